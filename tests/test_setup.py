@@ -1,0 +1,349 @@
+"""`make demo` and `make test` start from nothing: which Python they take, and when .venv is made again.
+
+The interpreters are small programs that answer as Python would; no package is installed.
+"""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+SHELL = shutil.which("sh") or "/bin/sh"
+REAL = Path(sys._base_executable)  # type: ignore[attr-defined] # the Python beneath .venv; typeshed leaves it out
+TOOLS = ("cat", "cksum", "cp", "dirname", "mkdir", "rm", "sleep", "sh")
+
+
+class Machine:
+    """A home, two folders on PATH, and nothing else."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.first = home / "first bin"
+        self.second = home / "second bin"
+        self.pyenv = home / ".pyenv" / "versions"
+
+    def start(self, script: Path, **environment: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [SHELL, script],
+            env={"PATH": f"{self.first}:{self.second}", "HOME": str(self.home), **environment},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def run(self, script: Path, **environment: str) -> tuple[int, list[str], str]:
+        """Exit code, lines on stdout, stderr."""
+        process = self.start(script, **environment)
+        stdout, stderr = process.communicate(timeout=60)
+        return process.returncode, stdout.splitlines(), stderr
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    return Machine(tmp_path / "a home")
+
+
+def program(path: Path, body: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!{SHELL}\n{body}\n", encoding="utf-8")
+    path.chmod(0o755)
+    return path
+
+
+def shim(path: Path) -> Path:
+    """What pyenv leaves on PATH for a version that is installed but not chosen."""
+    return program(path, 'echo "pyenv: $0: command not found" >&2\nexit 127')
+
+
+def python(path: Path, version: tuple[int, int], *, lacks: tuple[str, ...] = ()) -> Path:
+    """A real Python that runs the real probe, and takes itself for another version."""
+    disguise = (
+        f"import sys; sys.version_info = {version}; sys._base_executable = '{path}'; "
+        f"sys.modules.update(dict.fromkeys({list(lacks)})); exec(sys.argv[1])"
+    )
+    return program(path, f'exec "{REAL}" -c "{disguise}" "$2"')
+
+
+# --- scripts/find-python ---------------------------------------------------------------------------------------------
+
+FIND = ROOT / "scripts" / "find-python"
+
+
+def test_version_3_12_comes_before_newer_ones_wherever_it_is(machine: Machine) -> None:
+    newest = python(machine.first / "python3.14", (3, 14))
+    newer = python(machine.second / "python3", (3, 13))
+    best = python(machine.pyenv / "3.12.4" / "bin" / "python", (3, 12))
+    assert machine.run(FIND) == (0, [str(best), str(newest), str(newer)], "")
+
+
+def test_the_one_that_was_asked_for_comes_first(machine: Machine) -> None:
+    best = python(machine.first / "python3.12", (3, 12))
+    asked = python(machine.home / "elsewhere" / "python", (3, 14))
+    assert machine.run(FIND, PYTHON=str(asked))[1] == [str(asked), str(best)]
+
+
+def test_one_that_was_asked_for_and_is_no_use_is_named(machine: Machine) -> None:
+    best = python(machine.first / "python3.12", (3, 12))
+    code, found, errors = machine.run(FIND, PYTHON=str(machine.home / "no such python"))
+    assert (code, found) == (0, [str(best)])
+    assert "PYTHON is passed over" in errors
+    assert "no such python: it does not run" in errors
+
+
+def test_a_name_in_python_is_looked_up_on_path(machine: Machine) -> None:
+    asked = python(machine.second / "mypython", (3, 13))
+    assert machine.run(FIND, PYTHON="mypython")[1] == [str(asked)]
+
+
+def test_a_shim_that_fails_hides_nothing_behind_it(machine: Machine) -> None:
+    for name in ("python3.12", "python3", "python"):
+        shim(machine.first / name)
+    behind = python(machine.second / "python3.12", (3, 12))
+    newer = python(machine.pyenv / "3.13.0" / "bin" / "python", (3, 13))
+    assert machine.run(FIND) == (0, [str(behind), str(newer)], "")
+
+
+def test_one_interpreter_under_several_names_is_listed_once(machine: Machine) -> None:
+    best = python(machine.first / "python3.12", (3, 12))
+    machine.second.mkdir()
+    shutil.copy(best, machine.first / "python3")
+    shutil.copy(best, machine.second / "python")
+    assert machine.run(FIND)[1] == [str(best)]
+
+
+def test_the_interpreter_of_an_active_environment_is_never_taken(machine: Machine) -> None:
+    machine.first.mkdir(parents=True)
+    (machine.first / "python3").symlink_to(sys.executable)
+    _, found, _ = machine.run(FIND, PYTHON=sys.executable)
+    assert found
+    assert sys.prefix == sys.base_prefix or not any(line.startswith(sys.prefix) for line in found)
+
+
+def test_uv_knows_one(machine: Machine) -> None:
+    hidden = python(machine.home / "of uv" / "python3.12", (3, 12))
+    program(machine.first / "uv", f'[ "$1 $2" = "python find" ] && echo "{hidden}"')
+    assert machine.run(FIND) == (0, [str(hidden)], "")
+
+
+def test_uv_without_one_is_no_python(machine: Machine) -> None:
+    program(machine.first / "uv", "exit 2")
+    assert machine.run(FIND)[:2] == (1, [])
+
+
+def test_too_old(machine: Machine) -> None:
+    old = python(machine.first / "python3", (3, 11))
+    code, found, errors = machine.run(FIND)
+    assert (code, found) == (1, [])
+    assert "No Python 3.12 or newer was found." in errors
+    assert f"{old}: it is Python 3.11" in errors
+
+
+def test_only_shims_that_fail(machine: Machine) -> None:
+    broken = [shim(machine.first / name) for name in ("python3.12", "python3.13", "python3", "python")]
+    code, found, errors = machine.run(FIND)
+    assert (code, found) == (1, [])
+    for path in broken:
+        assert f"{path}: it does not run" in errors
+
+
+@pytest.mark.parametrize("module", ["ensurepip", "venv"])
+def test_a_python_that_cannot_make_environments(machine: Machine, module: str) -> None:
+    bare = python(machine.first / "python3", (3, 12), lacks=(module,))
+    code, _, errors = machine.run(FIND)
+    assert code == 1
+    assert f"{bare}: it lacks the module venv or ensurepip" in errors
+    assert "apt-get install python3-venv" in errors
+
+
+def test_something_that_is_no_python(machine: Machine) -> None:
+    stranger = program(machine.first / "python", "echo hello")
+    assert f"{stranger}: it does not answer as Python does" in machine.run(FIND)[2]
+
+
+def test_nothing_at_all(machine: Machine) -> None:
+    code, found, errors = machine.run(FIND)
+    assert (code, found) == (1, [])
+    for place in ("PYTHON", "python3.12", "on PATH", str(machine.pyenv), "uv"):
+        assert place in errors
+    assert "Passed over" not in errors
+
+
+# --- scripts/setup ---------------------------------------------------------------------------------------------------
+
+
+class Checkout:
+    """A copy of what scripts/setup needs, at a path with spaces, on a machine with a stand-in for Python 3.12."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+        self.root = machine.home / "my check out"
+        self.venv = self.root / ".venv"
+        self.installs = machine.home / "installs"
+        (self.root / "scripts").mkdir(parents=True)
+        machine.second.mkdir(parents=True)
+        for script in ("setup", "find-python"):
+            shutil.copy(ROOT / "scripts" / script, self.root / "scripts")
+        for name in ("requirements.txt", "requirements-dev.txt"):
+            (self.root / name).write_text("rich==15.0.0\n", encoding="utf-8")
+        for tool in TOOLS:
+            (machine.second / tool).symlink_to(shutil.which(tool) or tool)
+
+    def python(self, path: Path, *, venv: str = "", pip: str = "", install: str = "") -> Path:
+        """Answers the probe, copies itself as an environment's python, notes what pip installs; each may end early."""
+        return program(
+            path,
+            f"""
+            case "$1 $2" in
+                "-m venv") {venv or ":"}; mkdir -p "$3/bin"; cp "$0" "$3/bin/python" ;;
+                "-m pip") case $3 in
+                    --version) {pip or ":"} ;;
+                    *) {install or ":"}; echo "$*" >>"{self.installs}" ;;
+                esac ;;
+                *_base_executable*) echo "3.12 $0" ;;
+                *) echo "3.12.0 (a stand-in)" ;;
+            esac
+            """,
+        )
+
+    def setup(self) -> tuple[int, str]:
+        """Exit code and what a person reads."""
+        code, output, errors = self.machine.run(self.root / "scripts" / "setup")
+        assert output == []
+        assert not (self.root / ".venv.lock").exists()
+        return code, errors
+
+    def installed(self) -> int:
+        return len(self.installs.read_text().splitlines()) if self.installs.exists() else 0
+
+
+@pytest.fixture
+def checkout(machine: Machine) -> Checkout:
+    return Checkout(machine)
+
+
+@pytest.fixture
+def made(checkout: Checkout) -> Checkout:
+    """With a .venv that is ready, and a file in it that goes when it is made again."""
+    checkout.python(checkout.machine.first / "python3.12")
+    assert checkout.setup()[0] == 0
+    (checkout.venv / "mark").touch()
+    return checkout
+
+
+def test_the_first_run_makes_and_installs_and_says_so(checkout: Checkout) -> None:
+    taken = checkout.python(checkout.machine.first / "python3.12")
+    code, said = checkout.setup()
+    assert code == 0
+    assert f"making .venv with {taken}" in said
+    assert "installing requirements-dev.txt" in said
+    assert checkout.installs.read_text().rstrip().endswith("-r requirements-dev.txt")
+
+
+def test_the_second_run_does_nothing(made: Checkout) -> None:
+    assert made.setup() == (0, "")
+    assert made.installed() == 1
+
+
+@pytest.mark.parametrize("name", ["requirements.txt", "requirements-dev.txt"])
+def test_changed_requirements_are_installed_into_the_same_environment(made: Checkout, name: str) -> None:
+    (made.root / name).write_text("rich==15.0.1\n", encoding="utf-8")
+    assert made.setup()[0] == 0
+    assert made.installed() == 2
+    assert (made.venv / "mark").exists()
+
+
+def test_an_environment_made_by_hand_is_kept(checkout: Checkout) -> None:
+    checkout.python(checkout.venv / "bin" / "python")
+    (checkout.venv / "mark").touch()
+    assert checkout.setup()[0] == 0
+    assert (checkout.venv / "mark").exists()
+
+
+def test_an_install_that_failed_is_begun_again(made: Checkout) -> None:
+    made.python(made.venv / "bin" / "python", install="echo no network >&2; exit 1")
+    (made.root / "requirements.txt").write_text("rich==15.0.1\n", encoding="utf-8")
+    code, said = made.setup()
+    assert code != 0
+    assert "no network" in said
+    assert made.setup()[0] == 0
+    assert not (made.venv / "mark").exists()
+
+
+def test_an_environment_whose_python_was_removed_is_made_again(made: Checkout) -> None:
+    (made.venv / "bin" / "python").unlink()
+    (made.venv / "bin" / "python").symlink_to(made.machine.home / "gone")
+    assert made.setup()[0] == 0
+    assert not (made.venv / "mark").exists()
+    assert made.setup() == (0, "")
+
+
+def test_an_environment_without_pip_is_made_again(made: Checkout) -> None:
+    made.python(made.venv / "bin" / "python", pip="exit 1")
+    (made.venv / ".setup-stamp").unlink()
+    assert made.setup()[0] == 0
+    assert not (made.venv / "mark").exists()
+
+
+def test_a_moved_checkout_gets_a_new_environment(made: Checkout) -> None:
+    elsewhere = made.machine.home / "elsewhere"
+    made.root.rename(elsewhere)
+    code, _, _ = made.machine.run(elsewhere / "scripts" / "setup")
+    assert code == 0
+    assert not (elsewhere / ".venv" / "mark").exists()
+
+
+def test_a_python_that_fails_to_make_one_gives_way_to_the_next(checkout: Checkout) -> None:
+    checkout.python(checkout.machine.first / "python3.12", venv="echo ensurepip is missing; exit 1")
+    good = checkout.python(checkout.machine.first / "python3.13")
+    code, said = checkout.setup()
+    assert code == 0
+    assert f"making .venv with {good}" in said
+
+
+def test_uv_makes_one_where_no_python_can(checkout: Checkout) -> None:
+    model = checkout.python(checkout.machine.home / "model")
+    program(
+        checkout.machine.first / "uv",
+        f'[ "$1" = venv ] || exit 2\nfor place; do :; done\nmkdir -p "$place/bin" && cp "{model}" "$place/bin/python"',
+    )
+    code, said = checkout.setup()
+    assert code == 0
+    assert "making .venv with uv" in said
+    assert checkout.setup() == (0, "")
+
+
+def test_without_any_it_says_what_was_tried_and_how_to_get_one(checkout: Checkout) -> None:
+    checkout.python(checkout.machine.first / "python3.12", venv="echo ensurepip is missing; exit 1")
+    program(checkout.machine.first / "uv", "echo no such version >&2; exit 2")
+    code, said = checkout.setup()
+    assert code == 1
+    for part in ("ensurepip is missing", "no such version", "uv python install 3.12", "PYTHON=/path/to/python3.12"):
+        assert part in said
+    assert not checkout.venv.exists()
+
+
+def test_no_python_on_the_machine(checkout: Checkout) -> None:
+    code, said = checkout.setup()
+    assert code == 1
+    assert "No Python 3.12 or newer was found." in said
+
+
+def test_two_at_once_make_one(checkout: Checkout) -> None:
+    checkout.python(checkout.machine.first / "python3.12")
+    both = [checkout.machine.start(checkout.root / "scripts" / "setup") for _ in range(2)]
+    for process in both:
+        process.communicate(timeout=60)
+    assert [process.returncode for process in both] == [0, 0]
+    assert checkout.installed() == 1
+
+
+def test_the_lock_of_a_setup_that_died_is_taken_over(checkout: Checkout) -> None:
+    checkout.python(checkout.machine.first / "python3.12")
+    dead = checkout.machine.start(ROOT / "scripts" / "find-python")
+    dead.communicate(timeout=60)
+    (checkout.root / ".venv.lock").mkdir()
+    (checkout.root / ".venv.lock" / "pid").write_text(f"{dead.pid}\n", encoding="utf-8")
+    assert checkout.setup()[0] == 0
