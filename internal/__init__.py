@@ -1,0 +1,17 @@
+"""The agent. Modules stand in one line; each imports only modules to its left, and a test holds them to it.
+
+    what everyone needs     errors → failures → wellformed → redaction →
+    what the node was given model_selection → params → policy →
+    one round, as values    flow → thinking → usage → sources → tool_schema → toolbox → tooling → arguments → guards →
+    what tools bring        local_files → user_files → tool_output →
+    what happens            events → transcript → window → attachments →
+    the host                deadline → session →
+    a model's turn          assembly → display → reading → model_turn →
+    its tool calls          planning → tool_runner →
+    the run                 loop → answer →
+    written out             text_stream → log_tree → run_outputs → render →
+    put together            agent
+
+``session`` alone touches the SDK's Session. Everything that happens leaves the loop as an event, and render alone
+turns events into messages.
+"""

@@ -1,0 +1,163 @@
+"""A tool call's arguments checked against what the model was told of the tool.
+
+In: a JSON object. Out: the values to call the tool with, coerced by type where nothing is lost by it, or
+ArgumentsInvalid, whose text is what the model reads.
+"""
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from referencing.exceptions import Unresolvable
+
+from internal.tool_schema import ToolParameter
+from internal.toolbox import Tool, Toolbox
+from internal.tooling import json_type, refuse_constant
+
+_LONGEST_QUOTE = 200
+_VALIDATION_ERROR = "tool arguments validation error: "
+
+
+class ArgumentsInvalid(Exception):  # noqa: N818 - its text is what the model reads
+    """The arguments do not fit the tool."""
+
+
+def validate_arguments(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Check arguments against the tool's schema, coercing by type.
+
+    Returns:
+        The arguments to send, without the developer's fixed values.
+
+    Raises:
+        ArgumentsInvalid: naming every argument that does not fit and what would.
+    """
+    problems = [
+        f"unknown argument {name!r}; valid arguments are: {', '.join(tool.parameters) or 'none'}"
+        for name in arguments
+        if name not in tool.parameters
+    ]
+    valid: dict[str, Any] = {}
+    for name, parameter in tool.parameters.items():
+        given = arguments.get(name)
+        if given is not None:
+            valid[name] = coerce(given, parameter.schema)
+            problems += _problems(parameter, valid[name])
+        elif parameter.required:
+            problems.append(f"missing required argument {name!r}")
+        elif parameter.default is not None:
+            valid[name] = parameter.default
+    if problems:
+        raise ArgumentsInvalid(_VALIDATION_ERROR + "; ".join(problems))
+    return valid
+
+
+def _problems(parameter: ToolParameter, value: object) -> Iterator[str]:
+    expected = parameter.schema.get("type")
+    if isinstance(expected, str) and not _is_of_type(value, expected):
+        yield f"parameter {parameter.name!r} must be {_article(expected)}, got {json_type(value)}"
+        return
+    items = parameter.schema.get("items")
+    options = parameter.schema.get("enum") or (items.get("enum") if isinstance(items, Mapping) else None)
+    if parameter.check is None and options:
+        for item in value if isinstance(value, list) else [value]:
+            if item not in options:
+                yield f"parameter {parameter.name!r} value {_quote(item)} not in options {list(options)!r}"
+    yield from _bound_problems(parameter, value)
+    if parameter.check is not None:
+        yield from _own_schema_problems(parameter, value)
+
+
+def _bound_problems(parameter: ToolParameter, value: object) -> Iterator[str]:
+    if parameter.check is not None or isinstance(value, bool) or not isinstance(value, int | float):
+        return
+    least, most = parameter.schema.get("minimum"), parameter.schema.get("maximum")
+    if least is not None and value < least:
+        yield f"parameter {parameter.name!r} value {value} is below the minimum {least}"
+    if most is not None and value > most:
+        yield f"parameter {parameter.name!r} value {value} is above the maximum {most}"
+
+
+def _own_schema_problems(parameter: ToolParameter, value: object) -> Iterator[str]:
+    try:
+        errors = list(parameter.check(value)) if parameter.check else []
+    except (Unresolvable, RecursionError):
+        return  # a schema that refers to itself without end, or to nothing, checks nothing
+    for error in errors[:3]:
+        where = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in error.absolute_path)
+        yield f"parameter {parameter.name + where!r}: {error.message[:_LONGEST_QUOTE]}"
+
+
+def coerce(value: object, schema: object) -> object:
+    """Give a value the type its schema asks for where nothing is lost by it; anything else comes back as it is."""
+    if not isinstance(schema, Mapping):
+        return value
+    expected = schema.get("type")
+    if isinstance(value, str) and expected in {"number", "integer", "boolean", "array", "object"}:
+        parsed = _parse_text(value.strip(), expected)
+        value = value if parsed is None else parsed
+    elif expected == "string" and isinstance(value, int | float) and not isinstance(value, bool):
+        value = json.dumps(value)
+    elif expected == "integer" and isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if isinstance(value, dict) and isinstance(properties := schema.get("properties"), Mapping):
+        return {key: coerce(item, properties.get(key)) for key, item in value.items()}
+    if isinstance(value, list):
+        return [coerce(item, schema.get("items")) for item in value]
+    return value
+
+
+def _parse_text(text: str, expected: str) -> object:
+    """What a text such as "7", "true" or "[1]" says, when that is of the expected type; else None."""
+    lowered = text.lower()
+    if expected == "boolean":
+        return {"true": True, "false": False}.get(lowered)
+    try:
+        value = json.loads(text, parse_constant=refuse_constant)
+    except (ValueError, RecursionError):
+        return None
+    if expected == "integer" and isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value if _is_of_type(value, expected) else None
+
+
+def _is_of_type(value: object, expected: str) -> bool:
+    if isinstance(value, bool):
+        return expected == "boolean"
+    if isinstance(value, float) and not math.isfinite(value):
+        return False
+    if expected == "integer":
+        return isinstance(value, int) or (isinstance(value, float) and value.is_integer())
+    kinds: Mapping[str, type | tuple[type, ...]] = {
+        "string": str,
+        "number": (int, float),
+        "boolean": bool,
+        "array": list,
+        "object": dict,
+        "null": type(None),
+    }
+    return isinstance(value, kinds.get(expected, object))
+
+
+def _article(expected: str) -> str:
+    return f"{'an' if expected[0] in 'aeiou' else 'a'} {expected}"
+
+
+def _quote(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= _LONGEST_QUOTE else text[:_LONGEST_QUOTE] + "…"
+
+
+def call_parameters(tool: Tool, arguments: Mapping[str, Any], toolbox: Toolbox) -> dict[str, Any]:
+    """What a call sends: valid arguments with file names exchanged for the files, and the developer's values on top."""
+    parameters = {
+        name: _files_for(value, toolbox) if tool.parameters[name].takes_files else value
+        for name, value in arguments.items()
+    }
+    return {**parameters, **tool.fixed}
+
+
+def _files_for(value: object, toolbox: Toolbox) -> object:
+    if isinstance(value, list):
+        return [_files_for(item, toolbox) for item in value]
+    return toolbox.files[str(value)].model_dump(mode="json")

@@ -1,0 +1,139 @@
+"""The opening messages of a run: system, history, and the user's message with its context and files.
+
+In: the parameters and what the model can take. Out: prompt messages; media the model cannot take are named in a line
+instead. Files are fetched here, since their addresses mean nothing outside of Dify's own network.
+"""
+
+import base64
+from collections.abc import Iterable, Iterator
+
+import httpx
+from dify_plugin.entities.model.message import (
+    AudioPromptMessageContent,
+    DocumentPromptMessageContent,
+    ImagePromptMessageContent,
+    MultiModalPromptMessageContent,
+    PromptMessage,
+    PromptMessageContentUnionTypes,
+    PromptMessageRole,
+    SystemPromptMessage,
+    TextPromptMessageContent,
+    UserPromptMessage,
+    VideoPromptMessageContent,
+)
+from dify_plugin.file.entities import FileType
+from dify_plugin.file.file import File
+
+from internal.flow import build_round_prompt_messages
+from internal.local_files import sniff_mime_type
+from internal.model_selection import ModelSelection
+from internal.params import StrategyParams
+from internal.sources import Source, context_block
+from internal.thinking import without_thoughts
+from internal.wellformed import wellformed
+from prompt import template
+
+LARGEST_FILE_PART = 3 * 1024 * 1024
+"""Bytes of one file in a request, written as base64."""
+_LARGEST_FILE = LARGEST_FILE_PART // 4 * 3
+_FETCH_SECONDS = 10
+
+_PARTS: dict[FileType, tuple[str, type[MultiModalPromptMessageContent]]] = {
+    FileType.IMAGE: ("vision", ImagePromptMessageContent),
+    FileType.DOCUMENT: ("document", DocumentPromptMessageContent),
+    FileType.AUDIO: ("audio", AudioPromptMessageContent),
+    FileType.VIDEO: ("video", VideoPromptMessageContent),
+}
+_FEATURES = {content: feature for feature, content in _PARTS.values()}
+
+
+class FileUnavailable(Exception):  # noqa: N818 - its text is what the model reads
+    """A file of this turn cannot be shown to the model."""
+
+
+def opening_messages(
+    params: StrategyParams, system_instruction: str, sources: Iterable[tuple[int, Source]]
+) -> list[PromptMessage]:
+    """The messages that every request of the run begins with."""
+    return build_round_prompt_messages(
+        history_prompt_messages=[_prepare(message, params.model) for message in params.model.history],
+        system_message=SystemPromptMessage(content=system_instruction) if system_instruction else None,
+        user_message=UserPromptMessage(content=_user_content(params, sources)),
+    )
+
+
+def _user_content(
+    params: StrategyParams, sources: Iterable[tuple[int, Source]]
+) -> str | list[PromptMessageContentUnionTypes]:
+    question = params.query if params.query.strip() else template.SEE_ATTACHED_FILES
+    text = "\n\n".join(part for part in (context_block(sources), question) if part)
+    if not params.files:
+        return text
+    return [TextPromptMessageContent(data=text), *(_file_part(file, params.model) for file in params.files)]
+
+
+def _file_part(file: File, model: ModelSelection) -> PromptMessageContentUnionTypes:
+    feature, content = _PARTS.get(file.type, ("", None))
+    name = " ".join((file.filename or "unnamed").split())
+    if content is None or not _can_take(model, feature):
+        return TextPromptMessageContent(data=template.HIDDEN_MEDIA.format(kind=file.type.value, name=f" {name}"))
+    try:
+        data = _fetch(file)
+    except FileUnavailable as reason:
+        return TextPromptMessageContent(data=f"[{file.type.value} {name}: {reason}]")
+    mime_type = file.mime_type or sniff_mime_type(data)
+    return content(  # type: ignore[return-value] # the table holds members of the union only
+        format=(file.extension or "").removeprefix(".") or mime_type.rsplit("/", 1)[-1],
+        base64_data=base64.b64encode(data).decode(),
+        mime_type=mime_type,
+        filename=wellformed(name),
+    )
+
+
+def _can_take(model: ModelSelection, feature: str) -> bool:
+    """A model that nobody described is taken to see images, as all of GPT-5's kind do, and nothing more."""
+    return feature in model.features if model.features is not None else feature == "vision"
+
+
+def _fetch(file: File) -> bytes:
+    """Read a file's address, up to what fits into a request.
+
+    Raises:
+        FileUnavailable: in words for the model, without the address, which is signed.
+    """
+    too_large = FileUnavailable(f"larger than {_LARGEST_FILE / 2**20:.2f} MiB, not shown")
+    if file.size is not None and file.size > _LARGEST_FILE:
+        raise too_large
+    data = b""
+    try:
+        with httpx.stream("GET", file.url, timeout=_FETCH_SECONDS, follow_redirects=True) as response:
+            response.raise_for_status()
+            for block in response.iter_bytes():
+                data += block
+                if len(data) > _LARGEST_FILE:
+                    raise too_large
+    except (httpx.HTTPError, httpx.InvalidURL):
+        raise FileUnavailable("could not be fetched") from None
+    return data
+
+
+def _prepare(message: PromptMessage, model: ModelSelection) -> PromptMessage:
+    """A message of the history, without the thoughts that Dify stores raw and the media the model cannot take."""
+    if isinstance(message.content, str):
+        if message.role is not PromptMessageRole.ASSISTANT:
+            return message
+        return message.model_copy(update={"content": without_thoughts(message.content)})
+    if isinstance(message.content, list):
+        return message.model_copy(update={"content": list(_visible_parts(message.content, model))})
+    return message.model_copy(update={"content": ""})
+
+
+def _visible_parts(
+    parts: Iterable[PromptMessageContentUnionTypes], model: ModelSelection
+) -> Iterator[PromptMessageContentUnionTypes]:
+    for part in parts:
+        if isinstance(part, MultiModalPromptMessageContent) and not _can_take(model, _FEATURES[type(part)]):
+            name = f" {part.filename}" if part.filename else ""
+            yield TextPromptMessageContent(data=template.HIDDEN_MEDIA.format(kind=part.type.value, name=name))
+        else:
+            yield part

@@ -1,0 +1,38 @@
+"""The soft deadline of a run, kept before the host's own, of which a plugin is not told (dify-contract §6)."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+TOOL_PHASE_SHARE = 0.9
+"""The closing answer has the rest."""
+SERVERLESS_SECONDS = 240
+"""The serverless runtime ends a request after 300 s; this leaves it time for the answer."""
+
+
+@dataclass(frozen=True)
+class Clock:
+    """Where time comes from; tests bring their own."""
+
+    now: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], None] = time.sleep
+    """Cooperative: the SDK patches it for gevent."""
+
+
+@dataclass(frozen=True)
+class Deadline:
+    """A moment on a clock."""
+
+    clock: Clock
+    moment: float
+
+    @classmethod
+    def after(cls, clock: Clock, seconds: float) -> "Deadline":
+        return cls(clock, clock.now() + seconds)
+
+    def left(self) -> float:
+        """Seconds, never negative."""
+        return max(0.0, self.moment - self.clock.now())
+
+    def has_passed(self) -> bool:
+        return self.clock.now() >= self.moment

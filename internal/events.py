@@ -1,0 +1,159 @@
+"""What happens in a run, as values: everything the agent does leaves it as one of these.
+
+Out of the loop, into render (and, for several loops at once, through whoever runs them). A ``key`` names a node of the
+log tree, ``parent`` the node it hangs from (None for the root); a key that was started is always finished.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from internal.guards import CallStatus
+from internal.sources import Source
+from internal.usage import Usage
+from internal.user_files import UserFile
+
+
+class StopReason(StrEnum):
+    """What ended the tool phase; the last three say it of the final turn and win."""
+
+    ANSWERED = "answered"
+    ITERATION_LIMIT = "iteration_limit"
+    TIME_LIMIT = "time_limit"
+    REPEATED_CALLS = "repeated_calls"
+    LENGTH = "length"
+    CONTENT_FILTER = "content_filter"
+    EMPTY = "empty"
+
+
+@dataclass(frozen=True)
+class Noted:
+    """Something a person should find in the log: what was clamped, left out, trimmed, retried."""
+
+    text: str
+    parent: str | None = None
+
+
+@dataclass(frozen=True)
+class RoundStarted:
+    key: str
+    label: str
+    parent: str | None = None
+
+
+@dataclass(frozen=True)
+class RoundFinished:
+    key: str
+    elapsed_seconds: float
+    error: str | None = None
+
+
+@dataclass(frozen=True)
+class ModelStarted:
+    key: str
+    parent: str
+    model: str
+    provider: str
+
+
+@dataclass(frozen=True)
+class ModelFinished:
+    key: str
+    elapsed_seconds: float
+    usage: Usage
+    text: str = ""
+    thought: str = ""
+    calls: tuple[str, ...] = ()
+    """Names of the tools it asked for, in its order."""
+    finish_reason: str | None = None
+    error: str | None = None
+
+
+@dataclass(frozen=True)
+class AnswerText:
+    """Visible text, as it streams."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class AnswerBreak:
+    """What comes next is a new turn's text, not a continuation."""
+
+
+@dataclass(frozen=True)
+class ThoughtText:
+    """Thought that the user may see, as it streams."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class ToolStarted:
+    key: str
+    parent: str
+    name: str
+    provider: str
+    arguments: Mapping[str, Any] | str
+    """What the model wrote, as JSON where it is JSON."""
+
+
+@dataclass(frozen=True)
+class ToolFinished:
+    key: str
+    status: CallStatus
+    elapsed_seconds: float
+    tool_response: str
+    error: str | None = None
+    """For the log: what the host said; redacted."""
+
+
+@dataclass(frozen=True)
+class FileForwarded:
+    file: UserFile
+
+
+@dataclass(frozen=True)
+class ToolRun:
+    """One line of the ``tool_runs`` variable."""
+
+    round: int
+    tool: str
+    status: CallStatus
+    elapsed_seconds: float
+
+
+@dataclass(frozen=True)
+class RunSummary:
+    """What is left when a run is over: feeds the variables, ``decision_summary`` and the last log."""
+
+    stop_reason: StopReason
+    rounds: int
+    """Tool rounds done."""
+    answer: str
+    usage: Usage
+    tool_runs: tuple[ToolRun, ...] = ()
+    sources: tuple[tuple[int, Source], ...] = field(default=())
+    """By number, in order."""
+
+
+@dataclass(frozen=True)
+class RunFinished:
+    summary: RunSummary
+
+
+type Event = (
+    Noted
+    | RoundStarted
+    | RoundFinished
+    | ModelStarted
+    | ModelFinished
+    | AnswerText
+    | AnswerBreak
+    | ThoughtText
+    | ToolStarted
+    | ToolFinished
+    | FileForwarded
+    | RunFinished
+)

@@ -1,0 +1,103 @@
+"""What kind of failure a host's message means.
+
+The SDK reports every failed backwards call as a bare ``Exception(message)``, so its text is all there is. In: that
+text. Out: a FailureKind. The provider facts are those of dify-plugin 0.10.2 and Dify 1.14 (August 2026).
+"""
+
+import re
+from enum import StrEnum
+
+
+class FailureKind(StrEnum):
+    """Values are words a person can read in an error message."""
+
+    RATE_LIMITED = "rate limited"
+    UNAVAILABLE = "unavailable"
+    CONNECTION_REFUSED = "connection refused"
+    CONNECTION = "connection failed"
+    CUT_STREAM = "stream cut off"
+    CONTEXT_LENGTH = "context length exceeded"
+    INVALID_REQUEST = "invalid request"
+    UNAUTHORIZED = "unauthorized"
+    NOT_FOUND = "not found"
+    TIMEOUT = "timeout"
+    UNKNOWN = "unknown error"
+
+
+class HostFailure(Exception):  # noqa: N818 - names what happened on the host's side
+    """A backwards call failed on the host's side.
+
+    Never leaves ``internal``: a failed model call becomes ModelCallFailed, a failed tool call becomes a tool result.
+    """
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
+        self.kind = classify(message)
+
+
+_TRANSIENT = frozenset(
+    {
+        FailureKind.RATE_LIMITED,
+        FailureKind.UNAVAILABLE,
+        FailureKind.CONNECTION_REFUSED,
+        FailureKind.CONNECTION,
+        FailureKind.CUT_STREAM,
+        FailureKind.TIMEOUT,
+    }
+)
+
+# Names that Dify and the SDK give to a provider's error; they win over the words around them, since a rate limit's text
+# may well speak of tokens, and a bad request's of a limit.
+_ERROR_TYPES = {
+    "InvokeRateLimitError": FailureKind.RATE_LIMITED,
+    "InvokeServerUnavailableError": FailureKind.UNAVAILABLE,
+    "InvokeConnectionError": FailureKind.CONNECTION,
+    "InvokeAuthorizationError": FailureKind.UNAUTHORIZED,
+    "InvokeBadRequestError": FailureKind.INVALID_REQUEST,
+    "ToolProviderCredentialValidationError": FailureKind.UNAUTHORIZED,
+    "ToolParameterValidationError": FailureKind.INVALID_REQUEST,
+    "ToolProviderNotFoundError": FailureKind.NOT_FOUND,
+    "ToolNotFoundError": FailureKind.NOT_FOUND,
+}
+_ERROR_TYPE = re.compile("|".join(_ERROR_TYPES))
+
+_CONTEXT_LENGTH = re.compile(
+    r"context[_ ]length|maximum context|context window|prompt is too long|input is too long|too many (input )?tokens"
+    r"|reduce the length|exceeds? the (model'?s )?(maximum|max|limit of) .{0,40}tokens",
+    re.IGNORECASE,
+)
+
+# In this order: the first that is found names the kind.
+_WORDS: tuple[tuple[re.Pattern[str], FailureKind], ...] = tuple(
+    (re.compile(pattern, re.IGNORECASE), kind)
+    for pattern, kind in (
+        (r"rate.?limit|too many requests|\b429\b|quota", FailureKind.RATE_LIMITED),
+        (r"connection refused|ECONNREFUSED|actively refused", FailureKind.CONNECTION_REFUSED),
+        (r"invocation exited without response|timed? ?-?out|\b(408|504)\b|deadline exceeded", FailureKind.TIMEOUT),
+        (r"failed to read|unexpected eof|incomplete chunked|stream (ended|closed|cut)", FailureKind.CUT_STREAM),
+        (r"unauthorized|forbidden|invalid api key|\b(401|403)\b|permission denied", FailureKind.UNAUTHORIZED),
+        (r"not found|\b404\b|does not exist|no such", FailureKind.NOT_FOUND),
+        (r"overloaded|unavailable|internal server error|bad gateway|\b(500|502|503|529)\b", FailureKind.UNAVAILABLE),
+        (r"connection|network|dns|name resolution|unreachable", FailureKind.CONNECTION),
+        (r"bad request|invalid|validation error|unsupported|\b(400|422)\b|must be", FailureKind.INVALID_REQUEST),
+    )
+)
+
+
+def classify(message: str) -> FailureKind:
+    """Say what kind of failure the host's message reports."""
+    named = _ERROR_TYPE.search(message)
+    kind = _ERROR_TYPES[named.group()] if named else None
+    if kind in {None, FailureKind.INVALID_REQUEST} and _CONTEXT_LENGTH.search(message):
+        return FailureKind.CONTEXT_LENGTH
+    if kind is FailureKind.CONNECTION and re.search(r"refused", message, re.IGNORECASE):
+        return FailureKind.CONNECTION_REFUSED
+    if kind is not None:
+        return kind
+    return next((kind for words, kind in _WORDS if words.search(message)), FailureKind.UNKNOWN)
+
+
+def is_transient(kind: FailureKind) -> bool:
+    """Whether the same call may well succeed a few seconds later."""
+    return kind in _TRANSIENT

@@ -1,0 +1,52 @@
+"""Small decisions about one round, each a pure function.
+
+In: SDK entities and counters. Out: lists and booleans. Nothing here changes its input.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from dify_plugin.entities.model.llm import LLMResult, LLMResultChunk
+from dify_plugin.entities.model.message import AssistantPromptMessage, PromptMessage
+
+type SdkToolCall = AssistantPromptMessage.ToolCall
+
+
+def build_round_prompt_messages(
+    *,
+    history_prompt_messages: Iterable[PromptMessage] | None,
+    system_message: PromptMessage | None,
+    user_message: PromptMessage,
+) -> list[PromptMessage]:
+    """The messages that every round's prompt starts with: system, history, user."""
+    return [*([system_message] if system_message else []), *(history_prompt_messages or ()), user_message]
+
+
+def should_emit_response_text(
+    *,
+    has_tool_calls: bool,
+    iteration_step: int,
+    max_iteration_steps: int,
+    emit_intermediate_thoughts: bool = True,
+) -> bool:
+    """Whether the user may see the text of a turn.
+
+    ``iteration_step`` counts model calls from 1; the closing call counts as one, so ``max_iteration_steps`` is
+    ``maximum_iterations`` + 1. Text beside tool calls is a remark on the way: seen when thoughts are shown, and in the
+    last step, after which nothing else will come.
+    """
+    return not has_tool_calls or emit_intermediate_thoughts or iteration_step >= max_iteration_steps
+
+
+def extract_stream_tool_calls(chunk: LLMResultChunk | None) -> list[SdkToolCall]:
+    """The tool-call entries of one chunk, whole or fragments; [] for a missing delta, message or list."""
+    return _tool_calls(getattr(chunk, "delta", None))
+
+
+def extract_blocking_tool_calls(result: LLMResult | None) -> list[SdkToolCall]:
+    """The tool calls of a result that came in one piece; [] for a missing message or list."""
+    return _tool_calls(result)
+
+
+def _tool_calls(holder: object) -> list[SdkToolCall]:
+    calls: Sequence[SdkToolCall] | None = getattr(getattr(holder, "message", None), "tool_calls", None)
+    return list(calls or ())

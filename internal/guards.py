@@ -1,0 +1,91 @@
+"""Endless loops of one identical call, stopped.
+
+In: the signature of each call that is about to run, and later what came of it. Out: a verdict: run it, or answer it
+without running. One guard per transcript; nothing is shared between runs.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Any
+
+from prompt import template
+
+REPEATED_FAILURE = "tool invoke error: repeated failure detected; skipped duplicate call"
+_TRANSIENT_CHANCES = 2
+
+
+class CallStatus(StrEnum):
+    """What became of a tool call; the words stand in the ``tool_runs`` variable."""
+
+    OK = "ok"
+    ERROR = "error"
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True)
+class Signature:
+    """A call as the guard sees it: the same tool with the same arguments is the same call."""
+
+    tool: str
+    arguments: str
+
+    @classmethod
+    def of(cls, tool: str, arguments: Mapping[str, Any]) -> "Signature":
+        canonical = json.dumps(arguments, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+        return cls(tool, canonical)
+
+
+@dataclass(frozen=True)
+class Run:
+    """Nothing speaks against the call."""
+
+
+@dataclass(frozen=True)
+class Refuse:
+    """Not to be run; the model reads ``text`` instead of a result."""
+
+    text: str
+    ends_tool_phase: bool = False
+    """The model was told already and asks again: no more rounds, the answer is due."""
+
+
+@dataclass(frozen=True)
+class _Past:
+    """What earlier rounds brought for one signature."""
+
+    failed: bool = False
+    transient_failures: int = 0
+    last: str | None = None
+    repeats: bool = False
+    """The last two results were equal."""
+    told: bool = False
+
+
+@dataclass
+class RepeatGuard:
+    """Remembers the rounds of one transcript."""
+
+    _past: dict[Signature, _Past] = field(default_factory=dict)
+
+    def judge(self, signature: Signature) -> Run | Refuse:
+        past = self._past.get(signature, _Past())
+        if past.failed or past.transient_failures >= _TRANSIENT_CHANCES:
+            return Refuse(REPEATED_FAILURE)
+        if past.repeats and past.last is not None:
+            return Refuse(f"{past.last}\n\n{template.REPEATED_RESULT_NOTE}", ends_tool_phase=past.told)
+        return Run()
+
+    def record_round(self, results: Mapping[Signature, tuple[CallStatus, str, bool]]) -> None:
+        """Take in a round that is over: by signature the status, the result, and whether a failure was transient."""
+        for signature, (status, text, transient) in results.items():
+            past = self._past.get(signature, _Past())
+            if status is CallStatus.OK:
+                self._past[signature] = replace(past, last=text, repeats=past.last == text)
+            elif status is CallStatus.REFUSED:
+                self._past[signature] = replace(past, told=past.repeats)
+            elif transient:
+                self._past[signature] = replace(past, transient_failures=past.transient_failures + 1)
+            else:
+                self._past[signature] = replace(past, failed=True)

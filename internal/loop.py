@@ -1,0 +1,192 @@
+"""The agent's loop: ask, read, answer every call, append, decide.
+
+In: a transcript and what runs its turns and calls. Out: events, and at the end an Ending. The next step is a value of
+a closed union; no flag carries control flow. Several loops may run in one run: each has its transcript and guard, they
+share the callers, the bibliography and the clock.
+"""
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, field
+from typing import assert_never
+
+from internal.deadline import Deadline
+from internal.display import DisplayRule
+from internal.events import Event, RoundFinished, RoundStarted, StopReason, ToolRun
+from internal.guards import RepeatGuard
+from internal.model_turn import ModelCaller, TimeIsUp
+from internal.planning import PlannedCall, RejectedCall, plan_calls, refuse_calls
+from internal.reading import ModelTurn, TurnSpan
+from internal.sources import Bibliography, citation_lines
+from internal.tool_runner import ToolOutcome, ToolRunner
+from internal.transcript import CallResult, Transcript
+from internal.usage import Usage
+from prompt import template
+
+REFUSED_AT_THE_END = "not run: no more tools run in this conversation turn"
+
+
+@dataclass(frozen=True)
+class AnotherRound:
+    """The model may call tools once more."""
+
+
+@dataclass(frozen=True)
+class ClosingAnswer:
+    """The tool phase is over without an answer: ask for it."""
+
+    reason: StopReason
+
+
+@dataclass(frozen=True)
+class Finish:
+    """Nothing more is sent."""
+
+    reason: StopReason
+    text: str = ""
+
+
+type NextStep = AnotherRound | ClosingAnswer | Finish
+
+
+@dataclass(frozen=True)
+class Ending:
+    """What a loop leaves behind."""
+
+    reason: StopReason
+    text: str
+    """The visible text of the last turn; "" when there is none."""
+    rounds: int
+    tool_runs: tuple[ToolRun, ...]
+    usage: Usage
+
+
+def should_continue(*, iteration: int, maximum_iterations: int, has_tool_call: bool) -> bool:
+    """Whether another tool round may follow; ``iteration`` counts the tool rounds done."""
+    return has_tool_call and iteration < maximum_iterations
+
+
+@dataclass
+class AgentLoop:
+    """Drives one transcript to an answer."""
+
+    models: ModelCaller
+    tools: ToolRunner
+    transcript: Transcript
+    bibliography: Bibliography
+    maximum_iterations: int
+    show_thoughts: bool
+    tool_deadline: Deadline
+    """Ends the tool phase."""
+    end: Deadline
+    """Ends the closing answer."""
+    parent: str | None = None
+    """The log node that the rounds hang from."""
+    _guard: RepeatGuard = field(default_factory=RepeatGuard, init=False)
+    _tool_runs: list[ToolRun] = field(default_factory=list, init=False)
+    _usage: Usage = field(default_factory=Usage, init=False)
+
+    def run(self) -> Generator[Event, None, Ending]:
+        step: NextStep = AnotherRound()
+        while True:
+            match step:
+                case AnotherRound():
+                    step = yield from self._round()
+                case ClosingAnswer(reason):
+                    step = yield from self._closing_answer(reason)
+                case Finish(reason, text):
+                    return Ending(reason, text, self.transcript.rounds, tuple(self._tool_runs), self._usage)
+                case _:
+                    assert_never(step)
+
+    def _round(self) -> Generator[Event, None, NextStep]:
+        """Ask; then either the turn is the answer, or its calls are run and appended."""
+        number = self.transcript.rounds + 1
+        span = self._span(f"round{number}", self.tool_deadline, may_call_tools=bool(self.tools.toolbox.tools))
+        started = self.models.clock.now()
+        yield RoundStarted(span.parent, f"ROUND {number}", self.parent)
+        turn = yield from self._ask(span)
+        if isinstance(turn, TimeIsUp):
+            step: NextStep = ClosingAnswer(StopReason.TIME_LIMIT)
+        elif turn.cut or not turn.calls:
+            step = _finish(turn, StopReason.ANSWERED)
+            yield from self._refuse(turn, span)
+        else:
+            planned = plan_calls(turn.calls, self.tools.toolbox, self._guard)
+            outcomes = yield from self.tools.run(planned, span.parent, self.tool_deadline)
+            self._append(turn, outcomes)
+            step = self._after_tools(planned)
+        yield RoundFinished(span.parent, self.models.clock.now() - started)
+        return step
+
+    def _after_tools(self, planned: Sequence[PlannedCall]) -> NextStep:
+        if any(isinstance(call, RejectedCall) and call.ends_tool_phase for call in planned):
+            return ClosingAnswer(StopReason.REPEATED_CALLS)
+        if self.tool_deadline.has_passed():
+            return ClosingAnswer(StopReason.TIME_LIMIT)
+        if should_continue(
+            iteration=self.transcript.rounds, maximum_iterations=self.maximum_iterations, has_tool_call=bool(planned)
+        ):
+            return AnotherRound()
+        return ClosingAnswer(StopReason.ITERATION_LIMIT)
+
+    def _closing_answer(self, reason: StopReason) -> Generator[Event, None, NextStep]:
+        """Ask for the answer with the same tools in the prompt, so that its prefix stays; calls are refused."""
+        self.transcript.append_note(template.CLOSING_NOTE)
+        span = self._span("closing", self.end, may_call_tools=False)
+        started = self.models.clock.now()
+        yield RoundStarted(span.parent, "CLOSING ANSWER", self.parent)
+        turn = yield from self._ask(span)
+        step = Finish(reason) if isinstance(turn, TimeIsUp) else _finish(turn, reason)
+        if isinstance(turn, ModelTurn):
+            yield from self._refuse(turn, span)
+        yield RoundFinished(span.parent, self.models.clock.now() - started)
+        return step
+
+    def _ask(self, span: TurnSpan) -> Generator[Event, None, ModelTurn | TimeIsUp]:
+        turn = yield from self.models.take_turn(self.transcript, span)
+        if isinstance(turn, ModelTurn):
+            self._usage += turn.usage
+        return turn
+
+    def _refuse(self, turn: ModelTurn, span: TurnSpan) -> Generator[Event, None, None]:
+        """Calls of a cut or closing turn run no more; they stand in the log."""
+        if turn.calls:
+            outcomes = yield from self.tools.run(refuse_calls(turn.calls, REFUSED_AT_THE_END), span.parent, self.end)
+            self._note_runs(outcomes, self.transcript.rounds + 1)
+
+    def _append(self, turn: ModelTurn, outcomes: Sequence[ToolOutcome]) -> None:
+        """Append the round; sources are numbered now, in the model's order rather than that of completion."""
+        self.transcript.append_round(turn.content, turn.opaque_body, [self._result(outcome) for outcome in outcomes])
+        self._note_runs(outcomes, self.transcript.rounds)
+        self._guard.record_round(
+            {
+                signature: (outcome.status, outcome.text, outcome.transient)
+                for outcome in outcomes
+                if (signature := outcome.planned.signature) is not None
+            }
+        )
+
+    def _result(self, outcome: ToolOutcome) -> CallResult:
+        numbers = self.bibliography.add(outcome.sources)
+        cited = citation_lines(zip(numbers, outcome.sources, strict=True))
+        text = f"{outcome.text}\n\n{cited}" if cited else outcome.text
+        return CallResult(outcome.planned.call, outcome.planned.parsed, text)
+
+    def _note_runs(self, outcomes: Sequence[ToolOutcome], number: int) -> None:
+        self._tool_runs += [
+            ToolRun(number, outcome.planned.call.name, outcome.status, outcome.elapsed_seconds) for outcome in outcomes
+        ]
+
+    def _span(self, name: str, deadline: Deadline, *, may_call_tools: bool) -> TurnSpan:
+        root = f"{self.parent}.{name}" if self.parent else name
+        last_step = self.maximum_iterations + 1
+        step = self.transcript.rounds + 1 if may_call_tools else last_step
+        rule = DisplayRule(self.show_thoughts, may_call_tools, step, last_step)
+        return TurnSpan(f"{root}.model", root, rule, deadline, self.end)
+
+
+def _finish(turn: ModelTurn, reason: StopReason) -> Finish:
+    """What was wrong with the final turn itself wins over what ended the tool phase; empty is never a success."""
+    if turn.cut:
+        return Finish(turn.cut, turn.text)
+    return Finish(reason if turn.text or turn.calls else StopReason.EMPTY, turn.text)

@@ -1,0 +1,110 @@
+"""The model that the node's panel chose.
+
+In: the ``model`` parameter as the web and the server put it together (dify-contract §1.5). Out: ModelSelection: the
+plain config that goes into a request, what the model can take, and the conversation so far.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Self
+
+from dify_plugin.entities.model import ModelType
+from dify_plugin.entities.model.llm import LLMModelConfig
+from dify_plugin.entities.model.message import PromptMessage, ensure_prompt_message
+from pydantic import BaseModel, ConfigDict
+
+TOOL_CALL_FEATURES = frozenset({"tool-call", "multi-tool-call", "stream-tool-call"})
+_CONVERSATION_ROLES = frozenset({"system", "user", "assistant", "tool"})
+
+
+class ModelSelection(BaseModel):
+    """The chosen model, read leniently."""
+
+    model_config = ConfigDict(frozen=True, protected_namespaces=(), hide_input_in_errors=True)
+
+    config: LLMModelConfig
+    """provider, model, mode and completion_params, without the entity and history that Dify sends along."""
+    features: frozenset[str] | None = None
+    """None when the host did not say (old cores send no entity)."""
+    context_size: int | None = None
+    """Tokens; None when the provider does not say."""
+    history: tuple[PromptMessage, ...] = ()
+
+    @property
+    def max_tokens(self) -> int:
+        """Tokens the developer reserved for one answer, 0 when unset."""
+        return _positive_int(self.config.completion_params.get("max_tokens")) or 0
+
+    def can_call_tools(self) -> bool:
+        """Whether it is worth trying: a model that nobody described is tried."""
+        return self.features is None or bool(self.features & TOOL_CALL_FEATURES)
+
+    @classmethod
+    def read(cls, raw: object, note: Callable[[str], None]) -> Self:
+        """Read the ``model`` parameter.
+
+        Raises:
+            ValueError: no model was chosen.
+        """
+        if isinstance(raw, cls):
+            return raw
+        values = raw.model_dump() if isinstance(raw, BaseModel) else raw
+        if not isinstance(values, Mapping) or not values.get("provider") or not values.get("model"):
+            raise ValueError("parameter 'model': no model is chosen; choose one in the node's panel")
+        entity = values.get("entity")
+        return cls(
+            config=LLMModelConfig(
+                provider=str(values["provider"]),
+                model=str(values["model"]),
+                model_type=ModelType.LLM,
+                mode=str(values.get("mode") or "chat"),
+                completion_params=_read_completion_params(values.get("completion_params"), note),
+            ),
+            features=_read_features(entity) if isinstance(entity, Mapping) else None,
+            context_size=_read_context_size(entity) if isinstance(entity, Mapping) else None,
+            history=tuple(_read_history(values.get("history_prompt_messages"), note)),
+        )
+
+
+def _read_completion_params(raw: object, note: Callable[[str], None]) -> dict[str, Any]:
+    params = {str(key): value for key, value in raw.items()} if isinstance(raw, Mapping) else {}
+    if "stop" in params:
+        # The OpenAI plugin emulates stop words and discards tool calls when one is hit (model-behaviour §2.4).
+        del params["stop"]
+        note("model: the completion parameter 'stop' is dropped, since it would discard tool calls")
+    return params
+
+
+def _read_features(entity: Mapping[str, Any]) -> frozenset[str]:
+    listed = entity.get("features")
+    return frozenset(str(getattr(item, "value", item)) for item in listed) if isinstance(listed, list) else frozenset()
+
+
+def _read_context_size(entity: Mapping[str, Any]) -> int | None:
+    properties = entity.get("model_properties")
+    if not isinstance(properties, Mapping):
+        return None
+    return next(
+        (_positive_int(value) for key, value in properties.items() if getattr(key, "value", key) == "context_size"),
+        None,
+    )
+
+
+def _positive_int(value: object) -> int | None:
+    try:
+        number = int(value) if isinstance(value, int | float | str) else 0
+    except (ValueError, OverflowError):
+        return None
+    return number if number > 0 else None
+
+
+def _read_history(raw: object, note: Callable[[str], None]) -> Iterable[PromptMessage]:
+    for position, item in enumerate(raw if isinstance(raw, list) else [], start=1):
+        try:
+            message = ensure_prompt_message(item)
+        except (TypeError, ValueError):
+            note(f"model: message {position} of the history cannot be read and is left out")
+            continue
+        if message.role.value in _CONVERSATION_ROLES:
+            yield message
+        else:
+            note(f"model: message {position} of the history has a role that Dify refuses and is left out")

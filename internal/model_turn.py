@@ -1,0 +1,148 @@
+"""One model turn: the request, the stream, and what is tried again when it fails.
+
+In: a transcript. Out: events while it streams, then a ModelTurn, or TimeIsUp. What can be mended (a failure in passing,
+a prompt too long, opaque bodies the host refuses) is tried again while the user has seen nothing of the turn.
+"""
+
+import json
+from collections.abc import Generator
+from dataclasses import dataclass
+
+from internal.deadline import Clock
+from internal.errors import ModelCallFailed
+from internal.events import Event, ModelFinished, ModelStarted, Noted, StopReason
+from internal.failures import FailureKind, HostFailure, is_transient
+from internal.model_selection import ModelSelection
+from internal.reading import ModelTurn, Reading, TurnSpan
+from internal.redaction import Redactor
+from internal.session import DeadlinePassed, HostSession
+from internal.transcript import Transcript
+from internal.wellformed import wellformed
+from internal.window import Window
+
+RETRY_WAITS = (1.0, 4.0)
+"""Seconds before the second and the third try of a call that failed in passing."""
+_LONGEST_MESSAGE = 1_000
+
+
+@dataclass(frozen=True)
+class TimeIsUp:
+    """The deadline passed before the user saw anything of the turn."""
+
+
+@dataclass
+class _Tried:
+    """What was done already to save this turn."""
+
+    retries: int = 0
+    shrunk: bool = False
+
+
+@dataclass(frozen=True)
+class ModelCaller:
+    """Calls the model of one run."""
+
+    host: HostSession
+    model: ModelSelection
+    window: Window
+    clock: Clock
+    redactor: Redactor
+
+    def take_turn(self, transcript: Transcript, span: TurnSpan) -> Generator[Event, None, ModelTurn | TimeIsUp]:
+        """Have the model take a turn.
+
+        Raises:
+            ModelCallFailed: nothing is left to try, or something of the turn was shown already.
+            PromptTooLarge: the request cannot be made to fit.
+        """
+        config = self.model.config
+        yield ModelStarted(span.key, span.parent, config.model, config.provider)
+        started, tried = self.clock.now(), _Tried()
+        while True:
+            reading = Reading(span)
+            try:
+                outcome = yield from self._read(transcript, span, reading)
+            except HostFailure as failure:
+                if not reading.has_shown and (yield from self._recover(failure, transcript, span, tried)):
+                    continue
+                message = f"{failure.kind}: {self._readable(failure.message)}"
+                yield self._finished(span, started, reading, error=message)
+                raise ModelCallFailed(f"model {config.provider}/{config.model}: {message}") from None
+            if reading.chunks == 0 and isinstance(outcome, ModelTurn):
+                silent = HostFailure("the stream ended without a single chunk: stream cut off")
+                if (yield from self._recover(silent, transcript, span, tried)):
+                    continue
+            late = isinstance(outcome, TimeIsUp)
+            yield self._finished(span, started, reading, error="no answer in the time that was left" if late else None)
+            return outcome
+
+    def _read(
+        self, transcript: Transcript, span: TurnSpan, reading: Reading
+    ) -> Generator[Event, None, ModelTurn | TimeIsUp]:
+        """One try: send the request and read the stream to its end."""
+        for note in self.window.fit(transcript):
+            yield Noted(note, span.key)
+        chunks = self.host.stream_model(
+            self.model.config, transcript.messages(), self.window.tools, reading.seconds_left
+        )
+        try:
+            for chunk in chunks:
+                yield from reading.take(chunk)
+                if reading.seconds_left() <= 0:
+                    raise DeadlinePassed  # noqa: TRY301 - a stream that never pauses is late as well
+        except DeadlinePassed:
+            if not reading.has_shown:
+                return TimeIsUp()
+            yield from reading.display.finish(has_tool_calls=False)
+            return reading.turn(cut=StopReason.TIME_LIMIT)
+        yield from reading.display.finish(has_tool_calls=bool(reading.calls()))
+        return reading.turn()
+
+    def _recover(
+        self, failure: HostFailure, transcript: Transcript, span: TurnSpan, tried: _Tried
+    ) -> Generator[Event, None, bool]:
+        """Do what may let the next try succeed; False when nothing is left."""
+        wait = RETRY_WAITS[tried.retries] if tried.retries < len(RETRY_WAITS) else None
+        if is_transient(failure.kind) and wait is not None and wait < span.deadline.left():
+            tried.retries += 1
+            yield Noted(f"{failure.kind}; tried again after {wait:g} s", span.key)
+            self.clock.sleep(wait)
+            return True
+        if failure.kind is FailureKind.CONTEXT_LENGTH and not tried.shrunk:
+            tried.shrunk = True
+            notes = list(self.window.shrink(transcript))
+            for note in notes:
+                yield Noted(note, span.key)
+            if notes:
+                return True
+        if failure.kind in {FailureKind.INVALID_REQUEST, FailureKind.UNKNOWN} and transcript.carries_opaque_body():
+            transcript.drop_opaque_bodies()
+            yield Noted("the host refused the provider's opaque bodies; the run goes on without them", span.key)
+            return True
+        return False
+
+    def _finished(self, span: TurnSpan, started: float, reading: Reading, error: str | None) -> ModelFinished:
+        return ModelFinished(
+            key=span.key,
+            elapsed_seconds=self.clock.now() - started,
+            usage=reading.usage,
+            text=reading.display.text,
+            thought=reading.display.thought,
+            calls=tuple(call.name for call in reading.calls()),
+            finish_reason=reading.finish_reason,
+            error=error,
+        )
+
+    def _readable(self, message: str) -> str:
+        return self.redactor.error(wellformed(_innermost_message(message)))[:_LONGEST_MESSAGE]
+
+
+def _innermost_message(message: str) -> str:
+    """The provider's own words: Dify wraps them, with traceback, into the JSON of its own error, more than once."""
+    begin = message.find("{")
+    try:
+        wrapped = json.loads(message[begin:]) if begin >= 0 else None
+    except (ValueError, RecursionError):
+        return message
+    inner = wrapped.get("message") if isinstance(wrapped, dict) else None
+    return _innermost_message(inner) if isinstance(inner, str) and inner else message

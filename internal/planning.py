@@ -1,0 +1,75 @@
+"""Plan before side effects: every call of a turn is judged before any of them runs.
+
+In: the calls of a model's turn. Out: for each a ValidCall that may run or a RejectedCall with what the model reads
+instead, in the model's order.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from internal.arguments import ArgumentsInvalid, validate_arguments
+from internal.guards import Refuse, RepeatGuard, Signature
+from internal.toolbox import Tool, Toolbox
+from internal.tooling import parse_tool_arguments, resolve_tool_instance, unknown_tool_error
+from internal.transcript import ToolCall
+
+
+@dataclass(frozen=True)
+class ValidCall:
+    """A call that may run."""
+
+    call: ToolCall
+    tool: Tool
+    parsed: Mapping[str, Any]
+    """What the model wrote."""
+    arguments: Mapping[str, Any]
+    """The same, checked and coerced."""
+
+    @property
+    def signature(self) -> Signature:
+        return Signature.of(self.tool.name, self.arguments)
+
+
+@dataclass(frozen=True)
+class RejectedCall:
+    """A call that does not run; ``text`` is its result."""
+
+    call: ToolCall
+    parsed: Mapping[str, Any] | None
+    """None when the model's text was no JSON object."""
+    text: str
+    tool: Tool | None = None
+    signature: Signature | None = None
+    """Set when the call was valid and only the repeat guard spoke against it."""
+    ends_tool_phase: bool = False
+
+
+type PlannedCall = ValidCall | RejectedCall
+
+
+def plan_calls(calls: Iterable[ToolCall], toolbox: Toolbox, guard: RepeatGuard) -> tuple[PlannedCall, ...]:
+    return tuple(_plan(call, toolbox, guard) for call in calls)
+
+
+def refuse_calls(calls: Iterable[ToolCall], reason: str) -> tuple[PlannedCall, ...]:
+    """Answer every call without looking at it."""
+    return tuple(RejectedCall(call, None, reason) for call in calls)
+
+
+def _plan(call: ToolCall, toolbox: Toolbox, guard: RepeatGuard) -> PlannedCall:
+    parsed = parse_tool_arguments(call.arguments)
+    tool = resolve_tool_instance(toolbox.tools, call.name)
+    if tool is None:
+        return RejectedCall(call, parsed.args if parsed.ok else None, unknown_tool_error(call.name, toolbox.tools))
+    if not parsed.ok:
+        return RejectedCall(call, None, parsed.error or "", tool)
+    try:
+        arguments = validate_arguments(tool, parsed.args)
+    except ArgumentsInvalid as invalid:
+        return RejectedCall(call, parsed.args, str(invalid), tool)
+    valid = ValidCall(call, tool, parsed.args, arguments)
+    verdict = guard.judge(valid.signature)
+    if isinstance(verdict, Refuse):
+        return RejectedCall(call, parsed.args, verdict.text, tool, valid.signature, verdict.ends_tool_phase)
+    return valid

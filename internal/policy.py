@@ -1,0 +1,99 @@
+"""The system prompt: the task's instruction, then the policy blocks, then extra policy.
+
+In: the node's ``instruction`` and ``prompt_policy_overrides``, and a strategy's default texts. Out: one string, and
+notes on what in the overrides was not understood. Blocks are separated by a blank line; empty ones are left out.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from prompt import template
+
+_TAGS = {
+    "persistence_policy": "persistence",
+    "context_gathering_policy": "context_gathering",
+    "uncertainty_policy": "uncertainty_and_ambiguity",
+    "tool_preamble_policy": "tool_preamble",
+}
+_EXTRA = "extra_policy"
+
+
+@dataclass(frozen=True)
+class PolicyTexts:
+    """The default text of each policy block; a strategy may bring its own."""
+
+    persistence_policy: str = template.PERSISTENCE_POLICY
+    context_gathering_policy: str = template.CONTEXT_GATHERING_POLICY
+    uncertainty_policy: str = template.UNCERTAINTY_POLICY
+    tool_preamble_policy: str = template.TOOL_PREAMBLE_POLICY
+
+
+DEFAULT_POLICY = PolicyTexts()
+
+
+@dataclass(frozen=True)
+class PolicyOverrides:
+    """What ``prompt_policy_overrides`` asks for, once read."""
+
+    blocks: Mapping[str, str | None] = field(default_factory=lambda: MappingProxyType({}))
+    """Override name -> text, or None for a block that is switched off."""
+    extra: str = ""
+    notes: tuple[str, ...] = ()
+
+
+def read_policy_overrides(prompt_policy_overrides: str | None) -> PolicyOverrides:
+    """Read blank text, free text or a JSON object; nothing is an error, what is ignored is named in the notes."""
+    text = prompt_policy_overrides or ""
+    if not text.strip():
+        return PolicyOverrides()
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as problem:
+        if text.lstrip().startswith(("{", "[")):
+            note = f"prompt_policy_overrides: starts like JSON and is not ({problem}); taken as extra policy text"
+            return PolicyOverrides(extra=text, notes=(note,))
+        return PolicyOverrides(extra=text)
+    return _read_object(value) if isinstance(value, dict) else PolicyOverrides(extra=text)
+
+
+def _read_object(value: Mapping[str, object]) -> PolicyOverrides:
+    blocks: dict[str, str | None] = {}
+    extra = ""
+    notes: list[str] = []
+    for name, given in value.items():
+        if name not in _TAGS and name != _EXTRA:
+            known = ", ".join([*_TAGS, _EXTRA])
+            notes.append(f"prompt_policy_overrides: unknown key {name!r} is ignored; the keys are {known}")
+        elif given is False:
+            blocks[name] = None
+        elif not isinstance(given, str):
+            notes.append(f"prompt_policy_overrides: {name!r} is neither text nor false and is ignored")
+        elif given.strip() and name == _EXTRA:
+            extra = given
+        elif given.strip():
+            blocks[name] = given
+    return PolicyOverrides(MappingProxyType(blocks), extra, tuple(notes))
+
+
+def build_system_instruction(
+    base_instruction: str,
+    prompt_policy_overrides: str | None = None,
+    *,
+    defaults: PolicyTexts = DEFAULT_POLICY,
+) -> str:
+    """Compose the system prompt; pure, and never fails.
+
+    The extra policy stands exactly as it was written.
+    """
+    overrides = read_policy_overrides(prompt_policy_overrides)
+    blocks = [_wrap(tag, overrides.blocks.get(name, getattr(defaults, name)) or "") for name, tag in _TAGS.items()]
+    return "\n\n".join(block for block in (base_instruction.strip(), *blocks, overrides.extra) if block.strip())
+
+
+def _wrap(tag: str, text: str) -> str:
+    stripped = text.strip()
+    if not stripped or (stripped.startswith(f"<{tag}>") and stripped.endswith(f"</{tag}>")):
+        return stripped
+    return f"<{tag}>\n{stripped}\n</{tag}>"

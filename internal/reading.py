@@ -1,0 +1,160 @@
+"""A model's stream, read to its end and judged then.
+
+In: the chunks of any provider: fragments, snapshots, lists of parts, blocking results wrapped as one chunk. Out: events
+for the eye while they come, then one ModelTurn.
+"""
+
+import base64
+import binascii
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Any
+
+from dify_plugin.entities.model.llm import LLMResultChunk, LLMUsage
+from dify_plugin.entities.model.message import (
+    ImagePromptMessageContent,
+    PromptMessageContentUnionTypes,
+    TextPromptMessageContent,
+)
+
+from internal.assembly import CallAssembler
+from internal.deadline import Deadline
+from internal.display import DisplayRule, TurnDisplay
+from internal.events import Event, FileForwarded, Noted, StopReason
+from internal.flow import extract_stream_tool_calls
+from internal.transcript import Content, ToolCall
+from internal.usage import Usage
+from internal.user_files import ExternalImage, FileBytes
+
+# Finish reasons of a turn that was cut, by provider's word (model-behaviour §2.4 and §2.5, August 2026).
+_CUT_REASONS = {
+    "length": StopReason.LENGTH,
+    "max_tokens": StopReason.LENGTH,
+    "max_output_tokens": StopReason.LENGTH,
+    "incomplete": StopReason.LENGTH,
+    "content_filter": StopReason.CONTENT_FILTER,
+    "safety": StopReason.CONTENT_FILTER,
+    "prohibited_content": StopReason.CONTENT_FILTER,
+}
+
+
+@dataclass(frozen=True)
+class ModelTurn:
+    """What the model said in one turn."""
+
+    content: Content
+    """Raw, thoughts included, as it must go back to the model."""
+    text: str
+    """The visible text."""
+    calls: tuple[ToolCall, ...] = ()
+    opaque_body: Any = None
+    """The provider's; carried, never opened."""
+    usage: Usage = field(default_factory=Usage)
+    cut: StopReason | None = None
+    """Why the turn is not whole: length, content_filter, or time_limit."""
+
+
+@dataclass(frozen=True)
+class TurnSpan:
+    """Where a turn stands: in the log tree, on screen and in time."""
+
+    key: str
+    parent: str
+    rule: DisplayRule
+    deadline: Deadline
+    """Until something is shown."""
+    end: Deadline
+    """From then on."""
+
+
+class Reading:
+    """A stream as far as it has come."""
+
+    def __init__(self, span: TurnSpan) -> None:
+        self._span = span
+        self._calls = CallAssembler()
+        self._content: list[str | PromptMessageContentUnionTypes] = []
+        self._opaque_body: Any = None
+        self._usage: LLMUsage | None = None
+        self._has_forwarded = False
+        self.display = TurnDisplay(span.rule)
+        self.finish_reason: str | None = None
+        self.chunks = 0
+
+    @property
+    def has_shown(self) -> bool:
+        return self.display.has_shown or self._has_forwarded
+
+    @property
+    def usage(self) -> Usage:
+        return Usage.of(self._usage)
+
+    def seconds_left(self) -> float:
+        return (self._span.end if self.has_shown else self._span.deadline).left()
+
+    def take(self, chunk: LLMResultChunk) -> Iterator[Event]:
+        delta = chunk.delta
+        self.chunks += 1
+        self._calls.take(extract_stream_tool_calls(chunk))
+        self._usage = delta.usage or self._usage
+        self.finish_reason = delta.finish_reason or self.finish_reason
+        if delta.message.opaque_body is not None:
+            self._opaque_body = delta.message.opaque_body
+        content = delta.message.content
+        if isinstance(content, str):
+            yield from self._take_text(content)
+        for part in content if isinstance(content, list) else ():
+            yield from self._take_part(part)
+
+    def _take_text(self, text: str) -> Iterator[Event]:
+        if text:
+            self._content.append(text)
+            yield from self.display.feed(text)
+
+    def _take_part(self, part: PromptMessageContentUnionTypes) -> Iterator[Event]:
+        self._content.append(part)
+        if isinstance(part, TextPromptMessageContent):
+            yield from self.display.feed(part.data)
+        elif isinstance(part, ImagePromptMessageContent):
+            self._has_forwarded = True
+            yield _forward_image(part)
+
+    def turn(self, cut: StopReason | None = None) -> ModelTurn:
+        cut = cut or _CUT_REASONS.get((self.finish_reason or "").lower())
+        return ModelTurn(
+            content=_joined(self._content),
+            text=self.display.text,
+            calls=self.calls(),
+            opaque_body=None if cut else self._opaque_body,
+            usage=self.usage,
+            cut=cut,
+        )
+
+    def calls(self) -> tuple[ToolCall, ...]:
+        return self._calls.calls(f"call_{self._span.key}")
+
+
+def _joined(content: list[str | PromptMessageContentUnionTypes]) -> Content:
+    """Text alone as one string; with parts among it, a list in which each stretch of text is one part."""
+    parts: list[PromptMessageContentUnionTypes] = []
+    for is_text, stretch in groupby(content, key=lambda item: isinstance(item, str)):
+        items = list(stretch)
+        if is_text:
+            parts.append(TextPromptMessageContent(data="".join(item for item in items if isinstance(item, str))))
+        else:
+            parts += [item for item in items if not isinstance(item, str)]
+    if all(isinstance(item, str) for item in content):
+        return "".join(item for item in content if isinstance(item, str))
+    return parts
+
+
+def _forward_image(part: ImagePromptMessageContent) -> Event:
+    """An image that the model made."""
+    if part.url:
+        return FileForwarded(ExternalImage(part.url))
+    try:
+        data = base64.b64decode(part.base64_data, validate=True)
+    except (binascii.Error, ValueError):
+        return Noted("an image of the model's could not be read")
+    return FileForwarded(FileBytes(data, part.mime_type, part.filename))

@@ -1,0 +1,56 @@
+"""Events folded into the messages that Dify understands; nothing else in the plugin writes one.
+
+In: the events of a run, in order. Out: text with closed thoughts, files, the log tree, and at the very end sources,
+variables and usage. If the run fails, what is open is closed before the failure goes on to the host.
+"""
+
+from collections.abc import Generator, Iterable, Iterator
+
+from dify_plugin.entities.agent import AgentInvokeMessage
+from dify_plugin.entities.invoke_message import InvokeMessage
+
+from internal.events import AnswerBreak, AnswerText, Event, FileForwarded, RunFinished, ThoughtText
+from internal.log_tree import LogTree
+from internal.redaction import Redactor
+from internal.run_outputs import closing_messages, decision_summary, file_messages
+from internal.text_stream import TextStream
+from internal.wellformed import wellformed
+
+
+def render(events: Iterable[Event], redactor: Redactor) -> Generator[AgentInvokeMessage, None, None]:
+    """Write a run out as it happens."""
+    text, logs = TextStream(), LogTree(redactor)
+    try:
+        for event in events:
+            yield from _text_messages(_written(event, text))
+            match event:
+                case FileForwarded(file):
+                    yield from file_messages(file)
+                case RunFinished(summary):
+                    yield logs.summary(summary, decision_summary(summary))
+                    yield from closing_messages(summary, redactor)
+                case _:
+                    yield from logs.messages(event)
+    except Exception as failure:
+        yield from _text_messages(text.close_thought())
+        yield from logs.close_all(redactor.error(str(failure)))
+        raise
+
+
+def _written(event: Event, text: TextStream) -> str:
+    """What an event adds to the text; whatever is not a thought closes the thought before it."""
+    match event:
+        case ThoughtText(thought):
+            return text.thought(thought)
+        case AnswerBreak():
+            return text.new_paragraph()
+        case AnswerText(answer):
+            return text.answer(answer)
+        case _:
+            return text.close_thought()
+
+
+def _text_messages(text: str) -> Iterator[AgentInvokeMessage]:
+    if text:
+        body = InvokeMessage.TextMessage(text=wellformed(text))
+        yield AgentInvokeMessage(type=InvokeMessage.MessageType.TEXT, message=body)

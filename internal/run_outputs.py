@@ -1,0 +1,131 @@
+"""What a run leaves in the node's outputs besides its text: files, sources, variables, usage.
+
+In: files as they are forwarded, and one RunSummary at the end. Out: messages in the shape that Dify keeps
+(dify-contract §2).
+"""
+
+import uuid
+from collections.abc import Iterator, Mapping
+from typing import Any, assert_never
+
+from dify_plugin.entities.agent import AgentInvokeMessage
+from dify_plugin.entities.invoke_message import InvokeMessage
+
+from internal.events import RunSummary
+from internal.redaction import Redactor
+from internal.sources import Source, cited_numbers
+from internal.user_files import ExternalImage, FileBytes, HostedFile, UserFile
+from internal.wellformed import plain_json, wellformed
+
+LARGEST_CHUNK = 8192
+"""Bytes of one blob chunk that the daemon takes (dify-contract §6)."""
+
+_Type = InvokeMessage.MessageType
+_Resources = InvokeMessage.RetrieverResourceMessage
+
+
+def file_messages(file: UserFile) -> Iterator[AgentInvokeMessage]:
+    """Hand a file on to the user.
+
+    The SDK's enum lacks ``binary_link``; Dify finds a tool file by its meta, whatever the link is called.
+    """
+    match file:
+        case HostedFile(address, meta):
+            body = InvokeMessage.TextMessage(text=wellformed(address))
+            yield AgentInvokeMessage(type=_Type.IMAGE_LINK, message=body, meta=_plain_dict(meta))
+        case ExternalImage(address):
+            yield AgentInvokeMessage(type=_Type.IMAGE, message=InvokeMessage.TextMessage(text=wellformed(address)))
+        case FileBytes():
+            yield from _chunks(file)
+        case _:
+            assert_never(file)
+
+
+def _chunks(file: FileBytes) -> Iterator[AgentInvokeMessage]:
+    """A blob in pieces: one in a single line could kill the plugin, and the SDK splits only tools' own messages.
+
+    The last chunk is empty, since the daemon ignores the bytes of the chunk that ends a blob.
+    """
+    blob_id = uuid.uuid4().hex
+    pieces = [file.data[at : at + LARGEST_CHUNK] for at in range(0, len(file.data), LARGEST_CHUNK)]
+    meta = {"mime_type": wellformed(file.mime_type)}
+    if file.filename:
+        meta["filename"] = wellformed(file.filename)
+    for sequence, piece in enumerate([*pieces, b""]):
+        chunk = InvokeMessage.BlobChunkMessage(
+            id=blob_id, sequence=sequence, total_length=len(file.data), blob=piece, end=sequence == len(pieces)
+        )
+        yield AgentInvokeMessage(type=_Type.BLOB_CHUNK, message=chunk, meta=meta)
+
+
+def decision_summary(summary: RunSummary) -> dict[str, Any]:
+    """What the run did, for people and for log search; never the model's thoughts."""
+    cited = cited_numbers(summary.answer)
+    return {
+        "stop_reason": summary.stop_reason.value,
+        "rounds": summary.rounds,
+        "tool_calls": _tool_runs(summary),
+        "sources_used": [
+            {"number": number, "title": source.title} for number, source in summary.sources if number in cited
+        ],
+    }
+
+
+def closing_messages(summary: RunSummary, redactor: Redactor) -> Iterator[AgentInvokeMessage]:
+    """Sources, variables, and last of all exactly one JSON: every later one would reset the node's usage."""
+    if summary.sources:
+        yield _resources_message(summary)
+    variables = {
+        "stop_reason": summary.stop_reason.value,
+        "sources": _source_list(summary),
+        "tool_runs": _tool_runs(summary),
+    }
+    for name, value in variables.items():
+        body = InvokeMessage.VariableMessage(variable_name=name, variable_value=redactor.json(plain_json(value)))
+        yield AgentInvokeMessage(type=_Type.VARIABLE, message=body)
+    last = {
+        "execution_metadata": summary.usage.execution_metadata(),
+        "decision_summary": redactor.json(plain_json(decision_summary(summary))),
+    }
+    yield AgentInvokeMessage(type=_Type.JSON, message=InvokeMessage.JsonMessage(json_object=last))
+
+
+def _source_list(summary: RunSummary) -> list[dict[str, Any]]:
+    cited = cited_numbers(summary.answer)
+    return [
+        {
+            "number": number,
+            "title": source.title,
+            "document_id": source.document_id,
+            "score": source.score,
+            "cited": number in cited,
+        }
+        for number, source in summary.sources
+    ]
+
+
+def _tool_runs(summary: RunSummary) -> list[dict[str, Any]]:
+    return [
+        {
+            "round": run.round,
+            "tool": wellformed(run.tool),
+            "status": run.status.value,
+            "elapsed_seconds": round(run.elapsed_seconds, 3),
+        }
+        for run in summary.tool_runs
+    ]
+
+
+def _resources_message(summary: RunSummary) -> AgentInvokeMessage:
+    resources = [_resource(number, source) for number, source in summary.sources]
+    body = _Resources(retriever_resources=resources, context="")
+    return AgentInvokeMessage(type=_Type.RETRIEVER_RESOURCES, message=body)
+
+
+def _resource(number: int, source: Source) -> InvokeMessage.RetrieverResourceMessage.RetrieverResource:
+    fields = {"document_name": source.title, "content": source.content, **source.resource, "position": number}
+    return _Resources.RetrieverResource.model_validate(_plain_dict(fields))
+
+
+def _plain_dict(value: Mapping[str, Any]) -> dict[str, Any]:
+    return {str(key): plain_json(item) for key, item in value.items()}

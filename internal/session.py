@@ -1,0 +1,122 @@
+"""The only module that touches the SDK's Session.
+
+In: requests of the agent. Out: the model's chunks and the tools' messages, each bounded in silence and in time, with
+every failure as a HostFailure. Nothing is remembered here but the session.
+"""
+
+import math
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from typing import Any, cast
+
+import gevent
+from dify_plugin.config.config import InstallMethod
+from dify_plugin.core.entities.invocation import InvokeType
+from dify_plugin.core.runtime import Session
+from dify_plugin.entities.model.llm import LLMModelConfig, LLMResult, LLMResultChunk, LLMResultChunkDelta
+from dify_plugin.entities.model.message import PromptMessage, PromptMessageTool
+from dify_plugin.invocations.tool import ToolInvocation
+
+from internal.failures import HostFailure
+from internal.flow import extract_blocking_tool_calls
+from internal.tool_output import WireMessage
+from internal.toolbox import Tool
+
+_SHORTEST_WAIT = 0.001
+"""Seconds; gevent takes 0 for no waiting at all, even for what is there already."""
+
+
+class DeadlinePassed(Exception):  # noqa: N818 - says what happened
+    """The time that was given for a call is over."""
+
+
+class _LenientToolInvocation(ToolInvocation):
+    """The SDK's public ``invoke``, reading messages of any type: one unknown type would end the SDK's own generator."""
+
+    def _backwards_invoke(self, type: InvokeType, data_type: Any, data: dict[str, Any]) -> Any:  # noqa: A002, ANN401
+        del data_type
+        return super()._backwards_invoke(type, WireMessage, data)  # type: ignore[arg-type] # what this class is for
+
+
+class HostSession:
+    """Calls back to the host on behalf of one run."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._tools = _LenientToolInvocation(session)
+
+    @property
+    def is_serverless(self) -> bool:
+        return self._session.install_method is InstallMethod.Serverless
+
+    def stream_model(
+        self,
+        config: LLMModelConfig,
+        messages: Sequence[PromptMessage],
+        tools: Sequence[PromptMessageTool],
+        left: Callable[[], float],
+    ) -> Iterator[LLMResultChunk]:
+        """Call the model; a result that comes in one piece is one chunk.
+
+        ``left`` tells the seconds that may pass until the next chunk.
+        Always streaming: the SDK's blocking form loses ``opaque_body`` and all but the last tool calls (0.10.2).
+
+        Raises:
+            HostFailure: the call failed, before the first chunk or after any.
+            DeadlinePassed: while waiting for the next chunk.
+        """
+        self._bound_silence(left())
+        answer = self._session.model.llm.invoke(
+            model_config=config, prompt_messages=list(messages), tools=list(tools), stop=[], stream=True
+        )
+        if isinstance(answer, LLMResult):
+            yield _as_chunk(answer)
+        else:
+            yield from _bounded(answer, left)
+
+    def invoke_tool(
+        self, tool: Tool, parameters: Mapping[str, Any], left: Callable[[], float]
+    ) -> Iterator[WireMessage]:
+        """Call a tool with its own credential.
+
+        Raises:
+            HostFailure: the tool or the host failed.
+            DeadlinePassed: while waiting for the next message.
+        """
+        self._bound_silence(left())
+        messages = self._tools.invoke(
+            tool.provider_type, tool.provider, tool.own_name, dict(parameters), credential_id=tool.credential_id
+        )
+        yield from _bounded(cast("Generator[WireMessage, None, None]", messages), left)
+
+    def _bound_silence(self, seconds: float) -> None:
+        """The SDK's own limit on silence takes effect for calls that start later, in whole seconds."""
+        self._session.max_invocation_timeout = max(1, math.ceil(seconds))
+
+
+def _as_chunk(result: LLMResult) -> LLMResultChunk:
+    message = result.message.model_copy(update={"tool_calls": extract_blocking_tool_calls(result)})
+    return LLMResultChunk(model=result.model, delta=LLMResultChunkDelta(index=0, message=message, usage=result.usage))
+
+
+def _bounded[T](items: Generator[T, None, None], left: Callable[[], float]) -> Iterator[T]:
+    """Pass items on while there is time; heartbeats of the HTTP transport do not extend it.
+
+    The broad ``except`` stands around the host alone: the SDK reports every failure as a bare ``Exception``. Our own
+    time-out is no ``Exception``, since the SDK's reader takes any of those for the end of the stream.
+    """
+    try:
+        while True:
+            try:
+                with gevent.Timeout(max(left(), _SHORTEST_WAIT)):
+                    item = next(items)
+            except StopIteration:
+                return
+            except gevent.Timeout:
+                raise DeadlinePassed from None
+            except Exception as failure:  # noqa: BLE001 - see above
+                if left() <= 0:
+                    raise DeadlinePassed from None
+                raise HostFailure(str(failure)) from None
+            yield item
+    finally:
+        items.close()

@@ -1,0 +1,156 @@
+"""What a tool says, turned into what the model reads, what the user gets, and sources.
+
+In: the tool's messages as plain dicts from the wire, since the SDK's enum lacks types that Dify sends and one of them
+would end its generator. Out: text, files to hand on, sources. Logs and variables are not the model's business.
+"""
+
+import base64
+import binascii
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from pydantic import BaseModel
+
+from internal.local_files import FileRefused, is_local_path, read_local_file, sniff_mime_type
+from internal.sources import Source, read_source
+from internal.user_files import ExternalImage, FileBytes, HostedFile, UserFile
+from internal.wellformed import plain_json, wellformed
+from prompt import template
+
+LARGEST_FILE = 15 * 1024 * 1024
+"""Bytes; the daemon takes no larger blob (dify-contract §6)."""
+LONGEST_NAME = 200
+
+_TOOL_FILE = re.compile(r"/files/tools/[\w-]+(\.\w+)?(\?[^\s]*)?")
+_SILENT_TYPES = frozenset({"variable", "log"})
+_IMAGE_TYPES = frozenset({"image", "image_link"})
+_LINKED_FILE_TYPES = _IMAGE_TYPES | {"binary_link"}
+
+
+class WireMessage(BaseModel):
+    """A tool's message, whatever its type."""
+
+    type: str
+    message: dict[str, Any] | None = None
+    meta: dict[str, Any] | None = None
+
+
+class ToolOutput:
+    """Collects the messages of one call in the order in which they come."""
+
+    def __init__(self) -> None:
+        self._parts: list[str] = []
+        self._lines: list[str] = []
+        self._values: list[object] = []
+        self.sources: list[Source] = []
+        self.notes: list[str] = []
+
+    @property
+    def said_something(self) -> bool:
+        return bool(self._parts or self._lines or self._values or self.sources)
+
+    def take(self, wire: WireMessage) -> list[UserFile]:
+        """Take one message in; return the files in it that go to the user."""
+        message, meta = wire.message or {}, wire.meta or {}
+        if wire.type == "text":
+            self._parts.append(wellformed(str(message.get("text") or "")))
+        elif wire.type == "json":
+            self._values.append(plain_json(message.get("json_object")))
+        elif wire.type == "link":
+            self._lines.append(f"link: {wellformed(str(message.get('text') or ''))}")
+        elif wire.type in _LINKED_FILE_TYPES:
+            return self._take_linked_file(wire.type, str(message.get("text") or ""), meta)
+        elif wire.type == "blob":
+            return self._take_blob(message.get("blob"), meta)
+        elif wire.type == "file":
+            described = meta.get("file")
+            self._lines.append(f"file: {_file_name(described if isinstance(described, Mapping) else meta)}")
+        elif wire.type == "retriever_resources":
+            self._take_resources(message.get("retriever_resources"))
+        elif wire.type not in _SILENT_TYPES:
+            self.notes.append(f"a message of the unknown type {wire.type[:LONGEST_NAME]!r} was passed over")
+        return []
+
+    def _take_linked_file(self, kind: str, address: str, meta: Mapping[str, Any]) -> list[UserFile]:
+        is_hosted = bool(meta.get("tool_file_id")) and not is_local_path(address)
+        if is_hosted or _TOOL_FILE.fullmatch(address):
+            self._lines.append(f"file: {_file_name(meta)}, handed to the user")
+            return [HostedFile(address, meta)]
+        if is_local_path(address):
+            return self._take_local_file(address)
+        if kind in _IMAGE_TYPES and address.startswith(("http://", "https://")):
+            self._lines.append(f"image: {wellformed(address)}, shown to the user")
+            return [ExternalImage(address)]
+        self._lines.append(f"file: {wellformed(address[:LONGEST_NAME])}")
+        return []
+
+    def _take_local_file(self, path: str) -> list[UserFile]:
+        try:
+            file = read_local_file(path)
+        except FileRefused as refused:
+            self._lines.append(str(refused))
+            return []
+        self._lines.append(f"file: {file.filename} ({file.mime_type}), handed to the user")
+        return [FileBytes(file.data, file.mime_type, file.filename)]
+
+    def _take_blob(self, blob: object, meta: Mapping[str, Any]) -> list[UserFile]:
+        try:
+            data = blob if isinstance(blob, bytes) else base64.b64decode(str(blob or ""), validate=True)
+        except (binascii.Error, ValueError):
+            self._lines.append("file: its bytes could not be read")
+            return []
+        if len(data) > LARGEST_FILE:
+            self._lines.append("file: larger than 15 MiB, not handed on")
+            return []
+        mime_type = str(meta.get("mime_type") or sniff_mime_type(data))
+        self._lines.append(f"file: {_file_name({**meta, 'mime_type': mime_type})}, handed to the user")
+        return [FileBytes(data, mime_type, str(meta.get("filename") or ""))]
+
+    def _take_resources(self, resources: object) -> None:
+        for resource in resources if isinstance(resources, list) else ():
+            source = read_source(resource) if isinstance(resource, Mapping) else None
+            if source:
+                self.sources.append(source)
+
+    def text(self) -> str:
+        """What the model reads, before it is redacted and cut to size; "" when the tool said nothing."""
+        return self.rendered(lambda value: value)
+
+    def rendered(self, clean: Callable[[object], object]) -> str:
+        """As ``text``, with JSON values passed through ``clean`` while they still have their structure."""
+        said = "".join(self._parts)
+        values = [
+            json.dumps(clean(value), ensure_ascii=False) for value in self._values if not _repeats(value, self._parts)
+        ]
+        parts = [part for part in (said, *values, "\n".join(self._lines)) if part.strip()]
+        return "\n\n".join(parts or [source.content for source in self.sources if source.content])
+
+
+def _repeats(value: object, texts: list[str]) -> bool:
+    """Whether the tool said this JSON as a text already, as Dify's workflow tools do."""
+    return any(value == parsed for text in (*texts, "".join(texts)) for parsed in _parsed(text))
+
+
+def _parsed(text: str) -> Iterator[object]:
+    if text.lstrip().startswith(("{", "[")):
+        try:
+            yield json.loads(text)
+        except ValueError:
+            return
+
+
+def _file_name(meta: Mapping[str, Any]) -> str:
+    name = " ".join(wellformed(str(meta.get("filename") or meta.get("name") or "unnamed")).split())
+    mime_type = str(meta.get("mime_type") or "unknown type")
+    return f"{name[:LONGEST_NAME]} ({mime_type[:LONGEST_NAME]})"
+
+
+def cut_to_size(text: str, limit: int) -> str:
+    """Keep head and tail of a long text within ``limit`` characters, with the number left out in between."""
+    if len(text) <= limit:
+        return text
+    kept = limit - len(template.CHARACTERS_LEFT_OUT.format(count=len(text)))
+    head, tail = kept - kept // 3, kept // 3
+    return text[:head] + template.CHARACTERS_LEFT_OUT.format(count=len(text) - kept) + text[len(text) - tail :]

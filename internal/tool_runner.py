@@ -1,0 +1,193 @@
+"""The calls of one turn, run side by side.
+
+In: planned calls. Out: events as they happen, then one outcome per call in the model's order. A greenlet per call, an
+unbounded queue between them and the caller, and whatever is still running at the end is killed: all three as
+measured on the SDK (pool shutdown waits for a silent tool, a bounded queue hangs).
+"""
+
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+from gevent.lock import BoundedSemaphore
+from gevent.pool import Group
+from gevent.queue import Empty, Queue
+
+from internal.arguments import call_parameters
+from internal.deadline import Clock, Deadline
+from internal.events import Event, FileForwarded, Noted, ToolFinished, ToolStarted
+from internal.failures import FailureKind, HostFailure, is_transient
+from internal.guards import CallStatus
+from internal.planning import PlannedCall, RejectedCall, ValidCall
+from internal.redaction import Redactor, secrets_in
+from internal.session import DeadlinePassed, HostSession
+from internal.sources import Source
+from internal.tool_output import ToolOutput, cut_to_size
+from internal.toolbox import Toolbox
+from internal.wellformed import wellformed
+from prompt import template
+
+TOOL_FAILED = "tool invoke error: failed to execute tool"
+RETRY_WAIT = 1.0
+"""Seconds before the one repetition of a call that was turned away at the door."""
+_KILL_SECONDS = 2
+_LONGEST_ERROR = 1_000
+
+# The only reasons that a model is ever told; an exception's own text may hold anything.
+_REASONS = {
+    FailureKind.TIMEOUT: "timeout",
+    FailureKind.RATE_LIMITED: "rate limited",
+    FailureKind.UNAUTHORIZED: "unauthorized",
+    FailureKind.NOT_FOUND: "not found",
+    FailureKind.INVALID_REQUEST: "invalid input",
+    FailureKind.UNAVAILABLE: "unavailable",
+    FailureKind.CONNECTION: "unavailable",
+    FailureKind.CONNECTION_REFUSED: "unavailable",
+    FailureKind.CUT_STREAM: "unavailable",
+}
+_TURNED_AWAY = frozenset({FailureKind.RATE_LIMITED, FailureKind.CONNECTION_REFUSED})
+
+
+@dataclass(frozen=True)
+class ToolOutcome:
+    """What became of one call."""
+
+    planned: PlannedCall
+    status: CallStatus
+    text: str
+    """What the model reads: redacted, within the limit, without the numbers of its sources."""
+    elapsed_seconds: float = 0.0
+    transient: bool = False
+    """An error that may not come again."""
+    sources: tuple[Source, ...] = ()
+
+
+type _Post = Callable[[Event | ToolOutcome], None]
+
+
+@dataclass(frozen=True)
+class ToolRunner:
+    """Runs the tool calls of one run; ``slots`` is shared by all its loops, so the limit holds over all of them."""
+
+    host: HostSession
+    toolbox: Toolbox
+    clock: Clock
+    slots: BoundedSemaphore
+    result_limit: int
+    redactor: Redactor = field(default_factory=Redactor)
+
+    def run(
+        self, planned: Sequence[PlannedCall], parent: str, deadline: Deadline
+    ) -> Generator[Event, None, tuple[ToolOutcome, ...]]:
+        """Run what is valid, answer the rest; what has no outcome at the deadline is answered as timed out."""
+        inbox: Queue[tuple[int, Event | ToolOutcome]] = Queue()
+        outcomes: dict[int, ToolOutcome] = {}
+        in_log: set[int] = set()
+        started = self.clock.now()
+        workers = Group()
+        try:
+            for position, call in enumerate(planned):
+                key = f"{parent}.call{position + 1}"
+                post = partial(_post, inbox, position)
+                if isinstance(call, RejectedCall):
+                    self._answer(call, key, parent, post)
+                else:
+                    workers.spawn(self._work, call, key, parent, deadline, post)
+            while len(outcomes) < len(planned):
+                try:
+                    position, item = inbox.get(timeout=max(deadline.left(), 0) if inbox.empty() else None)
+                except Empty:
+                    break
+                if isinstance(item, ToolOutcome):
+                    outcomes[position] = item
+                else:
+                    if isinstance(item, ToolStarted):
+                        in_log.add(position)
+                    yield item
+        finally:
+            workers.kill(block=True, timeout=_KILL_SECONDS)
+        for position, call in enumerate(planned):
+            if position not in outcomes:
+                key = f"{parent}.call{position + 1}"
+                if position not in in_log:
+                    yield self._started(call, key, parent)
+                elapsed = self.clock.now() - started
+                late = _explain(FailureKind.TIMEOUT)
+                outcomes[position] = ToolOutcome(call, CallStatus.ERROR, late, elapsed, transient=True)
+                yield self._finished(key, outcomes[position], "no answer before the deadline")
+        return tuple(outcomes[position] for position in range(len(planned)))
+
+    def _answer(self, call: RejectedCall, key: str, parent: str, post: _Post) -> None:
+        """A call that does not run stands in the log all the same."""
+        outcome = ToolOutcome(call, CallStatus.REFUSED, call.text)
+        post(self._started(call, key, parent))
+        post(self._finished(key, outcome, error="not run"))
+        post(outcome)
+
+    def _started(self, call: PlannedCall, key: str, parent: str) -> ToolStarted:
+        arguments = call.parsed if call.parsed is not None else call.call.arguments
+        provider = call.tool.provider if call.tool else ""
+        return ToolStarted(key, parent, call.call.name, provider, arguments)
+
+    def _work(self, call: ValidCall, key: str, parent: str, deadline: Deadline, post: _Post) -> None:
+        with self.slots:
+            post(self._started(call, key, parent))
+            started = self.clock.now()
+            output = ToolOutput()
+            redactor = self.redactor.knowing(secrets_in(call.parsed))
+            failure = self._invoke(call, output, key, deadline, post)
+            for note in output.notes:
+                post(Noted(f"{call.call.name}: {note}", key))
+            said = redactor.text(wellformed(output.rendered(redactor.json)))
+            text = said if failure is None else "\n\n".join(part for part in (_explain(failure.kind), said) if part)
+            outcome = ToolOutcome(
+                planned=call,
+                status=CallStatus.OK if failure is None else CallStatus.ERROR,
+                text=cut_to_size(text, self.result_limit) if text.strip() else template.NO_OUTPUT,
+                elapsed_seconds=self.clock.now() - started,
+                transient=failure is not None and is_transient(failure.kind),
+                sources=tuple(output.sources),
+            )
+            error = redactor.error(wellformed(failure.message))[:_LONGEST_ERROR] if failure else None
+            post(self._finished(key, outcome, error))
+            post(outcome)
+
+    def _invoke(
+        self, call: ValidCall, output: ToolOutput, key: str, deadline: Deadline, post: _Post
+    ) -> HostFailure | None:
+        """Call the tool; once more if it was turned away before it said anything, never after a time-out.
+
+        A call that timed out may have placed its order already.
+        """
+        parameters = call_parameters(call.tool, call.arguments, self.toolbox)
+        has_been_repeated = False
+        while True:
+            try:
+                for message in self.host.invoke_tool(call.tool, parameters, deadline.left):
+                    for file in output.take(message):
+                        post(FileForwarded(file))
+            except DeadlinePassed:
+                return HostFailure("timeout: no answer before the run's deadline")
+            except HostFailure as failure:
+                may_repeat = failure.kind in _TURNED_AWAY and not output.said_something and not has_been_repeated
+                if not may_repeat or deadline.left() <= RETRY_WAIT:
+                    return failure
+                has_been_repeated = True
+                post(Noted(f"{call.call.name}: {failure.kind}; called once more after {RETRY_WAIT:g} s", key))
+                self.clock.sleep(RETRY_WAIT)
+            except Exception as defect:  # noqa: BLE001 - a message that we cannot read costs this call, not the run
+                return HostFailure(f"the tool's output could not be read ({type(defect).__name__})")
+            else:
+                return None
+
+    def _finished(self, key: str, outcome: ToolOutcome, error: str | None) -> ToolFinished:
+        return ToolFinished(key, outcome.status, outcome.elapsed_seconds, outcome.text, error)
+
+
+def _post(inbox: "Queue[tuple[int, Event | ToolOutcome]]", position: int, item: Event | ToolOutcome) -> None:
+    inbox.put((position, item))
+
+
+def _explain(kind: FailureKind) -> str:
+    reason = _REASONS.get(kind)
+    return f"{TOOL_FAILED}: {reason}" if reason else TOOL_FAILED

@@ -1,0 +1,213 @@
+"""The node's tools as the model sees them, and the way back from a name to a call.
+
+In: Dify's tool dicts (dify-contract §1.6), the allow-list, this turn's files. Out: a Toolbox: tools under names that
+every model API takes, in the node's order; what had to be left out is in its notes. A bad parameter costs the
+parameter, a bad required one the tool, never the others.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from dify_plugin.entities.model.message import PromptMessageTool
+from dify_plugin.entities.tool import ToolProviderType
+from dify_plugin.file.file import File
+
+from internal.redaction import Redactor, secrets_in
+from internal.tool_schema import ParameterUnusable, ToolParameter, read_parameter
+from internal.wellformed import wellformed
+
+_NAME_LENGTH = 64
+_NOT_IN_A_NAME = re.compile(r"[^a-zA-Z0-9_-]")
+
+
+class ToolUnusable(Exception):  # noqa: N818 - says what is the matter
+    """This tool cannot be offered to a model."""
+
+
+@dataclass(frozen=True)
+class Tool:
+    """One tool: what the model is told of it and what a call of it needs."""
+
+    name: str
+    """Unique in the toolbox, ``^[a-zA-Z0-9_-]{1,64}$``."""
+    own_name: str
+    """What Dify calls it."""
+    provider: str
+    provider_type: ToolProviderType = ToolProviderType.BUILT_IN
+    credential_id: str | None = None
+    description: str = ""
+    parameters: Mapping[str, ToolParameter] = field(default_factory=dict)
+    fixed: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    """Values that the developer set, secrets in clear among them; they win over any argument."""
+    secrets: frozenset[str] = field(default=frozenset(), repr=False)
+
+    @cached_property
+    def prompt_tool(self) -> PromptMessageTool:
+        return PromptMessageTool(
+            name=self.name,
+            description=self.description,
+            parameters={
+                "type": "object",
+                "properties": {name: dict(parameter.schema) for name, parameter in self.parameters.items()},
+                "required": [name for name, parameter in self.parameters.items() if parameter.required],
+            },
+        )
+
+
+@dataclass(frozen=True)
+class Toolbox:
+    """The tools of one run."""
+
+    tools: Mapping[str, Tool] = field(default_factory=dict)
+    files: Mapping[str, File] = field(default_factory=dict)
+    """This turn's files by the names under which the model may pass them to a tool."""
+    notes: tuple[str, ...] = ()
+
+    @cached_property
+    def prompt_tools(self) -> tuple[PromptMessageTool, ...]:
+        """What goes into every request of the run, byte for byte the same."""
+        return tuple(tool.prompt_tool for tool in self.tools.values())
+
+    @cached_property
+    def redactor(self) -> Redactor:
+        return Redactor.of(secret for tool in self.tools.values() for secret in tool.secrets)
+
+
+class _Identity(NamedTuple):
+    name: str
+    provider: str
+
+
+def build_toolbox(
+    raw_tools: Iterable[Mapping[str, Any]],
+    *,
+    allowed: Sequence[str] = (),
+    files: Iterable[File] = (),
+    reserved: frozenset[str] = frozenset(),
+) -> Toolbox:
+    """Read the tools one by one; ``reserved`` are the names of virtual tools, which none of these may take."""
+    named_files = name_files(files)
+    tools: dict[str, Tool] = {}
+    notes: list[str] = []
+    met: set[str] = set()
+    for position, raw in enumerate(raw_tools, start=1):
+        identity = _identify(raw)
+        if identity is None:
+            notes.append(f"tools: item {position} has no name and is left out")
+            continue
+        matches = _matching_entries(identity, allowed)
+        met |= matches
+        if allowed and not matches:
+            notes.append(f"tool {identity.name!r} is left out: not among the allowed tools")
+            continue
+        name = _free_name(identity, reserved | tools.keys())
+        try:
+            tools[name] = _read_tool(raw, identity, name, tuple(named_files), notes.append)
+        except ToolUnusable as reason:
+            notes.append(f"tool {identity.name!r} is left out: {reason}")
+    notes += [f"allowed_tools: no tool is called {entry!r}" for entry in allowed if entry not in met]
+    return Toolbox(tools, named_files, tuple(notes))
+
+
+def name_files(files: Iterable[File]) -> dict[str, File]:
+    """A distinct, readable name for each of this turn's files."""
+    named: dict[str, File] = {}
+    for position, file in enumerate(files, start=1):
+        name = file.filename or f"{file.type.value}-{position}{file.extension or ''}"
+        named[name if name not in named else f"{position}-{name}"] = file
+    return named
+
+
+def _identify(raw: Mapping[str, Any]) -> _Identity | None:
+    identity = raw.get("identity")
+    if not isinstance(identity, Mapping) or not isinstance(identity.get("name"), str) or not identity["name"]:
+        return None
+    return _Identity(identity["name"], str(identity.get("provider") or ""))
+
+
+def _matching_entries(identity: _Identity, allowed: Sequence[str]) -> set[str]:
+    """Which allow-list entries mean this tool: its name, or ``provider/name`` with all or the end of the provider."""
+    parts = [*identity.provider.split("/"), identity.name]
+    meanings = {"/".join(parts[start:]) for start in range(len(parts))}
+    return {entry for entry in allowed if entry in meanings}
+
+
+def _free_name(identity: _Identity, taken: Iterable[str]) -> str:
+    """A name that model APIs take and no other tool has; the provider tells namesakes apart."""
+    plain = _NOT_IN_A_NAME.sub("_", identity.name)[:_NAME_LENGTH]
+    plain = plain if re.search(r"[a-zA-Z0-9]", plain) else "tool"
+    qualified = _NOT_IN_A_NAME.sub("_", f"{identity.provider.rsplit('/', 1)[-1]}_{plain}")[:_NAME_LENGTH]
+    unavailable = frozenset(taken)
+    return next(name for name in _candidates(plain, qualified) if name not in unavailable)
+
+
+def _candidates(plain: str, qualified: str) -> Iterator[str]:
+    yield plain
+    yield qualified
+    number = 2
+    while True:
+        ending = f"_{number}"
+        yield plain[: _NAME_LENGTH - len(ending)] + ending
+        number += 1
+
+
+def _read_tool(
+    raw: Mapping[str, Any], identity: _Identity, name: str, file_names: Sequence[str], note: Callable[[str], None]
+) -> Tool:
+    runtime = raw.get("runtime_parameters")
+    fixed = (
+        {str(key): value for key, value in runtime.items() if value is not None} if isinstance(runtime, Mapping) else {}
+    )
+    parameters: dict[str, ToolParameter] = {}
+    secrets = set(secrets_in(fixed))
+    for declared in raw.get("parameters") or ():
+        if not isinstance(declared, Mapping):
+            note(f"tool {identity.name!r}: a parameter is not an object and is left out")
+            continue
+        label = str(declared.get("name") or "?")
+        if declared.get("type") == "secret-input" and isinstance(fixed.get(label), str):
+            secrets.add(fixed[label])
+        if declared.get("form") != "llm" or label in fixed:
+            continue  # the developer's: the model neither sees nor sets it
+        try:
+            parameter = read_parameter(declared, file_names=file_names)
+        except ParameterUnusable as reason:
+            if declared.get("required"):
+                raise ToolUnusable(f"its required parameter {label!r} cannot be offered: {reason}") from None
+            note(f"tool {identity.name!r}: parameter {label!r} is left out: {reason}")
+            continue
+        if parameter.note:
+            note(f"tool {identity.name!r}: parameter {label!r}: {parameter.note}")
+        parameters[parameter.name] = parameter
+    credential_id = raw.get("credential_id")
+    return Tool(
+        name=name,
+        own_name=identity.name,
+        provider=identity.provider,
+        provider_type=_read_provider_type(raw.get("provider_type")),
+        credential_id=str(credential_id) if credential_id else None,
+        description=_read_description(raw),
+        parameters=parameters,
+        fixed=fixed,
+        secrets=frozenset(secrets),
+    )
+
+
+def _read_provider_type(value: object) -> ToolProviderType:
+    try:
+        return ToolProviderType(value)
+    except ValueError:
+        return ToolProviderType.BUILT_IN
+
+
+def _read_description(raw: Mapping[str, Any]) -> str:
+    """What the developer wrote for the model, else what is shown to people; "" when there is nothing."""
+    description = raw.get("description")
+    if not isinstance(description, Mapping):
+        return ""
+    human = description.get("human")
+    shown = human.get("en_US") if isinstance(human, Mapping) else human
+    return wellformed(str(description.get("llm") or shown or ""))

@@ -1,0 +1,98 @@
+"""A tool call's name and arguments as the model wrote them; fail-closed, nothing is repaired.
+
+In: a name and a text. Out: the tool and a JSON object, or the sentence that tells the model what is wrong and where.
+"""
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from internal.wellformed import has_lone_surrogate
+
+DEEPEST_NESTING = 64
+_LONGEST_QUOTE = 200
+_PARSE_ERROR = "tool arguments parse error: "
+
+
+@dataclass(frozen=True)
+class ToolArgumentsParseResult:
+    """``args`` is what the text says; with ``ok`` false it is {} and ``error`` is the sentence for the model."""
+
+    ok: bool
+    args: dict[str, Any] = field(default_factory=dict)
+    error: str | None = None
+
+
+def parse_tool_arguments(arguments: object) -> ToolArgumentsParseResult:
+    """Take "" as {} and the text of a JSON object as that object; anything else is an error that says where."""
+    try:
+        return ToolArgumentsParseResult(ok=True, args=_parse_object(arguments))
+    except (TypeError, ValueError) as problem:
+        return ToolArgumentsParseResult(ok=False, error=_PARSE_ERROR + str(problem))
+
+
+def _parse_object(arguments: object) -> dict[str, Any]:
+    if not isinstance(arguments, str):
+        raise TypeError(f"expected the text of a JSON object, got {type(arguments).__name__}")
+    if arguments == "":
+        return {}
+    if not arguments.strip():
+        raise ValueError("expected a JSON object, got only white space")
+    try:
+        value = json.loads(arguments, parse_constant=refuse_constant)
+    except json.JSONDecodeError as problem:
+        near = arguments[max(0, problem.pos - 20) : problem.pos + 20]
+        raise ValueError(f"{problem.msg} at character {problem.pos}, near {near!r}; send one JSON object") from None
+    except RecursionError:
+        raise ValueError(f"nested deeper than {DEEPEST_NESTING} levels") from None
+    if not isinstance(value, dict):
+        raise TypeError(f"expected a JSON object, got {json_type(value)}; put the values under the argument names")
+    _refuse_unwritable(value, "$", DEEPEST_NESTING)
+    return value
+
+
+def refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is not a JSON number")
+
+
+def _refuse_unwritable(value: object, where: str, levels: int) -> None:
+    """Refuse what JSON's grammar lets through and no tool could be sent."""
+    if levels < 0:
+        raise ValueError(f"nested deeper than {DEEPEST_NESTING} levels at {where[:_LONGEST_QUOTE]}")
+    if isinstance(value, str) and has_lone_surrogate(value):
+        raise ValueError(f"half a surrogate pair in the text at {where[:_LONGEST_QUOTE]}")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"a number too large at {where[:_LONGEST_QUOTE]}")
+    if isinstance(value, dict):
+        for key, item in value.items():
+            if has_lone_surrogate(key):
+                raise ValueError(f"half a surrogate pair in a name at {where[:_LONGEST_QUOTE]}")
+            _refuse_unwritable(item, f"{where}.{key}", levels - 1)
+    elif isinstance(value, list):
+        for position, item in enumerate(value):
+            _refuse_unwritable(item, f"{where}[{position}]", levels - 1)
+
+
+def resolve_tool_instance[T](tool_instances: Mapping[str, T] | None, tool_name: str) -> T | None:
+    """The tool of that name, None when there is none."""
+    return (tool_instances or {}).get(tool_name)
+
+
+def unknown_tool_error(tool_name: str, names: Iterable[str]) -> str:
+    known = ", ".join(names)
+    return f"there is not a tool named {tool_name}" + (f"; the tools are: {known}" if known else "; there are no tools")
+
+
+def json_type(value: object) -> str:
+    """What a person would call the value's type."""
+    names = {
+        dict: "an object",
+        list: "an array",
+        str: "a string",
+        bool: "a boolean",
+        int: "a number",
+        float: "a number",
+    }
+    return names.get(type(value), "null")

@@ -1,0 +1,139 @@
+"""One conversation with the model: append-only, and valid for every provider at any time.
+
+In: the opening messages, then rounds (an assistant turn and one result per call, same order, same ids). Out: the
+messages of the next request, which begin with exactly those of the last one. Only two things may shrink, for good:
+tool results and media become one-line notes when a request would not fit (window), opaque bodies when the host refuses
+them.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dify_plugin.entities.model.message import (
+    AssistantPromptMessage,
+    PromptMessage,
+    PromptMessageContentUnionTypes,
+    TextPromptMessageContent,
+    ToolPromptMessage,
+    UserPromptMessage,
+)
+
+from internal.wellformed import wellformed
+from prompt import template
+
+
+@dataclass(frozen=True)
+class ToolCall:
+    """A call as the model made it."""
+
+    id: str
+    """The provider's, verbatim, or one of ours where it gave none. Need not be unique: some providers repeat it."""
+    name: str
+    arguments: str
+
+    def written_back(self, arguments: Mapping[str, Any] | None) -> AssistantPromptMessage.ToolCall:
+        """The call as history shows it: arguments are a JSON object's text, whatever the model wrote."""
+        return AssistantPromptMessage.ToolCall(
+            id=self.id,
+            type="function",
+            function=AssistantPromptMessage.ToolCall.ToolCallFunction(
+                name=wellformed(self.name) or "unnamed",
+                arguments=self.arguments if arguments is not None and self.arguments else "{}",
+            ),
+        )
+
+
+type Content = str | list[PromptMessageContentUnionTypes]
+
+
+@dataclass(frozen=True)
+class CallResult:
+    """What the model reads as the result of one call."""
+
+    call: ToolCall
+    arguments: Mapping[str, Any] | None
+    """None when the model's text was no JSON object."""
+    text: str
+
+
+class Transcript:
+    """The messages of one conversation."""
+
+    def __init__(self, opening: Sequence[PromptMessage]) -> None:
+        self._messages: list[PromptMessage] = list(opening)
+        self._opening_length = len(self._messages)
+        self._rounds = 0
+        self._keeps_opaque_bodies = True
+
+    @property
+    def rounds(self) -> int:
+        """Rounds appended so far."""
+        return self._rounds
+
+    def messages(self) -> list[PromptMessage]:
+        """The prompt of the next request; the list is the caller's, the messages are not."""
+        return list(self._messages)
+
+    def append_round(self, content: Content, opaque_body: Any, results: Sequence[CallResult]) -> None:  # noqa: ANN401
+        """Append an assistant turn that called tools, and one result for each of its calls, in their order.
+
+        ``content`` is what the model said, thoughts included: some providers rebuild their reasoning from it.
+        """
+        self._rounds += 1
+        self._messages.append(
+            AssistantPromptMessage(
+                content=wellformed(content) if isinstance(content, str) else content,
+                tool_calls=[result.call.written_back(result.arguments) for result in results],
+                opaque_body=opaque_body if self._keeps_opaque_bodies else None,
+            )
+        )
+        self._messages += [
+            ToolPromptMessage(
+                content=wellformed(result.text),
+                tool_call_id=result.call.id,
+                name=wellformed(result.call.name) or "unnamed",
+            )
+            for result in results
+        ]
+
+    def append_note(self, text: str) -> None:
+        """Append a word to the model at the tail, where it leaves the prefix as it is."""
+        self._messages.append(UserPromptMessage(content=text))
+
+    def carries_opaque_body(self) -> bool:
+        return any(
+            isinstance(message, AssistantPromptMessage) and message.opaque_body is not None
+            for message in self._messages
+        )
+
+    def drop_opaque_bodies(self) -> None:
+        """Do without opaque bodies from now on, for a host that refuses them."""
+        self._keeps_opaque_bodies = False
+        self._messages = [
+            message.model_copy(update={"opaque_body": None}) if isinstance(message, AssistantPromptMessage) else message
+            for message in self._messages
+        ]
+
+    def trimmable_results(self) -> Iterator[int]:
+        """Positions of the tool results that are still whole, oldest first."""
+        for position in range(self._opening_length, len(self._messages)):
+            message = self._messages[position]
+            if isinstance(message, ToolPromptMessage) and len(str(message.content)) > len(template.ELIDED_TOOL_RESULT):
+                yield position
+
+    def trim_result(self, position: int) -> None:
+        self._messages[position] = self._messages[position].model_copy(update={"content": template.ELIDED_TOOL_RESULT})
+
+    def trimmable_media(self) -> Iterator[tuple[int, int]]:
+        """Message and part of every medium that is still whole, oldest first."""
+        for position, message in enumerate(self._messages):
+            for part, content in enumerate(message.content if isinstance(message.content, list) else ()):
+                if not isinstance(content, TextPromptMessageContent):
+                    yield position, part
+
+    def trim_media(self, position: int, part: int) -> None:
+        message = self._messages[position]
+        parts = list(message.content) if isinstance(message.content, list) else []
+        parts[part] = TextPromptMessageContent(data=template.ELIDED_MEDIA.format(kind=parts[part].type.value))
+        self._messages[position] = message.model_copy(update={"content": parts})

@@ -1,0 +1,32 @@
+"""What can be handed on to the user as a file. Values only: tool_output makes them, render writes them out."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class HostedFile:
+    """A file that Dify has already: its address and meta go out as they came in."""
+
+    address: str
+    meta: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class ExternalImage:
+    """An image somewhere on the web; Dify fetches it."""
+
+    address: str
+
+
+@dataclass(frozen=True)
+class FileBytes:
+    """A file that only we have."""
+
+    data: bytes
+    mime_type: str
+    filename: str
+
+
+type UserFile = HostedFile | ExternalImage | FileBytes

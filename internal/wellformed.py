@@ -1,0 +1,37 @@
+"""Text that survives the wire.
+
+A lone surrogate (half of a UTF-16 pair, as a cut JSON escape leaves it) cannot be written as UTF-8, and one of them in
+a message ends the whole invocation. In: any text or JSON. Out: the same with each replaced by a question mark.
+"""
+
+import math
+from collections.abc import Mapping
+
+
+def wellformed(text: str) -> str:
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def has_lone_surrogate(text: str) -> bool:
+    return any("\ud800" <= character <= "\udfff" for character in text)
+
+
+def plain_json(value: object) -> object:
+    """A copy that every JSON writer and reader takes.
+
+    Strings are well-formed, keys are strings, numbers that JSON lacks become null, integers beyond the 53 bits that the
+    host's daemon keeps become strings (dify-contract §6), and anything else its text.
+    """
+    if isinstance(value, str):
+        return wellformed(value)
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, int):
+        return value if abs(value) <= 2**53 else str(value)
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {wellformed(str(key)): plain_json(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [plain_json(item) for item in value]
+    return wellformed(str(value))

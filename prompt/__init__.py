@@ -1,0 +1,1 @@
+"""The texts that the agent says of itself: constants, no code."""

@@ -1,0 +1,1 @@
+"""The strategies as Dify loads them; wiring only, nothing is decided here."""

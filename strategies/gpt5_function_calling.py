@@ -1,0 +1,22 @@
+"""The function-calling agent."""
+
+from collections.abc import Generator
+from typing import Any, ClassVar
+
+from dify_plugin import AgentStrategy
+from dify_plugin.entities.agent import AgentInvokeMessage
+
+from internal.agent import run_agent
+from internal.params import StrategyParams
+from internal.policy import DEFAULT_POLICY, PolicyTexts
+
+GPT5FunctionCallingParams = StrategyParams
+
+
+class GPT5FunctionCallingStrategy(AgentStrategy):
+    """Native tool calls, several a turn, run side by side."""
+
+    policy: ClassVar[PolicyTexts] = DEFAULT_POLICY
+
+    def _invoke(self, parameters: dict[str, Any]) -> Generator[AgentInvokeMessage, None, None]:
+        yield from run_agent(parameters, self.session, self.policy)

@@ -1,0 +1,115 @@
+"""One run of a strategy in this process, and what came out of it."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from dify_plugin.config.config import InstallMethod
+
+from internal.agent import run_agent
+from internal.deadline import Clock
+from internal.policy import DEFAULT_POLICY, PolicyTexts
+from tests.support.host import Handler, HostTransport, Json, ScriptedModel, Tools, make_session
+from tests.support.wire import model, parameter, tool
+
+
+@dataclass
+class FakeTime:
+    """A clock that only moves when somebody sleeps or a script advances it."""
+
+    now: float = 1000.0
+    slept: list[float] = field(default_factory=list)
+
+    def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.now += seconds
+
+    def advance(self, seconds: float) -> None:
+        self.now += seconds
+
+    @property
+    def clock(self) -> Clock:
+        return Clock(now=lambda: self.now, sleep=self.sleep)
+
+
+@dataclass
+class Outcome:
+    """What the host got, message by message, and what it was asked."""
+
+    messages: list[Json]
+    error: Exception | None
+    model: ScriptedModel
+    tools: Tools
+    transport: HostTransport
+
+    def bodies(self, kind: str) -> list[Json]:
+        return [message["message"] for message in self.messages if message["type"] == kind]
+
+    @property
+    def text(self) -> str:
+        return "".join(body["text"] for body in self.bodies("text"))
+
+    @property
+    def variables(self) -> dict[str, Any]:
+        return {body["variable_name"]: body["variable_value"] for body in self.bodies("variable")}
+
+    @property
+    def last_json(self) -> Json:
+        (body,) = self.bodies("json")
+        return dict(body["json_object"])
+
+    @property
+    def logs(self) -> dict[str, Json]:
+        """The last state of each log by id without the run's prefix, in the order in which they were opened."""
+        return {log["id"].partition("-")[2]: log for log in self.bodies("log")}
+
+    @property
+    def notes(self) -> list[str]:
+        return [log["data"]["note"] for key, log in self.logs.items() if key.startswith("note")]
+
+    @property
+    def stop_reason(self) -> str:
+        return str(self.variables["stop_reason"])
+
+    def tool_results(self, round_number: int = 1) -> list[str]:
+        """What the model read as the results of a round: the tool messages after that round's assistant message."""
+        prompt = self.model.prompts[-1] if len(self.model.prompts) > round_number else []
+        groups: list[list[str]] = []
+        for message in prompt:
+            if message["role"] == "assistant" and message.get("tool_calls"):
+                groups.append([])
+            elif message["role"] == "tool":
+                groups[-1].append(message["content"])
+        return groups[round_number - 1]
+
+
+def run(
+    steps: Sequence[Sequence[Any]],
+    handlers: Mapping[str, Handler] | None = None,
+    params: Mapping[str, Any] | None = None,
+    *,
+    policy: PolicyTexts = DEFAULT_POLICY,
+    clock: Clock | None = None,
+    install_method: InstallMethod = InstallMethod.Local,
+    expect_all_steps: bool = True,
+) -> Outcome:
+    """Run the agent on a script; each of ``handlers`` is a tool of that name with a string parameter ``q``.
+
+    ``params`` go over the default parameters (``tools`` among them). Every message is taken as the JSON line that the
+    SDK would write, so what cannot be written fails here too.
+    """
+    scripted, tools = ScriptedModel([list(step) for step in steps]), Tools(handlers or {})
+    session, transport = make_session(scripted, tools, install_method)
+    offered = [tool(name, parameter("q")) for name in tools.handlers]
+    parameters = {"model": model(), "query": "What is it?", "tools": offered, **(params or {})}
+    messages: list[Json] = []
+    error: Exception | None = None
+    try:
+        for message in run_agent(parameters, session, policy, clock):
+            messages += [json.loads(message.model_dump_json())]
+    except Exception as raised:  # noqa: BLE001 - handed to the test
+        error = raised
+    if expect_all_steps and error is None:
+        assert not scripted.steps, f"{len(scripted.steps)} scripted turns were never asked for"
+    return Outcome(messages, error, scripted, tools, transport)
