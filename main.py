@@ -1,0 +1,70 @@
+"""Starts the plugin: its timeouts are settled first, then the SDK serves Dify over stdio, TCP or HTTP.
+
+In: MAX_REQUEST_TIMEOUT and MAX_INVOCATION_TIMEOUT (seconds) from the environment or `.env`. Out: a running plugin.
+The SDK validates the environment while it is imported, so that one bad value would keep the plugin from starting.
+"""
+
+import logging
+import os
+from collections.abc import Mapping, MutableMapping
+from typing import NamedTuple
+
+from dotenv import dotenv_values
+
+
+class Timeout(NamedTuple):
+    """Seconds: what holds when nothing usable is asked for, and the bounds of what may be."""
+
+    default: int
+    least: int
+    most: int
+
+
+TIMEOUTS = {
+    # How long a serverless connection may stay silent. Dify reads a connection that ends early as a success, so it has
+    # to outlast every silence of a run (at most 240 s there); the longest run that can be asked for takes an hour.
+    "MAX_REQUEST_TIMEOUT": Timeout(default=300, least=300, most=3600),
+    # How long a model or tool call may stay silent. Dify cuts such a call after 240 s with a message that says so,
+    # and a run after 600 s without telling the plugin: a larger value only keeps abandoned runs alive.
+    "MAX_INVOCATION_TIMEOUT": Timeout(default=250, least=10, most=600),
+}
+
+
+def settle_timeouts(environment: MutableMapping[str, str], dotenv: Mapping[str, str | None]) -> list[str]:
+    """Put a usable value into ``environment`` for each timeout that is set; a line for the log for each one changed."""
+    changes = []
+    for name, timeout in TIMEOUTS.items():
+        asked = environment.get(name, dotenv.get(name))
+        if asked is None:
+            continue
+        seconds, change = settle(timeout, asked)
+        environment[name] = str(seconds)
+        if change:
+            changes.append(f"{name}: {change}")
+    return changes
+
+
+def settle(timeout: Timeout, asked: str) -> tuple[int, str]:
+    """The seconds to use, and what had to be changed in what was asked for; blank means that nothing was asked for."""
+    try:
+        wanted = round(float(asked))
+    except (ValueError, OverflowError):
+        return timeout.default, asked.strip() and f"not a number of seconds; {timeout.default} is used"
+    seconds = min(max(wanted, timeout.least), timeout.most)
+    if seconds == wanted:
+        return seconds, ""
+    return seconds, f"{wanted} is outside {timeout.least} to {timeout.most}; {seconds} is used"
+
+
+changes = settle_timeouts(os.environ, dotenv_values(".env"))
+
+from dify_plugin import DifyPluginEnv, Plugin  # noqa: E402 - reads the environment as settled above
+from dify_plugin.config.logger_format import plugin_logger_handler  # noqa: E402 - belongs to the import above
+
+if __name__ == "__main__":
+    plugin = Plugin(DifyPluginEnv())
+    logger = logging.getLogger(__name__)
+    logger.addHandler(plugin_logger_handler)
+    for change in changes:  # only now: the manifest, written by Plugin(), has to be the first line that Dify reads
+        logger.warning(change)
+    plugin.run()

@@ -1,0 +1,308 @@
+"""manifest.yaml, the provider's and the strategies' YAML, held against what Dify's daemon and marketplace demand.
+
+The daemon checks a strategy's YAML only under remote debugging: a bad one would be installed, and fail in use.
+"""
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from datetime import datetime
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from packaging.version import Version
+
+from internal import params
+from internal.params import StrategyParams
+
+ROOT = Path(__file__).parent.parent
+LANGUAGES = {"en_US", "ja_JP", "zh_Hans", "pt_BR"}
+STRATEGIES = ["gpt5_function_calling", "gpt5_react"]
+
+type Yaml = dict[str, Any]
+
+
+def read(path: str) -> Yaml:
+    declared: Yaml = yaml.safe_load((ROOT / path).read_text(encoding="utf-8"))
+    return declared
+
+
+MANIFEST = read("manifest.yaml")
+PROVIDER = read("provider/gpt5_agent.yaml")
+STRATEGY = {name: read(f"strategies/{name}.yaml") for name in STRATEGIES}
+PARAMETERS: list[Yaml] = STRATEGY["gpt5_function_calling"]["parameters"]
+
+each_strategy = pytest.mark.parametrize("strategy", STRATEGY.values(), ids=STRATEGY)
+each_parameter = pytest.mark.parametrize("parameter", PARAMETERS, ids=lambda parameter: parameter["name"])
+each_number = pytest.mark.parametrize(
+    "parameter", [p for p in PARAMETERS if p["type"] == "number"], ids=lambda parameter: parameter["name"]
+)
+
+
+# --- texts -----------------------------------------------------------------------------------------------------------
+
+
+def texts(declared: object, where: str) -> Iterator[Any]:
+    """Every translated text, with the place where it stands; an output schema's descriptions are plain strings."""
+    if isinstance(declared, dict):
+        for key, value in declared.items():
+            if key in {"label", "description", "help"}:
+                yield pytest.param(value, id=f"{where}.{key}")
+            elif key != "output_schema":
+                yield from texts(value, f"{where}.{key}")
+    elif isinstance(declared, list):
+        for position, value in enumerate(declared):
+            name = value.get("name", position) if isinstance(value, dict) else position
+            yield from texts(value, f"{where}.{name}")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *texts(MANIFEST, "manifest"),
+        *texts(PROVIDER, "provider"),
+        *(text for name, strategy in STRATEGY.items() for text in texts(strategy, name)),
+    ],
+)
+def test_every_text_has_the_four_languages_and_no_other(text: dict[str, str]) -> None:
+    assert set(text) == LANGUAGES
+    for translation in text.values():
+        assert translation == translation.strip()
+        assert 1 <= len(translation) < 1024
+
+
+@each_parameter
+def test_every_parameter_has_help_that_is_translated(parameter: Yaml) -> None:
+    assert len(set(parameter["help"].values())) == len(LANGUAGES)
+
+
+@each_number
+def test_help_names_range_and_default_in_every_language(parameter: Yaml) -> None:
+    for text in parameter["help"].values():
+        numbers = [int(number) for number in re.findall(r"\d+", text)]
+        assert numbers[-3:] == [parameter["min"], parameter["max"], parameter["default"]]
+
+
+# --- the manifest ----------------------------------------------------------------------------------------------------
+
+
+def test_manifest_identity() -> None:
+    assert (MANIFEST["type"], MANIFEST["author"], MANIFEST["name"]) == (
+        "plugin",
+        "gpt5-agents",
+        "gpt5_agent_strategies",
+    )
+    assert re.fullmatch(r"\d{1,4}(\.\d{1,4}){2}(-\w{1,16})?", MANIFEST["version"])
+    assert not re.search("langgenius|dify", MANIFEST["author"])
+    assert isinstance(MANIFEST["created_at"], datetime)
+    assert MANIFEST["created_at"].tzinfo
+
+
+def test_manifest_version_is_the_newest_of_the_changelog() -> None:
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    released = re.findall(r"^## \[(\d[^]]*)\]", changelog, re.MULTILINE)
+    assert released[0] == MANIFEST["version"]
+
+
+def test_manifest_asks_for_tools_and_llm_and_nothing_else() -> None:
+    assert MANIFEST["resource"]["memory"] > 0
+    assert MANIFEST["resource"]["permission"] == {"tool": {"enabled": True}, "model": {"enabled": True, "llm": True}}
+
+
+def test_manifest_meta() -> None:
+    meta = MANIFEST["meta"]
+    assert Version(meta["version"]) >= Version("0.0.2"), "Dify leaves MCP tools out below"
+    assert set(meta["arch"]) == {"amd64", "arm64"}
+    assert meta["runner"] == {"language": "python", "version": "3.12", "entrypoint": "main"}
+    assert Version(meta["minimum_dify_version"]) >= Version("1.14"), "older hosts were never looked at"
+
+
+def test_manifest_has_what_the_marketplace_wants() -> None:
+    assert MANIFEST["repo"] == "https://github.com/gpt5-agents/gpt5-agent-strategies"
+    assert re.fullmatch(r"[^@\s]+@[^@\s]+\.[a-z]+", MANIFEST["contact"])
+    assert (ROOT / MANIFEST["privacy"]).read_text(encoding="utf-8").strip()
+    allowed = {
+        *("search", "image", "videos", "weather", "finance", "design", "travel", "social", "news", "medical"),
+        *("productivity", "education", "business", "entertainment", "utilities", "agent", "rag", "other", "trigger"),
+    }
+    assert "agent" in MANIFEST["tags"]
+    assert set(MANIFEST["tags"]) <= allowed
+
+
+@pytest.mark.parametrize("icon", [MANIFEST["icon"], MANIFEST["icon_dark"]])
+def test_icons_are_there(icon: str) -> None:
+    drawing = (ROOT / "_assets" / icon).read_text(encoding="utf-8")
+    assert drawing.startswith("<svg ")
+    assert "DIFY_MARKETPLACE_TEMPLATE_ICON" not in drawing
+    assert len(icon) <= 128
+
+
+def test_requirements_are_pinned_and_name_the_sdk() -> None:
+    lines = (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines()
+    pins = dict(line.split("==") for line in lines if not line.startswith("#"))
+    assert Version(pins["dify-plugin"]) >= Version("0.10.2")
+
+
+# --- the package -----------------------------------------------------------------------------------------------------
+
+SHIPPED = {
+    *("manifest.yaml", "main.py", "requirements.txt", "_assets", "provider", "strategies", "prompt", "internal"),
+    *("README.md", "readme", "PRIVACY.md", "CHANGELOG.md", "LICENSE"),
+}
+
+
+def test_nothing_but_the_plugin_and_its_papers_is_packed() -> None:
+    patterns = [
+        line.rstrip("/")
+        for line in (ROOT / ".difyignore").read_text(encoding="utf-8").splitlines()
+        if line and not line.startswith("#")
+    ]
+    packed = {entry.name for entry in ROOT.iterdir() if not any(fnmatch(entry.name, pattern) for pattern in patterns)}
+    assert packed <= SHIPPED
+    assert packed >= SHIPPED - {"LICENSE"}
+
+
+# --- provider and strategies -----------------------------------------------------------------------------------------
+
+
+def test_the_provider_lists_every_strategy() -> None:
+    assert MANIFEST["plugins"] == {"agent_strategies": ["provider/gpt5_agent.yaml"]}
+    assert PROVIDER["strategies"] == [f"strategies/{name}.yaml" for name in STRATEGIES]
+    assert sorted(path.stem for path in (ROOT / "strategies").glob("*.yaml")) == sorted(STRATEGIES)
+    identity = PROVIDER["identity"]
+    assert identity["author"] == MANIFEST["author"]
+    assert (identity["icon"], identity["icon_dark"]) == (MANIFEST["icon"], MANIFEST["icon_dark"])
+
+
+@pytest.mark.parametrize(("name", "strategy"), STRATEGY.items(), ids=STRATEGY)
+def test_strategy_identity(name: str, strategy: Yaml) -> None:
+    assert strategy["identity"]["author"] == MANIFEST["author"]
+    assert strategy["identity"]["name"] == name
+    assert re.fullmatch(r"[a-zA-Z0-9_-]+", name)
+    assert strategy["features"] == ["history-messages"], (
+        "Dify knows no other, and an unknown one kills its provider list"
+    )
+    assert strategy["extra"] == {"python": {"source": f"strategies/{name}.py"}}
+
+
+def test_all_strategies_take_the_same_parameters_and_give_the_same_outputs() -> None:
+    for strategy in STRATEGY.values():
+        assert strategy["parameters"] == PARAMETERS
+        assert strategy["output_schema"] == STRATEGY["gpt5_function_calling"]["output_schema"]
+
+
+KEYS = {"name", "label", "help", "type", "auto_generate", "scope", "required", "default", "min", "max"}
+MODEL_SCOPES = {
+    *("llm", "text-embedding", "rerank", "tts", "speech2text"),
+    *("moderation", "vision", "document", "tool-call"),
+}
+ANY_SCOPES = {
+    *("string", "number", "object"),
+    *("array[number]", "array[string]", "array[object]", "array[file]"),
+}
+SCOPES = {"model-selector": MODEL_SCOPES, "any": ANY_SCOPES}
+TYPES = {"string", "number", "boolean", "model-selector", "array[tools]", "any"}
+"""Of the daemon's types those that we use. `file` and `files` have no picker in the panel."""
+
+
+@each_parameter
+def test_the_daemon_accepts_the_parameter(parameter: Yaml) -> None:
+    assert set(parameter) <= KEYS
+    assert parameter["type"] in TYPES
+    assert isinstance(parameter["required"], bool)
+    assert isinstance(parameter.get("default", ""), str | int | float | bool)
+    assert parameter.get("auto_generate") in (None, {"type": "prompt_instruction"})
+    if "scope" in parameter:
+        assert set(parameter["scope"].split("&")) <= SCOPES[parameter["type"]]
+
+
+@each_parameter
+def test_what_dify_cannot_leave_empty_is_required_and_nothing_else(parameter: Yaml) -> None:
+    """An absent selector and a required list of tools that is empty both end the node before the plugin is asked."""
+    assert parameter["required"] == (parameter["name"] in {"model", "query"})
+    if parameter["type"] == "boolean":
+        assert parameter["default"] is False, "only an absent value and a stored one have to mean the same"
+
+
+@each_number
+def test_numbers_are_sliders_of_whole_numbers(parameter: Yaml) -> None:
+    bounds = [parameter[key] for key in ("min", "default", "max")]
+    assert all(isinstance(bound, int) for bound in bounds)
+    assert bounds == sorted(bounds)
+
+
+OUR_VARIABLES = {"stop_reason": "string", "sources": "array", "tool_runs": "array"}
+
+
+@each_strategy
+def test_output_schema_declares_our_variables(strategy: Yaml) -> None:
+    schema = strategy["output_schema"]
+    assert schema["type"] == "object"
+    variables = schema["properties"]
+    assert {name: variable["type"] for name, variable in variables.items()} == OUR_VARIABLES
+    assert all(variable["description"] for variable in variables.values())
+    assert not set(variables) & {"text", "files", "json", "usage"}, "the host's own outputs"
+    fields = {name: set(variables[name]["items"]["properties"]) for name in ("sources", "tool_runs")}
+    assert fields == {
+        "sources": {"number", "title", "document_id", "score", "cited"},
+        "tool_runs": {"round", "tool", "status", "elapsed_seconds"},
+    }
+
+
+# --- YAML and code say the same --------------------------------------------------------------------------------------
+
+
+def test_parameters_are_the_fields_of_the_params_model() -> None:
+    assert [parameter["name"] for parameter in PARAMETERS] == list(StrategyParams.model_fields)
+
+
+@each_parameter
+def test_defaults_are_those_of_the_params_model(parameter: Yaml) -> None:
+    field = StrategyParams.model_fields[parameter["name"]]
+    if "default" in parameter:
+        assert parameter["default"] == field.default
+    else:
+        assert field.is_required() or not field.default
+
+
+@each_number
+def test_ranges_are_those_of_the_params_model(parameter: Yaml) -> None:
+    limits = getattr(params, parameter["name"].upper())
+    assert (parameter["min"], parameter["max"]) == (limits.least, limits.most)
+
+
+REGISTER = """
+import json
+from dify_plugin.config.config import DifyPluginEnv
+from dify_plugin.core.plugin_registration import PluginRegistration
+
+plugin = PluginRegistration(DifyPluginEnv())
+provider, strategies = plugin.agent_strategies_mapping["gpt5_agent"]
+print(json.dumps({
+    "plugin": plugin.configuration.name,
+    "strategies": {name: cls.__name__ for name, (_, cls) in strategies.items()},
+    "parameters": {name: len(found.parameters) for name, (found, _) in strategies.items()},
+    "assets": sorted(asset.filename for asset in plugin.files),
+}))
+"""
+
+
+def test_the_plugin_loads_through_the_sdks_own_registration() -> None:
+    loaded = subprocess.run(
+        [sys.executable, "-c", REGISTER], cwd=ROOT, check=False, capture_output=True, text=True, timeout=60
+    )
+    assert loaded.returncode == 0, loaded.stderr
+    assert json.loads(loaded.stdout.splitlines()[-1]) == {
+        "plugin": "gpt5_agent_strategies",
+        "strategies": {
+            "gpt5_function_calling": "GPT5FunctionCallingStrategy",
+            "gpt5_react": "GPT5ReActStrategy",
+        },
+        "parameters": dict.fromkeys(STRATEGIES, len(PARAMETERS)),
+        "assets": ["icon-dark.svg", "icon.svg"],
+    }

@@ -1,0 +1,80 @@
+"""How main.py starts the plugin: timeouts that cannot be meant are mended and named, never a reason not to start."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from dify_plugin import DifyPluginEnv
+
+from main import TIMEOUTS, settle_timeouts
+
+ROOT = Path(__file__).parent.parent
+
+
+@pytest.mark.parametrize(
+    ("name", "asked", "used", "change"),
+    [
+        ("MAX_REQUEST_TIMEOUT", "600", "600", None),
+        ("MAX_REQUEST_TIMEOUT", " 600.4 ", "600", None),
+        ("MAX_REQUEST_TIMEOUT", "", "300", None),
+        ("MAX_REQUEST_TIMEOUT", "  ", "300", None),
+        ("MAX_REQUEST_TIMEOUT", "5 min", "300", "not a number of seconds; 300 is used"),
+        ("MAX_REQUEST_TIMEOUT", "nan", "300", "not a number of seconds; 300 is used"),
+        ("MAX_REQUEST_TIMEOUT", "inf", "300", "not a number of seconds; 300 is used"),
+        ("MAX_REQUEST_TIMEOUT", "30", "300", "30 is outside 300 to 3600; 300 is used"),
+        ("MAX_REQUEST_TIMEOUT", "1e9", "3600", "1000000000 is outside 300 to 3600; 3600 is used"),
+        ("MAX_INVOCATION_TIMEOUT", "120", "120", None),
+        ("MAX_INVOCATION_TIMEOUT", "-1", "10", "-1 is outside 10 to 600; 10 is used"),
+        ("MAX_INVOCATION_TIMEOUT", "900", "600", "900 is outside 10 to 600; 600 is used"),
+    ],
+)
+def test_a_timeout_is_put_within_its_bounds(name: str, asked: str, used: str, change: str | None) -> None:
+    for environment, dotenv in (({name: asked}, {}), ({}, {name: asked})):
+        settled: dict[str, str] = dict(environment)
+        assert settle_timeouts(settled, dict(dotenv)) == ([f"{name}: {change}"] if change else [])
+        assert settled == {name: used}
+
+
+def test_what_nobody_sets_stays_the_sdks() -> None:
+    environment: dict[str, str] = {}
+    assert settle_timeouts(environment, {}) == []
+    assert environment == {}
+    for name, timeout in TIMEOUTS.items():
+        assert timeout.default == DifyPluginEnv.model_fields[name].default
+
+
+def test_the_environment_wins_over_dotenv() -> None:
+    environment = {"MAX_INVOCATION_TIMEOUT": "60"}
+    assert settle_timeouts(environment, {"MAX_INVOCATION_TIMEOUT": "soon"}) == []
+    assert environment == {"MAX_INVOCATION_TIMEOUT": "60"}
+
+
+@pytest.mark.e2e
+def test_the_plugin_starts_with_garbage_in_its_environment_and_says_so() -> None:
+    garbage = {"MAX_REQUEST_TIMEOUT": "soon", "MAX_INVOCATION_TIMEOUT": "99999", "INSTALL_METHOD": "local"}
+    with subprocess.Popen(
+        [sys.executable, "-m", "main"],
+        cwd=ROOT,
+        env={**os.environ, **garbage},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            lines: list[dict[str, object]] = []
+            for line in process.stdout or ():  # ends with the process, which pytest's own limit bounds
+                if line.strip():
+                    lines.append(json.loads(line))
+                if lines and lines[-1].get("event") == "heartbeat":
+                    break
+        finally:
+            process.kill()
+    assert lines[0]["name"] == "gpt5_agent_strategies", "Dify reads the first line as the manifest"
+    said = [line["data"] for line in lines[1:] if line.get("event") == "log"]
+    assert [entry["message"] for entry in said if isinstance(entry, dict) and entry["level"] == "WARNING"] == [
+        "MAX_REQUEST_TIMEOUT: not a number of seconds; 300 is used",
+        "MAX_INVOCATION_TIMEOUT: 99999 is outside 10 to 600; 600 is used",
+    ]
