@@ -1,0 +1,83 @@
+"""A folder `LANGUAGE/*.md` in, documents made of numbered pages and one fingerprint of them all out.
+
+A page begins at a line `<!-- page 3 -->`; what stands before the first mark is page 1.
+"""
+
+import hashlib
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from .errors import ManualError
+
+LANGUAGES = ("ja", "en")
+
+_PAGE_MARK = re.compile(r"^<!-- page (\d+) -->[ \t]*$", re.MULTILINE)
+_TITLE = re.compile(r"^# (.+)$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Page:
+    """One page of a document; its text keeps the manual's own spelling."""
+
+    number: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Document:
+    """One file of the manual. `file` is what a reader is shown: the path inside the manual's folder."""
+
+    language: str
+    file: str
+    title: str
+    pages: tuple[Page, ...]
+
+
+def manual_files(folder: Path) -> list[Path]:
+    """The manual's files in the order in which they are indexed."""
+    files = [file for language in LANGUAGES for file in sorted((folder / language).glob("*.md"))]
+    if not files:
+        languages = " or ".join(f"{language}/*.md" for language in LANGUAGES)
+        raise ManualError(f"The manual is missing: its folder '{folder.name}' holds no {languages}.")
+    return files
+
+
+def fingerprint(folder: Path) -> str:
+    """A digest of every file's name and content: any edit, rename or removal changes it."""
+    digest = hashlib.sha256()
+    for file in manual_files(folder):
+        content = file.read_bytes()
+        digest.update(f"{file.relative_to(folder).as_posix()}\0{len(content)}\0".encode())
+        digest.update(content)
+    return digest.hexdigest()
+
+
+def read_manual(folder: Path) -> list[Document]:
+    return [_read_document(file, folder) for file in manual_files(folder)]
+
+
+def _read_document(file: Path, folder: Path) -> Document:
+    name = file.relative_to(folder).as_posix()
+    try:
+        text = file.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ManualError(f"{name}: byte {error.start} is not UTF-8; save the file as UTF-8.") from error
+    title = _TITLE.search(text)
+    return Document(
+        language=file.parent.name,
+        file=name,
+        title=title[1].strip() if title else file.stem,
+        pages=split_pages(text, name),
+    )
+
+
+def split_pages(text: str, name: str) -> tuple[Page, ...]:
+    """Cut a file at its page marks; the numbers must grow, since a citation names them."""
+    front, *marked = _PAGE_MARK.split(text)
+    pages = [Page(1, front.strip())] if front.strip() else []
+    for number, page_text in zip(marked[::2], marked[1::2], strict=True):
+        if pages and int(number) <= pages[-1].number:
+            raise ManualError(f"{name}: page {number} follows page {pages[-1].number}; page numbers must grow.")
+        pages.append(Page(int(number), page_text.strip()))
+    return tuple(pages)

@@ -1,0 +1,57 @@
+"""What the model typed in, the literal terms that must all be present out.
+
+Nothing in the input is syntax but blanks between terms and double quotes around a phrase. A term of three characters or
+more goes to the trigram index; a shorter one has no trigram and is looked for with LIKE.
+"""
+
+import re
+from dataclasses import dataclass
+
+from .errors import TermsError
+from .folding import fold
+
+SHORTEST_INDEXED = 3
+MAX_TERMS = 16
+MAX_CHARACTERS = 500
+
+_TERM = re.compile(r'"([^"]*)"|([^\s"]+)')
+
+
+@dataclass(frozen=True)
+class Terms:
+    """Folded search terms without duplicates, in the order asked."""
+
+    indexed: tuple[str, ...]
+    short: tuple[str, ...]
+
+    @property
+    def match_expression(self) -> str:
+        """Every term as an FTS5 string, in which nothing but the quote (never part of a term) has a meaning."""
+        return " AND ".join(f'"{term}"' for term in self.indexed)
+
+    @property
+    def like_patterns(self) -> list[str]:
+        return [like_pattern(term) for term in self.short]
+
+
+def like_pattern(term: str) -> str:
+    r"""A pattern for `LIKE … ESCAPE '\'` that means the term and nothing else."""
+    literal = term.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+    return f"%{literal}%"
+
+
+def parse_terms(typed: str) -> Terms:
+    """Split at white space, the ideographic too; a phrase in double quotes is one term; a lone quote is dropped."""
+    if len(typed) > MAX_CHARACTERS:
+        raise TermsError(f"The search terms have {len(typed)} characters; at most {MAX_CHARACTERS} are searched.")
+    # Folded before it is split: only then are the full-width quote a quote and a control character a blank.
+    found = ((phrase or word).strip() for phrase, word in _TERM.findall(fold(typed)))
+    terms = list(dict.fromkeys(term for term in found if term))
+    if not terms:
+        raise TermsError("The search terms are blank; give one or more words, or a phrase in double quotes.")
+    if len(terms) > MAX_TERMS:
+        raise TermsError(f"There are {len(terms)} search terms; at most {MAX_TERMS} are searched at once.")
+    return Terms(
+        indexed=tuple(term for term in terms if len(term) >= SHORTEST_INDEXED),
+        short=tuple(term for term in terms if len(term) < SHORTEST_INDEXED),
+    )

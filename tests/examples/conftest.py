@@ -1,0 +1,36 @@
+"""Makes the examples importable and their plugins startable; an example is a plugin of its own."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from sqlite3 import Connection
+
+import pytest
+
+from .stdio_plugin import StdioPlugin
+
+HELPDESK = Path(__file__).resolve().parents[2] / "examples" / "helpdesk"
+
+# At the end: the example has a `provider` and a `main` as we do, and ours must win. `helpdesk_search` is its alone.
+sys.path.append(str(HELPDESK))
+
+
+@pytest.fixture
+def helpdesk() -> Path:
+    return HELPDESK
+
+
+@pytest.fixture(scope="session")
+def manual_index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Connection]:
+    from helpdesk_search.index import open_index  # noqa: PLC0415 - importable only once this file has run
+
+    with closing(open_index(HELPDESK / "manual", tmp_path_factory.mktemp("index"))) as index:
+        yield index
+
+
+@pytest.fixture
+def helpdesk_plugin(tmp_path: Path) -> Iterator[StdioPlugin]:
+    """The plugin in its own process, with an empty directory for its index."""
+    with StdioPlugin(HELPDESK, {"HELPDESK_INDEX_DIRECTORY": str(tmp_path)}) as plugin:
+        yield plugin

@@ -1,0 +1,70 @@
+"""A plugin's process as the daemon sees it: JSON lines in and out, the answers sorted by session."""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+LONGEST_WAIT = 60.0
+
+
+class StdioPlugin:
+    def __init__(self, folder: Path, environment: Mapping[str, str]) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "main"],
+            cwd=folder,
+            env={**os.environ, **environment, "INSTALL_METHOD": "local", "PYTHONDONTWRITEBYTECODE": "1"},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
+        # Whatever is waited for, the wait ends: a killed process closes its stdout.
+        self._watchdog = threading.Timer(LONGEST_WAIT, self._process.kill)
+        self._watchdog.start()
+        self.manifest = self._read()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._watchdog.cancel()
+        self._process.kill()
+        self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe is not None:
+                pipe.close()
+
+    def request(self, requests: Mapping[str, Mapping[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+        """Send all requests (by session) before reading anything; each session's events up to its end."""
+        for session, data in requests.items():
+            self._write({"session_id": session, "event": "request", "data": {"user_id": "tester", **data}})
+        events: dict[str, list[dict[str, Any]]] = {session: [] for session in requests}
+        unfinished = set(requests)
+        while unfinished:
+            line = self._read()
+            if line.get("event") != "session":
+                continue
+            session, event = line["session_id"], line["data"]
+            if event["type"] == "end":
+                unfinished.discard(session)
+            else:
+                events[session].append(event)
+        return events
+
+    def _write(self, message: Mapping[str, Any]) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps(message).encode() + b"\n")
+        self._process.stdin.flush()
+
+    def _read(self) -> dict[str, Any]:
+        assert self._process.stdout is not None
+        while line := self._process.stdout.readline():
+            if line.strip():
+                message: dict[str, Any] = json.loads(line)
+                return message
+        raise AssertionError("the plugin closed its stdout")

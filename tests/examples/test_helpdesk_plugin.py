@@ -1,0 +1,109 @@
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from .stdio_plugin import StdioPlugin
+
+
+def search(parameters: dict[str, Any], credentials: dict[str, Any] | None = None) -> dict[str, Any]:
+    return {
+        "type": "tool",
+        "action": "invoke_tool",
+        "provider": "helpdesk",
+        "tool": "search_manual",
+        "credentials": credentials or {},
+        "tool_parameters": parameters,
+    }
+
+
+def messages(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    assert {event["type"] for event in events} == {"stream"}, events
+    return [event["data"] for event in events]
+
+
+@pytest.mark.e2e
+def test_two_searches_at_once_on_a_missing_index(helpdesk_plugin: StdioPlugin, tmp_path: Path) -> None:
+    assert helpdesk_plugin.manifest["name"] == "fumikura_helpdesk"
+    answers = helpdesk_plugin.request(
+        {
+            "first": search({"terms": 'authenticator "two-factor login"', "language": "en"}),
+            "second": search({"terms": "バックアップ通知 届かない", "language": None}),
+        }
+    )
+    text, sources = messages(answers["first"])
+    assert text["message"]["text"].startswith('The best 3 hits in the manual for: authenticator "two-factor login"')
+    assert sources["type"] == "retriever_resources"
+    resources = sources["message"]["retriever_resources"]
+    assert [resource["position"] for resource in resources] == [1, 2, 3]
+    for resource in resources:
+        assert (resource["document_id"], resource["document_name"], resource["page"]) == (
+            "en/security-guide.md",
+            "en/security-guide.md",
+            1,
+        )
+        assert resource["content"] in text["message"]["text"]
+        assert 0 < resource["score"] < 1
+    assert len({resource["segment_id"] for resource in resources}) == 3
+    second = messages(answers["second"])[1]["message"]["retriever_resources"]
+    assert {(resource["document_name"], resource["page"]) for resource in second} == {("ja/admin-guide.md", 4)}
+    assert [file.name for file in tmp_path.iterdir()] == ["manual.sqlite3"]
+
+
+@pytest.mark.e2e
+def test_what_cannot_be_found_or_meant(helpdesk_plugin: StdioPlugin, tmp_path: Path) -> None:
+    answers = helpdesk_plugin.request(
+        {
+            "nothing": search({"terms": "zyzzyva"}),
+            "blank": search({"terms": " 　"}),
+            "absent": search({}),
+            "language": search({"terms": "backup", "language": "fr"}),
+            "credential": search({"terms": "backup"}, {"index_directory": str(tmp_path / "named")}),
+            "unusable": search({"terms": "backup"}, {"index_directory": "relative"}),
+        }
+    )
+    (nothing,) = messages(answers["nothing"])
+    assert nothing["message"]["text"].startswith("Nothing in the manual contains all of these terms: zyzzyva.")
+    for session in ("blank", "absent"):
+        (refused,) = messages(answers[session])
+        assert refused["message"]["text"].startswith("search_manual error: The search terms are blank")
+    (refused,) = messages(answers["language"])
+    assert "'fr' is unknown" in refused["message"]["text"]
+    assert len(messages(answers["credential"])) == 2
+    assert (tmp_path / "named" / "manual.sqlite3").is_file()
+    (error,) = answers["unusable"]
+    assert error["type"] == "error"
+    assert error["data"]["message"].startswith("index_directory is 'relative'; give an absolute path")
+
+
+@pytest.mark.e2e
+def test_credentials_are_checked_without_any_being_required(helpdesk_plugin: StdioPlugin) -> None:
+    check = {"type": "tool", "action": "validate_tool_credentials", "provider": "helpdesk"}
+    answers = helpdesk_plugin.request(
+        {
+            "none": {**check, "credentials": {}},
+            "bad": {**check, "credentials": {"index_directory": "relative"}},
+        }
+    )
+    assert messages(answers["none"]) == [{"result": True}]
+    assert answers["bad"][0]["data"]["error_type"] == "ToolProviderCredentialValidationError"
+
+
+def i18n_fields(value: object, path: str = "") -> dict[str, dict[str, str]]:
+    if isinstance(value, dict):
+        if "en_US" in value:
+            return {path: value}
+        return {at: field for key, item in value.items() for at, field in i18n_fields(item, f"{path}.{key}").items()}
+    if isinstance(value, list):
+        return {at: field for n, item in enumerate(value) for at, field in i18n_fields(item, f"{path}[{n}]").items()}
+    return {}
+
+
+@pytest.mark.parametrize("file", ["manifest.yaml", "provider/helpdesk.yaml", "tools/search_manual.yaml"])
+def test_everything_shown_is_said_in_four_languages(helpdesk: Path, file: str) -> None:
+    fields = i18n_fields(yaml.safe_load((helpdesk / file).read_text(encoding="utf-8")))
+    assert fields
+    for path, texts in fields.items():
+        assert set(texts) == {"en_US", "ja_JP", "zh_Hans", "pt_BR"}, path
+        assert all(text.strip() for text in texts.values()), path

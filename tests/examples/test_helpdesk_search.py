@@ -1,0 +1,136 @@
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from sqlite3 import Connection
+
+import pytest
+from helpdesk_search.errors import TermsError
+from helpdesk_search.folding import fold
+from helpdesk_search.index import open_index
+from helpdesk_search.search import checked_language, find
+from helpdesk_search.terms import parse_terms
+from helpdesk_search.wording import hits_as_text
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+# Words of the manual, everything that FTS5 or LIKE would take as syntax, and anything else.
+typed_terms = st.lists(
+    st.one_of(
+        st.sampled_from(["backup", "共有", "二段階認証", "API", "log", "リ", "of"]),
+        st.sampled_from(
+            ['"', "*", "NEAR(", ")", "OR", "AND NOT", "heading:", "^", "%", "_", "\\", "'", "{", "-", "+", "\0"]
+        ),
+        st.text(max_size=8),
+    ),
+    max_size=5,
+)
+
+
+@pytest.fixture
+def small_index(tmp_path: Path) -> Iterator[Connection]:
+    folder = tmp_path / "manual" / "en"
+    folder.mkdir(parents=True)
+    (folder / "a.md").write_text(
+        "# A\n\n<!-- page 2 -->\n\n100% sure, snake_case, C:\\temp\n\n<!-- page 3 -->\n\nNo signs. zz zz zz\n\n"
+        '<!-- page 5 -->\n\nzz once, and\nbroken over lines; quote " and NEAR(here)\n',
+        encoding="utf-8",
+    )
+    with closing(open_index(tmp_path / "manual", tmp_path)) as index:
+        yield index
+
+
+@pytest.mark.parametrize(
+    ("typed", "pages"),
+    [
+        ("0%", [2]),
+        ("%", [2]),
+        ("_", [2]),
+        ("e_", [2]),
+        ("\\", [2]),
+        ("zz", [3, 5]),
+        ("zz once", [5]),
+        ('"broken over lines"', [5]),
+        ("NEAR(here)", [5]),
+        ("100*", []),
+        ("sure OR zz", []),
+        ("x%x", []),
+    ],
+)
+def test_signs_mean_themselves_and_pages_are_right(small_index: Connection, typed: str, pages: list[int]) -> None:
+    hits = find(small_index, parse_terms(typed))
+    assert [hit.page for hit in hits] == pages
+    assert {hit.file for hit in hits} <= {"en/a.md"}
+
+
+@settings(deadline=None)  # the file system answers when it can
+@given(typed_terms)
+def test_any_input_finds_only_what_holds_every_term(manual_index: Connection, words: list[str]) -> None:
+    try:
+        terms = parse_terms(" ".join(words))
+    except TermsError:
+        return
+    hits = find(manual_index, terms)
+    assert len(hits) <= 3
+    assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
+    for hit in hits:
+        assert 0 < hit.score < 1
+        held = f"{fold(hit.heading)}\n{fold(hit.text)}"
+        assert all(term in held for term in (*terms.indexed, *terms.short))
+
+
+@settings(deadline=None)
+@given(st.data())
+def test_whatever_a_chunk_says_is_found(manual_index: Connection, data: st.DataObject) -> None:
+    texts = [fold(text) for (text,) in manual_index.execute("SELECT text FROM chunk")]
+    text = data.draw(st.sampled_from(texts))
+    start = data.draw(st.integers(0, len(text) - 1))
+    phrase = text[start : start + data.draw(st.integers(1, 40))].replace('"', " ").strip()
+    if not phrase or '"' in text[start : start + len(phrase) + 1]:
+        return
+    assert find(manual_index, parse_terms(f'"{phrase}"'), best=len(texts))
+
+
+@pytest.mark.parametrize(
+    ("typed", "language", "file", "page"),
+    [
+        ("authenticator two-factor", "all", "en/security-guide.md", 1),
+        ("認証アプリ 設定", "all", "ja/security-guide.md", 1),
+        ("バックアップ通知 届かない", "ja", "ja/admin-guide.md", 4),
+        ("SAML entity", "en", "en/security-guide.md", 3),
+        ("Retry-After", "ja", "ja/admin-guide.md", 5),
+        ("版 復元", "all", "ja/user-guide.md", 3),
+    ],
+)
+def test_the_manual_answers_on_the_right_page(
+    manual_index: Connection, typed: str, language: str, file: str, page: int
+) -> None:
+    best = find(manual_index, parse_terms(typed), language)[0]
+    assert (best.file, best.page) == (file, page)
+
+
+def test_a_language_is_searched_alone(manual_index: Connection) -> None:
+    terms = parse_terms("Retry-After")
+    assert {hit.language for hit in find(manual_index, terms)} == {"ja", "en"}
+    assert {hit.language for hit in find(manual_index, terms, "en")} == {"en"}
+
+
+def test_languages_are_checked() -> None:
+    assert [checked_language(given) for given in (None, "", " ", "all", "ja")] == ["all", "all", "all", "all", "ja"]
+    with pytest.raises(TermsError, match="'fr' is unknown; use one of all, ja, en"):
+        checked_language("fr")
+
+
+def test_hits_read_well(small_index: Connection) -> None:
+    hits = find(small_index, parse_terms("zz"))
+    assert hits_as_text(" zz\n", hits) == (
+        "The best 2 hits in the manual for: zz\n\n"
+        "Hit 1: en/a.md, page 3 (A)\nNo signs. zz zz zz\n\n"
+        'Hit 2: en/a.md, page 5 (A)\nzz once, and\nbroken over lines; quote " and NEAR(here)'
+    )
+    assert hits_as_text("zz", hits[:1]).startswith("1 hit in the manual for: zz\n")
+    assert hits_as_text("no such", []).startswith("Nothing in the manual contains all of these terms: no such.")
+
+
+def test_a_hit_that_continues_says_so(manual_index: Connection) -> None:
+    text = hits_as_text("q", [hit for hit in find(manual_index, parse_terms("recovery")) if hit.start > 0][:1])
+    assert text.splitlines()[3].startswith("…")

@@ -1,0 +1,60 @@
+import pytest
+from helpdesk_search.errors import TermsError
+from helpdesk_search.folding import fold
+from helpdesk_search.terms import Terms, like_pattern, parse_terms
+from hypothesis import given
+from hypothesis import strategies as st
+
+
+@pytest.mark.parametrize(
+    ("typed", "indexed", "short"),
+    [
+        ("backup notification", ("backup", "notification"), ()),
+        ("共有　リンク", ("リンク",), ("共有",)),
+        ('"two factor" app', ("two factor", "app"), ()),
+        ('"二つの  語"', ("二つの 語",), ()),
+        ('left "unbalanced phrase', ("left", "unbalanced", "phrase"), ()),
+        ("＂full width＂", ("full width",), ()),
+        ("ＡＰＩ api API", ("api",), ()),
+        ("OR NEAR(a b) heading:x ^y -z a*", ("near(a", "heading:x"), ("or", "b)", "^y", "-z", "a*")),
+        ('"" "  " a', (), ("a",)),
+        ("nul\0led", ("nul", "led"), ()),
+        ("lone\ud800surrogate", ("lone?surrogate",), ()),
+    ],
+)
+def test_what_is_typed_becomes_literal_terms(typed: str, indexed: tuple[str, ...], short: tuple[str, ...]) -> None:
+    assert parse_terms(typed) == Terms(indexed, short)
+
+
+@pytest.mark.parametrize("typed", ["", "   ", "　", '"', '""', "\n\t\0"])
+def test_blank_terms_are_refused(typed: str) -> None:
+    with pytest.raises(TermsError, match="blank"):
+        parse_terms(typed)
+
+
+def test_too_many_and_too_long_terms_are_refused() -> None:
+    with pytest.raises(TermsError, match="17 search terms; at most 16"):
+        parse_terms(" ".join(f"term{number}" for number in range(17)))
+    with pytest.raises(TermsError, match="501 characters; at most 500"):
+        parse_terms("x" * 501)
+
+
+@given(st.text())
+def test_no_folded_term_can_end_its_own_quotes(typed: str) -> None:
+    try:
+        terms = parse_terms(typed)
+    except TermsError:
+        return
+    assert all('"' not in term and "\0" not in term and term for term in (*terms.indexed, *terms.short))
+    assert all(len(term) >= 3 for term in terms.indexed)
+    assert all(len(term) < 3 for term in terms.short)
+
+
+@given(st.text())
+def test_folding_is_settled_after_once(text: str) -> None:
+    assert fold(fold(text)) == fold(text)
+
+
+def test_like_wildcards_are_escaped() -> None:
+    assert like_pattern("%") == "%\\%%"
+    assert like_pattern("_\\") == "%\\_\\\\%"
