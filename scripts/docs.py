@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+"""Write the parameter tables of README, readme/ and docs/ from the strategy's YAML: what is generated cannot lie.
+
+In: strategies/gpt5_function_calling.yaml (all strategies take the same parameters). Out: the text between the markers
+of each page. `scripts/docs.py --check` writes nothing, names the stale pages and ends with 1.
+"""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+ROOT = Path(__file__).resolve().parent.parent
+STRATEGY = ROOT / "strategies" / "gpt5_function_calling.yaml"
+BEGIN = "<!-- parameters: written by `make docs`, do not edit -->"
+END = "<!-- /parameters -->"
+
+HEADINGS = {
+    "en_US": ("Parameter", "Type", "What it does"),
+    "ja_JP": ("パラメーター", "型", "説明"),
+    "zh_Hans": ("参数", "类型", "说明"),
+    "pt_BR": ("Parâmetro", "Tipo", "O que faz"),
+}
+
+type Parameter = dict[str, Any]
+
+
+def parameters() -> list[Parameter]:
+    declared: list[Parameter] = yaml.safe_load(STRATEGY.read_text(encoding="utf-8"))["parameters"]
+    return declared
+
+
+def table(language: str) -> str:
+    """Name and label, type, help: the help says range and default, so no column repeats them."""
+    rows = [
+        "| " + " | ".join(HEADINGS[language]) + " |",
+        "|---|---|---|",
+        *(
+            f"| `{parameter['name']}`<br>{parameter['label'][language]} | {parameter['type']} "
+            f"| {parameter['help'][language]} |"
+            for parameter in parameters()
+        ),
+    ]
+    return "\n".join(rows)
+
+
+def reference() -> str:
+    """Each parameter with everything that the YAML says about it."""
+    return "\n\n".join(_entry(parameter) for parameter in parameters())
+
+
+def _entry(parameter: Parameter) -> str:
+    facts = {
+        "Label": parameter["label"]["en_US"],
+        "Type": f"`{parameter['type']}`",
+        "Scope": f"`{parameter['scope']}`" if "scope" in parameter else None,
+        "Required": "yes" if parameter["required"] else "no",
+        "Default": f"`{str(parameter['default']).lower()}`" if "default" in parameter else None,
+        "Range": f"{parameter['min']} to {parameter['max']}" if "min" in parameter else None,
+    }
+    lines = [f"- {name}: {fact}" for name, fact in facts.items() if fact is not None]
+    return f"### `{parameter['name']}`\n\n{parameter['help']['en_US']}\n\n" + "\n".join(lines)
+
+
+def pages() -> dict[Path, str]:
+    """Each page that carries generated text, with that text."""
+    return {
+        ROOT / "README.md": table("en_US"),
+        ROOT / "readme" / "README_ja_JP.md": table("ja_JP"),
+        ROOT / "readme" / "README_zh_Hans.md": table("zh_Hans"),
+        ROOT / "readme" / "README_pt_BR.md": table("pt_BR"),
+        ROOT / "docs" / "parameters.md": reference(),
+    }
+
+
+def with_generated(page: str, generated: str) -> str:
+    """The page with the text between its markers replaced; both markers have to stand in it once."""
+    before, begin, rest = page.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise ValueError(f"the page lacks one of the markers {BEGIN!r} and {END!r}")
+    return f"{before}{BEGIN}\n\n{generated}\n\n{END}{after}"
+
+
+def stale_pages() -> dict[Path, str]:
+    """The pages that differ from what the YAML says, with what they should be."""
+    written = {path: path.read_text(encoding="utf-8") for path in pages()}
+    wanted = {path: with_generated(written[path], generated) for path, generated in pages().items()}
+    return {path: text for path, text in wanted.items() if text != written[path]}
+
+
+def main(arguments: list[str]) -> int:
+    stale = stale_pages()
+    if arguments == ["--check"]:
+        for path in stale:
+            sys.stdout.write(f"{path.relative_to(ROOT)} is stale: run `make docs`\n")
+        return 1 if stale else 0
+    for path, text in stale.items():
+        path.write_text(text, encoding="utf-8")
+        sys.stdout.write(f"{path.relative_to(ROOT)} written\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

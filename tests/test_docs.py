@@ -1,0 +1,81 @@
+"""The pages a user reads: generated tables are up to date, links lead somewhere, the marketplace finds its topics."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from scripts import docs
+
+ROOT = Path(__file__).parent.parent
+README = ROOT / "README.md"
+TRANSLATIONS = sorted((ROOT / "readme").iterdir())
+PAGES = [README, ROOT / "CHANGELOG.md", ROOT / "PRIVACY.md", *TRANSLATIONS, *sorted((ROOT / "docs").glob("*.md"))]
+
+FENCE = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+IDEOGRAPH = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]")
+
+
+def prose(page: Path) -> str:
+    return FENCE.sub("", page.read_text(encoding="utf-8"))
+
+
+def test_generated_tables_are_up_to_date() -> None:
+    stale = [str(page.relative_to(ROOT)) for page in docs.stale_pages()]
+    assert stale == [], "run `make docs`"
+
+
+def test_a_stale_page_is_noticed_and_named(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    declared = docs.parameters()
+    declared[0]["help"]["en_US"] += " Changed."
+    monkeypatch.setattr(docs, "parameters", lambda: declared)
+    assert set(docs.stale_pages()) == {README, ROOT / "docs" / "parameters.md"}
+    assert docs.main(["--check"]) == 1
+    assert "README.md is stale: run `make docs`" in capsys.readouterr().out
+
+
+def test_only_the_text_between_the_markers_is_replaced() -> None:
+    page = f"before\n{docs.BEGIN}\nold\n{docs.END}\nafter"
+    assert docs.with_generated(page, "new") == f"before\n{docs.BEGIN}\n\nnew\n\n{docs.END}\nafter"
+
+
+@pytest.mark.parametrize("page", ["", docs.BEGIN, docs.END])
+def test_a_page_without_its_markers_is_an_error(page: str) -> None:
+    with pytest.raises(ValueError, match="lacks one of the markers"):
+        docs.with_generated(page, "new")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_to_files_lead_somewhere(page: Path) -> None:
+    targets = [link.split("#")[0] for link in LINK.findall(prose(page)) if not re.match(r"[a-z]+:|#", link)]
+    assert [target for target in targets if not (page.parent / target).exists()] == []
+
+
+def test_both_commands_stand_on_the_first_screen() -> None:
+    first_screen = README.read_text(encoding="utf-8").splitlines()[:12]
+    assert any(line.startswith("make demo") for line in first_screen)
+    assert any(line.startswith("make test") for line in first_screen)
+
+
+def test_the_marketplace_finds_what_it_looks_for_in_the_readme() -> None:
+    text = README.read_text(encoding="utf-8")
+    assert "https://github.com/gpt5-agents/gpt5-agent-strategies" in text
+    for topic in ("setting up", "usage", "credentials", "connection"):
+        assert topic in text.lower()
+    assert IDEOGRAPH.findall(prose(README)) == []
+
+
+def test_translations_have_the_names_that_the_daemon_reads() -> None:
+    assert [page.name for page in TRANSLATIONS] == ["README_ja_JP.md", "README_pt_BR.md", "README_zh_Hans.md"]
+
+
+@pytest.mark.parametrize("page", [README, *TRANSLATIONS], ids=lambda page: page.name)
+def test_every_readme_says_that_nothing_was_verified_live(page: Path) -> None:
+    sentence = {
+        "README.md": "has not been verified in a live Dify",
+        "README_ja_JP.md": "動作は確認していません",
+        "README_pt_BR.md": "Não foi verificado",
+        "README_zh_Hans.md": "尚未在实际的 Dify",
+    }
+    assert sentence[page.name] in " ".join(page.read_text(encoding="utf-8").replace("> ", "").split())
