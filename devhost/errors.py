@@ -1,0 +1,71 @@
+"""What can go wrong on the host's side, as one tree.
+
+HostError ── DeclarationError      a plugin directory that cannot be read
+          ├─ ScriptError           a script.yaml that cannot be read
+          ├─ ParameterError        values that Dify refuses before the plugin is asked
+          ├─ PluginStartError      a plugin process that never served
+          ├─ WireError             a line that is no message of the protocol
+          ├─ RefusedCallError      a backwards call that the daemon or Dify refuses; its text reaches the plugin
+          └─ RunFailure ── PluginLostError      the process has gone, or was killed at a limit
+                        ├─ InvocationError      the plugin answered with an error
+                        ├─ RunTimeoutError      the host's deadline for the run
+                        └─ NodeFailedError      the Agent node fails on what the plugin sent
+"""
+
+
+class HostError(Exception):
+    """Something on the host's side, worded for the person at the terminal."""
+
+
+class DeclarationError(HostError):
+    pass
+
+
+class ScriptError(HostError):
+    pass
+
+
+class ParameterError(HostError, ValueError):
+    pass
+
+
+class PluginStartError(HostError):
+    pass
+
+
+class WireError(HostError):
+    pass
+
+
+class RefusedCallError(HostError):
+    pass
+
+
+class RunFailure(HostError):  # noqa: N818 - a family of endings, each of which is named …Error
+    """A run that began and did not end well."""
+
+
+class PluginLostError(RunFailure):
+    pass
+
+
+class InvocationError(RunFailure):
+    """The SDK's `{error_type, message, args}` of an invocation that raised."""
+
+    def __init__(self, error_type: str, message: str, traceback: str | None = None) -> None:
+        super().__init__(message)
+        self.error_type = error_type
+        self.message = message
+        self.traceback = traceback
+
+
+class RunTimeoutError(RunFailure):
+    pass
+
+
+class NodeFailedError(RunFailure):
+    """The message cannot become part of the node's outputs; `rule` names the reason."""
+
+    def __init__(self, rule: str, sentence: str) -> None:
+        super().__init__(sentence)
+        self.rule = rule

@@ -1,0 +1,82 @@
+"""The messages of a tool or a strategy, read as strictly as Dify reads them from the daemon.
+
+In: one dictionary from the wire. Out: the same as a `Message`, or `NodeFailedError`, since a message that does not
+parse fails the node.
+"""
+
+from dataclasses import dataclass, field
+
+from devhost.errors import NodeFailedError
+from devhost.wire import JsonObject
+
+TEXTUAL = frozenset({"text", "link", "image", "image_link", "binary_link"})
+TYPES = TEXTUAL | {"blob", "blob_chunk", "file", "json", "variable", "log", "retriever_resources"}
+LOG_STATUSES = ("start", "success", "error")
+
+
+@dataclass(frozen=True)
+class Message:
+    type: str
+    body: JsonObject
+    meta: JsonObject = field(default_factory=dict)
+
+    @property
+    def text(self) -> str:
+        return str(self.body.get("text", ""))
+
+    def on_the_wire(self) -> JsonObject:
+        return {"type": self.type, "message": self.body, "meta": self.meta or None}
+
+
+def read_message(data: JsonObject) -> Message:
+    kind, body, meta = data.get("type"), data.get("message"), data.get("meta")
+    if kind not in TYPES:
+        raise _malformed(f"{kind!r} is no message type of Dify's")
+    message = Message(str(kind), body if isinstance(body, dict) else {}, meta if isinstance(meta, dict) else {})
+    if message.type != "file":  # a file's body is a marker that nobody reads
+        problem = _problem(message)
+        if problem is not None:
+            raise _malformed(f"a {kind} message {problem}")
+    return message
+
+
+def _problem(message: Message) -> str | None:  # noqa: C901, PLR0912 - one case per message type
+    body = message.body
+    match message.type:
+        case "json":
+            if not isinstance(body.get("json_object"), dict | list):
+                return "needs a json_object that is an object or a list"
+        case "variable":
+            return _variable_problem(body)
+        case "log":
+            if not isinstance(body.get("id"), str) or not isinstance(body.get("label"), str):
+                return "needs an id and a label"
+            if body.get("status") not in LOG_STATUSES:
+                return f"has status {body.get('status')!r}, which is none of {', '.join(LOG_STATUSES)}"
+            if not isinstance(body.get("data"), dict):
+                return "needs data that is an object"
+        case "blob":
+            if not isinstance(body.get("blob"), str):
+                return "needs a blob"
+        case "blob_chunk":
+            if not isinstance(body.get("blob"), str) or not isinstance(body.get("id"), str):
+                return "needs an id and a blob"
+        case "retriever_resources":
+            if not isinstance(body.get("retriever_resources"), list):
+                return "needs a list of retriever_resources"
+        case _:
+            if not isinstance(body.get("text"), str):
+                return "needs a text"
+    return None
+
+
+def _variable_problem(body: JsonObject) -> str | None:
+    if not isinstance(body.get("variable_name"), str):
+        return "needs a variable_name"
+    if body.get("stream") and not isinstance(body.get("variable_value"), str):
+        return "that streams needs a value that is a string"
+    return None
+
+
+def _malformed(sentence: str) -> NodeFailedError:
+    return NodeFailedError("message-malformed", f"{sentence}; Dify fails the node on it")

@@ -1,0 +1,135 @@
+"""A plugin that runs and serves many sessions at once, whatever transport carries its messages.
+
+Routes what comes from the plugin to its sessions; watches its heartbeats; keeps what it printed, for error messages.
+When it goes, every session on it is told why.
+"""
+
+import contextlib
+import sys
+import threading
+import time
+import uuid
+from collections import deque
+from pathlib import Path
+from typing import Self
+
+from devhost.declaration import PluginDeclaration
+from devhost.errors import PluginLostError, PluginStartError, WireError
+from devhost.limits import HostLimits
+from devhost.session import Session
+from devhost.stdio import StdioTransport
+from devhost.transport import Transport
+from devhost.wire import JsonObject, Lost, read_session_event, request_envelope
+
+
+class PluginProcess:
+    def __init__(self, declaration: PluginDeclaration, transport: Transport, limits: HostLimits) -> None:
+        self.declaration = declaration
+        self.printed: deque[str] = deque(maxlen=200)
+        self._transport = transport
+        self._limits = limits
+        self._sessions: dict[str, Session] = {}
+        self._routing = threading.Lock()
+        self._lost: str | None = None
+        self._last_heartbeat: float | None = None
+        self._served_or_gone = threading.Event()
+        self._gone = threading.Event()
+
+    @classmethod
+    def start(cls, directory: Path, *, limits: HostLimits | None = None, python: str = sys.executable) -> Self:
+        """Over stdio; returns when the plugin serves."""
+        limits = limits or HostLimits()
+        declaration = PluginDeclaration.read(directory)
+        entrypoint = declaration.manifest.meta.runner.entrypoint
+        plugin = cls(declaration, StdioTransport(declaration.directory, entrypoint, python, limits), limits)
+        plugin.launch()
+        return plugin
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def launch(self) -> None:
+        self._transport.start(self)
+        try:
+            served = self._served_or_gone.wait(self._limits.launch_seconds)
+        except BaseException:  # Ctrl-C while it starts must not leave it behind
+            self._transport.stop()
+            raise
+        if self._lost is not None or not served:
+            silent = f"no heartbeat came within {self._limits.launch_seconds:g} seconds"
+            reason = self._lost or self._with_last_words(silent)
+            self._transport.stop()
+            raise PluginStartError(f"{self.declaration.directory} did not start: {reason}")
+        threading.Thread(target=self._watch_heartbeat, daemon=True).start()
+
+    def open_session(self, request: JsonObject, conversation_id: str | None = None) -> Session:
+        """Sends the request; what comes back is in the session."""
+        session = Session(uuid.uuid4().hex, self.declaration, self._transport.send, self._forget)
+        with self._routing:
+            if self._lost is not None:
+                raise PluginLostError(self._lost)
+            self._sessions[session.id] = session
+        try:
+            self._transport.send(request_envelope(session.id, request, conversation_id))
+        except PluginLostError:
+            self._forget(session.id)
+            raise
+        return session
+
+    def stop(self) -> None:
+        self._transport.stop()
+
+    def received(self, message: JsonObject, /) -> None:
+        match message:
+            case {"event": "heartbeat"}:
+                self._last_heartbeat = time.monotonic()
+                self._served_or_gone.set()
+            case {"event": "session", "session_id": str(session_id), "data": data}:
+                self._route(session_id, data)
+            case {"event": "log", "data": {"message": str(text)}}:
+                self.printed.append(text)
+            case {"event": _}:
+                self.printed.append(str(message))
+            case _:  # the manifest, with which the SDK introduces a plugin
+                pass
+
+    def noted(self, line: str, /) -> None:
+        self.printed.append(line)
+
+    def closed(self, reason: str, /) -> None:
+        with self._routing:
+            self._lost = self._with_last_words(reason)
+            sessions = list(self._sessions.values())
+        for session in sessions:
+            session.deliver(Lost(self._lost))
+        self._gone.set()
+        self._served_or_gone.set()
+
+    def _route(self, session_id: str, data: object) -> None:
+        with self._routing:
+            session = self._sessions.get(session_id)
+        if session is None:
+            return  # nobody listens any more: the daemon drops it too
+        try:
+            session.deliver(read_session_event(data))
+        except WireError as error:
+            self.printed.append(str(error))
+
+    def _forget(self, session_id: str) -> None:
+        with self._routing, contextlib.suppress(KeyError):
+            del self._sessions[session_id]
+
+    def _watch_heartbeat(self) -> None:
+        limit = self._limits.heartbeat_seconds
+        while not self._gone.wait(limit / 10):
+            if self._last_heartbeat is not None and time.monotonic() - self._last_heartbeat > limit:
+                self._transport.kill(
+                    f"the plugin sent no heartbeat for {limit:g} seconds: the daemon kills it for that"
+                )
+
+    def _with_last_words(self, reason: str) -> str:
+        words = self._transport.last_words()
+        return f"{reason}\n{words}" if words else reason

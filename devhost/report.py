@@ -1,0 +1,32 @@
+"""A run as one JSON object, for programs."""
+
+from dataclasses import asdict
+from typing import Any
+
+from devhost.model_backend import ModelDescription
+from devhost.run import Run
+
+
+def report(run: Run, model: ModelDescription) -> dict[str, Any]:
+    outputs = run.outputs
+    sources = outputs.variables.get("sources")
+    return {
+        "text": outputs.text,
+        "files": outputs.files,
+        "json": outputs.json,
+        "usage": outputs.usage,
+        "variables": outputs.variables,
+        "logs": [root.tree() for root in outputs.logs],
+        **({} if sources is None else {"sources": sources}),
+        "dropped_retriever_resources": outputs.dropped_retriever_resources,
+        "findings": [asdict(finding) for finding in run.findings],
+        "error": None if run.error is None else asdict(run.error),
+        "strategy": run.strategy,
+        "elapsed_seconds": round(run.elapsed_seconds, 3),
+        "model": {
+            "name": model.name,
+            "provider": model.provider,
+            "scripted": model.scripted,
+            "notice": model.notice,
+        },
+    }

@@ -1,0 +1,37 @@
+"""What came of one run."""
+
+from dataclasses import dataclass
+from typing import Self
+
+from devhost.errors import InvocationError, NodeFailedError, RunFailure
+from devhost.outputs import Finding, NodeOutputs
+from devhost.wire import JsonObject
+
+
+@dataclass(frozen=True)
+class RunError:
+    kind: str
+    """The plugin's own error type, the rule that failed the node, or which limit ended the run."""
+    message: str
+    traceback: str | None = None
+
+    @classmethod
+    def of(cls, failure: RunFailure) -> Self:
+        match failure:
+            case InvocationError():
+                return cls(failure.error_type, failure.message, failure.traceback)
+            case NodeFailedError():
+                return cls(failure.rule, str(failure))
+            case _:
+                return cls(type(failure).__name__, str(failure))
+
+
+@dataclass(frozen=True)
+class Run:
+    strategy: str
+    outputs: NodeOutputs
+    """Of a run that failed: what there was until then. Dify keeps nothing of it but the text on the screen."""
+    error: RunError | None
+    findings: list[Finding]
+    messages: list[JsonObject]
+    elapsed_seconds: float

@@ -1,0 +1,99 @@
+"""What a run left behind, as things that rich can print: the log tree, sources, files, variables, usage, findings."""
+
+import json
+from collections.abc import Mapping, Sequence
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+from rich.tree import Tree
+
+from devhost.agent_log import LogEntry
+from devhost.outputs import Finding
+from devhost.wire import JsonObject
+
+_MARKS = {"success": ("✓", "green"), "error": ("✗", "red"), "start": ("…", "yellow")}
+
+
+def printable(value: object) -> str:
+    """Without control characters: what comes from the wire must not move the cursor."""
+    return "".join(letter if letter.isprintable() or letter in "\n\t" else "�" for letter in str(value))
+
+
+def log_tree(roots: Sequence[LogEntry]) -> RenderableType:
+    return Group(*(_branch(Tree(_entry(root), guide_style="dim"), root) for root in roots))
+
+
+def _branch(tree: Tree, entry: LogEntry) -> Tree:
+    for child in entry.children:
+        _branch(tree.add(_entry(child)), child)
+    return tree
+
+
+def _entry(entry: LogEntry) -> Text:
+    mark, style = _MARKS[entry.status]
+    line = Text.assemble((f"{mark} ", style), printable(entry.label), overflow="ellipsis", no_wrap=True)
+    elapsed = entry.metadata.get("elapsed_time")
+    if isinstance(elapsed, int | float):
+        line.append(f"  {elapsed:.3f} s", "cyan")
+    if entry.status == "start":
+        line.append("  never finished", "yellow")
+    if entry.error:
+        line.append(f"\n  {printable(entry.error)}", "red")
+    if entry.data:
+        line.append(f"\n  {printable(preview(entry.data))}", "dim")
+    return line
+
+
+def preview(value: object) -> str:
+    """JSON on one line."""
+    return " ".join(json.dumps(value, ensure_ascii=False, default=str).split())
+
+
+def sources_table(sources: Sequence[object]) -> RenderableType:
+    table = Table(box=None, pad_edge=False, show_header=False)
+    for source in sources:
+        if isinstance(source, dict):
+            title, document = source.get("title") or "", source.get("document_id") or ""
+            cited = ("cited", "green") if source.get("cited") else ("", "")
+            table.add_row(
+                Text(f"[{source.get('number', '?')}]"),
+                Text(printable(title)),
+                Text(printable(document), "dim"),
+                Text(*cited),
+            )
+        else:
+            table.add_row("", Text(printable(source)), "", "")
+    return table
+
+
+def files_table(files: Sequence[JsonObject]) -> RenderableType:
+    table = Table(box=None, pad_edge=False, show_header=False)
+    for file in files:
+        size = f"{file['size']:,} bytes"
+        name, path = Text(printable(file["filename"])), Text(file["path"], overflow="fold")
+        table.add_row(name, Text(printable(file["mime_type"]), "dim"), Text(size, "dim"), path)
+    return table
+
+
+def variables_list(variables: Mapping[str, object]) -> RenderableType:
+    width = max(len(name) for name in variables)
+    lines = [Text(overflow="ellipsis", no_wrap=True) for _ in variables]
+    for line, (name, value) in zip(lines, variables.items(), strict=True):
+        line.append(printable(name).ljust(width), "bold")
+        line.append(f"  {printable(value if isinstance(value, str) else preview(value))}")
+    return Group(*lines)
+
+
+def usage_line(usage: object) -> Text:
+    if not isinstance(usage, Mapping):
+        return Text(printable(usage))
+    return Text.assemble(
+        (f"{usage['total_tokens']:,} tokens", "bold"),
+        f" = {usage['prompt_tokens']:,} prompt + {usage['completion_tokens']:,} completion",
+        f" · {usage['total_price']} {usage['currency']} · {usage['latency']:.3f} s in the model",
+    )
+
+
+def findings_list(findings: Sequence[Finding]) -> RenderableType:
+    return Group(*(Text.assemble((finding.rule, "yellow"), f": {printable(finding.sentence)}") for finding in findings))

@@ -1,0 +1,30 @@
+"""YAML files as dictionaries, and what pydantic finds wrong with one, in words that name the key."""
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import ValidationError
+
+from devhost.errors import DeclarationError
+
+
+def load_yaml(file: Path) -> dict[str, Any]:
+    try:
+        data = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise DeclarationError(f"{file} cannot be read: {error.strerror}") from error
+    except yaml.YAMLError as error:
+        raise DeclarationError(f"{file} is no YAML: {error}") from error
+    if not isinstance(data, dict):
+        raise DeclarationError(f"{file} must hold keys and values")
+    return data
+
+
+def describe(error: ValidationError) -> str:
+    """The findings on one line each: `parameters[2].type: Field required`."""
+    lines = []
+    for finding in error.errors():
+        path = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in finding["loc"]).lstrip(".")
+        lines.append(f"{path}: {finding['msg']}" if path else finding["msg"])
+    return "; ".join(lines)

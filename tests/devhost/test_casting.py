@@ -1,0 +1,96 @@
+"""Dify's casting rules, one row per rule and trap."""
+
+from typing import Any
+
+import pytest
+
+from devhost.casting import cast_parameter, cast_parameters
+from devhost.declaration import Parameter
+from devhost.errors import ParameterError
+
+FILE = {"dify_model_identity": "__dify__file__", "url": "http://files/1", "type": "image"}
+OPTIONS = [{"value": "a", "label": {"en_US": "A"}}, {"value": "b", "label": {"en_US": "B"}}]
+
+
+def declared(kind: str, **more: object) -> Parameter:
+    return Parameter.model_validate({"name": "p", "label": {"en_US": "P"}, "type": kind, **more})
+
+
+@pytest.mark.parametrize(
+    ("kind", "more", "value", "expected"),
+    [
+        ("string", {}, None, ""),
+        ("string", {}, "", ""),
+        ("string", {"default": "d"}, None, "d"),
+        ("string", {"default": "d"}, "", "d"),  # a default cannot be blanked
+        ("string", {}, "x", "x"),
+        ("string", {}, 7, "7"),
+        ("string", {}, 0, "0"),
+        ("secret-input", {}, "s", "s"),
+        ("number", {}, None, None),
+        ("number", {}, "", None),
+        ("number", {"default": 6}, None, 6),
+        ("number", {"default": 6}, "", 6),
+        ("number", {"default": 6}, 0, 0),
+        ("number", {}, "3", 3),
+        ("number", {}, "1.5", 1.5),
+        ("number", {}, 2.5, 2.5),
+        ("number", {}, "-4", -4),
+        ("boolean", {}, None, False),
+        ("boolean", {"default": True}, None, True),
+        ("boolean", {"default": True}, False, False),  # False equals 0, and 0 is kept
+        ("boolean", {}, True, True),
+        *[("boolean", {}, word, True) for word in ("true", "Yes", "y", "1", "off")],  # any other word is true
+        *[("boolean", {"default": True}, word, False) for word in ("false", "NO", "n", "0")],
+        ("select", {"options": OPTIONS}, None, ""),
+        ("select", {"options": OPTIONS, "default": "b"}, "", "b"),
+        ("select", {"options": OPTIONS}, "a", "a"),
+        ("model-selector", {}, {"model": "m"}, {"model": "m"}),
+        ("app-selector", {}, {"app_id": "a"}, {"app_id": "a"}),
+        ("array[tools]", {}, None, None),
+        ("array[tools]", {}, [], None),
+        ("array[tools]", {}, [{}], [{}]),
+        ("any", {}, None, None),
+        ("any", {}, [], None),
+        ("any", {}, "", None),
+        ("any", {}, True, True),
+        ("any", {}, {"k": 1}, {"k": 1}),
+        ("any", {}, [FILE], [FILE]),
+        ("files", {}, None, [None]),
+        ("files", {}, [FILE], [FILE]),
+        ("files", {}, FILE, [FILE]),
+        ("file", {}, None, None),
+        ("file", {}, FILE, FILE),
+        ("file", {}, [FILE], FILE),
+    ],
+)
+def test_values(kind: str, more: dict[str, Any], value: object, expected: object) -> None:
+    result = cast_parameter(declared(kind, **more), value)
+    assert result == expected
+    assert type(result) is type(expected)
+
+
+@pytest.mark.parametrize(
+    ("kind", "more", "value", "words"),
+    [
+        ("string", {"required": True}, "", "tool parameter p not found in tool config"),
+        ("string", {"required": True}, None, "tool parameter p not found in tool config"),
+        ("array[tools]", {"required": True}, [], "tool parameter p not found in tool config"),
+        ("number", {}, "abc", "invalid literal"),
+        ("number", {}, "1e3", "invalid literal"),
+        ("select", {"options": OPTIONS}, "c", r"value c not in options \['a', 'b'\]"),
+        ("model-selector", {}, None, "The selector must be a dictionary"),
+        ("model-selector", {}, "gpt-5", "The selector must be a dictionary"),
+        ("array[tools]", {}, "search", "The tools selector must be a list"),
+        ("any", {}, FILE, "The var selector must be"),
+        ("file", {}, [FILE, FILE], "only accepts one file"),
+    ],
+)
+def test_refusals(kind: str, more: dict[str, Any], value: object, words: str) -> None:
+    with pytest.raises(ParameterError, match=words):
+        cast_parameter(declared(kind, **more), value)
+
+
+def test_exactly_the_declared_parameters_arrive() -> None:
+    parameters = [declared("number", name="n", default=3), declared("string", name="s")]
+    assert cast_parameters(parameters, {"s": "x", "unknown": 1}) == {"n": 3, "s": "x"}

@@ -1,0 +1,263 @@
+"""The Agent node's outputs, rule for rule."""
+
+import base64
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+import pytest
+
+from devhost.errors import NodeFailedError
+from devhost.limits import HostLimits
+from devhost.outputs import OutputsFold, leaves_thought_open
+from devhost.tool_files import ToolFileStore
+from devhost.wire import JsonObject
+
+LIMITS = HostLimits(blob_bytes=20_000)
+
+
+class Node:
+    """A fold, with the messages in short."""
+
+    def __init__(self, directory: Path) -> None:
+        self.files = ToolFileStore(directory)
+        self.fold = OutputsFold(self.files, LIMITS)
+
+    def add(self, kind: str, body: JsonObject | None, meta: JsonObject | None = None) -> list[str]:
+        return [shown.type for shown in self.fold.add({"type": kind, "message": body, "meta": meta})]
+
+    def json(self, value: object) -> None:
+        self.add("json", {"json_object": value})
+
+    def log(self, log_id: str, status: str, **more: object) -> None:
+        self.add("log", {"id": log_id, "label": log_id, "status": status, "data": {}, **more})
+
+    def chunk(self, data: bytes, *, end: bool = False) -> list[str]:
+        body = {"id": "b", "sequence": 0, "total_length": 0, "blob": base64.b64encode(data).decode(), "end": end}
+        return self.add("blob_chunk", body, {"mime_type": "image/png", "filename": "p.png"})
+
+    @property
+    def rules(self) -> list[str]:
+        return [finding.rule for finding in self.fold.findings()]
+
+
+@pytest.fixture
+def node(tmp_path: Path) -> Node:
+    return Node(tmp_path)
+
+
+def test_text_is_texts_and_links(node: Node) -> None:
+    node.add("text", {"text": "See: "})
+    node.add("link", {"text": "https://example.com"})
+    assert node.fold.outputs().text == "See: Link: https://example.com\n"
+
+
+def test_a_blob_becomes_a_file(node: Node) -> None:
+    assert node.add("blob", {"blob": base64.b64encode(b"abc").decode()}, {"mime_type": "text/plain"}) == ["binary_link"]
+    (file,) = node.fold.outputs().files
+    assert (file["type"], file["size"], file["extension"]) == ("document", 3, ".txt")
+    assert Path(file["path"]).read_bytes() == b"abc"
+
+
+def test_chunks_are_put_together_and_the_bytes_of_the_last_are_ignored(node: Node) -> None:
+    assert node.chunk(b"a" * 8192) == []
+    assert node.chunk(b"b") == []
+    assert node.chunk(b"ignored", end=True) == ["image_link"]
+    (file,) = node.fold.outputs().files
+    assert Path(file["path"]).read_bytes() == b"a" * 8192 + b"b"
+    assert (file["type"], file["filename"]) == ("image", "p.png")
+
+
+def test_a_chunk_and_a_file_have_a_limit(node: Node) -> None:
+    with pytest.raises(NodeFailedError, match="8,192"):
+        node.chunk(b"a" * 8193)
+    node.chunk(b"a" * 8192)
+    node.chunk(b"a" * 8192)
+    with pytest.raises(NodeFailedError, match="20,000"):
+        node.chunk(b"a" * 8192)
+
+
+def test_a_link_to_a_tool_file_is_passed_through(node: Node) -> None:
+    file = node.files.save(b"x", {"mime_type": "image/png"})
+    node.add("image_link", {"text": file.url})
+    node.add("binary_link", {"text": "anything"}, {"tool_file_id": file.id})
+    assert [entry["id"] for entry in node.fold.outputs().files] == [file.id, file.id]
+
+
+@pytest.mark.parametrize("url", ["https://example.com/cat.png", "/files/tools/unknown.png"])
+def test_a_link_to_no_tool_file_fails_the_node(node: Node, url: str) -> None:
+    with pytest.raises(NodeFailedError) as failure:
+        node.add("image_link", {"text": url})
+    assert failure.value.rule == "file-link-without-tool-file"
+
+
+class Picture(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", "image/png; charset=binary")
+        self.end_headers()
+        self.wfile.write(b"picture")
+
+    def log_message(self, *_: object) -> None:
+        """Quietly."""
+
+
+def test_an_image_elsewhere_is_downloaded(node: Node) -> None:
+    with HTTPServer(("127.0.0.1", 0), Picture) as server:
+        serving = threading.Thread(target=server.handle_request)
+        serving.start()
+        shown = node.add("image", {"text": f"http://127.0.0.1:{server.server_port}/cat"}, {"filename": "cat.png"})
+        serving.join()
+    assert shown == ["image_link"]
+    (file,) = node.fold.outputs().files
+    assert (file["filename"], file["mime_type"], file["size"]) == ("cat.png", "image/png", 7)
+
+
+def test_an_image_that_cannot_be_downloaded_becomes_text(node: Node) -> None:
+    assert node.add("image", {"text": "http://127.0.0.1:9/cat.png"}) == ["text"]
+    assert node.fold.outputs().text.startswith("Failed to download image: ")
+
+
+def test_a_file_message_is_dropped(node: Node) -> None:
+    assert node.add("file", None) == []
+    assert node.rules == ["file-message-dropped"]
+
+
+def test_json_without_anything(node: Node) -> None:
+    assert node.fold.outputs().json == [{"data": []}]
+
+
+def test_logs_come_before_json_objects(node: Node) -> None:
+    node.json({"a": 1})
+    node.log("l", "success")
+    node.json([1])
+    node.json({"execution_metadata": {"total_tokens": 3}})
+    log, *objects = node.fold.outputs().json
+    assert (log["id"], objects) == ("l", [{"a": 1}, [1]])
+
+
+def test_usage_counts_what_the_last_json_says(node: Node) -> None:
+    node.json({"execution_metadata": {"prompt_tokens": 2, "completion_tokens": 3, "total_price": "0.01"}})
+    usage = node.fold.outputs().usage
+    assert (usage["total_tokens"], usage["total_price"], usage["currency"]) == (5, "0.01", "USD")
+
+
+@pytest.mark.parametrize("later", [{"a": 1}, [1], {}])
+def test_a_later_json_resets_the_usage(node: Node, later: object) -> None:
+    node.json({"execution_metadata": {"prompt_tokens": 2}})
+    node.json(later)
+    assert node.fold.outputs().usage["total_tokens"] == 0
+    assert node.rules == ["usage-reset"]
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("prompt_tokens", 5.0),
+        ("prompt_tokens", "5"),
+        ("total_tokens", None),
+        ("completion_tokens", True),
+        ("total_price", None),
+        ("total_price", "cheap"),
+        ("latency", "1.0"),
+        ("latency", None),
+        ("time_to_generate", "2"),
+    ],
+)
+def test_usage_is_strict_about_types(node: Node, field: str, value: object) -> None:
+    with pytest.raises(NodeFailedError, match=field) as failure:
+        node.json({"execution_metadata": {field: value}})
+    assert failure.value.rule == "usage-types"
+
+
+def test_currency_is_lenient(node: Node) -> None:
+    node.json({"execution_metadata": {"currency": None, "unknown": object.__name__}})
+    assert node.fold.outputs().usage["currency"] == "None"
+
+
+@pytest.mark.parametrize("name", ["text", "json", "files"])
+def test_reserved_variables_fail_the_node(node: Node, name: str) -> None:
+    with pytest.raises(NodeFailedError) as failure:
+        node.add("variable", {"variable_name": name, "variable_value": 1})
+    assert failure.value.rule == "variable-name-reserved"
+
+
+def test_a_variable_called_usage_hides_the_usage(node: Node) -> None:
+    node.add("variable", {"variable_name": "usage", "variable_value": "mine"})
+    assert node.fold.outputs().usage == "mine"
+    assert node.rules == ["variable-hides-usage"]
+
+
+def test_variables_overwrite_and_streams_append(node: Node) -> None:
+    for value in (1, [2]):
+        node.add("variable", {"variable_name": "v", "variable_value": value})
+    for piece in ("a", "b"):
+        node.add("variable", {"variable_name": "s", "variable_value": piece, "stream": True})
+    assert node.fold.outputs().variables == {"v": [2], "s": "ab"}
+
+
+def test_logs_are_updated_in_place_and_nested(node: Node) -> None:
+    node.log("round", "start")
+    node.log("call", "start", parent_id="round")
+    node.log("call", "error", parent_id="elsewhere", error="broke", metadata={"elapsed_time": 0.5})
+    node.log("round", "success", label="ROUND 1")
+    node.log("lost", "success", parent_id="nobody")
+    round_entry, lost = node.fold.outputs().logs
+    (call,) = round_entry.children
+    assert (round_entry.label, round_entry.status, lost.id) == ("ROUND 1", "success", "lost")
+    assert (call.error, call.parent_id, call.metadata) == ("broke", "round", {"elapsed_time": 0.5})
+    assert node.rules == []
+
+
+def test_a_log_left_open_is_found(node: Node) -> None:
+    node.log("round", "start", metadata={"elapsed_time": "0.5"})
+    assert node.rules == ["log-elapsed-time", "log-left-open"]
+
+
+def test_retriever_resources_are_counted_as_dropped(node: Node) -> None:
+    node.add("retriever_resources", {"retriever_resources": [{}, {}], "context": ""})
+    assert node.fold.outputs().dropped_retriever_resources == 2
+    assert node.rules == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [
+        ("surprise", {}),
+        ("text", {"text": None}),
+        ("text", None),
+        ("json", {"json_object": "text"}),
+        ("variable", {"variable_value": 1}),
+        ("variable", {"variable_name": "v", "variable_value": 1, "stream": True}),
+        ("log", {"id": "1", "label": "l", "status": "running", "data": {}}),
+        ("log", {"id": "1", "label": "l", "status": "start", "data": []}),
+        ("log", {"label": "l"}),
+        ("blob", {}),
+        ("blob", {"blob": "!"}),
+        ("blob_chunk", {"blob": ""}),
+        ("retriever_resources", {}),
+    ],
+)
+def test_malformed_messages_fail_the_node(node: Node, kind: str, body: JsonObject | None) -> None:
+    with pytest.raises(NodeFailedError) as failure:
+        node.add(kind, body)
+    assert failure.value.rule == "message-malformed"
+
+
+@pytest.mark.parametrize(
+    ("text", "open_"),
+    [
+        ("plain", False),
+        ("<think>a</think>b", False),
+        ("<think><think>a</think></think>b", False),
+        ("<think>a</think>b<think>c", True),
+        ("<think>", True),
+    ],
+)
+def test_open_thoughts(text: str, *, open_: bool) -> None:
+    assert leaves_thought_open(text) is open_
+
+
+def test_an_open_thought_is_found(node: Node) -> None:
+    node.add("text", {"text": "<think>and"})
+    assert node.rules == ["think-left-open"]

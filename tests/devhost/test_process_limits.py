@@ -1,0 +1,129 @@
+"""What happens to a plugin, and to the runs on it, at the host's limits."""
+
+import json
+import shutil
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from devhost import Host, HostLimits, PluginStartError, Run, ScriptedModel
+from devhost.model_request import ModelRequest
+from devhost.plugin_process import PluginProcess
+from devhost.stdio import StdioTransport
+from devhost.wire import JsonObject
+from tests.devhost.conftest import PUPPET
+
+pytestmark = pytest.mark.e2e
+
+
+def perform(host: Host, *steps: JsonObject, turns: list[JsonObject] | None = None) -> Run:
+    return host.run("puppet", {"query": json.dumps(steps)}, model=ScriptedModel.of(turns or [{"text": "x"}]))
+
+
+def failure(run: Run) -> str:
+    assert run.error is not None
+    return f"{run.error.kind}: {run.error.message}"
+
+
+def test_the_longest_line_that_passes() -> None:
+    limits = HostLimits(line_bytes=100_000)
+    with Host.start(PUPPET, limits=limits) as host:
+        assert perform(host, {"print": 99_999}, {"say": "still here"}).outputs.text == "still here"
+        assert "PluginLostError: the plugin wrote a line of more than 100,000 bytes" in failure(
+            perform(host, {"print": 100_000})
+        )
+
+
+def test_a_line_too_long_takes_every_session_with_it() -> None:
+    asked = threading.Event()
+
+    class Waiting(ScriptedModel):
+        def invoke(self, request: ModelRequest, /) -> Iterator[JsonObject]:
+            asked.set()
+            return super().invoke(request)
+
+    with Host.start(PUPPET) as host, ThreadPoolExecutor() as pool:
+        waiting = Waiting.of([{"text": "x" * 100, "chunk_size": 1, "delay": 0.05}])
+        other = pool.submit(host.run, "puppet", {"query": '[{"ask": "Hi"}]'}, model=waiting)
+        assert asked.wait(20)
+        for run in (perform(host, {"print": 5 * 1024 * 1024}), other.result(20), perform(host, {"say": "too late"})):
+            assert "more than 5,242,880 bytes" in failure(run)
+
+
+def test_a_plugin_that_dies_says_its_last_words() -> None:
+    with Host.start(PUPPET) as host:
+        words = failure(perform(host, {"crash": "out of cheese"}))
+    assert "exited with code 3" in words
+    assert "out of cheese" in words
+
+
+def test_a_plugin_without_heartbeats_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEARTBEAT_INTERVAL", "0.05")
+    slow = [{"text": "x" * 20, "chunk_size": 1, "delay": 0.1}]
+    with Host.start(PUPPET, limits=HostLimits(heartbeat_seconds=1)) as host:
+        assert perform(host, {"ask": "longer than a heartbeat"}, turns=slow).outputs.text == "x" * 20
+        assert "no heartbeat for 1 seconds" in failure(perform(host, {"freeze": 30}))
+
+
+def test_a_run_has_a_deadline_and_the_plugin_goes_on() -> None:
+    with Host.start(PUPPET, limits=HostLimits(run_seconds=0.5)) as host:
+        slow = [{"text": "x" * 40, "chunk_size": 1, "delay": 0.1}]
+        assert "RunTimeoutError: killed by timeout" in failure(perform(host, {"ask": "Hi"}, turns=slow))
+        assert perform(host, {"say": "next"}).outputs.text == "next"
+
+
+def test_a_call_has_a_limit_of_its_own() -> None:
+    with Host.start(PUPPET, limits=HostLimits(call_seconds=0.5)) as host:
+        run = perform(host, {"ask": "Hi"}, turns=[{"text": "abcdefghij" * 4, "chunk_size": 1, "delay": 0.1}])
+        assert "longer than 0.5 seconds" in failure(run)
+        assert run.outputs.text.startswith("a")
+
+
+def plugin_with_main(tmp_path: Path, main: str) -> Path:
+    plugin = tmp_path / "plugin"
+    shutil.copytree(PUPPET, plugin)
+    (plugin / "main.py").write_text(main, encoding="utf-8")
+    return plugin
+
+
+def test_a_plugin_that_does_not_import(tmp_path: Path) -> None:
+    plugin = plugin_with_main(tmp_path, "import a_module_that_is_not_there\n")
+    with pytest.raises(PluginStartError, match=r"exited with code 1\n[\s\S]*a_module_that_is_not_there"):
+        PluginProcess.start(plugin)
+
+
+def test_a_plugin_that_never_serves(tmp_path: Path) -> None:
+    plugin = plugin_with_main(tmp_path, "import sys, time\nprint('hm', file=sys.stderr)\ntime.sleep(60)\n")
+    with pytest.raises(PluginStartError, match=r"no heartbeat came within 0\.3 seconds"):
+        PluginProcess.start(plugin, limits=HostLimits(launch_seconds=0.3))
+
+
+def test_a_python_that_is_not_there() -> None:
+    with pytest.raises(PluginStartError, match="cannot be started"):
+        PluginProcess.start(PUPPET, python="/no/such/python")
+
+
+def test_a_plugin_that_will_not_go_is_killed(tmp_path: Path) -> None:
+    serve = (PUPPET / "main.py").read_text(encoding="utf-8")
+    deaf = "import signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+    with PluginProcess.start(plugin_with_main(tmp_path, deaf + serve), limits=HostLimits(stop_seconds=0.3)) as plugin:
+        assert plugin.declaration.manifest.name == "puppet"
+
+
+def test_what_a_plugin_prints_is_kept_and_harmless() -> None:
+    with Host.start(PUPPET) as host:
+        assert perform(host, {"print": 20}, {"say": "fine"}).outputs.text == "fine"
+        assert "x" * 20 in host.plugin.printed
+
+
+def test_nothing_is_left_behind() -> None:
+    with Host.start(PUPPET) as host:
+        directory, transport = host.files.directory, host.plugin._transport
+        assert directory.is_dir()
+    assert not directory.exists()
+    assert isinstance(transport, StdioTransport)
+    assert transport._process.returncode is not None
+    assert not any(reader.is_alive() for reader in transport._readers)

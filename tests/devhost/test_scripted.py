@@ -1,0 +1,220 @@
+"""The scripted model: every chunking, the placeholders, which turn answers, and its errors."""
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from devhost.errors import ScriptError
+from devhost.model_backend import ModelCallError
+from devhost.model_request import ModelRequest, decode_model_request
+from devhost.script import Script
+from devhost.scripted import ScriptedModel
+from devhost.wire import JsonObject
+
+CALLS = [
+    {"name": "search", "id": "c1", "arguments": {"q": "äö"}},
+    {"name": "sum", "arguments": '{"broken'},
+]
+TEXTS = ['{"q": "äö"}', '{"broken']
+
+
+def request(*messages: JsonObject) -> ModelRequest:
+    return decode_model_request(
+        {
+            "provider": "p",
+            "model": "m",
+            "model_type": "llm",
+            "mode": "chat",
+            "completion_params": {},
+            "prompt_messages": list(messages) or [{"role": "user", "content": "Hi"}],
+        },
+        "keep",
+    )
+
+
+def answer(turn: JsonObject, *messages: JsonObject, query: str = "") -> list[JsonObject]:
+    chunks = list(ScriptedModel.of([turn], query=query).invoke(request(*messages)))
+    return [chunk["delta"] for chunk in chunks]
+
+
+def texts(deltas: list[JsonObject]) -> list[str]:
+    return [delta["message"]["content"] for delta in deltas if delta["message"]["content"]]
+
+
+def calls(delta: JsonObject) -> list[tuple[str, str, str]]:
+    return [
+        (call["id"], call["function"]["name"], call["function"]["arguments"]) for call in delta["message"]["tool_calls"]
+    ]
+
+
+def test_text_in_pieces() -> None:
+    deltas = answer({"text": "Hello world", "chunk_size": 5})
+    assert texts(deltas) == ["Hello", " worl", "d"]
+    assert deltas[-1]["finish_reason"] == "stop"
+    assert all(delta["usage"] is None for delta in deltas[:-1])
+
+
+def test_chunks_as_given() -> None:
+    assert texts(answer({"text": ["<thi", "nk>a", "</think>b"]})) == ["<thi", "nk>a", "</think>b"]
+
+
+def test_a_thought_is_streamed_first_and_wrapped() -> None:
+    assert "".join(texts(answer({"thought": "hm", "text": "Yes"}))) == "<think>\nhm\n</think>\n\nYes"
+
+
+def test_whole_calls_ride_on_the_last_chunk() -> None:
+    deltas = answer({"text": "x", "tool_calls": CALLS, "opaque_body": {"items": [1]}})
+    assert [calls(delta) for delta in deltas[:-1]] == [[]]
+    assert calls(deltas[-1]) == [("c1", "search", TEXTS[0]), ("", "sum", TEXTS[1])]
+    assert deltas[-1]["finish_reason"] == "tool_calls"
+    assert deltas[-1]["message"]["opaque_body"] == {"items": [1]}
+
+
+def test_a_chunk_per_call() -> None:
+    deltas = answer({"tool_calls": CALLS, "call_chunking": "per_call"})
+    assert [calls(delta) for delta in deltas] == [[("c1", "search", TEXTS[0])], [("", "sum", TEXTS[1])], []]
+
+
+def test_fragments_continue_without_id_and_name() -> None:
+    deltas = answer({"tool_calls": CALLS, "call_chunking": "fragments", "chunk_size": 6})
+    assert [call for delta in deltas for call in calls(delta)] == [
+        ("c1", "search", TEXTS[0][:6]),
+        ("", "", TEXTS[0][6:]),
+        ("", "sum", TEXTS[1][:6]),
+        ("", "", TEXTS[1][6:]),
+    ]
+
+
+def test_fragments_of_empty_arguments() -> None:
+    deltas = answer({"tool_calls": [{"name": "now", "id": "c", "arguments": ""}], "call_chunking": "fragments"})
+    assert [calls(delta) for delta in deltas] == [[("c", "now", "")], []]
+
+
+def test_snapshots_grow_and_end_whole() -> None:
+    deltas = answer({"tool_calls": CALLS, "call_chunking": "snapshots", "chunk_size": 6})
+    whole = [("c1", "search", TEXTS[0]), ("", "sum", TEXTS[1])]
+    assert [calls(delta) for delta in deltas] == [
+        [("c1", "search", TEXTS[0][:6])],
+        [whole[0]],
+        [whole[0], ("", "sum", TEXTS[1][:6])],
+        whole,
+        whole,
+    ]
+
+
+def test_usage_is_estimated_given_or_missing() -> None:
+    (estimated,) = answer({"text": []})
+    assert estimated["usage"]["prompt_tokens"] > 0
+    assert estimated["usage"]["completion_tokens"] == 1
+    (given,) = answer({"text": [], "usage": {"prompt_tokens": 7, "completion_tokens": 3, "total_price": "0.5"}})
+    assert (given["usage"]["total_tokens"], given["usage"]["total_price"]) == (10, "0.5")
+    (missing,) = answer({"text": [], "usage": None})
+    assert missing["usage"] is None
+
+
+@pytest.mark.parametrize(("after", "shown"), [(0, []), (2, ["ab", "cd"]), (99, ["ab", "cd", "ef"])])
+def test_an_error_after_some_chunks(after: int, shown: list[str]) -> None:
+    error = {"type": "InvokeRateLimitError", "message": "slow down", "after_chunks": after}
+    chunks = ScriptedModel.of([{"text": "abcdef", "chunk_size": 2, "error": error}]).invoke(request())
+    expected = len(shown) if after < 99 else 4  # with the last chunk, which has no text
+    seen = [next(chunks)["delta"] for _ in range(expected)]
+    with pytest.raises(ModelCallError) as failure:
+        next(chunks)
+    assert texts(seen) == shown
+    assert failure.value.as_dify_words_it() == (
+        'PluginInvokeError: {"args":{},"error_type":"InvokeRateLimitError","message":"slow down"}'
+    )
+
+
+def test_placeholders_in_every_string() -> None:
+    turn = {
+        "text": "{{query}}: {{tool_results}}",
+        "tool_calls": [{"name": "s", "arguments": {"terms": ["{{query}}"]}}],
+    }
+    history: list[JsonObject] = [
+        {"role": "assistant", "content": "", "tool_calls": []},
+        {"role": "tool", "content": "old", "tool_call_id": "0"},
+        {"role": "assistant", "content": "", "tool_calls": []},
+        {"role": "tool", "content": "one {{query}}", "tool_call_id": "1"},
+        {"role": "tool", "content": "two", "tool_call_id": "2"},
+    ]
+    deltas = answer(turn, *history, query="Why?")
+    assert "".join(texts(deltas)) == "Why?: one {{query}}\n\ntwo"
+    assert calls(deltas[-1])[0][2] == '{"terms": ["Why?"]}'
+
+
+def test_a_turn_waits_for_its_prompt() -> None:
+    model = ScriptedModel.of([{"text": "b", "when": "second"}, {"text": "a"}, {"text": "c", "when": "third"}])
+
+    def ask(text: str) -> str:
+        return "".join(
+            chunk["delta"]["message"]["content"] for chunk in model.invoke(request({"role": "user", "content": text}))
+        )
+
+    assert [ask("first"), ask("the second")] == ["a", "b"]
+    with pytest.raises(ModelCallError, match=r"no turn for model call 3; 1 turns wait"):
+        ask("fourth")
+    assert model.remaining == 1
+    assert [message.prompt_messages[0].text for message in model.requests] == ["first", "the second", "fourth"]
+
+
+def test_a_call_beyond_the_last_turn_is_an_error() -> None:
+    model = ScriptedModel.of([{"text": "a"}])
+    list(model.invoke(request()))
+    with pytest.raises(ModelCallError, match="no turn for model call 2"):
+        list(model.invoke(request()))
+
+
+def test_calls_at_once_get_a_turn_each() -> None:
+    model = ScriptedModel.of([{"text": [str(number)]} for number in range(20)])
+    seen: list[str] = []
+    threads = [
+        threading.Thread(target=lambda: seen.append(next(model.invoke(request()))["delta"]["message"]["content"]))
+        for _ in range(20)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(seen, key=int) == [str(number) for number in range(20)]
+
+
+def script(tmp_path: Path, text: str) -> Path:
+    file = tmp_path / "script.yaml"
+    file.write_text(text, encoding="utf-8")
+    return file
+
+
+def test_another_question_has_other_turns(tmp_path: Path) -> None:
+    file = script(
+        tmp_path, "query: mine\nturns: [{text: own}]\notherwise: [{text: other}]\nmodel: {features: [vision]}"
+    )
+    own, other = ScriptedModel.from_file(file), ScriptedModel.from_file(file, query="yours")
+    said = [next(model.invoke(request()))["delta"]["message"]["content"] for model in (own, other)]
+    assert said == ["own", "other"]
+    assert own.description.selector([])["entity"]["features"] == ["vision"]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("query: q\nturns: [{text: a}, {txt: b}]", r"script\.yaml: turn 2: unknown key 'txt'"),
+        ("query: q\nturns: [{tool_calls: [{name: s, arg: 1}]}]", "turn 1, tool call 1: unknown key 'arg'"),
+        ("query: q\nturns: [{text: a}]\notherwise: [{delay: -1}]", "turn of otherwise 1: delay: "),
+        ("query: q\nturn: []", "unknown key 'turn'"),
+        ("query: q\nturns: []", "turns: .*at least 1"),
+        ("turns: [{text: a}]", "query: Field required"),
+        ("query: q\nturns: [{call_chunking: bits}]", "turn 1: call_chunking: .*fragments"),
+    ],
+)
+def test_mistakes_in_a_script(tmp_path: Path, text: str, words: str) -> None:
+    with pytest.raises(ScriptError, match=words):
+        Script.read(script(tmp_path, text))
+
+
+def test_mistakes_in_turns_given_as_data() -> None:
+    broken: dict[str, Any] = {"texts": "a"}
+    with pytest.raises(ScriptError, match="turn 1: unknown key 'texts'"):
+        ScriptedModel.of([broken])

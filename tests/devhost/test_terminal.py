@@ -1,0 +1,101 @@
+"""What a person sees, on a real terminal and piped."""
+
+import io
+from typing import Any
+
+from rich.console import Console
+
+from devhost.agent_log import AgentLog
+from devhost.outputs import Finding, NodeOutputs
+from devhost.run import Run, RunError
+from devhost.scripted import ScriptedModel
+from devhost.terminal import RunView
+
+USAGE = {
+    "total_tokens": 1234,
+    "prompt_tokens": 1200,
+    "completion_tokens": 34,
+    "total_price": "0.01",
+    "currency": "USD",
+    "latency": 1.5,
+}
+
+
+def run(**changes: object) -> Run:
+    log = AgentLog()
+    log.add({"id": "r", "label": "ROUND 1", "status": "start", "data": {}})
+    log.add(
+        {
+            "id": "c",
+            "parent_id": "r",
+            "label": "CALL [b]x[/b]",
+            "status": "error",
+            "error": "it broke",
+            "data": {"k": 1},
+        }
+    )
+    outputs = NodeOutputs(
+        text="",
+        files=[],
+        json=[],
+        usage=USAGE,
+        variables={"sources": [{"number": 1, "title": "Manual", "cited": True}, "odd"], "stop_reason": "answered"},
+        logs=log.roots(),
+        dropped_retriever_resources=2,
+    )
+    values: dict[str, Any] = {
+        "strategy": "s",
+        "outputs": outputs,
+        "error": None,
+        "findings": [Finding("log-left-open", "log 'ROUND 1' was never finished")],
+        "messages": [],
+        "elapsed_seconds": 1.234,
+    }
+    return Run(**{**values, **changes})
+
+
+def shown(*texts: str, ended: Run, terminal: bool = False) -> str:
+    out = io.StringIO()
+    console = Console(file=out, width=100, force_terminal=terminal, highlight=False)
+    view = RunView(console)
+    view.open("helpdesk", "two questions", "s", ScriptedModel.of([{}]).description, "Why [b]?")
+    view.show({"type": "log", "message": {"status": "start", "label": "ROUND 1"}})
+    for text in texts:
+        view.show({"type": "text", "message": {"text": text}})
+    view.show({"type": "link", "message": {"text": "https://example.com"}})
+    view.close(ended, unused_turns=1)
+    return out.getvalue()
+
+
+def test_piped_it_is_plain_and_complete() -> None:
+    text = shown("<thi", "nk>hm</think>The an", "swer\x1b[2J\n", ended=run())
+    assert "\x1b" not in text
+    for part in (
+        "Why [b]?",
+        "hmThe answer�[2J\nLink: https://example.com\n",
+        "… ROUND 1  never finished",
+        "└── ✗ CALL [b]x[/b]",
+        "it broke",
+        '{"k": 1}',
+        "[1]",
+        "Manual",
+        "cited",
+        "stop_reason  answered",
+        "1,234 tokens = 1,200 prompt + 34 completion",
+        "log-left-open: log 'ROUND 1' was never finished",
+        "Retriever resources sent: 2. Dify drops them today.",
+        "turns that no model call asked for: 1",
+        "finished in 1.23 s",
+    ):
+        assert part in text
+
+
+def test_on_a_terminal_thoughts_are_dimmed() -> None:
+    text = shown("<think>hm</think>The answer", ended=run(), terminal=True)
+    assert "\x1b[2;3mhm\x1b[0m" in text
+    assert "The answer" in text
+
+
+def test_a_failure_is_said_last() -> None:
+    text = shown(ended=run(error=RunError("ValueError", "broke", "Traceback: here")))
+    assert text.index("failed after 1.23 s") < text.index("ValueError: broke") < text.index("Traceback: here")

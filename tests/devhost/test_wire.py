@@ -1,0 +1,57 @@
+import pytest
+
+from devhost.errors import WireError
+from devhost.wire import (
+    Ended,
+    Failed,
+    Invoked,
+    SessionEvent,
+    Streamed,
+    answer_envelope,
+    read_session_event,
+    request_envelope,
+)
+
+
+@pytest.mark.parametrize(
+    ("data", "event"),
+    [
+        ({"type": "stream", "data": {"type": "text"}}, Streamed({"type": "text"})),
+        ({"type": "end", "data": {}}, Ended()),
+        (
+            {"type": "error", "data": {"error_type": "KeyError", "message": "'a'", "args": {"traceback": "T"}}},
+            Failed("KeyError", "'a'", "T"),
+        ),
+        ({"type": "error", "data": {}}, Failed("Exception", "", None)),
+        (
+            {"type": "invoke", "data": {"type": "llm", "backwards_request_id": "r", "request": {"model": "m"}}},
+            Invoked("r", "llm", {"model": "m"}),
+        ),
+        # An odd request is answered with a refusal rather than left hanging.
+        (
+            {"type": "invoke", "data": {"type": "llm", "backwards_request_id": "r", "request": None}},
+            Invoked("r", "llm", {}),
+        ),
+    ],
+)
+def test_session_events(data: object, event: SessionEvent) -> None:
+    assert read_session_event(data) == event
+
+
+@pytest.mark.parametrize(
+    "data", [None, [], {"type": "stream"}, {"type": "invoke", "data": {"type": "llm"}}, {"type": "?"}]
+)
+def test_what_is_no_session_event(data: object) -> None:
+    with pytest.raises(WireError, match="not a session message"):
+        read_session_event(data)
+
+
+def test_envelopes() -> None:
+    request = request_envelope("s", {"action": "invoke_tool"}, "c")
+    assert (request["event"], request["session_id"], request["conversation_id"]) == ("request", "s", "c")
+    assert request["message_id"] is None
+    assert answer_envelope("s", "r", "error", "no", None) == {
+        "session_id": "s",
+        "event": "backwards_response",
+        "data": {"backwards_request_id": "r", "event": "error", "message": "no", "data": None},
+    }
