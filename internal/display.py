@@ -57,11 +57,20 @@ class TurnDisplay:
         self._held: list[str] = []
         self._is_answer = not rule.may_call_tools
         self._in_answer = False
-        self.text = ""
-        """The visible text so far, shown or held."""
-        self.thought = ""
+        self._texts: list[str] = []
+        self._thoughts: list[str] = []
+        self._length = 0
         self.has_shown = False
         """Whether the user has seen anything of this turn."""
+
+    @property
+    def text(self) -> str:
+        """The visible text so far, shown or held."""
+        return "".join(self._texts)
+
+    @property
+    def thought(self) -> str:
+        return "".join(self._thoughts)
 
     def feed(self, chunk: str) -> Iterator[Shown]:
         for piece in self._splitter.feed(chunk):
@@ -90,16 +99,17 @@ class TurnDisplay:
         text = self._text_trimmer.feed(piece.text)
         if not text:
             return
-        self.text += text
+        self._texts.append(text)
         self._held.append(text)
-        if self._is_answer or len(self.text) >= PLAINLY_AN_ANSWER:
+        self._length += len(text)
+        if self._is_answer or self._length >= PLAINLY_AN_ANSWER:
             yield from self._release_as_answer()
 
     def _show_thought(self, raw: str) -> Iterator[Shown]:
         text = self._thought_trimmer.feed(raw)
         if not text:
             return
-        self.thought += text
+        self._thoughts.append(text)
         if self._rule.show_thoughts:
             self.has_shown = True
             yield ThoughtText(text)
@@ -117,4 +127,4 @@ class TurnDisplay:
         text, self._held = "".join(self._held), []
         if text:
             self.has_shown = True
-            yield ThoughtText(f"\n{text}" if self.thought else text)
+            yield ThoughtText(f"\n{text}" if self._thoughts else text)

@@ -16,6 +16,9 @@ from internal.run_outputs import closing_messages, decision_summary, file_messag
 from internal.text_stream import TextStream
 from internal.wellformed import wellformed
 
+LONGEST_TEXT = 100_000
+"""Characters of one text message."""
+
 
 def render(events: Iterable[Event], redactor: Redactor) -> Generator[AgentInvokeMessage, None, None]:
     """Write a run out as it happens."""
@@ -51,6 +54,7 @@ def _written(event: Event, text: TextStream) -> str:
 
 
 def _text_messages(text: str) -> Iterator[AgentInvokeMessage]:
-    if text:
-        body = InvokeMessage.TextMessage(text=wellformed(text))
+    """A text in messages whose lines stay far below the length that kills a plugin."""
+    for start in range(0, len(text), LONGEST_TEXT):
+        body = InvokeMessage.TextMessage(text=wellformed(text[start : start + LONGEST_TEXT]))
         yield AgentInvokeMessage(type=InvokeMessage.MessageType.TEXT, message=body)

@@ -5,7 +5,8 @@ In: files as they are forwarded, and one RunSummary at the end. Out: messages in
 """
 
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import batched
 from typing import Any, assert_never
 
 from dify_plugin.entities.agent import AgentInvokeMessage
@@ -14,11 +15,16 @@ from dify_plugin.entities.invoke_message import InvokeMessage
 from internal.events import RunSummary
 from internal.redaction import Redactor
 from internal.sources import Source, cited_numbers
+from internal.tool_output import LONGEST_NAME
 from internal.user_files import ExternalImage, FileBytes, HostedFile, UserFile
 from internal.wellformed import plain_json, wellformed
 
 LARGEST_CHUNK = 8192
 """Bytes of one blob chunk that the daemon takes (dify-contract §6)."""
+
+SOURCES_OF_A_MESSAGE = 20
+LONGEST_SOURCE = 20_000
+"""Characters; twenty of these make a line that is far below the length that kills a plugin."""
 
 _Type = InvokeMessage.MessageType
 _Resources = InvokeMessage.RetrieverResourceMessage
@@ -66,15 +72,15 @@ def decision_summary(summary: RunSummary) -> dict[str, Any]:
         "rounds": summary.rounds,
         "tool_calls": _tool_runs(summary),
         "sources_used": [
-            {"number": number, "title": source.title} for number, source in summary.sources if number in cited
+            {"number": number, "title": source.label} for number, source in summary.sources if number in cited
         ],
     }
 
 
 def closing_messages(summary: RunSummary, redactor: Redactor) -> Iterator[AgentInvokeMessage]:
     """Sources, variables, and last of all exactly one JSON: every later one would reset the node's usage."""
-    if summary.sources:
-        yield _resources_message(summary)
+    for sources in batched(summary.sources, SOURCES_OF_A_MESSAGE):
+        yield _resources_message(sources)
     variables = {
         "stop_reason": summary.stop_reason.value,
         "sources": _source_list(summary),
@@ -95,7 +101,7 @@ def _source_list(summary: RunSummary) -> list[dict[str, Any]]:
     return [
         {
             "number": number,
-            "title": source.title,
+            "title": source.label,
             "document_id": source.document_id,
             "score": source.score,
             "cited": number in cited,
@@ -108,7 +114,7 @@ def _tool_runs(summary: RunSummary) -> list[dict[str, Any]]:
     return [
         {
             "round": run.round,
-            "tool": wellformed(run.tool),
+            "tool": wellformed(run.tool)[:LONGEST_NAME],
             "status": run.status.value,
             "elapsed_seconds": round(run.elapsed_seconds, 3),
         }
@@ -116,14 +122,15 @@ def _tool_runs(summary: RunSummary) -> list[dict[str, Any]]:
     ]
 
 
-def _resources_message(summary: RunSummary) -> AgentInvokeMessage:
-    resources = [_resource(number, source) for number, source in summary.sources]
+def _resources_message(sources: Iterable[tuple[int, Source]]) -> AgentInvokeMessage:
+    resources = [_resource(number, source) for number, source in sources]
     body = _Resources(retriever_resources=resources, context="")
     return AgentInvokeMessage(type=_Type.RETRIEVER_RESOURCES, message=body)
 
 
 def _resource(number: int, source: Source) -> InvokeMessage.RetrieverResourceMessage.RetrieverResource:
-    fields = {"document_name": source.title, "content": source.content, **source.resource, "position": number}
+    content = source.content[:LONGEST_SOURCE]
+    fields = {"document_name": source.title, **source.resource, "content": content, "position": number}
     return _Resources.RetrieverResource.model_validate(_plain_dict(fields))
 
 

@@ -23,6 +23,8 @@ _RENAMED = {
     "segment_word_count": "word_count",
     "segment_index_node_hash": "index_node_hash",
 }
+LONGEST_TITLE = 200
+"""Characters."""
 RESOURCE_FIELDS: Mapping[str, type] = {
     "dataset_id": str,
     "dataset_name": str,
@@ -53,6 +55,12 @@ class Source:
     score: float | None = None
     resource: Mapping[str, Any] = field(default_factory=dict)
     """What is known of it in RESOURCE_FIELDS, each of the field's type."""
+
+    @property
+    def label(self) -> str:
+        """Title and page, as a person would name it."""
+        page = self.resource.get("page")
+        return self.title if page is None else f"{self.title}, page {page}"
 
     @property
     def identity(self) -> tuple[str | None, str, str]:
@@ -106,7 +114,8 @@ def read_source(item: Mapping[str, Any]) -> Source | None:
     content = resource.get("content") or _text(item.get("summary"))
     if not content and not _is_knowledge(item):
         content = json.dumps(plain_json(item), ensure_ascii=False) if item else ""
-    title = _text(item.get("title")) or resource.get("document_name") or resource.get("dataset_name") or "Untitled"
+    named = _text(item.get("title")) or resource.get("document_name") or resource.get("dataset_name") or "Untitled"
+    title = " ".join(named.split())[:LONGEST_TITLE]
     if not content and title == "Untitled":
         return None
     return Source(title, content, resource.get("document_id"), resource.get("score"), resource)
@@ -166,13 +175,8 @@ def _attribute(text: str) -> str:
 
 def citation_lines(entries: Iterable[tuple[int, Source]]) -> str:
     """What the model is told of the sources that a tool's result brought, "" without any."""
-    lines = [f"[{number}] {' '.join(source.title.split())}{_page(source)}" for number, source in entries]
+    lines = [f"[{number}] {source.label}" for number, source in entries]
     return "\n".join([template.TOOL_SOURCES_HEADER, *lines]) if lines else ""
-
-
-def _page(source: Source) -> str:
-    page = source.resource.get("page")
-    return f", page {page}" if page is not None else ""
 
 
 def cited_numbers(answer: str) -> frozenset[int]:
