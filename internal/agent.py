@@ -16,7 +16,7 @@ from internal.answer import no_answer_sentence
 from internal.attachments import opening_messages
 from internal.deadline import SERVERLESS_SECONDS, TOOL_PHASE_SHARE, Clock, Deadline
 from internal.errors import InvalidParameters
-from internal.events import AnswerBreak, AnswerText, Event, Noted, RunFinished, RunSummary
+from internal.events import AnswerBreak, AnswerText, Event, Noted, RunFinished, RunSummary, StopReason
 from internal.loop import AgentLoop
 from internal.model_turn import ModelCaller
 from internal.params import StrategyParams, read_params
@@ -69,7 +69,7 @@ class _Run:
         self.bibliography.add(read_context(params.context))
         ending = yield from self._loop().run()
         answer = ending.text
-        if not answer:
+        if not answer and ending.reason is not StopReason.ANSWERED:  # an image alone is an answer too
             answer = no_answer_sentence(ending.reason, params.query)
             yield AnswerBreak()
             yield AnswerText(answer)

@@ -4,6 +4,7 @@ The SDK reports every failed backwards call as a bare ``Exception(message)``, so
 text. Out: a FailureKind. The provider facts are those of dify-plugin 0.10.2 and Dify 1.14 (August 2026).
 """
 
+import json
 import re
 from enum import StrEnum
 
@@ -32,8 +33,9 @@ class HostFailure(Exception):  # noqa: N818 - names what happened on the host's 
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
-        self.message = message
         self.kind = classify(message)
+        self.reason = _innermost_message(message)
+        """What the provider or tool itself said."""
 
 
 _TRANSIENT = frozenset(
@@ -101,3 +103,14 @@ def classify(message: str) -> FailureKind:
 def is_transient(kind: FailureKind) -> bool:
     """Whether the same call may well succeed a few seconds later."""
     return kind in _TRANSIENT
+
+
+def _innermost_message(message: str) -> str:
+    """The words inside: Dify wraps them, with a traceback, into the JSON of its own error, more than once."""
+    begin = message.find("{")
+    try:
+        wrapped = json.loads(message[begin:]) if begin >= 0 else None
+    except (ValueError, RecursionError):
+        return message
+    inner = wrapped.get("message") if isinstance(wrapped, dict) else None
+    return _innermost_message(inner) if isinstance(inner, str) and inner else message

@@ -5,7 +5,7 @@ without running. One guard per transcript; nothing is shared between runs.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
@@ -52,6 +52,17 @@ class Refuse:
 
 
 @dataclass(frozen=True)
+class PastCall:
+    """One call of a round that is over."""
+
+    signature: Signature
+    status: CallStatus
+    tool_response: str
+    transient: bool = False
+    """An error that may not come again."""
+
+
+@dataclass(frozen=True)
 class _Past:
     """What earlier rounds brought for one signature."""
 
@@ -77,15 +88,17 @@ class RepeatGuard:
             return Refuse(f"{past.last}\n\n{template.REPEATED_RESULT_NOTE}", ends_tool_phase=past.told)
         return Run()
 
-    def record_round(self, results: Mapping[Signature, tuple[CallStatus, str, bool]]) -> None:
-        """Take in a round that is over: by signature the status, the result, and whether a failure was transient."""
-        for signature, (status, text, transient) in results.items():
+    def record_round(self, calls: Sequence[PastCall]) -> None:
+        """Take in a round that is over. Of several equal calls in it every failure counts, and the last result."""
+        results = {call.signature: call.tool_response for call in calls if call.status is CallStatus.OK}
+        for call in calls:
+            past = self._past.get(call.signature, _Past())
+            if call.status is CallStatus.REFUSED:
+                self._past[call.signature] = replace(past, told=past.repeats)
+            elif call.status is CallStatus.ERROR and call.transient:
+                self._past[call.signature] = replace(past, transient_failures=past.transient_failures + 1)
+            elif call.status is CallStatus.ERROR:
+                self._past[call.signature] = replace(past, failed=True)
+        for signature, text in results.items():
             past = self._past.get(signature, _Past())
-            if status is CallStatus.OK:
-                self._past[signature] = replace(past, last=text, repeats=past.last == text)
-            elif status is CallStatus.REFUSED:
-                self._past[signature] = replace(past, told=past.repeats)
-            elif transient:
-                self._past[signature] = replace(past, transient_failures=past.transient_failures + 1)
-            else:
-                self._past[signature] = replace(past, failed=True)
+            self._past[signature] = replace(past, last=text, repeats=past.last == text)

@@ -12,7 +12,7 @@ from typing import assert_never
 from internal.deadline import Deadline
 from internal.display import DisplayRule
 from internal.events import Event, RoundFinished, RoundStarted, StopReason, ToolRun
-from internal.guards import RepeatGuard
+from internal.guards import PastCall, RepeatGuard
 from internal.model_turn import ModelCaller, TimeIsUp
 from internal.planning import PlannedCall, RejectedCall, plan_calls, refuse_calls
 from internal.reading import ModelTurn, TurnSpan
@@ -159,17 +159,17 @@ class AgentLoop:
         self.transcript.append_round(turn.content, turn.opaque_body, [self._result(outcome) for outcome in outcomes])
         self._note_runs(outcomes, self.transcript.rounds)
         self._guard.record_round(
-            {
-                signature: (outcome.status, outcome.text, outcome.transient)
+            [
+                PastCall(signature, outcome.status, outcome.tool_response, outcome.transient)
                 for outcome in outcomes
                 if (signature := outcome.planned.signature) is not None
-            }
+            ]
         )
 
     def _result(self, outcome: ToolOutcome) -> CallResult:
         numbers = self.bibliography.add(outcome.sources)
         cited = citation_lines(zip(numbers, outcome.sources, strict=True))
-        text = f"{outcome.text}\n\n{cited}" if cited else outcome.text
+        text = "\n\n".join(part for part in (outcome.tool_response, cited) if part)
         return CallResult(outcome.planned.call, outcome.planned.parsed, text)
 
     def _note_runs(self, outcomes: Sequence[ToolOutcome], number: int) -> None:
@@ -189,4 +189,4 @@ def _finish(turn: ModelTurn, reason: StopReason) -> Finish:
     """What was wrong with the final turn itself wins over what ended the tool phase; empty is never a success."""
     if turn.cut:
         return Finish(turn.cut, turn.text)
-    return Finish(reason if turn.text or turn.calls else StopReason.EMPTY, turn.text)
+    return Finish(StopReason.EMPTY if turn.is_empty else reason, turn.text)

@@ -47,10 +47,12 @@ class ModelSelection(BaseModel):
         """
         if isinstance(raw, cls):
             return raw
-        values = raw.model_dump() if isinstance(raw, BaseModel) else raw
+        # Field by field: a dump of the whole would write every message of the history as the plain base class.
+        values = dict(raw) if isinstance(raw, BaseModel) else raw
         if not isinstance(values, Mapping) or not values.get("provider") or not values.get("model"):
             raise ValueError("parameter 'model': no model is chosen; choose one in the node's panel")
         entity = values.get("entity")
+        entity = entity.model_dump(mode="json") if isinstance(entity, BaseModel) else entity
         return cls(
             config=LLMModelConfig(
                 provider=str(values["provider"]),

@@ -4,7 +4,6 @@ In: a transcript. Out: events while it streams, then a ModelTurn, or TimeIsUp. W
 a prompt too long, opaque bodies the host refuses) is tried again while the user has seen nothing of the turn.
 """
 
-import json
 from collections.abc import Generator
 from dataclasses import dataclass
 
@@ -65,7 +64,7 @@ class ModelCaller:
             except HostFailure as failure:
                 if not reading.has_shown and (yield from self._recover(failure, transcript, span, tried)):
                     continue
-                message = f"{failure.kind}: {self._readable(failure.message)}"
+                message = f"{failure.kind}: {self._readable(failure.reason)}"
                 yield self._finished(span, started, reading, error=message)
                 raise ModelCallFailed(f"model {config.provider}/{config.model}: {message}") from None
             if reading.chunks == 0 and isinstance(outcome, ModelTurn):
@@ -95,7 +94,9 @@ class ModelCaller:
                 return TimeIsUp()
             yield from reading.display.finish(has_tool_calls=False)
             return reading.turn(cut=StopReason.TIME_LIMIT)
-        yield from reading.display.finish(has_tool_calls=bool(reading.calls()))
+        turn = reading.turn()
+        # The calls of a cut turn never run: what it says is no remark on the way to them.
+        yield from reading.display.finish(has_tool_calls=bool(turn.calls) and not turn.cut)
         return reading.turn()
 
     def _recover(
@@ -134,15 +135,4 @@ class ModelCaller:
         )
 
     def _readable(self, message: str) -> str:
-        return self.redactor.error(wellformed(_innermost_message(message)))[:_LONGEST_MESSAGE]
-
-
-def _innermost_message(message: str) -> str:
-    """The provider's own words: Dify wraps them, with traceback, into the JSON of its own error, more than once."""
-    begin = message.find("{")
-    try:
-        wrapped = json.loads(message[begin:]) if begin >= 0 else None
-    except (ValueError, RecursionError):
-        return message
-    inner = wrapped.get("message") if isinstance(wrapped, dict) else None
-    return _innermost_message(inner) if isinstance(inner, str) and inner else message
+        return self.redactor.error(wellformed(message))[:_LONGEST_MESSAGE]

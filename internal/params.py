@@ -135,27 +135,22 @@ def _read_values(raw: Mapping[str, Any], note: Note) -> dict[str, object]:
 
 
 def _was_left_alone(value: object) -> bool:
-    return value is None or value in ("", [], [None])
+    return value is None or value in ("", [], [None], {})
 
 
 def _read_string(value: object) -> str:
-    if value is None:
+    if _was_left_alone(value):
         return ""
-    if isinstance(value, str):
-        return wellformed(value)
     if isinstance(value, Mapping | list | tuple):
-        # Dify parses a template that happens to be JSON; an empty picker is an empty list.
-        return wellformed(json.dumps(value, ensure_ascii=False, default=str)) if value else ""
-    return str(value)
+        # Dify parses a template that happens to be JSON.
+        return wellformed(json.dumps(value, ensure_ascii=False, default=str))
+    return wellformed(str(value))
 
 
 def _read_number(name: str, value: object, limits: Limits, note: Note) -> int:
     if _was_left_alone(value):
         return limits.default
-    try:
-        number = float(value) if isinstance(value, int | float | str) and not isinstance(value, bool) else math.nan
-    except (ValueError, OverflowError):
-        number = math.nan
+    number = _as_number(value)
     if math.isnan(number):
         note(f"{name}: not a number; {limits.default} is used")
         return limits.default
@@ -163,6 +158,18 @@ def _read_number(name: str, value: object, limits: Limits, note: Note) -> int:
     if not limits.least <= number <= limits.most:
         note(f"{name}: {number:g} is outside {limits.least} to {limits.most}; {clamped} is used")
     return clamped
+
+
+def _as_number(value: object) -> float:
+    """What a value says as a number; NaN when it says none, infinity when it says more than a float holds."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return math.nan
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if isinstance(value, int) and value > 0 else -math.inf
+    except ValueError:
+        return math.nan
 
 
 def _read_switch(name: str, value: object, note: Note) -> bool:

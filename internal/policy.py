@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from internal.wellformed import wellformed
 from prompt import template
 
 _TAGS = {
@@ -89,7 +90,8 @@ def build_system_instruction(
     """
     overrides = read_policy_overrides(prompt_policy_overrides)
     blocks = [_wrap(tag, overrides.blocks.get(name, getattr(defaults, name)) or "") for name, tag in _TAGS.items()]
-    return "\n\n".join(block for block in (base_instruction.strip(), *blocks, overrides.extra) if block.strip())
+    texts = (base_instruction.strip(), *blocks, overrides.extra)
+    return wellformed("\n\n".join(text for text in texts if text.strip()))
 
 
 def _wrap(tag: str, text: str) -> str:

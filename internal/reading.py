@@ -53,6 +53,12 @@ class ModelTurn:
     usage: Usage = field(default_factory=Usage)
     cut: StopReason | None = None
     """Why the turn is not whole: length, content_filter, or time_limit."""
+    has_files: bool = False
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing in it for the user nor for a tool."""
+        return not (self.text or self.calls or self.has_files)
 
 
 @dataclass(frozen=True)
@@ -129,6 +135,7 @@ class Reading:
             opaque_body=None if cut else self._opaque_body,
             usage=self.usage,
             cut=cut,
+            has_files=self._has_forwarded,
         )
 
     def calls(self) -> tuple[ToolCall, ...]:

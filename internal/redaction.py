@@ -32,7 +32,7 @@ _SECRET_SHAPES = re.compile(
 )
 _SECRET_AFTER = re.compile(
     r"(?P<name>\b(?:bearer|basic)\s+|(?:api[_-]?key|token|secret|password|authorization)[\"']?\s*[:=]\s*[\"']?"
-    r"|://[^\s/:@]+:)(?P<value>[^\s\"'&,;}@]{6,})",
+    r"(?:(?:bearer|basic)\s+)?|://[^\s/:@]+:)(?P<value>[^\s\"'&,;}@]{6,})",
     re.IGNORECASE,
 )
 
@@ -77,7 +77,7 @@ def scrub(text: str) -> str:
 class Redactor:
     """Replaces the secrets that one run knows of."""
 
-    secrets: frozenset[str] = frozenset()
+    secrets: frozenset[str] = field(default=frozenset(), repr=False)
     _pattern: re.Pattern[str] | None = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

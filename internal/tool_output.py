@@ -137,7 +137,7 @@ def _parsed(text: str) -> Iterator[object]:
     if text.lstrip().startswith(("{", "[")):
         try:
             yield json.loads(text)
-        except ValueError:
+        except (ValueError, RecursionError):
             return
 
 

@@ -6,7 +6,7 @@ measured on the SDK (pool shutdown waits for a silent tool, a bounded queue hang
 """
 
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from gevent.lock import BoundedSemaphore
@@ -54,7 +54,7 @@ class ToolOutcome:
 
     planned: PlannedCall
     status: CallStatus
-    text: str
+    tool_response: str
     """What the model reads: redacted, within the limit, without the numbers of its sources."""
     elapsed_seconds: float = 0.0
     transient: bool = False
@@ -130,27 +130,36 @@ class ToolRunner:
         return ToolStarted(key, parent, call.call.name, provider, arguments)
 
     def _work(self, call: ValidCall, key: str, parent: str, deadline: Deadline, post: _Post) -> None:
+        """One call from its start in the log to its outcome, whatever happens on the way."""
         with self.slots:
             post(self._started(call, key, parent))
             started = self.clock.now()
-            output = ToolOutput()
-            redactor = self.redactor.knowing(secrets_in(call.parsed))
-            failure = self._invoke(call, output, key, deadline, post)
-            for note in output.notes:
-                post(Noted(f"{call.call.name}: {note}", key))
-            said = redactor.text(wellformed(output.rendered(redactor.json)))
-            text = said if failure is None else "\n\n".join(part for part in (_explain(failure.kind), said) if part)
-            outcome = ToolOutcome(
-                planned=call,
-                status=CallStatus.OK if failure is None else CallStatus.ERROR,
-                text=cut_to_size(text, self.result_limit) if text.strip() else template.NO_OUTPUT,
-                elapsed_seconds=self.clock.now() - started,
-                transient=failure is not None and is_transient(failure.kind),
-                sources=tuple(output.sources),
-            )
-            error = redactor.error(wellformed(failure.message))[:_LONGEST_ERROR] if failure else None
+            try:
+                outcome, error = self._execute(call, key, deadline, post)
+            except Exception as defect:  # noqa: BLE001 - what we cannot make sense of costs this call, not the run
+                outcome = ToolOutcome(call, CallStatus.ERROR, TOOL_FAILED)
+                error = f"what the tool said could not be read ({type(defect).__name__})"
+            outcome = replace(outcome, elapsed_seconds=self.clock.now() - started)
             post(self._finished(key, outcome, error))
             post(outcome)
+
+    def _execute(self, call: ValidCall, key: str, deadline: Deadline, post: _Post) -> tuple[ToolOutcome, str | None]:
+        """Call the tool; return its outcome, and the error as the log shows it."""
+        output = ToolOutput()
+        redactor = self.redactor.knowing(secrets_in(call.parsed))
+        failure = self._invoke(call, output, key, deadline, post)
+        for note in output.notes:
+            post(Noted(f"{call.call.name}: {note}", key))
+        said = redactor.text(output.rendered(redactor.json))
+        text = said if failure is None else "\n\n".join(part for part in (_explain(failure.kind), said) if part)
+        outcome = ToolOutcome(
+            planned=call,
+            status=CallStatus.OK if failure is None else CallStatus.ERROR,
+            tool_response=cut_to_size(text, self.result_limit) if text.strip() else template.NO_OUTPUT,
+            transient=failure is not None and is_transient(failure.kind),
+            sources=tuple(source.rewritten(redactor.json) for source in output.sources),
+        )
+        return outcome, redactor.error(wellformed(failure.reason))[:_LONGEST_ERROR] if failure else None
 
     def _invoke(
         self, call: ValidCall, output: ToolOutput, key: str, deadline: Deadline, post: _Post
@@ -175,13 +184,11 @@ class ToolRunner:
                 has_been_repeated = True
                 post(Noted(f"{call.call.name}: {failure.kind}; called once more after {RETRY_WAIT:g} s", key))
                 self.clock.sleep(RETRY_WAIT)
-            except Exception as defect:  # noqa: BLE001 - a message that we cannot read costs this call, not the run
-                return HostFailure(f"the tool's output could not be read ({type(defect).__name__})")
             else:
                 return None
 
     def _finished(self, key: str, outcome: ToolOutcome, error: str | None) -> ToolFinished:
-        return ToolFinished(key, outcome.status, outcome.elapsed_seconds, outcome.text, error)
+        return ToolFinished(key, outcome.status, outcome.elapsed_seconds, outcome.tool_response, error)
 
 
 def _post(inbox: "Queue[tuple[int, Event | ToolOutcome]]", position: int, item: Event | ToolOutcome) -> None:
