@@ -2,7 +2,9 @@
 
     what everyone needs     errors → failures → wellformed → redaction →
     what the node was given model_selection → params → policy →
-    one round, as values    flow → thinking → usage → sources → tool_schema → toolbox → tooling → arguments → guards →
+    one round, as values    flow → thinking → usage → sources →
+    tools as offered        tool_names → tool_schema → toolbox →
+    calls as made           tooling → arguments → guards →
     what tools bring        local_files → user_files → tool_output →
     what happens            events → transcript → window → attachments →
     the host                deadline → session →

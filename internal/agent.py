@@ -46,7 +46,8 @@ def run_agent(
             f"parameter 'model': {params.model.config.model} cannot call tools, and the node has "
             f"{len(toolbox.tools)}; choose a model with the feature 'tool-call', or remove the tools"
         )
-    run = _Run(params, toolbox, HostSession(session), policy, clock or Clock())
+    clock = clock or Clock()
+    run = _Run(params, toolbox, HostSession(session), policy, clock, clock.now())
     yield from render(run.events(), toolbox.redactor)
 
 
@@ -59,6 +60,8 @@ class _Run:
     host: HostSession
     policy: PolicyTexts
     clock: Clock
+    started: float
+    """On the clock; what is done before the first model call counts too."""
     bibliography: Bibliography = field(default_factory=Bibliography)
 
     def events(self) -> Generator[Event, None, None]:
@@ -66,7 +69,7 @@ class _Run:
         overrides = read_policy_overrides(params.prompt_policy_overrides)
         for note in (*params.notes, *overrides.notes, *self.toolbox.notes):
             yield Noted(note)
-        self.bibliography.add(read_context(params.context))
+        self.bibliography.add(read_context(self.toolbox.redactor.json(params.context)))
         ending = yield from self._loop().run()
         answer = ending.text
         if not answer and ending.reason is not StopReason.ANSWERED:  # an image alone is an answer too
@@ -87,16 +90,17 @@ class _Run:
     def _loop(self) -> AgentLoop:
         params, clock, redactor = self.params, self.clock, self.toolbox.redactor
         seconds = min(params.maximum_seconds, SERVERLESS_SECONDS) if self.host.is_serverless else params.maximum_seconds
+        end = Deadline(clock, self.started + seconds)
         instruction = build_system_instruction(params.instruction, params.prompt_policy_overrides, defaults=self.policy)
         window = Window(self.toolbox.prompt_tools, params.model.context_size, params.model.max_tokens)
         slots = BoundedSemaphore(params.parallel_tool_calls)
         return AgentLoop(
             models=ModelCaller(self.host, params.model, window, clock, redactor),
             tools=ToolRunner(self.host, self.toolbox, clock, slots, params.tool_result_limit, redactor),
-            transcript=Transcript(opening_messages(params, instruction, self.bibliography.entries())),
+            transcript=Transcript(opening_messages(params, instruction, self.bibliography.entries(), end.left())),
             bibliography=self.bibliography,
             maximum_iterations=params.maximum_iterations,
             show_thoughts=params.emit_intermediate_thoughts,
-            tool_deadline=Deadline.after(clock, seconds * TOOL_PHASE_SHARE),
-            end=Deadline.after(clock, seconds),
+            tool_deadline=Deadline(clock, self.started + seconds * TOOL_PHASE_SHARE),
+            end=end,
         )

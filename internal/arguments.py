@@ -13,7 +13,7 @@ from referencing.exceptions import Unresolvable
 
 from internal.tool_schema import ToolParameter
 from internal.toolbox import Tool, Toolbox
-from internal.tooling import json_type, refuse_constant
+from internal.tooling import DEEPEST_NESTING, json_type, refuse_constant, refuse_unwritable
 
 _LONGEST_QUOTE = 200
 _VALIDATION_ERROR = "tool arguments validation error: "
@@ -33,7 +33,7 @@ def validate_arguments(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, An
         ArgumentsInvalid: naming every argument that does not fit and what would.
     """
     problems = [
-        f"unknown argument {name!r}; valid arguments are: {', '.join(tool.parameters) or 'none'}"
+        f"unknown argument {_quote(name)}; valid arguments are: {', '.join(tool.parameters) or 'none'}"
         for name in arguments
         if name not in tool.parameters
     ]
@@ -81,8 +81,8 @@ def _bound_problems(parameter: ToolParameter, value: object) -> Iterator[str]:
 def _own_schema_problems(parameter: ToolParameter, value: object) -> Iterator[str]:
     try:
         errors = list(parameter.check(value)) if parameter.check else []
-    except (Unresolvable, RecursionError):
-        return  # a schema that refers to itself without end, or to nothing, checks nothing
+    except (Unresolvable, RecursionError, ArithmeticError):
+        return  # a schema that leads nowhere, or an engine that cannot count that far, checks nothing
     for error in errors[:3]:
         where = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in error.absolute_path)
         yield f"parameter {parameter.name + where!r}: {error.message[:_LONGEST_QUOTE]}"
@@ -92,7 +92,7 @@ def coerce(value: object, schema: object) -> object:
     """Give a value the type its schema asks for where nothing is lost by it; anything else comes back as it is."""
     if not isinstance(schema, Mapping):
         return value
-    expected = schema.get("type")
+    expected = _expected_type(schema)
     if isinstance(value, str) and expected in {"number", "integer", "boolean", "array", "object"}:
         parsed = _parse_text(value.strip(), expected)
         value = value if parsed is None else parsed
@@ -107,6 +107,13 @@ def coerce(value: object, schema: object) -> object:
     return value
 
 
+def _expected_type(schema: Mapping[str, Any]) -> str | None:
+    """The one type besides null that the schema asks for, None when it leaves a choice."""
+    named = schema.get("type")
+    kinds = [kind for kind in (named if isinstance(named, list) else [named]) if kind != "null"]
+    return kinds[0] if len(kinds) == 1 and isinstance(kinds[0], str) else None
+
+
 def _parse_text(text: str, expected: str) -> object:
     """What a text such as "7", "true" or "[1]" says, when that is of the expected type; else None."""
     lowered = text.lower()
@@ -114,6 +121,7 @@ def _parse_text(text: str, expected: str) -> object:
         return {"true": True, "false": False}.get(lowered)
     try:
         value = json.loads(text, parse_constant=refuse_constant)
+        refuse_unwritable(value, "$", DEEPEST_NESTING)
     except (ValueError, RecursionError):
         return None
     if expected == "integer" and isinstance(value, float) and value.is_integer():

@@ -11,6 +11,7 @@ from itertools import pairwise
 from internal.flow import SdkToolCall
 from internal.tooling import parse_tool_arguments
 from internal.transcript import ToolCall
+from internal.wellformed import wellformed
 
 
 @dataclass
@@ -70,7 +71,7 @@ class CallAssembler:
     def calls(self, fallback_id: str) -> tuple[ToolCall, ...]:
         """The whole calls; one without an id gets ``{fallback_id}_{position}``."""
         return tuple(
-            ToolCall(draft.id or f"{fallback_id}_{position}", draft.name, draft.arguments())
+            ToolCall(wellformed(draft.id) or f"{fallback_id}_{position}", wellformed(draft.name), draft.arguments())
             for position, draft in enumerate(self._drafts, start=1)
         )
 

@@ -6,6 +6,7 @@ instead. Files are fetched here, since their addresses mean nothing outside of D
 
 import base64
 from collections.abc import Iterable, Iterator
+from functools import partial
 
 import httpx
 from dify_plugin.entities.model.message import (
@@ -23,6 +24,8 @@ from dify_plugin.entities.model.message import (
 )
 from dify_plugin.file.entities import FileType
 from dify_plugin.file.file import File
+from gevent import Timeout
+from gevent.pool import Pool
 
 from internal.flow import build_round_prompt_messages
 from internal.local_files import sniff_mime_type
@@ -37,6 +40,8 @@ LARGEST_FILE_PART = 3 * 1024 * 1024
 """Bytes of one file in a request, written as base64."""
 _LARGEST_FILE = LARGEST_FILE_PART // 4 * 3
 _FETCH_SECONDS = 10
+"""For one file, from the first byte to the last."""
+_FETCHED_AT_ONCE = 8
 
 _PARTS: dict[FileType, tuple[str, type[MultiModalPromptMessageContent]]] = {
     FileType.IMAGE: ("vision", ImagePromptMessageContent),
@@ -52,42 +57,47 @@ class FileUnavailable(Exception):  # noqa: N818 - its text is what the model rea
 
 
 def opening_messages(
-    params: StrategyParams, system_instruction: str, sources: Iterable[tuple[int, Source]]
+    params: StrategyParams, system_instruction: str, sources: Iterable[tuple[int, Source]], seconds: float
 ) -> list[PromptMessage]:
-    """The messages that every request of the run begins with."""
+    """The messages that every request of the run begins with; files are fetched within the seconds given."""
     return build_round_prompt_messages(
         history_prompt_messages=[_prepare(message, params.model) for message in params.model.history],
         system_message=SystemPromptMessage(content=system_instruction) if system_instruction else None,
-        user_message=UserPromptMessage(content=_user_content(params, sources)),
+        user_message=UserPromptMessage(content=_user_content(params, sources, seconds)),
     )
 
 
 def _user_content(
-    params: StrategyParams, sources: Iterable[tuple[int, Source]]
+    params: StrategyParams, sources: Iterable[tuple[int, Source]], seconds: float
 ) -> str | list[PromptMessageContentUnionTypes]:
     question = params.query if params.query.strip() else template.SEE_ATTACHED_FILES
     text = "\n\n".join(part for part in (context_block(sources), question) if part)
     if not params.files:
         return text
-    return [TextPromptMessageContent(data=text), *(_file_part(file, params.model) for file in params.files)]
+    read = partial(_file_part, model=params.model, seconds=min(seconds, _FETCH_SECONDS))
+    return [TextPromptMessageContent(data=text), *Pool(_FETCHED_AT_ONCE).map(read, params.files)]
 
 
-def _file_part(file: File, model: ModelSelection) -> PromptMessageContentUnionTypes:
+def _file_part(file: File, model: ModelSelection, seconds: float) -> PromptMessageContentUnionTypes:
     feature, content = _PARTS.get(file.type, ("", None))
     name = " ".join((file.filename or "unnamed").split())
     if content is None or not _can_take(model, feature):
         return TextPromptMessageContent(data=template.HIDDEN_MEDIA.format(kind=file.type.value, name=f" {name}"))
     try:
-        data = _fetch(file)
+        with Timeout(seconds, FileUnavailable("could not be fetched in time")):
+            data = _fetch(file)
     except FileUnavailable as reason:
         return TextPromptMessageContent(data=f"[{file.type.value} {name}: {reason}]")
     mime_type = file.mime_type or sniff_mime_type(data)
-    return content(  # type: ignore[return-value] # the table holds members of the union only
+    part = content(
         format=(file.extension or "").removeprefix(".") or mime_type.rsplit("/", 1)[-1],
         base64_data=base64.b64encode(data).decode(),
         mime_type=mime_type,
         filename=wellformed(name),
     )
+    if isinstance(part, ImagePromptMessageContent):
+        part.detail = ImagePromptMessageContent.DETAIL.HIGH  # as Dify sends the images of the history
+    return part  # type: ignore[return-value] # the table holds members of the union only
 
 
 def _can_take(model: ModelSelection, feature: str) -> bool:
@@ -124,7 +134,10 @@ def _prepare(message: PromptMessage, model: ModelSelection) -> PromptMessage:
             return message
         return message.model_copy(update={"content": without_thoughts(message.content)})
     if isinstance(message.content, list):
-        return message.model_copy(update={"content": list(_visible_parts(message.content, model))})
+        parts = list(_visible_parts(message.content, model))
+        if message.role is PromptMessageRole.ASSISTANT:
+            parts = [_without_thoughts(part) for part in parts]
+        return message.model_copy(update={"content": parts})
     return message.model_copy(update={"content": ""})
 
 
@@ -137,3 +150,9 @@ def _visible_parts(
             yield TextPromptMessageContent(data=template.HIDDEN_MEDIA.format(kind=part.type.value, name=name))
         else:
             yield part
+
+
+def _without_thoughts(part: PromptMessageContentUnionTypes) -> PromptMessageContentUnionTypes:
+    if isinstance(part, TextPromptMessageContent):
+        return part.model_copy(update={"data": without_thoughts(part.data)})
+    return part

@@ -2,7 +2,9 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import gevent
 
 TOOL_PHASE_SHARE = 0.9
 """The closing answer has the rest."""
@@ -15,8 +17,7 @@ class Clock:
     """Where time comes from; tests bring their own."""
 
     now: Callable[[], float] = time.monotonic
-    sleep: Callable[[float], None] = time.sleep
-    """Cooperative: the SDK patches it for gevent."""
+    sleep: Callable[[float], None] = gevent.sleep
 
 
 @dataclass(frozen=True)
@@ -26,9 +27,12 @@ class Deadline:
     clock: Clock
     moment: float
 
-    @classmethod
-    def after(cls, clock: Clock, seconds: float) -> "Deadline":
-        return cls(clock, clock.now() + seconds)
+    def __lt__(self, other: "Deadline") -> bool:
+        return self.moment < other.moment
+
+    def at_least(self, seconds: float) -> "Deadline":
+        """This deadline, or a later one if less than these seconds are left."""
+        return replace(self, moment=max(self.moment, self.clock.now() + seconds))
 
     def left(self) -> float:
         """Seconds, never negative."""

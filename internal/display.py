@@ -56,7 +56,8 @@ class TurnDisplay:
         self._text_trimmer, self._thought_trimmer = Trimmer(), Trimmer()
         self._held: list[str] = []
         self._is_answer = not rule.may_call_tools
-        self._in_answer = False
+        self.is_answering = False
+        """Whether text has been shown as the answer."""
         self._texts: list[str] = []
         self._thoughts: list[str] = []
         self._length = 0
@@ -118,9 +119,9 @@ class TurnDisplay:
         self._is_answer = True
         text, self._held = "".join(self._held), []
         if text:
-            if not self._in_answer:
+            if not self.is_answering:
                 yield AnswerBreak()
-            self._in_answer = self.has_shown = True
+            self.is_answering = self.has_shown = True
             yield AnswerText(text)
 
     def _release_as_thought(self) -> Iterator[Shown]:

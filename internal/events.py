@@ -46,7 +46,6 @@ class RoundStarted:
 class RoundFinished:
     key: str
     elapsed_seconds: float
-    error: str | None = None
 
 
 @dataclass(frozen=True)

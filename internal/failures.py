@@ -70,19 +70,29 @@ _CONTEXT_LENGTH = re.compile(
     re.IGNORECASE,
 )
 
-# In this order: the first that is found names the kind.
+# A number means a status only where one is spoken of: a room 503 may be booked.
+_STATUS = r"(?:^|https?(?:/[\d.]+)?|status|code|error)[\s:/=(]*"
+
+# In this order: the first that is found names the kind. Time-outs come first, since a call that timed out must never be
+# taken for one that was turned away, whatever else its text speaks of.
 _WORDS: tuple[tuple[re.Pattern[str], FailureKind], ...] = tuple(
     (re.compile(pattern, re.IGNORECASE), kind)
     for pattern, kind in (
-        (r"rate.?limit|too many requests|\b429\b|quota", FailureKind.RATE_LIMITED),
+        (rf"exited without response|timed? ?-?out|deadline exceeded|{_STATUS}(?:408|504)\b", FailureKind.TIMEOUT),
+        (rf"rate.?limit|too many requests|quota exceeded|{_STATUS}429\b", FailureKind.RATE_LIMITED),
         (r"connection refused|ECONNREFUSED|actively refused", FailureKind.CONNECTION_REFUSED),
-        (r"invocation exited without response|timed? ?-?out|\b(408|504)\b|deadline exceeded", FailureKind.TIMEOUT),
         (r"failed to read|unexpected eof|incomplete chunked|stream (ended|closed|cut)", FailureKind.CUT_STREAM),
-        (r"unauthorized|forbidden|invalid api key|\b(401|403)\b|permission denied", FailureKind.UNAUTHORIZED),
-        (r"not found|\b404\b|does not exist|no such", FailureKind.NOT_FOUND),
-        (r"overloaded|unavailable|internal server error|bad gateway|\b(500|502|503|529)\b", FailureKind.UNAVAILABLE),
+        (rf"unauthorized|forbidden|invalid api key|permission denied|{_STATUS}40[13]\b", FailureKind.UNAUTHORIZED),
+        (rf"not found|does not exist|no such|{_STATUS}404\b", FailureKind.NOT_FOUND),
+        (
+            rf"overloaded|unavailable|internal server error|bad gateway|{_STATUS}5(?:00|02|03|29)\b",
+            FailureKind.UNAVAILABLE,
+        ),
         (r"connection|network|dns|name resolution|unreachable", FailureKind.CONNECTION),
-        (r"bad request|invalid|validation error|unsupported|\b(400|422)\b|must be", FailureKind.INVALID_REQUEST),
+        (
+            rf"bad request|invalid|validation error|unsupported|must be|{_STATUS}4(?:00|22)\b",
+            FailureKind.INVALID_REQUEST,
+        ),
     )
 )
 

@@ -52,8 +52,8 @@ def read_local_file(location: str, *, root: Path = FILES_ROOT, limit: int = LARG
     Raises:
         FileRefused: it is outside the root, no regular file, too large, or cannot be read.
     """
-    path = unquote(urlsplit(location).path) if location.startswith("file:") else location
     try:
+        path = unquote(urlsplit(location).path) if location.startswith("file:") else location
         resolved = os.path.realpath(path, strict=True)
         allowed = os.path.realpath(root, strict=True)
         if not _lies_under(resolved, allowed):
@@ -61,8 +61,10 @@ def read_local_file(location: str, *, root: Path = FILES_ROOT, limit: int = LARG
         descriptor = os.open(resolved, _FLAGS)
     except (OSError, ValueError):
         raise FileRefused from None
-    with os.fdopen(descriptor, "rb") as file:
-        data = _read_checked(file.fileno(), allowed, limit)
+    try:
+        data = _read_checked(descriptor, allowed, limit)
+    finally:
+        os.close(descriptor)
     return LocalFile(data, os.path.basename(resolved), sniff_mime_type(data))  # noqa: PTH119 - a string all the way
 
 

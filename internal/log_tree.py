@@ -44,7 +44,7 @@ class LogTree:
             case e.RoundStarted():
                 yield self._start(event.key, event.parent, event.label, {})
             case e.RoundFinished():
-                yield self._finish(event.key, event.elapsed_seconds, error=event.error)
+                yield self._finish(event.key, event.elapsed_seconds)
             case e.ModelStarted():
                 self._providers[event.key] = event.provider
                 yield self._start(event.key, event.parent, event.model, {})
@@ -52,7 +52,9 @@ class LogTree:
                 yield self._model_finished(event)
             case e.ToolStarted():
                 self._providers[event.key] = event.provider
-                yield self._start(event.key, event.parent, f"CALL {event.name}", {"arguments": event.arguments})
+                yield self._start(
+                    event.key, event.parent, f"CALL {event.name}", {"arguments": self._shown(event.arguments)}
+                )
             case e.ToolFinished():
                 yield self._tool_finished(event)
             case _:
@@ -103,6 +105,10 @@ class LogTree:
             error=(event.error or event.status.value) if failed else None,
         )
 
+    def _shown(self, arguments: Mapping[str, Any] | str) -> Mapping[str, Any] | str:
+        """Arguments that are no JSON have no keys to tell a secret by, only their shape."""
+        return self._redactor.error(arguments) if isinstance(arguments, str) else arguments
+
     def _start(self, key: str, parent: str | None, label: str, data: Mapping[str, Any]) -> AgentInvokeMessage:
         self._open[key] = self._new(key, parent, label, _Status.START, data)
         return self._write(self._open[key])
@@ -122,7 +128,7 @@ class LogTree:
             update={
                 "status": _Status.ERROR if error else _Status.SUCCESS,
                 "error": self._redactor.error(error) if error else None,
-                "data": self._preview({**opened.data, **(data or {}), **({"error": error} if error else {})}),
+                "data": {**opened.data, **self._preview({**(data or {}), **({"error": error} if error else {})})},
                 "metadata": {**elapsed, **(metadata or {})},
             }
         )

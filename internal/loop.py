@@ -17,11 +17,14 @@ from internal.model_turn import ModelCaller, TimeIsUp
 from internal.planning import PlannedCall, RejectedCall, plan_calls, refuse_calls
 from internal.reading import ModelTurn, TurnSpan
 from internal.sources import Bibliography, citation_lines
+from internal.tool_output import with_sources
 from internal.tool_runner import ToolOutcome, ToolRunner
 from internal.transcript import CallResult, Transcript
 from internal.usage import Usage
 from prompt import template
 
+LEAST_CLOSING_SECONDS = 5
+"""What the closing answer has even when the rounds took longer than they should have."""
 REFUSED_AT_THE_END = "not run: no more tools run in this conversation turn"
 
 
@@ -108,7 +111,7 @@ class AgentLoop:
         if isinstance(turn, TimeIsUp):
             step: NextStep = ClosingAnswer(StopReason.TIME_LIMIT)
         elif turn.cut or not turn.calls:
-            step = _finish(turn, StopReason.ANSWERED)
+            step = _judge_final_turn(turn, StopReason.ANSWERED)
             yield from self._refuse(turn, span)
         else:
             planned = plan_calls(turn.calls, self.tools.toolbox, self._guard)
@@ -132,11 +135,11 @@ class AgentLoop:
     def _closing_answer(self, reason: StopReason) -> Generator[Event, None, NextStep]:
         """Ask for the answer with the same tools in the prompt, so that its prefix stays; calls are refused."""
         self.transcript.append_note(template.CLOSING_NOTE)
-        span = self._span("closing", self.end, may_call_tools=False)
+        span = self._span("closing", self.end.at_least(LEAST_CLOSING_SECONDS), may_call_tools=False)
         started = self.models.clock.now()
         yield RoundStarted(span.parent, "CLOSING ANSWER", self.parent)
         turn = yield from self._ask(span)
-        step = Finish(reason) if isinstance(turn, TimeIsUp) else _finish(turn, reason)
+        step = Finish(reason) if isinstance(turn, TimeIsUp) else _judge_final_turn(turn, reason)
         if isinstance(turn, ModelTurn):
             yield from self._refuse(turn, span)
         yield RoundFinished(span.parent, self.models.clock.now() - started)
@@ -169,7 +172,7 @@ class AgentLoop:
     def _result(self, outcome: ToolOutcome) -> CallResult:
         numbers = self.bibliography.add(outcome.sources)
         cited = citation_lines(zip(numbers, outcome.sources, strict=True))
-        text = "\n\n".join(part for part in (outcome.tool_response, cited) if part)
+        text = with_sources(outcome.tool_response, cited, self.tools.result_limit)
         return CallResult(outcome.planned.call, outcome.planned.parsed, text)
 
     def _note_runs(self, outcomes: Sequence[ToolOutcome], number: int) -> None:
@@ -182,11 +185,16 @@ class AgentLoop:
         last_step = self.maximum_iterations + 1
         step = self.transcript.rounds + 1 if may_call_tools else last_step
         rule = DisplayRule(self.show_thoughts, may_call_tools, step, last_step)
-        return TurnSpan(f"{root}.model", root, rule, deadline, self.end)
+        return TurnSpan(f"{root}.model", root, rule, deadline, max(deadline, self.end))
 
 
-def _finish(turn: ModelTurn, reason: StopReason) -> Finish:
-    """What was wrong with the final turn itself wins over what ended the tool phase; empty is never a success."""
+def _judge_final_turn(turn: ModelTurn, reason: StopReason) -> Finish:
+    """What was wrong with the final turn itself wins over what ended the tool phase; empty is never a success.
+
+    A closing answer that ran out of time is still the answer to whatever ended the tool phase.
+    """
+    if turn.cut is StopReason.TIME_LIMIT and reason is not StopReason.ANSWERED:
+        return Finish(reason, turn.text)
     if turn.cut:
         return Finish(turn.cut, turn.text)
     return Finish(StopReason.EMPTY if turn.is_empty else reason, turn.text)

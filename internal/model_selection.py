@@ -12,6 +12,8 @@ from dify_plugin.entities.model.llm import LLMModelConfig
 from dify_plugin.entities.model.message import PromptMessage, ensure_prompt_message
 from pydantic import BaseModel, ConfigDict
 
+from internal.wellformed import wellformed_json
+
 TOOL_CALL_FEATURES = frozenset({"tool-call", "multi-tool-call", "stream-tool-call"})
 _CONVERSATION_ROLES = frozenset({"system", "user", "assistant", "tool"})
 
@@ -48,7 +50,7 @@ class ModelSelection(BaseModel):
         if isinstance(raw, cls):
             return raw
         # Field by field: a dump of the whole would write every message of the history as the plain base class.
-        values = dict(raw) if isinstance(raw, BaseModel) else raw
+        values = wellformed_json(dict(raw) if isinstance(raw, BaseModel) else raw)
         if not isinstance(values, Mapping) or not values.get("provider") or not values.get("model"):
             raise ValueError("parameter 'model': no model is chosen; choose one in the node's panel")
         entity = values.get("entity")

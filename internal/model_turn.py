@@ -5,7 +5,7 @@ a prompt too long, opaque bodies the host refuses) is tried again while the user
 """
 
 from collections.abc import Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from internal.deadline import Clock
 from internal.errors import ModelCallFailed
@@ -16,6 +16,7 @@ from internal.reading import ModelTurn, Reading, TurnSpan
 from internal.redaction import Redactor
 from internal.session import DeadlinePassed, HostSession
 from internal.transcript import Transcript
+from internal.usage import Usage
 from internal.wellformed import wellformed
 from internal.window import Window
 
@@ -35,6 +36,8 @@ class _Tried:
 
     retries: int = 0
     shrunk: bool = False
+    usage: Usage = field(default_factory=Usage)
+    """What the tries that failed had cost."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +65,7 @@ class ModelCaller:
             try:
                 outcome = yield from self._read(transcript, span, reading)
             except HostFailure as failure:
+                tried.usage += reading.usage
                 if not reading.has_shown and (yield from self._recover(failure, transcript, span, tried)):
                     continue
                 message = f"{failure.kind}: {self._readable(failure.reason)}"
@@ -73,7 +77,7 @@ class ModelCaller:
                     continue
             late = isinstance(outcome, TimeIsUp)
             yield self._finished(span, started, reading, error="no answer in the time that was left" if late else None)
-            return outcome
+            return replace(outcome, usage=tried.usage + outcome.usage) if isinstance(outcome, ModelTurn) else outcome
 
     def _read(
         self, transcript: Transcript, span: TurnSpan, reading: Reading
@@ -87,8 +91,6 @@ class ModelCaller:
         try:
             for chunk in chunks:
                 yield from reading.take(chunk)
-                if reading.seconds_left() <= 0:
-                    raise DeadlinePassed  # noqa: TRY301 - a stream that never pauses is late as well
         except DeadlinePassed:
             if not reading.has_shown:
                 return TimeIsUp()

@@ -22,7 +22,7 @@ from pydantic import (
 
 from internal.errors import InvalidParameters
 from internal.model_selection import ModelSelection
-from internal.wellformed import wellformed
+from internal.wellformed import wellformed, wellformed_json
 
 type Note = Callable[[str], None]
 
@@ -212,4 +212,4 @@ def _read_tool(item: object) -> Mapping[str, Any]:
 
 
 def _read_file(item: object) -> File:
-    return item if isinstance(item, File) else File.model_validate(item)
+    return File.model_validate(wellformed_json(item.model_dump() if isinstance(item, File) else item))

@@ -25,7 +25,8 @@ from internal.events import Event, FileForwarded, Noted, StopReason
 from internal.flow import extract_stream_tool_calls
 from internal.transcript import Content, ToolCall
 from internal.usage import Usage
-from internal.user_files import ExternalImage, FileBytes
+from internal.user_files import LARGEST_FILE, LONGEST_ADDRESS, ExternalImage, FileBytes
+from internal.wellformed import wellformed
 
 # Finish reasons of a turn that was cut, by provider's word (model-behaviour §2.4 and §2.5, August 2026).
 _CUT_REASONS = {
@@ -35,7 +36,13 @@ _CUT_REASONS = {
     "incomplete": StopReason.LENGTH,
     "content_filter": StopReason.CONTENT_FILTER,
     "safety": StopReason.CONTENT_FILTER,
+    "model_context_window_exceeded": StopReason.LENGTH,
     "prohibited_content": StopReason.CONTENT_FILTER,
+    "blocklist": StopReason.CONTENT_FILTER,
+    "recitation": StopReason.CONTENT_FILTER,
+    "refusal": StopReason.CONTENT_FILTER,
+    "sensitive": StopReason.CONTENT_FILTER,
+    "spii": StopReason.CONTENT_FILTER,
 }
 
 
@@ -97,7 +104,9 @@ class Reading:
         return Usage.of(self._usage)
 
     def seconds_left(self) -> float:
-        return (self._span.end if self.has_shown else self._span.deadline).left()
+        """Only an answer that streams is worth more time than the turn was given; a thought is not."""
+        is_answering = self.display.is_answering or self._has_forwarded
+        return (self._span.end if is_answering else self._span.deadline).left()
 
     def take(self, chunk: LLMResultChunk) -> Iterator[Event]:
         delta = chunk.delta
@@ -119,15 +128,17 @@ class Reading:
             yield from self.display.feed(text)
 
     def _take_part(self, part: PromptMessageContentUnionTypes) -> Iterator[Event]:
-        self._content.append(part)
         if isinstance(part, TextPromptMessageContent):
+            self._content.append(part.model_copy(update={"data": wellformed(part.data)}))
             yield from self.display.feed(part.data)
-        elif isinstance(part, ImagePromptMessageContent):
+            return
+        self._content.append(part)
+        if isinstance(part, ImagePromptMessageContent):
             self._has_forwarded = True
             yield _forward_image(part)
 
     def turn(self, cut: StopReason | None = None) -> ModelTurn:
-        cut = cut or _CUT_REASONS.get((self.finish_reason or "").lower())
+        cut = cut or _CUT_REASONS.get((self.finish_reason or "").rpartition(".")[2].lower())
         return ModelTurn(
             content=_joined(self._content),
             text=self.display.text,
@@ -139,7 +150,7 @@ class Reading:
         )
 
     def calls(self) -> tuple[ToolCall, ...]:
-        return self._calls.calls(f"call_{self._span.key}")
+        return self._calls.calls(f"call_{self._span.key.replace('.', '_')}")
 
 
 def _joined(content: list[str | PromptMessageContentUnionTypes]) -> Content:
@@ -157,11 +168,15 @@ def _joined(content: list[str | PromptMessageContentUnionTypes]) -> Content:
 
 
 def _forward_image(part: ImagePromptMessageContent) -> Event:
-    """An image that the model made."""
-    if part.url:
+    """An image that the model made, by address or as bytes."""
+    if part.url and not part.url.startswith("data:"):
+        if len(part.url) > LONGEST_ADDRESS:
+            return Noted("an image of the model's has too long an address and is left out")
         return FileForwarded(ExternalImage(part.url))
     try:
-        data = base64.b64decode(part.base64_data, validate=True)
+        data = base64.b64decode(part.url.partition(",")[2] or part.base64_data, validate=True)
     except (binascii.Error, ValueError):
         return Noted("an image of the model's could not be read")
+    if len(data) > LARGEST_FILE:
+        return Noted("an image of the model's is larger than 15 MiB and is left out")
     return FileForwarded(FileBytes(data, part.mime_type, part.filename))

@@ -14,6 +14,9 @@ REDACTED = "[redacted]"
 SHORTEST_SECRET = 6
 """Characters. Shorter values would also stand in innocent words."""
 
+LONGEST_ERROR = 20_000
+"""Characters of an error that are looked through; the expressions below take their time on hostile text."""
+
 _CAMEL_BORDER = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _SECRET_KEY = re.compile(
     r"(^|_)(api_?key|access_?key|private_?key|secret(_?key)?|client_?secret|password|passwd|passphrase|authorization"
@@ -28,7 +31,7 @@ _SECRET_SHAPES = re.compile(
     r"|\bxox[abprs]-[\w-]{8,}"
     r"|\bAIza[\w-]{20,}"
     r"|\bAKIA[0-9A-Z]{16}\b"
-    r"|\beyJ[\w-]{5,}\.[\w-]{5,}\.[\w-]*"
+    r"|\beyJ[\w-]{5,1000}\.[\w-]{5,2000}\.[\w-]*"
 )
 _SECRET_AFTER = re.compile(
     r"(?P<name>\b(?:bearer|basic)\s+|(?:api[_-]?key|token|secret|password|authorization)[\"']?\s*[:=]\s*[\"']?"
@@ -59,12 +62,19 @@ def secrets_in(value: object) -> Iterator[str]:
 def _strings_in(value: object) -> Iterator[str]:
     if isinstance(value, str):
         yield value
+    elif isinstance(value, int) and not isinstance(value, bool):
+        yield str(value)
     elif isinstance(value, Mapping):
         for item in value.values():
             yield from _strings_in(item)
     elif isinstance(value, list | tuple):
         for item in value:
             yield from _strings_in(item)
+
+
+def secrets_named_in(text: str) -> Iterator[str]:
+    """What follows a secret's name in a text that is no JSON, such as ``"password": "…``."""
+    return (found["value"] for found in _SECRET_AFTER.finditer(text[:LONGEST_ERROR]))
 
 
 def scrub(text: str) -> str:
@@ -98,8 +108,8 @@ class Redactor:
         return self._pattern.sub(REDACTED, text) if self._pattern else text
 
     def error(self, text: str) -> str:
-        """Text that others wrote about a failure: known secrets, and whatever has the shape of one."""
-        return scrub(self.text(text))
+        """Text that others wrote: known secrets, and whatever has the shape of one; nobody reads more of it."""
+        return scrub(self.text(text)[:LONGEST_ERROR])
 
     def json(self, value: object) -> object:
         """A copy of a JSON value: known secrets, and all strings under a key that looks like a secret's."""
@@ -109,6 +119,8 @@ class Redactor:
 def _replace_strings(value: object, replace: Callable[[str], str]) -> object:
     if isinstance(value, str):
         return replace(value)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return REDACTED if replace(str(value)) == REDACTED else value
     if isinstance(value, Mapping):
         return {replace(str(key)): _replace_strings(item, replace) for key, item in value.items()}
     if isinstance(value, list | tuple):

@@ -1,4 +1,4 @@
-"""Events folded into the messages that Dify understands; nothing else in the plugin writes one.
+"""Events folded into the messages that Dify understands: text here, logs by log_tree, the rest by run_outputs.
 
 In: the events of a run, in order. Out: text with closed thoughts, files, the log tree, and at the very end sources,
 variables and usage. If the run fails, what is open is closed before the failure goes on to the host.

@@ -4,6 +4,7 @@ In: files as they are forwarded, and one RunSummary at the end. Out: messages in
 (dify-contract §2).
 """
 
+import json
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import batched
@@ -23,8 +24,8 @@ LARGEST_CHUNK = 8192
 """Bytes of one blob chunk that the daemon takes (dify-contract §6)."""
 
 SOURCES_OF_A_MESSAGE = 20
-LONGEST_SOURCE = 20_000
-"""Characters; twenty of these make a line that is far below the length that kills a plugin."""
+LONGEST_SOURCE = 10_000
+"""Characters of one field of a source; twenty such sources make a line far below the longest."""
 
 _Type = InvokeMessage.MessageType
 _Resources = InvokeMessage.RetrieverResourceMessage
@@ -102,7 +103,7 @@ def _source_list(summary: RunSummary) -> list[dict[str, Any]]:
         {
             "number": number,
             "title": source.label,
-            "document_id": source.document_id,
+            "document_id": source.document_id and source.document_id[:LONGEST_NAME],
             "score": source.score,
             "cited": number in cited,
         }
@@ -129,9 +130,11 @@ def _resources_message(sources: Iterable[tuple[int, Source]]) -> AgentInvokeMess
 
 
 def _resource(number: int, source: Source) -> InvokeMessage.RetrieverResourceMessage.RetrieverResource:
-    content = source.content[:LONGEST_SOURCE]
-    fields = {"document_name": source.title, **source.resource, "content": content, "position": number}
-    return _Resources.RetrieverResource.model_validate(_plain_dict(fields))
+    fields = _plain_dict({"document_name": source.title, **source.resource, "content": source.content})
+    short = {name: value[:LONGEST_SOURCE] if isinstance(value, str) else value for name, value in fields.items()}
+    if len(json.dumps(short.get("doc_metadata"))) > LONGEST_SOURCE:
+        del short["doc_metadata"]
+    return _Resources.RetrieverResource.model_validate({**short, "position": number})
 
 
 def _plain_dict(value: Mapping[str, Any]) -> dict[str, Any]:

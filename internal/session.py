@@ -21,9 +21,6 @@ from internal.flow import extract_blocking_tool_calls
 from internal.tool_output import WireMessage
 from internal.toolbox import Tool
 
-_SHORTEST_WAIT = 0.001
-"""Seconds; gevent takes 0 for no waiting at all, even for what is there already."""
-
 
 class DeadlinePassed(Exception):  # noqa: N818 - says what happened
     """The time that was given for a call is over."""
@@ -105,9 +102,9 @@ def _bounded[T](items: Generator[T, None, None], left: Callable[[], float]) -> I
     time-out is no ``Exception``, since the SDK's reader takes any of those for the end of the stream.
     """
     try:
-        while True:
+        while (seconds := left()) > 0:
             try:
-                with gevent.Timeout(max(left(), _SHORTEST_WAIT)):
+                with gevent.Timeout(seconds):
                     item = next(items)
             except StopIteration:
                 return
@@ -118,5 +115,6 @@ def _bounded[T](items: Generator[T, None, None], left: Callable[[], float]) -> I
                     raise DeadlinePassed from None
                 raise HostFailure(str(failure)) from None
             yield item
+        raise DeadlinePassed
     finally:
         items.close()

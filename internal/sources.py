@@ -15,7 +15,10 @@ from internal.wellformed import plain_json, wellformed
 from prompt import template
 
 _CITATION = re.compile(r"[\[【]\s*(\d{1,4}(?:\s*[,、，;]\s*\d{1,4})*)\s*[\]】]")
-_OWN_TAGS = re.compile(r"<(?=/?(?:context|source)\b)", re.IGNORECASE)
+_OWN_TAGS = re.compile(
+    r"<(?=\s*/?\s*(?:context|source|persistence|context_gathering|uncertainty_and_ambiguity|tool_preamble)\b)",
+    re.IGNORECASE,
+)
 
 # The knowledge node's metadata keys that Dify's retriever resource names differently.
 _RENAMED = {

@@ -4,7 +4,7 @@ In: answers and thoughts as they stream. Out: the text to write next. An unclose
 answer in Dify's web page (dify-contract §3).
 """
 
-from internal.thinking import CLOSE, OPEN
+from internal.thinking import CLOSE, OPEN, length_of_beginning
 
 
 class TextStream:
@@ -13,14 +13,16 @@ class TextStream:
     def __init__(self) -> None:
         self._in_thought = False
         self._end = ""  # the last two characters written
+        self._held = ""  # the end of a thought that may become a tag
 
     def thought(self, text: str) -> str:
         """A piece of thought; a tag that it merely quotes would open a block within the block."""
-        quoted = text.replace(OPEN, "&lt;think&gt;").replace(CLOSE, "&lt;/think&gt;")
-        if self._in_thought:
-            return self._write(quoted)
+        opening = "" if self._in_thought else f"{self._gap(1)}{OPEN}\n"
         self._in_thought = True
-        return self._write(f"{self._gap(1)}{OPEN}\n{quoted}")
+        quoted = (self._held + text).replace(OPEN, "&lt;think&gt;").replace(CLOSE, "&lt;/think&gt;")
+        certain = len(quoted) - max(length_of_beginning(OPEN, quoted), length_of_beginning(CLOSE, quoted))
+        self._held = quoted[certain:]
+        return self._write(opening + quoted[:certain])
 
     def answer(self, text: str) -> str:
         return self.close_thought() + self._write(text)
@@ -32,8 +34,8 @@ class TextStream:
     def close_thought(self) -> str:
         if not self._in_thought:
             return ""
-        self._in_thought = False
-        return self._write(f"\n{CLOSE}\n")
+        held, self._in_thought, self._held = self._held, False, ""
+        return self._write(f"{held}\n{CLOSE}\n")
 
     def _gap(self, newlines: int) -> str:
         there = len(self._end) - len(self._end.rstrip("\n"))

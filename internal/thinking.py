@@ -44,6 +44,7 @@ class ThoughtSplitter:
         self._code_run = 0  # length of the backtick run that opened the inline code we may be in
         self._indent: int | None = 0  # spaces since the line began; None once anything else stood on it
         self._searched = 0  # how much of the buffer is known to hold no </think>
+        self._undecided = 0  # how much of the buffer is known not to decide whether inline code is closed
         self._final = False
         self._calls_follow = False
         self._pieces: list[Piece] = []
@@ -163,13 +164,16 @@ class ThoughtSplitter:
 
     def _inline_code_is_closed(self) -> bool | None:
         """Whether the inline code around the buffer's start has an end in its paragraph; None if that is not known."""
-        paragraph_end = _PARAGRAPH_END.search(self._buffer)
-        paragraph = self._buffer[: paragraph_end.start()] if paragraph_end else self._buffer
-        runs = [run for run in re.finditer("`+", paragraph) if len(run.group()) == self._code_run]
-        certain = self._final or paragraph_end is not None
-        if any(run.end() < len(self._buffer) or certain for run in runs):
-            return True
-        return False if certain else None
+        news = self._buffer[self._undecided :]
+        if self._undecided and not self._final and "`" not in news and "\n" not in news:
+            return None
+        closing = next((run for run in re.finditer("`+", self._buffer) if len(run.group()) == self._code_run), None)
+        if closing and (closing.end() < len(self._buffer) or self._final):
+            return _PARAGRAPH_END.search(self._buffer, 0, closing.start()) is None
+        if self._final or _PARAGRAPH_END.search(self._buffer):
+            return False
+        self._undecided = len(self._buffer)
+        return None
 
     def _is_closed_ahead(self) -> bool:
         found = self._buffer.find(CLOSE, self._searched) >= 0
@@ -178,13 +182,7 @@ class ThoughtSplitter:
 
     def _certain_length(self, tag: str) -> int:
         """How much of the buffer cannot be the beginning of the tag."""
-        if self._final:
-            return len(self._buffer)
-        longest = min(len(tag) - 1, len(self._buffer))
-        return next(
-            (len(self._buffer) - cut for cut in range(longest, 0, -1) if self._buffer.endswith(tag[:cut])),
-            len(self._buffer),
-        )
+        return len(self._buffer) - (0 if self._final else length_of_beginning(tag, self._buffer))
 
     def _emit_text(self, length: int) -> bool:
         if self._buffer[:length].strip():
@@ -200,7 +198,13 @@ class ThoughtSplitter:
 
     def _skip(self, length: int) -> None:
         self._buffer = self._buffer[length:]
-        self._searched = 0
+        self._searched = self._undecided = 0
+
+
+def length_of_beginning(tag: str, text: str) -> int:
+    """How many characters at the end of a text may be the beginning of a tag that the next chunk completes."""
+    longest = min(len(tag) - 1, len(text))
+    return next((length for length in range(longest, 0, -1) if text.endswith(tag[:length])), 0)
 
 
 def split_thoughts(text: str, *, calls_follow: bool = False) -> list[Piece]:

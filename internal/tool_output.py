@@ -6,6 +6,7 @@ would end its generator. Out: text, files to hand on, sources. Logs and variable
 
 import base64
 import binascii
+import contextlib
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -15,14 +16,14 @@ from pydantic import BaseModel
 
 from internal.local_files import FileRefused, is_local_path, read_local_file, sniff_mime_type
 from internal.sources import Source, read_source
-from internal.user_files import ExternalImage, FileBytes, HostedFile, UserFile
+from internal.user_files import LARGEST_FILE, LONGEST_ADDRESS, ExternalImage, FileBytes, HostedFile, UserFile
 from internal.wellformed import plain_json, wellformed
 from prompt import template
 
-LARGEST_FILE = 15 * 1024 * 1024
-"""Bytes; the daemon takes no larger blob (dify-contract §6)."""
 LONGEST_NAME = 200
 
+# What Dify and its web page read of a tool file's meta; a tool could put anything of any size beside it.
+_HOSTED_META = ("tool_file_id", "mime_type", "filename", "extension", "size", "type", "width", "height")
 _TOOL_FILE = re.compile(r"/files/tools/[\w-]+(\.\w+)?(\?[^\s]*)?")
 _SILENT_TYPES = frozenset({"variable", "log"})
 _IMAGE_TYPES = frozenset({"image", "image_link"})
@@ -74,10 +75,12 @@ class ToolOutput:
         return []
 
     def _take_linked_file(self, kind: str, address: str, meta: Mapping[str, Any]) -> list[UserFile]:
-        is_hosted = bool(meta.get("tool_file_id")) and not is_local_path(address)
-        if is_hosted or _TOOL_FILE.fullmatch(address):
+        if len(address) > LONGEST_ADDRESS:
+            self._lines.append("file: its address is too long, not handed on")
+            return []
+        if _TOOL_FILE.fullmatch(address) or (meta.get("tool_file_id") and _is_hosted(address)):
             self._lines.append(f"file: {_file_name(meta)}, handed to the user")
-            return [HostedFile(address, meta)]
+            return [HostedFile(address, {name: meta[name] for name in _HOSTED_META if name in meta})]
         if is_local_path(address):
             return self._take_local_file(address)
         if kind in _IMAGE_TYPES and address.startswith(("http://", "https://")):
@@ -114,31 +117,39 @@ class ToolOutput:
             if source:
                 self.sources.append(source)
 
-    def text(self) -> str:
-        """What the model reads, before it is redacted and cut to size; "" when the tool said nothing."""
-        return self.rendered(lambda value: value)
+    def json_values(self) -> list[object]:
+        """What the tool said as JSON, be it in messages of that type or in texts."""
+        return [*self._values, *self._parsed_texts()]
 
     def rendered(self, clean: Callable[[object], object]) -> str:
-        """As ``text``, with JSON values passed through ``clean`` while they still have their structure."""
-        said = "".join(self._parts)
+        """What the model reads, before it is cut to size; "" when the tool said nothing.
+
+        JSON is passed through ``clean`` while it still has its structure, and left out where a text said it already,
+        as Dify's workflow tools do.
+        """
+        said = {_canonical(value) for value in self._parsed_texts()}
         values = [
-            json.dumps(clean(value), ensure_ascii=False) for value in self._values if not _repeats(value, self._parts)
+            json.dumps(clean(value), ensure_ascii=False) for value in self._values if _canonical(value) not in said
         ]
-        parts = [part for part in (said, *values, "\n".join(self._lines)) if part.strip()]
+        parts = [part for part in ("".join(self._parts), *values, "\n".join(self._lines)) if part.strip()]
         return "\n\n".join(parts or [source.content for source in self.sources if source.content])
 
+    def _parsed_texts(self) -> Iterator[object]:
+        whole = "".join(self._parts)
+        for text in {whole: None, **dict.fromkeys(self._parts)}:
+            if text.lstrip().startswith(("{", "[")):
+                with contextlib.suppress(ValueError, RecursionError):
+                    yield plain_json(json.loads(text))
 
-def _repeats(value: object, texts: list[str]) -> bool:
-    """Whether the tool said this JSON as a text already, as Dify's workflow tools do."""
-    return any(value == parsed for text in (*texts, "".join(texts)) for parsed in _parsed(text))
+
+def _is_hosted(address: str) -> bool:
+    """Whether an address is one under which Dify keeps tool files, or none of this machine's."""
+    under_tools = address.startswith("/files/tools/") and ".." not in address and "\0" not in address
+    return not address or under_tools or not is_local_path(address)
 
 
-def _parsed(text: str) -> Iterator[object]:
-    if text.lstrip().startswith(("{", "[")):
-        try:
-            yield json.loads(text)
-        except (ValueError, RecursionError):
-            return
+def _canonical(value: object) -> str:
+    return json.dumps(value, sort_keys=True)
 
 
 def _file_name(meta: Mapping[str, Any]) -> str:
@@ -154,3 +165,11 @@ def cut_to_size(text: str, limit: int) -> str:
     kept = limit - len(template.CHARACTERS_LEFT_OUT.format(count=len(text)))
     head, tail = kept - kept // 3, kept // 3
     return text[:head] + template.CHARACTERS_LEFT_OUT.format(count=len(text) - kept) + text[len(text) - tail :]
+
+
+def with_sources(text: str, citations: str, limit: int) -> str:
+    """A result and the numbers of its sources, together within the limit."""
+    if not citations:
+        return cut_to_size(text, limit)
+    shown = cut_to_size(citations, limit // 2)
+    return f"{cut_to_size(text, limit - len(shown) - 2)}\n\n{shown}"

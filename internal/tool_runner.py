@@ -19,7 +19,7 @@ from internal.events import Event, FileForwarded, Noted, ToolFinished, ToolStart
 from internal.failures import FailureKind, HostFailure, is_transient
 from internal.guards import CallStatus
 from internal.planning import PlannedCall, RejectedCall, ValidCall
-from internal.redaction import Redactor, secrets_in
+from internal.redaction import Redactor, secrets_in, secrets_named_in
 from internal.session import DeadlinePassed, HostSession
 from internal.sources import Source
 from internal.tool_output import ToolOutput, cut_to_size
@@ -30,6 +30,8 @@ from prompt import template
 TOOL_FAILED = "tool invoke error: failed to execute tool"
 RETRY_WAIT = 1.0
 """Seconds before the one repetition of a call that was turned away at the door."""
+_GRACE_SECONDS = 1.0
+"""How long after the deadline the calls may take to say themselves that it has passed, and what they got until then."""
 _KILL_SECONDS = 2
 _LONGEST_ERROR = 1_000
 
@@ -95,7 +97,7 @@ class ToolRunner:
                     workers.spawn(self._work, call, key, parent, deadline, post)
             while len(outcomes) < len(planned):
                 try:
-                    position, item = inbox.get(timeout=max(deadline.left(), 0) if inbox.empty() else None)
+                    position, item = inbox.get(timeout=deadline.left() + _GRACE_SECONDS)
                 except Empty:
                     break
                 if isinstance(item, ToolOutcome):
@@ -119,7 +121,9 @@ class ToolRunner:
 
     def _answer(self, call: RejectedCall, key: str, parent: str, post: _Post) -> None:
         """A call that does not run stands in the log all the same."""
-        outcome = ToolOutcome(call, CallStatus.REFUSED, call.text)
+        secrets = secrets_named_in(call.call.arguments) if call.parsed is None else secrets_in(call.parsed)
+        text = cut_to_size(self.redactor.knowing(secrets).text(wellformed(call.text)), self.result_limit)
+        outcome = ToolOutcome(call, CallStatus.REFUSED, text)
         post(self._started(call, key, parent))
         post(self._finished(key, outcome, error="not run"))
         post(outcome)
@@ -150,6 +154,7 @@ class ToolRunner:
         failure = self._invoke(call, output, key, deadline, post)
         for note in output.notes:
             post(Noted(f"{call.call.name}: {note}", key))
+        redactor = redactor.knowing(secret for value in output.json_values() for secret in secrets_in(value))
         said = redactor.text(output.rendered(redactor.json))
         text = said if failure is None else "\n\n".join(part for part in (_explain(failure.kind), said) if part)
         outcome = ToolOutcome(
@@ -171,6 +176,8 @@ class ToolRunner:
         parameters = call_parameters(call.tool, call.arguments, self.toolbox)
         has_been_repeated = False
         while True:
+            if deadline.has_passed():
+                return HostFailure("timeout: the run's deadline came before the call's turn")
             try:
                 for message in self.host.invoke_tool(call.tool, parameters, deadline.left):
                     for file in output.take(message):

@@ -5,8 +5,10 @@ An MCP parameter brings a schema of its own: it is checked over an empty registr
 fetched, and its patterns are never run, since one expression could block every session of the process.
 """
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from jsonschema import Draft202012Validator
@@ -14,6 +16,8 @@ from jsonschema.exceptions import SchemaError, ValidationError
 from jsonschema.protocols import Validator
 from jsonschema.validators import validator_for
 from referencing import Registry
+
+from internal.wellformed import plain_json
 
 _STRINGS = frozenset({"string", "secret-input", "text-input", "select", "dynamic-select", "date"})
 _PLAIN_TYPES: Mapping[str, Mapping[str, Any]] = {
@@ -31,6 +35,12 @@ _NAMED_SCHEMAS = frozenset({"properties", "$defs", "definitions", "dependentSche
 _PLAIN_VALUES = frozenset({"enum", "const", "default", "examples", "required"})
 
 
+LARGEST_EXPANSION = 5_000
+"""Nodes of a schema with every reference followed: doubling references could keep a processor busy for hours."""
+
+type Check = Callable[[Any], Iterable[ValidationError]]
+
+
 class ParameterUnusable(Exception):  # noqa: N818 - says what is the matter
     """This parameter cannot be offered to a model."""
 
@@ -44,10 +54,9 @@ class ToolParameter:
     """JSON Schema, as sent to the model."""
     required: bool = False
     default: object = None
-    options: tuple[str, ...] = ()
     takes_files: bool = False
     """Its values are names of this turn's files."""
-    check: Callable[[Any], Iterable[ValidationError]] | None = None
+    check: Check | None = None
     """Yields what an MCP tool's own schema, which says more than types, holds against a value."""
     note: str = ""
 
@@ -58,11 +67,15 @@ def read_parameter(raw: Mapping[str, Any], *, file_names: Sequence[str] = ()) ->
     Raises:
         ParameterUnusable: with the reason, for the log.
     """
+    raw = {str(key): plain_json(value) for key, value in raw.items()}
+    if raw.get("form") != "llm":
+        raise ParameterUnusable(f"it has the unknown form {raw.get('form')!r}")
     name, kind = raw.get("name"), str(raw.get("type") or "string")
     if not isinstance(name, str) or not name:
         raise ParameterUnusable("it has no name")
     options = tuple(_read_options(raw.get("options")))
     default = raw.get("default")
+    default = None if default == "" else default
     note = ""
     check = None
     if kind in _FILES:
@@ -76,7 +89,7 @@ def read_parameter(raw: Mapping[str, Any], *, file_names: Sequence[str] = ()) ->
         own = raw.get("input_schema")
         if isinstance(own, Mapping) and own:
             try:
-                schema, check = _embed(own, name), _validator(own).iter_errors
+                schema, check = _own_schema(own, name)
             except _BrokenSchema as broken:
                 note = f"its own schema is not used: {broken}"
     description = raw.get("llm_description")
@@ -88,11 +101,17 @@ def read_parameter(raw: Mapping[str, Any], *, file_names: Sequence[str] = ()) ->
         # With a default there is nothing to ask the model for.
         required=bool(raw.get("required")) and default is None,
         default=default if raw.get("required") else None,
-        options=options if kind == "select" else (),
         takes_files=kind in _FILES,
         check=check,
         note=note,
     )
+
+
+def _own_schema(own: Mapping[str, Any], name: str) -> tuple[dict[str, Any], Check]:
+    """An MCP tool's own schema of a parameter: as the model sees it, and as values are checked against it."""
+    named = own if isinstance(own.get("$schema", ""), str) else {key: own[key] for key in own if key != "$schema"}
+    checked = _checked(json.dumps(named, sort_keys=True))
+    return _embed(named, name), checked.iter_errors
 
 
 def _read_options(raw: object) -> Iterator[str]:
@@ -127,48 +146,74 @@ class _BrokenSchema(Exception):  # noqa: N818 - as above
     pass
 
 
-def _validator(own: Mapping[str, Any]) -> Validator:
-    schema = _without_patterns(own)
-    kind = validator_for(schema, default=Draft202012Validator)
-    return kind(schema, registry=Registry())
+@lru_cache(maxsize=512)
+def _checked(canonical: str) -> Validator:
+    """The validator of a schema, given as JSON; kept, since a node's tools are the same in every run.
+
+    Raises:
+        _BrokenSchema: it is no JSON Schema, refers to what is not in it, or grows without measure.
+    """
+    own = json.loads(canonical)
+    kind = validator_for(own, default=Draft202012Validator)
+    try:
+        kind.check_schema(own)
+    except (SchemaError, RecursionError) as error:
+        raise _BrokenSchema(f"not valid JSON Schema ({str(error).partition(chr(10))[0][:200]})") from None
+    if _expanded_size(own, own, LARGEST_EXPANSION) <= 0:
+        raise _BrokenSchema("too large once its references are followed")
+    return kind(_without_patterns(own), registry=Registry())
+
+
+def _expanded_size(node: object, root: object, budget: int, path: frozenset[str] = frozenset()) -> int:
+    """What is left of a budget of nodes when every reference is followed once; one into itself is followed no further.
+
+    Raises:
+        _BrokenSchema: a reference leads nowhere.
+    """
+    budget -= 1
+    if budget <= 0:
+        return budget
+    if isinstance(node, Mapping):
+        reference = node.get("$ref")
+        if isinstance(reference, str) and reference not in path:
+            budget = _expanded_size(_resolve(root, reference), root, budget, path | {reference})
+        for key, item in node.items():
+            if key not in {"$defs", "definitions"}:
+                budget = _expanded_size(item, root, budget, path)
+    elif isinstance(node, list):
+        for item in node:
+            budget = _expanded_size(item, root, budget, path)
+    return budget
 
 
 def _embed(own: Mapping[str, Any], name: str) -> dict[str, Any]:
     """The schema as it must read below ``properties/NAME``: its local references start there now."""
-    schema = _without_patterns(own)
-    try:
-        validator_for(schema, default=Draft202012Validator).check_schema(schema)
-    except SchemaError as error:
-        raise _BrokenSchema(f"not valid JSON Schema ({error.message[:200]})") from None
     escaped = name.replace("~", "~0").replace("/", "~1")
 
-    def moved(node: object) -> object:
+    def moved(node: object) -> Any:  # noqa: ANN401 - JSON in, JSON out
         if isinstance(node, list):
             return [moved(item) for item in node]
         if not isinstance(node, Mapping):
             return node
-        copy = {key: moved(value) for key, value in node.items()}
-        reference = node.get("$ref")
-        if isinstance(reference, str):
-            if not _resolves(own, reference):
-                raise _BrokenSchema(f"the reference {reference[:100]!r} leads nowhere")
-            copy["$ref"] = f"#/properties/{escaped}{reference[1:]}"
+        copy = {key: moved(value) for key, value in node.items() if key != "$schema"}
+        if isinstance(node.get("$ref"), str):
+            copy["$ref"] = f"#/properties/{escaped}{node['$ref'][1:]}"
         return copy
 
-    return {key: moved(value) for key, value in own.items() if key != "$schema"}
+    return dict(moved(own))
 
 
-def _resolves(schema: object, reference: str) -> bool:
-    """Whether a reference is a pointer into this very schema; others would have to be fetched."""
+def _resolve(schema: object, reference: str) -> object:
+    """What a pointer into this very schema means; other references would have to be fetched."""
     if reference != "#" and not reference.startswith("#/"):
-        return False
+        raise _BrokenSchema(f"the reference {reference[:100]!r} leads out of it")
     node = schema
     for part in reference[2:].split("/") if len(reference) > 1 else ():
         key = part.replace("~1", "/").replace("~0", "~")
         if not isinstance(node, Mapping) or key not in node:
-            return False
+            raise _BrokenSchema(f"the reference {reference[:100]!r} leads nowhere")
         node = node[key]
-    return True
+    return node
 
 
 def _without_patterns(schema: Mapping[str, Any]) -> dict[str, Any]:

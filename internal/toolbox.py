@@ -5,22 +5,19 @@ every model API takes, in the node's order; what had to be left out is in its no
 parameter, a bad required one the tool, never the others.
 """
 
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 from dify_plugin.entities.model.message import PromptMessageTool
 from dify_plugin.entities.tool import ToolProviderType
 from dify_plugin.file.file import File
 
 from internal.redaction import Redactor, secrets_in
+from internal.tool_names import ToolIdentity, free_name, identify, matching_entries, name_files
 from internal.tool_schema import ParameterUnusable, ToolParameter, read_parameter
-from internal.wellformed import wellformed
-
-_NAME_LENGTH = 64
-_NOT_IN_A_NAME = re.compile(r"[^a-zA-Z0-9_-]")
+from internal.wellformed import plain_json, wellformed
 
 
 class ToolUnusable(Exception):  # noqa: N818 - says what is the matter
@@ -76,11 +73,6 @@ class Toolbox:
         return Redactor.of(secret for tool in self.tools.values() for secret in tool.secrets)
 
 
-class _Identity(NamedTuple):
-    name: str
-    provider: str
-
-
 def build_toolbox(
     raw_tools: Iterable[Mapping[str, Any]],
     *,
@@ -94,16 +86,16 @@ def build_toolbox(
     notes: list[str] = []
     met: set[str] = set()
     for position, raw in enumerate(raw_tools, start=1):
-        identity = _identify(raw)
+        identity = identify(raw)
         if identity is None:
             notes.append(f"tools: item {position} has no name and is left out")
             continue
-        matches = _matching_entries(identity, allowed)
+        matches = matching_entries(identity, allowed)
         met |= matches
         if allowed and not matches:
             notes.append(f"tool {identity.name!r} is left out: not among the allowed tools")
             continue
-        name = _free_name(identity, reserved | tools.keys())
+        name = free_name(identity, reserved | tools.keys())
         try:
             tools[name] = _read_tool(raw, identity, name, tuple(named_files), notes.append)
         except ToolUnusable as reason:
@@ -112,65 +104,21 @@ def build_toolbox(
     return Toolbox(tools, named_files, tuple(notes))
 
 
-def name_files(files: Iterable[File]) -> dict[str, File]:
-    """A distinct, readable name for each of this turn's files."""
-    named: dict[str, File] = {}
-    for position, file in enumerate(files, start=1):
-        name = file.filename or f"{file.type.value}-{position}{file.extension or ''}"
-        named[name if name not in named else f"{position}-{name}"] = file
-    return named
-
-
-def _identify(raw: Mapping[str, Any]) -> _Identity | None:
-    identity = raw.get("identity")
-    if not isinstance(identity, Mapping) or not isinstance(identity.get("name"), str) or not identity["name"]:
-        return None
-    return _Identity(identity["name"], str(identity.get("provider") or ""))
-
-
-def _matching_entries(identity: _Identity, allowed: Sequence[str]) -> set[str]:
-    """Which allow-list entries mean this tool: its name, or ``provider/name`` with all or the end of the provider."""
-    parts = [*identity.provider.split("/"), identity.name]
-    meanings = {"/".join(parts[start:]) for start in range(len(parts))}
-    return {entry for entry in allowed if entry in meanings}
-
-
-def _free_name(identity: _Identity, taken: Iterable[str]) -> str:
-    """A name that model APIs take and no other tool has; the provider tells namesakes apart."""
-    plain = _NOT_IN_A_NAME.sub("_", identity.name)[:_NAME_LENGTH]
-    plain = plain if re.search(r"[a-zA-Z0-9]", plain) else "tool"
-    qualified = _NOT_IN_A_NAME.sub("_", f"{identity.provider.rsplit('/', 1)[-1]}_{plain}")[:_NAME_LENGTH]
-    unavailable = frozenset(taken)
-    return next(name for name in _candidates(plain, qualified) if name not in unavailable)
-
-
-def _candidates(plain: str, qualified: str) -> Iterator[str]:
-    yield plain
-    yield qualified
-    number = 2
-    while True:
-        ending = f"_{number}"
-        yield plain[: _NAME_LENGTH - len(ending)] + ending
-        number += 1
-
-
 def _read_tool(
-    raw: Mapping[str, Any], identity: _Identity, name: str, file_names: Sequence[str], note: Callable[[str], None]
+    raw: Mapping[str, Any], identity: ToolIdentity, name: str, file_names: Sequence[str], note: Callable[[str], None]
 ) -> Tool:
-    runtime = raw.get("runtime_parameters")
-    fixed = (
-        {str(key): value for key, value in runtime.items() if value is not None} if isinstance(runtime, Mapping) else {}
-    )
+    fixed = _read_fixed(raw.get("runtime_parameters"))
     parameters: dict[str, ToolParameter] = {}
     secrets = set(secrets_in(fixed))
-    for declared in raw.get("parameters") or ():
+    listed = raw.get("parameters")
+    for declared in listed if isinstance(listed, list) else ():
         if not isinstance(declared, Mapping):
             note(f"tool {identity.name!r}: a parameter is not an object and is left out")
             continue
         label = str(declared.get("name") or "?")
         if declared.get("type") == "secret-input" and isinstance(fixed.get(label), str):
             secrets.add(fixed[label])
-        if declared.get("form") != "llm" or label in fixed:
+        if declared.get("form") in {"form", "schema"} or label in fixed:
             continue  # the developer's: the model neither sees nor sets it
         try:
             parameter = read_parameter(declared, file_names=file_names)
@@ -194,6 +142,12 @@ def _read_tool(
         fixed=fixed,
         secrets=frozenset(secrets),
     )
+
+
+def _read_fixed(runtime: object) -> dict[str, Any]:
+    """The developer's values; null means that the model fills the parameter in."""
+    values = runtime.items() if isinstance(runtime, Mapping) else ()
+    return {str(key): plain_json(value) for key, value in values if value is not None}
 
 
 def _read_provider_type(value: object) -> ToolProviderType:

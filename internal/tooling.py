@@ -5,6 +5,7 @@ In: a name and a text. Out: the tool and a JSON object, or the sentence that tel
 
 import json
 import math
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -45,21 +46,33 @@ def _parse_object(arguments: object) -> dict[str, Any]:
     except json.JSONDecodeError as problem:
         near = arguments[max(0, problem.pos - 20) : problem.pos + 20]
         raise ValueError(f"{problem.msg} at character {problem.pos}, near {near!r}; send one JSON object") from None
+    except NotANumberError as constant:
+        raise ValueError(f"{constant} is not a JSON number, at character {_position_of(constant, arguments)}") from None
     except RecursionError:
         raise ValueError(f"nested deeper than {DEEPEST_NESTING} levels") from None
     if not isinstance(value, dict):
         raise TypeError(f"expected a JSON object, got {json_type(value)}; put the values under the argument names")
-    _refuse_unwritable(value, "$", DEEPEST_NESTING)
+    refuse_unwritable(value, "$", DEEPEST_NESTING)
     return value
 
 
+class NotANumberError(ValueError):
+    """NaN or an infinity, which Python's reader takes and JSON does not have; the text is the word itself."""
+
+
 def refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is not a JSON number")
+    raise NotANumberError(name)
 
 
-def _refuse_unwritable(value: object, where: str, levels: int) -> None:
+def _position_of(constant: NotANumberError, arguments: str) -> int:
+    """Where the word stands outside of strings."""
+    words = re.finditer(r'"(?:\\.|[^"\\])*"|' + re.escape(str(constant)), arguments)
+    return next((word.start() for word in words if not word.group().startswith('"')), 0)
+
+
+def refuse_unwritable(value: object, where: str, levels: int) -> None:
     """Refuse what JSON's grammar lets through and no tool could be sent."""
-    if levels < 0:
+    if levels == 0 and isinstance(value, dict | list):
         raise ValueError(f"nested deeper than {DEEPEST_NESTING} levels at {where[:_LONGEST_QUOTE]}")
     if isinstance(value, str) and has_lone_surrogate(value):
         raise ValueError(f"half a surrogate pair in the text at {where[:_LONGEST_QUOTE]}")
@@ -69,10 +82,10 @@ def _refuse_unwritable(value: object, where: str, levels: int) -> None:
         for key, item in value.items():
             if has_lone_surrogate(key):
                 raise ValueError(f"half a surrogate pair in a name at {where[:_LONGEST_QUOTE]}")
-            _refuse_unwritable(item, f"{where}.{key}", levels - 1)
+            refuse_unwritable(item, f"{where}.{key}", levels - 1)
     elif isinstance(value, list):
         for position, item in enumerate(value):
-            _refuse_unwritable(item, f"{where}[{position}]", levels - 1)
+            refuse_unwritable(item, f"{where}[{position}]", levels - 1)
 
 
 def resolve_tool_instance[T](tool_instances: Mapping[str, T] | None, tool_name: str) -> T | None:
@@ -82,7 +95,9 @@ def resolve_tool_instance[T](tool_instances: Mapping[str, T] | None, tool_name: 
 
 def unknown_tool_error(tool_name: str, names: Iterable[str]) -> str:
     known = ", ".join(names)
-    return f"there is not a tool named {tool_name}" + (f"; the tools are: {known}" if known else "; there are no tools")
+    return f"there is not a tool named {tool_name[:_LONGEST_QUOTE]}" + (
+        f"; the tools are: {known}" if known else "; there are no tools"
+    )
 
 
 def json_type(value: object) -> str:

@@ -38,7 +38,7 @@ class ToolCall:
             id=self.id,
             type="function",
             function=AssistantPromptMessage.ToolCall.ToolCallFunction(
-                name=wellformed(self.name) or "unnamed",
+                name=self.name or "unnamed",
                 arguments=self.arguments if arguments is not None and self.arguments else "{}",
             ),
         )
@@ -92,7 +92,7 @@ class Transcript:
             ToolPromptMessage(
                 content=wellformed(result.text),
                 tool_call_id=result.call.id,
-                name=wellformed(result.call.name) or "unnamed",
+                name=result.call.name or "unnamed",
             )
             for result in results
         ]

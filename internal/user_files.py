@@ -4,6 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+LARGEST_FILE = 15 * 1024 * 1024
+"""Bytes; the daemon takes no larger blob (dify-contract §6)."""
+LONGEST_ADDRESS = 2_048
+"""Characters of an address that is handed on."""
+
 
 @dataclass(frozen=True)
 class HostedFile:

@@ -6,6 +6,7 @@ a message ends the whole invocation. In: any text or JSON. Out: the same with ea
 
 import math
 from collections.abc import Mapping
+from typing import Any
 
 
 def wellformed(text: str) -> str:
@@ -14,6 +15,17 @@ def wellformed(text: str) -> str:
 
 def has_lone_surrogate(text: str) -> bool:
     return any("\ud800" <= character <= "\udfff" for character in text)
+
+
+def wellformed_json(value: Any) -> Any:  # noqa: ANN401 - JSON in, JSON out
+    """A copy in which every text is well-formed and everything else as it was."""
+    if isinstance(value, str):
+        return wellformed(value)
+    if isinstance(value, Mapping):
+        return {wellformed_json(key): wellformed_json(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [wellformed_json(item) for item in value]
+    return value
 
 
 def plain_json(value: object) -> object:

@@ -1,0 +1,64 @@
+"""What tools and files are called: who is meant by an allow-list, and names that every model API takes.
+
+In: Dify's tool dicts and this turn's files. Out: identities, unique names, and which allow-list entries mean a tool.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, count
+from typing import Any, NamedTuple
+
+from dify_plugin.file.file import File
+
+from internal.wellformed import wellformed
+
+_NAME_LENGTH = 64
+_NOT_IN_A_NAME = re.compile(r"[^a-zA-Z0-9_-]")
+
+
+class ToolIdentity(NamedTuple):
+    name: str
+    provider: str
+
+
+def identify(raw: Mapping[str, Any]) -> ToolIdentity | None:
+    identity = raw.get("identity")
+    if not isinstance(identity, Mapping) or not isinstance(identity.get("name"), str) or not identity["name"]:
+        return None
+    return ToolIdentity(wellformed(identity["name"]), wellformed(str(identity.get("provider") or "")))
+
+
+def matching_entries(identity: ToolIdentity, allowed: Sequence[str]) -> set[str]:
+    """Which allow-list entries mean this tool: its name, or ``provider/name`` with all or the end of the provider."""
+    parts = [*identity.provider.split("/"), identity.name]
+    meanings = {"/".join(parts[start:]) for start in range(len(parts))}
+    return {entry for entry in allowed if entry in meanings}
+
+
+def free_name(identity: ToolIdentity, taken: Iterable[str]) -> str:
+    """A name that model APIs take and no other tool has; the provider tells namesakes apart."""
+    plain = _NOT_IN_A_NAME.sub("_", identity.name)[:_NAME_LENGTH]
+    plain = plain if re.search(r"[a-zA-Z0-9]", plain) else "tool"
+    qualified = _NOT_IN_A_NAME.sub("_", f"{identity.provider.rsplit('/', 1)[-1]}_{plain}")[:_NAME_LENGTH]
+    unavailable = frozenset(taken)
+    return next(name for name in _candidates(plain, qualified) if name not in unavailable)
+
+
+def _candidates(plain: str, qualified: str) -> Iterator[str]:
+    yield plain
+    yield qualified
+    number = 2
+    while True:
+        ending = f"_{number}"
+        yield plain[: _NAME_LENGTH - len(ending)] + ending
+        number += 1
+
+
+def name_files(files: Iterable[File]) -> dict[str, File]:
+    """A distinct, readable name for each of this turn's files."""
+    named: dict[str, File] = {}
+    for position, file in enumerate(files, start=1):
+        name = file.filename or f"{file.type.value}-{position}{file.extension or ''}"
+        free = next(each for each in chain([name], (f"{number}-{name}" for number in count(2))) if each not in named)
+        named[free] = file
+    return named
