@@ -1,9 +1,9 @@
 """The agent. Modules stand in one line; each imports only modules to its left, and a test holds them to it.
 
     what everyone needs     errors → failures → wellformed → redaction →
-    what the node was given model_selection → params → policy →
+    what the node was given panel_values → model_selection → params → policy →
     one round, as values    flow → thinking → usage → sources →
-    tools as offered        tool_names → tool_schema → toolbox →
+    tools as offered        tool_names → mcp_schema → tool_schema → toolbox →
     calls as made           tooling → arguments → guards →
     what tools bring        local_files → user_files → tool_output →
     what happens            events → transcript → window → attachments →

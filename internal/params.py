@@ -5,10 +5,8 @@ panel ('' / None / [] / [None] / a missing key) is the default; what cannot be m
 makes a run impossible raises InvalidParameters.
 """
 
-import json
-import math
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple, Self
+from collections.abc import Mapping
+from typing import Any, Self
 
 from dify_plugin.file.file import File
 from pydantic import (
@@ -22,26 +20,13 @@ from pydantic import (
 
 from internal.errors import InvalidParameters
 from internal.model_selection import ModelSelection
-from internal.wellformed import wellformed, wellformed_json
-
-type Note = Callable[[str], None]
-
-
-class Limits(NamedTuple):
-    """The range of a whole number and what it is when nobody says."""
-
-    least: int
-    default: int
-    most: int
-
+from internal.panel_values import Limits, Note, read_items, read_names, read_number, read_string, read_switch
+from internal.wellformed import wellformed_json
 
 MAXIMUM_ITERATIONS = Limits(1, 6, 100)
 PARALLEL_TOOL_CALLS = Limits(1, 8, 16)
 TOOL_RESULT_LIMIT = Limits(1_000, 20_000, 200_000)
 MAXIMUM_SECONDS = Limits(30, 540, 3_600)
-
-_TRUE_WORDS = frozenset({"true", "yes", "y", "1", "on"})
-_FALSE_WORDS = frozenset({"false", "no", "n", "0", "off"})
 
 
 class StrategyParams(BaseModel):
@@ -110,21 +95,21 @@ def read_params(raw: Mapping[str, Any]) -> StrategyParams:
 
 def _read_values(raw: Mapping[str, Any], note: Note) -> dict[str, object]:
     def number(name: str, limits: Limits) -> int:
-        return _read_number(name, raw.get(name), limits, note)
+        return read_number(name, raw.get(name), limits, note)
 
     def string(name: str) -> str:
-        return _read_string(raw.get(name))
+        return read_string(raw.get(name))
 
     return {
         "model": ModelSelection.read(raw.get("model"), note),
-        "tools": tuple(_read_items("tools", raw.get("tools"), _read_tool, note)),
+        "tools": tuple(read_items("tools", raw.get("tools"), _read_tool, note)),
         "instruction": string("instruction"),
         "query": string("query"),
         "context": raw.get("context"),
-        "files": tuple(_read_items("files", raw.get("files"), _read_file, note)),
-        "allowed_tools": tuple(_read_names(raw.get("allowed_tools"))),
+        "files": tuple(read_items("files", raw.get("files"), _read_file, note)),
+        "allowed_tools": tuple(read_names(raw.get("allowed_tools"))),
         "maximum_iterations": number("maximum_iterations", MAXIMUM_ITERATIONS),
-        "emit_intermediate_thoughts": _read_switch(
+        "emit_intermediate_thoughts": read_switch(
             "emit_intermediate_thoughts", raw.get("emit_intermediate_thoughts"), note
         ),
         "prompt_policy_overrides": string("prompt_policy_overrides"),
@@ -132,75 +117,6 @@ def _read_values(raw: Mapping[str, Any], note: Note) -> dict[str, object]:
         "tool_result_limit": number("tool_result_limit", TOOL_RESULT_LIMIT),
         "maximum_seconds": number("maximum_seconds", MAXIMUM_SECONDS),
     }
-
-
-def _was_left_alone(value: object) -> bool:
-    return value is None or value in ("", [], [None], {})
-
-
-def _read_string(value: object) -> str:
-    if _was_left_alone(value):
-        return ""
-    if isinstance(value, Mapping | list | tuple):
-        # Dify parses a template that happens to be JSON.
-        return wellformed(json.dumps(value, ensure_ascii=False, default=str))
-    return wellformed(str(value))
-
-
-def _read_number(name: str, value: object, limits: Limits, note: Note) -> int:
-    if _was_left_alone(value):
-        return limits.default
-    number = _as_number(value)
-    if math.isnan(number):
-        note(f"{name}: not a number; {limits.default} is used")
-        return limits.default
-    clamped = int(min(max(number, limits.least), limits.most))
-    if not limits.least <= number <= limits.most:
-        note(f"{name}: {number:g} is outside {limits.least} to {limits.most}; {clamped} is used")
-    return clamped
-
-
-def _as_number(value: object) -> float:
-    """What a value says as a number; NaN when it says none, infinity when it says more than a float holds."""
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
-        return math.nan
-    try:
-        return float(value)
-    except OverflowError:
-        return math.inf if isinstance(value, int) and value > 0 else -math.inf
-    except ValueError:
-        return math.nan
-
-
-def _read_switch(name: str, value: object, note: Note) -> bool:
-    if _was_left_alone(value):
-        return False
-    word = str(value).strip().lower()
-    if word in _TRUE_WORDS:
-        return True
-    if word not in _FALSE_WORDS:
-        note(f"{name}: neither true nor false; false is used")
-    return False
-
-
-def _read_names(value: object) -> Iterable[str]:
-    entries = value if isinstance(value, list | tuple) else [value]
-    for entry in entries:
-        for name in _read_string(entry).replace("\n", ",").split(","):
-            if name.strip():
-                yield name.strip()
-
-
-def _read_items[T](name: str, value: object, read: Callable[[object], T], note: Note) -> Iterable[T]:
-    """Read a list item by item, so that a bad one costs only itself."""
-    items = value if isinstance(value, list | tuple) else [value]
-    for position, item in enumerate(items, start=1):
-        if item is None or item == "":
-            continue
-        try:
-            yield read(item)
-        except (ValidationError, TypeError, ValueError):
-            note(f"{name}: item {position} cannot be read and is left out")
 
 
 def _read_tool(item: object) -> Mapping[str, Any]:

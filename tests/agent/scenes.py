@@ -1,0 +1,164 @@
+"""What several tests of the agent share: chunks, a movable clock, live runs, and the prompt's invariants."""
+
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from dify_plugin.core.runtime import Session
+from gevent.event import Event
+
+from devhost.model_backend import chunk, tool_call
+from internal.agent import run_agent
+from internal.deadline import Clock
+from internal.policy import DEFAULT_POLICY
+from tests.support.host import Handler, Json, ScriptedModel, Tools, make_session
+from tests.support.run import Outcome
+from tests.support.wire import MODEL, USAGE, calls, model, parameter, says, text_message, tool
+
+PATIENCE = 10.0
+"""Seconds after which a condition that is waited for will not come any more."""
+
+entry = tool_call
+"""An entry of a chunk's tool calls: id, name, arguments."""
+
+
+def text(content: object, **more: Any) -> Json:  # noqa: ANN401 - passed on as it is
+    """A chunk of content: a string, None, or a list of parts."""
+    made = chunk(MODEL, **more)
+    made["delta"]["message"]["content"] = content
+    return made
+
+
+def part(data: str, **more: Any) -> Json:  # noqa: ANN401 - passed on as it is
+    """A text part of a content list."""
+    return {"type": "text", "data": data, **more}
+
+
+def asks(*entries: Json, finish_reason: str | None = None, **more: Any) -> Json:  # noqa: ANN401 - passed on as it is
+    """A chunk with tool-call entries."""
+    return chunk(MODEL, tool_calls=entries, finish_reason=finish_reason, **more)
+
+
+def ends(finish_reason: str | None = "stop", usage: Json | None = USAGE) -> Json:
+    """A last chunk without content."""
+    return chunk(MODEL, usage=usage, finish_reason=finish_reason)
+
+
+def search(query: str = "x", **more: Any) -> list[Any]:  # noqa: ANN401 - passed on as it is
+    """A turn with one call of the tool ``search``."""
+    return calls(("search", {"q": query}), **more)
+
+
+def wait_for(event: Event) -> Callable[[], None]:
+    """A step of a script that goes on when the event is set, and fails the call when it never is."""
+
+    def step() -> None:
+        assert event.wait(PATIENCE), "what the script waited for never came"
+
+    return step
+
+
+def silent_until(event: Event) -> Handler:
+    """A tool that says nothing until the event is set."""
+
+    def handler(_request: Json) -> Iterator[Json]:
+        event.wait(PATIENCE)
+        yield text_message("too late")
+
+    return handler
+
+
+class MovableTime:
+    """Real time that a script can move forward, so that a deadline is near without waiting for it."""
+
+    def __init__(self) -> None:
+        self._ahead = 0.0
+
+    def now(self) -> float:
+        return time.monotonic() + self._ahead
+
+    def skip(self, seconds: float) -> Callable[[], None]:
+        def step() -> None:
+            self._ahead += seconds
+
+        return step
+
+    @property
+    def clock(self) -> Clock:
+        return Clock(now=self.now)
+
+
+@dataclass
+class LiveRun:
+    """A run whose messages are taken one by one."""
+
+    messages: Iterator[Json]
+    session: Session
+    model: ScriptedModel
+
+    def until(self, kind: str) -> Json:
+        """The next message of a type."""
+        return next(message["message"] for message in self.messages if message["type"] == kind)
+
+
+def live(
+    steps: Sequence[Sequence[Any]],
+    handlers: Mapping[str, Handler] | None = None,
+    params: Mapping[str, Any] | None = None,
+    clock: Clock | None = None,
+) -> LiveRun:
+    """Begin a run as ``tests.support.run.run`` does, and leave its messages to the test."""
+    scripted, tools = ScriptedModel([list(step) for step in steps]), Tools(handlers or {})
+    session, _ = make_session(scripted, tools)
+    offered = [tool(name, parameter("q")) for name in tools.handlers]
+    parameters = {"model": model(), "query": "What is it?", "tools": offered, **(params or {})}
+    sent = run_agent(parameters, session, DEFAULT_POLICY, clock)
+    return LiveRun((json.loads(message.model_dump_json()) for message in sent), session, scripted)
+
+
+def assistant_messages(prompt: Sequence[Json]) -> list[Json]:
+    return [message for message in prompt if message["role"] == "assistant"]
+
+
+def results_in(prompt: Sequence[Json]) -> list[str]:
+    """The tool results of a prompt, all rounds of it."""
+    return [message["content"] for message in prompt if message["role"] == "tool"]
+
+
+def log_of(outcome: Outcome, beginning: str) -> Json:
+    """The last state of the first log whose label begins so."""
+    return next(log for log in outcome.logs.values() if log["label"].startswith(beginning))
+
+
+def check_prompt(prompt: Sequence[Json]) -> None:
+    """The invariants that every provider needs (model-behaviour §2.6)."""
+    messages = list(prompt)
+    assert {message["role"] for message in messages} <= {"system", "user", "assistant", "tool"}
+    assert all(message["content"] is not None for message in messages)
+    while messages:
+        message = messages.pop(0)
+        assert message["role"] != "tool", "a result without a call before it"
+        for call in message.get("tool_calls") or ():
+            assert isinstance(json.loads(call["function"]["arguments"]), dict)
+            result = messages.pop(0)
+            assert result["role"] == "tool"
+            assert (result["tool_call_id"], result["name"]) == (call["id"], call["function"]["name"])
+            assert result["name"]
+            assert result["tool_call_id"]
+            assert result["content"]
+
+
+def check_growth(requests: Sequence[Json]) -> None:
+    """Every prompt begins with exactly the one before it, and the tools never change."""
+    for request in requests:
+        check_prompt(request["prompt_messages"])
+        assert request["tools"] == requests[0]["tools"]
+    prompts = [request["prompt_messages"] for request in requests]
+    for earlier, later in pairwise(prompts):
+        assert later[: len(earlier)] == earlier
+
+
+ANSWER = says("Done.")

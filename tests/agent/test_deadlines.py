@@ -1,0 +1,255 @@
+"""The soft deadline: in tools, in a silent model, in the closing call, and under the serverless runtime."""
+
+import json
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from http.server import BaseHTTPRequestHandler
+from typing import Any
+
+import pytest
+from dify_plugin.config.config import InstallMethod
+from dify_plugin.core.runtime import Session
+from gevent import Timeout
+from gevent.event import Event
+
+from internal.agent import run_agent
+from internal.deadline import Clock
+from internal.policy import DEFAULT_POLICY
+from prompt import template
+from tests.agent.local_http import served
+from tests.agent.scenes import ANSWER, PATIENCE, MovableTime, log_of, results_in, search, silent_until, text, wait_for
+from tests.support.host import CallFails, HostTransport, Json, ScriptedModel, Tools
+from tests.support.run import FakeTime, run
+from tests.support.wire import breaks, calls, model, replies, says, text_message
+
+FOUND = {"search": replies("found")}
+SHORT = {"maximum_seconds": 30}  # the tool phase ends after 27
+ALMOST = 26.5
+LATE = "tool invoke error: failed to execute tool: timeout"
+
+
+def test_tools_still_running_at_the_deadline_are_left_and_answered_as_timed_out() -> None:
+    time, never = MovableTime(), Event()
+    handlers = {"slow": silent_until(never), "search": replies("found")}
+
+    outcome = run(
+        [[time.skip(ALMOST), *calls(("slow", {}), ("search", {}))], ANSWER], handlers, SHORT, clock=time.clock
+    )
+
+    never.set()
+    assert outcome.error is None
+    assert (outcome.text, outcome.stop_reason) == ("Done.", "time_limit")
+    assert results_in(outcome.model.prompts[1]) == [LATE, "found"]
+    assert outcome.model.prompts[1][-1]["content"] == template.CLOSING_NOTE
+    assert log_of(outcome, "CALL slow")["status"] == "error"
+    assert [item["status"] for item in outcome.variables["tool_runs"]] == ["error", "ok"]
+
+
+def test_a_call_that_waits_for_its_turn_at_the_deadline_is_answered_and_logged_too() -> None:
+    time, never = MovableTime(), Event()
+    handlers = {"slow": silent_until(never), "search": replies("found")}
+    turn = [time.skip(ALMOST), *calls(("slow", {}), ("search", {}))]
+
+    outcome = run([turn, ANSWER], handlers, {**SHORT, "parallel_tool_calls": 1}, clock=time.clock)
+
+    never.set()
+    assert results_in(outcome.model.prompts[1]) == [LATE, LATE]
+    assert [request["tool"] for request in outcome.tools.requests] == ["slow"]
+    assert "start" not in {log["status"] for log in outcome.logs.values()}
+
+
+def test_a_call_whose_turn_never_comes_is_answered_and_logged_too() -> None:
+    """The call before it sleeps over the deadline, before it is tried again, and holds the only slot."""
+    time, never = MovableTime(), Event()
+
+    def oversleep(_seconds: float) -> None:
+        time.skip(28)()
+        never.wait(PATIENCE)
+
+    handlers = {"turned_away": breaks("429 rate limit"), "search": replies("found")}
+    turn = calls(("turned_away", {}), ("search", {}))
+
+    outcome = run(
+        [turn, ANSWER], handlers, {**SHORT, "parallel_tool_calls": 1}, clock=Clock(now=time.now, sleep=oversleep)
+    )
+
+    never.set()
+    assert results_in(outcome.model.prompts[1]) == [LATE, LATE]
+    assert [log_of(outcome, f"CALL {name}")["status"] for name in handlers] == ["error", "error"]
+
+
+def test_what_a_slow_tool_said_before_the_deadline_is_kept() -> None:
+    time, never = MovableTime(), Event()
+
+    def halting(_request: Json) -> Iterator[Json]:
+        yield text_message("half")
+        wait_for(never)()
+
+    outcome = run([[time.skip(ALMOST), *search()], ANSWER], {"search": halting}, SHORT, clock=time.clock)
+
+    never.set()
+    (result,) = results_in(outcome.model.prompts[1])
+    assert result == f"{LATE}\n\nhalf"
+
+
+def test_a_model_that_stays_silent_until_the_deadline_brings_the_closing_answer() -> None:
+    time, never = MovableTime(), Event()
+    steps = [[*search(), time.skip(ALMOST)], [wait_for(never)], ANSWER]
+
+    outcome = run(steps, FOUND, SHORT, clock=time.clock)
+
+    never.set()
+    assert (outcome.text, outcome.stop_reason) == ("Done.", "time_limit")
+    assert outcome.logs["round2.model"]["status"] == "error"
+
+
+def test_a_model_that_thinks_on_and_on_unseen_is_cut_at_the_deadline() -> None:
+    time = FakeTime()
+    endless = [text("<think>hm"), lambda: time.advance(28), text(" and hm")]
+
+    outcome = run([endless, ANSWER], FOUND, SHORT, clock=time.clock)
+
+    assert (outcome.text, outcome.stop_reason) == ("Done.", "time_limit")
+
+
+def test_an_answer_that_is_already_showing_has_the_time_of_the_closing_call() -> None:
+    time = FakeTime()
+    slow = [text("x" * 400), lambda: time.advance(28), *says(" and done.")]
+
+    outcome = run([slow], FOUND, SHORT, clock=time.clock)
+
+    assert (outcome.text[400:], outcome.stop_reason) == (" and done.", "answered")
+
+
+def test_an_answer_that_never_ends_is_kept_as_far_as_it_came() -> None:
+    time = FakeTime()
+    endless = [text("x" * 400), lambda: time.advance(31), text("y"), text("z")]
+
+    outcome = run([endless], FOUND, SHORT, clock=time.clock)
+
+    assert outcome.error is None
+    assert outcome.text == "x" * 400 + "y"
+    assert outcome.stop_reason == "time_limit"
+
+
+def test_a_silent_closing_call_ends_in_a_sentence() -> None:
+    time, never = MovableTime(), Event()
+    steps = [[*search(), time.skip(29.5)], [wait_for(never)]]
+
+    outcome = run(steps, FOUND, SHORT, clock=time.clock)
+
+    never.set()
+    assert outcome.error is None
+    assert (outcome.text, outcome.stop_reason) == (template.NO_ANSWER["time_limit"]["en"], "time_limit")
+    assert outcome.logs["closing.model"]["status"] == "error"
+
+
+def test_a_closing_answer_cut_by_the_clock_keeps_the_reason_that_ended_the_tool_phase() -> None:
+    """Only length, content_filter and empty win over it."""
+    time = FakeTime()
+    closing = [text("Half of it"), lambda: time.advance(31), text("!"), text("?")]
+
+    outcome = run([search(), closing], FOUND, {**SHORT, "maximum_iterations": 1}, clock=time.clock)
+
+    assert (outcome.text, outcome.stop_reason) == ("Half of it!", "iteration_limit")
+
+
+def test_a_deadline_that_passes_while_a_tool_runs_ends_the_tool_phase() -> None:
+    time = FakeTime()
+
+    def slow(_request: Json) -> Iterator[Json]:
+        time.advance(28)
+        yield text_message("found")
+
+    outcome = run([search(), ANSWER], {"search": slow}, SHORT, clock=time.clock)
+
+    assert outcome.stop_reason == "time_limit"
+    assert "time_limit" in log_of(outcome, "RUN FINISHED")["label"]
+
+
+ENDLESS = {
+    "text": text_message("and on "),
+    "files": {"type": "image_link", "message": {"text": "/files/tools/1.png"}, "meta": {"tool_file_id": "1"}},
+}
+
+
+@pytest.mark.parametrize("message", ENDLESS.values(), ids=ENDLESS)
+def test_a_tool_that_never_stops_talking_is_left_at_the_deadline(message: Json) -> None:
+    time, over = MovableTime(), Event()
+
+    def endless(_request: Json) -> Iterator[Json]:
+        while not over.is_set():
+            yield message
+
+    try:
+        with Timeout(PATIENCE / 2):
+            outcome = run([[*search(), time.skip(ALMOST)], ANSWER], {"search": endless}, SHORT, clock=time.clock)
+    finally:
+        over.set()
+
+    assert outcome.stop_reason == "time_limit"
+    assert outcome.variables["tool_runs"][0]["status"] == "error"
+
+
+def test_the_deadline_is_checked_between_the_messages_of_a_tool() -> None:
+    time = FakeTime()
+
+    def chatty(_request: Json) -> Iterator[Json]:
+        yield text_message("one ")
+        time.advance(28)
+        yield text_message("two ")
+        yield text_message("three")
+
+    outcome = run([search(), ANSWER], {"search": chatty}, SHORT, clock=time.clock)
+
+    (result,) = results_in(outcome.model.prompts[1])
+    assert result.startswith(LATE)
+    assert outcome.variables["tool_runs"][0]["status"] == "error"
+
+
+def test_failed_calls_of_the_host_after_the_deadline_count_as_late() -> None:
+    """The SDK's own limit on silence strikes at the same time as ours."""
+    time = FakeTime()
+
+    def late(_request: Json) -> Iterator[Json]:
+        time.advance(28)
+        yield from ()
+        raise CallFails("kaboom")
+
+    outcome = run([search(), ANSWER], {"search": late}, SHORT, clock=time.clock)
+
+    assert results_in(outcome.model.prompts[1]) == [LATE]
+
+
+class Transactions(BaseHTTPRequestHandler):
+    """The serverless runtime's way back to the host: a model that answers each request in one chunk."""
+
+    chunks: tuple[Json, ...] = ()
+
+    def do_POST(self) -> None:
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        request_id = asked["data"]["data"]["backwards_request_id"]
+        self.send_response(200)
+        self.end_headers()
+        for event, data in [*(("response", item) for item in self.chunks), ("end", None)]:
+            body = {"backwards_request_id": request_id, "event": event, "message": "", "data": data}
+            line = {"session_id": "s", "event": "backwards_response", "data": body}
+            self.wfile.write(json.dumps(line).encode() + b"\n\n")
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002, ANN401 - as the base class has it
+        """Say nothing."""
+
+
+@pytest.mark.parametrize(("asked_for", "granted"), [(540, 240 * 0.9), (100, 90.0)])
+def test_the_serverless_runtime_grants_240_seconds_at_most(asked_for: int, granted: float) -> None:
+    class Answering(Transactions):
+        chunks = tuple(says("Hello"))
+
+    transport = HostTransport(ScriptedModel([]), Tools({}))
+    with served(Answering) as address, ThreadPoolExecutor(1) as executor:
+        session = Session("s", executor, transport, transport, InstallMethod.Serverless, address)
+        parameters = {"model": model(), "query": "?", "tools": None, "maximum_seconds": asked_for}
+        messages = list(run_agent(parameters, session, DEFAULT_POLICY, FakeTime().clock))
+
+    assert session.max_invocation_timeout == granted
+    assert any(message.type.value == "text" for message in messages)

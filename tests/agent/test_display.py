@@ -1,0 +1,188 @@
+"""What the user sees while a run goes on: answers, thoughts, remarks, and no stray blank lines."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from gevent.event import Event
+
+from tests.agent.scenes import ANSWER, live, search, text, wait_for
+from tests.support.host import CallFails
+from tests.support.run import run
+from tests.support.wire import calls, fails, replies, says
+
+FOUND = {"search": replies("found")}
+LONG = "This is plainly the answer. " * 20  # 560 characters
+
+# name: (turns, what is shown with thoughts hidden, what is shown with thoughts shown)
+SCREENS: dict[str, tuple[list[Sequence[Any]], str, str]] = {
+    "a plain answer": ([says("A", "B")], "AB", "AB"),
+    "a thought before the answer": (
+        [says("<think>\nhm\n</think>\n\n", "Done.")],
+        "Done.",
+        "<think>\nhm\n</think>\n\nDone.",
+    ),
+    "a remark before a call": (
+        [search(text="Let me look."), ANSWER],
+        "Done.",
+        "<think>\nLet me look.\n</think>\n\nDone.",
+    ),
+    "thought and remark before a call": (
+        [search(text="<think>hm</think>Let me look."), ANSWER],
+        "Done.",
+        "<think>\nhm\nLet me look.\n</think>\n\nDone.",
+    ),
+    "remarks before two calls": (
+        [search("a", text="One."), search("b", text="Two."), ANSWER],
+        "Done.",
+        "<think>\nOne.\n</think>\n<think>\nTwo.\n</think>\n\nDone.",
+    ),
+    "an unclosed thought before a call": (
+        [search(text="<think>hm"), ANSWER],
+        "Done.",
+        "<think>\nhm\n</think>\n\nDone.",
+    ),
+    "a long text before a call": (
+        [search(text=LONG), ANSWER],
+        f"{LONG.strip()}\n\nDone.",
+        f"{LONG.strip()}\n\nDone.",
+    ),
+    "silent tool rounds": ([search("a"), search("b"), search("c"), ANSWER], "Done.", "Done."),
+    "blank text beside calls": ([search(text="\n\n"), says("\n\nDone.\n\n")], "Done.", "Done."),
+    "blank lines within an answer": ([says("A\n\n", "\n\nB")], "A\n\n\n\nB", "A\n\n\n\nB"),
+    "an answer that quotes the tag": (
+        [says("Write `<think>` or <think> so.")],
+        "Write `<think>` or <think> so.",
+        "Write `<think>` or <think> so.",
+    ),
+    "a thought in the middle, which shows while text is held back": (
+        [says("A <think>hm</think> B")],
+        "A  B",
+        "<think>\nhm\n</think>\n\nA  B",
+    ),
+}
+
+
+@pytest.mark.parametrize("shown", [False, True], ids=["hidden", "shown"])
+@pytest.mark.parametrize("screen", SCREENS.values(), ids=SCREENS)
+def test_what_is_on_the_screen_in_the_end(screen: tuple[list[Sequence[Any]], str, str], *, shown: bool) -> None:
+    turns, hidden_text, shown_text = screen
+
+    outcome = run(turns, FOUND, {"emit_intermediate_thoughts": shown})
+
+    assert outcome.error is None
+    assert outcome.text == (shown_text if shown else hidden_text)
+
+
+@pytest.mark.parametrize("shown", [False, True], ids=["hidden", "shown"])
+def test_thoughts_and_remarks_are_in_the_log_either_way(*, shown: bool) -> None:
+    turns = [search(text="<think>hm</think>Let me look."), ANSWER]
+
+    data = run(turns, FOUND, {"emit_intermediate_thoughts": shown}).logs["round1.model"]["data"]
+
+    assert (data["thought"].strip(), data["text"]) == ("hm", "Let me look.")
+
+
+def ends_of_thoughts(messages: list[dict[str, Any]]) -> list[str]:
+    """Type of each message, with ``open`` or ``closed`` for what a text leaves behind."""
+    kinds = []
+    written = ""
+    for message in messages:
+        kind = message["type"]
+        if kind == "text":
+            written += message["message"]["text"]
+            kind = "open" if written.count("<think>") > written.count("</think>") else "closed"
+        kinds.append(kind)
+    return kinds
+
+
+CLOSINGS: dict[str, list[Sequence[Any]]] = {
+    "before a tool": [search(text="<think>hm"), ANSWER],
+    "before the answer": [says("<think>hm</think>", "Done.")],
+    "at the end of a thought alone": [says("<think>hm")],
+    "before a file": [
+        [text([{"type": "text", "data": "<think>hm"}]), *search()],
+        ANSWER,
+    ],
+    "on an error": [[text("<think>hm, well"), CallFails("kaboom")]],
+    "on an error in a later round": [search(text="<think>hm"), fails("InvokeBadRequestError")],
+}
+
+
+@pytest.mark.parametrize("turns", CLOSINGS.values(), ids=CLOSINGS)
+def test_a_shown_thought_is_closed_before_anything_else_is_said(turns: list[Sequence[Any]]) -> None:
+    outcome = run(turns, FOUND, {"emit_intermediate_thoughts": True})
+
+    kinds = ends_of_thoughts(outcome.messages)
+    assert "open" in kinds
+    for earlier, later in pairwise(kinds):
+        assert (earlier, later) not in {("open", "log"), ("open", "json"), ("open", "variable")}
+    assert outcome.text.count("<think>") == outcome.text.count("</think>")
+    assert "<think></think>" not in outcome.text
+
+
+@pytest.mark.parametrize("cut", range(1, len("<think>")))
+def test_a_tag_quoted_in_a_shown_thought_opens_no_second_block(cut: int) -> None:
+    """Wherever a chunk border cuts it: Dify's page would swallow the answer after it."""
+    turn = says("<think>they say " + "<think>"[:cut], "<think>"[cut:] + " here</think>", "Done.")
+
+    outcome = run([turn], FOUND, {"emit_intermediate_thoughts": True})
+
+    assert outcome.text == "<think>\nthey say &lt;think&gt; here\n</think>\n\nDone."
+
+
+def first_text_of_a_held_model(shown: Sequence[str], params: dict[str, Any], *, with_tools: bool) -> str:
+    """The first text, taken while the model's stream is held open."""
+    seen = Event()
+    turn = [*(text(item) for item in shown), wait_for(seen), *says(" The end.")]
+    running = live([turn], FOUND if with_tools else {}, params)
+    first = str(running.until("text")["text"])
+    seen.set()
+    rest = list(running.messages)
+    assert rest[-1]["type"] == "json"
+    return first
+
+
+STREAMED = {
+    "an answer without tools": (["Word"], {}, False, "Word"),
+    "an answer of 400 characters beside tools": (["x" * 400], {}, True, "x" * 400),
+    "a thought when thoughts are shown": (["<think>hm"], {"emit_intermediate_thoughts": True}, True, "<think>\nhm"),
+}
+
+
+@pytest.mark.parametrize(("shown", "params", "with_tools", "first"), STREAMED.values(), ids=STREAMED)
+def test_the_first_text_comes_before_the_models_stream_has_ended(
+    shown: list[str],
+    params: dict[str, Any],
+    first: str,
+    *,
+    with_tools: bool,
+) -> None:
+    assert first_text_of_a_held_model(shown, params, with_tools=with_tools) == first
+
+
+def test_the_closing_answer_streams_though_there_are_tools() -> None:
+    seen = Event()
+    closing = [text("Word"), wait_for(seen), *says(" by word.")]
+    running = live([search(), closing], FOUND, {"maximum_iterations": 1})
+
+    assert running.until("text")["text"] == "Word"
+    seen.set()
+    assert list(running.messages)[-1]["type"] == "json"
+
+
+def test_text_is_held_back_while_calls_may_follow() -> None:
+    outcome = run([says("x" * 399, "")], FOUND)
+
+    assert [len(body["text"]) for body in outcome.bodies("text")] == [399]
+
+
+@pytest.mark.parametrize("shown", [False, True], ids=["hidden", "shown"])
+def test_the_text_of_a_turn_that_was_cut_reaches_the_user_though_it_called_tools(*, shown: bool) -> None:
+    turn = calls(("search", {"q": "x"}), text="The first half of", finish_reason="length")
+
+    outcome = run([turn], FOUND, {"emit_intermediate_thoughts": shown})
+
+    assert outcome.stop_reason == "length"
+    assert "The first half of" in outcome.text

@@ -1,0 +1,163 @@
+"""How a run ends: limits, cut and empty turns, closing answers, and the reason it gives."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from prompt import template
+from tests.agent.scenes import ANSWER, asks, ends, entry, log_of, search, text
+from tests.support.host import CallFails
+from tests.support.run import FakeTime, run
+from tests.support.wire import calls, replies, says
+
+FOUND = {"search": replies("found")}
+LIMIT = {"maximum_iterations": 2}
+
+
+def test_at_the_iteration_limit_one_closing_answer_is_asked_for() -> None:
+    outcome = run([search("a"), search("b"), ANSWER], FOUND, LIMIT)
+
+    assert (outcome.text, outcome.stop_reason) == ("Done.", "iteration_limit")
+    second, closing = outcome.model.requests[1:]
+    assert closing["tools"] == second["tools"]
+    assert closing["prompt_messages"][-1]["role"] == "user"
+    assert closing["prompt_messages"][-1]["content"] == template.CLOSING_NOTE
+    assert outcome.tool_results(2) == ["found"]
+    assert log_of(outcome, "CLOSING ANSWER")["status"] == "success"
+
+
+def test_an_answer_in_the_last_round_is_no_limit() -> None:
+    outcome = run([search("a"), ANSWER], FOUND, LIMIT)
+
+    assert outcome.stop_reason == "answered"
+    assert len(outcome.model.requests) == 2
+
+
+def test_calls_of_the_closing_turn_are_refused_and_logged() -> None:
+    outcome = run([search("a"), search("b"), search("c", text="What I know.")], FOUND, LIMIT)
+
+    assert (outcome.text, outcome.stop_reason) == ("What I know.", "iteration_limit")
+    assert len(outcome.tools.requests) == 2
+    assert [item["status"] for item in outcome.variables["tool_runs"]] == ["ok", "ok", "refused"]
+    assert outcome.logs["closing.call1"]["status"] == "error"
+
+
+QUERIES = {
+    "en": "What is it?",
+    "ja": "これは何ですか",
+    "ja in kanji and kana": "製品の価格を教えて",
+    "zh": "产品价格是多少？",
+    "en elsewhere": "Что это?",
+}
+
+
+@pytest.mark.parametrize("language", QUERIES)
+def test_without_a_closing_text_the_user_reads_why_in_the_language_of_the_question(language: str) -> None:
+    outcome = run([search("a"), search("b"), search("c")], FOUND, {**LIMIT, "query": QUERIES[language]})
+
+    assert outcome.text == template.NO_ANSWER["iteration_limit"][language[:2]]
+    assert outcome.stop_reason == "iteration_limit"
+
+
+def cut(finish_reason: str, said: str = "", *, after_tools: bool = False) -> list[Sequence[Any]]:
+    turn = [text(said), ends(finish_reason)] if said else [ends(finish_reason)]
+    return [search("a"), search("b"), turn] if after_tools else [turn]
+
+
+FINISH_REASONS = {
+    "length": "length",
+    "max_tokens": "length",
+    "MAX_TOKENS": "length",
+    "incomplete": "length",
+    "content_filter": "content_filter",
+    "SAFETY": "content_filter",
+    "PROHIBITED_CONTENT": "content_filter",
+}
+
+
+@pytest.mark.parametrize("after_tools", [False, True], ids=["at once", "in the closing answer"])
+@pytest.mark.parametrize(("finish_reason", "reason"), FINISH_REASONS.items(), ids=FINISH_REASONS)
+def test_a_cut_turn_says_so_and_is_never_empty(finish_reason: str, reason: str, *, after_tools: bool) -> None:
+    empty = run(cut(finish_reason, after_tools=after_tools), FOUND, LIMIT)
+    half = run(cut(finish_reason, "Half", after_tools=after_tools), FOUND, LIMIT)
+
+    assert (empty.stop_reason, empty.text) == (reason, template.NO_ANSWER[reason]["en"])
+    assert (half.stop_reason, half.text) == (reason, "Half")
+
+
+@pytest.mark.parametrize("finish_reason", ["stop", "tool_calls", "end_turn", None, "Non-JSON encountered."])
+def test_any_other_finish_reason_is_an_answer(finish_reason: str | None) -> None:
+    outcome = run([says("Done.", finish_reason=finish_reason)], FOUND)
+
+    assert (outcome.stop_reason, outcome.text) == ("answered", "Done.")
+
+
+EMPTY: dict[str, list[Any]] = {
+    "no text": says(),
+    "blank text": says(" \n"),
+    "a thought alone": says("<think>hm</think>\n"),
+    "no finish reason": [text("")],
+}
+
+
+@pytest.mark.parametrize("turn", EMPTY.values(), ids=EMPTY)
+@pytest.mark.parametrize("after_tools", [False, True], ids=["at once", "in the closing answer"])
+def test_an_empty_turn_is_no_success(turn: list[Any], *, after_tools: bool) -> None:
+    outcome = run([search("a"), search("b"), turn] if after_tools else [turn], FOUND, LIMIT)
+
+    assert outcome.stop_reason == "empty"
+    assert outcome.text == template.NO_ANSWER["empty"]["en"]
+
+
+def test_the_sentence_stands_apart_from_a_shown_thought() -> None:
+    outcome = run([says("<think>hm</think>")], FOUND, {"emit_intermediate_thoughts": True})
+
+    assert outcome.text == f"<think>\nhm\n</think>\n\n{template.NO_ANSWER['empty']['en']}"
+
+
+def test_a_model_that_never_says_a_chunk_ends_as_empty_after_its_retries() -> None:
+    outcome = run([[], [], []], FOUND, clock=FakeTime().clock)
+
+    assert outcome.error is None
+    assert (outcome.stop_reason, outcome.text) == ("empty", template.NO_ANSWER["empty"]["en"])
+
+
+@pytest.mark.parametrize("finish_reason", ["length", "content_filter"])
+def test_a_cut_turn_runs_none_of_its_calls_even_those_that_parse(finish_reason: str) -> None:
+    turn = calls(("search", {"q": "x"}), ("search", '{"q": "y'), finish_reason=finish_reason, opaque_body={"a": 1})
+
+    outcome = run([turn], FOUND)
+
+    assert outcome.tools.requests == []
+    assert outcome.stop_reason == finish_reason
+    assert outcome.text == template.NO_ANSWER[finish_reason]["en"]
+    assert [item["status"] for item in outcome.variables["tool_runs"]] == ["refused", "refused"]
+
+
+def test_calls_under_a_finish_reason_of_stop_are_run() -> None:
+    outcome = run([[asks(entry("c1", "search", '{"q": "x"}')), ends("stop")], ANSWER], FOUND)
+
+    assert outcome.tool_results() == ["found"]
+
+
+@pytest.mark.parametrize("turn", [search("c"), says()], ids=["it calls again", "it says nothing"])
+def test_repeated_calls_without_a_closing_text_say_why(turn: list[Any]) -> None:
+    outcome = run([*[search()] * 4, turn], FOUND)
+
+    reason = "empty" if turn == says() else "repeated_calls"
+    assert (outcome.stop_reason, outcome.text) == (reason, template.NO_ANSWER[reason]["en"])
+
+
+def test_repeated_calls_end_the_tool_phase_before_the_limit_does() -> None:
+    outcome = run([*[search()] * 4, ANSWER], FOUND, {"maximum_iterations": 4})
+
+    assert outcome.stop_reason == "repeated_calls"
+
+
+def test_a_failing_closing_call_is_an_error_with_closed_logs() -> None:
+    outcome = run([search("a"), search("b"), [CallFails("InvokeBadRequestError: no")]], FOUND, LIMIT)
+
+    assert type(outcome.error).__name__ == "ModelCallFailed"
+    assert "start" not in {log["status"] for log in outcome.logs.values()}
+    assert outcome.logs["closing"]["status"] == "error"

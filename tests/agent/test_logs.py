@@ -1,0 +1,142 @@
+"""The log tree: parents, labels, statuses, times, small previews, and notes of what was read differently."""
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.agent.scenes import ANSWER, log_of, search
+from tests.support.host import Json
+from tests.support.run import Outcome, run
+from tests.support.wire import USAGE, breaks, calls, model, parameter, replies, says, tool
+
+HANDLERS = {"search": replies("found"), "look": breaks("kaboom")}
+
+
+def two_rounds() -> Outcome:
+    return run([calls(("search", {"q": "a"}), ("look", {})), search("b"), ANSWER], HANDLERS, {"maximum_iterations": 2})
+
+
+def parents(outcome: Outcome) -> dict[str, str | None]:
+    by_id = {log["id"]: log["label"] for log in outcome.logs.values()}
+    return {key: by_id.get(log["parent_id"]) for key, log in outcome.logs.items()}
+
+
+def test_the_tree_is_rounds_then_turns_and_calls() -> None:
+    assert parents(two_rounds()) == {
+        "round1": None,
+        "round1.model": "ROUND 1",
+        "round1.call1": "ROUND 1",
+        "round1.call2": "ROUND 1",
+        "round2": None,
+        "round2.model": "ROUND 2",
+        "round2.call1": "ROUND 2",
+        "closing": None,
+        "closing.model": "CLOSING ANSWER",
+        "summary": None,
+    }
+
+
+def test_a_log_is_opened_before_it_is_finished_and_both_in_one_place() -> None:
+    outcome = two_rounds()
+
+    for key, log in outcome.logs.items():
+        states = [body for body in outcome.bodies("log") if body["id"] == log["id"]]
+        if key != "summary":
+            assert [state["status"] for state in states] == ["start", log["status"]]
+        assert log["status"] in {"success", "error"}
+        assert len({(state["parent_id"], state["label"]) for state in states}) == 1
+
+
+def test_status_is_error_where_it_failed_and_nowhere_else() -> None:
+    failed = {key for key, log in two_rounds().logs.items() if log["status"] == "error"}
+
+    assert failed == {"round1.call2"}
+
+
+def test_every_finished_log_of_the_tree_has_its_seconds_as_a_number() -> None:
+    for key, log in two_rounds().logs.items():
+        if key != "summary":
+            assert isinstance(log["metadata"]["elapsed_time"], int | float)
+
+
+def test_the_model_log_tells_tokens_price_and_calls() -> None:
+    log = two_rounds().logs["round1.model"]
+
+    assert log["data"]["tool_calls"] == ["search", "look"]
+    assert log["data"]["finish_reason"] == "tool_calls"
+    assert log["metadata"]["total_tokens"] == USAGE["total_tokens"]
+    assert isinstance(log["metadata"]["total_price"], float)
+    assert log["metadata"]["provider"] == "langgenius/openai/openai"
+
+
+def test_a_call_log_has_arguments_and_tool_response() -> None:
+    log = log_of(two_rounds(), "CALL search")
+
+    assert log["data"]["arguments"] == {"q": "a"}
+    assert log["data"]["tool_response"] == "found"
+    assert log["metadata"]["provider"] == "acme/tools/tools"
+
+
+def test_the_log_of_a_refused_call_shows_what_the_model_wrote() -> None:
+    outcome = run([calls(("search", '{"q": ')), ANSWER], HANDLERS)
+
+    log = log_of(outcome, "CALL search")
+    assert log["data"]["arguments"] == '{"q": '
+    assert log["data"]["tool_response"].startswith("tool arguments parse error")
+    assert log["status"] == "error"
+
+
+def test_previews_stay_small_whatever_comes() -> None:
+    arguments = {"q": "a" * 9_000}
+    long_names = {f"key{number}": "v" for number in range(5_000)}
+    handlers = {"search": replies("r" * 15_000, {"type": "json", "message": {"json_object": long_names}, "meta": None})}
+
+    outcome = run([calls(("search", arguments), text="t" * 9_000), ANSWER], handlers)
+
+    assert max(len(json.dumps(log["data"])) for log in outcome.logs.values()) < 10_000
+    assert max(len(log["label"]) for log in outcome.logs.values()) <= 120
+
+
+def test_ids_of_two_runs_never_meet() -> None:
+    first, second = ({body["id"] for body in two_rounds().bodies("log")} for _ in range(2))
+
+    assert not first & second
+
+
+NOTES: dict[str, tuple[Json, str]] = {
+    "clamped": ({"maximum_iterations": -3}, "maximum_iterations: -3 is outside 1 to 100; 1 is used"),
+    "not a number": ({"tool_result_limit": "many"}, "tool_result_limit: not a number; 20000 is used"),
+    "bad tool": ({"tools": [{"identity": {}}]}, "tools: item 1 has no name and is left out"),
+    "not allowed": ({"allowed_tools": "look"}, "tool 'search' is left out: not among the allowed tools"),
+    "no such tool": ({"allowed_tools": "look, nope"}, "allowed_tools: no tool is called 'nope'"),
+    "odd parameter": (
+        {"tools": [tool("search", parameter("f", "hologram"))]},
+        "tool 'search': parameter 'f' is left out: a model cannot fill in the type 'hologram'",
+    ),
+    "override": ({"prompt_policy_overrides": '{"persistance_policy": "x"}'}, "unknown key 'persistance_policy'"),
+    "broken override": ({"prompt_policy_overrides": '{"extra_policy": '}, "starts like JSON and is not"),
+    "stop": ({"model": model(completion_params={"stop": ["x"]})}, "'stop' is dropped"),
+    "history": (
+        {"model": model(history_prompt_messages=[{"role": "wizard", "content": "x"}])},
+        "message 1 of the history",
+    ),
+}
+
+
+@pytest.mark.parametrize(("params", "note"), NOTES.values(), ids=NOTES)
+def test_what_was_read_differently_is_noted(params: dict[str, Any], note: str) -> None:
+    outcome = run([ANSWER], HANDLERS, params)
+
+    assert outcome.error is None
+    assert any(note in text for text in outcome.notes), outcome.notes
+
+
+def test_a_plain_run_has_no_notes() -> None:
+    assert run([says("Done.")], HANDLERS).notes == []
+
+
+def test_no_tool_is_left_when_none_is_allowed() -> None:
+    outcome = run([ANSWER], HANDLERS, {"allowed_tools": ["nope"]})
+
+    assert outcome.model.requests[0]["tools"] in (None, [])

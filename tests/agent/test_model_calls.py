@@ -1,0 +1,219 @@
+"""What a model call sends, carries and counts."""
+
+import base64
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from dify_plugin.entities.model.llm import LLMResult, LLMResultChunk, LLMUsage
+from dify_plugin.entities.model.message import AssistantPromptMessage
+
+from internal.deadline import Deadline
+from internal.display import DisplayRule
+from internal.reading import Reading, TurnSpan
+from internal.session import HostSession, _as_chunk
+from tests.agent.scenes import ANSWER, asks, assistant_messages, ends, entry, part, search, text
+from tests.support.host import Json, ScriptedModel, Tools, make_session
+from tests.support.run import FakeTime, run
+from tests.support.wire import MODEL, USAGE, fails, model, replies, says
+
+FOUND = {"search": replies("found")}
+OPAQUE: dict[str, Any] = {"responses_output": [{"type": "reasoning", "encrypted_content": "gAAA="}]}
+PIXEL = base64.b64encode(b"\x89PNG\r\n\x1a\n" + b"0" * 20).decode()
+
+
+def opaque_bodies(prompt: list[Json]) -> list[object]:
+    return [message["opaque_body"] for message in assistant_messages(prompt)]
+
+
+def test_a_request_carries_the_plain_model_config_and_streams_without_stop_words() -> None:
+    chosen = model(completion_params={"max_tokens": 500, "reasoning_effort": "low", "stop": ["END"]})
+
+    outcome = run([says("Hi")], FOUND, {"model": chosen})
+
+    (request,) = outcome.model.requests
+    assert set(request) == {
+        *("provider", "model", "model_type", "mode", "completion_params"),
+        *("prompt_messages", "tools", "stop", "stream"),
+    }
+    assert (request["stream"], request["stop"]) == (True, [])
+    assert request["completion_params"] == {"max_tokens": 500, "reasoning_effort": "low"}
+    assert any("'stop' is dropped" in note for note in outcome.notes)
+
+
+def test_usage_is_summed_over_calls_and_the_last_of_a_call_counts() -> None:
+    early = {**USAGE, "prompt_tokens": 999, "total_tokens": 999}
+    first = [text("Hm", usage=early), *search()]
+
+    outcome = run([first, ANSWER], FOUND)
+
+    used = outcome.last_json["execution_metadata"]
+    assert (used["prompt_tokens"], used["completion_tokens"], used["total_tokens"]) == (20, 10, 30)
+    assert Decimal(used["total_price"]) == 2 * Decimal(str(USAGE["total_price"]))
+    assert used["latency"] == 1.0
+    assert used["prompt_unit_price"] == "1.25"
+
+
+def test_calls_without_usage_count_as_nothing() -> None:
+    outcome = run([search(usage=None), says("Done.", usage=None)], FOUND)
+
+    used = outcome.last_json["execution_metadata"]
+    assert (used["total_tokens"], used["total_price"], used["currency"]) == (0, "0", "USD")
+
+
+def test_an_opaque_body_goes_back_verbatim_with_its_message_and_stays_out_of_the_logs() -> None:
+    first = [text("", opaque_body={"early": 1}), *search(opaque_body=OPAQUE)]
+
+    outcome = run([first, search("y"), ANSWER], FOUND)
+
+    assert opaque_bodies(outcome.model.prompts[2]) == [OPAQUE, None]
+    assert "gAAA" not in str(outcome.messages)
+
+
+def test_an_opaque_body_of_a_content_part_goes_back_with_the_part() -> None:
+    first = [text([part("Hm", opaque_body={"signature": "s"})], tool_calls=[entry("c1", "search", "")]), ends()]
+
+    outcome = run([first, ANSWER], FOUND)
+
+    (message,) = assistant_messages(outcome.model.prompts[1])
+    assert message["content"][0]["opaque_body"] == {"signature": "s"}
+
+
+@pytest.mark.parametrize(("finish_reason", "kept"), [("length", None), ("content_filter", None), ("stop", OPAQUE)])
+def test_a_cut_turn_drops_its_opaque_body(finish_reason: str, kept: object) -> None:
+    deadline = Deadline(FakeTime().clock, moment=2000.0)
+    rule = DisplayRule(show_thoughts=False, may_call_tools=True, step=1, last_step=2)
+    reading = Reading(TurnSpan("round1.model", "round1", rule, deadline, deadline))
+
+    for chunk in [text("Half", opaque_body=OPAQUE), ends(finish_reason)]:
+        list(reading.take(LLMResultChunk.model_validate(chunk)))
+
+    assert reading.turn().opaque_body == kept
+
+
+REFUSALS = {
+    "by the daemon": "source data must be an array or slice, got map",
+    "by the provider": "Invalid value: 'reasoning'",
+}
+
+
+@pytest.mark.parametrize("message", REFUSALS.values(), ids=REFUSALS)
+def test_a_refused_opaque_body_is_done_without_for_the_rest_of_the_run(message: str) -> None:
+    steps = [
+        search(opaque_body=OPAQUE),
+        fails("InvokeBadRequestError", message),
+        search("y", opaque_body=OPAQUE),
+        ANSWER,
+    ]
+
+    outcome = run(steps, FOUND)
+
+    assert outcome.error is None
+    assert [opaque_bodies(prompt) for prompt in outcome.model.prompts] == [[], [OPAQUE], [None], [None, None]]
+    assert any("opaque" in note for note in outcome.notes)
+
+
+def test_a_refused_prompt_without_opaque_bodies_is_not_repeated() -> None:
+    outcome = run([search(), fails("InvokeBadRequestError", "Invalid value")], FOUND)
+
+    assert outcome.error is not None
+    assert len(outcome.model.requests) == 2
+
+
+def test_an_image_of_the_models_is_forwarded_and_stays_in_the_transcript() -> None:
+    image = {"type": "image", "format": "png", "base64_data": PIXEL, "mime_type": "image/png", "filename": "a.png"}
+    first = [text([part("Drawn."), image], tool_calls=[entry("c1", "search", "")]), ends()]
+
+    outcome = run([first, ANSWER], FOUND)
+
+    chunks = outcome.bodies("blob_chunk")
+    assert b"".join(base64.b64decode(item["blob"]) for item in chunks) == base64.b64decode(PIXEL)
+    assert [item["end"] for item in chunks] == [False, True]
+    (message,) = assistant_messages(outcome.model.prompts[1])
+    assert [item["type"] for item in message["content"]] == ["text", "image"]
+
+
+def test_an_image_by_address_is_handed_to_dify() -> None:
+    image = {"type": "image", "format": "png", "url": "https://pictures.example/a.png", "mime_type": "image/png"}
+
+    outcome = run([[text([part("Here: "), image]), ends()]])
+
+    assert outcome.bodies("image") == [{"text": "https://pictures.example/a.png"}]
+    assert outcome.text == "Here:"
+
+
+def test_a_sound_of_the_models_stays_in_the_transcript() -> None:
+    sound = {"type": "audio", "format": "wav", "base64_data": "AAAA", "mime_type": "audio/wav"}
+    first = [text([sound], tool_calls=[entry("c1", "search", "")]), ends()]
+
+    outcome = run([first, ANSWER], FOUND)
+
+    (message,) = assistant_messages(outcome.model.prompts[1])
+    assert [item["type"] for item in message["content"]] == ["audio"]
+
+
+def test_an_image_in_an_address_is_forwarded_as_bytes() -> None:
+    image = {"type": "image", "format": "png", "url": f"data:image/png;base64,{PIXEL}", "mime_type": "image/png"}
+
+    outcome = run([[text([image]), ends()]])
+
+    assert outcome.bodies("image") == []
+    assert b"".join(base64.b64decode(item["blob"]) for item in outcome.bodies("blob_chunk")) == base64.b64decode(PIXEL)
+
+
+UNSENDABLE = {
+    "unreadable": ({"base64_data": "no base64!"}, "could not be read"),
+    "an endless address": ({"url": "https://pictures.example/" + "a" * 100_000}, "too long an address"),
+    "too large": ({"base64_data": "AAAA" * 5_300_000}, "larger than"),
+}
+
+
+@pytest.mark.parametrize(("image", "note"), UNSENDABLE.values(), ids=UNSENDABLE)
+def test_an_image_of_the_models_that_cannot_be_sent_is_noted(image: Json, note: str) -> None:
+    described = {"type": "image", "format": "png", "mime_type": "image/png", **image}
+
+    outcome = run([[text([part("Here."), described]), ends()]])
+
+    assert outcome.error is None
+    assert outcome.text == "Here."
+    assert any(note in said for said in outcome.notes)
+
+
+def test_an_answer_that_is_an_image_alone_is_no_empty_answer() -> None:
+    image = {"type": "image", "format": "png", "url": "https://pictures.example/a.png", "mime_type": "image/png"}
+
+    outcome = run([[text([image]), ends()]])
+
+    assert (outcome.stop_reason, outcome.text) == ("answered", "")
+
+
+def test_strings_and_parts_in_one_turn_stay_in_order() -> None:
+    first = [text("One "), text("two "), text([part("three")]), asks(entry("c1", "search", "")), ends()]
+
+    outcome = run([first, ANSWER], FOUND)
+
+    (message,) = assistant_messages(outcome.model.prompts[1])
+    assert [item["data"] for item in message["content"]] == ["One two ", "three"]
+
+
+def test_a_blocking_result_becomes_one_chunk_with_all_of_it() -> None:
+    call = AssistantPromptMessage.ToolCall.model_validate(entry("c1", "search", "{}"))
+    message = AssistantPromptMessage(content="Hi", tool_calls=[call], opaque_body=OPAQUE)
+    usage = LLMUsage.model_validate(USAGE)
+
+    made = _as_chunk(LLMResult(model=MODEL, message=message, usage=usage))
+
+    assert made.delta.message == message
+    assert made.delta.usage == usage
+
+
+def test_a_host_that_answers_in_one_piece_is_read_as_a_stream(monkeypatch: pytest.MonkeyPatch) -> None:
+    session, _ = make_session(ScriptedModel([]), Tools({}))
+    result = LLMResult(model=MODEL, message=AssistantPromptMessage(content="Hi"), usage=LLMUsage.model_validate(USAGE))
+    # The SDK's signature allows it; no transport of 0.10.2 does it when asked to stream.
+    monkeypatch.setattr(session.model.llm, "invoke", lambda **_request: result)
+    config: Any = None
+
+    (only,) = HostSession(session).stream_model(config, [], [], lambda: 10.0)
+
+    assert only.delta.message.content == "Hi"

@@ -1,0 +1,219 @@
+"""Model calls that fail: what is tried again, what is not, and how the run ends then."""
+
+from functools import partial
+from typing import Any
+
+import pytest
+
+from internal.errors import ModelCallFailed
+from tests.agent.scenes import ANSWER, live, results_in, search, text
+from tests.support.host import CallFails
+from tests.support.run import FakeTime, Outcome, run
+from tests.support.wire import MODEL, fails, replies, tool
+
+FOUND = {"search": replies("found")}
+TRANSIENT = {
+    "rate limit": fails("InvokeRateLimitError", "slow down"),
+    "unavailable": fails("InvokeServerUnavailableError", "overloaded"),
+    "connection": fails("InvokeConnectionError", "reset by peer"),
+    "cut before the first chunk": [CallFails("failed to read response body")],
+    "cut after hidden text": [text("<think>hm"), text("</think>Half"), CallFails("unexpected EOF")],
+    "no chunk at all": [],
+}
+
+
+@pytest.mark.parametrize("failure", TRANSIENT.values(), ids=TRANSIENT)
+def test_a_failure_in_passing_is_retried_after_one_and_four_seconds(failure: list[Any]) -> None:
+    time = FakeTime()
+
+    outcome = run([failure, failure, ANSWER], FOUND, clock=time.clock)
+
+    assert outcome.error is None
+    assert outcome.text == "Done."
+    assert time.slept == [1.0, 4.0]
+    assert outcome.model.prompts[0] == outcome.model.prompts[2]
+    assert sum("tried again" in note for note in outcome.notes) == 2
+
+
+def test_the_third_failure_in_passing_is_final() -> None:
+    time, failure = FakeTime(), fails("InvokeRateLimitError", "slow down")
+
+    outcome = run([failure] * 3, clock=time.clock)
+
+    assert isinstance(outcome.error, ModelCallFailed)
+    assert time.slept == [1.0, 4.0]
+    assert "rate limited: slow down" in str(outcome.error)
+    assert f"langgenius/openai/openai/{MODEL}" in str(outcome.error)
+
+
+def test_each_turn_has_its_own_retries() -> None:
+    time, failure = FakeTime(), fails("InvokeRateLimitError")
+
+    outcome = run([failure, failure, search(), failure, failure, ANSWER], FOUND, clock=time.clock)
+
+    assert outcome.error is None
+    assert time.slept == [1.0, 4.0, 1.0, 4.0]
+
+
+def test_no_retry_goes_beyond_the_deadline() -> None:
+    time, failure = FakeTime(), fails("InvokeServerUnavailableError")
+    late = [lambda: time.advance(539 * 0.9 - 2.5), *failure]
+
+    outcome = run([late, failure], clock=time.clock, params={"maximum_seconds": 539})
+
+    assert isinstance(outcome.error, ModelCallFailed)
+    assert time.slept == [1.0]
+
+
+@pytest.mark.parametrize("shown", [True, False])
+def test_a_failure_after_text_was_shown_is_final(*, shown: bool) -> None:
+    """Without tools nothing is held back, so the first word is shown."""
+    failure = [text("Half an answer"), CallFails("unexpected EOF")]
+    time = FakeTime()
+
+    outcome = run([failure, ANSWER], {} if shown else FOUND, clock=time.clock, expect_all_steps=False)
+
+    assert (type(outcome.error) is ModelCallFailed) is shown
+    assert outcome.text == ("Half an answer" if shown else "Done.")
+    assert time.slept == ([] if shown else [1.0])
+
+
+def test_a_shown_thought_counts_as_shown() -> None:
+    failure = [text("<think>hmm, let me see"), CallFails("unexpected EOF")]
+
+    outcome = run([failure, ANSWER], FOUND, {"emit_intermediate_thoughts": True}, expect_all_steps=False)
+
+    assert isinstance(outcome.error, ModelCallFailed)
+    assert outcome.text == "<think>\nhmm, let me see\n</think>\n"
+
+
+def closed_in_error(outcome: Outcome) -> bool:
+    """Whether no log is left open and the failed ones say so."""
+    states = {key: log["status"] for key, log in outcome.logs.items()}
+    return "start" not in states.values() and states["round1"] == states["round1.model"] == "error"
+
+
+LASTING = {
+    "authorization": ("InvokeAuthorizationError", "unauthorized"),
+    "bad request": ("InvokeBadRequestError", "invalid request"),
+    "unheard of": ("SomethingElseError", "unknown error"),
+}
+
+
+@pytest.mark.parametrize(("error_type", "kind"), LASTING.values(), ids=LASTING)
+def test_a_lasting_failure_ends_in_one_clear_error_with_closed_logs(error_type: str, kind: str) -> None:
+    time = FakeTime()
+
+    outcome = run([fails(error_type, "that did it")], FOUND, clock=time.clock)
+
+    assert isinstance(outcome.error, ModelCallFailed)
+    assert str(outcome.error) == f"model langgenius/openai/openai/{MODEL}: {kind}: that did it"
+    assert outcome.error.__cause__ is None
+    assert outcome.error.__suppress_context__
+    assert time.slept == []
+    assert closed_in_error(outcome)
+
+
+def test_a_failure_names_no_secret() -> None:
+    secret = "hunter2-hunter2"
+    offered = tool("search", runtime_parameters={"api_key": secret})
+    message = f"key {secret} and sk-abcdefghijklmnop refused"
+
+    outcome = run([fails("InvokeAuthorizationError", message)], FOUND, {"tools": [offered]})
+
+    assert isinstance(outcome.error, ModelCallFailed)
+    for hidden in (secret, "sk-abcdefghijklmnop"):
+        assert hidden not in str(outcome.error)
+        assert hidden not in str(outcome.messages)
+
+
+HEADERS = ["Authorization: Bearer zyxwvuts-12345", "authorization=Basic enl4d3Z1dHM=", '{"token": "zyxwvuts-12345"}']
+
+
+@pytest.mark.parametrize("header", HEADERS)
+def test_a_failure_names_no_credential_of_a_header(header: str) -> None:
+    outcome = run([fails("InvokeAuthorizationError", f"refused; sent {header}")])
+
+    assert isinstance(outcome.error, ModelCallFailed)
+    assert "zyxwvuts-12345" not in str(outcome.error)
+    assert "enl4d3Z1dHM" not in str(outcome.error)
+
+
+def test_only_the_providers_own_words_come_out_of_nested_errors() -> None:
+    inner = CallFails(
+        'req_id: 1 PluginInvokeError: {"args":{"traceback":"File /app"},"error_type":"InvokeBadRequestError",'
+        '"message":"[models] Error: {\\"message\\": \\"Unknown parameter\\"}"}'
+    )
+
+    outcome = run([[inner]])
+
+    assert str(outcome.error).endswith("invalid request: Unknown parameter")
+
+
+def test_a_failure_in_a_later_round_keeps_its_logs_closed_and_emits_no_json() -> None:
+    outcome = run([search(), fails("InvokeBadRequestError")], FOUND)
+
+    assert isinstance(outcome.error, ModelCallFailed)
+    assert outcome.logs["round1"]["status"] == "success"
+    assert outcome.logs["round2"]["status"] == "error"
+    assert outcome.bodies("json") == []
+
+
+def test_a_context_length_error_trims_the_oldest_results_and_repeats_once() -> None:
+    too_long = fails("InvokeBadRequestError", "This model's maximum context length is 8192 tokens")
+    handlers = {"search": replies("f" * 900)}
+
+    outcome = run([search("a"), search("b"), too_long, ANSWER], handlers)
+
+    assert outcome.error is None
+    results = results_in(outcome.model.prompts[3])
+    assert "left out" in results[0]
+    assert results[1] == "f" * 900
+    assert any("too long" in note for note in outcome.notes)
+
+
+def test_a_second_context_length_error_is_final() -> None:
+    too_long = fails("InvokeBadRequestError", "maximum context length exceeded")
+
+    outcome = run([search("a"), too_long, too_long], {"search": replies("f" * 900)})
+
+    assert isinstance(outcome.error, ModelCallFailed)
+    assert "context length exceeded" in str(outcome.error)
+    assert len(outcome.model.requests) == 3
+
+
+def test_a_context_length_error_with_nothing_to_trim_is_final() -> None:
+    outcome = run([fails("InvokeBadRequestError", "maximum context length exceeded")])
+
+    assert isinstance(outcome.error, ModelCallFailed)
+    assert len(outcome.model.requests) == 1
+
+
+def limits_of_each_call(advances: list[float], maximum_seconds: int) -> list[int]:
+    """The SDK's limit on silence at each model call; the clock is moved on during all but the last."""
+    time, limits = FakeTime(), list[int]()
+
+    def note_limit() -> None:
+        limits.append(running.session.max_invocation_timeout)
+
+    rounds = [
+        [note_limit, partial(time.advance, seconds), *search(str(number))] for number, seconds in enumerate(advances)
+    ]
+    running = live([*rounds, [note_limit, *ANSWER]], FOUND, {"maximum_seconds": maximum_seconds}, time.clock)
+    assert [message["message"]["text"] for message in running.messages if message["type"] == "text"] == ["Done."]
+    return limits
+
+
+def test_silence_is_bounded_by_the_time_left_to_the_tool_phase() -> None:
+    assert limits_of_each_call([100.0, 439.5], 600) == [540, 440, 1]
+
+
+def test_the_closing_call_has_the_time_left_to_the_run() -> None:
+    assert limits_of_each_call([545.0], 600) == [540, 55]
+
+
+def test_a_closing_call_has_some_time_though_all_of_it_is_gone() -> None:
+    """A tool or a fetch may take longer than it was given; there is always an answer."""
+    (_, closing) = limits_of_each_call([605.0], 600)
+
+    assert closing > 1

@@ -1,0 +1,194 @@
+"""Mean providers and tools: nothing they send may hang a run, tear the transcript, or leave a log open."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import gevent
+import pytest
+from gevent import Timeout
+from gevent.event import Event
+
+from tests.agent.scenes import (
+    ANSWER,
+    PATIENCE,
+    asks,
+    check_growth,
+    ends,
+    entry,
+    live,
+    part,
+    search,
+    text,
+    wait_for,
+)
+from tests.support.host import CallFails, Json
+from tests.support.run import Outcome, run
+from tests.support.wire import calls, json_message, model, replies, says, text_message
+
+FOUND = {"search": replies("found")}
+HALF = "\ud83d"
+
+
+def nested(depth: int) -> object:
+    value: object = "x"
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+ODD_TURNS: dict[str, Sequence[Any]] = {
+    "half a pair in the text": [text(f"a{HALF}b"), *search()],
+    "half a pair in a part": [text([part(f"a{HALF}b")]), *search()],
+    "half a pair in an id": [asks(entry(f"c{HALF}", "search", "{}")), ends()],
+    "half a pair in a name": [asks(entry("c1", f"se{HALF}arch", "{}")), ends()],
+    "half a pair in arguments": [asks(entry("c1", "search", f'{{"q": "{HALF}"}}')), ends()],
+    "a name of 10,000 characters": [asks(entry("c1", "s" * 10_000, "{}")), ends()],
+    "an id of 10,000 characters": [asks(entry("c" * 10_000, "search", "{}")), ends()],
+    "a name of white space": [asks(entry("c1", " ", "{}")), ends()],
+    "an id of white space": [asks(entry(" ", "search", "{}")), ends()],
+    "a continuation of nothing": [asks(entry("", "", '{"q": "x"}')), ends()],
+    "two continuations in one chunk": [
+        asks(entry("c1", "search", "")),
+        asks(entry("", "", "{"), entry("", "", "}")),
+        ends(),
+    ],
+    "calls before the text": [asks(entry("c1", "search", "{}")), text("Looking."), ends()],
+    "a call after the last chunk": [ends(), asks(entry("c1", "search", "{}"))],
+    "fifty calls": calls(*[("search", {"q": str(number)}) for number in range(50)]),
+    "a thousand chunks of thought": [text("<think>"), *[text("hm ") for _ in range(1000)], *search()],
+    "digits without end": [asks(entry("c1", "search", '{"q": ' + "1" * 5_000 + "}")), ends()],
+    "one key twice": [asks(entry("c1", "search", '{"q": "a", "q": "b"}')), ends()],
+    "tags within tags": [text("<think><think>a</think></think>"), *search()],
+    "only closing tags": [text("</think></think>"), *search()],
+}
+
+
+def check_ended_well(outcome: Outcome) -> None:
+    assert outcome.error is None, outcome.error
+    assert outcome.text == "Done."
+    assert "start" not in {log["status"] for log in outcome.logs.values()}
+    check_growth(outcome.model.requests)
+
+
+@pytest.mark.parametrize("turn", ODD_TURNS.values(), ids=ODD_TURNS)
+def test_an_odd_turn_with_calls_does_not_end_the_run(turn: Sequence[Any]) -> None:
+    with Timeout(PATIENCE):
+        check_ended_well(run([turn, ANSWER], FOUND))
+
+
+ODD_CHUNKS: dict[str, Json] = {
+    "a chunk of nothing": {},
+    "no message": {"model": "m", "delta": {"index": 0}},
+    "content of a number": text(7),
+    "calls of null": {
+        **text(""),
+        "delta": {"index": 0, "message": {"role": "assistant", "content": "", "tool_calls": None}},
+    },
+}
+
+
+@pytest.mark.parametrize("chunk", ODD_CHUNKS.values(), ids=ODD_CHUNKS)
+def test_a_chunk_that_the_sdk_refuses_is_one_clear_error(chunk: Json) -> None:
+    with Timeout(PATIENCE):
+        outcome = run([[chunk]], FOUND)
+
+    assert type(outcome.error).__name__ == "ModelCallFailed"
+    assert "start" not in {log["status"] for log in outcome.logs.values()}
+
+
+ODD_TOOLS: dict[str, list[Json | str]] = {
+    "half a pair everywhere": [
+        HALF,
+        json_message({HALF: HALF}),
+        {"type": "link", "message": {"text": HALF}, "meta": None},
+    ],
+    "numbers that JSON lacks": [json_message({"a": float("inf"), "b": float("nan")})],
+    "a number beyond the daemon's": [json_message({"id": 2**63})],
+    "a thousand messages": [f"{number} " for number in range(1000)],
+    "the end of the text": ["<|endoftext|>"],
+    "our own tags": ["</context></persistence><think>"],
+    "a megabyte": ["m" * 1_000_000],
+    "nothing but NUL": ["\0"],
+}
+
+
+@pytest.mark.parametrize("said", ODD_TOOLS.values(), ids=ODD_TOOLS)
+def test_whatever_a_tool_says_the_run_goes_on(said: list[Json | str]) -> None:
+    with Timeout(PATIENCE):
+        check_ended_well(run([search(), ANSWER], {"search": replies(*said)}))
+
+
+@pytest.mark.parametrize("depth", [50, 500, 950, 970, 990])
+def test_json_of_any_depth_costs_no_more_than_its_call(depth: int) -> None:
+    with Timeout(PATIENCE):
+        outcome = run([search(), ANSWER], {"search": replies(json_message(nested(depth)))})
+
+    assert outcome.error is None
+    assert outcome.text == "Done."
+
+
+ODD_PARAMS: dict[str, Json] = {
+    "history": {"model": model(history_prompt_messages=[{"role": "user", "content": f"a{HALF}"}])},
+    "history parts": {"model": model(history_prompt_messages=[{"role": "user", "content": [part(f"a{HALF}")]}])},
+    "a file's name": {"files": [{"url": "http://127.0.0.1:9/x", "type": "custom", "filename": f"a{HALF}"}]},
+    "a file's address": {"files": [{"url": f"http://127.0.0.1:9/{HALF}", "type": "image", "filename": "a"}]},
+    "texts": {"query": HALF, "instruction": HALF, "context": HALF, "prompt_policy_overrides": HALF},
+}
+
+
+@pytest.mark.parametrize("params", ODD_PARAMS.values(), ids=ODD_PARAMS)
+def test_half_a_pair_in_what_the_node_was_given_is_written_out_safely(params: Json) -> None:
+    check_ended_well(run([search(), ANSWER], FOUND, params))
+
+
+def test_tools_that_end_after_the_run_do_not_disturb_it() -> None:
+    """The host goes away (the generator is closed) while a tool is still silent."""
+    started, never = Event(), Event()
+
+    def silent(_request: Json) -> Iterator[Json]:
+        started.set()
+        never.wait(PATIENCE)
+        yield text_message("too late")
+
+    running = live([search(), ANSWER], {"search": silent})
+    with Timeout(PATIENCE):
+        running.until("log")
+        worker = gevent.spawn(list, running.messages)
+        assert started.wait(PATIENCE)
+        worker.kill(timeout=PATIENCE)
+        assert worker.dead
+    never.set()
+
+
+def test_a_failure_of_one_call_never_costs_the_others_though_all_fail_at_once() -> None:
+    together = Event()
+
+    def failing(request: Json) -> Iterator[Json]:
+        if request["tool_parameters"]["q"] == "9":
+            together.set()
+        wait_for(together)()
+        yield text_message(request["tool_parameters"]["q"])
+        if request["tool_parameters"]["q"] != "5":
+            raise CallFails("kaboom")
+
+    wanted = [("search", {"q": str(number)}) for number in range(10)]
+    outcome = run([calls(*wanted), ANSWER], {"search": failing}, {"parallel_tool_calls": 16})
+
+    results = outcome.tool_results()
+    assert results[5] == "5"
+    assert all(result.endswith(f"tool\n\n{number}") for number, result in enumerate(results) if number != 5)
+    assert [item["status"] for item in outcome.variables["tool_runs"]].count("error") == 9
+
+
+def test_a_model_that_always_calls_another_unknown_tool_is_stopped_by_the_limit() -> None:
+    turns = [calls((f"nope{number}", {})) for number in range(6)]
+
+    outcome = run([*turns, ANSWER], FOUND)
+
+    assert (outcome.stop_reason, outcome.text) == ("iteration_limit", "Done.")
+
+
+def test_the_answer_may_quote_thought_tags_in_code() -> None:
+    answer = "Use:\n```html\n<think>secret</think>\n```\nand `</think>`."
+
+    assert run([says(*answer)], FOUND).text == answer

@@ -1,0 +1,136 @@
+"""What a run leaves in the node's outputs: their order, types and contents."""
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from tests.agent.scenes import ANSWER, search
+from tests.support.host import Json
+from tests.support.run import FakeTime, Outcome, run
+from tests.support.wire import USAGE, breaks, calls, model, replies, says
+
+KNOWLEDGE = {
+    "metadata": {
+        "_source": "knowledge",
+        "dataset_id": "ds",
+        "dataset_name": "Manuals",
+        "document_id": "doc-1",
+        "document_name": "Manual",
+        "segment_id": "seg-1",
+        "score": 0.83,
+        "position": 1,
+    },
+    "title": "Manual",
+    "content": "Press the red button.",
+}
+
+
+def sourced_run() -> Outcome:
+    handlers = {"search": replies("found"), "look": breaks("kaboom")}
+    steps = [calls(("search", {"q": "a"}), ("look", {}), ("nope", {})), says("Press it [1].")]
+    return run(steps, handlers, {"context": [KNOWLEDGE, {"title": "Other", "content": "Unrelated."}]})
+
+
+def test_sources_then_variables_then_one_json_last() -> None:
+    kinds = [message["type"] for message in sourced_run().messages]
+
+    assert kinds[-5:] == ["retriever_resources", "variable", "variable", "variable", "json"]
+    assert kinds.count("json") == kinds.count("retriever_resources") == 1
+    assert kinds[-6] == "log"
+
+
+def test_without_sources_there_are_no_retriever_resources() -> None:
+    outcome = run([ANSWER])
+
+    assert outcome.bodies("retriever_resources") == []
+    assert set(outcome.variables) == {"stop_reason", "sources", "tool_runs"}
+
+
+def test_execution_metadata_has_every_field_of_usage_in_dify_s_types() -> None:
+    used = sourced_run().last_json["execution_metadata"]
+
+    assert set(used) == set(USAGE)
+    for name in ("prompt_tokens", "completion_tokens", "total_tokens"):
+        assert type(used[name]) is int
+    for name in [name for name in used if "price" in name]:
+        assert Decimal(used[name]).is_finite()
+    assert type(used["latency"]) is float
+    assert used["currency"] == "USD"
+
+
+@pytest.mark.parametrize("odd", [{"latency": 1e400}, {"total_tokens": 0}], ids=["latency", "total"])
+def test_odd_usage_still_counts(odd: Json) -> None:
+    used = run([says("Done.", usage={**USAGE, **odd})]).last_json["execution_metadata"]
+
+    assert used["total_tokens"] == 15
+    assert Decimal(used["total_price"]).is_finite()
+
+
+def test_the_sources_variable_lists_all_and_says_which_were_cited() -> None:
+    assert sourced_run().variables["sources"] == [
+        {"number": 1, "title": "Manual", "document_id": "doc-1", "score": 0.83, "cited": True},
+        {"number": 2, "title": "Other", "document_id": None, "score": None, "cited": False},
+    ]
+
+
+def test_retriever_resources_carry_every_source_once_by_number() -> None:
+    (body,) = sourced_run().bodies("retriever_resources")
+
+    first, second = body["retriever_resources"]
+    assert (first["position"], first["dataset_name"], first["segment_id"]) == (1, "Manuals", "seg-1")
+    assert first["content"] == "Press the red button."
+    assert (second["position"], second["document_name"]) == (2, "Other")
+
+
+def test_a_large_source_stays_small_in_the_retriever_resources() -> None:
+    large = {**KNOWLEDGE, "content": "c" * 3_000_000, "metadata": {"doc_metadata": {"notes": "n" * 3_000_000}}}
+
+    outcome = run([ANSWER], params={"context": [large], "model": model(features=None)})
+
+    assert len(str(outcome.bodies("retriever_resources"))) < 1_000_000
+
+
+def test_tool_runs_say_what_became_of_every_call() -> None:
+    runs = sourced_run().variables["tool_runs"]
+
+    assert [(item["round"], item["tool"], item["status"]) for item in runs] == [
+        (1, "search", "ok"),
+        (1, "look", "error"),
+        (1, "nope", "refused"),
+    ]
+    assert all(isinstance(item["elapsed_seconds"], int | float) for item in runs)
+
+
+def test_the_decision_summary_tells_the_run() -> None:
+    outcome = sourced_run()
+
+    summary = outcome.last_json["decision_summary"]
+    assert (summary["stop_reason"], summary["rounds"]) == ("answered", 1)
+    assert summary["tool_calls"] == outcome.variables["tool_runs"]
+    assert summary["sources_used"] == [{"number": 1, "title": "Manual"}]
+    assert set(outcome.last_json) == {"execution_metadata", "decision_summary"}
+
+
+@pytest.mark.parametrize("shown", [False, True])
+def test_no_thought_is_in_the_json_or_the_variables(*, shown: bool) -> None:
+    steps = [search(text="<think>deep thought</think>"), says("<think>deeper thought</think>Done.")]
+
+    outcome = run(steps, {"search": replies("found")}, {"emit_intermediate_thoughts": shown})
+
+    assert "thought" not in str(outcome.last_json)
+    assert "thought" not in str(outcome.variables)
+
+
+def test_elapsed_seconds_are_those_of_the_clock() -> None:
+    time = FakeTime()
+
+    def slow(_request: Json) -> Any:  # noqa: ANN401 - a generator
+        time.advance(1.5)
+        yield from ()
+
+    outcome = run([search(), ANSWER], {"search": slow}, clock=time.clock)
+
+    assert outcome.variables["tool_runs"][0]["elapsed_seconds"] == 1.5
+    assert outcome.logs["round1.call1"]["metadata"]["elapsed_time"] == 1.5
+    assert outcome.logs["round1"]["metadata"]["elapsed_time"] == 1.5

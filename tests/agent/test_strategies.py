@@ -1,0 +1,135 @@
+"""The two strategies as Dify calls them, and the models that they take."""
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from dify_plugin import AgentStrategy
+from dify_plugin.entities.agent import AgentRuntime
+
+from internal.errors import InvalidParameters
+from internal.params import StrategyParams
+from prompt import template
+from strategies import gpt5_function_calling, gpt5_react
+from tests.agent.scenes import ANSWER, search
+from tests.support.host import ScriptedModel, Tools, make_session
+from tests.support.run import run
+from tests.support.wire import model, parameter, replies, says, tool
+
+FOUND = {"search": replies("found")}
+CLASSES: dict[str, type[AgentStrategy]] = {
+    "function calling": gpt5_function_calling.GPT5FunctionCallingStrategy,
+    "react": gpt5_react.GPT5ReActStrategy,
+}
+
+
+def system_prompt_of(strategy: type[AgentStrategy], **more: Any) -> str:  # noqa: ANN401 - passed on as it is
+    """Run a strategy as the SDK does; the answer must come, and the system prompt is returned."""
+    scripted = ScriptedModel([search(), says("Done.")])
+    session, _ = make_session(scripted, Tools(FOUND))
+    parameters = {"model": model(), "query": "?", "tools": [tool("search", parameter("q"))], **more}
+    runtime = AgentRuntime(user_id="user-1")
+    said = [
+        message.model_dump()["message"]["text"]
+        for message in strategy(runtime=runtime, session=session).invoke(parameters)
+        if message.type.value == "text"
+    ]
+    assert "".join(said) == "Done."
+    return str(scripted.prompts[1][0]["content"])
+
+
+@pytest.mark.parametrize("strategy", CLASSES.values(), ids=CLASSES)
+def test_a_strategy_answers_with_its_tools_and_under_the_four_policies(strategy: type[AgentStrategy]) -> None:
+    prompt = system_prompt_of(strategy, instruction="Be kind.")
+
+    tags = ("persistence", "context_gathering", "uncertainty_and_ambiguity", "tool_preamble")
+    places = [prompt.index(f"<{tag}>") for tag in tags]
+    assert places == sorted(places)
+    assert prompt.startswith("Be kind.")
+
+
+def test_the_two_differ_in_the_tool_preamble_alone() -> None:
+    plain, react = (system_prompt_of(strategy) for strategy in CLASSES.values())
+
+    assert react == plain.replace(template.TOOL_PREAMBLE_POLICY, template.REACT_TOOL_PREAMBLE_POLICY)
+    assert react != plain
+
+
+def test_the_preamble_of_react_can_be_overridden_too() -> None:
+    overrides = '{"tool_preamble_policy": "Say nothing."}'
+
+    prompts = {system_prompt_of(strategy, prompt_policy_overrides=overrides) for strategy in CLASSES.values()}
+
+    (prompt,) = prompts
+    assert "<tool_preamble>\nSay nothing.\n</tool_preamble>" in prompt
+
+
+def test_names_that_others_rely_on() -> None:
+    assert gpt5_function_calling.GPT5FunctionCallingParams is StrategyParams
+    assert issubclass(gpt5_react.GPT5ReActStrategy, gpt5_function_calling.GPT5FunctionCallingStrategy)
+    own = [
+        name for name, value in vars(gpt5_react).items() if isinstance(value, type) and issubclass(value, AgentStrategy)
+    ]
+    assert own == ["GPT5ReActStrategy"]
+
+
+def test_tools_and_a_model_that_cannot_call_them_are_one_clear_error() -> None:
+    outcome = run([], FOUND, {"model": model(features=["vision"])})
+
+    assert isinstance(outcome.error, InvalidParameters)
+    assert "cannot call tools" in str(outcome.error)
+    assert "'model'" in str(outcome.error)
+    assert outcome.model.requests == []
+
+
+@pytest.mark.parametrize("feature", ["tool-call", "multi-tool-call", "stream-tool-call"])
+def test_any_tool_call_feature_will_do(feature: str) -> None:
+    assert run([search(), ANSWER], FOUND, {"model": model(features=[feature])}).error is None
+
+
+def test_a_model_that_nobody_described_is_tried() -> None:
+    outcome = run([search(), ANSWER], FOUND, {"model": model(features=None)})
+
+    assert outcome.error is None
+    assert outcome.tool_results() == ["found"]
+
+
+def test_a_model_without_tool_calls_answers_where_there_are_no_tools() -> None:
+    assert run([ANSWER], params={"model": model(features=[])}).text == "Done."
+
+
+UNUSABLE: dict[str, dict[str, Any]] = {
+    "no model": {"model": None},
+    "a model without a name": {"model": {"provider": "p"}},
+    "nothing to answer": {"query": "  "},
+}
+
+
+@pytest.mark.parametrize("params", UNUSABLE.values(), ids=UNUSABLE)
+def test_what_makes_a_run_impossible_is_one_clear_error_before_any_call(params: dict[str, Any]) -> None:
+    outcome = run([], FOUND, params)
+
+    assert isinstance(outcome.error, InvalidParameters)
+    assert next(iter(params)) in str(outcome.error)
+    assert outcome.model.requests == []
+
+
+LEFT_ALONE: list[Any] = ["", None, [], [None]]
+
+
+@pytest.mark.parametrize("value", LEFT_ALONE)
+def test_whatever_was_left_alone_is_the_default(value: object) -> None:
+    names = set(StrategyParams.model_fields) - {"model", "query", "tools"}
+
+    outcome = run([search(), ANSWER], FOUND, dict.fromkeys(names, value))
+
+    assert outcome.error is None
+    assert (outcome.text, outcome.notes) == ("Done.", [])
+
+
+def test_runs_of_one_process_share_nothing() -> None:
+    with ThreadPoolExecutor(4) as pool:
+        outcomes = list(pool.map(lambda _: run([search(), search(), ANSWER], FOUND), range(8)))
+
+    assert [outcome.text for outcome in outcomes] == ["Done."] * 8
+    assert all(outcome.tool_results(2) == ["found"] for outcome in outcomes)

@@ -1,0 +1,164 @@
+"""Calls that run and calls that do not: parsed, checked, routed, answered in the model's order."""
+
+from collections.abc import Iterator
+
+import gevent
+import pytest
+from gevent.event import Event
+
+from tests.agent.scenes import ANSWER, PATIENCE, asks, check_prompt, ends, entry, log_of, wait_for
+from tests.support.host import Handler, Json
+from tests.support.run import run
+from tests.support.wire import calls, parameter, replies, text_message, tool
+
+BAD_ARGUMENTS = {
+    "broken": ('{"q": "x"', "parse error: Expecting"),
+    "white space": ("  ", "parse error: expected a JSON object, got only white space"),
+    "an array": ('["x"]', "parse error: expected a JSON object, got an array"),
+    "null": ("null", "parse error: expected a JSON object, got null"),
+    "two objects": ('{"q": "x"}{"q": "y"}', "parse error: Extra data"),
+    "NaN": ('{"q": NaN}', "parse error: NaN is not a JSON number"),
+    "infinite": ('{"q": 1e999}', "parse error: a number too large at $.q"),
+    "half a pair": ('{"q": "\\ud83d"}', "parse error: half a surrogate pair"),
+    "too deep": ('{"q": ' + "[" * 70 + "]" * 70 + "}", "parse error: nested deeper than 64"),
+    "far too deep": ('{"q": ' + "[" * 90_000, "parse error: nested deeper than 64"),
+    "missing": ("{}", "validation error: missing required argument 'q'"),
+    "none at all": ("", "validation error: missing required argument 'q'"),
+    "unknown": ('{"q": "x", "w": 1}', "validation error: unknown argument 'w'; valid arguments are: q, n, size"),
+    "type": ('{"q": "x", "n": true}', "validation error: parameter 'n' must be a number, got a boolean"),
+    "option": ('{"q": "x", "size": "xl"}', "validation error: parameter 'size' value 'xl' not in options ['s', 'm']"),
+    "the developer's": ('{"q": "x", "depth": 3}', "validation error: unknown argument 'depth'"),
+}
+SIZES = [{"value": "s", "label": {"en_US": "S"}}, {"value": "m", "label": {"en_US": "M"}}]
+SEARCH = tool(
+    "search",
+    parameter("q", required=True),
+    parameter("n", "number"),
+    parameter("size", "select", options=SIZES),
+    parameter("depth", "number", form="form"),
+    runtime_parameters={"depth": 2},
+)
+
+
+@pytest.mark.parametrize(("arguments", "expected"), BAD_ARGUMENTS.values(), ids=BAD_ARGUMENTS)
+def test_a_call_with_unusable_arguments_does_not_run_and_the_run_goes_on(arguments: str, expected: str) -> None:
+    steps = [calls(("search", arguments), ("search", {"q": "y"})), ANSWER]
+
+    outcome = run(steps, {"search": replies("found")}, {"tools": [SEARCH]})
+
+    assert outcome.error is None
+    refused, found = outcome.tool_results()
+    assert refused.startswith("tool arguments ")
+    assert expected in refused
+    assert found == "found"
+    assert len(outcome.tools.requests) == 1
+    check_prompt(outcome.model.prompts[1])
+    assert [item["status"] for item in outcome.variables["tool_runs"]] == ["refused", "ok"]
+    assert log_of(outcome, "CALL search")["status"] == "error"
+
+
+def test_an_unknown_tool_is_answered_with_the_names_there_are() -> None:
+    outcome = run([calls(("serch", {"q": "x"})), ANSWER], {"search": replies("found"), "look": replies("seen")})
+
+    assert outcome.error is None
+    assert outcome.tool_results() == ["there is not a tool named serch; the tools are: search, look"]
+    assert outcome.tools.requests == []
+
+
+def test_a_call_without_any_tool_is_answered_too() -> None:
+    outcome = run([calls(("search", {"q": "x"})), ANSWER])
+
+    assert outcome.tool_results() == ["there is not a tool named search; there are no tools"]
+
+
+def test_a_call_without_a_name_is_answered_under_a_name() -> None:
+    outcome = run([[asks(entry("c1", "", "{}")), ends()], ANSWER], {"search": replies("found")})
+
+    assert outcome.error is None
+    check_prompt(outcome.model.prompts[1])
+
+
+def test_arguments_are_coerced_and_the_developers_values_win() -> None:
+    outcome = run(
+        [calls(("search", {"q": 7, "n": "3", "size": None})), ANSWER], {"search": replies()}, {"tools": [SEARCH]}
+    )
+
+    (request,) = outcome.tools.requests
+    assert request["tool_parameters"] == {"q": "7", "n": 3, "depth": 2}
+
+
+def test_results_keep_the_models_order_whatever_the_order_of_completion() -> None:
+    second_is_done = Event()
+
+    def slow(_request: Json) -> Iterator[Json]:
+        wait_for(second_is_done)()
+        yield text_message("slow result")
+
+    def quick(_request: Json) -> Iterator[Json]:
+        yield text_message("quick result")
+        second_is_done.set()
+
+    outcome = run([calls(("slow", {}), ("quick", {})), ANSWER], {"slow": slow, "quick": quick})
+
+    assert outcome.tool_results() == ["slow result", "quick result"]
+    finished = [
+        body["label"] for body in outcome.bodies("log") if body["label"][:4] == "CALL" and body["status"] != "start"
+    ]
+    assert finished == ["CALL quick", "CALL slow"]
+
+
+class Gate:
+    """A tool whose calls are counted while they are under way; each leaves when all expected have come."""
+
+    def __init__(self, expected: int) -> None:
+        self.most = self._inside = 0
+        self._expected = expected
+        self._all_are_here = Event()
+
+    def __call__(self, request: Json) -> Iterator[Json]:
+        self._inside += 1
+        self.most = max(self.most, self._inside)
+        if self._inside == self._expected:
+            self._all_are_here.set()
+        assert self._all_are_here.wait(PATIENCE), "the calls do not run side by side"
+        gevent.sleep(0)  # whoever else may come, comes now
+        yield text_message(request["tool_parameters"]["q"])
+        self._inside -= 1
+
+
+PARALLEL = {"all at once": (None, 8, 8), "three at a time": (3, 3, 9), "one after another": (1, 1, 4)}
+
+
+@pytest.mark.parametrize(("limit", "together", "number"), PARALLEL.values(), ids=PARALLEL)
+def test_calls_run_side_by_side_up_to_the_limit(limit: int | None, together: int, number: int) -> None:
+    gate: Handler = Gate(together)
+    wanted = [("search", {"q": str(position)}) for position in range(number)]
+
+    outcome = run([calls(*wanted), ANSWER], {"search": gate}, {"parallel_tool_calls": limit})
+
+    assert outcome.tool_results() == [str(position) for position in range(number)]
+    assert isinstance(gate, Gate)
+    assert gate.most == together
+
+
+def test_each_call_goes_to_its_own_provider_with_its_own_credential() -> None:
+    offered = [
+        tool("search", parameter("q"), provider="acme/web/web", credential_id="cred-web"),
+        tool("search", parameter("q"), provider="acme/wiki/wiki", credential_id="cred-wiki", provider_type="mcp"),
+        tool("look", parameter("q"), provider="acme/plain/plain", provider_type="workflow"),
+    ]
+    wanted = [("wiki_search", {"q": "b"}), ("search", {"q": "a"}), ("look", {"q": "c"})]
+
+    def answer(request: Json) -> Iterator[Json]:
+        yield text_message(request["provider"])
+
+    outcome = run([calls(*wanted), ANSWER], {"search": answer, "look": answer}, {"tools": offered})
+
+    assert [item["name"] for item in outcome.model.requests[0]["tools"]] == ["search", "wiki_search", "look"]
+    assert outcome.tool_results() == ["acme/wiki/wiki", "acme/web/web", "acme/plain/plain"]
+    asked = {item["provider"]: (item.get("credential_id"), item["tool_type"]) for item in outcome.tools.requests}
+    assert asked == {
+        "acme/web/web": ("cred-web", "builtin"),
+        "acme/wiki/wiki": ("cred-wiki", "mcp"),
+        "acme/plain/plain": (None, "workflow"),
+    }

@@ -1,0 +1,201 @@
+"""Tools that fail: what the model is told, what the log keeps, what is tried again, and loops of one call."""
+
+from collections.abc import Iterator
+
+import pytest
+from gevent import Timeout
+
+from tests.agent.scenes import ANSWER, PATIENCE, log_of, search
+from tests.support.host import CallFails, Json
+from tests.support.run import FakeTime, Outcome, run
+from tests.support.wire import breaks, calls, json_message, replies, says, text_message
+
+FAILED = "tool invoke error: failed to execute tool"
+REPEATED = "tool invoke error: repeated failure detected; skipped duplicate call"
+REASONS = {
+    "timeout": ("invocation exited without response after 20 seconds", "timeout"),
+    "rate limited": ("429 Too Many Requests", "rate limited"),
+    "unauthorized": ("ToolProviderCredentialValidationError: no", "unauthorized"),
+    "not found": ("table customers not found", "not found"),
+    "invalid input": ("ToolParameterValidationError: bad date", "invalid input"),
+    "unavailable": ("502 Bad Gateway", "unavailable"),
+    "connection": ("connection reset by peer", "unavailable"),
+    "unheard of": ("kaboom at /srv/app.py line 3", None),
+}
+
+
+@pytest.mark.parametrize(("message", "reason"), REASONS.values(), ids=REASONS)
+def test_a_failing_tool_gives_a_reason_of_the_closed_list_and_keeps_its_siblings(message: str, reason: str) -> None:
+    handlers = {"search": breaks(message), "look": replies("seen")}
+
+    outcome = run([calls(("search", {}), ("look", {})), ANSWER], handlers, clock=FakeTime().clock)
+
+    assert outcome.error is None
+    assert outcome.tool_results() == [f"{FAILED}: {reason}" if reason else FAILED, "seen"]
+    assert message not in str(outcome.model.prompts)
+    log = log_of(outcome, "CALL search")
+    assert log["status"] == "error"
+    assert message in log["error"]
+    assert log_of(outcome, "CALL look")["status"] == "success"
+
+
+def test_what_a_tool_said_before_it_failed_is_kept() -> None:
+    handlers = {"search": breaks("kaboom", after=[text_message("half "), json_message({"a": 1})])}
+
+    outcome = run([search(), ANSWER], handlers)
+
+    assert outcome.tool_results() == [f'{FAILED}\n\nhalf \n\n{{"a": 1}}']
+
+
+class Flaky:
+    """A tool that fails for its first calls."""
+
+    def __init__(self, message: str, times: int, said: str = "") -> None:
+        self.calls = 0
+        self._message, self._times, self._said = message, times, said
+
+    def __call__(self, _request: Json) -> Iterator[Json]:
+        self.calls += 1
+        if self.calls <= self._times:
+            if self._said:
+                yield text_message(self._said)
+            raise CallFails(self._message)
+        yield text_message("found")
+
+
+RETRIES = {
+    "rate limited": (("InvokeRateLimitError: slow", 1, ""), 2, "found"),
+    "connection refused": (("[Errno 111] Connection refused", 1, ""), 2, "found"),
+    "twice turned away": (("429 rate limit", 2, ""), 2, f"{FAILED}: rate limited"),
+    "timed out": (("request timed out", 1, ""), 1, f"{FAILED}: timeout"),
+    "cut midway": (("connection reset", 1, ""), 1, f"{FAILED}: unavailable"),
+    "said something": (("429 rate limit", 1, "half"), 1, f"{FAILED}: rate limited\n\nhalf"),
+    "wrong input": (("bad request", 1, ""), 1, f"{FAILED}: invalid input"),
+}
+
+
+@pytest.mark.parametrize(
+    ("failure", "expected_calls", "result"),
+    RETRIES.values(),
+    ids=RETRIES,
+)
+def test_a_call_is_repeated_only_when_it_was_turned_away_at_the_door(
+    failure: tuple[str, int, str], expected_calls: int, result: str
+) -> None:
+    time, flaky = FakeTime(), Flaky(*failure)
+
+    outcome = run([search(), ANSWER], {"search": flaky}, clock=time.clock)
+
+    assert outcome.tool_results() == [result]
+    assert flaky.calls == expected_calls
+    assert time.slept == [1.0] * (expected_calls - 1)
+
+
+def test_a_call_is_not_repeated_beyond_the_deadline() -> None:
+    time, flaky = FakeTime(), Flaky("429 rate limit", 1)
+
+    outcome = run([[lambda: time.advance(485.5), *search()], ANSWER], {"search": flaky}, clock=time.clock)
+
+    assert outcome.tool_results() == [f"{FAILED}: rate limited"]
+    assert flaky.calls == 1
+
+
+def test_the_same_call_is_not_run_again_after_it_failed() -> None:
+    flaky = Flaky("kaboom", 1)
+
+    outcome = run([search(), calls(("search", '{ "q" : "x" }')), ANSWER], {"search": flaky})
+
+    assert outcome.tool_results(2) == [REPEATED]
+    assert flaky.calls == 1
+    assert outcome.stop_reason == "answered"
+
+
+def test_other_arguments_after_a_failure_are_another_call() -> None:
+    outcome = run([search("a"), search("b"), ANSWER], {"search": Flaky("kaboom", 1)})
+
+    assert outcome.tool_results(2) == ["found"]
+
+
+def test_a_failure_in_passing_counts_from_its_second_time() -> None:
+    flaky = Flaky("connection reset", 9)
+
+    outcome = run([search(), search(), search(), ANSWER], {"search": flaky})
+
+    assert [outcome.tool_results(number) for number in (1, 2, 3)] == [
+        [f"{FAILED}: unavailable"],
+        [f"{FAILED}: unavailable"],
+        [REPEATED],
+    ]
+    assert flaky.calls == 2
+
+
+def loop_of_one_call(rounds: int) -> Outcome:
+    return run([search()] * rounds + [ANSWER], {"search": replies("found")})
+
+
+def test_a_third_identical_success_is_answered_with_the_latest_and_a_note() -> None:
+    outcome = loop_of_one_call(3)
+
+    assert len(outcome.tools.requests) == 2
+    assert outcome.tool_results(3)[0].startswith("found\n\n(This call was not run again")
+    assert outcome.stop_reason == "answered"
+
+
+def test_a_fourth_identical_call_brings_the_closing_answer() -> None:
+    outcome = loop_of_one_call(4)
+
+    assert len(outcome.tools.requests) == 2
+    assert outcome.stop_reason == "repeated_calls"
+    assert outcome.text == "Done."
+    assert "No more tools will run" in outcome.model.prompts[4][-1]["content"]
+
+
+def test_results_that_change_are_no_loop() -> None:
+    numbers = iter(range(9))
+
+    def ticking(_request: Json) -> Iterator[Json]:
+        yield text_message(str(next(numbers)))
+
+    outcome = run([search()] * 5 + [ANSWER], {"search": ticking})
+
+    assert [outcome.tool_results(number) for number in range(1, 6)] == [["0"], ["1"], ["2"], ["3"], ["4"]]
+    assert outcome.stop_reason == "answered"
+
+
+def test_one_call_twice_in_one_turn_runs_twice() -> None:
+    outcome = run([calls(("search", {"q": "x"}), ("search", {"q": "x"})), ANSWER], {"search": replies("found")})
+
+    assert outcome.tool_results() == ["found", "found"]
+
+
+def test_a_call_that_failed_once_of_twice_in_one_turn_has_failed() -> None:
+    """Whichever of the two came last in the turn."""
+    flaky = Flaky("kaboom", 1)
+
+    outcome = run([calls(("search", {"q": "x"}), ("search", {"q": "x"})), search(), ANSWER], {"search": flaky})
+
+    assert outcome.tool_results(2) == [REPEATED]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        [text_message("[" * 100_000), json_message({"a": 1})],
+        [{"type": "json", "message": None, "meta": None}],
+        [{"type": "text", "message": {}, "meta": None}],
+        [{"type": "text", "message": {"text": {"not": "text"}}, "meta": None}],
+        [{"type": "blob", "message": {"blob": 7}, "meta": {"mime_type": 9}}],
+        [{"type": "image_link", "message": {"text": None}, "meta": {"tool_file_id": []}}],
+        [{"type": "retriever_resources", "message": {"retriever_resources": [7, {"score": "x"}]}, "meta": None}],
+        [{"type": None, "message": {}, "meta": None}],
+        [{"type": "text", "message": ["a list"], "meta": None}],
+    ],
+    ids=["deep text", "no json", "no text", "text object", "odd blob", "odd link", "odd source", "no type", "a list"],
+)
+def test_no_message_of_a_tool_ends_or_hangs_the_run(said: list[Json]) -> None:
+    with Timeout(PATIENCE):
+        outcome = run([search(), says("Done.")], {"search": replies(*said)})
+
+    assert outcome.error is None
+    assert outcome.text == "Done."
+    assert len(outcome.tool_results()) == 1

@@ -1,0 +1,241 @@
+"""What tools say: what the model reads of it, what the user gets, which sources join."""
+
+import base64
+from typing import Any
+
+import pytest
+
+from tests.agent.scenes import ANSWER, log_of, search
+from tests.support.host import Json
+from tests.support.run import Outcome, run
+from tests.support.wire import breaks, calls, json_message, parameter, replies, says, tool
+
+PNG = b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 100
+
+
+def message(kind: str, meta: Json | None = None, **body: Any) -> Json:  # noqa: ANN401 - passed on as it is
+    return {"type": kind, "message": body, "meta": meta}
+
+
+def said_by(*messages: Json | str, **params: Any) -> Outcome:  # noqa: ANN401 - passed on as it is
+    outcome = run([search(), ANSWER], {"search": replies(*messages)}, params)
+    assert outcome.error is None
+    return outcome
+
+
+READ = {
+    "text in pieces": (["one ", "two"], "one two"),
+    "json": ([json_message({"ü": [1, None]})], '{"ü": [1, null]}'),
+    "a list as json": ([json_message([1, 2])], "[1, 2]"),
+    "text and json": (["see", json_message({"a": 1})], 'see\n\n{"a": 1}'),
+    "a workflow's duplicate json": (['{"a": 1}', json_message({"a": 1})], '{"a": 1}'),
+    "link": ([message("link", text="https://a.example")], "link: https://a.example"),
+    "file": ([message("file", {"file": {"filename": "a.pdf", "mime_type": "application/pdf"}})], None),
+    "variable and log": (["said", message("variable", variable_name="v"), message("log", id="1")], "said"),
+    "nothing": ([], "(no output)"),
+    "blank": (["  \n"], "(no output)"),
+    "half a pair": (["a\ud83db"], "a?b"),
+}
+
+
+@pytest.mark.parametrize(("said", "expected"), READ.values(), ids=READ)
+def test_what_the_model_reads(said: list[Json | str], expected: str | None) -> None:
+    assert said_by(*said).tool_results() == [expected or "file: a.pdf (application/pdf)"]
+
+
+def test_an_unknown_message_type_is_passed_over_and_noted() -> None:
+    outcome = said_by("one ", message("hologram", text="?"), "two")
+
+    assert outcome.tool_results() == ["one two"]
+    assert any("hologram" in note for note in outcome.notes)
+
+
+HOSTED = {
+    "image by id": ("image_link", "/files/tools/1a-2b.png", {"tool_file_id": "1a-2b", "mime_type": "image/png"}),
+    "image by id elsewhere": ("image_link", "https://dify.example/f/1", {"tool_file_id": "1"}),
+    "image by path": ("image_link", "/files/tools/1a-2b.png?sign=x", {}),
+    "document": ("binary_link", "/files/tools/7.pdf", {"tool_file_id": "7", "filename": "report.pdf"}),
+    "document by path": ("binary_link", "/files/tools/7.pdf", {"mime_type": "application/pdf"}),
+}
+
+
+@pytest.mark.parametrize(("kind", "address", "meta"), HOSTED.values(), ids=HOSTED)
+def test_a_file_that_dify_has_goes_on_as_it_is(kind: str, address: str, meta: Json) -> None:
+    outcome = said_by(message(kind, meta, text=address))
+
+    (sent,) = (item for item in outcome.messages if item["type"] == "image_link")
+    assert sent["message"] == {"text": address}
+    assert sent["meta"] == meta
+    assert outcome.tool_results()[0].startswith("file: ")
+    assert outcome.bodies("blob_chunk") == []
+
+
+def test_an_external_image_is_handed_to_dify_as_an_image() -> None:
+    outcome = said_by(message("image_link", text="https://pictures.example/a.png"))
+
+    assert outcome.bodies("image") == [{"text": "https://pictures.example/a.png"}]
+    assert outcome.bodies("image_link") == []
+    assert "https://pictures.example/a.png" in outcome.tool_results()[0]
+
+
+@pytest.mark.parametrize("kind", ["image", "image_link", "binary_link"])
+@pytest.mark.parametrize("path", ["/etc/passwd", "file:///etc/passwd", "/files/tools/../../etc/passwd", "C:\\x.png"])
+def test_a_local_path_is_refused_without_a_word_about_it(kind: str, path: str) -> None:
+    outcome = said_by(message(kind, {"tool_file_id": None}, text=path))
+
+    assert "refused" in outcome.tool_results()[0]
+    assert path not in str(outcome.model.prompts)
+    assert not {"image", "image_link", "blob_chunk"} & {item["type"] for item in outcome.messages}
+
+
+@pytest.mark.parametrize("data", [PNG, b"", b"x" * 8192, b"x" * 8193], ids=["png", "empty", "a chunk", "a byte more"])
+def test_a_blob_goes_out_in_small_chunks_with_an_empty_end(data: bytes) -> None:
+    meta = {"mime_type": "image/png", "filename": "a.png"}
+
+    outcome = said_by(message("blob", meta, blob=base64.b64encode(data).decode()))
+
+    sent = [item for item in outcome.messages if item["type"] == "blob_chunk"]
+    pieces = [base64.b64decode(item["message"]["blob"]) for item in sent]
+    assert b"".join(pieces) == data
+    assert all(0 < len(piece) <= 8192 for piece in pieces[:-1])
+    assert pieces[-1] == b""
+    assert [item["message"]["end"] for item in sent] == [False] * (len(sent) - 1) + [True]
+    assert [item["message"]["sequence"] for item in sent] == list(range(len(sent)))
+    assert all(item["meta"] == meta and item["message"]["total_length"] == len(data) for item in sent)
+    assert outcome.tool_results() == ["file: a.png (image/png), handed to the user"]
+
+
+def test_chunks_of_two_files_have_ids_of_their_own() -> None:
+    blob = message("blob", {"mime_type": "text/plain"}, blob=base64.b64encode(b"x").decode())
+
+    assert len({item["id"] for item in said_by(blob, blob).bodies("blob_chunk")}) == 2
+
+
+def test_bytes_that_cannot_be_read_cost_the_file_only() -> None:
+    assert said_by("said", message("blob", blob="no base64")).tool_results() == [
+        "said\n\nfile: its bytes could not be read"
+    ]
+
+
+def test_a_file_without_a_type_gets_the_one_its_bytes_show() -> None:
+    outcome = said_by(message("blob", blob=base64.b64encode(PNG).decode()))
+
+    assert next(item for item in outcome.messages if item["type"] == "blob_chunk")["meta"] == {"mime_type": "image/png"}
+
+
+def test_a_long_result_keeps_head_and_tail_within_the_limit() -> None:
+    outcome = said_by("head" + "m" * 5000 + "tail", tool_result_limit=1000)
+
+    (result,) = outcome.tool_results()
+    assert len(result) <= 1000
+    assert result.startswith("head")
+    assert result.endswith("tail")
+    assert "characters left out" in result
+
+
+def test_a_result_just_within_the_limit_is_whole() -> None:
+    assert said_by("m" * 1000, tool_result_limit=1000).tool_results() == ["m" * 1000]
+
+
+def resource(title: str, **more: Any) -> Json:  # noqa: ANN401 - passed on as it is
+    return message("retriever_resources", retriever_resources=[{"document_name": title, **more}])
+
+
+def test_sources_are_numbered_in_the_models_order_after_the_contexts() -> None:
+    handlers = {
+        "search": replies("found", resource("Second", content="b", page=3), resource("First", content="a")),
+        "look": replies("seen", resource("Third"), resource("First", content="a")),
+    }
+    params = {"context": [{"title": "First", "content": "a"}]}
+
+    outcome = run([calls(("look", {}), ("search", {})), says("By [1], [3].")], handlers, params)
+
+    looked, searched = outcome.tool_results()
+    assert looked == "seen\n\nSources of this result, to be cited by number:\n[2] Third\n[1] First"
+    assert searched.endswith("[3] Second, page 3\n[1] First")
+    listed = [(item["number"], item["title"], item["cited"]) for item in outcome.variables["sources"]]
+    assert listed == [(1, "First", True), (2, "Third", False), (3, "Second, page 3", True)]
+
+
+def test_sources_alone_are_read_by_their_content() -> None:
+    assert said_by(resource("Manual", content="Press the button.")).tool_results()[0].startswith("Press the button.")
+
+
+SECRET = "hunter2-hunter2"
+
+
+def leaky(*messages: Json | str) -> Outcome:
+    offered = tool("search", runtime_parameters={"api_key": SECRET, "region": "eu"})
+    arguments = {"api_key": SECRET}
+    outcome = run([calls(("search", {})), ANSWER], {"search": replies(*messages)}, {"tools": [offered]})
+    assert outcome.tools.requests[0]["tool_parameters"] == {**arguments, "region": "eu"}
+    return outcome
+
+
+LEAKS: dict[str, Json | str] = {
+    "text": f"key {SECRET} used",
+    "json": json_message({"used": f"k={SECRET}"}),
+    "link": message("link", text=f"https://a.example/?k={SECRET}"),
+    "source content": message(
+        "retriever_resources", retriever_resources=[{"document_name": "d", "content": f"k {SECRET}"}]
+    ),
+    "source title": message("retriever_resources", retriever_resources=[{"document_name": f"k {SECRET}"}]),
+    "file name": message("blob", {"filename": f"{SECRET}.txt", "mime_type": "text/plain"}, blob="eA=="),
+}
+
+
+@pytest.mark.parametrize("leak", LEAKS.values(), ids=LEAKS)
+def test_a_secret_that_a_tool_repeats_reaches_neither_model_nor_log_nor_variables(leak: Json | str) -> None:
+    outcome = leaky(leak)
+
+    assert SECRET not in str(outcome.model.prompts)
+    for kind in ("log", "variable", "json"):
+        assert SECRET not in str(outcome.bodies(kind))
+
+
+@pytest.mark.parametrize("told", [SECRET, f'{{"password": "{SECRET}"}}', "api_key=sk-abcdefghijkl"])
+def test_a_secret_in_a_tools_error_is_redacted_in_the_log(told: str) -> None:
+    offered = tool("search", runtime_parameters={"password": SECRET})
+
+    outcome = run([calls(("search", {})), ANSWER], {"search": breaks(f"refused {told}")}, {"tools": [offered]})
+
+    assert "refused" in log_of(outcome, "CALL search")["error"]
+    assert SECRET not in str(outcome.messages)
+    assert "sk-abcdefghijkl" not in str(outcome.messages)
+
+
+def test_a_secret_in_arguments_that_do_not_parse_is_redacted_in_the_log() -> None:
+    broken = '{"q": "x", "password": "letmein-letmein"'
+
+    outcome = run([calls(("search", broken)), ANSWER], {"search": replies()})
+
+    assert "letmein-letmein" not in str(outcome.bodies("log"))
+
+
+def test_a_secret_in_two_messages_is_redacted_too() -> None:
+    assert leaky(SECRET[:7], SECRET[7:]).tool_results() == ["[redacted]"]
+
+
+@pytest.mark.parametrize("position", range(560, 700, 7))
+def test_a_secret_where_a_result_is_cut_is_redacted_before(position: int) -> None:
+    offered = tool("search", runtime_parameters={"api_key": SECRET})
+    said = "m" * position + SECRET + "m" * 5000
+
+    outcome = run(
+        [calls(("search", {})), ANSWER], {"search": replies(said)}, {"tools": [offered], "tool_result_limit": 1000}
+    )
+
+    assert "hunter2" not in outcome.tool_results()[0]
+    assert "hunter2" not in str(outcome.bodies("log"))
+
+
+def test_keys_that_look_like_secrets_are_redacted_in_json_and_in_previews() -> None:
+    said = json_message({"token": "tok-123456", "page_token": "cursor-1", "rows": ["tok-123456"]})
+    offered = tool("search", parameter("session_token"))
+
+    outcome = run(
+        [calls(("search", {"session_token": "mine-123456"})), ANSWER], {"search": replies(said)}, {"tools": [offered]}
+    )
+
+    assert outcome.tool_results() == ['{"token": "[redacted]", "page_token": "cursor-1", "rows": ["[redacted]"]}']
+    assert log_of(outcome, "CALL search")["data"]["arguments"] == {"session_token": "[redacted]"}

@@ -1,0 +1,41 @@
+"""Hypothesis strategies that several unit tests draw from, and how texts are cut into chunks."""
+
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from typing import Any
+
+from hypothesis import strategies as st
+
+readable_text = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+"""Any text that can be written as UTF-8."""
+
+any_text = st.text(max_size=20) | st.text(st.sampled_from('a?\ud83d\ude00é{}[]"\\'), max_size=20)
+"""Lone surrogates among it."""
+
+finite_numbers = st.integers() | st.floats(allow_nan=False, allow_infinity=False)
+
+
+def _containers(children: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    return st.lists(children, max_size=3) | st.dictionaries(readable_text, children, max_size=3)
+
+
+json_values: st.SearchStrategy[Any] = st.recursive(
+    st.none() | st.booleans() | finite_numbers | readable_text, _containers, max_leaves=8
+)
+json_objects: st.SearchStrategy[dict[str, Any]] = st.dictionaries(readable_text, json_values, max_size=4)
+
+
+def cut(text: str, positions: Iterable[int]) -> list[str]:
+    """The text in pieces, cut at these positions (those beyond its end cut nothing)."""
+    borders = [0, *sorted({position for position in positions if 0 < position < len(text)}), len(text)]
+    return [text[start:end] for start, end in pairwise(borders)]
+
+
+def cut_lists(longest: int = 400) -> st.SearchStrategy[list[int]]:
+    """Where to cut a text."""
+    return st.lists(st.integers(1, longest), max_size=12)
+
+
+def joined(parts: Sequence[str]) -> st.SearchStrategy[str]:
+    """Texts put together from these parts."""
+    return st.lists(st.sampled_from(parts), max_size=14).map("".join)

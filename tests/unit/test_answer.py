@@ -1,0 +1,40 @@
+"""The one sentence that a user reads when a run ends without a text of the model's."""
+
+import pytest
+
+from internal.answer import no_answer_sentence
+from internal.events import StopReason
+from prompt import template
+
+ENDINGS = [reason for reason in StopReason if reason is not StopReason.ANSWERED]
+
+
+@pytest.mark.parametrize(
+    ("query", "language"),
+    [
+        ("What is it?", "en"),
+        ("", "en"),
+        ("Qué es?", "en"),
+        ("これは何ですか", "ja"),
+        ("東京のカフェ", "ja"),
+        ("ｶﾌｪ", "ja"),
+        ("这是什么", "zh"),
+        ("GPT-5 是什么?", "zh"),
+    ],
+)
+@pytest.mark.parametrize("reason", ENDINGS)
+def test_the_sentence_is_in_the_language_that_the_questions_script_suggests(
+    reason: StopReason, query: str, language: str
+) -> None:
+    assert no_answer_sentence(reason, query) == template.NO_ANSWER[reason.value][language]
+
+
+def test_every_reason_has_a_sentence_of_its_own_in_every_language() -> None:
+    sentences = [no_answer_sentence(reason, query) for reason in ENDINGS for query in ("why", "なぜ", "为什么")]
+
+    assert all(sentences)
+    assert len(set(sentences)) == len(sentences)
+
+
+def test_a_run_that_was_answered_with_nothing_reads_as_empty() -> None:
+    assert no_answer_sentence(StopReason.ANSWERED, "why") == no_answer_sentence(StopReason.EMPTY, "why")

@@ -1,0 +1,277 @@
+"""A tool call's arguments checked against what the model was told."""
+
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from internal.arguments import ArgumentsInvalid, call_parameters, validate_arguments
+from internal.toolbox import Tool
+from internal.tooling import parse_tool_arguments
+from tests.support.wire import parameter
+from tests.unit.builders import file, tool_of, toolbox_of
+from tests.unit.generators import any_text, joined, json_objects, json_values
+
+SEARCH = tool_of(
+    parameter("q", required=True),
+    parameter("limit", "number", min=1, max=10),
+    parameter("exact", "boolean"),
+    parameter("order", "select", options=[{"value": "up"}, {"value": "down"}]),
+    parameter("tags", "array"),
+    parameter("filter", "object"),
+    parameter("page", "number", required=True, default=1),
+)
+
+
+def problem(tool: Tool, **arguments: Any) -> str:  # noqa: ANN401 - whatever a model writes
+    with pytest.raises(ArgumentsInvalid) as refusal:
+        validate_arguments(tool, arguments)
+    text = str(refusal.value)
+    assert text.startswith("tool arguments validation error: ")
+    return text.removeprefix("tool arguments validation error: ")
+
+
+def valid(kind: str, value: object, **more: Any) -> object:  # noqa: ANN401 - any field of a parameter
+    return validate_arguments(tool_of(parameter("x", kind, **more)), {"x": value})["x"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "given", "expected"),
+    [
+        ("number", "7", 7),
+        ("number", " 7.5 ", 7.5),
+        ("number", "1e3", 1000.0),
+        ("number", "-0", 0),
+        ("boolean", "true", True),
+        ("boolean", "False", False),
+        ("checkbox", "true", True),
+        ("array", "[1, 2]", [1, 2]),
+        ("object", '{"a": 1}', {"a": 1}),
+        ("string", 7, "7"),
+        ("string", 7.5, "7.5"),
+        ("string", "7", "7"),
+        ("string", "", ""),
+        ("select", 3, "3"),
+        ("any", {"a": [1]}, {"a": [1]}),
+        ("date-range", {"start": 2024}, {"start": "2024"}),
+    ],
+)
+def test_values_are_coerced_where_nothing_is_lost(kind: str, given: object, expected: object) -> None:
+    value = valid(kind, given)
+
+    assert value == expected
+    assert type(value) is type(expected)
+
+
+@pytest.mark.parametrize(
+    ("kind", "given", "message"),
+    [
+        ("number", True, "parameter 'x' must be a number, got a boolean"),
+        ("number", "true", "parameter 'x' must be a number, got a string"),
+        ("number", "seven", "parameter 'x' must be a number, got a string"),
+        ("number", "1e999", "parameter 'x' must be a number, got a string"),
+        ("number", "NaN", "parameter 'x' must be a number, got a string"),
+        ("number", "[" * 100_000, "parameter 'x' must be a number, got a string"),
+        ("number", float("inf"), "parameter 'x' must be a number, got a number"),
+        ("number", [7], "parameter 'x' must be a number, got an array"),
+        ("boolean", 1, "parameter 'x' must be a boolean, got a number"),
+        ("boolean", "yes", "parameter 'x' must be a boolean, got a string"),
+        ("string", True, "parameter 'x' must be a string, got a boolean"),
+        ("string", {}, "parameter 'x' must be a string, got an object"),
+        ("array", "a, b", "parameter 'x' must be an array, got a string"),
+        ("array", '{"a": 1}', "parameter 'x' must be an array, got a string"),
+        ("object", "[]", "parameter 'x' must be an object, got a string"),
+        ("object", [], "parameter 'x' must be an object, got an array"),
+    ],
+)
+def test_a_value_of_another_type_is_refused(kind: str, given: object, message: str) -> None:
+    assert problem(tool_of(parameter("x", kind)), x=given) == message
+
+
+@pytest.mark.parametrize("given", ["c", "", "A", "a "], ids=repr)
+def test_a_value_outside_the_options_is_refused_in_these_words(given: str) -> None:
+    select = tool_of(parameter("x", "select", options=[{"value": "a"}, {"value": "b"}]))
+
+    with pytest.raises(ArgumentsInvalid) as refusal:
+        validate_arguments(select, {"x": given})
+
+    assert str(refusal.value) == (
+        f"tool arguments validation error: parameter 'x' value {given!r} not in options ['a', 'b']"
+    )
+
+
+def test_each_value_of_a_multiple_select_must_be_an_option() -> None:
+    select = tool_of(parameter("x", "select", options=["a", "b"], multiple=True))
+
+    assert validate_arguments(select, {"x": ["a", "b"]}) == {"x": ["a", "b"]}
+    assert problem(select, x=["a", "c"]) == "parameter 'x' value 'c' not in options ['a', 'b']"
+
+
+@pytest.mark.parametrize(
+    ("given", "word"), [(0, "below the minimum 1"), (10.5, "above the maximum 10"), ("11", "maximum")]
+)
+def test_a_number_outside_its_bounds_is_refused(given: object, word: str) -> None:
+    assert word in problem(SEARCH, q="x", limit=given)
+
+
+@pytest.mark.parametrize("given", [1, 10, "5", 1.5])
+def test_a_number_within_its_bounds_is_taken(given: object) -> None:
+    assert validate_arguments(SEARCH, {"q": "x", "limit": given})["limit"] == float(str(given))
+
+
+def test_an_unknown_argument_is_refused_with_the_valid_ones() -> None:
+    text = problem(SEARCH, q="x", querry="y")
+
+    assert "unknown argument 'querry'" in text
+    assert "q, limit, exact, order, tags, filter, page" in text
+    assert "valid arguments are: none" in problem(tool_of(), q="x")
+
+
+@pytest.mark.parametrize("arguments", [{}, {"q": None}, {"limit": 1}], ids=repr)
+def test_a_missing_required_argument_is_refused(arguments: dict[str, Any]) -> None:
+    assert problem(SEARCH, **arguments) == "missing required argument 'q'"
+
+
+def test_nulls_of_optional_parameters_are_dropped_and_required_defaults_filled_in() -> None:
+    assert validate_arguments(SEARCH, {"q": "x", "limit": None, "tags": None, "page": None}) == {"q": "x", "page": 1}
+
+
+def test_every_problem_is_named_at_once() -> None:
+    text = problem(SEARCH, limit=99, order="sideways", odd=1)
+
+    assert [word for word in ("'odd'", "'q'", "'limit'", "'order'") if word in text] == [
+        "'odd'",
+        "'q'",
+        "'limit'",
+        "'order'",
+    ]
+
+
+def test_a_long_value_is_quoted_in_part() -> None:
+    select = tool_of(parameter("x", "select", options=["a"]))
+
+    assert len(problem(select, x="y" * 10_000)) < 400
+
+
+@given(json_objects | st.fixed_dictionaries({"q": json_values}, optional={"limit": json_values, "exact": json_values}))
+@settings(deadline=None, max_examples=200)
+def test_what_is_accepted_has_the_types_that_the_tool_declares(arguments: dict[str, Any]) -> None:
+    kinds: dict[str, type | tuple[type, ...]] = {
+        "q": str,
+        "limit": (int, float),
+        "exact": bool,
+        "order": str,
+        "tags": list,
+        "filter": dict,
+        "page": (int, float),
+    }
+    try:
+        accepted = validate_arguments(SEARCH, arguments)
+    except ArgumentsInvalid:
+        return
+    assert {"q", "page"} <= accepted.keys() <= kinds.keys()
+    assert all(isinstance(value, kinds[name]) for name, value in accepted.items())
+    assert accepted.get("limit") is not True
+
+
+@given(any_text | joined(['{"q":', '"x"', ",", '"limit":', "7", "NaN", "1e999", "true", "}", '"\\ud83d"']))
+@settings(deadline=None, max_examples=200)
+def test_whatever_a_model_writes_is_accepted_or_refused_and_never_an_accident(text: str) -> None:
+    parsed = parse_tool_arguments(text)
+    try:
+        accepted = validate_arguments(SEARCH, parsed.args) if parsed.ok else {}
+    except ArgumentsInvalid:
+        accepted = {}
+
+    assert math.isfinite(accepted.get("limit", 0))
+
+
+MCP = {
+    "type": "object",
+    "properties": {
+        "n": {"type": "integer", "minimum": 1},
+        "maybe": {"type": ["string", "null"]},
+        "list": {"type": "array", "items": {"type": "number"}},
+        "either": {"anyOf": [{"type": "string"}, {"type": "null"}]},
+    },
+    "required": ["n"],
+    "additionalProperties": False,
+}
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({"n": "7"}, {"n": 7}),
+        ({"n": 7.0}, {"n": 7}),
+        ({"n": "7.0"}, {"n": 7}),
+        ('{"n": 7}', {"n": 7}),
+        ({"n": 1, "list": ["1", 2.5]}, {"n": 1, "list": [1, 2.5]}),
+        ({"n": 1, "either": None}, {"n": 1, "either": None}),
+        ({"n": 1, "maybe": None}, {"n": 1, "maybe": None}),
+        ({"n": 1, "maybe": "yes"}, {"n": 1, "maybe": "yes"}),
+    ],
+    ids=repr,
+)
+def test_an_mcp_value_is_coerced_and_checked_by_its_own_schema(given: object, expected: object) -> None:
+    assert valid("object", given, input_schema=MCP) == expected
+
+
+@pytest.mark.parametrize(
+    ("given", "word"),
+    [
+        ({}, "'n' is a required property"),
+        ({"n": 0}, "'x.n'"),
+        ({"n": True}, "'x.n'"),
+        ({"n": 1, "more": 1}, "Additional properties"),
+        ({"n": 1, "list": [1, "b"]}, "'x.list[1]'"),
+        ({"n": 1, "maybe": []}, "'x.maybe'"),
+        ([], "must be an object, got an array"),
+    ],
+    ids=repr,
+)
+def test_an_mcp_value_that_its_schema_refuses_is_refused_with_the_place(given: object, word: str) -> None:
+    assert word in problem(tool_of(parameter("x", "object", input_schema=MCP)), x=given)
+
+
+@pytest.mark.parametrize("kinds", [["string", "null"], ["integer", "null"], ["string"]], ids=repr)
+def test_an_mcp_parameter_may_be_of_several_types(kinds: list[str]) -> None:
+    given = "yes" if "string" in kinds else 7
+
+    assert valid("string" if "string" in kinds else "number", given, input_schema={"type": kinds}) == given
+
+
+def test_a_schema_that_refers_to_itself_without_end_checks_nothing() -> None:
+    endless = {"$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}, "$ref": "#/$defs/a"}
+
+    assert valid("object", {"a": 1}, input_schema=endless) == {"a": 1}
+
+
+def test_the_developers_values_win_over_any_argument() -> None:
+    toolbox = toolbox_of(parameter("q"), runtime_parameters={"key": "k"})
+    tool = toolbox.tools["search"]
+
+    assert call_parameters(tool, {"q": "x"}, toolbox) == {"q": "x", "key": "k"}
+    assert "unknown argument 'key'" in problem(tool, q="x", key="mine")
+
+
+def test_names_of_files_are_exchanged_for_the_files() -> None:
+    files = (file("a.png"), file("b.pdf", "document"))
+    toolbox = toolbox_of(parameter("one", "file"), parameter("all", "files"), files=files)
+    tool = toolbox.tools["search"]
+
+    arguments = validate_arguments(tool, {"one": "b.pdf", "all": ["a.png", "b.pdf"]})
+    sent = call_parameters(tool, arguments, toolbox)
+
+    first, second = (item.model_dump(mode="json") for item in files)
+    assert sent == {"one": second, "all": [first, second]}
+    assert sent["one"]["dify_model_identity"] == "__dify__file__"
+
+
+@pytest.mark.parametrize("arguments", [{"one": "c.png"}, {"all": ["a.png", "c.png"]}], ids=repr)
+def test_a_file_that_this_turn_has_not_is_refused(arguments: dict[str, Any]) -> None:
+    tool = toolbox_of(parameter("one", "file"), parameter("all", "files"), files=(file("a.png"),)).tools["search"]
+
+    assert "value 'c.png' not in options ['a.png']" in problem(tool, **arguments)

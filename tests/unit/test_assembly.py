@@ -1,0 +1,214 @@
+"""Tool calls put together from whatever a provider streams."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from internal.assembly import CallAssembler
+from internal.flow import SdkToolCall
+from internal.transcript import ToolCall
+from tests.unit.builders import sdk_call
+from tests.unit.generators import cut, json_objects
+
+type Chunks = Sequence[Sequence[SdkToolCall]]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A call that a model makes."""
+
+    id: str
+    name: str
+    arguments: str
+
+    def whole(self) -> SdkToolCall:
+        return sdk_call(self.id, self.name, self.arguments)
+
+
+def assemble(chunks: Chunks) -> list[ToolCall]:
+    assembler = CallAssembler()
+    for chunk in chunks:
+        assembler.take(chunk)
+    return list(assembler.calls("made_up"))
+
+
+def said(calls: Sequence[ToolCall | Wanted]) -> list[tuple[str, str]]:
+    return [(call.name, call.arguments) for call in calls]
+
+
+@st.composite
+def wanted_calls(draw: st.DrawFn) -> list[Wanted]:
+    """Calls with ids of their own; names may be equal."""
+    arguments = draw(st.lists(json_objects, min_size=1, max_size=4))
+    ascii_only = draw(st.booleans())
+    names = st.sampled_from(["search", "fetch", "clock"])
+    return [
+        Wanted(f"id_{number}", draw(names), json.dumps(value, ensure_ascii=ascii_only))
+        for number, value in enumerate(arguments)
+    ]
+
+
+pieces_of = st.lists(st.integers(1, 60), max_size=6)
+
+
+@st.composite
+def fragmented(draw: st.DrawFn) -> tuple[list[Wanted], Chunks]:
+    """One call after the other, in pieces that repeat the id, or neither id nor name."""
+    calls, chunks = draw(wanted_calls()), list[list[SdkToolCall]]()
+    for call in calls:
+        first, *others = cut(call.arguments, draw(pieces_of))
+        repeats_id, starts_empty = draw(st.booleans()), draw(st.booleans())
+        chunks.append([sdk_call(call.id, call.name, "" if starts_empty else first)])
+        rest = [first, *others] if starts_empty else others
+        chunks += [[sdk_call(call.id if repeats_id else "", "", piece)] for piece in rest]
+    return calls, chunks
+
+
+@st.composite
+def interleaved(draw: st.DrawFn) -> tuple[list[Wanted], Chunks]:
+    """All calls at once: every chunk holds the next piece of each call that has one, under its id."""
+    calls = draw(wanted_calls())
+    pieces = [cut(call.arguments, draw(pieces_of)) for call in calls]
+    repeats_name = draw(st.booleans())
+    return calls, [
+        [
+            sdk_call(call.id, call.name if step == 0 or repeats_name else "", own[step])
+            for call, own in zip(calls, pieces, strict=True)
+            if step < len(own)
+        ]
+        for step in range(max(map(len, pieces)))
+    ]
+
+
+@st.composite
+def snapshots(draw: st.DrawFn) -> tuple[list[Wanted], Chunks]:
+    """A list that grows, and is sent again, whole, with every chunk; the last one once more."""
+    calls, chunks = draw(wanted_calls()), list[list[SdkToolCall]]()
+    for position, call in enumerate(calls):
+        before = [earlier.whole() for earlier in calls[:position]]
+        grown = accumulate(cut(call.arguments, draw(pieces_of)))
+        chunks += [[*before, sdk_call(call.id, call.name, so_far)] for so_far in grown]
+    return calls, [*chunks, *[chunks[-1]] * draw(st.integers(0, 3))]
+
+
+@st.composite
+def duplicated(draw: st.DrawFn) -> tuple[list[Wanted], Chunks]:
+    """Whole calls, each chunk sent more than once."""
+    calls = draw(wanted_calls())
+    chunks = [[call.whole() for call in calls]] if draw(st.booleans()) else [[call.whole()] for call in calls]
+    return calls, [chunk for chunk in chunks for _ in range(draw(st.integers(1, 3)))]
+
+
+@given(st.one_of(fragmented(), interleaved(), snapshots(), duplicated()))
+@settings(deadline=None, max_examples=300)
+def test_any_fragmentation_gives_the_calls_back(case: tuple[list[Wanted], Chunks]) -> None:
+    calls, chunks = case
+
+    assembled = assemble(chunks)
+
+    assert said(assembled) == said(calls)
+    assert [call.id for call in assembled] == [call.id for call in calls]
+
+
+@given(wanted_calls(), st.booleans(), st.integers(1, 3))
+@settings(deadline=None)
+def test_equal_ids_within_a_chunk_are_calls_of_their_own(calls: list[Wanted], id_is_name: bool, times: int) -> None:  # noqa: FBT001
+    chunk = [sdk_call(call.name if id_is_name else "same", call.name, call.arguments) for call in calls]
+    # Two calls with one id cannot be told apart by it: which of them came again is said by their place alone.
+    assembled = assemble([chunk] * (times if id_is_name or len(calls) == 1 else 1))
+
+    assert said(assembled) == said(calls)
+    assert [call.id for call in assembled] == [entry.id for entry in chunk]
+
+
+@given(wanted_calls(), st.booleans())
+@settings(deadline=None)
+def test_missing_ids_are_made_unique_and_lose_no_call(calls: list[Wanted], one_chunk: bool) -> None:  # noqa: FBT001
+    entries = [sdk_call(None, call.name, call.arguments) for call in calls]
+
+    assembled = assemble([entries] if one_chunk else [[entry] for entry in entries])
+
+    assert said(assembled) == said(calls)
+    assert len({call.id for call in assembled}) == len(calls)
+    assert all(call.id for call in assembled)
+
+
+A, B = '{"q": "a"}', '{"q": "b"}'
+TWO = [("c1", "search", A), ("c2", "fetch", B)]
+PROVIDERS: dict[str, tuple[Chunks, list[tuple[str, str, str]]]] = {
+    "openai: all complete in the last chunk": ([[], [], [sdk_call(*call) for call in TWO]], TWO),
+    "azure responses: one complete call per chunk": ([[sdk_call(*call)] for call in TWO], TWO),
+    "azure chat: a growing list, again with every chunk": (
+        [
+            [sdk_call("c1", "search", "")],
+            [sdk_call("c1", "search", '{"q"')],
+            [sdk_call("c1", "search", A)],
+            [sdk_call("c1", "search", A), sdk_call("c2", "fetch", '{"q": ')],
+            [sdk_call("c1", "search", A), sdk_call("c2", "fetch", B)],
+            [sdk_call("c1", "search", A), sdk_call("c2", "fetch", B)],
+        ],
+        TWO,
+    ),
+    "openai compatible: merged, then a usage chunk": ([[sdk_call(*call) for call in TWO], []], TWO),
+    "openai compatible, legacy: one constant id": (
+        [[sdk_call("tool_call_id", "search", A)]],
+        [("tool_call_id", "search", A)],
+    ),
+    "anthropic: all complete when the message stops": ([[sdk_call(*call) for call in TWO]], TWO),
+    "gemini: complete, one per chunk, made-up ids": (
+        [[sdk_call("gemini_call_search_1", "search", A)], [sdk_call("gemini_call_search_2", "search", A)]],
+        [("gemini_call_search_1", "search", A), ("gemini_call_search_2", "search", A)],
+    ),
+    "tongyi: the id is the name, twice": (
+        [[sdk_call("search", "search", A), sdk_call("search", "search", B)]],
+        [("search", "search", A), ("search", "search", B)],
+    ),
+    "ollama: the id is the index": (
+        [[sdk_call("0", "search", A), sdk_call("1", "search", B)]],
+        [("0", "search", A), ("1", "search", B)],
+    ),
+    "zhipuai: a whole call per delta": ([[sdk_call(*call)] for call in TWO], TWO),
+    "the contract: fragments with neither id nor name": (
+        [[sdk_call("c1", "search", "")], [sdk_call(None, None, '{"q": ')], [sdk_call("", "", '"a"}')]],
+        [("c1", "search", A)],
+    ),
+    "no arguments at all": ([[sdk_call("c1", "clock", "")], [sdk_call("", "", None)]], [("c1", "clock", "{}")]),
+    "broken in the last fragment": (
+        [[sdk_call("c1", "search", '{"q": ')], [sdk_call("", "", '"a')]],
+        [("c1", "search", '{"q": "a')],
+    ),
+    "pieces that look like snapshots": (
+        [[sdk_call("c1", "search", '{"a":')], [sdk_call("", "", '{"a":1}}')]],
+        [("c1", "search", '{"a":{"a":1}}')],
+    ),
+    "snapshots of what never becomes an object": (
+        [[sdk_call("c1", "search", "{q")], [sdk_call("c1", "search", "{q: a}")]],
+        [("c1", "search", "{q: a}")],
+    ),
+}
+
+
+@pytest.mark.parametrize(("chunks", "expected"), PROVIDERS.values(), ids=PROVIDERS.keys())
+def test_what_each_provider_streams(chunks: Chunks, expected: list[tuple[str, str, str]]) -> None:
+    assert [(call.id, call.name, call.arguments) for call in assemble(chunks)] == expected
+
+
+def test_a_fragment_before_any_call_is_a_call_without_a_name() -> None:
+    (call,) = assemble([[sdk_call("", "", "{}")]])
+
+    assert (call.id, call.name) == ("made_up_1", "")
+
+
+def test_a_turn_without_entries_has_no_calls() -> None:
+    assert assemble([[], []]) == []
+
+
+def test_half_a_surrogate_pair_in_a_call_can_still_be_written_back() -> None:
+    (call,) = assemble([[sdk_call("c\ud83d", "sear\ud83dch", '{"q": "x"}')]])
+
+    assert call.written_back({"q": "x"}).model_dump_json()

@@ -1,0 +1,130 @@
+"""What of a turn the user sees while it streams."""
+
+from collections.abc import Iterable
+from itertools import groupby
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from internal.display import PLAINLY_AN_ANSWER, DisplayRule, Shown, Trimmer, TurnDisplay
+from internal.events import AnswerBreak, AnswerText
+from tests.unit.generators import cut, cut_lists, joined
+
+HIDDEN = DisplayRule(show_thoughts=False, may_call_tools=True, step=1, last_step=7)
+SHOWN = DisplayRule(show_thoughts=True, may_call_tools=True, step=1, last_step=7)
+CLOSING = DisplayRule(show_thoughts=False, may_call_tools=False, step=7, last_step=7)
+LAST_ROUND = DisplayRule(show_thoughts=False, may_call_tools=True, step=7, last_step=7)
+RULES = st.sampled_from([HIDDEN, SHOWN, CLOSING, LAST_ROUND])
+PARTS = ["<think>", "</think>", "`", "\n```\n", "\n", "  ", "word ", "x" * 150, "日本"]
+
+
+def words(events: Iterable[Shown]) -> list[tuple[str, str]]:
+    """Kind and text of what was shown, neighbours of one kind as one."""
+    said = [("break", "") if isinstance(e, AnswerBreak) else (type(e).__name__, e.text) for e in events]
+    return [(kind, "".join(text for _, text in group)) for kind, group in groupby(said, lambda pair: pair[0])]
+
+
+def show(rule: DisplayRule, *chunks: str, calls: bool = False) -> list[tuple[str, str]]:
+    display = TurnDisplay(rule)
+    events = [event for chunk in chunks for event in display.feed(chunk)]
+    return words([*events, *display.finish(has_tool_calls=calls)])
+
+
+def answer(text: str) -> list[tuple[str, str]]:
+    return [("break", ""), ("AnswerText", text)]
+
+
+@given(joined(PARTS), cut_lists(), RULES, st.booleans())
+@settings(deadline=None, max_examples=300)
+def test_the_user_sees_the_same_however_a_text_is_cut(
+    text: str,
+    cuts: list[int],
+    rule: DisplayRule,
+    calls: bool,  # noqa: FBT001 - drawn
+) -> None:
+    assert show(rule, *cut(text, cuts), calls=calls) == show(rule, text, calls=calls)
+
+
+@given(joined(PARTS), RULES, st.booleans())
+@settings(deadline=None, max_examples=200)
+def test_nothing_of_a_thought_is_seen_when_thoughts_are_hidden(text: str, rule: DisplayRule, calls: bool) -> None:  # noqa: FBT001
+    kinds = {kind for kind, _ in show(rule, text, calls=calls)}
+
+    assert rule.show_thoughts or "ThoughtText" not in kinds
+
+
+def test_an_answer_is_held_back_until_the_turn_has_ended_without_calls() -> None:
+    display = TurnDisplay(HIDDEN)
+
+    assert list(display.feed("It is y.")) == []
+    assert not display.has_shown
+    assert list(display.finish(has_tool_calls=False)) == [AnswerBreak(), AnswerText("It is y.")]
+    assert display.has_shown
+
+
+def test_text_of_400_visible_characters_is_plainly_an_answer_and_streams() -> None:
+    display = TurnDisplay(HIDDEN)
+
+    assert list(display.feed("x" * (PLAINLY_AN_ANSWER - 1))) == []
+    assert words(display.feed("y")) == answer("x" * (PLAINLY_AN_ANSWER - 1) + "y")
+    assert list(display.feed("z")) == [AnswerText("z")]
+    assert PLAINLY_AN_ANSWER == 400
+
+
+def test_thoughts_do_not_count_as_visible_characters() -> None:
+    assert list(TurnDisplay(HIDDEN).feed(f"<think>{'x' * 1000}</think>short")) == []
+
+
+def test_where_no_call_can_follow_nothing_is_held_back() -> None:
+    assert words(TurnDisplay(CLOSING).feed("a")) == answer("a")
+
+
+@pytest.mark.parametrize(
+    ("rule", "expected"),
+    [(HIDDEN, []), (SHOWN, [("ThoughtText", "I will look.")]), (LAST_ROUND, answer("I will look."))],
+    ids=["hidden", "shown", "hidden, last step"],
+)
+def test_text_before_calls_was_a_preamble(rule: DisplayRule, expected: list[tuple[str, str]]) -> None:
+    assert show(rule, "I will ", "look.", calls=True) == expected
+
+
+def test_a_preamble_stands_apart_from_the_thought_before_it() -> None:
+    assert show(SHOWN, "<think>hm</think>\n\nI will look.\n", calls=True) == [("ThoughtText", "hm\nI will look.")]
+
+
+@pytest.mark.parametrize("calls", [True, False])
+def test_thoughts_stream_when_they_are_shown(calls: bool) -> None:  # noqa: FBT001 - drawn
+    display = TurnDisplay(SHOWN)
+
+    assert words(display.feed("<think>\n one")) == [("ThoughtText", "one")]
+    assert words(display.feed(" two")) == [("ThoughtText", " two")]
+    assert words(display.finish(has_tool_calls=calls)) == []
+    assert display.thought == "one two"
+
+
+def test_hidden_thoughts_are_kept_for_the_log() -> None:
+    display = TurnDisplay(HIDDEN)
+    list(display.feed("<think>\nhm\n</think>\n\nIt is y.\n"))
+    list(display.finish(has_tool_calls=False))
+
+    assert display.thought == "hm"
+    assert display.text == "It is y."
+
+
+@pytest.mark.parametrize("text", ["", " \n\n ", "<think></think>\n", "<think>\n\n</think>"], ids=repr)
+def test_white_space_alone_is_never_shown(text: str) -> None:
+    for rule in (HIDDEN, SHOWN, CLOSING, LAST_ROUND):
+        assert show(rule, text, calls=True) == show(rule, text) == []
+
+
+def test_an_answer_loses_the_space_around_it_and_keeps_the_space_within() -> None:
+    assert show(HIDDEN, "\n\n a", "\n\n", "b \n") == answer("a\n\nb")
+
+
+@given(st.text(" \nab", max_size=20), cut_lists(20))
+@settings(deadline=None)
+def test_a_trimmer_trims_a_text_in_pieces_as_a_whole_one(text: str, cuts: list[int]) -> None:
+    trimmer = Trimmer()
+
+    assert "".join(map(trimmer.feed, cut(text, cuts))) == text.strip()

@@ -1,0 +1,112 @@
+"""Small decisions about one round."""
+
+from types import SimpleNamespace
+
+import pytest
+from dify_plugin.entities.model.llm import LLMResult, LLMResultChunk, LLMResultChunkDelta, LLMUsage
+from dify_plugin.entities.model.message import (
+    AssistantPromptMessage,
+    PromptMessage,
+    SystemPromptMessage,
+    UserPromptMessage,
+)
+
+from internal.flow import (
+    SdkToolCall,
+    build_round_prompt_messages,
+    extract_blocking_tool_calls,
+    extract_stream_tool_calls,
+    should_emit_response_text,
+)
+from internal.loop import should_continue
+from tests.unit.builders import sdk_call
+
+CALL = sdk_call("c1", "search")
+
+
+def assistant(calls: list[SdkToolCall]) -> AssistantPromptMessage:
+    return AssistantPromptMessage(content="", tool_calls=calls)
+
+
+def test_a_prompt_starts_with_system_history_user_and_changes_none_of_its_input() -> None:
+    system, user = SystemPromptMessage(content="s"), UserPromptMessage(content="u")
+    history: list[PromptMessage] = [UserPromptMessage(content="h1"), AssistantPromptMessage(content="h2")]
+    before = [*history]
+
+    messages = build_round_prompt_messages(history_prompt_messages=history, system_message=system, user_message=user)
+    messages.append(user)
+
+    assert messages == [system, *before, user, user]
+    assert history == before
+
+
+@pytest.mark.parametrize("history", [None, [], ()], ids=repr)
+def test_a_prompt_may_lack_system_and_history(history: list[PromptMessage] | None) -> None:
+    user = UserPromptMessage(content="u")
+
+    assert build_round_prompt_messages(history_prompt_messages=history, system_message=None, user_message=user) == [
+        user
+    ]
+
+
+@pytest.mark.parametrize("step", [1, 2, 3, 4])
+@pytest.mark.parametrize("shows_thoughts", [True, False])
+def test_text_without_calls_is_always_seen(step: int, shows_thoughts: bool) -> None:  # noqa: FBT001 - a table
+    assert should_emit_response_text(
+        has_tool_calls=False, iteration_step=step, max_iteration_steps=3, emit_intermediate_thoughts=shows_thoughts
+    )
+
+
+@pytest.mark.parametrize("step", [1, 2, 3])
+def test_text_beside_calls_is_seen_when_thoughts_are(step: int) -> None:
+    assert should_emit_response_text(has_tool_calls=True, iteration_step=step, max_iteration_steps=3)
+
+
+@pytest.mark.parametrize(("step", "seen"), [(1, False), (2, False), (3, True), (4, True)])
+def test_text_beside_calls_is_seen_only_in_the_last_step_when_thoughts_are_hidden(step: int, seen: bool) -> None:  # noqa: FBT001
+    assert seen is should_emit_response_text(
+        has_tool_calls=True, iteration_step=step, max_iteration_steps=3, emit_intermediate_thoughts=False
+    )
+
+
+def test_tool_calls_are_taken_from_a_chunk_and_from_a_result() -> None:
+    chunk = LLMResultChunk(model="m", delta=LLMResultChunkDelta(index=0, message=assistant([CALL])))
+    result = LLMResult(model="m", message=assistant([CALL]), usage=LLMUsage.empty_usage())
+
+    assert extract_stream_tool_calls(chunk) == [CALL]
+    assert extract_blocking_tool_calls(result) == [CALL]
+
+
+@pytest.mark.parametrize(
+    "message",
+    [None, SimpleNamespace(), SimpleNamespace(tool_calls=None), assistant([])],
+    ids=["no message", "no list", "null list", "empty list"],
+)
+def test_what_lacks_a_list_of_calls_has_none(message: object) -> None:
+    chunk = SimpleNamespace(delta=SimpleNamespace(message=message))
+
+    assert extract_stream_tool_calls(chunk) == []  # type: ignore[arg-type] # older hosts send less than the type says
+    assert extract_blocking_tool_calls(SimpleNamespace(message=message)) == []  # type: ignore[arg-type] # as above
+
+
+def test_a_missing_chunk_delta_or_result_has_no_calls() -> None:
+    assert extract_stream_tool_calls(None) == []
+    assert extract_stream_tool_calls(SimpleNamespace(delta=None)) == []  # type: ignore[arg-type] # as above
+    assert extract_blocking_tool_calls(None) == []
+
+
+def test_the_list_of_calls_is_the_callers_own() -> None:
+    message = assistant([CALL])
+    result = LLMResult(model="m", message=message, usage=LLMUsage.empty_usage())
+
+    extract_blocking_tool_calls(result).clear()
+
+    assert message.tool_calls == [CALL]
+
+
+@pytest.mark.parametrize(
+    ("iteration", "has_call", "goes_on"),
+    [(0, True, True), (2, True, True), (3, True, False), (4, True, False), (0, False, False), (3, False, False)],
+)
+def test_a_run_goes_on_while_there_are_calls_and_rounds_left(iteration: int, has_call: bool, goes_on: bool) -> None:  # noqa: FBT001
+    assert should_continue(iteration=iteration, maximum_iterations=3, has_tool_call=has_call) is goes_on

@@ -1,0 +1,83 @@
+"""Endless loops of one identical call, stopped."""
+
+import pytest
+
+from internal.guards import REPEATED_FAILURE, CallStatus, PastCall, Refuse, RepeatGuard, Run, Signature
+from prompt import template
+
+CALL = Signature.of("search", {"q": "x"})
+OTHER = Signature.of("search", {"q": "y"})
+
+
+def found(text: str, signature: Signature = CALL) -> PastCall:
+    return PastCall(signature, CallStatus.OK, text)
+
+
+def failed(signature: Signature = CALL, *, transient: bool = False) -> PastCall:
+    return PastCall(signature, CallStatus.ERROR, "tool invoke error", transient)
+
+
+def refused(signature: Signature = CALL) -> PastCall:
+    return PastCall(signature, CallStatus.REFUSED, "refused")
+
+
+def guard_after(*rounds: PastCall | list[PastCall]) -> RepeatGuard:
+    guard = RepeatGuard()
+    for past in rounds:
+        guard.record_round(past if isinstance(past, list) else [past])
+    return guard
+
+
+def test_the_order_of_arguments_makes_no_other_call_and_their_values_do() -> None:
+    assert Signature.of("t", {"a": 1, "b": {"c": 2, "d": 3}}) == Signature.of("t", {"b": {"d": 3, "c": 2}, "a": 1})
+    assert Signature.of("t", {"a": 1}) != Signature.of("t", {"a": "1"})
+    assert Signature.of("t", {"a": 1}) != Signature.of("t", {"a": True})
+    assert Signature.of("t", {}) != Signature.of("u", {})
+    assert "日本" in Signature.of("t", {"q": "日本"}).arguments
+
+
+def test_a_first_call_runs() -> None:
+    assert RepeatGuard().judge(CALL) == Run()
+
+
+def test_a_call_that_failed_before_is_not_run_again() -> None:
+    assert guard_after(failed()).judge(CALL) == Refuse(REPEATED_FAILURE)
+    assert guard_after(failed(), refused(), found("x")).judge(CALL) == Refuse(REPEATED_FAILURE)
+    assert REPEATED_FAILURE == "tool invoke error: repeated failure detected; skipped duplicate call"
+
+
+def test_a_failed_call_says_nothing_of_others() -> None:
+    assert guard_after(failed()).judge(OTHER) == Run()
+
+
+def test_a_transient_failure_counts_from_its_second_time() -> None:
+    assert guard_after(failed(transient=True)).judge(CALL) == Run()
+    assert guard_after(failed(transient=True), failed(transient=True)).judge(CALL) == Refuse(REPEATED_FAILURE)
+    assert guard_after([failed(transient=True), failed(transient=True)]).judge(CALL) == Refuse(REPEATED_FAILURE)
+
+
+@pytest.mark.parametrize("texts", [["a"], ["a", "b"], ["a", "a", "b"], ["a", "b", "a"]])
+def test_results_that_differ_are_no_repetition(texts: list[str]) -> None:
+    assert guard_after(*map(found, texts)).judge(CALL) == Run()
+
+
+@pytest.mark.parametrize("texts", [["a", "a"], ["b", "a", "a"]])
+def test_a_call_whose_last_two_results_were_equal_is_answered_with_the_latest_and_a_note(texts: list[str]) -> None:
+    verdict = guard_after(*map(found, texts)).judge(CALL)
+
+    assert verdict == Refuse(f"a\n\n{template.REPEATED_RESULT_NOTE}", ends_tool_phase=False)
+
+
+def test_equal_results_within_one_round_are_no_repetition() -> None:
+    assert guard_after([found("a"), found("a")]).judge(CALL) == Run()
+
+
+def test_asked_once_more_it_ends_the_tool_phase() -> None:
+    guard = guard_after(found("a"), found("a"), refused())
+
+    assert guard.judge(CALL) == Refuse(f"a\n\n{template.REPEATED_RESULT_NOTE}", ends_tool_phase=True)
+    assert guard.judge(OTHER) == Run()
+
+
+def test_an_empty_result_repeats_like_any_other() -> None:
+    assert isinstance(guard_after(found(""), found("")).judge(CALL), Refuse)

@@ -1,0 +1,286 @@
+"""The guard in front of local files: whatever a tool names, nothing outside the root is ever read."""
+
+import os
+import signal
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from internal import local_files
+from internal.local_files import (
+    LARGEST_LOCAL_FILE,
+    FileRefused,
+    LocalFile,
+    is_local_path,
+    read_local_file,
+    sniff_mime_type,
+)
+
+INSIDE, OUTSIDE = b"inside", b"OUTSIDE: nobody may read this"
+PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 16
+needs_proc = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="asks Linux's /proc")
+
+
+@contextmanager
+def at_once() -> Iterator[None]:
+    """Fail rather than hang: a FIFO that is opened to be read waits for a writer."""
+
+    def give_up(*_: object) -> None:
+        raise AssertionError("blocked")
+
+    before = signal.signal(signal.SIGALRM, give_up)
+    signal.alarm(5)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A root with everything in it that could lead out."""
+    world = tmp_path_factory.mktemp("world")
+    outside, root = world / "outside", world / "files"
+    (root / "sub").mkdir(parents=True)
+    outside.mkdir()
+    (world / "files-too").mkdir()
+    for path in (outside / "secret.txt", world / "secret.txt", world / "files-too" / "secret.txt"):
+        path.write_bytes(OUTSIDE)
+    for path in (root / "a.txt", root / "sub" / "b.txt", root / "%2e%2e", root / "with space.txt"):
+        path.write_bytes(INSIDE)
+    (root / "empty").write_bytes(b"")
+    (root / "to_inside").symlink_to("sub/b.txt")
+    (root / "to_secret").symlink_to(outside / "secret.txt")
+    (root / "to_outside").symlink_to(outside)
+    (root / "to_itself").symlink_to("to_itself")
+    (root / "to_nothing").symlink_to("nothing")
+    (root / "to_zero").symlink_to("/dev/zero")
+    os.mkfifo(root / "fifo")
+    return root
+
+
+def attempt(location: str, root: Path, **limits: int) -> LocalFile | FileRefused:
+    with at_once():
+        try:
+            return read_local_file(location, root=root, **limits)
+        except FileRefused as refusal:
+            return refusal
+
+
+def refused(location: str, root: Path, **limits: int) -> bool:
+    outcome = attempt(location, root, **limits)
+    assert isinstance(outcome, LocalFile) or str(root) not in str(outcome)
+    assert isinstance(outcome, LocalFile) or outcome.__cause__ is None
+    return isinstance(outcome, FileRefused)
+
+
+COMPONENTS = [
+    "..",
+    ".",
+    "",
+    "sub",
+    "a.txt",
+    "b.txt",
+    "secret.txt",
+    "outside",
+    "files",
+    "files-too",
+    "to_inside",
+    "to_secret",
+    "to_outside",
+    "to_itself",
+    "to_nothing",
+    "to_zero",
+    "fifo",
+    "%2e%2e",
+    "%2F",
+    "%00",
+    "\0",
+    "~",
+    "C:\\",
+    "\ud83d",
+    "[",
+    "x" * 300,
+]
+PREFIXES = [
+    "{root}/",
+    "{root}",
+    "file://{root}/",
+    "file:{root}/",
+    "file://localhost{root}/",
+    "file://[",
+    "",
+    "/",
+    "../",
+    "FILE://{root}/",
+]
+
+
+@given(
+    st.sampled_from(PREFIXES),
+    st.lists(st.sampled_from(COMPONENTS), max_size=6) | st.text(max_size=10).map(lambda text: [text]),
+)
+@settings(deadline=None, max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_no_path_leads_out_of_the_root(root: Path, prefix: str, components: list[str]) -> None:
+    location = prefix.format(root=root) + "/".join(components)
+    outcome = attempt(location, root)
+
+    assert isinstance(outcome, FileRefused) or outcome.data in {INSIDE, b""}
+
+
+@pytest.mark.parametrize(
+    ("location", "name"),
+    [
+        ("{root}/a.txt", "a.txt"),
+        ("{root}/sub/../a.txt", "a.txt"),
+        ("{root}/../files/a.txt", "a.txt"),
+        ("file://{root}/a.txt", "a.txt"),
+        ("file:{root}/with%20space.txt", "with space.txt"),
+        ("{root}/%2e%2e", "%2e%2e"),
+        ("{root}/to_inside", "b.txt"),
+    ],
+)
+def test_what_really_lies_under_the_root_is_read(root: Path, location: str, name: str) -> None:
+    file = read_local_file(location.format(root=root), root=root)
+
+    assert (file.data, file.filename, file.mime_type) == (INSIDE, name, "text/plain")
+
+
+@pytest.mark.parametrize(
+    "location",
+    [
+        "",
+        "{root}",
+        "{root}/",
+        "{root}/sub",
+        "{root}/nothing",
+        "{root}/../outside/secret.txt",
+        "{root}-too/secret.txt",
+        "{root}/to_secret",
+        "{root}/to_outside/secret.txt",
+        "{root}/to_itself",
+        "{root}/to_zero",
+        "{root}/fifo",
+        "{root}/a.txt\0",
+        "file://{root}/%2e%2e/secret.txt",
+        "file://{root}/a.txt%00.png",
+        "file://[::1{root}/a.txt",
+        "/etc/passwd",
+        "/dev/zero",
+        "a.txt",
+        "C:\\files\\a.txt",
+        "\ud83d",
+    ],
+)
+def test_everything_else_is_refused_at_once(root: Path, location: str) -> None:
+    assert refused(location.format(root=root), root)
+
+
+def test_a_root_that_is_not_there_holds_nothing(root: Path) -> None:
+    assert refused(f"{root}/a.txt", root / "nothing")
+
+
+def test_the_root_may_itself_be_reached_through_a_link(root: Path, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(root)
+
+    assert read_local_file(f"{tmp_path}/link/a.txt", root=tmp_path / "link").data == INSIDE
+
+
+def test_a_device_under_the_root_is_refused() -> None:
+    assert refused("/dev/zero", Path("/dev"))
+
+
+def test_a_socket_under_the_root_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # the name of a socket is short
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind("socket")
+
+        assert refused(f"{tmp_path}/socket", tmp_path)
+
+
+@pytest.mark.parametrize(("size", "read"), [(0, True), (LARGEST_LOCAL_FILE, True), (LARGEST_LOCAL_FILE + 1, False)])
+def test_five_mebibytes_are_the_most(tmp_path: Path, size: int, read: bool) -> None:  # noqa: FBT001 - a table
+    with (tmp_path / "big").open("wb") as file:
+        file.truncate(size)
+
+    assert refused(f"{tmp_path}/big", tmp_path) is not read
+    assert LARGEST_LOCAL_FILE == 5_242_880
+    if read:
+        assert len(read_local_file(f"{tmp_path}/big", root=tmp_path).data) == size
+
+
+@needs_proc
+def test_a_file_that_holds_more_than_it_says_is_refused() -> None:
+    assert refused("/proc/self/status", Path("/proc/self"), limit=10)
+    assert not refused("/proc/self/status", Path("/proc/self"))
+
+
+@needs_proc
+def test_a_file_that_cannot_be_read_is_refused() -> None:
+    assert refused("/proc/self/mem", Path("/proc/self"))
+
+
+def test_a_path_that_changed_after_it_was_checked_is_caught_on_the_open_file(root: Path) -> None:
+    with (root / "to_secret").open("rb") as file, pytest.raises(FileRefused):
+        local_files._read_checked(file.fileno(), str(root), LARGEST_LOCAL_FILE)
+
+
+def test_the_plugins_own_root_is_slash_files() -> None:
+    assert Path("/files") == local_files.FILES_ROOT
+    with pytest.raises(FileRefused, match="at most 5 MiB under /files"):
+        read_local_file(__file__)
+
+
+@pytest.mark.parametrize(
+    ("location", "is_local"),
+    [
+        ("/files/a.txt", True),
+        ("a.txt", True),
+        ("", True),
+        ("file:///files/a.txt", True),
+        ("FILE:///files/a.txt", True),
+        ("C:\\a.txt", True),
+        ("c:/a.txt", True),
+        ("//host/share", True),
+        ("http://[broken/a", True),
+        ("http://host.test/a.png", False),
+        ("HTTPS://host.test/a.png", False),
+        ("data:image/png;base64,AA==", False),
+    ],
+)
+def test_a_location_without_an_addresss_scheme_is_local(location: str, is_local: bool) -> None:  # noqa: FBT001 - a table
+    assert is_local_path(location) is is_local
+
+
+@pytest.mark.parametrize(
+    ("data", "mime_type"),
+    [
+        (PNG, "image/png"),
+        (b"%PDF-1.7\n", "application/pdf"),
+        (b"", "text/plain"),
+        ("日本語".encode(), "text/plain"),
+        (b"a\0b", "application/octet-stream"),
+        (b"\xff\xfe\xfd", "application/octet-stream"),
+    ],
+)
+def test_the_type_is_what_the_bytes_show(data: bytes, mime_type: str) -> None:
+    assert sniff_mime_type(data) == mime_type
+
+
+def test_a_name_lies_and_the_bytes_do_not(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_bytes(PNG)
+
+    assert read_local_file(f"{tmp_path}/a.txt", root=tmp_path).mime_type == "image/png"
+
+
+def test_names_with_odd_bytes_are_read(tmp_path: Path) -> None:
+    (tmp_path / "ä 日本 %20.txt").write_bytes(INSIDE)
+
+    assert read_local_file(f"file://{quote(str(tmp_path))}/{quote('ä 日本 %20.txt')}", root=tmp_path).data == INSIDE

@@ -1,0 +1,247 @@
+"""StrategyParams in every shape in which Dify sends the node's parameters."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from dify_plugin.file.entities import FileType
+from dify_plugin.file.file import File
+from pydantic import BaseModel
+
+from internal.errors import InvalidParameters
+from internal.params import StrategyParams, read_params
+from internal.sources import read_context
+from tests.support.wire import model, parameter, tool
+
+SECRET = "hunter2-hunter2"
+FILE = {
+    "dify_model_identity": "__dify__file__",
+    "url": "http://host.test/a.png",
+    "mime_type": "image/png",
+    "filename": "a.png",
+    "extension": ".png",
+    "size": 10,
+    "type": "image",
+}
+LEFT_ALONE: Mapping[str, Any] = {"none": None, "blank": "", "empty list": [], "list of none": [None]}
+
+
+def read(**given: Any) -> StrategyParams:  # noqa: ANN401 - whatever a host may send
+    return read_params({"model": model(), "query": "Why?", **given})
+
+
+def secret_tool() -> dict[str, Any]:
+    return tool("search", runtime_parameters={"api_key": SECRET})
+
+
+def test_a_saved_node_that_lacks_everything_but_model_and_query_gets_the_defaults() -> None:
+    params = read()
+
+    assert params.maximum_iterations == 6
+    assert params.parallel_tool_calls == 8
+    assert params.tool_result_limit == 20_000
+    assert params.maximum_seconds == 540
+    assert params.emit_intermediate_thoughts is False
+    assert (params.tools, params.files, params.allowed_tools) == ((), (), ())
+    assert (params.instruction, params.prompt_policy_overrides, params.context) == ("", "", None)
+    assert params.notes == ()
+
+
+@pytest.mark.parametrize("value", LEFT_ALONE.values(), ids=LEFT_ALONE.keys())
+@pytest.mark.parametrize("name", sorted(set(StrategyParams.model_fields) - {"model", "query", "context"}))
+def test_what_the_user_left_alone_is_the_default_and_no_remark(name: str, value: object) -> None:
+    params = read(**{name: value})
+
+    assert getattr(params, name) == getattr(read(), name)
+    assert params.notes == ()
+
+
+@pytest.mark.parametrize("value", LEFT_ALONE.values(), ids=LEFT_ALONE.keys())
+def test_a_context_that_was_left_alone_holds_no_source(value: object) -> None:
+    assert read_context(read(context=value).context) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "expected"),
+    [
+        ("maximum_iterations", "3", 3),
+        ("maximum_iterations", 3.0, 3),
+        ("tool_result_limit", "1e3", 1000),
+        ("tool_result_limit", " 5000 ", 5000),
+        ("maximum_seconds", "45.5", 45),
+        ("parallel_tool_calls", 16, 16),
+    ],
+)
+def test_numbers_are_read_from_texts_too(name: str, given: object, expected: int) -> None:
+    params = read(**{name: given})
+
+    assert getattr(params, name) == expected
+    assert type(getattr(params, name)) is int
+    assert params.notes == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "expected"),
+    [
+        ("maximum_iterations", 0, 1),
+        ("maximum_iterations", -5, 1),
+        ("maximum_iterations", "1000", 100),
+        ("parallel_tool_calls", 99, 16),
+        ("tool_result_limit", -1, 1_000),
+        ("tool_result_limit", 10**9, 200_000),
+        pytest.param("tool_result_limit", 10**400, 200_000, id="beyond any float"),
+        ("maximum_seconds", 1, 30),
+        ("maximum_seconds", "inf", 3_600),
+        ("maximum_seconds", float("-inf"), 30),
+    ],
+)
+def test_a_limit_that_cannot_be_meant_is_clamped_and_noted(name: str, given: object, expected: int) -> None:
+    params = read(**{name: given})
+
+    assert getattr(params, name) == expected
+    assert [note for note in params.notes if name in note and str(expected) in note]
+
+
+@pytest.mark.parametrize("given", [True, False, "abc", float("nan"), "NaN", {"a": 1}, [3]], ids=repr)
+def test_what_is_no_number_is_the_default_and_noted(given: object) -> None:
+    params = read(maximum_iterations=given)
+
+    assert params.maximum_iterations == 6
+    assert len(params.notes) == 1
+    assert "maximum_iterations" in params.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("given", "expected", "notes"),
+    [
+        (True, True, 0),
+        (False, False, 0),
+        (1, True, 0),
+        (0, False, 0),
+        ("true", True, 0),
+        (" Yes ", True, 0),
+        ("off", False, 0),
+        ("maybe", False, 1),
+        ({"a": 1}, False, 1),
+    ],
+)
+def test_switches_are_read_from_words_too(given: object, expected: bool, notes: int) -> None:  # noqa: FBT001 - a table
+    params = read(emit_intermediate_thoughts=given)
+
+    assert params.emit_intermediate_thoughts is expected
+    assert len(params.notes) == notes
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("search", ("search",)),
+        ("search, acme/clock\n  fetch ,,\n", ("search", "acme/clock", "fetch")),
+        (["search", "a,b", None, ""], ("search", "a", "b")),
+        (" \n , ", ()),
+        (7, ("7",)),
+    ],
+)
+def test_allowed_tools_come_by_comma_line_or_list(given: object, expected: tuple[str, ...]) -> None:
+    assert read(allowed_tools=given).allowed_tools == expected
+
+
+def test_policy_overrides_that_dify_parsed_already_become_json_text_again() -> None:
+    overrides = {"extra_policy": "日本語", "persistence_policy": False}
+
+    text = read(prompt_policy_overrides=overrides).prompt_policy_overrides
+
+    assert json.loads(text) == overrides
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [(5, "5"), ("x\ud83dy", "x?y"), (["a"], '["a"]'), ({"t": "\ud83d"}, '{"t": "?"}')],
+    ids=["number", "lone surrogate", "list", "object with a lone surrogate"],
+)
+def test_texts_are_texts_that_can_be_written(given: object, expected: str) -> None:
+    assert read(query=given).query == expected
+
+
+def test_a_tool_that_cannot_be_read_costs_only_itself() -> None:
+    params = read(tools=[tool("first"), "odd", None, tool("second"), 7])
+
+    assert [item["identity"]["name"] for item in params.tools] == ["first", "second"]
+    assert len(params.notes) == 2
+    assert "item 2" in params.notes[0]
+    assert "item 5" in params.notes[1]
+
+
+def test_a_tool_may_come_as_a_pydantic_entity() -> None:
+    class Entity(BaseModel):
+        identity: dict[str, str]
+        parameters: list[dict[str, Any]]
+
+    entity = Entity(identity={"name": "search"}, parameters=[parameter("q")])
+
+    assert read(tools=[entity]).tools == (entity.model_dump(mode="json"),)
+
+
+@pytest.mark.parametrize("given", [[FILE], [File.model_validate(FILE)], FILE, [None, FILE]])
+def test_files_come_as_dicts_or_as_the_sdks_files(given: object) -> None:
+    (file,) = read(files=given).files
+
+    assert file.type is FileType.IMAGE
+    assert file.filename == "a.png"
+
+
+def test_a_file_that_cannot_be_read_costs_only_itself() -> None:
+    params = read(files=[{"url": "x"}, FILE, "odd"])
+
+    assert [file.filename for file in params.files] == ["a.png"]
+    assert len(params.notes) == 2
+
+
+def test_context_is_passed_on_as_it_came() -> None:
+    context = [{"content": "x", "metadata": {"score": None}}]
+
+    assert read(context=context).context == context
+
+
+@pytest.mark.parametrize(
+    "given",
+    [None, "", {}, [], "gpt", {"provider": "p"}, {"model": "m"}, {"provider": "", "model": "m"}],
+    ids=repr,
+)
+def test_a_run_without_a_model_is_refused_in_one_sentence(given: object) -> None:
+    with pytest.raises(InvalidParameters, match=r"parameter 'model'.*choose one") as refusal:
+        read(model=given, tools=[secret_tool()])
+
+    assert SECRET not in str(refusal.value)
+    assert refusal.value.__cause__ is None
+    assert refusal.value.__suppress_context__
+
+
+@pytest.mark.parametrize("query", ["", "  \n", None, [], [None]], ids=repr)
+def test_a_blank_query_is_refused_unless_there_are_files(query: object) -> None:
+    with pytest.raises(InvalidParameters, match="parameter 'query'") as refusal:
+        read(query=query, tools=[secret_tool()])
+
+    assert SECRET not in str(refusal.value)
+    assert not read(query=query, files=[FILE]).query.strip()
+
+
+def test_an_empty_dict_is_refused_for_its_model_first() -> None:
+    with pytest.raises(InvalidParameters, match="parameter 'model'"):
+        read_params({})
+
+
+def test_params_do_not_change_and_are_taken_as_they_are() -> None:
+    params = read(maximum_iterations=-1)
+
+    assert read_params(params) is params  # type: ignore[arg-type] # a caller in this process may have read them already
+    with pytest.raises(ValueError, match="frozen"):
+        params.query = "other"
+
+
+def test_what_is_no_object_at_all_is_refused_without_being_quoted() -> None:
+    with pytest.raises(InvalidParameters) as refusal:
+        read_params([SECRET])  # type: ignore[arg-type] # what the test is about
+
+    assert SECRET not in str(refusal.value)

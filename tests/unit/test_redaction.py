@@ -1,0 +1,174 @@
+"""Secrets leave the plugin nowhere but in the call they belong to."""
+
+import json
+from urllib.parse import quote
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from internal.redaction import LONGEST_ERROR, REDACTED, Redactor, looks_secret, scrub, secrets_in, secrets_named_in
+from tests.unit.generators import readable_text
+
+SECRET = 'p"ä/ss word'
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "api_key",
+        "apiKey",
+        "API-Key",
+        "X-Api-Key",
+        "openai_api_key",
+        "apikey",
+        "access_token",
+        "accessToken",
+        "token",
+        "password",
+        "db.password",
+        "client_secret",
+        "clientSecret",
+        "secretKey",
+        "Authorization",
+        "credentials",
+        "private_key",
+        "Set-Cookie",
+    ],
+)
+def test_a_key_that_names_a_secret_looks_secret(key: str) -> None:
+    assert looks_secret(key)
+
+
+@pytest.mark.parametrize(
+    "key",
+    ["max_tokens", "token_count", "next_page_token", "nextPageToken", "cursorToken", "author", "key", "secretary", ""],
+)
+def test_a_key_that_names_something_else_does_not(key: str) -> None:
+    assert not looks_secret(key)
+
+
+def test_secrets_are_found_below_their_keys_wherever_they_are() -> None:
+    value = {
+        "headers": [
+            {"Authorization": "abcdef"},
+            ("x", {"token": {"value": ["one", {"deep": "two"}, None, True], "n": 3}}),
+        ],
+        "q": "not me",
+    }
+
+    assert sorted(secrets_in(value)) == ["3", "abcdef", "one", "two"]
+    assert list(secrets_in("text")) == []
+
+
+@pytest.mark.parametrize(
+    "written", [SECRET, json.dumps(SECRET), json.dumps(SECRET, ensure_ascii=False), quote(SECRET, "")]
+)
+def test_a_secret_is_replaced_however_it_is_written(written: str) -> None:
+    text = Redactor.of([SECRET]).text(f"<{written}>")
+
+    assert REDACTED in text
+    assert "ss" not in text
+
+
+def test_values_of_fewer_than_six_characters_stay() -> None:
+    redactor = Redactor.of(["abcde", "abcdef"])
+
+    assert redactor.text("abcde abcdef") == f"abcde {REDACTED}"
+    assert redactor.secrets == {"abcdef"}
+
+
+def test_the_longer_of_two_secrets_wins() -> None:
+    assert Redactor.of(["secret", "secret-longer"]).text("secret-longer secret") == f"{REDACTED} {REDACTED}"
+
+
+def test_without_secrets_a_text_stays_as_it_is() -> None:
+    assert Redactor.of([]).text("secret") == "secret"
+
+
+@given(st.lists(readable_text, max_size=4), readable_text, readable_text)
+@settings(deadline=None)
+def test_no_secret_of_six_characters_survives(secrets: list[str], before: str, after: str) -> None:
+    text = Redactor.of(secrets).text(before + "".join(secrets) + after)
+
+    rest = text.replace(REDACTED, "\0")
+    assert not [secret for secret in secrets if len(secret) >= 6 and secret in rest and secret not in REDACTED]
+
+
+def test_json_is_redacted_by_value_and_by_key_and_keeps_its_shape() -> None:
+    redactor = Redactor.of(["known-value"])
+
+    assert redactor.json(
+        {
+            "api_key": "under-a-key",
+            "list": ["under-a-key known-value", 1, None, True],
+            "known-value": "as a key",
+            "token": "short",
+        }
+    ) == {
+        "api_key": REDACTED,
+        "list": [f"{REDACTED} {REDACTED}", 1, None, True],
+        REDACTED: "as a key",
+        "token": "short",
+    }
+
+
+def test_a_redactor_learns_without_forgetting() -> None:
+    first = Redactor.of(["secret-one"])
+    second = first.knowing(["secret-two"])
+
+    assert second.text("secret-one secret-two") == f"{REDACTED} {REDACTED}"
+    assert first.text("secret-two") == "secret-two"
+
+
+@pytest.mark.parametrize(
+    ("text", "secret"),
+    [
+        ("Incorrect API key provided: sk-proj-abcdefgh12345678.", "sk-proj-abcdefgh12345678"),
+        ("push with ghp_abcdefghijklmnop1234", "ghp_abcdefghijklmnop1234"),
+        ("xoxb-1234-abcd-5678", "xoxb-1234-abcd-5678"),
+        ("key AIzaSyA1234567890abcdefghij", "AIzaSyA1234567890abcdefghij"),
+        ("AKIAABCDEFGHIJKLMNOP", "AKIAABCDEFGHIJKLMNOP"),
+        ("eyJhbGciOi.eyJzdWIiOi.c2lnbmF0dXJl", "eyJzdWIiOi"),
+        ("Bearer 0123456789abcdef", "0123456789abcdef"),
+        ("Authorization: Bearer 0123456789abcdef", "0123456789abcdef"),
+        ('{"Authorization": "Basic dXNlcjpwYXNz"}', "dXNlcjpwYXNz"),
+        ("https://host.test/?api_key=0123456789&q=1", "0123456789"),
+        ('{"password": "correct-horse"}', "correct-horse"),
+        ("postgres://user:correct-horse@db.test/x", "correct-horse"),
+    ],
+)
+def test_what_has_the_shape_of_a_credential_is_scrubbed_from_texts_of_others(text: str, secret: str) -> None:
+    assert secret not in scrub(text)
+    assert REDACTED in scrub(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["maximum context length is 8192 tokens", "The token count: 5 is fine", "see https://host.test/a?q=tokens"],
+)
+def test_innocent_texts_are_not_scrubbed(text: str) -> None:
+    assert scrub(text) == text
+
+
+def test_a_secret_that_is_a_number_is_replaced_as_a_whole_and_other_numbers_stay() -> None:
+    value = {"token": 12345678, "again": [12345678, 1234567, True, 12345678.5]}
+
+    assert Redactor.of([]).json(value) == {"token": REDACTED, "again": [REDACTED, 1234567, True, 12345678.5]}
+
+
+def test_a_secret_at_the_end_of_what_is_read_of_an_error_leaves_no_half_behind() -> None:
+    secret = "correct-horse-battery"
+
+    assert "correct" not in Redactor.of([secret]).error("x" * (LONGEST_ERROR - 10) + secret)
+
+
+def test_secrets_are_found_by_their_names_in_what_is_no_json() -> None:
+    broken = '{"password": "correct-horse", "q": "plain words", "api_key": "0123456789'
+
+    assert list(secrets_named_in(broken)) == ["correct-horse", "0123456789"]
+    assert list(secrets_named_in("nothing of the kind")) == []
+
+
+def test_an_error_loses_known_secrets_and_shapes() -> None:
+    assert Redactor.of(["known-value"]).error("known-value sk-abcdefgh1") == f"{REDACTED} {REDACTED}"

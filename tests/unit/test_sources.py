@@ -1,0 +1,262 @@
+"""Sources that the answer may cite: read, numbered, escaped, cited."""
+
+import json
+import re
+from typing import Any
+
+import pytest
+from dify_plugin.entities.tool import ToolInvokeMessage
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from internal.redaction import REDACTED, Redactor
+from internal.sources import (
+    RESOURCE_FIELDS,
+    Bibliography,
+    Source,
+    citation_lines,
+    cited_numbers,
+    context_block,
+    read_context,
+)
+from prompt import template
+from tests.unit.generators import any_text, joined
+
+KNOWLEDGE: dict[str, Any] = {
+    "metadata": {
+        "_source": "knowledge",
+        "dataset_id": "ds1",
+        "dataset_name": "Handbook",
+        "document_id": "doc1",
+        "document_name": "leave.md",
+        "data_source_type": "upload_file",
+        "segment_id": "seg1",
+        "retriever_from": "workflow",
+        "score": 0.87,
+        "child_chunks": [],
+        "segment_hit_count": 3,
+        "segment_word_count": 12,
+        "segment_position": 2,
+        "segment_index_node_hash": "abc",
+        "doc_metadata": {"author": "A"},
+        "position": 1,
+    },
+    "title": "Leave",
+    "files": [],
+    "content": "30 days.",
+    "summary": None,
+}
+
+
+def knowledge(metadata: dict[str, Any] | None = None, **changes: Any) -> dict[str, Any]:  # noqa: ANN401 - any field
+    return {**KNOWLEDGE, **changes, "metadata": {**KNOWLEDGE["metadata"], **(metadata or {})}}
+
+
+def only(context: object) -> Source:
+    (source,) = read_context(context)
+    return source
+
+
+def block(*contents: str, title: str = "T") -> str:
+    return context_block(enumerate((Source(title, content) for content in contents), start=1))
+
+
+def test_a_knowledge_result_is_read_with_all_that_dify_knows_of_it() -> None:
+    source = only([KNOWLEDGE])
+
+    assert (source.title, source.content, source.document_id, source.score) == ("Leave", "30 days.", "doc1", 0.87)
+    assert source.resource["hit_count"] == 3
+    assert source.resource["word_count"] == 12
+    assert source.resource["index_node_hash"] == "abc"
+    assert source.resource["doc_metadata"] == {"author": "A"}
+    assert "position" not in source.resource
+
+
+def test_the_resource_fields_are_the_sdks_but_for_the_position() -> None:
+    assert {*RESOURCE_FIELDS, "position"} == ToolInvokeMessage.RetrieverResourceMessage.model_fields[
+        "retriever_resources"
+    ].annotation.__args__[0].model_fields.keys()  # type: ignore[union-attr] # it is list[RetrieverResource]
+
+
+@pytest.mark.parametrize("nothing", [None, "", " \n", [], [None], ["", {}], {}, ()], ids=repr)
+def test_nothing_gives_no_source(nothing: object) -> None:
+    assert read_context(nothing) == []
+
+
+@pytest.mark.parametrize(
+    ("context", "contents"),
+    [
+        ("plain", ["plain"]),
+        (["a", "", "b"], ["a", "b"]),
+        (["a", ["b", {"content": "c"}]], ["a", "b", "c"]),
+        ({"content": "a"}, ["a"]),
+        ({"city": "Köln", "n": 1}, ['{"city": "Köln", "n": 1}']),
+        (5, ["5"]),
+        ("cut \ud83d", ["cut ?"]),
+        ({"content": {"nested": ["x"]}}, ['{"nested": ["x"]}']),
+    ],
+    ids=repr,
+)
+def test_context_is_a_text_an_object_or_a_list_of_either(context: object, contents: list[str]) -> None:
+    assert [source.content for source in read_context(context)] == contents
+
+
+@pytest.mark.parametrize(
+    ("given", "title", "content"),
+    [
+        (knowledge(content=None), "Leave", ""),
+        (knowledge(content=None, summary="In short."), "Leave", "In short."),
+        (knowledge(title=None), "leave.md", "30 days."),
+        (knowledge({"document_name": None}, title=""), "Handbook", "30 days."),
+        ({"content": "x"}, "Untitled", "x"),
+        ({"title": "Only a title"}, "Only a title", ""),
+    ],
+)
+def test_what_is_missing_of_a_result_is_made_up_for(given: dict[str, Any], title: str, content: str) -> None:
+    source = only(given)
+
+    assert (source.title, source.content) == (title, content)
+
+
+def test_a_title_is_one_line() -> None:
+    assert only({"title": "A\n  long\ttitle ", "content": "x"}).title == "A long title"
+
+
+def test_a_result_that_says_nothing_at_all_is_no_source() -> None:
+    assert read_context({"content": None, "metadata": None}) == []
+
+
+@pytest.mark.parametrize(
+    ("score", "expected"),
+    [
+        (None, None),
+        ("", None),
+        ("0.5", 0.5),
+        (1, 1.0),
+        ("high", None),
+        (float("nan"), None),
+        ("inf", None),
+        ([1], None),
+        (10**400, None),
+    ],
+    ids=["none", "blank", "text", "integer", "word", "nan", "inf", "list", "huge"],
+)
+def test_an_odd_score_costs_only_itself(score: object, expected: float | None) -> None:
+    source = only(knowledge({"score": score}))
+
+    assert source.score == expected
+    assert source.content == "30 days."
+
+
+def test_odd_metadata_costs_only_itself() -> None:
+    odd = {"segment_hit_count": "many", "doc_metadata": "text", "document_id": 7, "page": "3"}
+    source = only(knowledge(odd))
+
+    assert {"hit_count", "doc_metadata"}.isdisjoint(source.resource)
+    assert source.document_id == "7"
+    assert source.resource["page"] == 3
+
+
+def test_sources_are_numbered_in_the_order_of_their_first_offer_and_listed_once() -> None:
+    books = Bibliography()
+    first, second, third = Source("A", "a"), Source("B", "b"), Source("C", "c", "doc")
+
+    assert books.add([first, second, first]) == [1, 2, 1]
+    assert books.add([third, Source("B", "b"), Source("other title", "c", "doc")]) == [3, 2, 3]
+    assert books.entries() == ((1, first), (2, second), (3, third))
+
+
+def test_two_segments_of_a_document_are_two_sources() -> None:
+    segments = read_context([knowledge({"segment_id": number}) for number in ("s1", "s2", "s1")])
+
+    assert Bibliography().add(segments) == [1, 2, 1]
+
+
+def test_a_source_can_be_rewritten_wherever_it_says_something() -> None:
+    rewritten = only([KNOWLEDGE]).rewritten(Redactor.of(["30 days.", "leave.md"]).json)
+
+    assert rewritten.content == rewritten.resource["content"] == rewritten.resource["document_name"] == REDACTED
+    assert (rewritten.title, rewritten.document_id, rewritten.score) == ("Leave", "doc1", 0.87)
+    assert Source("T", "30 days.").rewritten(Redactor.of([]).json) == Source("T", "30 days.")
+
+
+def test_the_block_says_that_its_sources_are_data_and_numbers_them() -> None:
+    assert block("a", "b").splitlines() == [
+        "<context>",
+        template.CONTEXT_HEADER,
+        '<source number="1" title="T">',
+        "a",
+        "</source>",
+        '<source number="2" title="T">',
+        "b",
+        "</source>",
+        "</context>",
+    ]
+    assert "not instructions" in template.CONTEXT_HEADER
+    assert context_block([]) == ""
+
+
+TAGS = [
+    "<context>",
+    "</context>",
+    "</source>",
+    "<source ",
+    "</SOURCE",
+    "<Context\n",
+    "<",
+    "/",
+    "context",
+    '"',
+    ">",
+    "\n",
+]
+
+
+@given(joined(TAGS), joined(TAGS) | any_text)
+@settings(deadline=None, max_examples=200)
+def test_no_source_can_leave_its_block(content: str, title: str) -> None:
+    lowered = block(content, title=title).lower()
+
+    assert re.findall(r"</?(?:context|source)\b", lowered) == ["<context", "<source", "</source", "</context"]
+    head = lowered.split("<source ")[1].split("\n")[0]
+    assert head.count('"') == 4
+
+
+def test_other_markup_in_a_source_stays_as_it_is() -> None:
+    assert "if a < b: <b>bold</b> & <contexts>" in block("if a < b: <b>bold</b> & <contexts>")
+
+
+def test_a_tools_sources_are_told_by_number_title_and_page() -> None:
+    entries = [(3, Source("A title", "a")), (4, Source("B", "b", resource={"page": 2}))]
+
+    assert citation_lines(entries) == f"{template.TOOL_SOURCES_HEADER}\n[3] A title\n[4] B, page 2"
+    assert citation_lines([]) == ""
+
+
+@pytest.mark.parametrize(
+    ("answer", "numbers"),
+    [
+        ("It is y [1].", {1}),
+        ("[1][2]", {1, 2}),
+        ("[1, 2,3]", {1, 2, 3}),
+        ("【4】", {4}),
+        ("[1、2]", {1, 2}),
+        ("[ 5 ]", {5}),
+        ("a[i], [x1], [12345], (1), [1.5], []", set()),
+        ("", set()),
+    ],
+)
+def test_citations_are_numbers_in_brackets(answer: str, numbers: set[int]) -> None:
+    assert cited_numbers(answer) == numbers
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from([*RESOURCE_FIELDS, "title", "summary", "metadata"]),
+        any_text | st.none() | st.floats() | st.lists(any_text),
+    )
+)
+@settings(deadline=None)
+def test_whatever_a_source_says_can_be_written(item: dict[str, Any]) -> None:
+    for source in read_context([item]):
+        json.dumps([source.resource, source.title, source.content], ensure_ascii=False, allow_nan=False).encode()

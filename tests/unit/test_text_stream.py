@@ -1,0 +1,70 @@
+"""The text that the user sees, with thoughts in blocks that are always closed."""
+
+import re
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from internal.text_stream import TextStream
+from tests.unit.generators import cut, cut_lists, joined
+
+STEPS = st.lists(
+    st.tuples(st.sampled_from(["thought", "answer", "new_paragraph"]), st.sampled_from(["a", "b\n", "c d"]))
+)
+
+
+def write(stream: TextStream, steps: list[tuple[str, str]]) -> str:
+    written = [
+        stream.new_paragraph() if kind == "new_paragraph" else getattr(stream, kind)(text) for kind, text in steps
+    ]
+    return "".join([*written, stream.close_thought()])
+
+
+def test_thoughts_stand_in_a_block_of_their_own_before_the_answer() -> None:
+    steps = [("thought", "one"), ("thought", " two"), ("new_paragraph", ""), ("answer", "It is y.")]
+
+    assert write(TextStream(), steps) == "<think>\none two\n</think>\n\nIt is y."
+
+
+def test_a_thought_after_an_answer_begins_on_its_own_line() -> None:
+    assert write(TextStream(), [("answer", "a"), ("thought", "b")]) == "a\n<think>\nb\n</think>\n"
+
+
+def test_an_answer_closes_the_thought_before_it() -> None:
+    assert write(TextStream(), [("thought", "a"), ("answer", "b")]) == "<think>\na\n</think>\nb"
+
+
+def test_a_new_paragraph_is_set_off_once_and_never_at_the_beginning() -> None:
+    stream = TextStream()
+
+    assert stream.new_paragraph() == ""
+    stream.answer("a\n")
+    assert stream.new_paragraph() == "\n"
+    assert stream.new_paragraph() == ""
+
+
+def test_closing_what_is_not_open_writes_nothing() -> None:
+    assert TextStream().close_thought() == ""
+
+
+def test_a_tag_that_a_thought_merely_quotes_opens_and_closes_nothing() -> None:
+    text = write(TextStream(), [("thought", "the <think> and </think> tags")])
+
+    assert text == "<think>\nthe &lt;think&gt; and &lt;/think&gt; tags\n</think>\n"
+
+
+@given(joined(["<think>", "</think>", "a", "<"]), cut_lists(60))
+@settings(deadline=None, max_examples=200)
+def test_a_quoted_tag_opens_nothing_however_the_thought_is_cut(thought: str, cuts: list[int]) -> None:
+    text = write(TextStream(), [("thought", piece) for piece in cut(thought, cuts)])
+
+    assert text.count("<think>") == text.count("</think>") == 1
+
+
+@given(STEPS)
+@settings(deadline=None, max_examples=200)
+def test_every_block_is_closed_before_the_next_one_opens(steps: list[tuple[str, str]]) -> None:
+    text = write(TextStream(), steps)
+
+    assert "".join(re.findall("</?think>", text)).replace("<think></think>", "") == ""
+    assert not text.startswith("\n")

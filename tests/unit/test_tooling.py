@@ -1,0 +1,177 @@
+"""A tool call's name and arguments: fail-closed, and every refusal says where."""
+
+import json
+import math
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from internal.tooling import (
+    ToolArgumentsParseResult,
+    json_type,
+    parse_tool_arguments,
+    resolve_tool_instance,
+    unknown_tool_error,
+)
+from tests.unit.generators import any_text, joined, json_objects, json_values
+
+SCRAPS = ["{", "}", '"a"', ":", ",", "1", "1e999", "NaN", "-Infinity", "[", "]", '"\\ud83d"', "null", "tru", " ", "\n"]
+
+
+def nested(levels: int, innermost: str = "") -> str:
+    """An object with this many levels of objects in all."""
+    return '{"a":' * (levels - 1) + "{" + innermost + "}" + "}" * (levels - 1)
+
+
+def leaves(value: object) -> Iterator[object]:
+    if isinstance(value, dict):
+        yield from value
+        for item in value.values():
+            yield from leaves(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from leaves(item)
+    else:
+        yield value
+
+
+@given(json_objects, st.sampled_from([None, 2]), st.booleans())
+@settings(deadline=None, max_examples=200)
+def test_every_json_object_is_taken_as_it_is(value: dict[str, object], indent: int | None, ascii_only: bool) -> None:  # noqa: FBT001
+    text = json.dumps(value, indent=indent, ensure_ascii=ascii_only)
+
+    assert parse_tool_arguments(text) == ToolArgumentsParseResult(ok=True, args=value)
+
+
+@given(any_text | joined(SCRAPS) | json_values.map(json.dumps))
+@settings(deadline=None, max_examples=300)
+def test_what_is_accepted_is_a_json_object_that_can_be_written(text: str) -> None:
+    result = parse_tool_arguments(text)
+
+    if result.ok:
+        assert result.error is None
+        assert result.args == json.loads(text or "{}")
+        assert all(math.isfinite(leaf) for leaf in leaves(result.args) if isinstance(leaf, float))
+        assert json.dumps(result.args, ensure_ascii=False, allow_nan=False).encode()
+    else:
+        assert result.args == {}
+        assert str(result.error).startswith("tool arguments parse error: ")
+
+
+def test_an_empty_text_is_an_empty_object() -> None:
+    assert parse_tool_arguments("") == ToolArgumentsParseResult(ok=True, args={})
+
+
+@pytest.mark.parametrize(
+    "text", [" ", "\n\t ", "\ufeff{}", "{} {}", "{'a': 1}", '{"a": 1,}', "{", '"{}"', "x"], ids=repr
+)
+def test_what_is_no_json_object_is_refused_and_nothing_is_repaired(text: str) -> None:
+    result = parse_tool_arguments(text)
+
+    assert not result.ok
+    assert "expected a JSON object" in str(result.error) or "at character " in str(result.error)
+
+
+@pytest.mark.parametrize(
+    ("text", "got"),
+    [
+        ("[]", "an array"),
+        ('"a"', "a string"),
+        ("1", "a number"),
+        ("1.5", "a number"),
+        ("true", "a boolean"),
+        ("null", "null"),
+    ],
+)
+def test_json_that_is_no_object_is_named(text: str, got: str) -> None:
+    assert f"got {got};" in str(parse_tool_arguments(text).error)
+
+
+@pytest.mark.parametrize("value", [None, {}, {"a": 1}, b"{}", 1, True], ids=repr)
+def test_what_is_no_text_is_refused(value: object) -> None:
+    result = parse_tool_arguments(value)
+
+    assert not result.ok
+    assert f"got {type(value).__name__}" in str(result.error)
+
+
+@pytest.mark.parametrize(
+    ("text", "where"),
+    [
+        ('{"a": 1,}', "at character 8"),
+        ('{"a": }', "at character 6"),
+        ('{"a": [1, "\\ud83d"]}', "at $.a[1]"),
+        ('{"a": {"b\\udc00": 1}}', "at $.a"),
+        ('{"a": {"b": 1e999}}', "at $.a.b"),
+        ('{"a": -1e999}', "at $.a"),
+        ('{"a": NaN}', "at "),
+        ('{"a": [Infinity]}', "at "),
+        ('{"a": -Infinity}', "at "),
+        (nested(66), "at $.a.a"),
+    ],
+    ids=[
+        "comma",
+        "no value",
+        "surrogate",
+        "surrogate name",
+        "1e999",
+        "-1e999",
+        "NaN",
+        "Infinity",
+        "-Infinity",
+        "depth",
+    ],
+)
+def test_a_refusal_says_where(text: str, where: str) -> None:
+    result = parse_tool_arguments(text)
+
+    assert not result.ok
+    assert where in str(result.error)
+
+
+@pytest.mark.parametrize("innermost", ["", '"b": 1', '"b": []'], ids=["empty", "a number", "an array more"])
+def test_64_levels_are_taken_and_65_are_not(innermost: str) -> None:
+    deepest = 63 if "[]" in innermost else 64
+
+    assert parse_tool_arguments(nested(deepest, innermost)).ok
+    assert "nested deeper than 64" in str(parse_tool_arguments(nested(deepest + 1, innermost)).error)
+
+
+@pytest.mark.parametrize("opening", ["[", '{"a":'], ids=["arrays", "objects"])
+def test_nesting_beyond_any_parser_is_refused_too(opening: str) -> None:
+    text = '{"a":' + opening * 200_000
+
+    assert "nested deeper than 64" in str(parse_tool_arguments(text).error)
+
+
+def test_a_number_with_thousands_of_digits_is_refused() -> None:
+    assert not parse_tool_arguments('{"a": ' + "1" * 10_000 + "}").ok
+
+
+def test_a_refusal_quotes_little_of_a_long_text() -> None:
+    assert len(str(parse_tool_arguments('{"a": ' + "x" * 100_000).error)) < 300
+    assert len(str(parse_tool_arguments(json.dumps({"k" * 100_000: "\ud83d"})).error)) < 300
+
+
+def test_a_tool_is_found_by_its_name_or_not_at_all() -> None:
+    assert resolve_tool_instance({"search": 1}, "search") == 1
+    assert resolve_tool_instance({"search": 1}, "Search") is None
+    assert resolve_tool_instance({}, "") is None
+    assert resolve_tool_instance(None, "search") is None
+
+
+def test_an_unknown_name_is_answered_with_the_names_there_are() -> None:
+    assert unknown_tool_error("X", ["a", "b"]).startswith("there is not a tool named X")
+    assert "a, b" in unknown_tool_error("X", ["a", "b"])
+    assert unknown_tool_error("X", []) == "there is not a tool named X; there are no tools"
+
+
+@pytest.mark.parametrize(
+    ("value", "name"),
+    [({}, "an object"), ([], "an array"), ("", "a string"), (True, "a boolean"), (1, "a number"), (None, "null")],
+    ids=repr,
+)
+def test_a_type_has_the_name_that_a_person_would_give_it(value: object, name: str) -> None:
+    assert json_type(value) == name

@@ -1,0 +1,201 @@
+"""One conversation with the model: append-only, and valid for every provider at any time."""
+
+import json
+from collections.abc import Callable
+from itertools import zip_longest
+from typing import Any
+
+from dify_plugin.entities.model.message import (
+    AssistantPromptMessage,
+    ImagePromptMessageContent,
+    PromptMessage,
+    PromptMessageContentUnionTypes,
+    SystemPromptMessage,
+    TextPromptMessageContent,
+    ToolPromptMessage,
+    UserPromptMessage,
+)
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from internal.tooling import parse_tool_arguments
+from internal.transcript import CallResult, Content, ToolCall, Transcript
+from prompt import template
+from tests.unit.generators import any_text, json_objects, readable_text
+
+OPENING: list[PromptMessage] = [
+    SystemPromptMessage(content="system"),
+    AssistantPromptMessage(content="before"),
+    ToolPromptMessage(content="x" * 500, tool_call_id="old", name="old"),
+    UserPromptMessage(content="question"),
+]
+IMAGE = ImagePromptMessageContent(format="png", base64_data="AAAA", mime_type="image/png")
+
+
+def result(call_id: str, name: str, arguments: str, text: str) -> CallResult:
+    parsed = parse_tool_arguments(arguments)
+    return CallResult(ToolCall(call_id, name, arguments), parsed.args if parsed.ok else None, text)
+
+
+results = st.builds(
+    result,
+    call_id=st.sampled_from(["c1", "c2", "search"]) | readable_text.filter(bool),
+    name=st.sampled_from(["search", "", "fetch"]) | readable_text,
+    arguments=json_objects.map(json.dumps) | any_text | st.just(""),
+    text=any_text | st.just("long result " * 30),
+)
+parts: st.SearchStrategy[PromptMessageContentUnionTypes] = st.one_of(
+    st.builds(TextPromptMessageContent, data=readable_text), st.just(IMAGE)
+)
+contents: st.SearchStrategy[Content] = st.one_of(any_text, st.lists(parts, max_size=3))
+
+
+def append(transcript: Transcript, data: st.DataObject) -> None:
+    transcript.append_round(data.draw(contents), {"opaque": 1}, data.draw(st.lists(results, min_size=1, max_size=3)))
+
+
+def trim_result(transcript: Transcript, _: st.DataObject) -> None:
+    for position in list(transcript.trimmable_results())[:1]:
+        transcript.trim_result(position)
+
+
+def trim_media(transcript: Transcript, _: st.DataObject) -> None:
+    for place in list(transcript.trimmable_media())[:1]:
+        transcript.trim_media(*place)
+
+
+def drop_opaque(transcript: Transcript, _: st.DataObject) -> None:
+    transcript.drop_opaque_bodies()
+
+
+STEPS: list[Callable[[Transcript, st.DataObject], None]] = [append, append, trim_result, trim_media, drop_opaque]
+
+
+def calls_and_answers(messages: list[PromptMessage]) -> list[tuple[AssistantPromptMessage, list[PromptMessage]]]:
+    """Every assistant turn that called tools, with the messages up to the next turn."""
+    turns: list[tuple[AssistantPromptMessage, list[PromptMessage]]] = []
+    for message in messages:
+        if isinstance(message, AssistantPromptMessage):
+            turns.append((message, []))
+        elif turns:
+            turns[-1][1].append(message)
+    return turns
+
+
+def assert_valid_for_every_provider(messages: list[PromptMessage]) -> None:
+    for turn, answers in calls_and_answers(messages):
+        assert turn.content is not None
+        for call, answer in zip_longest(turn.tool_calls, answers):
+            assert isinstance(answer, ToolPromptMessage)
+            assert answer.tool_call_id == call.id != ""
+            assert answer.name == call.function.name != ""
+            assert answer.content is not None
+            assert isinstance(json.loads(call.function.arguments), dict)
+    for message in messages:
+        assert message.model_dump_json()
+
+
+def only_grew(before: list[PromptMessage], after: list[PromptMessage]) -> bool:
+    """Nothing but results, media and opaque bodies has changed in what was there."""
+
+    def bones(message: PromptMessage) -> Any:  # noqa: ANN401 - JSON
+        shrinks = isinstance(message, ToolPromptMessage) or isinstance(message.content, list)
+        return message.model_dump(mode="json", exclude={"opaque_body"} | ({"content"} if shrinks else set()))
+
+    return list(map(bones, before)) == list(map(bones, after[: len(before)]))
+
+
+@given(st.lists(st.sampled_from(STEPS), max_size=10), st.data())
+@settings(deadline=None, max_examples=200)
+def test_after_any_steps_every_call_has_its_answer_and_the_prefix_stands(
+    steps: list[Callable[[Transcript, st.DataObject], None]], data: st.DataObject
+) -> None:
+    transcript = Transcript(OPENING)
+    for step in steps:
+        before = transcript.messages()
+        step(transcript, data)
+        after = transcript.messages()
+        if step is append:
+            assert after[: len(before)] == before
+        assert only_grew(before, after)
+        assert after[: len(OPENING)] == OPENING
+        assert_valid_for_every_provider(after[len(OPENING) :])
+    assert transcript.rounds == steps.count(append)
+
+
+def one_round(*items: CallResult, content: str = "", opaque: object = None) -> Transcript:
+    transcript = Transcript(OPENING)
+    transcript.append_round(content, opaque, items)
+    return transcript
+
+
+def test_a_round_is_one_turn_and_one_result_per_call_in_their_order() -> None:
+    transcript = one_round(
+        result("b", "fetch", '{ "u":1 }', "one"),
+        result("a", "search", "", "two"),
+        content="<think>x</think>Hm.",
+        opaque={"o": 1},
+    )
+
+    turn, *answers = transcript.messages()[len(OPENING) :]
+    assert isinstance(turn, AssistantPromptMessage)
+    assert (turn.content, turn.opaque_body) == ("<think>x</think>Hm.", {"o": 1})
+    assert [(call.id, call.function.arguments) for call in turn.tool_calls] == [("b", '{ "u":1 }'), ("a", "{}")]
+    assert [(answer.content, answer.name) for answer in answers] == [("one", "fetch"), ("two", "search")]
+
+
+def test_arguments_that_do_not_parse_are_written_back_as_an_empty_object() -> None:
+    turn = one_round(result("a", "search", '{"q": ', "parse error")).messages()[-2]
+
+    assert isinstance(turn, AssistantPromptMessage)
+    assert turn.tool_calls[0].function.arguments == "{}"
+
+
+def test_a_note_stands_at_the_tail_as_the_users() -> None:
+    transcript = one_round(result("a", "search", "", "one"))
+    before = transcript.messages()
+    transcript.append_note("Answer now.")
+
+    assert transcript.messages() == [*before, UserPromptMessage(content="Answer now.")]
+
+
+def test_the_list_of_messages_is_the_callers() -> None:
+    transcript = Transcript(OPENING)
+    transcript.messages().clear()
+
+    assert transcript.messages() == OPENING
+
+
+def test_opaque_bodies_are_dropped_for_good() -> None:
+    transcript = one_round(result("a", "search", "", "one"), opaque={"o": 1})
+    assert transcript.carries_opaque_body()
+
+    transcript.drop_opaque_bodies()
+    transcript.append_round("", {"o": 2}, [result("b", "search", "", "two")])
+
+    assert not transcript.carries_opaque_body()
+
+
+def test_results_shrink_once_oldest_first_and_those_of_the_opening_never() -> None:
+    transcript = one_round(
+        *(result(name, "search", "", name * 200) for name in "abc"), result("d", "search", "", "short")
+    )
+    first = len(OPENING) + 1
+    assert list(transcript.trimmable_results()) == [first, first + 1, first + 2]
+
+    transcript.trim_result(first)
+
+    assert transcript.messages()[first].content == template.ELIDED_TOOL_RESULT
+    assert list(transcript.trimmable_results()) == [first + 1, first + 2]
+
+
+def test_media_shrink_to_a_note_that_names_their_kind() -> None:
+    text = TextPromptMessageContent(data="see")
+    transcript = Transcript([UserPromptMessage(content=[text, IMAGE]), UserPromptMessage(content=[IMAGE])])
+    assert list(transcript.trimmable_media()) == [(0, 1), (1, 0)]
+
+    transcript.trim_media(0, 1)
+
+    note = TextPromptMessageContent(data="[image left out here to save space]")
+    assert transcript.messages()[0].content == [text, note]
+    assert list(transcript.trimmable_media()) == [(1, 0)]
