@@ -9,7 +9,7 @@
     what happens            events → transcript → window → attachments →
     the host                deadline → session →
     a model's turn          assembly → display → reading → model_turn →
-    its tool calls          planning → tool_runner →
+    its tool calls          planning → side_by_side → tool_runner →
     the run                 loop → answer →
     written out             text_stream → log_tree → run_outputs → render →
     put together            agent

@@ -28,6 +28,8 @@ class DisplayRule:
     """The turn's number among the run's model calls, from 1."""
     last_step: int
     """The closing call's number."""
+    text_is_answer: bool = True
+    """False where the answer has to be a call: then no text is ever taken for it."""
 
 
 class Trimmer:
@@ -55,7 +57,8 @@ class TurnDisplay:
         self._splitter = ThoughtSplitter()
         self._text_trimmer, self._thought_trimmer = Trimmer(), Trimmer()
         self._held: list[str] = []
-        self._is_answer = not rule.may_call_tools
+        self._is_answer = rule.text_is_answer and not rule.may_call_tools
+        self._may_become_answer = rule.text_is_answer
         self.is_answering = False
         """Whether text has been shown as the answer."""
         self._texts: list[str] = []
@@ -72,6 +75,10 @@ class TurnDisplay:
     @property
     def thought(self) -> str:
         return "".join(self._thoughts)
+
+    def expect_calls(self) -> None:
+        """Calls have come: text that follows them is no answer, however long."""
+        self._may_become_answer = False
 
     def feed(self, chunk: str) -> Iterator[Shown]:
         for piece in self._splitter.feed(chunk):
@@ -103,7 +110,7 @@ class TurnDisplay:
         self._texts.append(text)
         self._held.append(text)
         self._length += len(text)
-        if self._is_answer or self._length >= PLAINLY_AN_ANSWER:
+        if self._is_answer or (self._may_become_answer and self._length >= PLAINLY_AN_ANSWER):
             yield from self._release_as_answer()
 
     def _show_thought(self, raw: str) -> Iterator[Shown]:

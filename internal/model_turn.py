@@ -92,7 +92,7 @@ class ModelCaller:
             for chunk in chunks:
                 yield from reading.take(chunk)
         except DeadlinePassed:
-            if not reading.has_shown:
+            if not reading.is_answering:
                 return TimeIsUp()
             yield from reading.display.finish(has_tool_calls=False)
             return reading.turn(cut=StopReason.TIME_LIMIT)

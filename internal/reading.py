@@ -103,15 +103,21 @@ class Reading:
     def usage(self) -> Usage:
         return Usage.of(self._usage)
 
+    @property
+    def is_answering(self) -> bool:
+        """Whether the user reads the answer already; a thought is none."""
+        return self.display.is_answering or self._has_forwarded
+
     def seconds_left(self) -> float:
-        """Only an answer that streams is worth more time than the turn was given; a thought is not."""
-        is_answering = self.display.is_answering or self._has_forwarded
-        return (self._span.end if is_answering else self._span.deadline).left()
+        """Only an answer that streams is worth more time than the turn was given."""
+        return (self._span.end if self.is_answering else self._span.deadline).left()
 
     def take(self, chunk: LLMResultChunk) -> Iterator[Event]:
         delta = chunk.delta
         self.chunks += 1
-        self._calls.take(extract_stream_tool_calls(chunk))
+        if entries := extract_stream_tool_calls(chunk):
+            self._calls.take(entries)
+            self.display.expect_calls()
         self._usage = delta.usage or self._usage
         self.finish_reason = delta.finish_reason or self.finish_reason
         if delta.message.opaque_body is not None:

@@ -1,17 +1,14 @@
 """The calls of one turn, run side by side.
 
-In: planned calls. Out: events as they happen, then one outcome per call in the model's order. A greenlet per call, an
-unbounded queue between them and the caller, and whatever is still running at the end is killed: all three as
-measured on the SDK (pool shutdown waits for a silent tool, a bounded queue hangs).
+In: planned calls. Out: events as they happen, then one outcome per call in the model's order. What has none when the
+deadline comes is left, and answered as timed out.
 """
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
 from gevent.lock import BoundedSemaphore
-from gevent.pool import Group
-from gevent.queue import Empty, Queue
 
 from internal.arguments import call_parameters
 from internal.deadline import Clock, Deadline
@@ -21,6 +18,7 @@ from internal.guards import CallStatus
 from internal.planning import PlannedCall, RejectedCall, ValidCall
 from internal.redaction import Redactor, secrets_in, secrets_named_in
 from internal.session import DeadlinePassed, HostSession
+from internal.side_by_side import Post, run_side_by_side
 from internal.sources import Source
 from internal.tool_output import ToolOutput, cut_to_size
 from internal.toolbox import Toolbox
@@ -30,9 +28,6 @@ from prompt import template
 TOOL_FAILED = "tool invoke error: failed to execute tool"
 RETRY_WAIT = 1.0
 """Seconds before the one repetition of a call that was turned away at the door."""
-_GRACE_SECONDS = 1.0
-"""How long after the deadline the calls may take to say themselves that it has passed, and what they got until then."""
-_KILL_SECONDS = 2
 _LONGEST_ERROR = 1_000
 
 # The only reasons that a model is ever told; an exception's own text may hold anything.
@@ -64,9 +59,6 @@ class ToolOutcome:
     sources: tuple[Source, ...] = ()
 
 
-type _Post = Callable[[Event | ToolOutcome], None]
-
-
 @dataclass(frozen=True)
 class ToolRunner:
     """Runs the tool calls of one run; ``slots`` is shared by all its loops, so the limit holds over all of them."""
@@ -82,59 +74,30 @@ class ToolRunner:
         self, planned: Sequence[PlannedCall], parent: str, deadline: Deadline
     ) -> Generator[Event, None, tuple[ToolOutcome, ...]]:
         """Run what is valid, answer the rest; what has no outcome at the deadline is answered as timed out."""
-        inbox: Queue[tuple[int, Event | ToolOutcome]] = Queue()
-        outcomes: dict[int, ToolOutcome] = {}
-        in_log: set[int] = set()
+        keys = [f"{parent}.call{position}" for position in range(1, len(planned) + 1)]
+        in_log: set[str] = set()
         started = self.clock.now()
-        workers = Group()
-        try:
-            for position, call in enumerate(planned):
-                key = f"{parent}.call{position + 1}"
-                post = partial(_post, inbox, position)
-                if isinstance(call, RejectedCall):
-                    self._answer(call, key, parent, post)
-                else:
-                    workers.spawn(self._work, call, key, parent, deadline, post)
-            while len(outcomes) < len(planned):
-                try:
-                    position, item = inbox.get(timeout=deadline.left() + _GRACE_SECONDS)
-                except Empty:
-                    break
-                if isinstance(item, ToolOutcome):
-                    outcomes[position] = item
-                else:
-                    if isinstance(item, ToolStarted):
-                        in_log.add(position)
-                    yield item
-        finally:
-            workers.kill(block=True, timeout=_KILL_SECONDS)
-        for position, call in enumerate(planned):
+        jobs = [partial(self._work, call, key, parent, deadline) for call, key in zip(planned, keys, strict=True)]
+        running = run_side_by_side(jobs, deadline)
+        outcomes = yield from _noting_starts(running, in_log)
+        for position, (call, key) in enumerate(zip(planned, keys, strict=True)):
             if position not in outcomes:
-                key = f"{parent}.call{position + 1}"
-                if position not in in_log:
+                if key not in in_log:
                     yield self._started(call, key, parent)
-                elapsed = self.clock.now() - started
-                late = _explain(FailureKind.TIMEOUT)
+                elapsed, late = self.clock.now() - started, _explain(FailureKind.TIMEOUT)
                 outcomes[position] = ToolOutcome(call, CallStatus.ERROR, late, elapsed, transient=True)
                 yield self._finished(key, outcomes[position], "no answer before the deadline")
         return tuple(outcomes[position] for position in range(len(planned)))
-
-    def _answer(self, call: RejectedCall, key: str, parent: str, post: _Post) -> None:
-        """A call that does not run stands in the log all the same."""
-        secrets = secrets_named_in(call.call.arguments) if call.parsed is None else secrets_in(call.parsed)
-        text = cut_to_size(self.redactor.knowing(secrets).text(wellformed(call.text)), self.result_limit)
-        outcome = ToolOutcome(call, CallStatus.REFUSED, text)
-        post(self._started(call, key, parent))
-        post(self._finished(key, outcome, error="not run"))
-        post(outcome)
 
     def _started(self, call: PlannedCall, key: str, parent: str) -> ToolStarted:
         arguments = call.parsed if call.parsed is not None else call.call.arguments
         provider = call.tool.provider if call.tool else ""
         return ToolStarted(key, parent, call.call.name, provider, arguments)
 
-    def _work(self, call: ValidCall, key: str, parent: str, deadline: Deadline, post: _Post) -> None:
+    def _work(self, call: PlannedCall, key: str, parent: str, deadline: Deadline, post: Post) -> ToolOutcome:
         """One call from its start in the log to its outcome, whatever happens on the way."""
+        if isinstance(call, RejectedCall):
+            return self._answer(call, key, parent, post)
         with self.slots:
             post(self._started(call, key, parent))
             started = self.clock.now()
@@ -145,9 +108,18 @@ class ToolRunner:
                 error = f"what the tool said could not be read ({type(defect).__name__})"
             outcome = replace(outcome, elapsed_seconds=self.clock.now() - started)
             post(self._finished(key, outcome, error))
-            post(outcome)
+            return outcome
 
-    def _execute(self, call: ValidCall, key: str, deadline: Deadline, post: _Post) -> tuple[ToolOutcome, str | None]:
+    def _answer(self, call: RejectedCall, key: str, parent: str, post: Post) -> ToolOutcome:
+        """A call that does not run stands in the log all the same."""
+        secrets = secrets_named_in(call.call.arguments) if call.parsed is None else secrets_in(call.parsed)
+        text = cut_to_size(self.redactor.knowing(secrets).text(wellformed(call.text)), self.result_limit)
+        outcome = ToolOutcome(call, CallStatus.REFUSED, text)
+        post(self._started(call, key, parent))
+        post(self._finished(key, outcome, error="not run"))
+        return outcome
+
+    def _execute(self, call: ValidCall, key: str, deadline: Deadline, post: Post) -> tuple[ToolOutcome, str | None]:
         """Call the tool; return its outcome, and the error as the log shows it."""
         output = ToolOutput()
         redactor = self.redactor.knowing(secrets_in(call.parsed))
@@ -167,7 +139,7 @@ class ToolRunner:
         return outcome, redactor.error(wellformed(failure.reason))[:_LONGEST_ERROR] if failure else None
 
     def _invoke(
-        self, call: ValidCall, output: ToolOutput, key: str, deadline: Deadline, post: _Post
+        self, call: ValidCall, output: ToolOutput, key: str, deadline: Deadline, post: Post
     ) -> HostFailure | None:
         """Call the tool; once more if it was turned away before it said anything, never after a time-out.
 
@@ -198,8 +170,16 @@ class ToolRunner:
         return ToolFinished(key, outcome.status, outcome.elapsed_seconds, outcome.tool_response, error)
 
 
-def _post(inbox: "Queue[tuple[int, Event | ToolOutcome]]", position: int, item: Event | ToolOutcome) -> None:
-    inbox.put((position, item))
+def _noting_starts[T](events: Generator[Event, None, T], started: set[str]) -> Generator[Event, None, T]:
+    """Pass events on and remember which calls stand in the log."""
+    while True:
+        try:
+            event = next(events)
+        except StopIteration as end:
+            return end.value  # type: ignore[no-any-return] # typeshed does not carry a generator's return type here
+        if isinstance(event, ToolStarted):
+            started.add(event.key)
+        yield event
 
 
 def _explain(kind: FailureKind) -> str:
