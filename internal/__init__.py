@@ -3,16 +3,16 @@
     what everyone needs     errors → failures → wellformed → redaction →
     what the node was given panel_values → model_selection → params → policy →
     one round, as values    flow → thinking → usage → sources →
-    tools as offered        tool_names → mcp_schema → tool_schema → toolbox →
+    tools as offered        tool_names → mcp_schema → tool_schema → toolbox → virtual_tools →
     calls as made           tooling → arguments → guards →
     what tools bring        local_files → user_files → tool_output →
     what happens            events → transcript → window → attachments →
     the host                deadline → session →
     a model's turn          assembly → display → reading → model_turn →
-    its tool calls          planning → side_by_side → tool_runner →
-    the run                 loop → answer →
+    its tool calls          planning → submission → side_by_side → tool_runner →
+    the run                 steps → loop → answer →
     written out             text_stream → log_tree → run_outputs → render →
-    put together            agent
+    put together            run → agent
 
 ``session`` alone touches the SDK's Session. Everything that happens leaves the loop as an event, and render alone
 turns events into messages.

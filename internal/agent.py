@@ -1,106 +1,86 @@
-"""One run of the agent, put together.
+"""The function-calling agent: one loop from the question to the answer.
 
-In: the host's parameters and session, and a strategy's policy texts. Out: the messages of the run. Everything a run
-needs is made here and handed down; nothing outlives it.
+In: the host's parameters and session, and a strategy's policy texts. Out: the messages of the run.
 """
 
-from collections.abc import Generator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from dify_plugin.core.runtime import Session
 from dify_plugin.entities.agent import AgentInvokeMessage
-from gevent.lock import BoundedSemaphore
 
-from internal.answer import no_answer_sentence
-from internal.attachments import opening_messages
-from internal.deadline import SERVERLESS_SECONDS, TOOL_PHASE_SHARE, Clock, Deadline
+from internal.deadline import TOOL_PHASE_SHARE, Clock
 from internal.errors import InvalidParameters
-from internal.events import AnswerBreak, AnswerText, Event, Noted, RunFinished, RunSummary, StopReason
+from internal.events import Event
 from internal.loop import AgentLoop
-from internal.model_turn import ModelCaller
 from internal.params import StrategyParams, read_params
-from internal.policy import PolicyTexts, build_system_instruction, read_policy_overrides
+from internal.policy import DEFAULT_POLICY, PolicyTexts
 from internal.render import render
+from internal.run import Run
 from internal.session import HostSession
-from internal.sources import Bibliography, read_context
-from internal.tool_runner import ToolRunner
-from internal.toolbox import Toolbox, build_toolbox
-from internal.transcript import Transcript
-from internal.window import Window
+from internal.submission import Submission
+from internal.toolbox import Tool, Toolbox, build_toolbox
+from internal.virtual_tools import RESERVED_NAMES, answer_tool
 
 
-def run_agent(
-    parameters: Mapping[str, Any], session: Session, policy: PolicyTexts, clock: Clock | None = None
+def function_calling(run: Run[StrategyParams], submit: Tool | None) -> Generator[Event, None, None]:
+    """One transcript, one loop."""
+    yield from run.begin()
+    toolbox = run.toolbox.with_tool(submit) if submit else run.toolbox
+    ending = yield from AgentLoop(
+        models=run.models(toolbox),
+        tools=run.tools(toolbox),
+        transcript=run.transcript(),
+        bibliography=run.bibliography,
+        maximum_iterations=run.params.maximum_iterations,
+        show_thoughts=run.params.emit_intermediate_thoughts,
+        tool_deadline=run.deadline(TOOL_PHASE_SHARE),
+        end=run.deadline(1),
+        submission=Submission() if submit else None,
+    ).run()
+    yield from run.finish(ending, answer_tool=submit)
+
+
+@dataclass(frozen=True)
+class Blueprint[P: StrategyParams]:
+    """What makes a strategy: data that its class hands to ``run_agent``."""
+
+    policy: PolicyTexts
+    params_type: type[P]
+    plot: Callable[[Run[P], Tool | None], Generator[Event, None, None]]
+    """How it goes about a run; given the tool by which the answer is handed over, if it has to be."""
+    needs_tool_calls: bool = False
+    """Whether it calls tools of its own, whatever the node has."""
+
+
+FUNCTION_CALLING = Blueprint(DEFAULT_POLICY, StrategyParams, function_calling)
+
+
+def run_agent[P: StrategyParams](
+    parameters: Mapping[str, Any], session: Session, blueprint: Blueprint[P], clock: Clock | None = None
 ) -> Generator[AgentInvokeMessage, None, None]:
-    """Run the agent once.
+    """Run a strategy once.
 
     Raises:
         InvalidParameters: before any model call.
         ModelCallFailed, PromptTooLarge: with logs and thoughts closed.
     """
-    params = read_params(parameters)
-    toolbox = build_toolbox(params.tools, allowed=params.allowed_tools, files=params.files)
-    if toolbox.tools and not params.model.can_call_tools():
-        raise InvalidParameters(
-            f"parameter 'model': {params.model.config.model} cannot call tools, and the node has "
-            f"{len(toolbox.tools)}; choose a model with the feature 'tool-call', or remove the tools"
-        )
     clock = clock or Clock()
-    run = _Run(params, toolbox, HostSession(session), policy, clock, clock.now())
-    yield from render(run.events(), toolbox.redactor)
+    started = clock.now()
+    params = read_params(parameters, blueprint.params_type)
+    submit = answer_tool(params.answer_schema) if params.answer_schema.strip() else None
+    toolbox = build_toolbox(params.tools, allowed=params.allowed_tools, files=params.files, reserved=RESERVED_NAMES)
+    if not params.model.can_call_tools():
+        _refuse_to_go_without_tool_calls(params, toolbox, needed=blueprint.needs_tool_calls or submit is not None)
+    run = Run(params, toolbox, HostSession(session), blueprint.policy, clock, started)
+    yield from render(blueprint.plot(run, submit), toolbox.redactor)
 
 
-@dataclass(frozen=True)
-class _Run:
-    """What one run is made of."""
-
-    params: StrategyParams
-    toolbox: Toolbox
-    host: HostSession
-    policy: PolicyTexts
-    clock: Clock
-    started: float
-    """On the clock; what is done before the first model call counts too."""
-    bibliography: Bibliography = field(default_factory=Bibliography)
-
-    def events(self) -> Generator[Event, None, None]:
-        params = self.params
-        overrides = read_policy_overrides(params.prompt_policy_overrides)
-        for note in (*params.notes, *overrides.notes, *self.toolbox.notes):
-            yield Noted(note)
-        self.bibliography.add(read_context(self.toolbox.redactor.json(params.context)))
-        ending = yield from self._loop().run()
-        answer = ending.text
-        if not answer and ending.reason is not StopReason.ANSWERED:  # an image alone is an answer too
-            answer = no_answer_sentence(ending.reason, params.query)
-            yield AnswerBreak()
-            yield AnswerText(answer)
-        yield RunFinished(
-            RunSummary(
-                stop_reason=ending.reason,
-                rounds=ending.rounds,
-                answer=answer,
-                usage=ending.usage,
-                tool_runs=ending.tool_runs,
-                sources=self.bibliography.entries(),
-            )
-        )
-
-    def _loop(self) -> AgentLoop:
-        params, clock, redactor = self.params, self.clock, self.toolbox.redactor
-        seconds = min(params.maximum_seconds, SERVERLESS_SECONDS) if self.host.is_serverless else params.maximum_seconds
-        end = Deadline(clock, self.started + seconds)
-        instruction = build_system_instruction(params.instruction, params.prompt_policy_overrides, defaults=self.policy)
-        window = Window(self.toolbox.prompt_tools, params.model.context_size, params.model.max_tokens)
-        slots = BoundedSemaphore(params.parallel_tool_calls)
-        return AgentLoop(
-            models=ModelCaller(self.host, params.model, window, clock, redactor),
-            tools=ToolRunner(self.host, self.toolbox, clock, slots, params.tool_result_limit, redactor),
-            transcript=Transcript(opening_messages(params, instruction, self.bibliography.entries(), end.left())),
-            bibliography=self.bibliography,
-            maximum_iterations=params.maximum_iterations,
-            show_thoughts=params.emit_intermediate_thoughts,
-            tool_deadline=Deadline(clock, self.started + seconds * TOOL_PHASE_SHARE),
-            end=end,
-        )
+def _refuse_to_go_without_tool_calls(params: StrategyParams, toolbox: Toolbox, *, needed: bool) -> None:
+    cannot = f"parameter 'model': {params.model.config.model} cannot call tools"
+    mend = "choose a model with the feature 'tool-call'"
+    if toolbox.tools:
+        raise InvalidParameters(f"{cannot}, and the node has {len(toolbox.tools)}; {mend}, or remove the tools")
+    if needed:
+        raise InvalidParameters(f"{cannot}, which this strategy, or its answer_schema, needs; {mend}")

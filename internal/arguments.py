@@ -11,8 +11,9 @@ from typing import Any
 
 from referencing.exceptions import Unresolvable
 
+from internal.mcp_schema import Check
 from internal.tool_schema import ToolParameter
-from internal.toolbox import Tool, Toolbox
+from internal.toolbox import ArgumentForm, Tool, Toolbox
 from internal.tooling import DEEPEST_NESTING, json_type, refuse_constant, refuse_unwritable
 
 _LONGEST_QUOTE = 200
@@ -32,6 +33,8 @@ def validate_arguments(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, An
     Raises:
         ArgumentsInvalid: naming every argument that does not fit and what would.
     """
+    if tool.form is not None:
+        return _validate_form(tool.form, arguments)
     problems = [
         f"unknown argument {_quote(name)}; valid arguments are: {', '.join(tool.parameters) or 'none'}"
         for name in arguments
@@ -52,6 +55,14 @@ def validate_arguments(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, An
     return valid
 
 
+def _validate_form(form: ArgumentForm, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    value = coerce(dict(arguments), form.schema)
+    problems = list(_schema_problems(form.check, value, ""))
+    if problems or not isinstance(value, dict):
+        raise ArgumentsInvalid(_VALIDATION_ERROR + "; ".join(problems))
+    return value
+
+
 def _problems(parameter: ToolParameter, value: object) -> Iterator[str]:
     expected = parameter.schema.get("type")
     if isinstance(expected, str) and not _is_of_type(value, expected):
@@ -65,7 +76,7 @@ def _problems(parameter: ToolParameter, value: object) -> Iterator[str]:
                 yield f"parameter {parameter.name!r} value {_quote(item)} not in options {list(options)!r}"
     yield from _bound_problems(parameter, value)
     if parameter.check is not None:
-        yield from _own_schema_problems(parameter, value)
+        yield from _schema_problems(parameter.check, value, parameter.name)
 
 
 def _bound_problems(parameter: ToolParameter, value: object) -> Iterator[str]:
@@ -78,14 +89,14 @@ def _bound_problems(parameter: ToolParameter, value: object) -> Iterator[str]:
         yield f"parameter {parameter.name!r} value {value} is above the maximum {most}"
 
 
-def _own_schema_problems(parameter: ToolParameter, value: object) -> Iterator[str]:
+def _schema_problems(check: Check, value: object, name: str) -> Iterator[str]:
     try:
-        errors = list(parameter.check(value)) if parameter.check else []
+        errors = list(check(value))
     except (Unresolvable, RecursionError, ArithmeticError):
         return  # a schema that leads nowhere, or an engine that cannot count that far, checks nothing
     for error in errors[:3]:
-        where = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in error.absolute_path)
-        yield f"parameter {parameter.name + where!r}: {error.message[:_LONGEST_QUOTE]}"
+        where = name + "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in error.absolute_path)
+        yield f"parameter {where.removeprefix('.') or '(all)'!r}: {error.message[:_LONGEST_QUOTE]}"
 
 
 def coerce(value: object, schema: object) -> object:

@@ -88,6 +88,10 @@ class TurnDisplay:
         """Show the rest, now that it is known what the turn was."""
         for piece in self._splitter.finish(calls_follow=has_tool_calls):
             yield from self._show(piece)
+        if not self._rule.text_is_answer:
+            if self._rule.show_thoughts:
+                yield from self._release_as_thought()
+            return
         is_last = self._rule.step >= self._rule.last_step
         if should_emit_response_text(
             has_tool_calls=has_tool_calls,

@@ -16,7 +16,7 @@ from internal.user_files import UserFile
 
 
 class StopReason(StrEnum):
-    """What ended the tool phase; the last three say it of the final turn and win."""
+    """What ended the tool phase; the last four say it of the final turn and win."""
 
     ANSWERED = "answered"
     ITERATION_LIMIT = "iteration_limit"
@@ -25,6 +25,8 @@ class StopReason(StrEnum):
     LENGTH = "length"
     CONTENT_FILTER = "content_filter"
     EMPTY = "empty"
+    ANSWER_INVALID = "answer_invalid"
+    """With an answer schema: the model never handed over an answer that satisfies it."""
 
 
 @dataclass(frozen=True)
@@ -135,6 +137,10 @@ class RunSummary:
     tool_runs: tuple[ToolRun, ...] = ()
     sources: tuple[tuple[int, Source], ...] = field(default=())
     """By number, in order."""
+    variables: Mapping[str, Any] = field(default_factory=dict)
+    """What a strategy or parameter puts out beside the common variables."""
+    decisions: Mapping[str, Any] = field(default_factory=dict)
+    """What it adds to ``decision_summary``."""
 
 
 @dataclass(frozen=True)

@@ -5,18 +5,20 @@ a closed union; no flag carries control flow. Several loops may run in one run: 
 share the callers, the bibliography and the clock.
 """
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import assert_never
+from typing import Any, assert_never
 
 from internal.deadline import Deadline
 from internal.display import DisplayRule
 from internal.events import Event, RoundFinished, RoundStarted, StopReason, ToolRun
 from internal.guards import PastCall, RepeatGuard
 from internal.model_turn import ModelCaller, TimeIsUp
-from internal.planning import PlannedCall, RejectedCall, plan_calls, refuse_calls
+from internal.planning import PlannedCall, RejectedCall, plan_calls, plan_submissions, refuse_calls
 from internal.reading import ModelTurn, TurnSpan
 from internal.sources import Bibliography, citation_lines
+from internal.steps import AnotherRound, ClosingAnswer, Ending, Finish, NextStep, judge_final_turn
+from internal.submission import Submission, written_out
 from internal.tool_output import with_sources
 from internal.tool_runner import ToolOutcome, ToolRunner
 from internal.transcript import CallResult, Transcript
@@ -26,41 +28,6 @@ from prompt import template
 LEAST_CLOSING_SECONDS = 5
 """What the closing answer has even when the rounds took longer than they should have."""
 REFUSED_AT_THE_END = "not run: no more tools run in this conversation turn"
-
-
-@dataclass(frozen=True)
-class AnotherRound:
-    """The model may call tools once more."""
-
-
-@dataclass(frozen=True)
-class ClosingAnswer:
-    """The tool phase is over without an answer: ask for it."""
-
-    reason: StopReason
-
-
-@dataclass(frozen=True)
-class Finish:
-    """Nothing more is sent."""
-
-    reason: StopReason
-    text: str = ""
-
-
-type NextStep = AnotherRound | ClosingAnswer | Finish
-
-
-@dataclass(frozen=True)
-class Ending:
-    """What a loop leaves behind."""
-
-    reason: StopReason
-    text: str
-    """The visible text of the last turn; "" when there is none."""
-    rounds: int
-    tool_runs: tuple[ToolRun, ...]
-    usage: Usage
 
 
 def should_continue(*, iteration: int, maximum_iterations: int, has_tool_call: bool) -> bool:
@@ -84,7 +51,10 @@ class AgentLoop:
     """Ends the closing answer."""
     parent: str | None = None
     """The log node that the rounds hang from."""
-    _guard: RepeatGuard = field(default_factory=RepeatGuard, init=False)
+    submission: Submission | None = None
+    """Set when the answer has to be handed over by a call."""
+    guard: RepeatGuard = field(default_factory=RepeatGuard)
+    _asked: int = field(default=0, init=False)
     _tool_runs: list[ToolRun] = field(default_factory=list, init=False)
     _usage: Usage = field(default_factory=Usage, init=False)
 
@@ -96,30 +66,53 @@ class AgentLoop:
                     step = yield from self._round()
                 case ClosingAnswer(reason):
                     step = yield from self._closing_answer(reason)
-                case Finish(reason, text):
-                    return Ending(reason, text, self.transcript.rounds, tuple(self._tool_runs), self._usage)
+                case Finish(reason, text, submitted):
+                    runs = tuple(self._tool_runs)
+                    return Ending(reason, text, submitted, self.transcript.rounds, runs, self._usage)
                 case _:
                     assert_never(step)
 
     def _round(self) -> Generator[Event, None, NextStep]:
         """Ask; then either the turn is the answer, or its calls are run and appended."""
-        number = self.transcript.rounds + 1
-        span = self._span(f"round{number}", self.tool_deadline, may_call_tools=bool(self.tools.toolbox.tools))
+        self._asked += 1
+        span = self._span(f"round{self._asked}", self.tool_deadline, may_call_tools=bool(self.tools.toolbox.tools))
         started = self.models.clock.now()
-        yield RoundStarted(span.parent, f"ROUND {number}", self.parent)
+        yield RoundStarted(span.parent, f"ROUND {self._asked}", self.parent)
         turn = yield from self._ask(span)
         if isinstance(turn, TimeIsUp):
             step: NextStep = ClosingAnswer(StopReason.TIME_LIMIT)
         elif turn.cut or not turn.calls:
-            step = _judge_final_turn(turn, StopReason.ANSWERED)
+            step = self._after_text(turn)
             yield from self._refuse(turn, span)
         else:
-            planned = plan_calls(turn.calls, self.tools.toolbox, self._guard)
+            planned = plan_calls(turn.calls, self.tools.toolbox, self.guard)
+            finish = self._after_submission(planned)
+            if finish is not None:
+                planned = plan_submissions(turn.calls, self.tools.toolbox, REFUSED_AT_THE_END)
             outcomes = yield from self.tools.run(planned, span.parent, self.tool_deadline)
             self._append(turn, outcomes)
-            step = self._after_tools(planned)
+            step = self._after_tools(planned) if finish is None else finish
         yield RoundFinished(span.parent, self.models.clock.now() - started)
         return step
+
+    def _after_text(self, turn: ModelTurn) -> NextStep:
+        """A turn without calls is the answer, unless the answer has to be a call: then it is asked for, once."""
+        if self.submission is None or turn.cut:
+            return judge_final_turn(turn, StopReason.ANSWERED)
+        if self.submission.may_remind():
+            self.transcript.append_answer(turn.content, turn.opaque_body)
+            self.transcript.append_note(template.SUBMIT_ANSWER_REMINDER)
+            return AnotherRound()
+        return Finish(StopReason.ANSWER_INVALID, turn.text)
+
+    def _after_submission(self, planned: Sequence[PlannedCall]) -> Finish | None:
+        """The end, if the answer was handed over, or was wrong once too often."""
+        if self.submission is None:
+            return None
+        submitted = self.submission.take(planned)
+        if submitted is not None:
+            return Finish(StopReason.ANSWERED, written_out(submitted), submitted)
+        return None if self.submission.may_correct() else Finish(StopReason.ANSWER_INVALID)
 
     def _after_tools(self, planned: Sequence[PlannedCall]) -> NextStep:
         if any(isinstance(call, RejectedCall) and call.ends_tool_phase for call in planned):
@@ -134,14 +127,16 @@ class AgentLoop:
 
     def _closing_answer(self, reason: StopReason) -> Generator[Event, None, NextStep]:
         """Ask for the answer with the same tools in the prompt, so that its prefix stays; calls are refused."""
-        self.transcript.append_note(template.CLOSING_NOTE)
+        self.transcript.append_note(template.CLOSING_NOTE_FOR_SUBMISSION if self.submission else template.CLOSING_NOTE)
         span = self._span("closing", self.end.at_least(LEAST_CLOSING_SECONDS), may_call_tools=False)
         started = self.models.clock.now()
         yield RoundStarted(span.parent, "CLOSING ANSWER", self.parent)
         turn = yield from self._ask(span)
-        step = Finish(reason) if isinstance(turn, TimeIsUp) else _judge_final_turn(turn, reason)
+        step = Finish(reason)
         if isinstance(turn, ModelTurn):
-            yield from self._refuse(turn, span)
+            step = judge_final_turn(turn, reason)
+            submitted = yield from self._refuse(turn, span)
+            step = Finish(reason, written_out(submitted), submitted) if submitted is not None else step
         yield RoundFinished(span.parent, self.models.clock.now() - started)
         return step
 
@@ -151,17 +146,23 @@ class AgentLoop:
             self._usage += turn.usage
         return turn
 
-    def _refuse(self, turn: ModelTurn, span: TurnSpan) -> Generator[Event, None, None]:
-        """Calls of a cut or closing turn run no more; they stand in the log."""
-        if turn.calls:
-            outcomes = yield from self.tools.run(refuse_calls(turn.calls, REFUSED_AT_THE_END), span.parent, self.end)
-            self._note_runs(outcomes, self.transcript.rounds + 1)
+    def _refuse(self, turn: ModelTurn, span: TurnSpan) -> Generator[Event, None, Mapping[str, Any] | None]:
+        """Calls of a cut or closing turn run no more; they stand in the log. Only an answer is still taken."""
+        if not turn.calls:
+            return None
+        if self.submission and not turn.cut:
+            planned = plan_submissions(turn.calls, self.tools.toolbox, REFUSED_AT_THE_END)
+        else:
+            planned = refuse_calls(turn.calls, REFUSED_AT_THE_END)
+        outcomes = yield from self.tools.run(planned, span.parent, self.end)
+        self._note_runs(outcomes, self.transcript.rounds + 1)
+        return self.submission.take(planned) if self.submission else None
 
     def _append(self, turn: ModelTurn, outcomes: Sequence[ToolOutcome]) -> None:
         """Append the round; sources are numbered now, in the model's order rather than that of completion."""
         self.transcript.append_round(turn.content, turn.opaque_body, [self._result(outcome) for outcome in outcomes])
         self._note_runs(outcomes, self.transcript.rounds)
-        self._guard.record_round(
+        self.guard.record_round(
             [
                 PastCall(signature, outcome.status, outcome.tool_response, outcome.transient)
                 for outcome in outcomes
@@ -184,17 +185,5 @@ class AgentLoop:
         root = f"{self.parent}.{name}" if self.parent else name
         last_step = self.maximum_iterations + 1
         step = self.transcript.rounds + 1 if may_call_tools else last_step
-        rule = DisplayRule(self.show_thoughts, may_call_tools, step, last_step)
+        rule = DisplayRule(self.show_thoughts, may_call_tools, step, last_step, text_is_answer=self.submission is None)
         return TurnSpan(f"{root}.model", root, rule, deadline, max(deadline, self.end))
-
-
-def _judge_final_turn(turn: ModelTurn, reason: StopReason) -> Finish:
-    """What was wrong with the final turn itself wins over what ended the tool phase; empty is never a success.
-
-    A closing answer that ran out of time is still the answer to whatever ended the tool phase.
-    """
-    if turn.cut is StopReason.TIME_LIMIT and reason is not StopReason.ANSWERED:
-        return Finish(reason, turn.text)
-    if turn.cut:
-        return Finish(turn.cut, turn.text)
-    return Finish(StopReason.EMPTY if turn.is_empty else reason, turn.text)

@@ -32,17 +32,21 @@ class SchemaUnusable(Exception):  # noqa: N818 - says what is the matter
 def own_schema(own: Mapping[str, Any], name: str) -> tuple[dict[str, Any], Check]:
     """An MCP tool's own schema of a parameter: as the model sees it, and as values are checked against it."""
     named = own if isinstance(own.get("$schema", ""), str) else {key: own[key] for key in own if key != "$schema"}
-    checked = _checked(json.dumps(named, sort_keys=True))
-    return _embed(named, name), checked.iter_errors
+    return _embed(named, name), check_of(named)
 
 
-@lru_cache(maxsize=512)
-def _checked(canonical: str) -> Validator:
-    """The validator of a schema, given as JSON; kept, since a node's tools are the same in every run.
+def check_of(schema: Mapping[str, Any]) -> Check:
+    """The check of values against a schema.
 
     Raises:
         SchemaUnusable: it is no JSON Schema, refers to what is not in it, or grows without measure.
     """
+    return _checked(json.dumps(schema, sort_keys=True)).iter_errors
+
+
+@lru_cache(maxsize=512)
+def _checked(canonical: str) -> Validator:
+    """The validator of a schema, given as JSON; kept, since a node's tools are the same in every run."""
     own = json.loads(canonical)
     kind = validator_for(own, default=Draft202012Validator)
     try:
@@ -66,7 +70,7 @@ def _expanded_size(node: object, root: object, budget: int, path: frozenset[str]
     if isinstance(node, Mapping):
         reference = node.get("$ref")
         if isinstance(reference, str) and reference not in path:
-            budget = _expanded_size(_resolve(root, reference), root, budget, path | {reference})
+            budget = _expanded_size(resolve(root, reference), root, budget, path | {reference})
         for key, item in node.items():
             if key not in {"$defs", "definitions"}:
                 budget = _expanded_size(item, root, budget, path)
@@ -93,7 +97,7 @@ def _embed(own: Mapping[str, Any], name: str) -> dict[str, Any]:
     return dict(moved(own))
 
 
-def _resolve(schema: object, reference: str) -> object:
+def resolve(schema: object, reference: str) -> object:
     """What a pointer into this very schema means; other references would have to be fetched."""
     if reference != "#" and not reference.startswith("#/"):
         raise SchemaUnusable(f"the reference {reference[:100]!r} leads out of it")

@@ -54,6 +54,8 @@ class StrategyParams(BaseModel):
     """Characters of one tool result that reach the model."""
     maximum_seconds: int = MAXIMUM_SECONDS.default
     """Soft deadline of the run."""
+    answer_schema: str = ""
+    """JSON Schema of an object that the answer has to satisfy; blank for an answer in text."""
 
     _notes: tuple[str, ...] = PrivateAttr(default=())
 
@@ -68,12 +70,41 @@ class StrategyParams(BaseModel):
         if isinstance(raw, cls):
             return raw
         notes: list[str] = []
-        params = build(_read_values(raw if isinstance(raw, Mapping) else {}, notes.append))
+        params = build(cls._read_values(raw if isinstance(raw, Mapping) else {}, notes.append))
         params._notes = tuple(notes)  # noqa: SLF001 - our own, and not a field
         return params
 
+    @classmethod
+    def _read_values(cls, raw: Mapping[str, Any], note: Note) -> dict[str, object]:
+        """A value for every field; a strategy with parameters of its own adds theirs."""
 
-def read_params(raw: Mapping[str, Any]) -> StrategyParams:
+        def number(name: str, limits: Limits) -> int:
+            return read_number(name, raw.get(name), limits, note)
+
+        def string(name: str) -> str:
+            return read_string(raw.get(name))
+
+        return {
+            "model": ModelSelection.read(raw.get("model"), note),
+            "tools": tuple(read_items("tools", raw.get("tools"), _read_tool, note)),
+            "instruction": string("instruction"),
+            "query": string("query"),
+            "context": raw.get("context"),
+            "files": tuple(read_items("files", raw.get("files"), _read_file, note)),
+            "allowed_tools": tuple(read_names(raw.get("allowed_tools"))),
+            "maximum_iterations": number("maximum_iterations", MAXIMUM_ITERATIONS),
+            "emit_intermediate_thoughts": read_switch(
+                "emit_intermediate_thoughts", raw.get("emit_intermediate_thoughts"), note
+            ),
+            "prompt_policy_overrides": string("prompt_policy_overrides"),
+            "parallel_tool_calls": number("parallel_tool_calls", PARALLEL_TOOL_CALLS),
+            "tool_result_limit": number("tool_result_limit", TOOL_RESULT_LIMIT),
+            "maximum_seconds": number("maximum_seconds", MAXIMUM_SECONDS),
+            "answer_schema": string("answer_schema"),
+        }
+
+
+def read_params[P: StrategyParams](raw: Mapping[str, Any], params_type: type[P]) -> P:
     """Read what the host sent.
 
     Raises:
@@ -81,7 +112,7 @@ def read_params(raw: Mapping[str, Any]) -> StrategyParams:
             carry decrypted secrets.
     """
     try:
-        params = StrategyParams.model_validate(raw)
+        params = params_type.model_validate(raw)
     except ValidationError as problem:
         first = problem.errors(include_input=False, include_context=False, include_url=False)[0]
         where = "".join(f"parameter {str(part)!r}: " for part in first["loc"][:1])
@@ -91,32 +122,6 @@ def read_params(raw: Mapping[str, Any]) -> StrategyParams:
             "parameter 'query': it is blank and there are no files; give the agent a question, e.g. {{#sys.query#}}"
         )
     return params
-
-
-def _read_values(raw: Mapping[str, Any], note: Note) -> dict[str, object]:
-    def number(name: str, limits: Limits) -> int:
-        return read_number(name, raw.get(name), limits, note)
-
-    def string(name: str) -> str:
-        return read_string(raw.get(name))
-
-    return {
-        "model": ModelSelection.read(raw.get("model"), note),
-        "tools": tuple(read_items("tools", raw.get("tools"), _read_tool, note)),
-        "instruction": string("instruction"),
-        "query": string("query"),
-        "context": raw.get("context"),
-        "files": tuple(read_items("files", raw.get("files"), _read_file, note)),
-        "allowed_tools": tuple(read_names(raw.get("allowed_tools"))),
-        "maximum_iterations": number("maximum_iterations", MAXIMUM_ITERATIONS),
-        "emit_intermediate_thoughts": read_switch(
-            "emit_intermediate_thoughts", raw.get("emit_intermediate_thoughts"), note
-        ),
-        "prompt_policy_overrides": string("prompt_policy_overrides"),
-        "parallel_tool_calls": number("parallel_tool_calls", PARALLEL_TOOL_CALLS),
-        "tool_result_limit": number("tool_result_limit", TOOL_RESULT_LIMIT),
-        "maximum_seconds": number("maximum_seconds", MAXIMUM_SECONDS),
-    }
 
 
 def _read_tool(item: object) -> Mapping[str, Any]:

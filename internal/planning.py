@@ -57,6 +57,15 @@ def refuse_calls(calls: Iterable[ToolCall], reason: str) -> tuple[PlannedCall, .
     return tuple(RejectedCall(call, None, reason) for call in calls)
 
 
+def plan_submissions(calls: Iterable[ToolCall], toolbox: Toolbox, reason: str) -> tuple[PlannedCall, ...]:
+    """Plan what hands an answer over, and refuse every other call."""
+    virtual = {name for name, tool in toolbox.tools.items() if tool.form is not None}
+    return tuple(
+        _plan(call, toolbox, RepeatGuard()) if call.name in virtual else RejectedCall(call, None, reason)
+        for call in calls
+    )
+
+
 def _plan(call: ToolCall, toolbox: Toolbox, guard: RepeatGuard) -> PlannedCall:
     parsed = parse_tool_arguments(call.arguments)
     tool = resolve_tool_instance(toolbox.tools, call.name)

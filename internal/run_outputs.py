@@ -75,6 +75,7 @@ def decision_summary(summary: RunSummary) -> dict[str, Any]:
         "sources_used": [
             {"number": number, "title": source.label} for number, source in summary.sources if number in cited
         ],
+        **summary.decisions,
     }
 
 
@@ -86,6 +87,7 @@ def closing_messages(summary: RunSummary, redactor: Redactor) -> Iterator[AgentI
         "stop_reason": summary.stop_reason.value,
         "sources": _source_list(summary),
         "tool_runs": _tool_runs(summary),
+        **summary.variables,
     }
     for name, value in variables.items():
         body = InvokeMessage.VariableMessage(variable_name=name, variable_value=redactor.json(plain_json(value)))

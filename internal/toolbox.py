@@ -6,7 +6,7 @@ parameter, a bad required one the tool, never the others.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -14,6 +14,7 @@ from dify_plugin.entities.model.message import PromptMessageTool
 from dify_plugin.entities.tool import ToolProviderType
 from dify_plugin.file.file import File
 
+from internal.mcp_schema import Check
 from internal.redaction import Redactor, secrets_in
 from internal.tool_names import ToolIdentity, free_name, identify, matching_entries, name_files
 from internal.tool_schema import ParameterUnusable, ToolParameter, read_parameter
@@ -22,6 +23,15 @@ from internal.wellformed import plain_json, wellformed
 
 class ToolUnusable(Exception):  # noqa: N818 - says what is the matter
     """This tool cannot be offered to a model."""
+
+
+@dataclass(frozen=True)
+class ArgumentForm:
+    """A schema that all arguments of a call have to satisfy together."""
+
+    schema: Mapping[str, Any]
+    """JSON Schema of an object, as sent to the model."""
+    check: Check
 
 
 @dataclass(frozen=True)
@@ -40,17 +50,20 @@ class Tool:
     fixed: Mapping[str, Any] = field(default_factory=dict, repr=False)
     """Values that the developer set, secrets in clear among them; they win over any argument."""
     secrets: frozenset[str] = field(default=frozenset(), repr=False)
+    form: ArgumentForm | None = None
+    """Set for a virtual tool: its arguments are what the agent wants, and nobody is called."""
 
     @cached_property
     def prompt_tool(self) -> PromptMessageTool:
+        parameters = {
+            "type": "object",
+            "properties": {name: dict(parameter.schema) for name, parameter in self.parameters.items()},
+            "required": [name for name, parameter in self.parameters.items() if parameter.required],
+        }
         return PromptMessageTool(
             name=self.name,
             description=self.description,
-            parameters={
-                "type": "object",
-                "properties": {name: dict(parameter.schema) for name, parameter in self.parameters.items()},
-                "required": [name for name, parameter in self.parameters.items() if parameter.required],
-            },
+            parameters=dict(self.form.schema) if self.form else parameters,
         )
 
 
@@ -62,6 +75,10 @@ class Toolbox:
     files: Mapping[str, File] = field(default_factory=dict)
     """This turn's files by the names under which the model may pass them to a tool."""
     notes: tuple[str, ...] = ()
+
+    def with_tool(self, tool: Tool) -> "Toolbox":
+        """The same tools and a virtual one at the end."""
+        return replace(self, tools={**self.tools, tool.name: tool})
 
     @cached_property
     def prompt_tools(self) -> tuple[PromptMessageTool, ...]:

@@ -81,13 +81,7 @@ class Transcript:
         ``content`` is what the model said, thoughts included: some providers rebuild their reasoning from it.
         """
         self._rounds += 1
-        self._messages.append(
-            AssistantPromptMessage(
-                content=wellformed(content) if isinstance(content, str) else content,
-                tool_calls=[result.call.written_back(result.arguments) for result in results],
-                opaque_body=opaque_body if self._keeps_opaque_bodies else None,
-            )
-        )
+        self._append_turn(content, opaque_body, [result.call.written_back(result.arguments) for result in results])
         self._messages += [
             ToolPromptMessage(
                 content=wellformed(result.text),
@@ -96,6 +90,24 @@ class Transcript:
             )
             for result in results
         ]
+
+    def append_answer(self, content: Content, opaque_body: Any) -> None:  # noqa: ANN401
+        """Append an assistant turn without calls, when the conversation goes on after it."""
+        self._append_turn(content, opaque_body, [])
+
+    def _append_turn(
+        self,
+        content: Content,
+        opaque_body: Any,  # noqa: ANN401
+        calls: list[AssistantPromptMessage.ToolCall],
+    ) -> None:
+        self._messages.append(
+            AssistantPromptMessage(
+                content=wellformed(content) if isinstance(content, str) else content,
+                tool_calls=calls,
+                opaque_body=opaque_body if self._keeps_opaque_bodies else None,
+            )
+        )
 
     def append_note(self, text: str) -> None:
         """Append a word to the model at the tail, where it leaves the prefix as it is."""

@@ -42,13 +42,29 @@ CLOSING_NOTE = (
     "say plainly what could not be found out."
 )
 
+SUBMIT_ANSWER_DESCRIPTION = "Hand over the final answer. Its arguments are the answer; call it once, when you are done."
+SUBMIT_ANSWER_REMINDER = "The answer is only taken as a call of submit_answer. Call it now with what you have."
+CLOSING_NOTE_FOR_SUBMISSION = (
+    "No more tools will run in this conversation turn, except for submit_answer. Call it now with what you have."
+)
+
 REPEATED_RESULT_NOTE = "(This call was not run again: its last two results were equal. Use this one, and go on.)"
+
+SUBMIT_PLAN_DESCRIPTION = "Hand over the plan."
+SUBTASKS_DESCRIPTION = (
+    "The fewest subtasks that together answer the question and do not overlap, each concrete and understandable alone. "
+    "A question that needs no splitting is one subtask."
+)
+SUBMIT_REFLECTION_DESCRIPTION = "Hand over the judgement."
+IS_COMPLETED_DESCRIPTION = "Whether the answer fully settles the subtask. An answer that says 'not found' never does."
+ADVICE_DESCRIPTION = "If not completed: what to try next, and differently; else an empty text."
 
 ELIDED_TOOL_RESULT = "[An earlier tool result was left out here to save space. Call the tool again if you need it.]"
 ELIDED_MEDIA = "[{kind} left out here to save space]"
 HIDDEN_MEDIA = "[{kind}{name}: the model cannot take this kind of file]"
 
 NO_OUTPUT = "(no output)"
+ACCEPTED = "Accepted."
 CHARACTERS_LEFT_OUT = "\n[… {count} characters left out; ask for less to see them …]\n"
 
 # What the user reads when the run ends without a text of the model's: by stop reason, then by language.
@@ -78,6 +94,11 @@ NO_ANSWER = {
         "en": "The model's content filter stopped the answer.",
         "ja": "モデルのコンテンツフィルターにより回答が停止されました。",
         "zh": "模型的内容过滤器中止了回答。",
+    },
+    "answer_invalid": {
+        "en": "The model did not give its answer in the required form.",
+        "ja": "モデルは指定された形式で回答を返しませんでした。",
+        "zh": "模型未按要求的格式给出答案。",
     },
     "empty": {
         "en": "The model ended its turn without an answer.",

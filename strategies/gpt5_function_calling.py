@@ -6,9 +6,8 @@ from typing import Any, ClassVar
 from dify_plugin import AgentStrategy
 from dify_plugin.entities.agent import AgentInvokeMessage
 
-from internal.agent import run_agent
+from internal.agent import FUNCTION_CALLING, Blueprint, run_agent
 from internal.params import StrategyParams
-from internal.policy import DEFAULT_POLICY, PolicyTexts
 
 GPT5FunctionCallingParams = StrategyParams
 
@@ -16,7 +15,7 @@ GPT5FunctionCallingParams = StrategyParams
 class GPT5FunctionCallingStrategy(AgentStrategy):
     """Native tool calls, several a turn, run side by side."""
 
-    policy: ClassVar[PolicyTexts] = DEFAULT_POLICY
+    blueprint: ClassVar[Blueprint[Any]] = FUNCTION_CALLING
 
     def _invoke(self, parameters: dict[str, Any]) -> Generator[AgentInvokeMessage, None, None]:
-        yield from run_agent(parameters, self.session, self.policy)
+        yield from run_agent(parameters, self.session, self.blueprint)

@@ -1,9 +1,11 @@
 """The same agent under another default policy: reason, act, observe."""
 
-from typing import ClassVar
+from dataclasses import replace
+from typing import Any, ClassVar
 
 # The module, not the class: the SDK's loader wants exactly one strategy in this namespace.
 import strategies.gpt5_function_calling as base
+from internal.agent import FUNCTION_CALLING, Blueprint
 from internal.policy import PolicyTexts
 from prompt import template
 
@@ -11,4 +13,6 @@ from prompt import template
 class GPT5ReActStrategy(base.GPT5FunctionCallingStrategy):
     """Says before each group of calls what is missing and how they supply it."""
 
-    policy: ClassVar[PolicyTexts] = PolicyTexts(tool_preamble_policy=template.REACT_TOOL_PREAMBLE_POLICY)
+    blueprint: ClassVar[Blueprint[Any]] = replace(
+        FUNCTION_CALLING, policy=PolicyTexts(tool_preamble_policy=template.REACT_TOOL_PREAMBLE_POLICY)
+    )

@@ -11,9 +11,8 @@ from dify_plugin.core.runtime import Session
 from gevent.event import Event
 
 from devhost.model_backend import chunk, tool_call
-from internal.agent import run_agent
+from internal.agent import FUNCTION_CALLING, run_agent
 from internal.deadline import Clock
-from internal.policy import DEFAULT_POLICY
 from tests.support.host import Handler, Json, ScriptedModel, Tools, make_session
 from tests.support.run import Outcome
 from tests.support.wire import MODEL, USAGE, calls, model, parameter, says, text_message, tool
@@ -115,7 +114,7 @@ def live(
     session, _ = make_session(scripted, tools)
     offered = [tool(name, parameter("q")) for name in tools.handlers]
     parameters = {"model": model(), "query": "What is it?", "tools": offered, **(params or {})}
-    sent = run_agent(parameters, session, DEFAULT_POLICY, clock)
+    sent = run_agent(parameters, session, FUNCTION_CALLING, clock)
     return LiveRun((json.loads(message.model_dump_json()) for message in sent), session, scripted)
 
 

@@ -12,9 +12,9 @@ from dify_plugin.core.runtime import Session
 from gevent import Timeout
 from gevent.event import Event
 
-from internal.agent import run_agent
+from internal import loop
+from internal.agent import FUNCTION_CALLING, run_agent
 from internal.deadline import Clock
-from internal.policy import DEFAULT_POLICY
 from prompt import template
 from tests.agent.local_http import served
 from tests.agent.scenes import ANSWER, PATIENCE, MovableTime, log_of, results_in, search, silent_until, text, wait_for
@@ -132,7 +132,8 @@ def test_an_answer_that_never_ends_is_kept_as_far_as_it_came() -> None:
     assert outcome.stop_reason == "time_limit"
 
 
-def test_a_silent_closing_call_ends_in_a_sentence() -> None:
+def test_a_silent_closing_call_ends_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loop, "LEAST_CLOSING_SECONDS", 0.3)
     time, never = MovableTime(), Event()
     steps = [[*search(), time.skip(29.5)], [wait_for(never)]]
 
@@ -249,7 +250,7 @@ def test_the_serverless_runtime_grants_240_seconds_at_most(asked_for: int, grant
     with served(Answering) as address, ThreadPoolExecutor(1) as executor:
         session = Session("s", executor, transport, transport, InstallMethod.Serverless, address)
         parameters = {"model": model(), "query": "?", "tools": None, "maximum_seconds": asked_for}
-        messages = list(run_agent(parameters, session, DEFAULT_POLICY, FakeTime().clock))
+        messages = list(run_agent(parameters, session, FUNCTION_CALLING, FakeTime().clock))
 
     assert session.max_invocation_timeout == granted
     assert any(message.type.value == "text" for message in messages)

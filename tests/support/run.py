@@ -2,12 +2,12 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dify_plugin.config.config import InstallMethod
 
-from internal.agent import run_agent
+from internal.agent import FUNCTION_CALLING, run_agent
 from internal.deadline import Clock
 from internal.policy import DEFAULT_POLICY, PolicyTexts
 from tests.support.host import Handler, HostTransport, Json, ScriptedModel, Tools, make_session
@@ -106,7 +106,7 @@ def run(
     messages: list[Json] = []
     error: Exception | None = None
     try:
-        for message in run_agent(parameters, session, policy, clock):
+        for message in run_agent(parameters, session, replace(FUNCTION_CALLING, policy=policy), clock):
             messages += [json.loads(message.model_dump_json())]
     except Exception as raised:  # noqa: BLE001 - handed to the test
         error = raised

@@ -28,7 +28,7 @@ LEFT_ALONE: Mapping[str, Any] = {"none": None, "blank": "", "empty list": [], "l
 
 
 def read(**given: Any) -> StrategyParams:  # noqa: ANN401 - whatever a host may send
-    return read_params({"model": model(), "query": "Why?", **given})
+    return read_params({"model": model(), "query": "Why?", **given}, StrategyParams)
 
 
 def secret_tool() -> dict[str, Any]:
@@ -229,19 +229,19 @@ def test_a_blank_query_is_refused_unless_there_are_files(query: object) -> None:
 
 def test_an_empty_dict_is_refused_for_its_model_first() -> None:
     with pytest.raises(InvalidParameters, match="parameter 'model'"):
-        read_params({})
+        read_params({}, StrategyParams)
 
 
 def test_params_do_not_change_and_are_taken_as_they_are() -> None:
     params = read(maximum_iterations=-1)
 
-    assert read_params(params) is params  # type: ignore[arg-type] # a caller in this process may have read them already
+    assert read_params(params, StrategyParams) is params  # type: ignore[arg-type] # a caller in this process may have read them already
     with pytest.raises(ValueError, match="frozen"):
         params.query = "other"
 
 
 def test_what_is_no_object_at_all_is_refused_without_being_quoted() -> None:
     with pytest.raises(InvalidParameters) as refusal:
-        read_params([SECRET])  # type: ignore[arg-type] # what the test is about
+        read_params([SECRET], StrategyParams)  # type: ignore[arg-type] # what the test is about
 
     assert SECRET not in str(refusal.value)

@@ -154,7 +154,9 @@ def test_half_a_surrogate_pair_in_an_override_can_still_be_written(name: str) ->
     assert prompt.encode()
 
 
-@pytest.mark.parametrize("policy", [DEFAULT_POLICY, GPT5ReActStrategy.policy], ids=["function calling", "react"])
+@pytest.mark.parametrize(
+    "policy", [DEFAULT_POLICY, GPT5ReActStrategy.blueprint.policy], ids=["function calling", "react"]
+)
 def test_a_default_text_has_at_most_four_lines_and_asks_for_no_think_text(policy: PolicyTexts) -> None:
     for field in fields(policy):
         text = getattr(policy, field.name)
@@ -170,7 +172,7 @@ def test_no_default_rule_is_said_twice() -> None:
 
 
 def test_react_differs_in_its_tool_preamble_alone() -> None:
-    react, plain = GPT5ReActStrategy.policy, GPT5FunctionCallingStrategy.policy
+    react, plain = GPT5ReActStrategy.blueprint.policy, GPT5FunctionCallingStrategy.blueprint.policy
 
     assert [field.name for field in fields(react) if getattr(react, field.name) != getattr(plain, field.name)] == [
         "tool_preamble_policy"

@@ -1,0 +1,117 @@
+"""What one run is made of: everything in it is made here, handed down, and gone when the run is over.
+
+In: the parameters, the host and a strategy's policy texts. Out: the callers, deadlines and transcripts that loops are
+built from, and the event that ends a run.
+"""
+
+from collections.abc import Generator, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from gevent.lock import BoundedSemaphore
+
+from internal.answer import no_answer_sentence
+from internal.attachments import opening_messages
+from internal.deadline import SERVERLESS_SECONDS, Clock, Deadline
+from internal.events import AnswerBreak, AnswerText, Event, Noted, RunFinished, RunSummary, StopReason
+from internal.model_turn import ModelCaller
+from internal.params import StrategyParams
+from internal.policy import PolicyTexts, build_system_instruction, read_policy_overrides
+from internal.redaction import Redactor
+from internal.session import HostSession
+from internal.sources import Bibliography, read_context
+from internal.steps import Ending
+from internal.tool_runner import ToolRunner
+from internal.toolbox import Tool, Toolbox
+from internal.transcript import Transcript
+from internal.window import Window
+
+
+@dataclass(frozen=True)
+class Run[P: StrategyParams]:
+    """One invocation of a strategy."""
+
+    params: P
+    toolbox: Toolbox
+    """The node's tools, without virtual ones."""
+    host: HostSession
+    policy: PolicyTexts
+    clock: Clock
+    started: float
+    """On the clock; what is done before the first model call counts too."""
+    bibliography: Bibliography = field(default_factory=Bibliography)
+
+    @property
+    def redactor(self) -> Redactor:
+        return self.toolbox.redactor
+
+    @cached_property
+    def instruction(self) -> str:
+        return build_system_instruction(
+            self.params.instruction, self.params.prompt_policy_overrides, defaults=self.policy
+        )
+
+    @cached_property
+    def slots(self) -> BoundedSemaphore:
+        """Tool calls that may be under way at once, over all loops of the run."""
+        return BoundedSemaphore(self.params.parallel_tool_calls)
+
+    @cached_property
+    def seconds(self) -> float:
+        most = SERVERLESS_SECONDS if self.host.is_serverless else self.params.maximum_seconds
+        return min(self.params.maximum_seconds, most)
+
+    def deadline(self, share: float) -> Deadline:
+        """The moment when this share of the run's time is over."""
+        return Deadline(self.clock, self.started + self.seconds * share)
+
+    def models(self, toolbox: Toolbox) -> ModelCaller:
+        """Calls the model with these tools in every request."""
+        model = self.params.model
+        window = Window(toolbox.prompt_tools, model.context_size, model.max_tokens)
+        return ModelCaller(self.host, model, window, self.clock, self.redactor)
+
+    def tools(self, toolbox: Toolbox) -> ToolRunner:
+        return ToolRunner(self.host, toolbox, self.clock, self.slots, self.params.tool_result_limit, self.redactor)
+
+    def begin(self, more_notes: Iterable[str] = ()) -> Generator[Event, None, None]:
+        """What has to be said and numbered before the first model call."""
+        overrides = read_policy_overrides(self.params.prompt_policy_overrides)
+        for note in (*self.params.notes, *overrides.notes, *self.toolbox.notes, *more_notes):
+            yield Noted(note)
+        self.bibliography.add(read_context(self.redactor.json(self.params.context)))
+
+    def transcript(self) -> Transcript:
+        """A conversation that opens with the system prompt, the history, and the user's message."""
+        seconds = self.deadline(1).left()
+        return Transcript(opening_messages(self.params, self.instruction, self.bibliography.entries(), seconds))
+
+    def finish(
+        self,
+        ending: Ending,
+        variables: Mapping[str, Any] | None = None,
+        decisions: Mapping[str, Any] | None = None,
+        answer_tool: Tool | None = None,
+    ) -> Generator[Event, None, None]:
+        """Say what has not been said yet, and end the run."""
+        answer = ending.text
+        unsaid = bool(answer) and answer_tool is not None
+        if not answer and ending.reason is not StopReason.ANSWERED:  # an image alone is an answer too
+            answer, unsaid = no_answer_sentence(ending.reason, self.params.query), True
+        if unsaid:
+            yield AnswerBreak()
+            yield AnswerText(answer)
+        structured = {} if answer_tool is None else {"structured_output": ending.submitted}
+        yield RunFinished(
+            RunSummary(
+                stop_reason=ending.reason,
+                rounds=ending.rounds,
+                answer=answer,
+                usage=ending.usage,
+                tool_runs=ending.tool_runs,
+                sources=self.bibliography.entries(),
+                variables={**structured, **(variables or {})},
+                decisions=decisions or {},
+            )
+        )

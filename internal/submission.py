@@ -1,0 +1,48 @@
+"""The form that an answer has to take, where the developer asked for one: a valid call of ``submit_answer``.
+
+In: the planned calls of each turn. Out: the answer once it was handed over, and whether the model may try once more.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from internal.planning import PlannedCall, RejectedCall, ValidCall
+
+MOST_CORRECTIONS = 2
+"""How often errors in the answer go back to the model."""
+
+
+@dataclass
+class Submission:
+    """One transcript's way to its answer."""
+
+    _refused: int = 0
+    _has_been_reminded: bool = False
+
+    def take(self, planned: Sequence[PlannedCall]) -> Mapping[str, Any] | None:
+        """The answer, if one of the calls hands it over."""
+        for call in planned:
+            if isinstance(call, ValidCall) and call.tool.form is not None:
+                return call.arguments
+        self._refused += sum(isinstance(call, RejectedCall) and _is_submission(call) for call in planned)
+        return None
+
+    def may_correct(self) -> bool:
+        """Whether the model may try again after an answer that did not fit."""
+        return self._refused <= MOST_CORRECTIONS
+
+    def may_remind(self) -> bool:
+        """Whether a model that answered in text is asked for the call: once."""
+        may, self._has_been_reminded = not self._has_been_reminded, True
+        return may
+
+
+def written_out(answer: Mapping[str, Any]) -> str:
+    """The answer as text: JSON that a person can read."""
+    return json.dumps(answer, ensure_ascii=False, indent=2)
+
+
+def _is_submission(call: RejectedCall) -> bool:
+    return call.tool is not None and call.tool.form is not None
