@@ -31,7 +31,7 @@ def function_calling(run: Run[StrategyParams], submit: Tool | None) -> Generator
     ending = yield from AgentLoop(
         models=run.models(toolbox),
         tools=run.tools(toolbox),
-        transcript=run.transcript(),
+        transcript=run.transcript(run.question),
         bibliography=run.bibliography,
         maximum_iterations=run.params.maximum_iterations,
         show_thoughts=run.params.emit_intermediate_thoughts,

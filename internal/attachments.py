@@ -1,11 +1,11 @@
-"""The opening messages of a run: system, history, and the user's message with its context and files.
+"""The opening messages of a conversation: system, history, and the user's message with its files.
 
-In: the parameters and what the model can take. Out: prompt messages; media the model cannot take are named in a line
+In: texts, files, and what the model can take. Out: prompt messages; media the model cannot take are named in a line
 instead. Files are fetched here, since their addresses mean nothing outside of Dify's own network.
 """
 
 import base64
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
 import httpx
@@ -30,8 +30,6 @@ from gevent.pool import Pool
 from internal.flow import build_round_prompt_messages
 from internal.local_files import sniff_mime_type
 from internal.model_selection import ModelSelection
-from internal.params import StrategyParams
-from internal.sources import Source, context_block
 from internal.thinking import without_thoughts
 from internal.wellformed import wellformed
 from prompt import template
@@ -57,25 +55,25 @@ class FileUnavailable(Exception):  # noqa: N818 - its text is what the model rea
 
 
 def opening_messages(
-    params: StrategyParams, system_instruction: str, sources: Iterable[tuple[int, Source]], seconds: float
+    model: ModelSelection, system_instruction: str, text: str, parts: Sequence[PromptMessageContentUnionTypes]
 ) -> list[PromptMessage]:
-    """The messages that every request of the run begins with; files are fetched within the seconds given."""
+    """System prompt, history, and a user's message of a text and the files of this turn."""
+    content: str | list[PromptMessageContentUnionTypes] = text
+    if parts:
+        content = [TextPromptMessageContent(data=text), *parts]
     return build_round_prompt_messages(
-        history_prompt_messages=[_prepare(message, params.model) for message in params.model.history],
+        history_prompt_messages=[_prepare(message, model) for message in model.history],
         system_message=SystemPromptMessage(content=system_instruction) if system_instruction else None,
-        user_message=UserPromptMessage(content=_user_content(params, sources, seconds)),
+        user_message=UserPromptMessage(content=content),
     )
 
 
-def _user_content(
-    params: StrategyParams, sources: Iterable[tuple[int, Source]], seconds: float
-) -> str | list[PromptMessageContentUnionTypes]:
-    question = params.query if params.query.strip() else template.SEE_ATTACHED_FILES
-    text = "\n\n".join(part for part in (context_block(sources), question) if part)
-    if not params.files:
-        return text
-    read = partial(_file_part, model=params.model, seconds=min(seconds, _FETCH_SECONDS))
-    return [TextPromptMessageContent(data=text), *Pool(_FETCHED_AT_ONCE).map(read, params.files)]
+def file_parts(
+    files: Iterable[File], model: ModelSelection, seconds: float
+) -> tuple[PromptMessageContentUnionTypes, ...]:
+    """This turn's files as the model can take them, fetched at once and within the seconds given."""
+    read = partial(_file_part, model=model, seconds=min(seconds, _FETCH_SECONDS))
+    return tuple(Pool(_FETCHED_AT_ONCE).map(read, files))
 
 
 def _file_part(file: File, model: ModelSelection, seconds: float) -> PromptMessageContentUnionTypes:

@@ -39,6 +39,8 @@ class Noted:
 
 @dataclass(frozen=True)
 class RoundStarted:
+    """A round, or another inner node of the log tree, which ``label`` names."""
+
     key: str
     label: str
     parent: str | None = None
@@ -46,8 +48,12 @@ class RoundStarted:
 
 @dataclass(frozen=True)
 class RoundFinished:
+    """Whatever is still open below it is finished with it."""
+
     key: str
     elapsed_seconds: float
+    data: Mapping[str, Any] = field(default_factory=dict)
+    error: str | None = None
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,10 @@ class LogTree:
             case e.RoundStarted():
                 yield self._start(event.key, event.parent, event.label, {})
             case e.RoundFinished():
-                yield self._finish(event.key, event.elapsed_seconds)
+                inner = [key for key in self._open if key.startswith(f"{event.key}.")]
+                for key in reversed(inner):
+                    yield self._finish(key, None, error=event.error or "left unfinished")
+                yield self._finish(event.key, event.elapsed_seconds, event.data, error=event.error)
             case e.ModelStarted():
                 self._providers[event.key] = event.provider
                 yield self._start(event.key, event.parent, event.model, {})

@@ -55,8 +55,18 @@ class AgentLoop:
     """Set when the answer has to be handed over by a call."""
     guard: RepeatGuard = field(default_factory=RepeatGuard)
     _asked: int = field(default=0, init=False)
+    _rounds_before: int = field(default=0, init=False)
     _tool_runs: list[ToolRun] = field(default_factory=list, init=False)
     _usage: Usage = field(default_factory=Usage, init=False)
+
+    def __post_init__(self) -> None:
+        """A transcript may have had a loop before."""
+        self._rounds_before = self.transcript.rounds
+
+    @property
+    def _rounds(self) -> int:
+        """Tool rounds that this loop has done."""
+        return self.transcript.rounds - self._rounds_before
 
     def run(self) -> Generator[Event, None, Ending]:
         step: NextStep = AnotherRound()
@@ -68,7 +78,7 @@ class AgentLoop:
                     step = yield from self._closing_answer(reason)
                 case Finish(reason, text, submitted):
                     runs = tuple(self._tool_runs)
-                    return Ending(reason, text, submitted, self.transcript.rounds, runs, self._usage)
+                    return Ending(reason, text, submitted, self._rounds, runs, self._usage)
                 case _:
                     assert_never(step)
 
@@ -100,7 +110,6 @@ class AgentLoop:
         if self.submission is None or turn.cut:
             return judge_final_turn(turn, StopReason.ANSWERED)
         if self.submission.may_remind():
-            self.transcript.append_answer(turn.content, turn.opaque_body)
             self.transcript.append_note(template.SUBMIT_ANSWER_REMINDER)
             return AnotherRound()
         return Finish(StopReason.ANSWER_INVALID, turn.text)
@@ -120,7 +129,7 @@ class AgentLoop:
         if self.tool_deadline.has_passed():
             return ClosingAnswer(StopReason.TIME_LIMIT)
         if should_continue(
-            iteration=self.transcript.rounds, maximum_iterations=self.maximum_iterations, has_tool_call=bool(planned)
+            iteration=self._rounds, maximum_iterations=self.maximum_iterations, has_tool_call=bool(planned)
         ):
             return AnotherRound()
         return ClosingAnswer(StopReason.ITERATION_LIMIT)
@@ -144,6 +153,8 @@ class AgentLoop:
         turn = yield from self.models.take_turn(self.transcript, span)
         if isinstance(turn, ModelTurn):
             self._usage += turn.usage
+            if not turn.calls and not turn.cut:
+                self.transcript.append_answer(turn.content, turn.opaque_body)
         return turn
 
     def _refuse(self, turn: ModelTurn, span: TurnSpan) -> Generator[Event, None, Mapping[str, Any] | None]:
@@ -155,13 +166,13 @@ class AgentLoop:
         else:
             planned = refuse_calls(turn.calls, REFUSED_AT_THE_END)
         outcomes = yield from self.tools.run(planned, span.parent, self.end)
-        self._note_runs(outcomes, self.transcript.rounds + 1)
+        self._note_runs(outcomes, self._rounds + 1)
         return self.submission.take(planned) if self.submission else None
 
     def _append(self, turn: ModelTurn, outcomes: Sequence[ToolOutcome]) -> None:
         """Append the round; sources are numbered now, in the model's order rather than that of completion."""
         self.transcript.append_round(turn.content, turn.opaque_body, [self._result(outcome) for outcome in outcomes])
-        self._note_runs(outcomes, self.transcript.rounds)
+        self._note_runs(outcomes, self._rounds)
         self.guard.record_round(
             [
                 PastCall(signature, outcome.status, outcome.tool_response, outcome.transient)
@@ -184,6 +195,6 @@ class AgentLoop:
     def _span(self, name: str, deadline: Deadline, *, may_call_tools: bool) -> TurnSpan:
         root = f"{self.parent}.{name}" if self.parent else name
         last_step = self.maximum_iterations + 1
-        step = self.transcript.rounds + 1 if may_call_tools else last_step
+        step = self._rounds + 1 if may_call_tools else last_step
         rule = DisplayRule(self.show_thoughts, may_call_tools, step, last_step, text_is_answer=self.submission is None)
         return TurnSpan(f"{root}.model", root, rule, deadline, max(deadline, self.end))

@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from dify_plugin.entities.model.message import PromptMessageContentUnionTypes
 from gevent.lock import BoundedSemaphore
 
 from internal.answer import no_answer_sentence
-from internal.attachments import opening_messages
+from internal.attachments import file_parts, opening_messages
 from internal.deadline import SERVERLESS_SECONDS, Clock, Deadline
 from internal.events import AnswerBreak, AnswerText, Event, Noted, RunFinished, RunSummary, StopReason
 from internal.model_turn import ModelCaller
@@ -20,12 +21,13 @@ from internal.params import StrategyParams
 from internal.policy import PolicyTexts, build_system_instruction, read_policy_overrides
 from internal.redaction import Redactor
 from internal.session import HostSession
-from internal.sources import Bibliography, read_context
+from internal.sources import Bibliography, context_block, read_context
 from internal.steps import Ending
 from internal.tool_runner import ToolRunner
 from internal.toolbox import Tool, Toolbox
 from internal.transcript import Transcript
 from internal.window import Window
+from prompt import template
 
 
 @dataclass(frozen=True)
@@ -80,12 +82,22 @@ class Run[P: StrategyParams]:
         overrides = read_policy_overrides(self.params.prompt_policy_overrides)
         for note in (*self.params.notes, *overrides.notes, *self.toolbox.notes, *more_notes):
             yield Noted(note)
-        self.bibliography.add(read_context(self.redactor.json(self.params.context)))
+        self.bibliography.open_with(read_context(self.redactor.json(self.params.context)))
 
-    def transcript(self) -> Transcript:
-        """A conversation that opens with the system prompt, the history, and the user's message."""
-        seconds = self.deadline(1).left()
-        return Transcript(opening_messages(self.params, self.instruction, self.bibliography.entries(), seconds))
+    @cached_property
+    def parts(self) -> tuple[PromptMessageContentUnionTypes, ...]:
+        """This turn's files, fetched once."""
+        return file_parts(self.params.files, self.params.model, self.deadline(1).left())
+
+    @property
+    def question(self) -> str:
+        return self.params.query if self.params.query.strip() else template.SEE_ATTACHED_FILES
+
+    def transcript(self, text: str) -> Transcript:
+        """A conversation that opens with the system prompt, the history, and a message of context, text and files."""
+        context = context_block(self.bibliography.context())
+        whole = "\n\n".join(part for part in (context, text) if part)
+        return Transcript(opening_messages(self.params.model, self.instruction, whole, self.parts))
 
     def finish(
         self,

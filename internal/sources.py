@@ -16,7 +16,8 @@ from prompt import template
 
 _CITATION = re.compile(r"[\[【]\s*(\d{1,4}(?:\s*[,、，;]\s*\d{1,4})*)\s*[\]】]")
 _OWN_TAGS = re.compile(
-    r"<(?=\s*/?\s*(?:context|source|persistence|context_gathering|uncertainty_and_ambiguity|tool_preamble)\b)",
+    r"<(?=\s*/?\s*(?:context|source|persistence|context_gathering|uncertainty_and_ambiguity|tool_preamble|task|plan"
+    r"|findings?|results?)\b)",
     re.IGNORECASE,
 )
 
@@ -88,6 +89,15 @@ class Bibliography:
     def __init__(self) -> None:
         self._numbers: dict[tuple[str | None, str, str], int] = {}
         self._sources: list[Source] = []
+        self._context = 0
+
+    def open_with(self, sources: Iterable[Source]) -> None:
+        """Number the node's own context, which stands in every opening message."""
+        self.add(sources)
+        self._context = len(self._sources)
+
+    def context(self) -> tuple[tuple[int, Source], ...]:
+        return self.entries()[: self._context]
 
     def add(self, sources: Iterable[Source]) -> list[int]:
         """Number these sources; one that is already listed keeps its number."""
@@ -173,18 +183,20 @@ def _number(value: object) -> float | None:
 def context_block(entries: Iterable[tuple[int, Source]]) -> str:
     """The numbered ``<context>`` block, "" without sources; our own tags inside the data are escaped."""
     blocks = [
-        f'<source number="{number}" title="{_attribute(source.title)}">\n{_escaped(source.content)}\n</source>'
+        f'<source number="{number}" title="{attribute(source.title)}">\n{escaped(source.content)}\n</source>'
         for number, source in entries
     ]
     return "\n".join(["<context>", template.CONTEXT_HEADER, *blocks, "</context>"]) if blocks else ""
 
 
-def _escaped(text: str) -> str:
+def escaped(text: str) -> str:
+    """Data in which our own tags are none."""
     return _OWN_TAGS.sub("&lt;", text)
 
 
-def _attribute(text: str) -> str:
-    return " ".join(_escaped(text).replace('"', "&quot;").split())
+def attribute(text: str) -> str:
+    """Data as the value of an attribute of ours."""
+    return " ".join(escaped(text).replace('"', "&quot;").split())
 
 
 def citation_lines(entries: Iterable[tuple[int, Source]]) -> str:

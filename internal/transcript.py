@@ -92,7 +92,7 @@ class Transcript:
         ]
 
     def append_answer(self, content: Content, opaque_body: Any) -> None:  # noqa: ANN401
-        """Append an assistant turn without calls, when the conversation goes on after it."""
+        """Append an assistant turn without calls."""
         self._append_turn(content, opaque_body, [])
 
     def _append_turn(
@@ -126,6 +126,16 @@ class Transcript:
             message.model_copy(update={"opaque_body": None}) if isinstance(message, AssistantPromptMessage) else message
             for message in self._messages
         ]
+
+    def results_since(self, rounds: int) -> list[str]:
+        """The tool results of the rounds after the first so many."""
+        seen, results = 0, []
+        for message in self._messages[self._opening_length :]:
+            if isinstance(message, AssistantPromptMessage) and message.tool_calls:
+                seen += 1
+            elif isinstance(message, ToolPromptMessage) and seen > rounds:
+                results.append(message.get_text_content())
+        return results
 
     def trimmable_results(self) -> Iterator[int]:
         """Positions of the tool results that are still whole, oldest first."""
