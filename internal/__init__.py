@@ -12,7 +12,7 @@
     its tool calls          planning → submission → side_by_side → tool_runner →
     the run                 steps → loop → answer →
     written out             text_stream → log_tree → run_outputs → render →
-    put together            run → agent
+    put together            run → agent → asking → plan_params → subtask → plan_and_reflect
 
 ``session`` alone touches the SDK's Session. Everything that happens leaves the loop as an event, and render alone
 turns events into messages.

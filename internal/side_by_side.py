@@ -52,3 +52,26 @@ def run_side_by_side[T](jobs: Sequence[Job[T]], deadline: Deadline) -> Generator
     finally:
         workers.kill(block=True, timeout=_KILL_SECONDS)
     return results
+
+
+def pass_on[T](events: Generator[Event, None, T], wanted: Callable[[Event], bool]) -> Generator[Event, None, T]:
+    """The wanted ones among a generator's events, and its result."""
+    while True:
+        try:
+            event = next(events)
+        except StopIteration as end:
+            result: T = end.value
+            return result
+        if wanted(event):
+            yield event
+
+
+def drain[T](events: Generator[Event, None, T], post: Post) -> T:
+    """Post a generator's events, and return its result."""
+    while True:
+        try:
+            event = next(events)
+        except StopIteration as end:
+            result: T = end.value
+            return result
+        post(event)

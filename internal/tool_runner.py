@@ -18,7 +18,7 @@ from internal.guards import CallStatus
 from internal.planning import PlannedCall, RejectedCall, ValidCall
 from internal.redaction import Redactor, secrets_in, secrets_named_in
 from internal.session import DeadlinePassed, HostSession
-from internal.side_by_side import Post, run_side_by_side
+from internal.side_by_side import Post, pass_on, run_side_by_side
 from internal.sources import Source
 from internal.tool_output import ToolOutput, cut_to_size
 from internal.toolbox import Toolbox
@@ -76,10 +76,15 @@ class ToolRunner:
         """Run what is valid, answer the rest; what has no outcome at the deadline is answered as timed out."""
         keys = [f"{parent}.call{position}" for position in range(1, len(planned) + 1)]
         in_log: set[str] = set()
+
+        def note_start(event: Event) -> bool:
+            if isinstance(event, ToolStarted):
+                in_log.add(event.key)
+            return True
+
         started = self.clock.now()
         jobs = [partial(self._work, call, key, parent, deadline) for call, key in zip(planned, keys, strict=True)]
-        running = run_side_by_side(jobs, deadline)
-        outcomes = yield from _noting_starts(running, in_log)
+        outcomes = yield from pass_on(run_side_by_side(jobs, deadline), note_start)
         for position, (call, key) in enumerate(zip(planned, keys, strict=True)):
             if position not in outcomes:
                 if key not in in_log:
@@ -173,18 +178,6 @@ class ToolRunner:
 
     def _finished(self, key: str, outcome: ToolOutcome, error: str | None) -> ToolFinished:
         return ToolFinished(key, outcome.status, outcome.elapsed_seconds, outcome.tool_response, error)
-
-
-def _noting_starts[T](events: Generator[Event, None, T], started: set[str]) -> Generator[Event, None, T]:
-    """Pass events on and remember which calls stand in the log."""
-    while True:
-        try:
-            event = next(events)
-        except StopIteration as end:
-            return end.value  # type: ignore[no-any-return] # typeshed does not carry a generator's return type here
-        if isinstance(event, ToolStarted):
-            started.add(event.key)
-        yield event
 
 
 def _explain(kind: FailureKind) -> str:

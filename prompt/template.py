@@ -42,7 +42,7 @@ CLOSING_NOTE = (
     "say plainly what could not be found out."
 )
 
-SUBMIT_ANSWER_DESCRIPTION = "Hand over the final answer. Its arguments are the answer; call it once, when you are done."
+SUBMIT_ANSWER_DESCRIPTION = "Hand over the final answer. Its arguments are the answer; call it once, at the end."
 SUBMIT_ANSWER_REMINDER = "The answer is only taken as a call of submit_answer. Call it now with what you have."
 CLOSING_NOTE_FOR_SUBMISSION = (
     "No more tools will run in this conversation turn, except for submit_answer. Call it now with what you have."
@@ -58,6 +58,71 @@ SUBTASKS_DESCRIPTION = (
 SUBMIT_REFLECTION_DESCRIPTION = "Hand over the judgement."
 IS_COMPLETED_DESCRIPTION = "Whether the answer fully settles the subtask. An answer that says 'not found' never does."
 ADVICE_DESCRIPTION = "If not completed: what to try next, and differently; else an empty text."
+
+PLAN_REQUEST = """\
+<task>
+{task}
+</task>
+
+Split the task into the fewest subtasks that do not overlap, at most {most}, each concrete and understandable alone.
+A task that needs no splitting is one subtask. Do not answer it yet. Call submit_plan."""
+
+SUBTASK_REQUEST = """\
+<task>
+{task}
+</task>
+
+<plan>
+{plan}
+</plan>
+
+Subtask: {subtask}
+
+Work on this subtask alone; the others are being worked on at the same time. Your last message is the answer to it:
+everything the final answer will need, with the numbers of its sources, and plainly what was not found."""
+
+REFLECTION_REQUEST = """\
+<plan>
+{plan}
+</plan>
+
+<results>
+{results}
+</results>
+
+<finding>
+{answer}
+</finding>
+
+Judge subtask: {subtask}
+
+Is it completed by this finding, judged by these results? "Not found" never is. If not, advise what to try next: nothing
+that another subtask of the plan covers, and nothing that was advised before.
+{earlier}Call submit_reflection."""
+EARLIER_ADVICE = "Advised before: {advice}\n"
+NO_RESULTS = "(no tool was called)"
+
+ADVICE_NOTE = """\
+The subtask is not completed yet, and tools may be called again. Earlier results were left out to save space.
+
+Advice: {advice}"""
+DEFAULT_ADVICE = "Try other words, or another tool."
+SUBTASK_NOT_FOUND = "This was not found out. What came nearest: {answer}"
+SUBTASK_FAILED = "This could not be worked on."
+SUBTASK_OUT_OF_TIME = "There was no time left to work on this."
+
+ANSWER_REQUEST = """\
+<task>
+{task}
+</task>
+
+<findings>
+{findings}
+</findings>
+
+Answer the question of the task from these findings alone: politely, concisely, and with the numbers of the sources
+behind each statement. Say only what was found, and say what was not found."""
+MISSING_CALL = "This is only taken as a call of {name}. Call it now."
 
 ELIDED_TOOL_RESULT = "[An earlier tool result was left out here to save space. Call the tool again if you need it.]"
 ELIDED_MEDIA = "[{kind} left out here to save space]"

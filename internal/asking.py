@@ -1,0 +1,70 @@
+"""A question whose answer has to be a call of one virtual tool.
+
+In: a transcript that ends in the request, and the tool. Out: the call's valid arguments. What should have been such a
+call is answered with what is missing, at most twice; then there is none.
+"""
+
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from internal.deadline import Deadline
+from internal.display import DisplayRule
+from internal.events import Event, Noted
+from internal.guards import RepeatGuard
+from internal.model_turn import ModelCaller, TimeIsUp
+from internal.planning import RejectedCall, ValidCall, plan_calls
+from internal.reading import ModelTurn, TurnSpan
+from internal.submission import MOST_CORRECTIONS
+from internal.toolbox import Tool, Toolbox
+from internal.transcript import CallResult, Transcript
+from internal.usage import Usage
+from prompt import template
+
+_UNSEEN = DisplayRule(show_thoughts=False, may_call_tools=True, step=1, last_step=2, text_is_answer=False)
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What was asked for, or None."""
+
+    arguments: Mapping[str, Any] | None
+    usage: Usage
+
+
+def ask_for_call(
+    models: ModelCaller, transcript: Transcript, tool: Tool, key: str, deadline: Deadline
+) -> Generator[Event, None, Reply]:
+    """Ask, and ask again for what is missing.
+
+    Raises:
+        ModelCallFailed: the model's side failed for good.
+    """
+    usage = Usage()
+    for number in range(1, MOST_CORRECTIONS + 2):
+        span = TurnSpan(f"{key}.model{number}", key, _UNSEEN, deadline, deadline)
+        turn = yield from models.take_turn(transcript, span)
+        if isinstance(turn, TimeIsUp):
+            break
+        usage += turn.usage
+        if turn.cut:
+            break
+        planned = plan_calls(turn.calls, Toolbox({tool.name: tool}), RepeatGuard())
+        for call in planned:
+            if isinstance(call, ValidCall):
+                return Reply(call.arguments, usage)
+        rejected = [call for call in planned if isinstance(call, RejectedCall)]
+        _answer(transcript, turn, rejected, tool.name)
+        missing = "; ".join(call.text for call in rejected) or "no call"
+        yield Noted(f"{tool.name} is missing ({missing})", key)
+    return Reply(None, usage)
+
+
+def _answer(transcript: Transcript, turn: ModelTurn, rejected: list[RejectedCall], name: str) -> None:
+    """Tell the model what is missing, in the shape that its turn asks for."""
+    if rejected:
+        results = [CallResult(call.call, call.parsed, call.text) for call in rejected]
+        transcript.append_round(turn.content, turn.opaque_body, results)
+    else:
+        transcript.append_answer(turn.content, turn.opaque_body)
+        transcript.append_note(template.MISSING_CALL.format(name=name))

@@ -1,0 +1,152 @@
+"""Plan, subtasks side by side, reflection, one answer: built from the same rounds as everything else.
+
+In: a run. Out: its events. One subtask that fails does not take the others along; without a plan the question itself
+is the only subtask. The log is PLAN, SUBTASK i (ATTEMPT j → rounds → REFLECTION), ANSWER.
+"""
+
+from collections.abc import Generator, Sequence
+from dataclasses import replace
+from functools import partial
+
+from internal.agent import Blueprint
+from internal.asking import ask_for_call
+from internal.errors import AgentError
+from internal.events import Event, Noted, RoundFinished, RoundStarted, StopReason, ThoughtText
+from internal.loop import AgentLoop
+from internal.plan_params import PlanAndReflectParams
+from internal.policy import DEFAULT_POLICY
+from internal.run import Run
+from internal.side_by_side import Post, drain, run_side_by_side
+from internal.sources import attribute, escaped
+from internal.steps import Ending
+from internal.submission import MOST_CORRECTIONS, Submission
+from internal.subtask import SUBTASKS_SHARE, SubtaskOutcome, SubtaskWorker
+from internal.toolbox import Tool, Toolbox
+from internal.usage import Usage
+from internal.virtual_tools import plan_tool
+from prompt import template
+
+PLAN_SHARE = 0.4
+"""Of the run's time: a plan that has not come by then is done without."""
+
+
+def plan_and_reflect(run: Run[PlanAndReflectParams], submit: Tool | None) -> Generator[Event, None, None]:
+    """The whole run."""
+    yield from run.begin()
+    plan, usage = yield from _plan(run)
+    subtasks = yield from _work_side_by_side(run, plan)
+    ending = yield from _answer(run, subtasks, submit)
+    late = ending.reason is StopReason.ANSWERED and any(subtask.ran_out_of_time for subtask in subtasks)
+    whole = replace(
+        ending,
+        reason=StopReason.TIME_LIMIT if late else ending.reason,
+        rounds=sum(subtask.rounds for subtask in subtasks),
+        tool_runs=tuple(tool_run for subtask in subtasks for tool_run in subtask.tool_runs),
+        usage=sum((subtask.usage for subtask in subtasks), usage) + ending.usage,
+    )
+    yield from run.finish(whole, _variables(plan, subtasks), _decisions(subtasks), submit)
+
+
+PLAN_AND_REFLECT = Blueprint(DEFAULT_POLICY, PlanAndReflectParams, plan_and_reflect, needs_tool_calls=True)
+
+
+def _plan(run: Run[PlanAndReflectParams]) -> Generator[Event, None, tuple[list[str], Usage]]:
+    """One call splits the question; no plan makes the question the only subtask."""
+    started = run.clock.now()
+    yield RoundStarted("plan", "PLAN")
+    tool = plan_tool(run.params.maximum_subtasks)
+    request = template.PLAN_REQUEST.format(task=escaped(run.question), most=run.params.maximum_subtasks)
+    models = run.models(Toolbox({tool.name: tool}))
+    reply = yield from ask_for_call(models, run.transcript(request), tool, "plan", run.deadline(PLAN_SHARE))
+    named = (reply.arguments or {}).get("subtasks", [])
+    plan = list(dict.fromkeys(" ".join(name.split()) for name in named if name.strip()))
+    if not plan:
+        yield Noted("no plan came; the question is worked on as one subtask", "plan")
+        plan = [run.question]
+    if run.params.emit_intermediate_thoughts:
+        yield ThoughtText("\n".join(f"{number}. {name}" for number, name in enumerate(plan, start=1)))
+    yield RoundFinished("plan", run.clock.now() - started, {"subtasks": plan})
+    return plan, reply.usage
+
+
+def _work_side_by_side(
+    run: Run[PlanAndReflectParams], plan: Sequence[str]
+) -> Generator[Event, None, list[SubtaskOutcome]]:
+    """Work on all subtasks at once; one that is not done in time is answered as such."""
+    workers = [SubtaskWorker(run, plan, number) for number in range(1, len(plan) + 1)]
+    started = run.clock.now()
+    for worker in workers:
+        yield RoundStarted(worker.key, f"SUBTASK {worker.number}: {worker.name}")
+    deadline = run.deadline(SUBTASKS_SHARE)
+    outcomes = yield from run_side_by_side([partial(_work, worker) for worker in workers], deadline)
+    for position, worker in enumerate(workers):
+        if position not in outcomes:
+            outcomes[position] = SubtaskOutcome(worker.name, template.SUBTASK_OUT_OF_TIME, ran_out_of_time=True)
+            yield RoundFinished(worker.key, run.clock.now() - started, error="not done before the deadline")
+    return [outcomes[position] for position in range(len(workers))]
+
+
+def _work(worker: SubtaskWorker, post: Post) -> SubtaskOutcome:
+    """One subtask in a greenlet of its own; whatever fails in it is its own."""
+    started, error = worker.run.clock.now(), None
+    try:
+        outcome = drain(worker.work(), post)
+    except AgentError as failure:
+        outcome, error = SubtaskOutcome(worker.name, template.SUBTASK_FAILED), str(failure)
+    if worker.run.params.emit_intermediate_thoughts:
+        post(ThoughtText(f"{worker.number}. {worker.name}\n{outcome.answer}"))
+    data = {"answer": outcome.answer, "completed": outcome.completed, "attempts": outcome.attempts}
+    post(RoundFinished(worker.key, worker.run.clock.now() - started, data, error))
+    return outcome
+
+
+def _answer(
+    run: Run[PlanAndReflectParams], subtasks: Sequence[SubtaskOutcome], submit: Tool | None
+) -> Generator[Event, None, Ending]:
+    """One streamed call from the question and what was found, offering no tools but the one that takes the answer."""
+    findings = "\n".join(
+        f'<finding subtask="{attribute(subtask.name)}" completed="{"yes" if subtask.completed else "no"}">\n'
+        f"{escaped(subtask.answer)}\n</finding>"
+        for subtask in subtasks
+    )
+    request = template.ANSWER_REQUEST.format(task=escaped(run.question), findings=findings)
+    toolbox = Toolbox().with_tool(submit) if submit else Toolbox()
+    started = run.clock.now()
+    yield RoundStarted("answer", "ANSWER")
+    ending = yield from AgentLoop(
+        models=run.models(toolbox),
+        tools=run.tools(toolbox),
+        transcript=run.transcript(request),
+        bibliography=run.bibliography,
+        maximum_iterations=MOST_CORRECTIONS + 1 if submit else 1,
+        show_thoughts=run.params.emit_intermediate_thoughts,
+        tool_deadline=run.deadline(1),
+        end=run.deadline(1),
+        parent="answer",
+        submission=Submission() if submit else None,
+    ).run()
+    yield RoundFinished("answer", run.clock.now() - started)
+    return ending
+
+
+def _variables(plan: Sequence[str], subtasks: Sequence[SubtaskOutcome]) -> dict[str, object]:
+    return {
+        "plan": list(plan),
+        "subtasks": [
+            {
+                "name": subtask.name,
+                "answer": subtask.answer,
+                "completed": subtask.completed,
+                "attempts": subtask.attempts,
+            }
+            for subtask in subtasks
+        ],
+    }
+
+
+def _decisions(subtasks: Sequence[SubtaskOutcome]) -> dict[str, object]:
+    return {
+        "subtasks": len(subtasks),
+        "subtasks_completed": sum(subtask.completed for subtask in subtasks),
+        "attempts": sum(subtask.attempts for subtask in subtasks),
+    }

@@ -1,0 +1,185 @@
+"""One subtask of a plan: attempts, each a loop of its own, until a judgement says that it is completed.
+
+In: the subtask and the plan around it. Out: events for the log, then a SubtaskOutcome. All attempts share a transcript
+and its guard; results of an attempt that was judged become one-line notes before the next.
+"""
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, field
+
+from internal.asking import ask_for_call
+from internal.deadline import Deadline
+from internal.events import (
+    AnswerBreak,
+    AnswerText,
+    Event,
+    Noted,
+    RoundFinished,
+    RoundStarted,
+    StopReason,
+    ThoughtText,
+    ToolRun,
+)
+from internal.guards import RepeatGuard
+from internal.loop import AgentLoop
+from internal.plan_params import PlanAndReflectParams
+from internal.run import Run
+from internal.side_by_side import pass_on
+from internal.sources import escaped
+from internal.steps import Ending
+from internal.tool_output import cut_to_size
+from internal.toolbox import Toolbox
+from internal.transcript import Transcript
+from internal.usage import Usage
+from internal.virtual_tools import reflection_tool
+from prompt import template
+
+TOOLS_SHARE = 0.7
+"""Of the run's time: until then subtasks may call tools."""
+SUBTASKS_SHARE = 0.85
+"""Until then they have to be answered; the rest is the final answer's."""
+_JUDGED_RESULT = 4_000
+"""Characters of one tool result that a judgement is shown."""
+
+
+@dataclass(frozen=True)
+class SubtaskOutcome:
+    """What came of one subtask."""
+
+    name: str
+    answer: str
+    completed: bool = False
+    attempts: int = 0
+    rounds: int = 0
+    tool_runs: tuple[ToolRun, ...] = ()
+    usage: Usage = field(default_factory=Usage)
+    ran_out_of_time: bool = False
+
+
+@dataclass(frozen=True)
+class _Judgement:
+    is_completed: bool
+    advice: str
+
+
+@dataclass
+class SubtaskWorker:
+    """Works on one subtask."""
+
+    run: Run[PlanAndReflectParams]
+    plan: Sequence[str]
+    number: int
+    """From 1; its place in the plan."""
+    _advised: list[str] = field(default_factory=list, init=False)
+    _rounds: int = field(default=0, init=False)
+    _tool_runs: list[ToolRun] = field(default_factory=list, init=False)
+    _usage: Usage = field(default_factory=Usage, init=False)
+
+    @property
+    def key(self) -> str:
+        return f"subtask{self.number}"
+
+    @property
+    def name(self) -> str:
+        return self.plan[self.number - 1]
+
+    @property
+    def _numbered_plan(self) -> str:
+        return "\n".join(f"{number}. {escaped(name)}" for number, name in enumerate(self.plan, start=1))
+
+    def work(self) -> Generator[Event, None, SubtaskOutcome]:
+        """Attempt until completed, out of attempts, out of time, or out of advice."""
+        request = template.SUBTASK_REQUEST.format(
+            task=escaped(self.run.question), plan=self._numbered_plan, subtask=self.name
+        )
+        transcript, guard = self.run.transcript(request), RepeatGuard()
+        attempt = 0
+        while True:
+            attempt += 1
+            key = f"{self.key}.attempt{attempt}"
+            started = self.run.clock.now()
+            yield RoundStarted(key, f"ATTEMPT {attempt}", self.key)
+            rounds_before = transcript.rounds
+            ending = yield from self._loop(transcript, guard, key)
+            judgement = yield from self._judge(ending, transcript.results_since(rounds_before), key)
+            yield RoundFinished(key, self.run.clock.now() - started)
+            if judgement.is_completed:
+                return self._outcome(ending.text, attempt, ending, completed=True)
+            if attempt == self.run.params.maximum_attempts or not self._may_go_on(judgement):
+                return self._outcome(template.SUBTASK_NOT_FOUND.format(answer=ending.text or "-"), attempt, ending)
+            self._advise(transcript, judgement.advice)
+
+    def _loop(self, transcript: Transcript, guard: RepeatGuard, key: str) -> Generator[Event, None, Ending]:
+        """The same rounds as everywhere; what a subtask says is not the user's to read."""
+        loop = AgentLoop(
+            models=self.run.models(self.run.toolbox),
+            tools=self.run.tools(self.run.toolbox),
+            transcript=transcript,
+            bibliography=self.run.bibliography,
+            maximum_iterations=self.run.params.maximum_iterations,
+            show_thoughts=False,
+            tool_deadline=self.run.deadline(TOOLS_SHARE),
+            end=self._end,
+            parent=key,
+            guard=guard,
+        )
+        ending = yield from pass_on(loop.run(), _is_for_the_log)
+        self._rounds += ending.rounds
+        self._tool_runs += ending.tool_runs
+        self._usage += ending.usage
+        return ending
+
+    def _judge(self, ending: Ending, results: Sequence[str], key: str) -> Generator[Event, None, _Judgement]:
+        """Have the answer judged by its results; without a judgement it is not completed."""
+        earlier = "".join(template.EARLIER_ADVICE.format(advice=advice) for advice in self._advised)
+        shown = [escaped(cut_to_size(result, _JUDGED_RESULT)) for result in results]
+        request = template.REFLECTION_REQUEST.format(
+            plan=self._numbered_plan,
+            results="\n\n".join(shown) or template.NO_RESULTS,
+            answer=escaped(ending.text),
+            subtask=self.name,
+            earlier=earlier,
+        )
+        tool, node = reflection_tool(), f"{key}.reflection"
+        started = self.run.clock.now()
+        yield RoundStarted(node, "REFLECTION", key)
+        models = self.run.models(Toolbox({tool.name: tool}))
+        reply = yield from ask_for_call(models, self.run.transcript(request), tool, node, self._end)
+        self._usage += reply.usage
+        if reply.arguments is None:
+            yield Noted("no judgement came; the subtask counts as not completed", node)
+        data = dict(reply.arguments or {"is_completed": False, "advice": ""})
+        yield RoundFinished(node, self.run.clock.now() - started, data)
+        return _Judgement(bool(data["is_completed"]) and bool(ending.text), str(data["advice"]).strip())
+
+    def _may_go_on(self, judgement: _Judgement) -> bool:
+        """Whether another attempt makes sense: there is time, and it would be told something new."""
+        advice = judgement.advice or template.DEFAULT_ADVICE
+        is_new = advice.casefold() not in {given.casefold() for given in self._advised}
+        return is_new and not self.run.deadline(TOOLS_SHARE).has_passed()
+
+    def _advise(self, transcript: Transcript, advice: str) -> None:
+        self._advised.append(advice or template.DEFAULT_ADVICE)
+        for position in list(transcript.trimmable_results()):
+            transcript.trim_result(position)
+        transcript.append_note(template.ADVICE_NOTE.format(advice=self._advised[-1]))
+
+    def _outcome(self, answer: str, attempts: int, ending: Ending, *, completed: bool = False) -> SubtaskOutcome:
+        return SubtaskOutcome(
+            name=self.name,
+            answer=answer,
+            completed=completed,
+            attempts=attempts,
+            rounds=self._rounds,
+            tool_runs=tuple(self._tool_runs),
+            usage=self._usage,
+            ran_out_of_time=ending.reason is StopReason.TIME_LIMIT or self.run.deadline(TOOLS_SHARE).has_passed(),
+        )
+
+    @property
+    def _end(self) -> Deadline:
+        return self.run.deadline(SUBTASKS_SHARE)
+
+
+def _is_for_the_log(event: Event) -> bool:
+    return not isinstance(event, AnswerBreak | AnswerText | ThoughtText)
