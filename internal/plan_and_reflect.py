@@ -41,7 +41,7 @@ def plan_and_reflect(run: Run[PlanAndReflectParams], submit: Tool | None) -> Gen
         ending,
         reason=StopReason.TIME_LIMIT if late else ending.reason,
         rounds=sum(subtask.rounds for subtask in subtasks),
-        tool_runs=tuple(tool_run for subtask in subtasks for tool_run in subtask.tool_runs),
+        tool_runs=(*(tool_run for subtask in subtasks for tool_run in subtask.tool_runs), *ending.tool_runs),
         usage=sum((subtask.usage for subtask in subtasks), usage) + ending.usage,
     )
     yield from run.finish(whole, _variables(plan, subtasks), _decisions(subtasks), submit)
@@ -81,7 +81,7 @@ def _work_side_by_side(
     outcomes = yield from run_side_by_side([partial(_work, worker) for worker in workers], deadline)
     for position, worker in enumerate(workers):
         if position not in outcomes:
-            outcomes[position] = SubtaskOutcome(worker.name, template.SUBTASK_OUT_OF_TIME, ran_out_of_time=True)
+            outcomes[position] = worker.outcome(template.SUBTASK_OUT_OF_TIME, ran_out_of_time=True)
             yield RoundFinished(worker.key, run.clock.now() - started, error="not done before the deadline")
     return [outcomes[position] for position in range(len(workers))]
 
@@ -92,7 +92,9 @@ def _work(worker: SubtaskWorker, post: Post) -> SubtaskOutcome:
     try:
         outcome = drain(worker.work(), post)
     except AgentError as failure:
-        outcome, error = SubtaskOutcome(worker.name, template.SUBTASK_FAILED), str(failure)
+        outcome, error = worker.outcome(template.SUBTASK_FAILED), str(failure)
+    except Exception as defect:  # noqa: BLE001 - a defect of ours costs this subtask, not the others
+        outcome, error = worker.outcome(template.SUBTASK_FAILED), f"a defect: {type(defect).__name__}"
     if worker.run.params.emit_intermediate_thoughts:
         post(ThoughtText(f"{worker.number}. {worker.name}\n{outcome.answer}"))
     data = {"answer": outcome.answer, "completed": outcome.completed, "attempts": outcome.attempts}

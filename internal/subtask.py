@@ -71,6 +71,7 @@ class SubtaskWorker:
     number: int
     """From 1; its place in the plan."""
     _advised: list[str] = field(default_factory=list, init=False)
+    _attempts: int = field(default=0, init=False)
     _rounds: int = field(default=0, init=False)
     _tool_runs: list[ToolRun] = field(default_factory=list, init=False)
     _usage: Usage = field(default_factory=Usage, init=False)
@@ -90,23 +91,23 @@ class SubtaskWorker:
     def work(self) -> Generator[Event, None, SubtaskOutcome]:
         """Attempt until completed, out of attempts, out of time, or out of advice."""
         request = template.SUBTASK_REQUEST.format(
-            task=escaped(self.run.question), plan=self._numbered_plan, subtask=self.name
+            task=escaped(self.run.question), plan=self._numbered_plan, subtask=escaped(self.name)
         )
         transcript, guard = self.run.transcript(request), RepeatGuard()
-        attempt = 0
         while True:
-            attempt += 1
-            key = f"{self.key}.attempt{attempt}"
+            self._attempts += 1
+            key = f"{self.key}.attempt{self._attempts}"
             started = self.run.clock.now()
-            yield RoundStarted(key, f"ATTEMPT {attempt}", self.key)
+            yield RoundStarted(key, f"ATTEMPT {self._attempts}", self.key)
             rounds_before = transcript.rounds
             ending = yield from self._loop(transcript, guard, key)
             judgement = yield from self._judge(ending, transcript.results_since(rounds_before), key)
             yield RoundFinished(key, self.run.clock.now() - started)
             if judgement.is_completed:
-                return self._outcome(ending.text, attempt, ending, completed=True)
-            if attempt == self.run.params.maximum_attempts or not self._may_go_on(judgement):
-                return self._outcome(template.SUBTASK_NOT_FOUND.format(answer=ending.text or "-"), attempt, ending)
+                return self.outcome(ending.text, completed=True)
+            if self._attempts == self.run.params.maximum_attempts or not self._may_go_on(judgement):
+                late = ending.reason is StopReason.TIME_LIMIT or self.run.deadline(TOOLS_SHARE).has_passed()
+                return self.outcome(template.SUBTASK_NOT_FOUND.format(answer=ending.text or "-"), ran_out_of_time=late)
             self._advise(transcript, judgement.advice)
 
     def _loop(self, transcript: Transcript, guard: RepeatGuard, key: str) -> Generator[Event, None, Ending]:
@@ -137,7 +138,7 @@ class SubtaskWorker:
             plan=self._numbered_plan,
             results="\n\n".join(shown) or template.NO_RESULTS,
             answer=escaped(ending.text),
-            subtask=self.name,
+            subtask=escaped(self.name),
             earlier=earlier,
         )
         tool, node = reflection_tool(), f"{key}.reflection"
@@ -164,16 +165,17 @@ class SubtaskWorker:
             transcript.trim_result(position)
         transcript.append_note(template.ADVICE_NOTE.format(advice=self._advised[-1]))
 
-    def _outcome(self, answer: str, attempts: int, ending: Ending, *, completed: bool = False) -> SubtaskOutcome:
+    def outcome(self, answer: str, *, completed: bool = False, ran_out_of_time: bool = False) -> SubtaskOutcome:
+        """What has come of it so far; a subtask that fails has cost something too."""
         return SubtaskOutcome(
             name=self.name,
             answer=answer,
             completed=completed,
-            attempts=attempts,
+            attempts=self._attempts,
             rounds=self._rounds,
             tool_runs=tuple(self._tool_runs),
             usage=self._usage,
-            ran_out_of_time=ending.reason is StopReason.TIME_LIMIT or self.run.deadline(TOOLS_SHARE).has_passed(),
+            ran_out_of_time=ran_out_of_time,
         )
 
     @property

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Write the parameter tables of README, readme/ and docs/ from the strategy's YAML: what is generated cannot lie.
+"""Write the parameter tables of README, readme/ and docs/ from the strategies' YAML: what is generated cannot lie.
 
-In: strategies/gpt5_function_calling.yaml (all strategies take the same parameters). Out: the text between the markers
-of each page. `scripts/docs.py --check` writes nothing, names the stale pages and ends with 1.
+In: strategies/*.yaml; a parameter that all strategies take is described once, then those that only one of them takes.
+Out: the text between the markers of each page. `scripts/docs.py --check` writes nothing, names the stale pages and ends
+with 1.
 """
 
 import sys
@@ -12,7 +13,6 @@ from typing import Any
 import yaml
 
 ROOT = Path(__file__).resolve().parent.parent
-STRATEGY = ROOT / "strategies" / "gpt5_function_calling.yaml"
 BEGIN = "<!-- parameters: written by `make docs`, do not edit -->"
 END = "<!-- /parameters -->"
 
@@ -22,16 +22,45 @@ HEADINGS = {
     "zh_Hans": ("参数", "类型", "说明"),
     "pt_BR": ("Parâmetro", "Tipo", "O que faz"),
 }
+ONLY = {
+    "en_US": "Only `{strategy}` takes:",
+    "ja_JP": "`{strategy}` だけのパラメーター:",
+    "zh_Hans": "仅 `{strategy}` 使用：",
+    "pt_BR": "Somente em `{strategy}`:",
+}
 
 type Parameter = dict[str, Any]
 
 
-def parameters() -> list[Parameter]:
-    declared: list[Parameter] = yaml.safe_load(STRATEGY.read_text(encoding="utf-8"))["parameters"]
-    return declared
+def declared() -> dict[str, list[Parameter]]:
+    """The parameters of each strategy."""
+    strategies = {path.stem: path.read_text(encoding="utf-8") for path in sorted((ROOT / "strategies").glob("*.yaml"))}
+    return {name: yaml.safe_load(text)["parameters"] for name, text in strategies.items()}
 
 
-def table(language: str) -> str:
+def common(strategies: dict[str, list[Parameter]]) -> list[Parameter]:
+    """The parameters that all strategies take; tests hold their declarations to be the same."""
+    first, *others = strategies.values()
+    return [parameter for parameter in first if all(parameter in other for other in others)]
+
+
+def own(strategies: dict[str, list[Parameter]]) -> dict[str, list[Parameter]]:
+    """What a strategy takes beyond that, for each that takes any."""
+    shared = common(strategies)
+    more = {name: [each for each in taken if each not in shared] for name, taken in strategies.items()}
+    return {name: parameters for name, parameters in more.items() if parameters}
+
+
+def tables(language: str) -> str:
+    """The table of what all strategies take, then one for each strategy that takes more."""
+    strategies = declared()
+    parts = [_table(common(strategies), language)]
+    for strategy, parameters in own(strategies).items():
+        parts += [ONLY[language].format(strategy=strategy), _table(parameters, language)]
+    return "\n\n".join(parts)
+
+
+def _table(parameters: list[Parameter], language: str) -> str:
     """Name and label, type, help: the help says range and default, so no column repeats them."""
     rows = [
         "| " + " | ".join(HEADINGS[language]) + " |",
@@ -39,7 +68,7 @@ def table(language: str) -> str:
         *(
             f"| `{parameter['name']}`<br>{parameter['label'][language]} | {parameter['type']} "
             f"| {parameter['help'][language]} |"
-            for parameter in parameters()
+            for parameter in parameters
         ),
     ]
     return "\n".join(rows)
@@ -47,7 +76,14 @@ def table(language: str) -> str:
 
 def reference() -> str:
     """Each parameter with everything that the YAML says about it."""
-    return "\n\n".join(_entry(parameter) for parameter in parameters())
+    strategies = declared()
+    sections = {"All strategies": common(strategies)}
+    sections |= {f"Only `{strategy}`": parameters for strategy, parameters in own(strategies).items()}
+    return "\n\n".join(
+        text
+        for heading, parameters in sections.items()
+        for text in (f"## {heading}", *(_entry(parameter) for parameter in parameters))
+    )
 
 
 def _entry(parameter: Parameter) -> str:
@@ -66,10 +102,10 @@ def _entry(parameter: Parameter) -> str:
 def pages() -> dict[Path, str]:
     """Each page that carries generated text, with that text."""
     return {
-        ROOT / "README.md": table("en_US"),
-        ROOT / "readme" / "README_ja_JP.md": table("ja_JP"),
-        ROOT / "readme" / "README_zh_Hans.md": table("zh_Hans"),
-        ROOT / "readme" / "README_pt_BR.md": table("pt_BR"),
+        ROOT / "README.md": tables("en_US"),
+        ROOT / "readme" / "README_ja_JP.md": tables("ja_JP"),
+        ROOT / "readme" / "README_zh_Hans.md": tables("zh_Hans"),
+        ROOT / "readme" / "README_pt_BR.md": tables("pt_BR"),
         ROOT / "docs" / "parameters.md": reference(),
     }
 

@@ -17,12 +17,14 @@ import pytest
 import yaml
 from packaging.version import Version
 
-from internal import params
+from internal import params, plan_params
+from internal.events import StopReason
 from internal.params import StrategyParams
+from internal.plan_params import PlanAndReflectParams
 
 ROOT = Path(__file__).parent.parent
 LANGUAGES = {"en_US", "ja_JP", "zh_Hans", "pt_BR"}
-STRATEGIES = ["gpt5_function_calling", "gpt5_react"]
+STRATEGIES = ["gpt5_function_calling", "gpt5_react", "gpt5_plan_and_reflect"]
 
 type Yaml = dict[str, Any]
 
@@ -35,7 +37,14 @@ def read(path: str) -> Yaml:
 MANIFEST = read("manifest.yaml")
 PROVIDER = read("provider/gpt5_agent.yaml")
 STRATEGY = {name: read(f"strategies/{name}.yaml") for name in STRATEGIES}
-PARAMETERS: list[Yaml] = STRATEGY["gpt5_function_calling"]["parameters"]
+PARAMS_TYPES: dict[str, type[StrategyParams]] = {
+    "gpt5_function_calling": StrategyParams,
+    "gpt5_react": StrategyParams,
+    "gpt5_plan_and_reflect": PlanAndReflectParams,
+}
+COMMON: list[Yaml] = STRATEGY["gpt5_function_calling"]["parameters"]
+OWN: list[Yaml] = STRATEGY["gpt5_plan_and_reflect"]["parameters"][len(COMMON) :]
+PARAMETERS = COMMON + OWN
 
 each_strategy = pytest.mark.parametrize("strategy", STRATEGY.values(), ids=STRATEGY)
 each_parameter = pytest.mark.parametrize("parameter", PARAMETERS, ids=lambda parameter: parameter["name"])
@@ -190,10 +199,19 @@ def test_strategy_identity(name: str, strategy: Yaml) -> None:
     assert strategy["extra"] == {"python": {"source": f"strategies/{name}.py"}}
 
 
-def test_all_strategies_take_the_same_parameters_and_give_the_same_outputs() -> None:
-    for strategy in STRATEGY.values():
-        assert strategy["parameters"] == PARAMETERS
-        assert strategy["output_schema"] == STRATEGY["gpt5_function_calling"]["output_schema"]
+@each_strategy
+def test_what_all_strategies_take_and_give_is_declared_the_same_in_each(strategy: Yaml) -> None:
+    """In the same order too; what a strategy has of its own comes after it."""
+    assert strategy["parameters"][: len(COMMON)] == COMMON
+    variables = STRATEGY["gpt5_function_calling"]["output_schema"]["properties"]
+    assert list(strategy["output_schema"]["properties"].items())[: len(variables)] == list(variables.items())
+
+
+def test_labels_tell_the_strategies_apart_in_every_language() -> None:
+    for language in LANGUAGES:
+        for text in ("label", "description"):
+            texts = [(strategy["identity"] | strategy)[text][language] for strategy in STRATEGY.values()]
+            assert len(set(texts)) == len(STRATEGIES)
 
 
 KEYS = {"name", "label", "help", "type", "auto_generate", "scope", "required", "default", "min", "max"}
@@ -236,34 +254,59 @@ def test_numbers_are_sliders_of_whole_numbers(parameter: Yaml) -> None:
     assert bounds == sorted(bounds)
 
 
-OUR_VARIABLES = {"stop_reason": "string", "sources": "array", "tool_runs": "array"}
+VARIABLES = {"stop_reason": "string", "sources": "array", "tool_runs": "array", "structured_output": "object"}
+OWN_VARIABLES = {"gpt5_plan_and_reflect": {"plan": "array", "subtasks": "array"}}
+FIELDS = {
+    "sources": {"number", "title", "document_id", "score", "cited"},
+    "tool_runs": {"round", "tool", "status", "elapsed_seconds"},
+    "subtasks": {"name", "answer", "completed", "attempts"},
+}
 
 
-@each_strategy
-def test_output_schema_declares_our_variables(strategy: Yaml) -> None:
+@pytest.mark.parametrize(("name", "strategy"), STRATEGY.items(), ids=STRATEGY)
+def test_output_schema_declares_our_variables(name: str, strategy: Yaml) -> None:
     schema = strategy["output_schema"]
     assert schema["type"] == "object"
     variables = schema["properties"]
-    assert {name: variable["type"] for name, variable in variables.items()} == OUR_VARIABLES
+    wanted = VARIABLES | OWN_VARIABLES.get(name, {})
+    assert {variable: declared["type"] for variable, declared in variables.items()} == wanted
     assert all(variable["description"] for variable in variables.values())
     assert not set(variables) & {"text", "files", "json", "usage"}, "the host's own outputs"
-    fields = {name: set(variables[name]["items"]["properties"]) for name in ("sources", "tool_runs")}
-    assert fields == {
-        "sources": {"number", "title", "document_id", "score", "cited"},
-        "tool_runs": {"round", "tool", "status", "elapsed_seconds"},
-    }
+    for variable in set(FIELDS) & set(variables):
+        items = variables[variable]["items"]
+        assert (items["type"], set(items["properties"])) == ("object", FIELDS[variable])
+        assert all(field["description"] for field in items["properties"].values())
+
+
+def test_a_plan_is_a_list_of_texts() -> None:
+    assert STRATEGY["gpt5_plan_and_reflect"]["output_schema"]["properties"]["plan"]["items"] == {"type": "string"}
+
+
+@each_strategy
+def test_every_stop_reason_is_named_where_the_variable_is_declared(strategy: Yaml) -> None:
+    description = strategy["output_schema"]["properties"]["stop_reason"]["description"]
+    named = set(re.findall(r"\w+", description))
+    assert {reason.value for reason in StopReason} <= named
 
 
 # --- YAML and code say the same --------------------------------------------------------------------------------------
 
 
-def test_parameters_are_the_fields_of_the_params_model() -> None:
-    assert [parameter["name"] for parameter in PARAMETERS] == list(StrategyParams.model_fields)
+@pytest.mark.parametrize(("name", "strategy"), STRATEGY.items(), ids=STRATEGY)
+def test_parameters_are_the_fields_of_the_params_model(name: str, strategy: Yaml) -> None:
+    """In the model's order, which puts what a strategy adds last."""
+    assert [parameter["name"] for parameter in strategy["parameters"]] == list(PARAMS_TYPES[name].model_fields)
+
+
+def test_only_the_third_strategy_takes_more() -> None:
+    more = list(PlanAndReflectParams.model_fields)[len(StrategyParams.model_fields) :]
+    assert [parameter["name"] for parameter in OWN] == more == ["maximum_subtasks", "maximum_attempts"]
+    assert len(STRATEGY["gpt5_react"]["parameters"]) == len(COMMON)
 
 
 @each_parameter
 def test_defaults_are_those_of_the_params_model(parameter: Yaml) -> None:
-    field = StrategyParams.model_fields[parameter["name"]]
+    field = PlanAndReflectParams.model_fields[parameter["name"]]
     if "default" in parameter:
         assert parameter["default"] == field.default
     else:
@@ -272,8 +315,9 @@ def test_defaults_are_those_of_the_params_model(parameter: Yaml) -> None:
 
 @each_number
 def test_ranges_are_those_of_the_params_model(parameter: Yaml) -> None:
-    limits = getattr(params, parameter["name"].upper())
-    assert (parameter["min"], parameter["max"]) == (limits.least, limits.most)
+    constants = vars(plan_params) | vars(params)
+    limits = constants[parameter["name"].upper()]
+    assert (parameter["min"], parameter["default"], parameter["max"]) == (limits.least, limits.default, limits.most)
 
 
 REGISTER = """
@@ -302,7 +346,8 @@ def test_the_plugin_loads_through_the_sdks_own_registration() -> None:
         "strategies": {
             "gpt5_function_calling": "GPT5FunctionCallingStrategy",
             "gpt5_react": "GPT5ReActStrategy",
+            "gpt5_plan_and_reflect": "GPT5PlanAndReflectStrategy",
         },
-        "parameters": dict.fromkeys(STRATEGIES, len(PARAMETERS)),
+        "parameters": {name: len(strategy["parameters"]) for name, strategy in STRATEGY.items()},
         "assets": ["icon-dark.svg", "icon.svg"],
     }

@@ -1,10 +1,13 @@
 """The pages a user reads: generated tables are up to date, links lead somewhere, the marketplace finds its topics."""
 
+import json
 import re
 from pathlib import Path
 
 import pytest
+import yaml
 
+from internal.virtual_tools import answer_tool
 from scripts import docs
 
 ROOT = Path(__file__).parent.parent
@@ -26,13 +29,32 @@ def test_generated_tables_are_up_to_date() -> None:
     assert stale == [], "run `make docs`"
 
 
-def test_a_stale_page_is_noticed_and_named(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    declared = docs.parameters()
-    declared[0]["help"]["en_US"] += " Changed."
-    monkeypatch.setattr(docs, "parameters", lambda: declared)
+@pytest.mark.parametrize("name", ["answer_schema", "maximum_attempts"])
+def test_a_stale_page_is_noticed_and_named(
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whether all strategies take the parameter or one."""
+    strategies = docs.declared()
+    for parameter in (parameter for taken in strategies.values() for parameter in taken if parameter["name"] == name):
+        parameter["help"]["en_US"] += " Changed."
+    monkeypatch.setattr(docs, "declared", lambda: strategies)
     assert set(docs.stale_pages()) == {README, ROOT / "docs" / "parameters.md"}
     assert docs.main(["--check"]) == 1
     assert "README.md is stale: run `make docs`" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("page", docs.pages().items(), ids=lambda page: page[0].name)
+def test_every_parameter_stands_on_the_page_once(page: tuple[Path, str]) -> None:
+    """A parameter that is not the same in all strategies would be described once for each."""
+    names = re.findall(r"^(?:\| |### )`(\w+)`", page[1], re.MULTILINE)
+    assert names == [parameter["name"] for parameter in docs.declared()["gpt5_plan_and_reflect"]]
+
+
+@pytest.mark.parametrize("page", docs.pages().items(), ids=lambda page: page[0].name)
+def test_what_one_strategy_takes_stands_below_its_name(page: tuple[Path, str]) -> None:
+    _, named, only = page[1].partition("`gpt5_plan_and_reflect`")
+    assert named
+    assert re.findall(r"^(?:\| |### )`(\w+)`", only, re.MULTILINE) == ["maximum_subtasks", "maximum_attempts"]
 
 
 def test_only_the_text_between_the_markers_is_replaced() -> None:
@@ -64,6 +86,24 @@ def test_the_marketplace_finds_what_it_looks_for_in_the_readme() -> None:
     for topic in ("setting up", "usage", "credentials", "connection"):
         assert topic in text.lower()
     assert IDEOGRAPH.findall(prose(README)) == []
+
+
+def test_the_schema_in_the_readme_is_one_and_the_answer_below_satisfies_it() -> None:
+    section = README.read_text(encoding="utf-8").partition("\n## Answers in a schema\n")[2].partition("\n## ")[0]
+    schema, answer = re.findall(r"^```json\n(.*?)^```", section, re.DOTALL | re.MULTILINE)
+    form = answer_tool(schema).form
+    assert form is not None
+    assert list(form.check(json.loads(answer))) == []
+    assert list(form.check({})) != []
+
+
+@pytest.mark.parametrize("page", [README, *TRANSLATIONS, ROOT / "docs" / "strategies.md"], ids=lambda page: page.name)
+def test_every_strategy_and_variable_stands_on_the_pages_that_describe_them(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    schemas = [yaml.safe_load(path.read_text(encoding="utf-8")) for path in (ROOT / "strategies").glob("*.yaml")]
+    names = {schema["identity"]["name"] for schema in schemas}
+    names |= {name for schema in schemas for name in schema["output_schema"]["properties"]}
+    assert [name for name in sorted(names) if f"`{name}`" not in text] == []
 
 
 def test_translations_have_the_names_that_the_daemon_reads() -> None:

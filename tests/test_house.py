@@ -57,7 +57,7 @@ def test_what_is_packaged_imports_nothing_that_is_not(folder: str) -> None:
         ]
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "devhost").glob("*.py")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", sorted((ROOT / "devhost").rglob("*.py")), ids=lambda path: path.stem)
 def test_devhost_knows_only_yaml_and_the_wire(path: Path) -> None:
     """The SDK's import would patch devhost's own threads, and the plugin's modules are on the other side."""
     assert not [
