@@ -4,6 +4,7 @@ from typing import Any
 import pytest
 import yaml
 
+from .embeddings_server import KEY, embeddings_server
 from .stdio_plugin import StdioPlugin
 
 
@@ -100,10 +101,84 @@ def i18n_fields(value: object, path: str = "") -> dict[str, dict[str, str]]:
     return {}
 
 
-@pytest.mark.parametrize("file", ["manifest.yaml", "provider/helpdesk.yaml", "tools/search_manual.yaml"])
+@pytest.mark.parametrize(
+    "file", ["manifest.yaml", "provider/helpdesk.yaml", "tools/search_manual.yaml", "tools/search_qa.yaml"]
+)
 def test_everything_shown_is_said_in_four_languages(helpdesk: Path, file: str) -> None:
     fields = i18n_fields(yaml.safe_load((helpdesk / file).read_text(encoding="utf-8")))
     assert fields
     for path, texts in fields.items():
         assert set(texts) == {"en_US", "ja_JP", "zh_Hans", "pt_BR"}, path
         assert all(text.strip() for text in texts.values()), path
+
+
+def ask(question: object, credentials: dict[str, Any] | None = None, **parameters: object) -> dict[str, Any]:
+    return {
+        **search({"question": question, **parameters}, credentials),
+        "tool": "search_qa",
+    }
+
+
+@pytest.mark.e2e
+def test_both_tools_at_once_on_missing_indexes(helpdesk_plugin: StdioPlugin, tmp_path: Path) -> None:
+    question = "How do I set up two-factor login with an authenticator app?"
+    answers = helpdesk_plugin.request(
+        {
+            "first": ask(question),
+            "second": ask("バックアップの通知メールが届かない", language="ja"),
+            "third": search({"terms": "sync paused", "language": "en"}),
+            "nothing": ask("What will the weather in Osaka be?"),
+            "blank": ask(" "),
+            "language": ask("backup", language="fr"),
+        }
+    )
+    text, sources = messages(answers["first"])
+    assert text["message"]["text"].startswith(f"The 3 past questions most like: {question}\nNo OpenAI key is set")
+    resources = sources["message"]["retriever_resources"]
+    assert [resource["position"] for resource in resources] == [1, 2, 3]
+    assert "Google Authenticator" in resources[0]["content"]
+    assert len({resource["document_id"] for resource in resources}) == 3
+    for resource in resources:
+        assert resource["document_name"] in text["message"]["text"]
+        assert resource["content"] in text["message"]["text"]
+        assert 0 < resource["score"] <= 1
+    second = messages(answers["second"])[1]["message"]["retriever_resources"]
+    assert {resource["doc_metadata"]["language"] for resource in second} == {"ja"}
+    third = messages(answers["third"])[1]["message"]["retriever_resources"]
+    assert {(resource["document_name"], resource["page"]) for resource in third} == {("en/desktop-sync-guide.pdf", 3)}
+    (nothing,) = messages(answers["nothing"])
+    assert nothing["message"]["text"].startswith("No past question is like this one: What will")
+    (blank,) = messages(answers["blank"])
+    assert blank["message"]["text"].startswith("search_qa error: The question is blank")
+    (language,) = messages(answers["language"])
+    assert "'fr' is unknown" in language["message"]["text"]
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["manual.sqlite3", "qa-ngrams.sqlite3"]
+
+
+@pytest.mark.e2e
+def test_a_key_means_the_api_and_a_wrong_one_an_error_without_it(helpdesk_plugin: StdioPlugin) -> None:
+    check = {"type": "tool", "action": "validate_tool_credentials", "provider": "helpdesk"}
+    wrong = "sk-wrong-0987654321"
+    with embeddings_server() as server:
+        good = {"openai_api_key": KEY, "openai_base_url": server.base_url}
+        bad = {**good, "openai_api_key": wrong}
+        answers = helpdesk_plugin.request(
+            {
+                "good": ask("backup notifications", good),
+                "bad": ask("backup notifications", bad),
+                "good check": {**check, "credentials": good},
+                "bad check": {**check, "credentials": bad},
+                "half check": {**check, "credentials": {"openai_base_url": server.base_url}},
+            }
+        )
+    text, sources = messages(answers["good"])
+    assert "Likeness was judged by meaning, with the embedding model text-embedding-3-small." in text["message"]["text"]
+    assert len(sources["message"]["retriever_resources"]) == 3
+    assert messages(answers["good check"]) == [{"result": True}]
+    for session in ("bad", "bad check"):
+        (error,) = answers[session]
+        assert error["type"] == "error"
+        assert "refused the OpenAI key (status 401, invalid_api_key)" in error["data"]["message"]
+    assert "without openai_api_key" in answers["half check"][0]["data"]["message"]
+    assert wrong not in str(answers)
+    assert KEY not in str(answers)

@@ -1,12 +1,6 @@
-"""The manual's folder and a directory in, a read-only connection to an index of exactly that manual out.
+"""The manual's folder and a directory in, a read-only connection to an index of exactly that manual out."""
 
-An index that is missing, damaged or made from another manual is built anew: into a file of its own, then moved into
-place in one step, so that a search elsewhere (greenlet, thread, process) sees the old index or the new, never half.
-"""
-
-import os
 import sqlite3
-import tempfile
 import threading
 from contextlib import closing
 from pathlib import Path
@@ -14,12 +8,13 @@ from pathlib import Path
 from .chunks import CHUNK_SIZE, OVERLAP, chunk_document
 from .errors import IndexUnavailableError
 from .folding import fold
+from .making import open_made
 from .manual import fingerprint, read_manual
 
 FILE_NAME = "manual.sqlite3"
 
-# Part of what an index is made from: raised whenever the tables or the folding change.
-_FORMAT = 1
+# Part of what an index is made from: raised whenever the tables, the folding or the reading change.
+_FORMAT = 2
 
 _SCHEMA = """
 CREATE TABLE origin (made_from TEXT NOT NULL);
@@ -37,24 +32,18 @@ CREATE TABLE chunk (
 CREATE VIRTUAL TABLE folded USING fts5(heading, text, tokenize = 'trigram');
 """
 
-# Two searches of one turn meet a missing index together. Under gevent this is a lock between greenlets.
-_building = threading.Lock()
+_making = threading.Lock()
 
 
 def open_index(manual_folder: Path, directory: Path) -> sqlite3.Connection:
     """A connection to an index that matches the manual as it is now; the caller closes it."""
     made_from = f"format {_FORMAT}, chunks {CHUNK_SIZE}/{OVERLAP}, manual {fingerprint(manual_folder)}"
-    path = directory / FILE_NAME
-    current = _open_if_current(path, made_from)
-    if current is None:
-        with _building:
-            current = _open_if_current(path, made_from)  # somebody else may have built it while we waited
-            if current is None:
-                _build(path, manual_folder, made_from)
-                current = _open_if_current(path, made_from)
-    if current is None:
-        raise IndexUnavailableError(f"The index '{FILE_NAME}' changed while it was opened: is the manual being edited?")
-    return current
+    return open_made(
+        directory / FILE_NAME,
+        lambda path: _open_if_current(path, made_from),
+        lambda new: _make(new, manual_folder, made_from),
+        _making,
+    )
 
 
 def _open_if_current(path: Path, made_from: str) -> sqlite3.Connection | None:
@@ -70,21 +59,14 @@ def _open_if_current(path: Path, made_from: str) -> sqlite3.Connection | None:
     return None
 
 
-def _build(path: Path, manual_folder: Path, made_from: str) -> None:
+def _make(new: Path, manual_folder: Path, made_from: str) -> None:
     try:
-        descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f"{FILE_NAME}.", suffix=".new")
-        os.close(descriptor)
-        new = Path(name)
-        try:
-            with closing(sqlite3.connect(new)) as connection, connection:
-                _fill(connection, manual_folder, made_from)
-            new.replace(path)
-        finally:
-            new.unlink(missing_ok=True)
-    except (OSError, sqlite3.Error) as error:
+        with closing(sqlite3.connect(new)) as connection, connection:
+            _fill(connection, manual_folder, made_from)
+    except sqlite3.Error as error:
         raise IndexUnavailableError(
-            f"The manual's index could not be built in '{path.parent}': {error}. It needs a writable directory and an "
-            f"SQLite of 3.38 or newer with FTS5 (this is {sqlite3.sqlite_version})."
+            f"The manual's index could not be made: {error}. It needs an SQLite of 3.38 or newer with FTS5 "
+            f"(this is {sqlite3.sqlite_version})."
         ) from error
 
 

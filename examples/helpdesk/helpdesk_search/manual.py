@@ -1,14 +1,16 @@
-"""A folder `LANGUAGE/*.md` in, documents made of numbered pages and one fingerprint of them all out.
+"""A folder of `LANGUAGE/*.md` and `LANGUAGE/*.pdf` in, documents made of numbered pages and one fingerprint out.
 
-A page begins at a line `<!-- page 3 -->`; what stands before the first mark is page 1.
+In Markdown a page begins at a line `<!-- page 3 -->`; what stands before the first mark is page 1. A PDF that bears the
+name of a Markdown file is the same guide in print, and left out: one passage must not be found twice.
 """
 
-import hashlib
 import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from .digest import digest
 from .errors import ManualError
+from .pdf import read_pdf
 
 LANGUAGES = ("ja", "en")
 
@@ -36,21 +38,21 @@ class Document:
 
 def manual_files(folder: Path) -> list[Path]:
     """The manual's files in the order in which they are indexed."""
-    files = [file for language in LANGUAGES for file in sorted((folder / language).glob("*.md"))]
+    files = [file for language in LANGUAGES for file in _guides(folder / language)]
     if not files:
         languages = " or ".join(f"{language}/*.md" for language in LANGUAGES)
         raise ManualError(f"The manual is missing: its folder '{folder.name}' holds no {languages}.")
     return files
 
 
+def _guides(folder: Path) -> list[Path]:
+    written = sorted(folder.glob("*.md"))
+    stems = {file.stem for file in written}
+    return [*written, *(file for file in sorted(folder.glob("*.pdf")) if file.stem not in stems)]
+
+
 def fingerprint(folder: Path) -> str:
-    """A digest of every file's name and content: any edit, rename or removal changes it."""
-    digest = hashlib.sha256()
-    for file in manual_files(folder):
-        content = file.read_bytes()
-        digest.update(f"{file.relative_to(folder).as_posix()}\0{len(content)}\0".encode())
-        digest.update(content)
-    return digest.hexdigest()
+    return digest(manual_files(folder), folder)
 
 
 def read_manual(folder: Path) -> list[Document]:
@@ -59,6 +61,10 @@ def read_manual(folder: Path) -> list[Document]:
 
 def _read_document(file: Path, folder: Path) -> Document:
     name = file.relative_to(folder).as_posix()
+    if file.suffix == ".pdf":
+        printed = read_pdf(file, name)
+        pages = tuple(Page(number, text) for number, text in enumerate(printed.pages, start=1) if text)
+        return Document(file.parent.name, name, printed.title or file.stem, pages)
     try:
         text = file.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:

@@ -1,10 +1,11 @@
-"""Hits in, the text a model reads out.
+"""What was found in, the text a model reads out.
 
 Hits are called "Hit 1", not "[1]": bracketed numbers belong to the agent, which numbers the sources of a whole run.
 """
 
 from collections.abc import Sequence
 
+from .answers_search import Likeness
 from .search import Hit
 
 
@@ -26,3 +27,26 @@ def _hit(number: int, hit: Hit) -> str:
 def excerpt(hit: Hit) -> str:
     """The chunk as it stands in the manual; an ellipsis where it continues from the chunk before."""
     return f"…{hit.text.strip()}" if hit.start > 0 else hit.text.strip()
+
+
+def answers_as_text(question: str, found: Sequence[Likeness], how: str) -> str:
+    """`how` says how likeness was judged: whoever reads the answers has to know what it is worth."""
+    if not found:
+        return f"No past question is like this one: {question}\n\n{how}"
+    count = "1 past question" if len(found) == 1 else f"The {len(found)} past questions"
+    listed = (_likeness(number, likeness) for number, likeness in enumerate(found, start=1))
+    return "\n\n".join([f"{count} most like: {question}\n{how}", *listed])
+
+
+def _likeness(number: int, likeness: Likeness) -> str:
+    answered = likeness.answered
+    head = f"Past question {number}: {named(likeness)}, answered on {answered.answered_on}"
+    return f"{head} ({answered.topic}; similarity {likeness.similarity:.2f})\n{pair(likeness)}"
+
+
+def named(likeness: Likeness) -> str:
+    return f"{likeness.answered.file}, {likeness.answered.id}"
+
+
+def pair(likeness: Likeness) -> str:
+    return f"Question: {likeness.answered.question}\nAnswer: {likeness.answered.answer}"

@@ -1,4 +1,4 @@
-"""The provider: no account stands behind the manual, so all there is to check is where the index shall be kept."""
+"""The provider: nothing is required; what is given is tried before Dify saves it."""
 
 import os
 from pathlib import Path
@@ -6,6 +6,7 @@ from typing import Any
 
 from dify_plugin import ToolProvider
 from dify_plugin.errors.tool import ToolProviderCredentialValidationError
+from helpdesk_search.embedding_choice import KEY_CREDENTIAL, chosen_embedding
 from helpdesk_search.errors import HelpdeskError
 from helpdesk_search.location import index_directory
 
@@ -16,5 +17,8 @@ class HelpdeskProvider(ToolProvider):
     def _validate_credentials(self, credentials: dict[str, Any]) -> None:
         try:
             index_directory(_PLUGIN_FOLDER, credentials, os.environ)
+            embedding = chosen_embedding(credentials, os.environ)
+            if credentials.get(KEY_CREDENTIAL):
+                embedding.vectors(["Is this key good?"])  # only a call tells
         except HelpdeskError as error:
             raise ToolProviderCredentialValidationError(str(error)) from None  # the host shows the trace

@@ -1,0 +1,69 @@
+"""A folder of `LANGUAGE.csv` in, past questions with their answers and one fingerprint of them all out."""
+
+import csv
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from .digest import digest
+from .errors import AnswersError
+from .manual import LANGUAGES
+
+COLUMNS = ("id", "answered_on", "topic", "question", "answer")
+
+
+@dataclass(frozen=True)
+class AnsweredQuestion:
+    """One question that a customer asked, and what the help desk answered. `file` is what a reader is shown."""
+
+    language: str
+    file: str
+    id: str
+    answered_on: str
+    topic: str
+    question: str
+    answer: str
+
+
+def answer_files(folder: Path) -> list[Path]:
+    files = [file for language in LANGUAGES if (file := folder / f"{language}.csv").is_file()]
+    if not files:
+        names = " or ".join(f"{language}.csv" for language in LANGUAGES)
+        raise AnswersError(f"The past questions are missing: the folder '{folder.name}' holds no {names}.")
+    return files
+
+
+def fingerprint(folder: Path) -> str:
+    return digest(answer_files(folder), folder)
+
+
+def read_answers(folder: Path) -> list[AnsweredQuestion]:
+    return [answered for file in answer_files(folder) for answered in _read_file(file, f"{folder.name}/{file.name}")]
+
+
+def _read_file(file: Path, name: str) -> Iterator[AnsweredQuestion]:
+    ids: set[str] = set()
+    try:
+        with file.open(encoding="utf-8-sig", newline="") as text:  # spreadsheets put a byte order mark first
+            rows = csv.DictReader(text, strict=True)
+            if missing := [column for column in COLUMNS if column not in (rows.fieldnames or ())]:
+                raise AnswersError(f"{name}: the first line names no column {', '.join(missing)}.")
+            for row in rows:
+                answered = _read_row(row, file.stem, name, rows.line_num)
+                if answered.id in ids:
+                    raise AnswersError(f"{name}, line {rows.line_num}: the id {answered.id} is there already.")
+                ids.add(answered.id)
+                yield answered
+    except UnicodeDecodeError as error:
+        raise AnswersError(f"{name}: byte {error.start} is not UTF-8; save the file as UTF-8.") from error
+    except csv.Error as error:
+        raise AnswersError(f"{name}: this is no CSV ({error}).") from error
+    if not ids:
+        raise AnswersError(f"{name}: there is no question in it.")
+
+
+def _read_row(row: dict[str, str | None], language: str, name: str, line: int) -> AnsweredQuestion:
+    values = {column: (row[column] or "").strip() for column in COLUMNS}
+    if empty := [column for column, value in values.items() if not value]:
+        raise AnswersError(f"{name}, line {line}: nothing stands under {', '.join(empty)}.")
+    return AnsweredQuestion(language, name, **values)

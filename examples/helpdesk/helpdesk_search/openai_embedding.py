@@ -1,0 +1,112 @@
+"""Texts in, vectors from an embeddings API (OpenAI's, or a compatible server's) out.
+
+Every failure is one `EmbeddingError` that says what to do. Neither the key nor what the server wrote is part of it: a
+server may repeat the key.
+"""
+
+import hashlib
+import math
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import httpx
+
+from .embedding import Vector
+from .errors import EmbeddingError
+
+OPENAI = "https://api.openai.com/v1"
+MODEL = "text-embedding-3-small"
+_TEXTS_PER_CALL = 128
+_TIMEOUT = httpx.Timeout(30.0, connect=10.0)
+_KEY = re.compile(r"[!-~]+")
+_CODE = re.compile(r"[a-z_]{1,40}")
+_REFUSED = (httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN)
+_WITHOUT_IT = "Without a key, search_qa compares by letters on this machine."
+
+
+class OpenAIEmbedding:
+    described = f"Likeness was judged by meaning, with the embedding model {MODEL}."
+    least_similarity = 0.2
+
+    def __init__(self, key: str, base_url: str = OPENAI) -> None:
+        if not _KEY.fullmatch(key):
+            raise EmbeddingError("The OpenAI key holds blanks or signs that no key has; copy it again.")
+        self._url = _checked(base_url)
+        self._key = key
+        self.name = f"{MODEL} at {self._url}"
+        self.file_part = f"openai-{hashlib.sha256(self.name.encode()).hexdigest()[:12]}"
+
+    def vectors(self, texts: Sequence[str], /) -> list[Vector]:
+        batches = [texts[start : start + _TEXTS_PER_CALL] for start in range(0, len(texts), _TEXTS_PER_CALL)]
+        with httpx.Client(timeout=_TIMEOUT) as client:
+            return [vector for batch in batches for vector in self._asked(client, batch)]
+
+    def _asked(self, client: httpx.Client, texts: Sequence[str]) -> list[Vector]:
+        try:
+            response = client.post(
+                f"{self._url}/embeddings",
+                headers={"Authorization": f"Bearer {self._key}"},
+                json={"model": MODEL, "input": list(texts), "encoding_format": "float"},
+            )
+        except httpx.TimeoutException:
+            raise EmbeddingError(f"The embeddings API at {self._host} timed out; try again later.") from None
+        except httpx.TransportError as error:
+            raise EmbeddingError(
+                f"The embeddings API at {self._host} cannot be reached ({type(error).__name__}); check openai_base_url "
+                f"and the network. {_WITHOUT_IT}"
+            ) from None
+        if response.status_code != httpx.codes.OK:
+            raise self._refusal(response)
+        return self._read(response, len(texts))
+
+    def _refusal(self, response: httpx.Response) -> EmbeddingError:
+        status = response.status_code
+        where = f"The embeddings API at {self._host}"
+        said = f"status {status}{_error_code(response)}"
+        if status in _REFUSED:
+            return EmbeddingError(f"{where} refused the OpenAI key ({said}); correct or remove it. {_WITHOUT_IT}")
+        if status == httpx.codes.NOT_FOUND:
+            return EmbeddingError(f"{where} has no model {MODEL} ({said}); check openai_base_url. {_WITHOUT_IT}")
+        if status == httpx.codes.TOO_MANY_REQUESTS:
+            return EmbeddingError(f"{where} is at its rate limit or out of credit ({said}); try again later.")
+        return EmbeddingError(f"{where} failed ({said}); try again later.")
+
+    def _read(self, response: httpx.Response, expected: int) -> list[Vector]:
+        try:
+            items = sorted(response.json()["data"], key=lambda item: int(item["index"]))
+            vectors = [[float(number) for number in item["embedding"]] for item in items]
+        except (ValueError, TypeError, KeyError):
+            vectors = []
+        sizes = {len(vector) for vector in vectors}
+        finite = all(math.isfinite(number) for vector in vectors for number in vector)
+        if len(vectors) != expected or len(sizes) != 1 or 0 in sizes or not finite:
+            raise EmbeddingError(
+                f"What {self._host} answered is no list of {expected} embeddings; is openai_base_url the address of "
+                "an OpenAI-compatible API?"
+            )
+        return list(vectors)
+
+    @property
+    def _host(self) -> str:
+        return self._url.netloc.decode("ascii")
+
+
+def _checked(base_url: str) -> httpx.URL:
+    try:
+        url = httpx.URL(base_url.rstrip("/"))
+    except httpx.InvalidURL:
+        url = httpx.URL("")
+    if url.scheme not in {"http", "https"} or not url.host or url.userinfo or url.query:
+        raise EmbeddingError(f"openai_base_url is no address of an API; one looks like {OPENAI}")
+    return url
+
+
+def _error_code(response: httpx.Response) -> str:
+    """The API's own code, such as `, insufficient_quota`; anything that does not look like one is left out."""
+    try:
+        body: Any = response.json()
+        code = str(body["error"]["code"])
+    except (ValueError, TypeError, KeyError):
+        return ""
+    return f", {code}" if _CODE.fullmatch(code) and code != "none" else ""

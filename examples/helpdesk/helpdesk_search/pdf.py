@@ -1,0 +1,90 @@
+"""A PDF file in, its title and the text of each page out, in the form in which the Markdown files are read.
+
+A PDF knows lines, not paragraphs: broken lines are joined up to a sentence's end. Its bookmarks tell the headings.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pypdf import PdfReader
+from pypdf.errors import PyPdfError
+
+from .errors import ManualError
+from .folding import fold
+
+_SENTENCE_END = re.compile(r"[.!?:。！？：][\"')\]」』）]*$")
+# In these scripts a line breaks anywhere, also within a word.
+_WIDE = frozenset({"W", "F"})
+
+# What a damaged file makes the library raise beside its own errors.
+_UNREADABLE = (PyPdfError, OSError, ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError)
+
+
+@dataclass(frozen=True)
+class Printed:
+    """What a PDF says: a text for each page, "" where there is none."""
+
+    title: str
+    pages: tuple[str, ...]
+
+
+def read_pdf(file: Path, name: str) -> Printed:
+    try:
+        reader = PdfReader(file)
+        title = str((reader.metadata and reader.metadata.title) or "").strip()
+        headings = _headings_by_page(reader, title)
+        pages = tuple(
+            page_as_markdown(page.extract_text().splitlines(), headings.get(number, ()))
+            for number, page in enumerate(reader.pages)
+        )
+    except _UNREADABLE as error:
+        raise ManualError(f"{name}: this PDF cannot be read ({error}); it may be damaged or protected.") from error
+    if not any(pages):
+        raise ManualError(f"{name}: this PDF holds no text; a scanned one needs text recognition first.")
+    return Printed(title, pages)
+
+
+def _headings_by_page(reader: PdfReader, title: str) -> dict[int, list[tuple[int, str]]]:
+    found = {0: [(1, title)]}
+    for level, bookmark in _bookmarks(reader.outline, level=2):  # level 1 is the document's title
+        number = reader.get_destination_page_number(bookmark)
+        if number is not None:
+            found.setdefault(number, []).append((level, str(bookmark.title)))
+    return found
+
+
+def _bookmarks(outline: Iterable[Any], level: int) -> Iterator[tuple[int, Any]]:
+    """The library nests the bookmarks below one in a list after it."""
+    for entry in outline:
+        if isinstance(entry, list):
+            yield from _bookmarks(entry, level + 1)
+        else:
+            yield level, entry
+
+
+def page_as_markdown(lines: Iterable[str], headings: Sequence[tuple[int, str]]) -> str:
+    """Paragraphs with blank lines between them; a line that is one of the page's headings (level, text) is marked."""
+    waiting = {fold(text): level for level, text in headings}
+    paragraphs: list[str] = []
+    goes_on = False
+    for line in filter(None, (line.strip() for line in lines)):
+        level = waiting.pop(fold(line), 0)  # once: the words of a heading may be a line of the text, too
+        if level:
+            paragraphs.append(f"{'#' * level} {line}")
+        elif goes_on:
+            paragraphs[-1] = _joined(paragraphs[-1], line)
+        else:
+            paragraphs.append(line)
+        goes_on = not level and not _SENTENCE_END.search(line)
+    return "\n\n".join(paragraphs)
+
+
+def _joined(before: str, after: str) -> str:
+    left, right = before[-1], after[0]
+    wide = [unicodedata.east_asian_width(sign) in _WIDE for sign in (left, right)]
+    within_word = all(wide) or (any(wide) and left.isalnum() and right.isalnum())
+    return f"{before}{after}" if within_word else f"{before} {after}"

@@ -1,0 +1,68 @@
+"""An embeddings API on this machine: as strict as the real one about what it is sent, and as wrong as a test wants."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler
+
+from tests.agent.local_http import served
+
+KEY = "sk-made-up-1234567890"
+DIMENSIONS = 8
+
+
+@dataclass
+class EmbeddingsServer:
+    """`status` and `body` replace the answer where they are set; `asked` holds the texts of each call."""
+
+    base_url: str = ""
+    status: int = 200
+    body: bytes | None = None
+    asked: list[list[str]] = field(default_factory=list)
+
+
+def embedded(text: str) -> list[float]:
+    """Texts with the same words point the same way; that is all the tests need."""
+    vector = [0.0] * DIMENSIONS
+    for sign in text.casefold():
+        vector[ord(sign) % DIMENSIONS] += 1.0
+    return vector
+
+
+@contextmanager
+def embeddings_server() -> Iterator[EmbeddingsServer]:
+    state = EmbeddingsServer()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            status, body = self._answer(request)
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def _answer(self, request: dict[str, object]) -> tuple[int, bytes]:
+            texts = request.pop("input")
+            assert isinstance(texts, list)
+            state.asked.append(texts)
+            if self.headers["Authorization"] != f"Bearer {KEY}":
+                said = f"Incorrect API key provided: {self.headers['Authorization']}"
+                return 401, json.dumps({"error": {"message": said, "code": "invalid_api_key"}}).encode()
+            if self.path != "/v1/embeddings" or request != {
+                "model": "text-embedding-3-small",
+                "encoding_format": "float",
+            }:
+                return 400, json.dumps({"error": {"message": "what is this?", "code": None}}).encode()
+            # The last first: the order is the index's, not the list's.
+            data = [{"index": number, "embedding": embedded(text)} for number, text in enumerate(texts)][::-1]
+            return state.status, json.dumps({"data": data}).encode() if state.body is None else state.body
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the library's own name
+            """Nothing: a test's output is its own."""
+
+    with served(Handler) as address:
+        state.base_url = f"{address}/v1"
+        yield state

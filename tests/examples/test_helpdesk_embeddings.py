@@ -1,0 +1,171 @@
+import math
+from collections.abc import Iterator
+
+import pytest
+from helpdesk_search.embedding import Vector
+from helpdesk_search.embedding_choice import chosen_embedding
+from helpdesk_search.errors import EmbeddingError
+from helpdesk_search.ngrams import DIMENSIONS, NgramEmbedding
+from helpdesk_search.openai_embedding import OPENAI, OpenAIEmbedding
+from hypothesis import given
+from hypothesis import strategies as st
+
+from .embeddings_server import KEY, EmbeddingsServer, embedded, embeddings_server
+
+
+def likeness(first: Vector, second: Vector) -> float:
+    return sum(left * right for left, right in zip(first, second, strict=True))
+
+
+# --- n-grams ---------------------------------------------------------------------------------------------------------
+
+
+@given(st.text())
+def test_a_vector_has_length_one_or_says_nothing(text: str) -> None:
+    (vector,) = NgramEmbedding().vectors([text])
+    assert len(vector) == DIMENSIONS
+    assert not any(vector) or math.isclose(math.hypot(*vector), 1)
+
+
+def test_a_vector_is_the_same_on_every_machine() -> None:
+    (vector,) = NgramEmbedding().vectors(["log ログ"])
+    places = {place: round(value, 3) for place, value in enumerate(vector) if value}
+    assert places == {
+        167: 0.354,
+        197: 0.354,
+        279: -0.354,
+        501: 0.354,
+        822: 0.25,
+        1193: -0.354,
+        1554: -0.354,
+        1710: 0.25,
+        1936: 0.354,
+    }
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [("Backup FAILED!", "backup failed"), ("ﾊﾞｯｸｱｯﾌﾟ", "バックアップ"), ("２段階", "2段階"), ("the backup", "Backup")],
+)
+def test_how_a_word_is_typed_makes_no_difference(first: str, second: str) -> None:
+    one, other = NgramEmbedding().vectors([first, second])
+    assert math.isclose(likeness(one, other), 1)
+
+
+@pytest.mark.parametrize(
+    ("question", "like", "unlike"),
+    [
+        ("The backup mails stopped", "We get no mail after a backup", "How do I stop sharing a link?"),
+        ("バックアップの通知が届きません", "バックアップ通知のメールが来ない", "請求書が届きません"),
+        ("二段階認証の設定", "二段階認証を設定したい", "共有リンクの設定"),
+    ],
+)
+def test_words_count_more_than_what_is_around_them(question: str, like: str, unlike: str) -> None:
+    asked, near, far = NgramEmbedding().vectors([question, like, unlike])
+    assert likeness(asked, near) > likeness(asked, far)
+
+
+# --- the API ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def server() -> Iterator[EmbeddingsServer]:
+    with embeddings_server() as server:
+        yield server
+
+
+def test_vectors_come_in_the_order_of_the_texts_and_in_batches(server: EmbeddingsServer) -> None:
+    texts = [f"text {number}" for number in range(200)]
+    vectors = OpenAIEmbedding(KEY, f"{server.base_url}/").vectors(texts)
+    assert vectors == [embedded(text) for text in texts]
+    assert [len(batch) for batch in server.asked] == [128, 72]
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "said"),
+    [
+        (403, b"", "refused the OpenAI key (status 403); correct or remove it"),
+        (404, b"<html>", "has no model text-embedding-3-small (status 404); check openai_base_url"),
+        (429, b'{"error": {"code": "insufficient_quota"}}', "out of credit (status 429, insufficient_quota)"),
+        (500, b'{"error": {"code": "Bearer sk-made-up"}}', "failed (status 500); try again later"),
+        (302, b"", "failed (status 302)"),
+        (200, b"", "is no list of 2 embeddings"),
+        (200, b"[]", "is no list of 2 embeddings"),
+        (200, b'{"data": []}', "is no list of 2 embeddings"),
+        (200, b'{"data": [{"index": 0, "embedding": [1]}]}', "is no list of 2 embeddings"),
+        (200, b'{"data": [{"index": 0, "embedding": [1]}, {"index": 1, "embedding": [1, 2]}]}', "is no list of 2"),
+        (200, b'{"data": [{"index": 0, "embedding": []}, {"index": 1, "embedding": []}]}', "is no list of 2"),
+        (200, b'{"data": [{"index": 0, "embedding": [NaN]}, {"index": 1, "embedding": [1]}]}', "is no list of 2"),
+    ],
+)
+def test_what_the_api_does_wrong_is_said(server: EmbeddingsServer, status: int, body: bytes, said: str) -> None:
+    server.status, server.body = status, body
+    with pytest.raises(EmbeddingError) as failed:
+        OpenAIEmbedding(KEY, server.base_url).vectors(["one", "two"])
+    assert said in str(failed.value)
+    assert "sk-made-up" not in str(failed.value)
+    assert failed.value.__cause__ is None
+
+
+def test_a_wrong_key_is_an_error_that_does_not_show_it(server: EmbeddingsServer) -> None:
+    with pytest.raises(EmbeddingError, match=r"refused the OpenAI key \(status 401, invalid_api_key\)") as failed:
+        OpenAIEmbedding("sk-wrong-0987654321", server.base_url).vectors(["one"])
+    assert "sk-wrong" not in str(failed.value)
+
+
+def test_a_server_that_is_not_there_is_named() -> None:
+    with embeddings_server() as gone:
+        address = gone.base_url
+    with pytest.raises(EmbeddingError, match=r"at 127\.0\.0\.1:\d+ cannot be reached"):
+        OpenAIEmbedding(KEY, address).vectors(["one"])
+
+
+@pytest.mark.parametrize("key", ["sk-with\nbreak", "sk with blank", "sk-キー"])
+def test_a_key_that_cannot_be_one_is_refused_unshown(key: str) -> None:
+    with pytest.raises(EmbeddingError, match="holds blanks or signs") as failed:
+        OpenAIEmbedding(key)
+    assert key not in str(failed.value)
+
+
+@pytest.mark.parametrize("address", ["api.openai.com/v1", "ftp://a/v1", "http://", "http://me:pw@a/v1", "http://a:b"])
+def test_an_address_that_cannot_be_one_is_refused(address: str) -> None:
+    with pytest.raises(EmbeddingError, match="openai_base_url is no address"):
+        OpenAIEmbedding(KEY, address)
+
+
+# --- which one -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("credentials", "environment", "name"),
+    [
+        ({}, {}, NgramEmbedding.name),
+        ({"openai_api_key": " "}, {"OPENAI_BASE_URL": "http://a/v1"}, NgramEmbedding.name),
+        ({"openai_api_key": KEY}, {}, f"text-embedding-3-small at {OPENAI}"),
+        ({}, {"OPENAI_API_KEY": KEY}, f"text-embedding-3-small at {OPENAI}"),
+        ({}, {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": "http://a/v1/"}, "text-embedding-3-small at http://a/v1"),
+        (
+            {"openai_api_key": KEY, "openai_base_url": "http://b/v1"},
+            {"OPENAI_API_KEY": "sk-other", "OPENAI_BASE_URL": "http://a/v1"},
+            "text-embedding-3-small at http://b/v1",
+        ),
+        ({"openai_api_key": KEY}, {"OPENAI_BASE_URL": "http://a/v1"}, f"text-embedding-3-small at {OPENAI}"),
+    ],
+)
+def test_a_key_decides_and_goes_only_to_its_own_address(
+    credentials: dict[str, str], environment: dict[str, str], name: str
+) -> None:
+    assert chosen_embedding(credentials, environment).name == name
+
+
+def test_an_address_without_its_key_never_gets_the_environments() -> None:
+    with pytest.raises(EmbeddingError, match="openai_base_url is set without openai_api_key"):
+        chosen_embedding({"openai_base_url": "http://elsewhere/v1"}, {"OPENAI_API_KEY": KEY})
+
+
+def test_the_name_of_a_file_holds_neither_key_nor_address() -> None:
+    embedding = OpenAIEmbedding(KEY, "http://internal-host/v1")
+    assert KEY not in embedding.name
+    assert embedding.file_part.startswith("openai-")
+    assert "internal" not in embedding.file_part
+    assert embedding.file_part != OpenAIEmbedding(KEY).file_part

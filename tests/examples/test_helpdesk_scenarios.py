@@ -1,0 +1,168 @@
+"""The scenarios of plan and reflect: each turn fits one call alone, and what is cited is what the searches find."""
+
+import re
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from sqlite3 import Connection
+from typing import Any
+
+import apsw
+import pytest
+import yaml
+from helpdesk_search.answers_index import open_answers_index
+from helpdesk_search.answers_search import find_alike
+from helpdesk_search.ngrams import NgramEmbedding
+from helpdesk_search.search import find
+from helpdesk_search.terms import parse_terms
+from helpdesk_search.wording import answers_as_text, hits_as_text, pair
+
+from devhost.script import Script, Turn
+
+NAMES = ["two-topics", "single-topic", "not-found"]
+LOCAL = NgramEmbedding()
+
+
+class Scenario:
+    def __init__(self, file: Path, manual: Connection, answers: apsw.Connection) -> None:
+        data: dict[str, Any] = yaml.safe_load(file.read_text(encoding="utf-8"))
+        self.strategy = data.pop("strategy")
+        self.script = Script.model_validate(data)
+        self._manual, self._answers = manual, answers
+
+    @property
+    def subtasks(self) -> list[str]:
+        (plan,) = [call for turn in self.script.turns for call in turn.tool_calls if call.name == "submit_plan"]
+        assert isinstance(plan.arguments, dict)
+        subtasks = plan.arguments["subtasks"]
+        assert isinstance(subtasks, list)
+        return [str(subtask) for subtask in subtasks]
+
+    def searched(self, turn: Turn) -> list[tuple[str, list[str]]]:
+        """For each search of the turn, what the tool says and the texts of its sources."""
+        searches = []
+        for call in turn.tool_calls:
+            arguments: Any = call.arguments
+            if call.name == "search_manual":
+                hits = find(self._manual, parse_terms(arguments["terms"]), arguments["language"])
+                searches.append((hits_as_text(arguments["terms"], hits), [hit.text for hit in hits]))
+            elif call.name == "search_qa":
+                found = find_alike(self._answers, LOCAL, arguments["question"], arguments["language"])
+                said = answers_as_text(arguments["question"], found, LOCAL.described)
+                searches.append((said, [pair(likeness) for likeness in found]))
+        return searches
+
+    @property
+    def sources(self) -> dict[str, str]:
+        """By the number that the agent gives them: in the order of the searches."""
+        texts = [text for turn in self.script.turns for _, texts in self.searched(turn) for text in texts]
+        return {f"[{number}]": text for number, text in enumerate(texts, start=1)}
+
+
+@pytest.fixture(scope="module")
+def past_answers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[apsw.Connection]:
+    folder = Path(__file__).resolve().parents[2] / "examples" / "helpdesk" / "qa"
+    with closing(open_answers_index(folder, tmp_path_factory.mktemp("index"), LOCAL)) as index:
+        yield index
+
+
+@pytest.fixture
+def scenario(
+    request: pytest.FixtureRequest, helpdesk: Path, manual_index: Connection, past_answers: apsw.Connection
+) -> Scenario:
+    return Scenario(helpdesk / "scenarios" / f"{request.param}.yaml", manual_index, past_answers)
+
+
+every_scenario = pytest.mark.parametrize("scenario", NAMES, indirect=True)
+two_topics = pytest.mark.parametrize("scenario", NAMES[:1], indirect=True)
+
+
+def test_there_are_no_others(helpdesk: Path) -> None:
+    assert sorted(file.stem for file in (helpdesk / "scenarios").iterdir()) == sorted(NAMES)
+
+
+@every_scenario
+def test_each_turn_waits_for_its_own_call(scenario: Scenario) -> None:
+    assert scenario.strategy == "gpt5_plan_and_reflect"
+    first, *between, last = [turn.when or "" for turn in scenario.script.turns]
+    assert (first, last) == ("Call submit_plan", "Answer the question")
+    assert all(between)
+    # Only a judgement is asked for several times under the same words.
+    others = [when for when in between if not when.startswith("Judge subtask: ")]
+    assert len(set(others)) == len(others)
+    for subtask in scenario.subtasks:
+        assert f"Subtask: {subtask}" in others
+        assert f"Judge subtask: {subtask}" in between
+
+
+@every_scenario
+def test_a_turn_after_a_search_waits_for_what_that_search_says(scenario: Scenario) -> None:
+    turns = scenario.script.turns
+    said = [
+        (position, self_said)
+        for position, turn in enumerate(turns)
+        for self_said in [scenario.searched(turn)]
+        if self_said
+    ]
+    assert said
+    for position, searches in said:
+        when = turns[position + 1].when or ""
+        assert when in searches[-1][0]  # the last message of the prompt is the last tool's
+        others = [text for other, results in said if other != position for text, _ in results]
+        assert not any(when in text for text in others)
+
+
+@every_scenario
+def test_advice_is_followed_word_for_word(scenario: Scenario) -> None:
+    turns = scenario.script.turns
+    judgements = [
+        (turn.when, call.arguments) for turn in turns for call in turn.tool_calls if call.name == "submit_reflection"
+    ]
+    for when, judgement in judgements:
+        assert isinstance(judgement, dict)
+        followed = [turn for turn in turns if (turn.when or "").startswith("Advice: ")]
+        if judgement["is_completed"]:
+            assert judgement["advice"] == ""
+        elif (when, judgement) != judgements[-1]:
+            assert any((turn.when or "") in f"Advice: {judgement['advice']}" for turn in followed)
+
+
+@every_scenario
+def test_the_answer_cites_only_sources_that_exist(scenario: Scenario) -> None:
+    cited = set(re.findall(r"\[\d+\]", str(scenario.script.turns[-1].text)))
+    assert cited <= set(scenario.sources)
+    assert bool(cited) == bool(scenario.sources)
+
+
+@two_topics
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [
+        ("[1]", "Set up authenticator app"),
+        ("[2]", "32-character key"),
+        ("[3]", "recovery codes"),
+        ("[4]", "single addresses"),
+        ("[5]", "the recipient has left the workspace"),
+        ("[6]", "open invoice"),
+        ("[7]", "spam folder"),
+        ("[8]", "Admin > Backups > History"),
+        ("[9]", "48 hours"),
+    ],
+)
+def test_a_cited_source_says_what_it_is_cited_for(scenario: Scenario, number: str, said: str) -> None:
+    (statement,) = [line for line in str(scenario.script.turns[-1].text).splitlines() if number in line]
+    assert said in statement
+    assert said in scenario.sources[number]
+
+
+@two_topics
+def test_one_subtask_needs_a_second_attempt(scenario: Scenario) -> None:
+    assert len(scenario.subtasks) == 2
+    whens = [turn.when for turn in scenario.script.turns]
+    assert [whens.count(f"Judge subtask: {subtask}") for subtask in scenario.subtasks] == [1, 2]
+
+
+@pytest.mark.parametrize("scenario", ["not-found"], indirect=True)
+def test_what_is_not_found_is_in_neither_source(scenario: Scenario) -> None:
+    assert scenario.sources == {}
+    assert "neither" in str(scenario.script.turns[-1].text)
