@@ -8,17 +8,26 @@
         model = ScriptedModel.of([{"text": "Hello"}])          # turns as in script.yaml; .from_file(path, query=…)
         run = host.run("gpt5_function_calling", {"query": "Hi"}, model=model)
 
+    A real model: `devhost.openai_api.backend.OpenAIModel(Connection(key, base_url), "responses" | "chat", name)`.
+
     run.error                   None | RunError(kind, message, traceback)
     run.outputs                 text, files, json, usage, variables, logs (tree), dropped_retriever_resources
     run.messages                every message of the strategy, as it came over the wire
+    run.asked                   how many backwards calls there were, by type: llm, tool
     run.findings                rules of Dify's that the run broke: (name, sentence)
     model.requests              every decoded ModelRequest, in order; model.remaining = turns nobody asked for
 
 `host.run` fills the strategy's model-selector and array[tools] itself, casts the rest by the strategy's YAML, and
 raises `ParameterError` for what Dify would refuse before the plugin is asked. Call it from as many threads as you
 like. Its options: `tools=[…]` (instead of `host.tools`), `history=[prompt message dicts]`,
-`opaque_body="keep"|"drop"|"refuse"`, `on_message=callable(dict)`. A tool without a plugin is `FunctionTool("add",
+`opaque_body="keep"|"drop"|"refuse"`, `on_message=callable(dict)`, `raw=True` (cast nothing), `strict=True` (go on
+after what fails the node, to find everything). `Host.start(transport="tcp"|"http")` runs the plugin as in remote
+debugging or serverless instead of locally. A tool without a plugin is `FunctionTool("add",
 {"a": "number"}, lambda arguments: "3")`: the function returns a text, a JSON object or a list of messages, or raises.
+A tool plugin with credentials or fixed values is `ToolSetup.read(DIR, credentials={"charts": {"api_key": "…"}},
+fixed={"draw_chart": {"color": "red"}})` in `Host.start(tools=[…])`. `stop=Stop()` lets another thread end a run
+(`stop.request()`), `conversation_id` and `history` make it a turn of a conversation.
+`Host.start(watcher=…)` tells a `devhost.watcher.Watcher`, such as a `TraceWriter`, of every message that crosses.
 A run's files lie in `host.files.directory` until the host stops.
 """
 
@@ -28,6 +37,8 @@ from devhost.host import Host
 from devhost.limits import HostLimits
 from devhost.run import Run, RunError
 from devhost.scripted import ScriptedModel
+from devhost.stop import Stop
+from devhost.tool_setup import ToolSetup
 
 __all__ = [
     "FunctionTool",
@@ -40,4 +51,6 @@ __all__ = [
     "Run",
     "RunError",
     "ScriptedModel",
+    "Stop",
+    "ToolSetup",
 ]

@@ -3,7 +3,6 @@
 In: log messages in the order of their coming. Out: a list as Dify stores it, and a tree as its panel draws it.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from devhost.wire import JsonObject
@@ -65,6 +64,3 @@ class AgentLog:
             parent = self.entries.get(entry.parent_id or "")
             (roots if parent is None or parent is entry else parent.children).append(entry)
         return roots
-
-    def unfinished(self) -> Iterator[LogEntry]:
-        return (entry for entry in self.entries.values() if entry.status == "start")

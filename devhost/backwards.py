@@ -6,6 +6,7 @@ does not permit, what does not decode and what devhost has not got is refused in
 
 import contextlib
 import threading
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from devhost.declaration import Permission
@@ -33,6 +34,7 @@ class BackwardsCalls:
         opaque_body: OpaqueBodyPolicy,
     ) -> None:
         self.fault: Exception | None = None
+        self.asked: Counter[str] = Counter()
         self._model = model
         self._tools = {(tool.provider, tool.name): tool for tool in tools}
         self._files = files
@@ -40,6 +42,7 @@ class BackwardsCalls:
         self._opaque_body = opaque_body
 
     def answer(self, session: Session, invoked: Invoked) -> None:
+        self.asked[invoked.kind] += 1
         reply = Reply(session, invoked.request_id, self._limits.call_seconds)
         permission = session.declaration.manifest.resource.permission
         threading.Thread(target=self._serve, args=(invoked, permission, reply), daemon=True).start()

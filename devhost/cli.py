@@ -1,25 +1,33 @@
 """`python -m devhost`: the commands.
 
-Exit codes: 0 the run ended well, 1 it did not, 2 it was asked for wrongly, 130 Ctrl-C.
+Exit codes: 0 the run ended well, 1 it did not (under --strict: or it broke a rule), 2 it was asked for wrongly,
+130 Ctrl-C.
 """
 
 import json
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import click
 
-from devhost.declaration import PluginDeclaration
-from devhost.errors import HostError, ParameterError, PluginLostError, PluginStartError
-from devhost.host import Host, find_strategy
+from devhost.chat import Chat
+from devhost.chat_view import ChatView
+from devhost.errors import HostError, PluginLostError, PluginStartError
+from devhost.host import Host
+from devhost.options.hosting import HostOptions, host_options
+from devhost.options.model import ModelOptions, model_options
+from devhost.options.scenario import ScenarioOptions, scenario_options
+from devhost.options.trace import trace_option, traced
+from devhost.questions import read_questions
 from devhost.report import report
-from devhost.scenario import Example, parameter_values, parse_assignments
-from devhost.scripted import ScriptedModel
+from devhost.scenario import Scenario
 from devhost.terminal import RunView, open_console
+from devhost.trace_commands import replay, report_page
+from devhost.watcher import Watcher
 
-HOME = Path(__file__).resolve().parent.parent
 ENDED_WELL, RUN_FAILED, ASKED_WRONGLY, INTERRUPTED = 0, 1, 2, 130
 
 
@@ -42,70 +50,101 @@ def commands() -> None:
     """An embedded Dify for agent strategies."""
 
 
+commands.add_command(replay)
+commands.add_command(report_page)
+
+
 @commands.command()
-@click.option(
-    "--example", "example_name", metavar="NAME", required=True, help="The example to run, a folder of examples/."
-)
-@click.option("--query", metavar="TEXT", help="Ask this instead of the example's own question.")
-@click.option("--strategy", "strategy_name", metavar="NAME", help="The strategy; the plugin's first one by default.")
-@click.option(
-    "--param", "assignments", metavar="KEY=VALUE", multiple=True, help="Set a parameter of the strategy; repeatable."
-)
-@click.option(
-    "--plugin",
-    "plugin_directory",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=HOME,
-    help="The strategy plugin; by default the one devhost stands in.",
-)
-@click.option(
-    "--examples",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=HOME / "examples",
-    help="Where the examples are; by default beside devhost.",
-)
+@scenario_options
+@click.option("--query", metavar="TEXT", help="Ask this instead of the script's own question.")
+@model_options
+@host_options
+@trace_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout, and the rest on stderr.")
 @click.option("--no-color", is_flag=True, help="Print without colours.")
 def run(  # noqa: PLR0913 - click gives one argument per option
     *,
-    example_name: str,
+    scenario_options: ScenarioOptions,
     query: str | None,
-    strategy_name: str | None,
-    assignments: tuple[str, ...],
-    plugin_directory: Path,
-    examples: Path,
+    model_options: ModelOptions,
+    host_options: HostOptions,
+    trace_file: Path | None,
     as_json: bool,
     no_color: bool,
 ) -> int:
-    """Run a strategy on an example and show it."""
-    example = Example.read(examples, example_name)
-    question = example.script.query if query is None else query
-    declaration = PluginDeclaration.read(plugin_directory)
-    if not declaration.strategies:
-        raise ParameterError(f"{plugin_directory} has no agent strategy")
-    _, strategy = find_strategy(declaration, strategy_name or next(iter(declaration.strategies)))
-    values = parameter_values(strategy, example.script, question, parse_assignments(assignments))
-    model = ScriptedModel.from_script(example.script, query=question)
+    """Run a strategy and show it."""
+    scenario = scenario_options.read()
+    question = scenario.question(query)
+    values = scenario.values(question, raw=host_options.raw)
+    model = model_options.choose(scenario.script, question)
 
     view = RunView(open_console(stderr=as_json, color=not no_color))
-    view.open(example.name, example.script.description, strategy.identity.name, model.description, question)
-    try:
-        with _host(plugin_directory, example) as host:
-            ended = host.run(strategy.identity.name, values, model=model, on_message=view.show)
-    finally:
-        view.abandon()
-    view.close(ended, model.remaining)
-    if as_json:
-        click.echo(json.dumps(report(ended, model.description), ensure_ascii=False, indent=2))
-    return ENDED_WELL if ended.error is None else RUN_FAILED
+    transport = host_options.transport
+    with traced(trace_file, scenario, model.description, transport, command="run", query=question) as watcher:
+        view.open(scenario.name, scenario.description, scenario.strategy.identity.name, model.description, question)
+        try:
+            with _host(scenario, host_options, watcher) as host:
+                ended = host.run(
+                    scenario.strategy.identity.name,
+                    values,
+                    model=model,
+                    on_message=view.show,
+                    raw=host_options.raw,
+                    strict=host_options.strict,
+                )
+        finally:
+            view.abandon()
+        watcher.remark(model.afterwards)
+        view.close(ended, model.afterwards)
+        if as_json:
+            click.echo(json.dumps(report(ended, model.description, model.spent()), ensure_ascii=False, indent=2))
+    broke_rules = host_options.strict and ended.findings
+    return RUN_FAILED if ended.error or broke_rules else ENDED_WELL
+
+
+@commands.command()
+@scenario_options
+@model_options
+@host_options
+@trace_option
+@click.option("--log", "show_log", is_flag=True, help="Show the log tree after each answer.")
+@click.option("--no-color", is_flag=True, help="Print without colours.")
+def chat(  # noqa: PLR0913 - as above
+    *,
+    scenario_options: ScenarioOptions,
+    model_options: ModelOptions,
+    host_options: HostOptions,
+    trace_file: Path | None,
+    show_log: bool,
+    no_color: bool,
+) -> int:
+    """Keep a conversation with a strategy, one question a line."""
+    scenario = scenario_options.read()
+    view = ChatView(open_console(stderr=False, color=not no_color), show_log=show_log)
+    model = model_options.choose(scenario.script, "").description
+    conversation = Chat(scenario, host_options, partial(model_options.choose, scenario.script), view)
+    with traced(trace_file, scenario, model, host_options.transport, command="chat") as watcher:
+        view.open(scenario, model)
+        conversation.converse(read_questions(), partial(_host, scenario, host_options, watcher))
+    return RUN_FAILED if host_options.strict and conversation.broke_rules else ENDED_WELL
 
 
 @contextmanager
-def _host(plugin: Path, example: Example) -> Iterator[Host]:
+def _host(scenario: Scenario, options: HostOptions, watcher: Watcher) -> Iterator[Host]:
     """The run's files outlive it, for whoever wants to open them; without files nothing is left."""
-    files = Path(tempfile.mkdtemp(prefix=f"devhost-{example.name}-"))
+    for setup in scenario.tools:
+        for sentence in setup.left_out:
+            click.echo(f"Left out: tool {sentence}", err=True)
+    files = Path(tempfile.mkdtemp(prefix=f"devhost-{scenario.name or 'run'}-"))
     try:
-        with Host.start(plugin, tools=[example.directory], files=files) as host:
+        with Host.start(
+            scenario.plugin,
+            tools=scenario.tools,
+            files=files,
+            limits=options.limits,
+            transport=options.transport,
+            watcher=watcher,
+        ) as host:
             yield host
     finally:
         if not any(files.iterdir()):

@@ -7,10 +7,11 @@ devhost does not need are passed over, as Dify passes over keys that it does not
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from devhost.credentials import CredentialField
 from devhost.errors import DeclarationError
 from devhost.yaml_file import describe, load_yaml
 
@@ -38,6 +39,12 @@ class I18n(_Declared):
 class Option(_Declared):
     value: str
     label: I18n
+
+    @field_validator("value", mode="before")
+    @classmethod
+    def _as_text(cls, value: object) -> object:
+        """An unquoted number or yes is no text in YAML; Dify makes it one."""
+        return value if value is None else str(value)
 
 
 class Parameter(_Declared):
@@ -72,6 +79,17 @@ class Parameter(_Declared):
         return False if value is None else value
 
 
+_PlainType = Literal["string", "number", "boolean", "checkbox", "select", "dynamic-select", "secret-input", "any"]
+_FileType = Literal["file", "files", "system-files"]
+_OtherType = Literal["object", "array", "date", "date-range", "model-selector", "app-selector"]
+
+
+class ToolParameter(Parameter):
+    type: Literal[_PlainType, _FileType, _OtherType]
+    form: Literal["schema", "form", "llm"]
+    human_description: I18n
+
+
 class Identity(_Declared):
     author: str
     name: str
@@ -94,9 +112,14 @@ class Strategy(_Declared):
 class Tool(_Declared):
     identity: Identity
     description: ToolDescription
-    parameters: tuple[Parameter, ...] = ()
+    parameters: tuple[ToolParameter, ...] = ()
     output_schema: dict[str, Any] | None = None
     has_runtime_parameters: bool = False
+
+    @field_validator("parameters", mode="before")
+    @classmethod
+    def _no_parameters(cls, value: object) -> object:
+        return () if value is None else value
 
 
 class StrategyProvider(_Declared):
@@ -107,7 +130,12 @@ class StrategyProvider(_Declared):
 class ToolProvider(_Declared):
     identity: Identity
     tools: tuple[Tool, ...]
-    credentials_for_provider: dict[str, Any] = Field(default_factory=dict)
+    credentials_for_provider: dict[str, CredentialField] = Field(default_factory=dict)
+
+    @field_validator("credentials_for_provider", mode="before")
+    @classmethod
+    def _no_credentials(cls, value: object) -> object:
+        return {} if value is None else value
 
 
 class _Access(_Declared):

@@ -4,11 +4,15 @@ HostError ── DeclarationError      a plugin directory that cannot be read
           ├─ ScriptError           a script.yaml that cannot be read
           ├─ ParameterError        values that Dify refuses before the plugin is asked
           ├─ PluginStartError      a plugin process that never served
+          ├─ RegistrationError     a plugin that introduces itself over TCP in a way that the daemon hangs up on
+          ├─ ToolSetupError        a tool plugin that refuses its credentials or a value of the panel
           ├─ WireError             a line that is no message of the protocol
+          ├─ TraceError            a trace that cannot be written or read
           ├─ RefusedCallError      a backwards call that the daemon or Dify refuses; its text reaches the plugin
           └─ RunFailure ── PluginLostError      the process has gone, or was killed at a limit
                         ├─ InvocationError      the plugin answered with an error
                         ├─ RunTimeoutError      the host's deadline for the run
+                        ├─ RunStoppedError      a person ended it
                         └─ NodeFailedError      the Agent node fails on what the plugin sent
 """
 
@@ -33,7 +37,19 @@ class PluginStartError(HostError):
     pass
 
 
+class RegistrationError(HostError):
+    pass
+
+
+class ToolSetupError(HostError):
+    pass
+
+
 class WireError(HostError):
+    pass
+
+
+class TraceError(HostError):
     pass
 
 
@@ -60,6 +76,10 @@ class InvocationError(RunFailure):
 
 
 class RunTimeoutError(RunFailure):
+    pass
+
+
+class RunStoppedError(RunFailure):
     pass
 
 

@@ -18,13 +18,18 @@ from devhost.tool_files import ToolFileStore
 IMAGE_SECONDS = 20.0
 
 
+type Found = Callable[[str, str], None]
+"""A rule's name, and what broke it."""
+
+
 class FileMessages:
-    def __init__(self, files: ToolFileStore, limits: HostLimits, dropped: Callable[[Message], None]) -> None:
-        """`dropped` hears of the messages that Dify silently drops here."""
+    def __init__(self, files: ToolFileStore, limits: HostLimits, found: Found) -> None:
+        """`found` hears of the rules that a message breaks without failing by it."""
         self._files = files
         self._limits = limits
-        self._dropped = dropped
+        self._found = found
         self._unfinished: dict[str, bytearray] = {}
+        self._names: dict[str, str] = {}
 
     def transform(self, message: Message) -> Iterator[Message]:
         match message.type:
@@ -35,9 +40,13 @@ class FileMessages:
             case "image":
                 yield self._downloaded(message)
             case "file":
-                self._dropped(message)
+                self._found("file-message-dropped", "Dify silently drops a file message")
             case _:
                 yield message
+
+    def unfinished(self) -> list[str]:
+        """Files whose last chunk has not come."""
+        return list(self._names.values())
 
     def _saved(self, data: bytes, message: Message) -> Message:
         link = self._files.save(data, message.meta).link(message.meta)
@@ -47,6 +56,9 @@ class FileMessages:
         """The last chunk only says that it is the last: the daemon does not look at its bytes."""
         blob_id = message.body["id"]
         if message.body.get("end"):
+            if message.body["blob"]:
+                self._found("blob-end-has-bytes", "a file's last chunk (end=true) is not empty: its bytes are lost")
+            self._names.pop(blob_id, None)
             yield self._saved(bytes(self._unfinished.pop(blob_id, b"")), message)
             return
         data = _decoded(message)
@@ -55,6 +67,7 @@ class FileMessages:
                 "blob-chunk-too-large",
                 f"a blob chunk of {len(data):,} bytes came; the daemon takes {self._limits.blob_chunk_bytes:,} at most",
             )
+        self._names[blob_id] = f"file {message.meta.get('filename') or blob_id!r}"
         blob = self._unfinished.setdefault(blob_id, bytearray())
         blob += data
         if len(blob) > self._limits.blob_bytes:
@@ -68,6 +81,7 @@ class FileMessages:
             response = httpx.get(message.text, timeout=IMAGE_SECONDS, follow_redirects=True)
             response.raise_for_status()
         except (httpx.HTTPError, httpx.InvalidURL) as error:
+            self._found("image-not-downloaded", f"{message.text} cannot be downloaded: the answer's text says so")
             return Message("text", {"text": f"Failed to download image: {message.text}: {error}"})
         mime_type = response.headers.get("content-type", "image/png").partition(";")[0]
         return self._saved(response.content, Message("blob", {}, {**message.meta, "mime_type": mime_type}))

@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Self
 
@@ -22,42 +23,66 @@ from devhost.model_request import OpaqueBodyPolicy
 from devhost.outputs import OutputsFold
 from devhost.plugin_process import PluginProcess
 from devhost.run import Run, RunError
+from devhost.secrets import Secrets
+from devhost.session import Session
+from devhost.stop import Stop
 from devhost.tool_files import ToolFileStore
+from devhost.tool_panel import start_tool_plugin
+from devhost.tool_setup import ToolSetup
 from devhost.tools import Tool, plugin_tools
+from devhost.transport import TransportName
+from devhost.watcher import Watcher
 from devhost.wire import JsonObject
 
 type OnMessage = Callable[[JsonObject], None]
 
 
 class Host:
-    def __init__(self, plugin: PluginProcess, tools: Sequence[Tool], files: ToolFileStore, limits: HostLimits) -> None:
+    def __init__(
+        self,
+        plugin: PluginProcess,
+        tools: Sequence[Tool],
+        files: ToolFileStore,
+        limits: HostLimits,
+        watcher: Watcher | None = None,
+    ) -> None:
         self.plugin = plugin
         self.tools = list(tools)
         self.files = files
         self.limits = limits
+        self.secrets = Secrets()
+        """What must be hidden in whatever is shown or written down of a run."""
+        self._watcher = watcher or Watcher()
         self._to_close = ExitStack()
 
     @classmethod
-    def start(
+    def start(  # noqa: PLR0913 - a host's options, by keyword
         cls,
         plugin: Path,
         *,
-        tools: Sequence[Path] = (),
+        tools: Sequence[Path | ToolSetup] = (),
         limits: HostLimits | None = None,
         files: Path | None = None,
         python: str = sys.executable,
+        transport: TransportName = "stdio",
+        watcher: Watcher | None = None,
     ) -> Self:
         """Starts the strategy plugin and a process for each tool plugin; leaving the host ends them all."""
         limits = limits or HostLimits()
+        watcher = watcher or Watcher()
+        setups = [ToolSetup.read(tool) if isinstance(tool, Path) else tool for tool in tools]
         with ExitStack() as started:
             store = ToolFileStore(files)
             started.callback(store.remove)
-            process = started.enter_context(PluginProcess.start(plugin, limits=limits, python=python))
+            process = started.enter_context(
+                PluginProcess.start(plugin, transport=transport, limits=limits, python=python, watcher=watcher)
+            )
             offered: list[Tool] = []
-            for directory in tools:
-                tool_process = started.enter_context(PluginProcess.start(directory, limits=limits, python=python))
-                offered += plugin_tools(tool_process, limits)
-            host = cls(process, offered, store, limits)
+            for setup in setups:
+                tool_process = started.enter_context(start_tool_plugin(setup, limits, python, watcher))
+                offered += plugin_tools(tool_process, setup, limits)
+            host = cls(process, offered, store, process.limits, watcher)
+            host.secrets = Secrets(value for setup in setups for value in setup.secrets)
             host._to_close = started.pop_all()
         return host
 
@@ -76,8 +101,13 @@ class Host:
         tools: Sequence[Tool] | None = None,
         history: Sequence[JsonObject] = (),
         opaque_body: OpaqueBodyPolicy = "keep",
+        conversation_id: str | None = None,
         on_message: OnMessage | None = None,
+        stop: Stop | None = None,
+        raw: bool = False,
+        strict: bool = False,
     ) -> Run:
+        """`raw` sends the parameters as they are given; `strict` goes on after what fails the node, to find all."""
         tools = self.tools if tools is None else tools
         provider, declared = find_strategy(self.plugin.declaration, strategy)
         filled = {**_selectors(declared, model.description.selector(history), tools), **parameters}
@@ -87,29 +117,50 @@ class Host:
             "action": "invoke_agent_strategy",
             "agent_strategy_provider": provider.identity.name,
             "agent_strategy": declared.identity.name,
-            "agent_strategy_params": cast_parameters(declared.parameters, filled),
+            "agent_strategy_params": filled if raw else cast_parameters(declared.parameters, filled),
         }
         calls = BackwardsCalls(model, tools, self.files, self.limits, opaque_body)
-        run = self._converse(strategy, request, calls, on_message)
+        opened = partial(self._open, request, conversation_id, stop)
+        fold = OutputsFold(self.files, self.limits, declared_outputs(declared), goes_on=strict)
+        run = self._converse(strategy, opened, calls, fold, on_message)
+        self._watcher.ended(run.session_id, run, model.description)
         if calls.fault is not None:
             raise calls.fault
         return run
 
-    def _converse(self, strategy: str, request: JsonObject, calls: BackwardsCalls, on_message: OnMessage | None) -> Run:
+    def _open(self, request: JsonObject, conversation_id: str | None, stop: Stop | None) -> Session:
+        session = self.plugin.open_session(request, conversation_id)
+        if stop is not None:
+            stop.ends(session)
+        return session
+
+    def _converse(
+        self,
+        strategy: str,
+        opened: Callable[[], Session],
+        calls: BackwardsCalls,
+        fold: OutputsFold,
+        on_message: OnMessage | None,
+    ) -> Run:
         began = time.monotonic()
-        fold = OutputsFold(self.files, self.limits)
         messages: list[JsonObject] = []
         error = None
+        session_id = ""
         try:
-            with self.plugin.open_session(request) as session:
-                for data in session.messages(calls.answer, self.limits.run_seconds):
+            with opened() as session:
+                session_id = session.id
+                for sent in session.messages(calls.answer, self.limits.run_seconds):
+                    data = self.secrets.masked(sent)
                     messages.append(data)
                     for message in fold.add(data):
                         if on_message is not None:
                             on_message(message.on_the_wire())
+                if fold.failure is not None:
+                    raise fold.failure
         except RunFailure as failure:
-            error = RunError.of(failure)
-        return Run(strategy, fold.outputs(), error, fold.findings(), messages, time.monotonic() - began)
+            error = self.secrets.masked(RunError.of(failure))
+        elapsed = time.monotonic() - began
+        return Run(strategy, fold.outputs(), error, fold.findings(), messages, elapsed, dict(calls.asked), session_id)
 
 
 def find_strategy(
@@ -118,6 +169,11 @@ def find_strategy(
     with contextlib.suppress(KeyError):
         return plugin.strategies[name]
     raise ParameterError(f"there is no strategy {name!r}; {plugin.manifest.name} has: {', '.join(plugin.strategies)}")
+
+
+def declared_outputs(strategy: declaration.Strategy) -> frozenset[str]:
+    properties = (strategy.output_schema or {}).get("properties")
+    return frozenset(properties if isinstance(properties, dict) else ())
 
 
 def _selectors(strategy: declaration.Strategy, model: JsonObject, tools: Sequence[Tool]) -> JsonObject:

@@ -1,16 +1,19 @@
 """The host's limits, with the values of a self-hosted Dify (dify-plugin-daemon, August 2026)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Self
 
 
 @dataclass(frozen=True)
 class HostLimits:
     line_bytes: int = 5 * 1024 * 1024
-    """A longer line on a plugin's stdout kills the plugin."""
+    """A longer line on a plugin's stdout kills the plugin; over TCP and HTTP there is no such limit."""
     launch_seconds: float = 120
-    """The first heartbeat must have come by then."""
+    """The plugin must serve by then: over stdio, its first heartbeat must have come."""
     heartbeat_seconds: float = 120
-    """Longer silence kills the plugin."""
+    """Longer silence kills a plugin that is run locally."""
+    debug_heartbeat_seconds: float = 60
+    """Longer silence ends the connection of a plugin that is debugged remotely."""
     run_seconds: float = 600
     """One strategy invocation, all in all; the plugin is not told."""
     call_seconds: float = 240
@@ -19,5 +22,23 @@ class HostLimits:
     """One file sent in chunks."""
     blob_chunk_bytes: int = 8192
     """One chunk of it."""
+    serverless_run_seconds: float = 300
+    """One invocation of a serverless plugin, all in all, when that is less than `run_seconds`."""
+    serverless_request_bytes: int = 5 * 1024 * 1024
+    """The request that invokes a serverless plugin."""
+    transaction_bytes: int = 6 * 1024 * 1024
+    """A serverless plugin's request for a backwards call."""
+    transaction_heartbeat_seconds: float = 25
+    """How often a blank line keeps a silent answer to such a call alive."""
     stop_seconds: float = 5
     """How long a plugin may take to go when asked, before it is killed."""
+
+    def over(self, transport: str) -> Self:
+        """The limits of a plugin that is run this way."""
+        match transport:
+            case "tcp":
+                return replace(self, heartbeat_seconds=self.debug_heartbeat_seconds)
+            case "http":
+                return replace(self, run_seconds=min(self.run_seconds, self.serverless_run_seconds))
+            case _:
+                return self

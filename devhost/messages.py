@@ -32,7 +32,9 @@ def read_message(data: JsonObject) -> Message:
     kind, body, meta = data.get("type"), data.get("message"), data.get("meta")
     if kind not in TYPES:
         raise _malformed(f"{kind!r} is no message type of Dify's")
-    message = Message(str(kind), body if isinstance(body, dict) else {}, meta if isinstance(meta, dict) else {})
+    if meta is not None and not isinstance(meta, dict):
+        raise _malformed(f"a {kind} message needs meta that is an object")
+    message = Message(str(kind), body if isinstance(body, dict) else {}, meta or {})
     if message.type != "file":  # a file's body is a marker that nobody reads
         problem = _problem(message)
         if problem is not None:
@@ -53,8 +55,8 @@ def _problem(message: Message) -> str | None:  # noqa: C901, PLR0912 - one case 
                 return "needs an id and a label"
             if body.get("status") not in LOG_STATUSES:
                 return f"has status {body.get('status')!r}, which is none of {', '.join(LOG_STATUSES)}"
-            if not isinstance(body.get("data"), dict):
-                return "needs data that is an object"
+            if not isinstance(body.get("data"), dict) or not isinstance(body.get("metadata") or {}, dict):
+                return "needs data and metadata that are objects"
         case "blob":
             if not isinstance(body.get("blob"), str):
                 return "needs a blob"
@@ -71,8 +73,8 @@ def _problem(message: Message) -> str | None:  # noqa: C901, PLR0912 - one case 
 
 
 def _variable_problem(body: JsonObject) -> str | None:
-    if not isinstance(body.get("variable_name"), str):
-        return "needs a variable_name"
+    if not isinstance(body.get("variable_name"), str) or "variable_value" not in body:
+        return "needs a variable_name and a variable_value"
     if body.get("stream") and not isinstance(body.get("variable_value"), str):
         return "that streams needs a value that is a string"
     return None

@@ -43,7 +43,8 @@ class ModelDescription:
     """One line for the person at the terminal: who answers."""
     scripted: bool
     features: Features = DEFAULT_FEATURES
-    context_size: int = 400_000
+    context_size: int | None = 400_000
+    """None when nobody says, as for a model on a server of one's own."""
     completion_params: tuple[tuple[str, object], ...] = ()
     parameter_rules: tuple[JsonObject, ...] = ()
 
@@ -61,13 +62,14 @@ class ModelDescription:
         }
 
     def _entity(self) -> JsonObject:
+        window = {} if self.context_size is None else {"context_size": self.context_size}
         return {
             "model": self.name,
             "label": {"en_US": self.name, "zh_Hans": self.name},
             "model_type": "llm",
             "features": [feature for feature in self.features if feature in FORWARDED_FEATURES],
             "fetch_from": "predefined-model",
-            "model_properties": {"mode": "chat", "context_size": self.context_size},
+            "model_properties": {"mode": "chat", **window},
             "deprecated": False,
             "parameter_rules": list(self.parameter_rules),
             "pricing": None,

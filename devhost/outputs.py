@@ -4,16 +4,16 @@ In: messages as they come. Out: `NodeOutputs` at any time, and the rules of the 
 What fails a node in Dify raises `NodeFailedError` here.
 """
 
-import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
-from devhost.agent_log import AgentLog, LogEntry
+from devhost.agent_log import AgentLog
 from devhost.errors import NodeFailedError
 from devhost.file_messages import FileMessages
+from devhost.final_findings import final_findings
 from devhost.limits import HostLimits
 from devhost.messages import Message, read_message
+from devhost.node_outputs import Finding, NodeOutputs
 from devhost.node_usage import read_usage
 from devhost.tool_files import ToolFileStore
 from devhost.wire import JsonObject
@@ -21,29 +21,17 @@ from devhost.wire import JsonObject
 RESERVED_VARIABLES = frozenset({"text", "json", "files"})
 
 
-@dataclass(frozen=True)
-class Finding:
-    """A rule of the host that the run broke without failing by it."""
-
-    rule: str
-    sentence: str
-
-
-@dataclass(frozen=True)
-class NodeOutputs:
-    text: str
-    files: list[JsonObject]
-    json: list[Any]
-    usage: Any
-    variables: JsonObject
-    logs: list[LogEntry]
-    dropped_retriever_resources: int
-
-
 class OutputsFold:
-    def __init__(self, files: ToolFileStore, limits: HostLimits) -> None:
+    def __init__(
+        self, files: ToolFileStore, limits: HostLimits, declared: frozenset[str] = frozenset(), *, goes_on: bool = False
+    ) -> None:
+        """`declared`: the variables in the strategy's output_schema. `goes_on`: also after what fails the node."""
+        self.failure: NodeFailedError | None = None
+        """What failed the node, first of all, when the fold goes on."""
+        self._declared = declared
+        self._goes_on = goes_on
         self._store = files
-        self._file_messages = FileMessages(files, limits, self._dropped)
+        self._file_messages = FileMessages(files, limits, self._found)
         self._text: list[str] = []
         self._files: list[JsonObject] = []
         self._json: list[Any] = []
@@ -55,9 +43,15 @@ class OutputsFold:
 
     def add(self, data: JsonObject) -> Iterator[Message]:
         """Folds one message in; yields what it is to whoever watches, links instead of bytes."""
-        for message in self._file_messages.transform(read_message(data)):
-            self._add(message)
-            yield message
+        try:
+            for message in self._file_messages.transform(read_message(data)):
+                self._add(message)
+                yield message
+        except NodeFailedError as failure:
+            self._found(failure.rule, str(failure))
+            if not self._goes_on:
+                raise
+            self.failure = self.failure or failure
 
     def outputs(self) -> NodeOutputs:
         logs = [entry.stored() for entry in self._log.entries.values()]
@@ -73,16 +67,11 @@ class OutputsFold:
 
     def findings(self) -> list[Finding]:
         """What was broken on the way, and what is wrong about the end."""
-        found = list(self._findings)
-        found += [
-            Finding("log-left-open", f"log {entry.label!r} was never finished: it shows as running for ever")
-            for entry in self._log.unfinished()
+        unfinished = [
+            Finding("blob-left-open", f"{name} never came to its end: a last chunk with end=true is missing")
+            for name in self._file_messages.unfinished()
         ]
-        if leaves_thought_open("".join(self._text)):
-            found.append(
-                Finding("think-left-open", "a <think> is never closed: in the chat it swallows all that follows")
-            )
-        return found
+        return [*self._findings, *unfinished, *final_findings(self.outputs(), self._declared)]
 
     def _add(self, message: Message) -> None:
         body = message.body
@@ -134,11 +123,11 @@ class OutputsFold:
         if metadata is not None and not isinstance(metadata, dict):
             raise NodeFailedError("usage-types", "execution_metadata must be an object")
         self._usage = read_usage(metadata or {})
-        if had_usage and not metadata:
-            self._findings.append(
-                Finding(
-                    "usage-reset", "a JSON message without execution_metadata came after the usage and reset it to zero"
-                )
+        if had_usage and metadata:
+            self._found("usage-replaced", "a second execution_metadata replaced the first: Dify does not add them up")
+        elif had_usage:
+            self._found(
+                "usage-reset", "a JSON message without execution_metadata came after the usage and reset it to zero"
             )
         if rest:
             self._json.append(rest)
@@ -150,9 +139,7 @@ class OutputsFold:
                 "variable-name-reserved", f"a variable may not be called {name!r}: the node has that output"
             )
         if name == "usage":
-            self._findings.append(
-                Finding("variable-hides-usage", "a variable called 'usage' overwrites the node's usage")
-            )
+            self._found("variable-hides-usage", "a variable called 'usage' overwrites the node's usage")
         if body.get("stream"):
             value = f"{self._variables.get(name, '')}{value}"
         self._variables[name] = value
@@ -161,17 +148,9 @@ class OutputsFold:
         self._log.add(body)
         elapsed = (body.get("metadata") or {}).get("elapsed_time")
         if elapsed is not None and (isinstance(elapsed, bool) or not isinstance(elapsed, int | float)):
-            self._findings.append(
-                Finding(
-                    "log-elapsed-time", f"log {body['label']!r} has elapsed_time {elapsed!r}: the panel breaks on it"
-                )
+            self._found(
+                "log-elapsed-time", f"log {body['label']!r} has elapsed_time {elapsed!r}: the panel breaks on it"
             )
 
-    def _dropped(self, message: Message) -> None:
-        self._findings.append(Finding("file-message-dropped", f"Dify silently drops a {message.type} message"))
-
-
-def leaves_thought_open(text: str) -> bool:
-    """Runs of opening tags are one block to the chat, and so are runs of closing ones."""
-    opened = [match.end() for match in re.finditer(r"(<think>\s*)+", text)]
-    return bool(opened) and "</think>" not in text[opened[-1] :]
+    def _found(self, rule: str, sentence: str) -> None:
+        self._findings.append(Finding(rule, sentence))

@@ -10,24 +10,39 @@ import threading
 import time
 import uuid
 from collections import deque
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Self
 
 from devhost.declaration import PluginDeclaration
 from devhost.errors import PluginLostError, PluginStartError, WireError
 from devhost.limits import HostLimits
+from devhost.program import PluginProgram
+from devhost.serverless import HttpTransport
 from devhost.session import Session
 from devhost.stdio import StdioTransport
-from devhost.transport import Transport
+from devhost.tcp import TcpTransport
+from devhost.transport import Transport, TransportName
+from devhost.watcher import Watcher
 from devhost.wire import JsonObject, Lost, read_session_event, request_envelope
+
+TRANSPORTS: Mapping[TransportName, type[Transport]] = {
+    "stdio": StdioTransport,
+    "tcp": TcpTransport,
+    "http": HttpTransport,
+}
 
 
 class PluginProcess:
-    def __init__(self, declaration: PluginDeclaration, transport: Transport, limits: HostLimits) -> None:
+    def __init__(
+        self, declaration: PluginDeclaration, transport: Transport, limits: HostLimits, watcher: Watcher
+    ) -> None:
         self.declaration = declaration
         self.printed: deque[str] = deque(maxlen=200)
         self._transport = transport
-        self._limits = limits
+        self._watcher = watcher
+        self.limits = limits
+        """Those that hold for the way in which this plugin is run."""
         self._sessions: dict[str, Session] = {}
         self._routing = threading.Lock()
         self._lost: str | None = None
@@ -36,12 +51,21 @@ class PluginProcess:
         self._gone = threading.Event()
 
     @classmethod
-    def start(cls, directory: Path, *, limits: HostLimits | None = None, python: str = sys.executable) -> Self:
-        """Over stdio; returns when the plugin serves."""
-        limits = limits or HostLimits()
+    def start(
+        cls,
+        directory: Path,
+        *,
+        transport: TransportName = "stdio",
+        limits: HostLimits | None = None,
+        python: str = sys.executable,
+        watcher: Watcher | None = None,
+    ) -> Self:
+        """Returns when the plugin serves."""
+        limits = (limits or HostLimits()).over(transport)
         declaration = PluginDeclaration.read(directory)
         entrypoint = declaration.manifest.meta.runner.entrypoint
-        plugin = cls(declaration, StdioTransport(declaration.directory, entrypoint, python, limits), limits)
+        program = PluginProgram(declaration.directory, entrypoint, python, limits.stop_seconds)
+        plugin = cls(declaration, TRANSPORTS[transport](program, limits), limits, watcher or Watcher())
         plugin.launch()
         return plugin
 
@@ -54,26 +78,26 @@ class PluginProcess:
     def launch(self) -> None:
         self._transport.start(self)
         try:
-            served = self._served_or_gone.wait(self._limits.launch_seconds)
+            served = self._served_or_gone.wait(self.limits.launch_seconds)
         except BaseException:  # Ctrl-C while it starts must not leave it behind
             self._transport.stop()
             raise
         if self._lost is not None or not served:
-            silent = f"no heartbeat came within {self._limits.launch_seconds:g} seconds"
-            reason = self._lost or self._with_last_words(silent)
+            silent = f"{self._transport.awaited} within {self.limits.launch_seconds:g} seconds"
+            reason = self._lost or self._with_last_words("\n".join([silent, *self.printed]))
             self._transport.stop()
             raise PluginStartError(f"{self.declaration.directory} did not start: {reason}")
         threading.Thread(target=self._watch_heartbeat, daemon=True).start()
 
     def open_session(self, request: JsonObject, conversation_id: str | None = None) -> Session:
         """Sends the request; what comes back is in the session."""
-        session = Session(uuid.uuid4().hex, self.declaration, self._transport.send, self._forget)
+        session = Session(uuid.uuid4().hex, self.declaration, self._send, self._forget)
         with self._routing:
             if self._lost is not None:
                 raise PluginLostError(self._lost)
             self._sessions[session.id] = session
         try:
-            self._transport.send(request_envelope(session.id, request, conversation_id))
+            self._send(request_envelope(session.id, request, conversation_id))
         except PluginLostError:
             self._forget(session.id)
             raise
@@ -83,10 +107,11 @@ class PluginProcess:
         self._transport.stop()
 
     def received(self, message: JsonObject, /) -> None:
+        self._watcher.crossed("plugin", self._name, message)
         match message:
             case {"event": "heartbeat"}:
                 self._last_heartbeat = time.monotonic()
-                self._served_or_gone.set()
+                self.served()
             case {"event": "session", "session_id": str(session_id), "data": data}:
                 self._route(session_id, data)
             case {"event": "log", "data": {"message": str(text)}}:
@@ -96,17 +121,34 @@ class PluginProcess:
             case _:  # the manifest, with which the SDK introduces a plugin
                 pass
 
+    def introduced(self, declaration: PluginDeclaration, /) -> None:
+        self.declaration = declaration
+
+    def served(self) -> None:
+        self._served_or_gone.set()
+
     def noted(self, line: str, /) -> None:
         self.printed.append(line)
 
     def closed(self, reason: str, /) -> None:
         with self._routing:
+            if self._lost is not None:
+                return
             self._lost = self._with_last_words(reason)
             sessions = list(self._sessions.values())
         for session in sessions:
             session.deliver(Lost(self._lost))
         self._gone.set()
         self._served_or_gone.set()
+
+    def _send(self, envelope: JsonObject) -> None:
+        # Told first: what the plugin answers must not seem to come before it was asked.
+        self._watcher.crossed("host", self._name, envelope)
+        self._transport.send(envelope)
+
+    @property
+    def _name(self) -> str:
+        return self.declaration.manifest.name
 
     def _route(self, session_id: str, data: object) -> None:
         with self._routing:
@@ -121,9 +163,10 @@ class PluginProcess:
     def _forget(self, session_id: str) -> None:
         with self._routing, contextlib.suppress(KeyError):
             del self._sessions[session_id]
+        self._transport.hang_up(session_id)
 
     def _watch_heartbeat(self) -> None:
-        limit = self._limits.heartbeat_seconds
+        limit = self.limits.heartbeat_seconds
         while not self._gone.wait(limit / 10):
             if self._last_heartbeat is not None and time.monotonic() - self._last_heartbeat > limit:
                 self._transport.kill(

@@ -29,8 +29,9 @@ class Reply:
         self._finish("end")
 
     def respond(self, data: JsonObject) -> bool:
-        """False when the answer has ended meanwhile and nobody wants more of it."""
+        """False when nobody wants more of it: the answer has ended meanwhile, or whoever asked is no longer heard."""
         with self._sending:
+            self._ended = self._ended or self._session.is_left
             if not self._ended:
                 self._session.answer(self._request_id, "response", data=data)
             return not self._ended
@@ -42,7 +43,8 @@ class Reply:
         with self._sending:
             if not self._ended:
                 self._ended = True
-                self._session.answer(self._request_id, event, message=message)
+                if not self._session.is_left:
+                    self._session.answer(self._request_id, event, message=message)
 
     def _cut(self) -> None:
         """The daemon closes the response body when the time is up, in the middle of a stream if need be."""

@@ -5,9 +5,10 @@ from typing import Any
 
 from devhost.model_backend import ModelDescription
 from devhost.run import Run
+from devhost.wire import JsonObject
 
 
-def report(run: Run, model: ModelDescription) -> dict[str, Any]:
+def report(run: Run, model: ModelDescription, spending: JsonObject | None = None) -> dict[str, Any]:
     outputs = run.outputs
     sources = outputs.variables.get("sources")
     return {
@@ -28,5 +29,6 @@ def report(run: Run, model: ModelDescription) -> dict[str, Any]:
             "provider": model.provider,
             "scripted": model.scripted,
             "notice": model.notice,
+            **({} if spending is None else {"spending": spending}),
         },
     }

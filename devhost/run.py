@@ -1,10 +1,11 @@
 """What came of one run."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Self
 
 from devhost.errors import InvocationError, NodeFailedError, RunFailure
-from devhost.outputs import Finding, NodeOutputs
+from devhost.node_outputs import Finding, NodeOutputs
 from devhost.wire import JsonObject
 
 
@@ -35,3 +36,7 @@ class Run:
     findings: list[Finding]
     messages: list[JsonObject]
     elapsed_seconds: float
+    asked: Mapping[str, int] = field(default_factory=dict)
+    """How many backwards calls there were, by their type: llm, tool, …"""
+    session_id: str = ""
+    """The invocation's on the wire; empty when the plugin was gone before it."""

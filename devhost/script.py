@@ -79,6 +79,8 @@ class ScriptedModelCard(_Scripted):
 class Script(_Scripted):
     description: str = ""
     query: str
+    strategy: str | None = None
+    """The one it was written for; the command line may name another."""
     params: dict[str, Any] = Field(default_factory=dict)
     model: ScriptedModelCard = ScriptedModelCard()
     turns: Annotated[tuple[Turn, ...], Field(min_length=1)]

@@ -56,6 +56,15 @@ class ScriptedModel:
         """How many turns nobody has asked for."""
         return len(self._unused)
 
+    @property
+    def afterwards(self) -> str:
+        """For the person at the terminal, once the run is over."""
+        return f"The script has turns that no model call asked for: {self.remaining}." if self.remaining else ""
+
+    def spent(self) -> JsonObject | None:
+        """What the provider counted: here there is none."""
+        return None
+
     def invoke(self, request: ModelRequest, /) -> Iterator[JsonObject]:
         turn = self._take_turn(request)
         shown = None if turn.error is None else turn.error.after_chunks

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Self
 
 from devhost.declaration import PluginDeclaration
-from devhost.errors import InvocationError, PluginLostError, RunTimeoutError
+from devhost.errors import InvocationError, PluginLostError, RunStoppedError, RunTimeoutError
 from devhost.wire import Ended, Failed, Invoked, JsonObject, Lost, SessionEvent, Streamed, answer_envelope
 
 type Send = Callable[[JsonObject], None]
@@ -23,16 +23,24 @@ class Session:
         self.declaration = declaration
         self._send = send
         self._forget = forget
-        self._events: queue.SimpleQueue[SessionEvent] = queue.SimpleQueue()
+        self._events: queue.SimpleQueue[SessionEvent | None] = queue.SimpleQueue()
+        self._stopped = False
+        self.is_left = False
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.is_left = True
         self._forget(self.id)
 
     def deliver(self, event: SessionEvent) -> None:
         self._events.put(event)
+
+    def stop(self) -> None:
+        """Ends `messages` at once, whatever still waits in it; safe in a signal handler."""
+        self._stopped = True
+        self._events.put(None)  # wakes whoever waits
 
     def answer(self, request_id: str, event: str, *, message: str = "", data: JsonObject | None = None) -> None:
         self._send(answer_envelope(self.id, request_id, event, message, data))
@@ -57,7 +65,10 @@ class Session:
         left = deadline - time.monotonic()
         if left > 0:  # a plugin that never pauses must not outrun its deadline
             with contextlib.suppress(queue.Empty):
-                return self._events.get(timeout=left)
+                event = self._events.get(timeout=left)
+                if self._stopped or event is None:
+                    raise RunStoppedError("the run was stopped")
+                return event
         raise RunTimeoutError(f"killed by timeout: the invocation took longer than {seconds:g} seconds")
 
 

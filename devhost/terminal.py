@@ -48,12 +48,7 @@ class RunView:
         self._said_anything = False
 
     def open(self, example: str, description: str, strategy: str, model: ModelDescription, question: str) -> None:
-        facts = Table.grid(padding=(0, 2))
-        facts.add_column(style="bold")
-        facts.add_row("example", Text(f"{example}: {description}" if description else example))
-        facts.add_row("strategy", Text(strategy))
-        facts.add_row("model", Text(model.name))
-        facts.add_row("", Text(model.notice, "yellow" if model.scripted else ""))
+        facts = facts_table(example, description, strategy, model)
         facts.add_row("question", Text(question))
         self._console.print(facts)
         self._console.print(_heading("answer"))
@@ -67,13 +62,16 @@ class RunView:
             case {"type": "log", "message": {"status": "start", "label": label}} if self._at_line_start:
                 self._show_status(printable(label))
 
-    def close(self, run: Run, unused_turns: int) -> None:
+    def finish_answer(self) -> None:
         self._write(list(self._spans.finish()))
         self._end_status()
         if not self._at_line_start:
             self._console.line()
         if not self._said_anything:
             self._console.print(Text("(no text)", "dim"))
+
+    def close(self, run: Run, model_note: str = "") -> None:
+        self.finish_answer()
         outputs = run.outputs
         variables = dict(outputs.variables)
         sources = variables.pop("sources", None)
@@ -83,14 +81,14 @@ class RunView:
         self._section("variables", variables_list(variables) if variables else None)
         self._section("usage", usage_line(outputs.usage))
         self._section("what Dify would mind", findings_list(run.findings) if run.findings else None)
-        self._close_with_result(run, unused_turns)
+        self._close_with_result(run, model_note)
 
-    def _close_with_result(self, run: Run, unused_turns: int) -> None:
+    def _close_with_result(self, run: Run, model_note: str) -> None:
         self._console.print(Rule(style="dim"))
         if run.outputs.dropped_retriever_resources:
             self._note(f"Retriever resources sent: {run.outputs.dropped_retriever_resources}. Dify drops them today.")
-        if unused_turns:
-            self._note(f"The script has turns that no model call asked for: {unused_turns}.")
+        if model_note:
+            self._note(model_note)
         if run.error is None:
             self._console.print(Text(f"finished in {run.elapsed_seconds:.2f} s", "green"))
             return
@@ -134,6 +132,19 @@ class RunView:
         if self._status is not None:
             self._status.stop()
             self._status = None
+
+
+def facts_table(example: str, description: str, strategy: str, model: ModelDescription) -> Table:
+    """Who is about to answer."""
+    facts = Table.grid(padding=(0, 2))
+    facts.add_column(style="bold")
+    for name, fact in (("example", example), ("script", description)):
+        if fact:
+            facts.add_row(name, Text(fact))
+    facts.add_row("strategy", Text(strategy))
+    facts.add_row("model", Text(model.name))
+    facts.add_row("", Text(model.notice, "yellow" if model.scripted else ""))
+    return facts
 
 
 def _heading(title: str) -> Rule:

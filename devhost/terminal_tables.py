@@ -9,7 +9,7 @@ from rich.text import Text
 from rich.tree import Tree
 
 from devhost.agent_log import LogEntry
-from devhost.outputs import Finding
+from devhost.node_outputs import Finding
 from devhost.wire import JsonObject
 
 _MARKS = {"success": ("✓", "green"), "error": ("✗", "red"), "start": ("…", "yellow")}

@@ -4,18 +4,19 @@
 `call_tool` is what Dify does around any of them: bytes become tool files on the way back.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Protocol
 
-from devhost import declaration
 from devhost.casting import cast_value
+from devhost.errors import InvocationError, PluginLostError
 from devhost.file_messages import FileMessages
 from devhost.limits import HostLimits
 from devhost.messages import read_message
 from devhost.plugin_process import PluginProcess
+from devhost.secrets import Secrets
 from devhost.session import Answer
-from devhost.tool_entity import tool_entity
 from devhost.tool_files import ToolFileStore
+from devhost.tool_setup import OfferedTool, ToolSetup
 from devhost.wire import JsonObject
 
 
@@ -35,22 +36,19 @@ class Tool(Protocol):
 
 
 class PluginTool:
-    def __init__(
-        self,
-        plugin: PluginProcess,
-        provider: declaration.ToolProvider,
-        tool: declaration.Tool,
-        limits: HostLimits,
-        credentials: Mapping[str, object] | None = None,
-    ) -> None:
-        self.provider = plugin.declaration.provider_id(provider)
-        self.name = tool.identity.name
-        self.entity = tool_entity(self.provider, provider, tool)
+    """What it says comes back without its secret credentials: those are between it and the host alone."""
+
+    def __init__(self, plugin: PluginProcess, offered: OfferedTool, setup: ToolSetup, limits: HostLimits) -> None:
+        self.provider = plugin.declaration.provider_id(offered.provider)
+        self.name = offered.declared.identity.name
+        self.entity = offered.entity
         self._plugin = plugin
-        self._provider_name = provider.identity.name
-        self._declared = {parameter.name: parameter for parameter in tool.parameters}
+        self._provider_name = offered.provider.identity.name
+        self._declared = {parameter.name: parameter for parameter in offered.declared.parameters}
         self._limits = limits
-        self._credentials = dict(credentials or {})
+        self._credentials = setup.credentials[self._provider_name]
+        self._credential_type = offered.credential_type
+        self._secrets = Secrets(setup.secret_credentials)
 
     def invoke(self, parameters: JsonObject, answer: Answer, /) -> Iterator[JsonObject]:
         cast = {
@@ -64,26 +62,28 @@ class PluginTool:
             "provider": self._provider_name,
             "tool": self.name,
             "credentials": self._credentials,
-            "credential_type": "api-key" if self._credentials else "unauthorized",
+            "credential_type": self._credential_type,
             "tool_parameters": cast,
         }
-        with self._plugin.open_session(request) as session:
-            yield from session.messages(answer, self._limits.run_seconds)
+        masked = self._secrets.masked
+        try:
+            with self._plugin.open_session(request) as session:
+                yield from map(masked, session.messages(answer, self._limits.run_seconds))
+        except InvocationError as error:
+            raise InvocationError(error.error_type, masked(error.message), masked(error.traceback)) from None
+        except PluginLostError as error:
+            raise PluginLostError(masked(str(error))) from None
 
 
-def plugin_tools(plugin: PluginProcess, limits: HostLimits) -> list[Tool]:
-    return [
-        PluginTool(plugin, provider, tool, limits)
-        for provider in plugin.declaration.tool_providers
-        for tool in provider.tools
-    ]
+def plugin_tools(plugin: PluginProcess, setup: ToolSetup, limits: HostLimits) -> list[Tool]:
+    return [PluginTool(plugin, offered, setup, limits) for offered in setup.tools]
 
 
 def call_tool(
     tool: Tool, parameters: JsonObject, answer: Answer, files: ToolFileStore, limits: HostLimits
 ) -> Iterator[JsonObject]:
     """The messages as a strategy gets them: files are links to tool files, bytes never arrive."""
-    transformed = FileMessages(files, limits, dropped=lambda _: None)
+    transformed = FileMessages(files, limits, found=lambda *_: None)
     for message in tool.invoke(parameters, answer):
         for result in transformed.transform(read_message(message)):
             yield result.on_the_wire()

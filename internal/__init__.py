@@ -3,8 +3,8 @@
     what everyone needs     errors → failures → wellformed → redaction →
     what the node was given panel_values → model_selection → params → policy →
     one round, as values    flow → thinking → usage → sources →
-    tools as offered        tool_names → mcp_schema → tool_schema → toolbox → virtual_tools →
-    calls as made           tooling → arguments → guards →
+    tools as offered        tool_names → mcp_schema → tool_schema → toolbox →
+    calls as made           tooling → virtual_tools → arguments → guards →
     what tools bring        local_files → user_files → tool_output →
     what happens            events → transcript → window → attachments →
     the host                deadline → session →

@@ -5,7 +5,6 @@ call is answered with what is missing, at most twice; then there is none.
 """
 
 from collections.abc import Generator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from internal.deadline import Deadline
@@ -18,46 +17,35 @@ from internal.reading import ModelTurn, TurnSpan
 from internal.submission import MOST_CORRECTIONS
 from internal.toolbox import Tool, Toolbox
 from internal.transcript import CallResult, Transcript
-from internal.usage import Usage
 from prompt import template
 
 _UNSEEN = DisplayRule(show_thoughts=False, may_call_tools=True, step=1, last_step=2, text_is_answer=False)
 
 
-@dataclass(frozen=True)
-class Reply:
-    """What was asked for, or None."""
-
-    arguments: Mapping[str, Any] | None
-    usage: Usage
-
-
 def ask_for_call(
     models: ModelCaller, transcript: Transcript, tool: Tool, key: str, deadline: Deadline
-) -> Generator[Event, None, Reply]:
+) -> Generator[Event, None, Mapping[str, Any] | None]:
     """Ask, and ask again for what is missing.
 
     Raises:
         ModelCallFailed: the model's side failed for good.
     """
-    usage = Usage()
     for number in range(1, MOST_CORRECTIONS + 2):
         span = TurnSpan(f"{key}.model{number}", key, _UNSEEN, deadline, deadline)
         turn = yield from models.take_turn(transcript, span)
         if isinstance(turn, TimeIsUp):
             break
-        usage += turn.usage
         if turn.cut:
             break
         planned = plan_calls(turn.calls, Toolbox({tool.name: tool}), RepeatGuard())
         for call in planned:
             if isinstance(call, ValidCall):
-                return Reply(call.arguments, usage)
+                return call.arguments
         rejected = [call for call in planned if isinstance(call, RejectedCall)]
         _answer(transcript, turn, rejected, tool.name)
         missing = "; ".join(call.text for call in rejected) or "no call"
         yield Noted(f"{tool.name} is missing ({missing})", key)
-    return Reply(None, usage)
+    return None
 
 
 def _answer(transcript: Transcript, turn: ModelTurn, rejected: list[RejectedCall], name: str) -> None:

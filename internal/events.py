@@ -69,6 +69,7 @@ class ModelFinished:
     key: str
     elapsed_seconds: float
     usage: Usage
+    """Of every try."""
     text: str = ""
     thought: str = ""
     calls: tuple[str, ...] = ()
@@ -114,6 +115,13 @@ class ToolFinished:
     tool_response: str
     error: str | None = None
     """For the log: what the host said; redacted."""
+
+
+@dataclass(frozen=True)
+class CallsAnswered:
+    """All calls of a turn have their results; ``runs`` in the model's order."""
+
+    runs: tuple["ToolRun", ...]
 
 
 @dataclass(frozen=True)
@@ -165,6 +173,7 @@ type Event = (
     | ThoughtText
     | ToolStarted
     | ToolFinished
+    | CallsAnswered
     | FileForwarded
     | RunFinished
 )

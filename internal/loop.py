@@ -5,13 +5,13 @@ a closed union; no flag carries control flow. Several loops may run in one run: 
 share the callers, the bibliography and the clock.
 """
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, assert_never
+from typing import assert_never
 
 from internal.deadline import Deadline
 from internal.display import DisplayRule
-from internal.events import Event, RoundFinished, RoundStarted, StopReason, ToolRun
+from internal.events import CallsAnswered, Event, RoundFinished, RoundStarted, StopReason, ToolRun
 from internal.guards import PastCall, RepeatGuard
 from internal.model_turn import ModelCaller, TimeIsUp
 from internal.planning import PlannedCall, RejectedCall, plan_calls, plan_submissions, refuse_calls
@@ -22,7 +22,6 @@ from internal.submission import Submission, written_out
 from internal.tool_output import with_sources
 from internal.tool_runner import ToolOutcome, ToolRunner
 from internal.transcript import CallResult, Transcript
-from internal.usage import Usage
 from prompt import template
 
 LEAST_CLOSING_SECONDS = 5
@@ -56,8 +55,7 @@ class AgentLoop:
     guard: RepeatGuard = field(default_factory=RepeatGuard)
     _asked: int = field(default=0, init=False)
     _rounds_before: int = field(default=0, init=False)
-    _tool_runs: list[ToolRun] = field(default_factory=list, init=False)
-    _usage: Usage = field(default_factory=Usage, init=False)
+    _closings: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
         """A transcript may have had a loop before."""
@@ -77,8 +75,7 @@ class AgentLoop:
                 case ClosingAnswer(reason):
                     step = yield from self._closing_answer(reason)
                 case Finish(reason, text, submitted):
-                    runs = tuple(self._tool_runs)
-                    return Ending(reason, text, submitted, self._rounds, runs, self._usage)
+                    return Ending(reason, text, submitted, self._rounds)
                 case _:
                     assert_never(step)
 
@@ -100,7 +97,7 @@ class AgentLoop:
             if finish is not None:
                 planned = plan_submissions(turn.calls, self.tools.toolbox, REFUSED_AT_THE_END)
             outcomes = yield from self.tools.run(planned, span.parent, self.tool_deadline)
-            self._append(turn, outcomes)
+            yield from self._append(turn, outcomes)
             step = self._after_tools(planned) if finish is None else finish
         yield RoundFinished(span.parent, self.models.clock.now() - started)
         return step
@@ -136,43 +133,58 @@ class AgentLoop:
 
     def _closing_answer(self, reason: StopReason) -> Generator[Event, None, NextStep]:
         """Ask for the answer with the same tools in the prompt, so that its prefix stays; calls are refused."""
-        self.transcript.append_note(template.CLOSING_NOTE_FOR_SUBMISSION if self.submission else template.CLOSING_NOTE)
-        span = self._span("closing", self.end.at_least(LEAST_CLOSING_SECONDS), may_call_tools=False)
+        self._closings += 1
+        if self._closings == 1:
+            note = template.CLOSING_NOTE_FOR_SUBMISSION if self.submission else template.CLOSING_NOTE
+            self.transcript.append_note(note)
+        name = f"closing{self._closings}" if self._closings > 1 else "closing"
+        span = self._span(name, self.end.at_least(LEAST_CLOSING_SECONDS), may_call_tools=False)
         started = self.models.clock.now()
         yield RoundStarted(span.parent, "CLOSING ANSWER", self.parent)
         turn = yield from self._ask(span)
-        step = Finish(reason)
-        if isinstance(turn, ModelTurn):
+        step: NextStep = Finish(reason)
+        if isinstance(turn, ModelTurn) and self.submission and not turn.cut:
+            step = yield from self._close_by_submission(turn, span, self.submission, reason)
+        elif isinstance(turn, ModelTurn):
             step = judge_final_turn(turn, reason)
-            submitted = yield from self._refuse(turn, span)
-            step = Finish(reason, written_out(submitted), submitted) if submitted is not None else step
+            yield from self._refuse(turn, span)
         yield RoundFinished(span.parent, self.models.clock.now() - started)
         return step
 
+    def _close_by_submission(
+        self, turn: ModelTurn, span: TurnSpan, submission: Submission, reason: StopReason
+    ) -> Generator[Event, None, NextStep]:
+        """In the closing answer too, errors go back to the model, and text is answered with a reminder."""
+        planned = plan_submissions(turn.calls, self.tools.toolbox, REFUSED_AT_THE_END)
+        submitted, is_one = submission.take(planned), submission.is_among(planned)
+        if turn.calls:
+            outcomes = yield from self.tools.run(planned, span.parent, self.end)
+            yield from self._append(turn, outcomes)
+        if submitted is not None:
+            return Finish(reason, written_out(submitted), submitted)
+        if not (submission.may_correct() if is_one else submission.may_remind()):
+            return Finish(StopReason.ANSWER_INVALID, turn.text)
+        if not turn.calls:
+            self.transcript.append_note(template.SUBMIT_ANSWER_REMINDER)
+        return ClosingAnswer(reason)
+
     def _ask(self, span: TurnSpan) -> Generator[Event, None, ModelTurn | TimeIsUp]:
         turn = yield from self.models.take_turn(self.transcript, span)
-        if isinstance(turn, ModelTurn):
-            self._usage += turn.usage
-            if not turn.calls and not turn.cut:
-                self.transcript.append_answer(turn.content, turn.opaque_body)
+        if isinstance(turn, ModelTurn) and not turn.calls and not turn.cut:
+            self.transcript.append_answer(turn.content, turn.opaque_body)
         return turn
 
-    def _refuse(self, turn: ModelTurn, span: TurnSpan) -> Generator[Event, None, Mapping[str, Any] | None]:
-        """Calls of a cut or closing turn run no more; they stand in the log. Only an answer is still taken."""
-        if not turn.calls:
-            return None
-        if self.submission and not turn.cut:
-            planned = plan_submissions(turn.calls, self.tools.toolbox, REFUSED_AT_THE_END)
-        else:
+    def _refuse(self, turn: ModelTurn, span: TurnSpan) -> Generator[Event, None, None]:
+        """Calls of a cut or closing turn run no more; they stand in the log."""
+        if turn.calls:
             planned = refuse_calls(turn.calls, REFUSED_AT_THE_END)
-        outcomes = yield from self.tools.run(planned, span.parent, self.end)
-        self._note_runs(outcomes, self._rounds + 1)
-        return self.submission.take(planned) if self.submission else None
+            outcomes = yield from self.tools.run(planned, span.parent, self.end)
+            yield _answered(outcomes, self._rounds + 1)
 
-    def _append(self, turn: ModelTurn, outcomes: Sequence[ToolOutcome]) -> None:
+    def _append(self, turn: ModelTurn, outcomes: Sequence[ToolOutcome]) -> Generator[Event, None, None]:
         """Append the round; sources are numbered now, in the model's order rather than that of completion."""
         self.transcript.append_round(turn.content, turn.opaque_body, [self._result(outcome) for outcome in outcomes])
-        self._note_runs(outcomes, self._rounds)
+        yield _answered(outcomes, self._rounds)
         self.guard.record_round(
             [
                 PastCall(signature, outcome.status, outcome.tool_response, outcome.transient)
@@ -187,14 +199,17 @@ class AgentLoop:
         text = with_sources(outcome.tool_response, cited, self.tools.result_limit)
         return CallResult(outcome.planned.call, outcome.planned.parsed, text)
 
-    def _note_runs(self, outcomes: Sequence[ToolOutcome], number: int) -> None:
-        self._tool_runs += [
-            ToolRun(number, outcome.planned.call.name, outcome.status, outcome.elapsed_seconds) for outcome in outcomes
-        ]
-
     def _span(self, name: str, deadline: Deadline, *, may_call_tools: bool) -> TurnSpan:
         root = f"{self.parent}.{name}" if self.parent else name
         last_step = self.maximum_iterations + 1
         step = self._rounds + 1 if may_call_tools else last_step
         rule = DisplayRule(self.show_thoughts, may_call_tools, step, last_step, text_is_answer=self.submission is None)
         return TurnSpan(f"{root}.model", root, rule, deadline, max(deadline, self.end))
+
+
+def _answered(outcomes: Sequence[ToolOutcome], number: int) -> CallsAnswered:
+    return CallsAnswered(
+        tuple(
+            ToolRun(number, outcome.planned.call.name, outcome.status, outcome.elapsed_seconds) for outcome in outcomes
+        )
+    )

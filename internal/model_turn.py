@@ -5,7 +5,7 @@ a prompt too long, opaque bodies the host refuses) is tried again while the user
 """
 
 from collections.abc import Generator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from internal.deadline import Clock
 from internal.errors import ModelCallFailed
@@ -65,19 +65,20 @@ class ModelCaller:
             try:
                 outcome = yield from self._read(transcript, span, reading)
             except HostFailure as failure:
-                tried.usage += reading.usage
                 if not reading.has_shown and (yield from self._recover(failure, transcript, span, tried)):
+                    tried.usage += reading.usage
                     continue
                 message = f"{failure.kind}: {self._readable(failure.reason)}"
-                yield self._finished(span, started, reading, error=message)
+                yield self._finished(span, started, reading, tried, error=message)
                 raise ModelCallFailed(f"model {config.provider}/{config.model}: {message}") from None
             if reading.chunks == 0 and isinstance(outcome, ModelTurn):
                 silent = HostFailure("the stream ended without a single chunk: stream cut off")
                 if (yield from self._recover(silent, transcript, span, tried)):
                     continue
             late = isinstance(outcome, TimeIsUp)
-            yield self._finished(span, started, reading, error="no answer in the time that was left" if late else None)
-            return replace(outcome, usage=tried.usage + outcome.usage) if isinstance(outcome, ModelTurn) else outcome
+            error = "no answer in the time that was left" if late else None
+            yield self._finished(span, started, reading, tried, error)
+            return outcome
 
     def _read(
         self, transcript: Transcript, span: TurnSpan, reading: Reading
@@ -124,11 +125,13 @@ class ModelCaller:
             return True
         return False
 
-    def _finished(self, span: TurnSpan, started: float, reading: Reading, error: str | None) -> ModelFinished:
+    def _finished(
+        self, span: TurnSpan, started: float, reading: Reading, tried: _Tried, error: str | None
+    ) -> ModelFinished:
         return ModelFinished(
             key=span.key,
             elapsed_seconds=self.clock.now() - started,
-            usage=reading.usage,
+            usage=tried.usage + reading.usage,
             text=reading.display.text,
             thought=reading.display.thought,
             calls=tuple(call.name for call in reading.calls()),

@@ -4,7 +4,7 @@ In: a run. Out: its events. One subtask that fails does not take the others alon
 is the only subtask. The log is PLAN, SUBTASK i (ATTEMPT j → rounds → REFLECTION), ANSWER.
 """
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -22,7 +22,6 @@ from internal.steps import Ending
 from internal.submission import MOST_CORRECTIONS, Submission
 from internal.subtask import SUBTASKS_SHARE, SubtaskOutcome, SubtaskWorker
 from internal.toolbox import Tool, Toolbox
-from internal.usage import Usage
 from internal.virtual_tools import plan_tool
 from prompt import template
 
@@ -33,7 +32,7 @@ PLAN_SHARE = 0.4
 def plan_and_reflect(run: Run[PlanAndReflectParams], submit: Tool | None) -> Generator[Event, None, None]:
     """The whole run."""
     yield from run.begin()
-    plan, usage = yield from _plan(run)
+    plan = yield from _plan(run)
     subtasks = yield from _work_side_by_side(run, plan)
     ending = yield from _answer(run, subtasks, submit)
     late = ending.reason is StopReason.ANSWERED and any(subtask.ran_out_of_time for subtask in subtasks)
@@ -41,8 +40,6 @@ def plan_and_reflect(run: Run[PlanAndReflectParams], submit: Tool | None) -> Gen
         ending,
         reason=StopReason.TIME_LIMIT if late else ending.reason,
         rounds=sum(subtask.rounds for subtask in subtasks),
-        tool_runs=(*(tool_run for subtask in subtasks for tool_run in subtask.tool_runs), *ending.tool_runs),
-        usage=sum((subtask.usage for subtask in subtasks), usage) + ending.usage,
     )
     yield from run.finish(whole, _variables(plan, subtasks), _decisions(subtasks), submit)
 
@@ -50,7 +47,7 @@ def plan_and_reflect(run: Run[PlanAndReflectParams], submit: Tool | None) -> Gen
 PLAN_AND_REFLECT = Blueprint(DEFAULT_POLICY, PlanAndReflectParams, plan_and_reflect, needs_tool_calls=True)
 
 
-def _plan(run: Run[PlanAndReflectParams]) -> Generator[Event, None, tuple[list[str], Usage]]:
+def _plan(run: Run[PlanAndReflectParams]) -> Generator[Event, None, list[str]]:
     """One call splits the question; no plan makes the question the only subtask."""
     started = run.clock.now()
     yield RoundStarted("plan", "PLAN")
@@ -58,7 +55,7 @@ def _plan(run: Run[PlanAndReflectParams]) -> Generator[Event, None, tuple[list[s
     request = template.PLAN_REQUEST.format(task=escaped(run.question), most=run.params.maximum_subtasks)
     models = run.models(Toolbox({tool.name: tool}))
     reply = yield from ask_for_call(models, run.transcript(request), tool, "plan", run.deadline(PLAN_SHARE))
-    named = (reply.arguments or {}).get("subtasks", [])
+    named = (reply or {}).get("subtasks", [])
     plan = list(dict.fromkeys(" ".join(name.split()) for name in named if name.strip()))
     if not plan:
         yield Noted("no plan came; the question is worked on as one subtask", "plan")
@@ -66,7 +63,7 @@ def _plan(run: Run[PlanAndReflectParams]) -> Generator[Event, None, tuple[list[s
     if run.params.emit_intermediate_thoughts:
         yield ThoughtText("\n".join(f"{number}. {name}" for number, name in enumerate(plan, start=1)))
     yield RoundFinished("plan", run.clock.now() - started, {"subtasks": plan})
-    return plan, reply.usage
+    return plan
 
 
 def _work_side_by_side(
@@ -82,7 +79,7 @@ def _work_side_by_side(
     for position, worker in enumerate(workers):
         if position not in outcomes:
             outcomes[position] = worker.outcome(template.SUBTASK_OUT_OF_TIME, ran_out_of_time=True)
-            yield RoundFinished(worker.key, run.clock.now() - started, error="not done before the deadline")
+            yield from _finished(worker, outcomes[position], started, "not done before the deadline")
     return [outcomes[position] for position in range(len(workers))]
 
 
@@ -95,11 +92,17 @@ def _work(worker: SubtaskWorker, post: Post) -> SubtaskOutcome:
         outcome, error = worker.outcome(template.SUBTASK_FAILED), str(failure)
     except Exception as defect:  # noqa: BLE001 - a defect of ours costs this subtask, not the others
         outcome, error = worker.outcome(template.SUBTASK_FAILED), f"a defect: {type(defect).__name__}"
-    if worker.run.params.emit_intermediate_thoughts:
-        post(ThoughtText(f"{worker.number}. {worker.name}\n{outcome.answer}"))
-    data = {"answer": outcome.answer, "completed": outcome.completed, "attempts": outcome.attempts}
-    post(RoundFinished(worker.key, worker.run.clock.now() - started, data, error))
+    for event in _finished(worker, outcome, started, error):
+        post(event)
     return outcome
+
+
+def _finished(worker: SubtaskWorker, outcome: SubtaskOutcome, started: float, error: str | None) -> Iterator[Event]:
+    """A subtask's outcome for whoever reads the thoughts, and for the log."""
+    if worker.run.params.emit_intermediate_thoughts:
+        yield ThoughtText(f"{worker.number}. {worker.name}\n{outcome.answer}")
+    data = {"answer": outcome.answer, "completed": outcome.completed, "attempts": outcome.attempts}
+    yield RoundFinished(worker.key, worker.run.clock.now() - started, data, error)
 
 
 def _answer(

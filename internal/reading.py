@@ -7,7 +7,7 @@ for the eye while they come, then one ModelTurn.
 import base64
 import binascii
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
@@ -57,7 +57,6 @@ class ModelTurn:
     calls: tuple[ToolCall, ...] = ()
     opaque_body: Any = None
     """The provider's; carried, never opened."""
-    usage: Usage = field(default_factory=Usage)
     cut: StopReason | None = None
     """Why the turn is not whole: length, content_filter, or time_limit."""
     has_files: bool = False
@@ -150,7 +149,6 @@ class Reading:
             text=self.display.text,
             calls=self.calls(),
             opaque_body=None if cut else self._opaque_body,
-            usage=self.usage,
             cut=cut,
             has_files=self._has_forwarded,
         )

@@ -15,7 +15,18 @@ from gevent.lock import BoundedSemaphore
 from internal.answer import no_answer_sentence
 from internal.attachments import file_parts, opening_messages
 from internal.deadline import SERVERLESS_SECONDS, Clock, Deadline
-from internal.events import AnswerBreak, AnswerText, Event, Noted, RunFinished, RunSummary, StopReason
+from internal.events import (
+    AnswerBreak,
+    AnswerText,
+    CallsAnswered,
+    Event,
+    ModelFinished,
+    Noted,
+    RunFinished,
+    RunSummary,
+    StopReason,
+    ToolRun,
+)
 from internal.model_turn import ModelCaller
 from internal.params import StrategyParams
 from internal.policy import PolicyTexts, build_system_instruction, read_policy_overrides
@@ -26,8 +37,25 @@ from internal.steps import Ending
 from internal.tool_runner import ToolRunner
 from internal.toolbox import Tool, Toolbox
 from internal.transcript import Transcript
+from internal.usage import Usage
 from internal.window import Window
 from prompt import template
+
+
+@dataclass
+class Tally:
+    """What a run has cost and done so far, told by its events; so nothing is lost with a loop that is given up."""
+
+    usage: Usage = field(default_factory=Usage)
+    tool_runs: list[ToolRun] = field(default_factory=list)
+
+    def watch(self, events: Iterable[Event]) -> Generator[Event, None, None]:
+        for event in events:
+            if isinstance(event, ModelFinished):
+                self.usage += event.usage
+            elif isinstance(event, CallsAnswered):
+                self.tool_runs += event.runs
+            yield event
 
 
 @dataclass(frozen=True)
@@ -43,6 +71,7 @@ class Run[P: StrategyParams]:
     started: float
     """On the clock; what is done before the first model call counts too."""
     bibliography: Bibliography = field(default_factory=Bibliography)
+    tally: Tally = field(default_factory=Tally)
 
     @property
     def redactor(self) -> Redactor:
@@ -120,8 +149,8 @@ class Run[P: StrategyParams]:
                 stop_reason=ending.reason,
                 rounds=ending.rounds,
                 answer=answer,
-                usage=ending.usage,
-                tool_runs=ending.tool_runs,
+                usage=self.tally.usage,
+                tool_runs=tuple(self.tally.tool_runs),
                 sources=self.bibliography.entries(),
                 variables={**structured, **(variables or {})},
                 decisions=decisions or {},

@@ -4,9 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from internal.events import StopReason, ToolRun
+from internal.events import StopReason
 from internal.reading import ModelTurn
-from internal.usage import Usage
 
 
 @dataclass(frozen=True)
@@ -43,8 +42,7 @@ class Ending:
     """The visible text of the last turn; "" when there is none."""
     submitted: Mapping[str, Any] | None
     rounds: int
-    tool_runs: tuple[ToolRun, ...]
-    usage: Usage
+    """Tool rounds done."""
 
 
 def judge_final_turn(turn: ModelTurn, reason: StopReason) -> Finish:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from internal.planning import PlannedCall, RejectedCall, ValidCall
+from internal.planning import PlannedCall, ValidCall
 
 MOST_CORRECTIONS = 2
 """How often errors in the answer go back to the model."""
@@ -26,8 +26,12 @@ class Submission:
         for call in planned:
             if isinstance(call, ValidCall) and call.tool.form is not None:
                 return call.arguments
-        self._refused += sum(isinstance(call, RejectedCall) and _is_submission(call) for call in planned)
+        self._refused += self.is_among(planned)
         return None
+
+    def is_among(self, planned: Sequence[PlannedCall]) -> bool:
+        """Whether the model tried to hand the answer over, validly or not."""
+        return any(call.tool is not None and call.tool.form is not None for call in planned)
 
     def may_correct(self) -> bool:
         """Whether the model may try again after an answer that did not fit."""
@@ -42,7 +46,3 @@ class Submission:
 def written_out(answer: Mapping[str, Any]) -> str:
     """The answer as text: JSON that a person can read."""
     return json.dumps(answer, ensure_ascii=False, indent=2)
-
-
-def _is_submission(call: RejectedCall) -> bool:
-    return call.tool is not None and call.tool.form is not None

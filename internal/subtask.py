@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from internal.asking import ask_for_call
 from internal.deadline import Deadline
+from internal.errors import AgentError
 from internal.events import (
     AnswerBreak,
     AnswerText,
@@ -18,7 +19,6 @@ from internal.events import (
     RoundStarted,
     StopReason,
     ThoughtText,
-    ToolRun,
 )
 from internal.guards import RepeatGuard
 from internal.loop import AgentLoop
@@ -30,7 +30,6 @@ from internal.steps import Ending
 from internal.tool_output import cut_to_size
 from internal.toolbox import Toolbox
 from internal.transcript import Transcript
-from internal.usage import Usage
 from internal.virtual_tools import reflection_tool
 from prompt import template
 
@@ -51,8 +50,6 @@ class SubtaskOutcome:
     completed: bool = False
     attempts: int = 0
     rounds: int = 0
-    tool_runs: tuple[ToolRun, ...] = ()
-    usage: Usage = field(default_factory=Usage)
     ran_out_of_time: bool = False
 
 
@@ -72,9 +69,7 @@ class SubtaskWorker:
     """From 1; its place in the plan."""
     _advised: list[str] = field(default_factory=list, init=False)
     _attempts: int = field(default=0, init=False)
-    _rounds: int = field(default=0, init=False)
-    _tool_runs: list[ToolRun] = field(default_factory=list, init=False)
-    _usage: Usage = field(default_factory=Usage, init=False)
+    _transcript: Transcript | None = field(default=None, init=False)
 
     @property
     def key(self) -> str:
@@ -94,6 +89,7 @@ class SubtaskWorker:
             task=escaped(self.run.question), plan=self._numbered_plan, subtask=escaped(self.name)
         )
         transcript, guard = self.run.transcript(request), RepeatGuard()
+        self._transcript = transcript
         while True:
             self._attempts += 1
             key = f"{self.key}.attempt{self._attempts}"
@@ -124,11 +120,7 @@ class SubtaskWorker:
             parent=key,
             guard=guard,
         )
-        ending = yield from pass_on(loop.run(), _is_for_the_log)
-        self._rounds += ending.rounds
-        self._tool_runs += ending.tool_runs
-        self._usage += ending.usage
-        return ending
+        return (yield from pass_on(loop.run(), _is_for_the_log))
 
     def _judge(self, ending: Ending, results: Sequence[str], key: str) -> Generator[Event, None, _Judgement]:
         """Have the answer judged by its results; without a judgement it is not completed."""
@@ -144,13 +136,15 @@ class SubtaskWorker:
         tool, node = reflection_tool(), f"{key}.reflection"
         started = self.run.clock.now()
         yield RoundStarted(node, "REFLECTION", key)
-        models = self.run.models(Toolbox({tool.name: tool}))
-        reply = yield from ask_for_call(models, self.run.transcript(request), tool, node, self._end)
-        self._usage += reply.usage
-        if reply.arguments is None:
+        models, error = self.run.models(Toolbox({tool.name: tool})), None
+        try:
+            reply = yield from ask_for_call(models, self.run.transcript(request), tool, node, self._end)
+        except AgentError as failure:  # what was found stays
+            reply, error = None, str(failure)
+        if reply is None:
             yield Noted("no judgement came; the subtask counts as not completed", node)
-        data = dict(reply.arguments or {"is_completed": False, "advice": ""})
-        yield RoundFinished(node, self.run.clock.now() - started, data)
+        data = dict(reply or {"is_completed": False, "advice": ""})
+        yield RoundFinished(node, self.run.clock.now() - started, data, error)
         return _Judgement(bool(data["is_completed"]) and bool(ending.text), str(data["advice"]).strip())
 
     def _may_go_on(self, judgement: _Judgement) -> bool:
@@ -172,9 +166,7 @@ class SubtaskWorker:
             answer=answer,
             completed=completed,
             attempts=self._attempts,
-            rounds=self._rounds,
-            tool_runs=tuple(self._tool_runs),
-            usage=self._usage,
+            rounds=self._transcript.rounds if self._transcript else 0,
             ran_out_of_time=ran_out_of_time,
         )
 

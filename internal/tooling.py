@@ -29,12 +29,17 @@ class ToolArgumentsParseResult:
 def parse_tool_arguments(arguments: object) -> ToolArgumentsParseResult:
     """Take "" as {} and the text of a JSON object as that object; anything else is an error that says where."""
     try:
-        return ToolArgumentsParseResult(ok=True, args=_parse_object(arguments))
+        return ToolArgumentsParseResult(ok=True, args=parse_object(arguments))
     except (TypeError, ValueError) as problem:
         return ToolArgumentsParseResult(ok=False, error=_PARSE_ERROR + str(problem))
 
 
-def _parse_object(arguments: object) -> dict[str, Any]:
+def parse_object(arguments: object) -> dict[str, Any]:
+    """The JSON object that a text says.
+
+    Raises:
+        TypeError, ValueError: it says none, or one that could not be written out again; with the position.
+    """
     if not isinstance(arguments, str):
         raise TypeError(f"expected the text of a JSON object, got {type(arguments).__name__}")
     if arguments == "":

@@ -3,13 +3,15 @@
 In: limits and the ``answer_schema`` parameter. Out: Tool values whose calls are parsed and validated like any other.
 """
 
-import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
+from jsonschema.exceptions import ValidationError
+
 from internal.errors import InvalidParameters
-from internal.mcp_schema import SchemaUnusable, check_of, resolve
+from internal.mcp_schema import Check, SchemaUnusable, check_of, resolve
 from internal.toolbox import ArgumentForm, Tool
+from internal.tooling import parse_object
 from prompt import template
 
 SUBMIT_ANSWER = "submit_answer"
@@ -17,6 +19,8 @@ SUBMIT_PLAN = "submit_plan"
 SUBMIT_REFLECTION = "submit_reflection"
 RESERVED_NAMES = frozenset({SUBMIT_ANSWER, SUBMIT_PLAN, SUBMIT_REFLECTION})
 """No tool of the node's may have one of these names."""
+_LONGEST_CHAIN = 10
+"""References that may lead from one to the next at the top of a schema."""
 
 
 def plan_tool(maximum_subtasks: int) -> Tool:
@@ -27,15 +31,19 @@ def plan_tool(maximum_subtasks: int) -> Tool:
         "maxItems": maximum_subtasks,
         "description": template.SUBTASKS_DESCRIPTION,
     }
-    return _virtual(SUBMIT_PLAN, template.SUBMIT_PLAN_DESCRIPTION, {"subtasks": subtasks})
+    schema = _closed_object({"subtasks": subtasks})
+    form = ArgumentForm(schema, _without_blank_subtasks(check_of(schema)))
+    return _virtual(SUBMIT_PLAN, template.SUBMIT_PLAN_DESCRIPTION, form)
 
 
 def reflection_tool() -> Tool:
-    properties = {
-        "is_completed": {"type": "boolean", "description": template.IS_COMPLETED_DESCRIPTION},
-        "advice": {"type": "string", "description": template.ADVICE_DESCRIPTION},
-    }
-    return _virtual(SUBMIT_REFLECTION, template.SUBMIT_REFLECTION_DESCRIPTION, properties)
+    schema = _closed_object(
+        {
+            "is_completed": {"type": "boolean", "description": template.IS_COMPLETED_DESCRIPTION},
+            "advice": {"type": "string", "description": template.ADVICE_DESCRIPTION},
+        }
+    )
+    return _virtual(SUBMIT_REFLECTION, template.SUBMIT_REFLECTION_DESCRIPTION, ArgumentForm(schema, check_of(schema)))
 
 
 def answer_tool(answer_schema: str) -> Tool:
@@ -45,29 +53,22 @@ def answer_tool(answer_schema: str) -> Tool:
         InvalidParameters: the text is no JSON Schema of an object.
     """
     try:
-        schema = json.loads(answer_schema)
-        shown = _as_object(schema)
-        check = check_of(schema)
-    except (ValueError, RecursionError) as problem:
-        raise InvalidParameters(f"parameter 'answer_schema': not JSON ({problem})") from None
-    except SchemaUnusable as problem:
+        schema = parse_object(answer_schema)
+        form = ArgumentForm(_as_object(schema), check_of(schema))
+    except (TypeError, ValueError, SchemaUnusable) as problem:
         raise InvalidParameters(f"parameter 'answer_schema': {problem}") from None
-    return Tool(
-        SUBMIT_ANSWER,
-        SUBMIT_ANSWER,
-        provider="",
-        description=template.SUBMIT_ANSWER_DESCRIPTION,
-        form=ArgumentForm(shown, check),
-    )
+    return _virtual(SUBMIT_ANSWER, template.SUBMIT_ANSWER_DESCRIPTION, form)
 
 
-def _as_object(schema: object) -> dict[str, Any]:
-    """The schema with its type on top, where model APIs look for it; a reference there is written out."""
-    if not isinstance(schema, dict):
-        raise SchemaUnusable("it must be a JSON Schema of an object, written as a JSON object")
+def _as_object(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The schema with its type on top, where model APIs look for it; references there are written out."""
+    if not isinstance(schema.get("$schema", ""), str):
+        raise SchemaUnusable("its $schema must be a text")
     top = {key: value for key, value in schema.items() if key != "$schema"}
-    reference = top.pop("$ref", None)
-    if isinstance(reference, str):
+    for _ in range(_LONGEST_CHAIN):
+        reference = top.pop("$ref", None)
+        if not isinstance(reference, str):
+            break
         target = resolve(schema, reference)
         top = {**(target if isinstance(target, Mapping) else {}), **top}
     if top.get("type", "object") != "object":
@@ -75,11 +76,26 @@ def _as_object(schema: object) -> dict[str, Any]:
     return {**top, "type": "object"}
 
 
-def _virtual(name: str, description: str, properties: Mapping[str, Any]) -> Tool:
-    schema = {
+def _closed_object(properties: Mapping[str, Any]) -> dict[str, Any]:
+    return {
         "type": "object",
         "properties": dict(properties),
         "required": list(properties),
         "additionalProperties": False,
     }
-    return Tool(name, name, provider="", description=description, form=ArgumentForm(schema, check_of(schema)))
+
+
+def _without_blank_subtasks(check: Check) -> Check:
+    """White space is no text: JSON Schema can say so only by a pattern, and patterns are not run."""
+
+    def stricter(value: Any) -> Iterator[ValidationError]:  # noqa: ANN401 - JSON
+        yield from check(value)
+        names = value.get("subtasks") if isinstance(value, Mapping) else None
+        if isinstance(names, list) and any(isinstance(name, str) and not name.strip() for name in names):
+            yield ValidationError("no subtask may be blank", path=["subtasks"])
+
+    return stricter
+
+
+def _virtual(name: str, description: str, form: ArgumentForm) -> Tool:
+    return Tool(name, name, provider="", description=description, form=form)

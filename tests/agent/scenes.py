@@ -11,9 +11,9 @@ from dify_plugin.core.runtime import Session
 from gevent.event import Event
 
 from devhost.model_backend import chunk, tool_call
-from internal.agent import FUNCTION_CALLING, run_agent
+from internal.agent import FUNCTION_CALLING, Blueprint, run_agent
 from internal.deadline import Clock
-from tests.support.host import Handler, Json, ScriptedModel, Tools, make_session
+from tests.support.host import Handler, Json, ScriptedModel, Step, Tools, make_session
 from tests.support.run import Outcome
 from tests.support.wire import MODEL, USAGE, calls, model, parameter, says, text_message, tool
 
@@ -104,17 +104,18 @@ class LiveRun:
 
 
 def live(
-    steps: Sequence[Sequence[Any]],
+    steps: Sequence[Step],
     handlers: Mapping[str, Handler] | None = None,
     params: Mapping[str, Any] | None = None,
     clock: Clock | None = None,
+    blueprint: Blueprint[Any] = FUNCTION_CALLING,
 ) -> LiveRun:
     """Begin a run as ``tests.support.run.run`` does, and leave its messages to the test."""
-    scripted, tools = ScriptedModel([list(step) for step in steps]), Tools(handlers or {})
+    scripted, tools = ScriptedModel(list(steps)), Tools(handlers or {})
     session, _ = make_session(scripted, tools)
     offered = [tool(name, parameter("q")) for name in tools.handlers]
     parameters = {"model": model(), "query": "What is it?", "tools": offered, **(params or {})}
-    sent = run_agent(parameters, session, FUNCTION_CALLING, clock)
+    sent = run_agent(parameters, session, blueprint, clock)
     return LiveRun((json.loads(message.model_dump_json()) for message in sent), session, scripted)
 
 

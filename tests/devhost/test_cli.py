@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from devhost.cli import HOME, main
+from devhost.cli import main
+from devhost.options.scenario import HOME
 from tests.devhost.conftest import FIXTURES, PUPPET
 
 WHERE = ["--example", "toolbox", "--plugin", str(PUPPET), "--examples", str(FIXTURES)]

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from devhost.errors import NodeFailedError
+from devhost.final_findings import leaves_thought_open
 from devhost.limits import HostLimits
-from devhost.outputs import OutputsFold, leaves_thought_open
+from devhost.outputs import OutputsFold
 from devhost.tool_files import ToolFileStore
 from devhost.wire import JsonObject
 
@@ -21,7 +22,7 @@ class Node:
 
     def __init__(self, directory: Path) -> None:
         self.files = ToolFileStore(directory)
-        self.fold = OutputsFold(self.files, LIMITS)
+        self.fold = OutputsFold(self.files, LIMITS, frozenset({"v", "s", "declared"}))
 
     def add(self, kind: str, body: JsonObject | None, meta: JsonObject | None = None) -> list[str]:
         return [shown.type for shown in self.fold.add({"type": kind, "message": body, "meta": meta})]
@@ -62,7 +63,9 @@ def test_a_blob_becomes_a_file(node: Node) -> None:
 def test_chunks_are_put_together_and_the_bytes_of_the_last_are_ignored(node: Node) -> None:
     assert node.chunk(b"a" * 8192) == []
     assert node.chunk(b"b") == []
+    assert node.rules == ["blob-left-open"]
     assert node.chunk(b"ignored", end=True) == ["image_link"]
+    assert node.rules == ["blob-end-has-bytes"]
     (file,) = node.fold.outputs().files
     assert Path(file["path"]).read_bytes() == b"a" * 8192 + b"b"
     assert (file["type"], file["filename"]) == ("image", "p.png")
@@ -116,6 +119,7 @@ def test_an_image_elsewhere_is_downloaded(node: Node) -> None:
 def test_an_image_that_cannot_be_downloaded_becomes_text(node: Node) -> None:
     assert node.add("image", {"text": "http://127.0.0.1:9/cat.png"}) == ["text"]
     assert node.fold.outputs().text.startswith("Failed to download image: ")
+    assert node.rules == ["image-not-downloaded"]
 
 
 def test_a_file_message_is_dropped(node: Node) -> None:
@@ -140,6 +144,13 @@ def test_usage_counts_what_the_last_json_says(node: Node) -> None:
     node.json({"execution_metadata": {"prompt_tokens": 2, "completion_tokens": 3, "total_price": "0.01"}})
     usage = node.fold.outputs().usage
     assert (usage["total_tokens"], usage["total_price"], usage["currency"]) == (5, "0.01", "USD")
+
+
+def test_a_second_usage_replaces_the_first(node: Node) -> None:
+    for tokens in (2, 3):
+        node.json({"execution_metadata": {"prompt_tokens": tokens}})
+    assert node.fold.outputs().usage["total_tokens"] == 3
+    assert node.rules == ["usage-replaced"]
 
 
 @pytest.mark.parametrize("later", [{"a": 1}, [1], {}])
@@ -194,6 +205,37 @@ def test_variables_overwrite_and_streams_append(node: Node) -> None:
     for piece in ("a", "b"):
         node.add("variable", {"variable_name": "s", "variable_value": piece, "stream": True})
     assert node.fold.outputs().variables == {"v": [2], "s": "ab"}
+    assert node.rules == []
+
+
+def test_a_variable_that_is_not_declared_is_found(node: Node) -> None:
+    node.add("variable", {"variable_name": "other", "variable_value": None})
+    assert node.fold.outputs().variables == {"other": None}
+    assert node.rules == ["variable-not-declared"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "body", "words"),
+    [
+        ("text", {"text": "x" * 100_001}, "text has 100,001 characters, more than 100,000"),
+        ("variable", {"variable_name": "v", "variable_value": [0] * 1001}, "v has 1,001 items, more than 1,000"),
+        ("json", {"json_object": {"a": "é" * 512_000}}, "the outputs have 1,024,0"),
+    ],
+)
+def test_what_is_too_long_to_be_stored_is_found(node: Node, kind: str, body: JsonObject, words: str) -> None:
+    node.add(kind, body)
+    (finding,) = node.fold.findings()
+    assert (finding.rule, words in finding.sentence) == ("outputs-truncated", True)
+
+
+def test_a_fold_that_goes_on_keeps_the_first_failure(node: Node) -> None:
+    node.fold = OutputsFold(node.files, LIMITS, goes_on=True)
+    node.add("text", {"text": None})
+    node.add("variable", {"variable_name": "json", "variable_value": 1})
+    node.add("text", {"text": "still read"})
+    assert node.rules == ["message-malformed", "variable-name-reserved"]
+    assert node.fold.failure is not None
+    assert (node.fold.failure.rule, node.fold.outputs().text) == ("message-malformed", "still read")
 
 
 def test_logs_are_updated_in_place_and_nested(node: Node) -> None:
@@ -228,9 +270,11 @@ def test_retriever_resources_are_counted_as_dropped(node: Node) -> None:
         ("text", None),
         ("json", {"json_object": "text"}),
         ("variable", {"variable_value": 1}),
+        ("variable", {"variable_name": "v"}),
         ("variable", {"variable_name": "v", "variable_value": 1, "stream": True}),
         ("log", {"id": "1", "label": "l", "status": "running", "data": {}}),
         ("log", {"id": "1", "label": "l", "status": "start", "data": []}),
+        ("log", {"id": "1", "label": "l", "status": "start", "data": {}, "metadata": [1]}),
         ("log", {"label": "l"}),
         ("blob", {}),
         ("blob", {"blob": "!"}),
@@ -244,6 +288,11 @@ def test_malformed_messages_fail_the_node(node: Node, kind: str, body: JsonObjec
     assert failure.value.rule == "message-malformed"
 
 
+def test_meta_is_an_object(node: Node) -> None:
+    with pytest.raises(NodeFailedError, match="meta that is an object"):
+        list(node.fold.add({"type": "text", "message": {"text": "x"}, "meta": "image/png"}))
+
+
 @pytest.mark.parametrize(
     ("text", "open_"),
     [
@@ -252,6 +301,10 @@ def test_malformed_messages_fail_the_node(node: Node, kind: str, body: JsonObjec
         ("<think><think>a</think></think>b", False),
         ("<think>a</think>b<think>c", True),
         ("<think>", True),
+        ("<think> <think>a</think>b", False),  # tags in a row are one
+        ("<think>a<think>b</think>c", True),  # but blocks nest
+        ("<think>a<think>b</think>c</think>", False),
+        ("a</think><think>b", True),
     ],
 )
 def test_open_thoughts(text: str, *, open_: bool) -> None:

@@ -12,7 +12,7 @@ import pytest
 from devhost import Host, HostLimits, PluginStartError, Run, ScriptedModel
 from devhost.model_request import ModelRequest
 from devhost.plugin_process import PluginProcess
-from devhost.stdio import StdioTransport
+from devhost.transport import TransportName
 from devhost.wire import JsonObject
 from tests.devhost.conftest import PUPPET
 
@@ -119,11 +119,11 @@ def test_what_a_plugin_prints_is_kept_and_harmless() -> None:
         assert "x" * 20 in host.plugin.printed
 
 
-def test_nothing_is_left_behind() -> None:
-    with Host.start(PUPPET) as host:
-        directory, transport = host.files.directory, host.plugin._transport
+@pytest.mark.parametrize("transport", ["stdio", "tcp", "http"])
+def test_nothing_is_left_behind(transport: TransportName) -> None:
+    with Host.start(PUPPET, transport=transport) as host:
+        directory, program = host.files.directory, host.plugin._transport._program
         assert directory.is_dir()
     assert not directory.exists()
-    assert isinstance(transport, StdioTransport)
-    assert transport._process.returncode is not None
-    assert not any(reader.is_alive() for reader in transport._readers)
+    assert program.process.returncode is not None
+    assert not any(reader.is_alive() for reader in program._readers)

@@ -1,17 +1,27 @@
 """Runs over the real SDK's stdio protocol: what the strategy gets, asks, and leaves behind."""
 
 import json
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from devhost import FunctionTool, Host, ParameterError, ScriptedModel
+from devhost.transport import TransportName
 from devhost.wire import JsonObject
-from tests.devhost.conftest import Perform
+from tests.devhost.conftest import PUPPET, TOOLBOX, Perform
 
 pytestmark = pytest.mark.e2e
+TRANSPORTS: list[TransportName] = ["stdio", "tcp", "http"]
 PROVIDER = "devhost-tests/toolbox/toolbox"
+
+
+@pytest.fixture(scope="module", params=TRANSPORTS)
+def host(request: pytest.FixtureRequest) -> Iterator[Host]:
+    """The plugin run in each of Dify's three ways, with all of these tests on it."""
+    with Host.start(PUPPET, tools=[TOOLBOX], transport=request.param) as host:
+        yield host
 
 
 def call(tool: str, *, provider: str = PROVIDER, **parameters: object) -> JsonObject:

@@ -6,7 +6,7 @@ from typing import Any
 from rich.console import Console
 
 from devhost.agent_log import AgentLog
-from devhost.outputs import Finding, NodeOutputs
+from devhost.node_outputs import Finding, NodeOutputs
 from devhost.run import Run, RunError
 from devhost.scripted import ScriptedModel
 from devhost.terminal import RunView
@@ -63,7 +63,7 @@ def shown(*texts: str, ended: Run, terminal: bool = False) -> str:
     for text in texts:
         view.show({"type": "text", "message": {"text": text}})
     view.show({"type": "link", "message": {"text": "https://example.com"}})
-    view.close(ended, unused_turns=1)
+    view.close(ended, "The script has turns that no model call asked for: 1.")
     return out.getvalue()
 
 

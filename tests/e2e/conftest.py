@@ -1,4 +1,4 @@
-"""The plugin in a process of its own, started as the host starts it."""
+"""The plugin in a process of its own, started as the host starts it, in each of the host's three ways."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,8 +10,8 @@ from devhost import Host, HostLimits
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.fixture(scope="module")
-def host() -> Iterator[Host]:
-    """One process for all runs of a module, as in Dify; its own line limit is what ours is tested against."""
-    with Host.start(ROOT, limits=HostLimits(run_seconds=60)) as started:
+@pytest.fixture(scope="session", params=["stdio", "tcp", "http"])
+def host(request: pytest.FixtureRequest) -> Iterator[Host]:
+    """One process for all runs, as in Dify; its own line limit is what ours is tested against."""
+    with Host.start(ROOT, limits=HostLimits(run_seconds=60), transport=request.param) as started:
         yield started

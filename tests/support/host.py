@@ -19,24 +19,37 @@ from dify_plugin.core.server.__base.response_writer import ResponseWriter
 
 type Json = dict[str, Any]
 type Handler = Callable[[Json], Iterable[Json]]
+type Turn = Sequence[Json | CallFails | Callable[[], None]]
 
 
 class CallFails(Exception):  # noqa: N818 - says what the host does
     """Raised by a handler: the call ends in this error, worded as the host words it."""
 
 
+@dataclass(frozen=True)
+class When:
+    """A turn that answers only a prompt whose last message contains this text: calls of parallel loops interleave."""
+
+    text: str
+    turn: Turn
+
+
+type Step = Sequence[Any] | When
+"""One turn of a script."""
+
+
 @dataclass
 class ScriptedModel:
     """Answers model calls in order; an unscripted call is an error, and a step left over fails the test."""
 
-    steps: list[Sequence[Json | CallFails | Callable[[], None]]]
+    steps: Sequence[Step]
     requests: list[Json] = field(default_factory=list)
+    unscripted: list[Json] = field(default_factory=list)
+    """The last messages of calls that no step was meant for."""
 
     def __call__(self, request: Json) -> Iterator[Json]:
         self.requests.append(request)
-        if not self.steps:
-            raise CallFails(f"unscripted model call {len(self.requests)}")
-        for item in self.steps.pop(0):
+        for item in self._take_turn(request["prompt_messages"][-1]):
             if isinstance(item, CallFails):
                 raise item
             if callable(item):
@@ -44,10 +57,27 @@ class ScriptedModel:
             else:
                 yield item
 
+    def _take_turn(self, last_message: Json) -> Turn:
+        """The first step that fits."""
+        for position, step in enumerate(self.steps):
+            if not isinstance(step, When) or step.text in text_of(last_message):
+                self.steps = [*self.steps[:position], *self.steps[position + 1 :]]
+                return step.turn if isinstance(step, When) else step
+        self.unscripted.append(last_message)
+        raise CallFails(f"unscripted model call {len(self.requests)}")
+
     @property
     def prompts(self) -> list[list[Json]]:
         """The messages of every request, in order."""
         return [request["prompt_messages"] for request in self.requests]
+
+
+def text_of(message: Json) -> str:
+    """The text of a prompt message, whatever else it carries."""
+    content = message["content"]
+    if isinstance(content, str):
+        return content
+    return "\n".join(part.get("data") or "" for part in content)
 
 
 @dataclass

@@ -7,10 +7,10 @@ from typing import Any
 
 from dify_plugin.config.config import InstallMethod
 
-from internal.agent import FUNCTION_CALLING, run_agent
+from internal.agent import FUNCTION_CALLING, Blueprint, run_agent
 from internal.deadline import Clock
-from internal.policy import DEFAULT_POLICY, PolicyTexts
-from tests.support.host import Handler, HostTransport, Json, ScriptedModel, Tools, make_session
+from internal.policy import PolicyTexts
+from tests.support.host import Handler, HostTransport, Json, ScriptedModel, Step, Tools, make_session
 from tests.support.wire import model, parameter, tool
 
 
@@ -85,31 +85,33 @@ class Outcome:
 
 
 def run(
-    steps: Sequence[Sequence[Any]],
+    steps: Sequence[Step],
     handlers: Mapping[str, Handler] | None = None,
     params: Mapping[str, Any] | None = None,
     *,
-    policy: PolicyTexts = DEFAULT_POLICY,
+    blueprint: Blueprint[Any] = FUNCTION_CALLING,
+    policy: PolicyTexts | None = None,
     clock: Clock | None = None,
     install_method: InstallMethod = InstallMethod.Local,
     expect_all_steps: bool = True,
 ) -> Outcome:
-    """Run the agent on a script; each of ``handlers`` is a tool of that name with a string parameter ``q``.
+    """Run a strategy on a script; each of ``handlers`` is a tool of that name with a string parameter ``q``.
 
     ``params`` go over the default parameters (``tools`` among them). Every message is taken as the JSON line that the
     SDK would write, so what cannot be written fails here too.
     """
-    scripted, tools = ScriptedModel([list(step) for step in steps]), Tools(handlers or {})
+    scripted, tools = ScriptedModel(list(steps)), Tools(handlers or {})
     session, transport = make_session(scripted, tools, install_method)
     offered = [tool(name, parameter("q")) for name in tools.handlers]
     parameters = {"model": model(), "query": "What is it?", "tools": offered, **(params or {})}
     messages: list[Json] = []
     error: Exception | None = None
     try:
-        for message in run_agent(parameters, session, replace(FUNCTION_CALLING, policy=policy), clock):
+        for message in run_agent(parameters, session, replace(blueprint, policy=policy or blueprint.policy), clock):
             messages += [json.loads(message.model_dump_json())]
     except Exception as raised:  # noqa: BLE001 - handed to the test
         error = raised
     if expect_all_steps and error is None:
+        assert not scripted.unscripted, f"no turn was scripted for {scripted.unscripted}"
         assert not scripted.steps, f"{len(scripted.steps)} scripted turns were never asked for"
     return Outcome(messages, error, scripted, tools, transport)

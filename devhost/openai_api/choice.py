@@ -1,0 +1,48 @@
+"""A model as the command line names it, with every mistake said before anything is started."""
+
+import json
+from collections.abc import Mapping
+from urllib.parse import urlsplit
+
+from devhost.errors import ParameterError
+from devhost.model_backend import FORWARDED_FEATURES
+from devhost.openai_api.backend import OPENAI, Connection, OpenAIModel
+from devhost.openai_api.catalog import DEFAULT_MODEL
+from devhost.openai_api.parameters import Api, parameter_rules, settle
+
+
+def open_model(  # noqa: PLR0913 - one value of the command line each
+    *,
+    key: str,
+    base_url: str,
+    api: Api,
+    name: str | None,
+    completion_params: Mapping[str, object],
+    features: tuple[str, ...] | None,
+) -> OpenAIModel:
+    connection = Connection(key, base_url or OPENAI)
+    if urlsplit(connection.base_url).scheme not in {"http", "https"}:
+        raise ParameterError("OPENAI_BASE_URL must begin with http:// or https://, such as http://localhost:11434/v1")
+    if name is None and base_url:
+        raise ParameterError(f"which model? --model NAME says what the server at {connection.place} calls it")
+    name = name or DEFAULT_MODEL
+    rules = parameter_rules(api, name)
+    known = [rule["name"] for rule in rules]
+    for given in completion_params:
+        if given not in known:
+            raise ParameterError(f"--completion {given}: {name} takes no such parameter; there are: {', '.join(known)}")
+    # What the command line reads as JSON is text to Dify where the parameter is a text.
+    texts = {rule["name"] for rule in rules if rule["type"] == "text"}
+    params = {
+        key: json.dumps(value) if key in texts and not isinstance(value, str) else value
+        for key, value in completion_params.items()
+    }
+    try:
+        settle(params, rules)
+    except ValueError as error:
+        raise ParameterError(f"--completion: {error}") from error
+    for feature in features or ():
+        if feature not in FORWARDED_FEATURES:
+            there_are = ", ".join(sorted(FORWARDED_FEATURES))
+            raise ParameterError(f"--features: Dify knows no feature {feature!r}; there are: {there_are}")
+    return OpenAIModel(connection, api, name, completion_params=params, features=features)

@@ -1,0 +1,1 @@
+"""The options of devhost's commands, a module for what belongs together."""

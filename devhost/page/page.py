@@ -1,0 +1,143 @@
+"""Fills the page from a trace: one section for each run in it.
+
+In: a `Trace`. Out: HTML. Every text is escaped by the template, except what `answer.py` made of Markdown.
+"""
+
+import json
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from devhost.node_outputs import NodeOutputs
+from devhost.page.answer import Passage, passages
+from devhost.page.bars import Axis, written
+from devhost.page.opened import model_call, tool_call
+from devhost.run import Run
+from devhost.trace.outcome import run_of
+from devhost.trace.reader import Trace
+from devhost.trace.runs import TracedRun, traced_runs
+from devhost.trace.timeline import Span, timeline
+from devhost.wire import JsonObject
+
+HERE = Path(__file__).parent
+LONGEST = 20_000
+"""Characters of one text; the trace has the rest."""
+
+
+@dataclass(frozen=True)
+class ShownRun:
+    """A run with all that the template asks of it."""
+
+    number: int
+    traced: TracedRun
+    run: Run
+    spans: list[Span]
+    axis: Axis
+    answer: list[Passage]
+    sources: list[JsonObject]
+
+    @property
+    def outputs(self) -> NodeOutputs:
+        return self.run.outputs
+
+    @property
+    def variables(self) -> Mapping[str, object]:
+        return {name: value for name, value in self.outputs.variables.items() if name != "sources" or not self.sources}
+
+    @property
+    def usage(self) -> JsonObject:
+        return self.outputs.usage if isinstance(self.outputs.usage, dict) else {}
+
+    @property
+    def json(self) -> list[Any]:
+        """Without the log, which is the timeline, and without the empty object that stands for no JSON."""
+        logs = {entry["id"] for entry in _stored(self.outputs)}
+        return [
+            value
+            for value in self.outputs.json
+            if value != {"data": []} and not (isinstance(value, dict) and value.get("id") in logs)
+        ]
+
+    def count(self, kind: str) -> int:
+        return sum(call.kind == kind for call in self.traced.calls)
+
+
+def render_page(trace: Trace) -> str:
+    environment = Environment(
+        loader=FileSystemLoader(HERE),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(clip=clip, pretty=pretty, written=written, hint=hint, number=number)
+    environment.globals.update(model_call=model_call, tool_call=tool_call, rows=rows)
+    return environment.get_template("page.html.j2").render(
+        header=trace.header,
+        cut_off=trace.cut_off,
+        runs=[_shown(number, traced, trace) for number, traced in enumerate(traced_runs(trace), start=1)],
+    )
+
+
+def _shown(number: int, traced: TracedRun, trace: Trace) -> ShownRun:
+    run = run_of(traced, trace.header.strategy)
+    sources = run.outputs.variables.get("sources")
+    listed = [source for source in sources if isinstance(source, dict)] if isinstance(sources, list) else []
+    numbers = {str(source.get("number")) for source in listed}
+    return ShownRun(
+        number=number,
+        traced=traced,
+        run=run,
+        spans=timeline(traced),
+        axis=Axis(traced.began, traced.finished),
+        answer=passages(run.outputs.text, numbers, f"source-{number}-"),
+        sources=listed,
+    )
+
+
+def rows(spans: Sequence[Span], depth: int = 0) -> Iterator[tuple[int, Span]]:
+    """Depth first, as they stand one below the other."""
+    for span in spans:
+        yield depth, span
+        yield from rows(span.children, depth + 1)
+
+
+def _stored(outputs: NodeOutputs) -> Iterator[JsonObject]:
+    waiting = list(outputs.logs)
+    while waiting:
+        entry = waiting.pop()
+        waiting += entry.children
+        yield entry.stored()
+
+
+def pretty(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2, default=str)
+
+
+def clip(text: str) -> str:
+    """Without control characters, and no longer than a page can bear."""
+    shown = "".join(
+        "�" if unicodedata.category(letter) == "Cc" and letter not in "\n\t" else letter for letter in text[:LONGEST]
+    )
+    left = len(text) - LONGEST
+    return f"{shown}\n… {left:,} more characters are in the trace" if left > 0 else shown
+
+
+def number(value: object) -> str:
+    """Whatever a plugin may have put in a number's place."""
+    return f"{value:,}" if isinstance(value, int | float) else "–"
+
+
+def hint(span: Span) -> str:
+    """A few words beside the name: what a tool was given, or what a model call cost."""
+    for call in span.calls:
+        if call.kind == "llm":
+            usage = model_call(call).usage
+            tokens = [number(usage.get(name)) for name in ("prompt_tokens", "completion_tokens")]
+            return f"{' → '.join(tokens)} tokens" if usage else ""
+        return ", ".join(f"{name}: {pretty(value)}" for name, value in tool_call(call).arguments.items())[:200]
+    return ""

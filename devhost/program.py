@@ -1,0 +1,121 @@
+"""A plugin's own process: `python -m main` in its directory, told by its environment how it is run.
+
+Its stdout goes to whoever a transport says; the end of its stderr is kept for error messages. When stdout has come to
+its end the process is over, and the reason is passed on.
+"""
+
+import contextlib
+import os
+import subprocess
+import threading
+from collections import deque
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import IO
+
+from devhost.errors import PluginLostError, PluginStartError
+
+type ReadStdout = Callable[[IO[bytes]], None]
+type Ended = Callable[[str], None]
+
+
+class PluginProgram:
+    def __init__(self, directory: Path, entrypoint: str, python: str, stop_seconds: float) -> None:
+        self.directory = directory
+        self.killed_because: str | None = None
+        self._command = [python, "-m", entrypoint]
+        self._stop_seconds = stop_seconds
+        self._stderr: deque[str] = deque(maxlen=40)
+        self._readers: list[threading.Thread] = []
+        # Its own lock, not one that a reader needs: a write blocks while the pipe is full, and the plugin empties
+        # the pipe only if somebody goes on reading what it says.
+        self._writing = threading.Lock()
+
+    def start(self, environment: Mapping[str, str], read_stdout: ReadStdout, ended: Ended) -> None:
+        try:
+            self.process = subprocess.Popen(
+                self._command,
+                cwd=self.directory,
+                env={**_inherited_environment(), **environment},
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                process_group=0,  # Ctrl-C is for devhost, which then stops its plugins itself
+            )
+        except OSError as error:
+            raise PluginStartError(f"{self.directory}: {' '.join(self._command)} cannot be started: {error}") from error
+        self._readers = [
+            threading.Thread(target=self._read_stdout, args=(read_stdout, ended), daemon=True),
+            threading.Thread(target=self._read_stderr, daemon=True),
+        ]
+        for reader in self._readers:
+            reader.start()
+
+    def write(self, line: bytes) -> None:
+        """To its stdin; PluginLostError when nobody reads there any more."""
+        stdin = self.process.stdin
+        assert stdin is not None  # noqa: S101 - Popen was given PIPE
+        try:
+            with self._writing:
+                stdin.write(line)
+                stdin.flush()
+        except (OSError, ValueError) as error:  # a broken pipe, or one that stop() has closed
+            raise PluginLostError(self.killed_because or "the plugin no longer reads its stdin") from error
+
+    def kill(self, reason: str) -> None:
+        self.killed_because = self.killed_because or reason
+        self.process.kill()
+
+    def stop(self) -> None:
+        """Asks it to go, makes it go if it will not, and returns when nothing of it is left."""
+        self.killed_because = self.killed_because or "the plugin was stopped"
+        # The SDK spins on an stdin at its end instead of leaving, so closing the pipe is no way to say goodbye.
+        self.process.terminate()
+        if not self.has_exited(self._stop_seconds):
+            self.process.kill()
+            self.process.wait()
+        for reader in self._readers:
+            reader.join(self._stop_seconds)
+        for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):
+            if pipe is not None:
+                with contextlib.suppress(OSError):  # what stdin still buffers can no longer be delivered
+                    pipe.close()
+
+    def has_exited(self, within_seconds: float) -> bool:
+        try:
+            self.process.wait(within_seconds)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+
+    def reason_for(self, silence: str) -> str:
+        """Why it went: killed, ended by itself, or only gone silent, which makes it useless and ends it as well."""
+        if self.killed_because is not None:
+            return self.killed_because
+        if not self.has_exited(self._stop_seconds):
+            self.process.kill()
+            return silence
+        self._readers[1].join(self._stop_seconds)
+        code = self.process.returncode
+        return f"the plugin exited with code {code}" if code >= 0 else f"the plugin was killed by signal {-code}"
+
+    def last_words(self) -> str:
+        """The end of what it wrote to stderr."""
+        return "\n".join(self._stderr)
+
+    def _read_stdout(self, read_stdout: ReadStdout, ended: Ended) -> None:
+        stdout = self.process.stdout
+        assert stdout is not None  # noqa: S101 - Popen was given PIPE
+        read_stdout(stdout)
+        ended(self.reason_for("the plugin closed its stdout"))
+
+    def _read_stderr(self) -> None:
+        stderr = self.process.stderr
+        assert stderr is not None  # noqa: S101 - Popen was given PIPE
+        for line in stderr:
+            self._stderr.append(line.decode(errors="replace").rstrip())
+
+
+def _inherited_environment() -> Mapping[str, str]:
+    """Without the key of devhost's model, which no plugin sees in Dify."""
+    return {name: value for name, value in os.environ.items() if name != "OPENAI_API_KEY"}

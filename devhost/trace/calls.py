@@ -1,0 +1,69 @@
+"""Backwards calls as they crossed the wire: asked by a plugin, answered by the host piece by piece.
+
+In: the messages of a trace. Out: a `Call` each, with the time of every piece.
+"""
+
+from dataclasses import dataclass, field
+
+from devhost.errors import WireError
+from devhost.trace.lines import MessageLine
+from devhost.wire import Invoked, JsonObject, read_session_event
+
+
+@dataclass(frozen=True)
+class Piece:
+    at: float
+    data: JsonObject
+
+
+@dataclass
+class Call:
+    plugin: str
+    """Who asked."""
+    kind: str
+    """llm, tool, or what the host does not answer."""
+    request: JsonObject
+    began: float
+    ended: float | None = None
+    """None while it has no end: the run was over before."""
+    error: str = ""
+    pieces: list[Piece] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        """Of the model or the tool."""
+        return str(self.request.get("model" if self.kind == "llm" else "tool") or self.kind)
+
+
+class CallLog:
+    def __init__(self) -> None:
+        self._calls: dict[str, Call] = {}
+
+    def add(self, line: MessageLine) -> None:
+        match line.message:
+            case {"event": "session", "data": data}:
+                try:
+                    event = read_session_event(data)
+                except WireError:
+                    return  # the host could not read it either
+                if isinstance(event, Invoked):
+                    self._calls[event.request_id] = Call(line.plugin, event.kind, event.request, line.at)
+            case {
+                "event": "backwards_response",
+                "data": {"backwards_request_id": str(request_id), "event": str(event)} as data,
+            }:
+                if request_id in self._calls:
+                    _answer(self._calls[request_id], line.at, event, data)
+
+    def calls(self) -> tuple[Call, ...]:
+        return tuple(self._calls.values())
+
+
+def _answer(call: Call, at: float, event: str, data: JsonObject) -> None:
+    if event == "response":
+        piece = data.get("data")
+        call.pieces.append(Piece(at, piece if isinstance(piece, dict) else {}))
+        return
+    call.ended = at
+    if event == "error":
+        call.error = str(data.get("message") or "error")

@@ -1,0 +1,104 @@
+"""The lines of a trace. The first is a `Header`; each of the others has the seconds since then as `at`.
+
+A message is what crossed between the host and a plugin; an end is what the host made of a session of the strategy's;
+a remark is what is said of the model after a run.
+"""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+
+from devhost.watcher import Side
+
+VERSION = 1
+
+
+class _Line(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True)
+
+
+class TracedModel(_Line):
+    name: str
+    provider: str
+    scripted: bool
+    notice: str
+
+
+class Header(_Line):
+    trace: Literal["devhost"] = "devhost"
+    version: Literal[1] = 1
+    started: AwareDatetime
+    command: Literal["run", "chat"]
+    example: str
+    description: str
+    strategy: str
+    transport: str
+    model: TracedModel
+    query: str | None
+    """None in a conversation: each request says what was asked."""
+
+
+class _Timed(_Line):
+    at: Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
+class MessageLine(_Timed):
+    event: Literal["message"] = "message"
+    side: Side = Field(alias="from")
+    plugin: str
+    message: dict[str, Any]
+
+
+class Fact(_Line):
+    """A finding."""
+
+    rule: str
+    sentence: str
+
+
+class Failure(_Line):
+    kind: str
+    message: str
+    traceback: str | None = None
+
+
+class Log(_Line):
+    id: str
+    parent_id: str | None = None
+    label: str
+    status: Literal["start", "success", "error"]
+    error: str | None = None
+    data: dict[str, Any]
+    metadata: dict[str, Any]
+    children: tuple["Log", ...] = ()
+
+
+class Outcome(_Line):
+    """A run as `--json` prints it."""
+
+    text: str
+    files: list[dict[str, Any]]
+    json_: list[Any] = Field(alias="json")
+    usage: Any
+    variables: dict[str, Any]
+    logs: tuple[Log, ...]
+    dropped_retriever_resources: int
+    findings: tuple[Fact, ...]
+    error: Failure | None
+    strategy: str
+    elapsed_seconds: float
+
+
+class EndLine(_Timed):
+    event: Literal["end"] = "end"
+    session_id: str
+    asked: dict[str, int]
+    outcome: Outcome
+
+
+class RemarkLine(_Timed):
+    event: Literal["remark"] = "remark"
+    sentence: str
+
+
+type TraceLine = Annotated[MessageLine | EndLine | RemarkLine, Field(discriminator="event")]

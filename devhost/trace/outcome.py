@@ -1,0 +1,67 @@
+"""What came of a traced run, as the `Run` that the host had: from its end in the trace, or as far as it came.
+
+Nothing is judged anew: without its end a run has the text, the log and the variables that had come, and no findings.
+"""
+
+from devhost.agent_log import LogEntry
+from devhost.limits import HostLimits
+from devhost.node_outputs import Finding, NodeOutputs
+from devhost.outputs import OutputsFold
+from devhost.run import Run, RunError
+from devhost.tool_files import ToolFileStore
+from devhost.trace.lines import EndLine, Log
+from devhost.trace.runs import TracedRun
+
+HARMLESS = frozenset({"text", "link", "json", "variable", "log", "retriever_resources"})
+"""The messages that need neither a file nor the network."""
+UNFINISHED = RunError("TraceEndsError", "the trace ends before the run does: it was killed, or it is still going on")
+
+
+def run_of(traced: TracedRun, strategy: str) -> Run:
+    messages = [arrival.message for arrival in traced.streamed]
+    if traced.end is None:
+        outputs = _so_far(traced)
+        return Run(strategy, outputs, UNFINISHED, [], messages, traced.finished - traced.began)
+    outcome = traced.end.outcome
+    error = outcome.error
+    return Run(
+        strategy=outcome.strategy,
+        outputs=_outputs(traced.end),
+        error=None if error is None else RunError(error.kind, error.message, error.traceback),
+        findings=[Finding(finding.rule, finding.sentence) for finding in outcome.findings],
+        messages=messages,
+        elapsed_seconds=outcome.elapsed_seconds,
+        asked=traced.end.asked,
+        session_id=traced.end.session_id,
+    )
+
+
+def _outputs(end: EndLine) -> NodeOutputs:
+    outcome = end.outcome
+    return NodeOutputs(
+        text=outcome.text,
+        files=outcome.files,
+        json=outcome.json_,
+        usage=outcome.usage,
+        variables=outcome.variables,
+        logs=[_entry(log) for log in outcome.logs],
+        dropped_retriever_resources=outcome.dropped_retriever_resources,
+    )
+
+
+def _entry(log: Log) -> LogEntry:
+    children = [_entry(child) for child in log.children]
+    return LogEntry(log.id, log.parent_id, log.label, log.status, log.error, log.data, log.metadata, children)
+
+
+def _so_far(traced: TracedRun) -> NodeOutputs:
+    store = ToolFileStore()
+    try:
+        fold = OutputsFold(store, HostLimits(), goes_on=True)
+        for arrival in traced.streamed:
+            if arrival.message.get("type") in HARMLESS:
+                for _ in fold.add(arrival.message):
+                    pass
+        return fold.outputs()
+    finally:
+        store.remove()

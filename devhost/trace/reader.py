@@ -1,0 +1,79 @@
+"""Reads a trace as strictly as it was written; what is wrong with it is said with the number of its line.
+
+Only a last line that was cut off in the middle is taken for what it is: the end of a run that was killed.
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import TypeAdapter, ValidationError
+
+from devhost.errors import TraceError
+from devhost.trace.lines import VERSION, Header, TraceLine
+from devhost.yaml_file import describe
+
+_LINE: TypeAdapter[TraceLine] = TypeAdapter(TraceLine)
+
+
+@dataclass(frozen=True)
+class Trace:
+    header: Header
+    lines: tuple[TraceLine, ...]
+    cut_off: bool
+    """The last line has no end: whoever wrote it was killed."""
+
+
+def read_trace(file: Path) -> Trace:
+    try:
+        data = file.read_bytes()
+    except OSError as error:
+        raise TraceError(f"{file} cannot be read: {error.strerror}") from error
+    *written, rest = data.split(b"\n")
+    cut_off = not _is_whole(rest)
+    if rest and not cut_off:  # an editor took the last line's end
+        written.append(rest)
+    if not written:
+        raise TraceError(f"{file}, line 1: there is no whole line, so this is no trace of devhost's")
+    header = _header(_object(file, 1, written[0]), file)
+    return Trace(header, tuple(_lines(file, written[1:])), cut_off)
+
+
+def _is_whole(rest: bytes) -> bool:
+    try:
+        json.loads(rest or b"{}")
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _header(data: dict[str, object], file: Path) -> Header:
+    if data.get("trace") != "devhost":
+        raise TraceError(f"{file}, line 1: this is no trace of devhost's")
+    if data.get("version") != VERSION:
+        raise TraceError(
+            f"{file}, line 1: the trace is of version {data.get('version')!r}; this devhost reads version {VERSION}"
+        )
+    try:
+        return Header.model_validate(data)
+    except ValidationError as error:
+        raise TraceError(f"{file}, line 1: {describe(error)}") from error
+
+
+def _lines(file: Path, written: list[bytes]) -> Iterator[TraceLine]:
+    for number, text in enumerate(written, start=2):
+        try:
+            yield _LINE.validate_python(_object(file, number, text))
+        except ValidationError as error:
+            raise TraceError(f"{file}, line {number}: {describe(error)}") from error
+
+
+def _object(file: Path, number: int, text: bytes) -> dict[str, object]:
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise TraceError(f"{file}, line {number}: this is no JSON: {error}") from error
+    if not isinstance(data, dict):
+        raise TraceError(f"{file}, line {number}: a line must be an object")
+    return data

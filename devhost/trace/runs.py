@@ -1,0 +1,94 @@
+"""The runs in a trace: what was asked, what the strategy streamed when, which calls were made, and what came of it.
+
+In: a `Trace`. Out: a `TracedRun` for each session of the strategy's. A run without an end was killed, or goes on.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from devhost.trace.calls import Call, CallLog
+from devhost.trace.lines import EndLine, MessageLine, RemarkLine
+from devhost.trace.reader import Trace
+from devhost.wire import JsonObject
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """One message of the strategy's answer, as it came."""
+
+    at: float
+    message: JsonObject
+
+
+@dataclass(frozen=True)
+class TracedRun:
+    question: str
+    parameters: JsonObject
+    began: float
+    finished: float
+    """The last that is known of it."""
+    streamed: tuple[Arrival, ...]
+    calls: tuple[Call, ...]
+    """Of the strategy, and of the tools that it had called."""
+    end: EndLine | None
+    remark: str = ""
+
+
+def traced_runs(trace: Trace) -> list[TracedRun]:
+    messages = [line for line in trace.lines if isinstance(line, MessageLine)]
+    ends = {line.session_id: line for line in trace.lines if isinstance(line, EndLine)}
+    requests = {line.message["session_id"]: line for line in messages if _invokes_strategy(line)}
+    last = trace.lines[-1].at if trace.lines else 0.0
+    runs = []
+    for session_id, request in requests.items():
+        end = ends.get(session_id)
+        finished = last if end is None else end.at
+        parameters = request.message["data"].get("agent_strategy_params") or {}
+        others = requests.keys() - {session_id}
+        meanwhile = [line for line in messages if request.at <= line.at <= finished]
+        runs.append(
+            TracedRun(
+                question=str(parameters.get("query") or trace.header.query or ""),
+                parameters=parameters,
+                began=request.at,
+                finished=finished,
+                streamed=tuple(_streamed(meanwhile, session_id)),
+                calls=_calls(line for line in meanwhile if line.message.get("session_id") not in others),
+                end=end,
+                remark=_remark_after(trace, finished),
+            )
+        )
+    return runs
+
+
+def _invokes_strategy(line: MessageLine) -> bool:
+    match line.message:
+        case {"event": "request", "session_id": str(), "data": {"action": "invoke_agent_strategy"}}:
+            return line.side == "host"
+        case _:
+            return False
+
+
+def _streamed(lines: Iterable[MessageLine], session_id: str) -> Iterable[Arrival]:
+    for line in lines:
+        match line.message:
+            case {"event": "session", "session_id": str(sent), "data": {"type": "stream", "data": dict(message)}}:
+                if sent == session_id:
+                    yield Arrival(line.at, message)
+
+
+def _calls(lines: Iterable[MessageLine]) -> tuple[Call, ...]:
+    log = CallLog()
+    for line in lines:
+        log.add(line)
+    return log.calls()
+
+
+def _remark_after(trace: Trace, finished: float) -> str:
+    """The one that follows this end before another run begins."""
+    for line in trace.lines:
+        if line.at >= finished and isinstance(line, RemarkLine):
+            return line.sentence
+        if line.at > finished and isinstance(line, MessageLine) and _invokes_strategy(line):
+            break
+    return ""

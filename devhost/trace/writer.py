@@ -1,0 +1,92 @@
+"""Writes a trace while it happens, each line at once: what is killed leaves all that was said until then.
+
+In: what crosses between the host and its plugins. Out: the lines of `lines.py`, without credentials: neither where
+they are sent nor, from six characters on, wherever else they are quoted.
+"""
+
+import contextlib
+import json
+import threading
+import time
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Self, TextIO
+
+from devhost.errors import TraceError
+from devhost.model_backend import ModelDescription
+from devhost.report import report
+from devhost.run import Run
+from devhost.secrets import MASK, Secrets
+from devhost.trace.lines import VERSION
+from devhost.watcher import Side, Watcher
+from devhost.wire import JsonObject
+
+UNHEARD = frozenset({None, "heartbeat"})
+"""Messages of no session, which only some transports have: heartbeats, and the manifest, which is no event."""
+
+
+class TraceWriter(Watcher):
+    """A context manager; TraceError on leaving it when the file could not be written to its end."""
+
+    def __init__(self, file: Path, secrets: Secrets, facts: Mapping[str, object]) -> None:
+        """`facts` are the fields of the header."""
+        self._path = file
+        self._secrets = secrets
+        self._writing = threading.Lock()
+        self._failure: OSError | None = None
+        try:
+            # A lone surrogate, which UTF-8 cannot hold, is written as the escape that JSON has for it.
+            self._file: TextIO | None = file.open("w", encoding="utf-8", errors="backslashreplace")
+        except OSError as error:
+            raise TraceError(f"--trace {file} cannot be written: {error.strerror}") from error
+        self._began = time.monotonic()
+        started = datetime.now(UTC).isoformat(timespec="milliseconds")
+        self._append({"trace": "devhost", "version": VERSION, "started": started, **secrets.masked(dict(facts))})
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, exception: type[BaseException] | None, *_: object) -> None:
+        with self._writing:
+            if self._file is not None:
+                self._file.close()
+            self._file = None
+        if self._failure is not None and exception is None:
+            raise TraceError(f"--trace {self._path} is incomplete: {self._failure.strerror}")
+
+    def crossed(self, side: Side, plugin: str, message: JsonObject) -> None:
+        if message.get("event") not in UNHEARD:
+            hidden = self._secrets.masked(_without_credentials(message))
+            self._stamped({"event": "message", "from": side, "plugin": plugin, "message": hidden})
+
+    def ended(self, session_id: str, run: Run, model: ModelDescription) -> None:
+        outcome = self._secrets.masked(report(run, model))
+        self._stamped({"event": "end", "session_id": session_id, "asked": dict(run.asked), "outcome": outcome})
+
+    def remark(self, sentence: str) -> None:
+        if sentence:
+            self._stamped({"event": "remark", "sentence": self._secrets.masked(sentence)})
+
+    def _stamped(self, line: JsonObject) -> None:
+        with self._writing:  # the times never go back
+            self._append({"at": round(time.monotonic() - self._began, 6), **line})
+
+    def _append(self, line: JsonObject) -> None:
+        if self._file is None:
+            return  # a plugin's last words, when nobody writes any more
+        try:
+            self._file.write(json.dumps(line, ensure_ascii=False, default=str) + "\n")
+            self._file.flush()
+        except OSError as error:  # a full disk must not end the run that is being watched
+            self._failure = error
+            file, self._file = self._file, None
+            with contextlib.suppress(OSError):  # what it still buffers cannot be written either
+                file.close()
+
+
+def _without_credentials(message: JsonObject) -> JsonObject:
+    data: Any = message.get("data")
+    if isinstance(data, dict) and isinstance(data.get("credentials"), dict):
+        return {**message, "data": {**data, "credentials": dict.fromkeys(data["credentials"], MASK)}}
+    return message

@@ -1,0 +1,174 @@
+"""The soft deadline in the middle of a plan: subtasks end in time for the answer."""
+
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+from gevent.event import Event
+
+from prompt import template
+from tests.agent.plans import (
+    ANSWER,
+    answers,
+    done_at_once,
+    echo,
+    incomplete,
+    judges,
+    of_answer,
+    of_subtask,
+    opening,
+    plan_run,
+    plans,
+    subtask,
+    verdict,
+    works_on,
+)
+from tests.agent.scenes import MovableTime, results_in, search, silent_until, text, wait_for
+from tests.support.host import CallFails, Json, When
+from tests.support.run import FakeTime, Outcome
+from tests.support.wire import USAGE, says
+
+SHORT = {"maximum_seconds": 100}
+PLANNING_IS_OVER, TOOLS_ARE_OVER, SUBTASKS_ARE_OVER = 41, 71, 86
+"""Seconds of a run of 100 after which the phase has ended, by the shares of planning, tools and subtasks."""
+QUERY = "What is it?"
+
+
+def all_finished(outcome: Outcome) -> bool:
+    return "start" not in {log["status"] for log in outcome.logs.values()}
+
+
+def test_a_model_that_stays_silent_while_planning_leaves_time_to_work() -> None:
+    time, never = MovableTime(), Event()
+    silent = [time.skip(PLANNING_IS_OVER - 1.2), text("Hm."), wait_for(never)]
+
+    outcome = plan_run([silent, *done_at_once(QUERY), answers()], params=SHORT, clock=time.clock)
+
+    never.set()
+    assert outcome.error is None
+    assert outcome.variables["plan"] == [QUERY]
+    assert subtask(outcome, QUERY)["completed"] is True
+    assert (outcome.text, outcome.stop_reason) == (ANSWER, "answered")
+    assert any("no plan came" in note for note in outcome.notes)
+    assert all_finished(outcome)
+
+
+def test_a_plan_is_not_asked_for_again_when_its_time_is_over() -> None:
+    time = FakeTime()
+    late = [text("Let me see."), lambda: time.advance(PLANNING_IS_OVER), text("Well.")]
+
+    outcome = plan_run([late, *done_at_once(QUERY), answers()], params=SHORT, clock=time.clock)
+
+    assert outcome.variables["plan"] == [QUERY]
+    assert outcome.text == ANSWER
+
+
+def test_a_tool_that_is_still_silent_at_the_deadline_leaves_time_for_judgement_and_answer() -> None:
+    time, never = MovableTime(), Event()
+    steps = [
+        plans("quick", "slow"),
+        *done_at_once("quick"),
+        works_on("slow", [time.skip(TOOLS_ARE_OVER - 1.2), *search()]),
+        When(template.CLOSING_NOTE, says("No result in time.")),
+        incomplete("slow", "Wait longer."),
+        answers(),
+    ]
+
+    outcome = plan_run(steps, {"search": silent_until(never)}, SHORT, clock=time.clock)
+
+    never.set()
+    assert (outcome.text, outcome.stop_reason) == (ANSWER, "time_limit")
+    (late,) = results_in(of_subtask(outcome, "slow")[-1]["prompt_messages"])
+    assert late.endswith("timeout")
+    assert [entry["completed"] for entry in outcome.variables["subtasks"]] == [True, False]
+    assert subtask(outcome, "slow")["attempts"] == 1
+    assert all_finished(outcome)
+
+
+def test_no_new_attempt_begins_when_the_time_for_tools_is_over() -> None:
+    time = FakeTime()
+
+    def slow(request: Json) -> Iterator[Json]:
+        time.advance(TOOLS_ARE_OVER)
+        yield from echo(request)
+
+    closing = When(template.CLOSING_NOTE, says("Too little."))
+    steps = [plans("alpha"), works_on("alpha", search()), closing, incomplete("alpha", "More."), answers()]
+
+    outcome = plan_run(steps, {"search": slow}, SHORT, clock=time.clock)
+
+    assert subtask(outcome, "alpha")["attempts"] == 1
+    assert outcome.stop_reason == "time_limit"
+
+
+@cache
+def silent_subtask(*, show_thoughts: bool = False) -> Outcome:
+    """One subtask is done, the other's model says nothing any more."""
+    time, never = MovableTime(), Event()
+    steps = [
+        plans("quick", "slow"),
+        *done_at_once("quick"),
+        works_on("slow", search()),
+        When("result for x", [time.skip(SUBTASKS_ARE_OVER - 1.2), text("Hm."), wait_for(never)]),
+        When(template.CLOSING_NOTE, [wait_for(never)]),
+        answers(),
+    ]
+    outcome = plan_run(
+        steps, {"search": echo}, {**SHORT, "emit_intermediate_thoughts": show_thoughts}, clock=time.clock
+    )
+    never.set()
+    return outcome
+
+
+def test_a_subtask_whose_model_never_answers_is_left_and_the_answer_says_so() -> None:
+    outcome = silent_subtask()
+
+    assert outcome.error is None
+    assert (outcome.text, outcome.stop_reason) == (ANSWER, "time_limit")
+    assert subtask(outcome, "slow")["completed"] is False
+    asked = opening(of_answer(outcome)[0])
+    assert "Answer to quick." in asked
+    assert subtask(outcome, "slow")["answer"] in asked
+    assert all_finished(outcome)
+    assert outcome.logs["subtask1"]["status"] == "success"
+
+
+def test_a_subtask_that_was_left_has_its_block_among_the_thoughts_too() -> None:
+    outcome = silent_subtask(show_thoughts=True)
+
+    assert outcome.text.count("<think>") == outcome.text.count("</think>") == 3
+    assert f"<think>\n2. slow\n{subtask(outcome, 'slow')['answer']}\n</think>" in outcome.text
+
+
+def test_what_a_subtask_that_was_left_did_and_cost_is_counted() -> None:
+    outcome = silent_subtask()
+
+    told_usage = len(outcome.model.requests) - 2  # of two silent calls nothing is known
+    assert outcome.last_json["execution_metadata"]["total_tokens"] == told_usage * USAGE["total_tokens"]
+    assert [item["status"] for item in outcome.variables["tool_runs"]] == ["ok"]
+
+
+def test_an_answer_that_does_not_come_in_time_ends_in_a_sentence() -> None:
+    time = FakeTime()
+    late: list[Any] = [lambda: time.advance(120), CallFails("exited without response")]
+    steps = [plans("alpha"), *done_at_once("alpha"), When("<findings>", late), When(template.CLOSING_NOTE, late)]
+
+    outcome = plan_run(steps, params=SHORT, clock=time.clock)
+
+    assert outcome.error is None
+    assert outcome.stop_reason == "time_limit"
+    assert outcome.text == template.NO_ANSWER["time_limit"]["en"]
+    assert all_finished(outcome)
+
+
+def test_a_deadline_while_a_judgement_is_made_means_not_completed() -> None:
+    time = FakeTime()
+    late = judges("alpha", [text("Hm."), lambda: time.advance(SUBTASKS_ARE_OVER), *verdict(is_completed=True)])
+
+    outcome = plan_run(
+        [plans("alpha"), works_on("alpha", says("So.")), late, answers()], params=SHORT, clock=time.clock
+    )
+
+    assert subtask(outcome, "alpha")["completed"] is False
+    assert "So." in opening(of_answer(outcome)[0])
+    assert outcome.text == ANSWER

@@ -1,0 +1,277 @@
+"""Plan and reflect, when the model or a tool does not do its part: the run degrades, says so, and answers."""
+
+from typing import Any
+
+import pytest
+
+from internal.errors import ModelCallFailed
+from prompt import template
+from tests.agent.plans import (
+    ANSWER,
+    FOUND,
+    advised,
+    answers,
+    completed,
+    done_at_once,
+    echo,
+    incomplete,
+    judges,
+    looked_up,
+    of_answer,
+    of_plan,
+    of_reflection,
+    of_subtask,
+    opening,
+    plan_run,
+    plans,
+    subtask,
+    verdict,
+    works_on,
+)
+from tests.agent.scenes import check_prompt, results_in, search
+from tests.support.host import When, text_of
+from tests.support.run import FakeTime
+from tests.support.wire import USAGE, breaks, calls, fails, replies, says
+
+QUERY = "What is it?"
+WITHOUT_A_PLAN = [*done_at_once(QUERY), answers()]
+ALL_GONE = "InvokeAuthorizationError"
+
+
+def too_many() -> list[Any]:
+    return plans("a", "b", "c", "d", "e")
+
+
+BAD_PLANS: dict[str, list[Any]] = {
+    "text": says("1. alpha 2. beta"),
+    "no text at all": says(),
+    "too many": too_many(),
+    "none": plans(),
+    "an empty name": plans("alpha", ""),
+    "a blank name": plans("alpha", "  "),
+    "blank names alone": plans(" ", "\n"),
+    "no list": calls(("submit_plan", {"subtasks": "alpha"})),
+    "no names": calls(("submit_plan", {"subtasks": [1, {"name": "alpha"}]})),
+    "nothing": calls(("submit_plan", {})),
+    "more than was asked for": calls(("submit_plan", {"subtasks": ["alpha"], "answer": "It is."})),
+    "broken arguments": calls(("submit_plan", '{"subtasks": ["alpha"')),
+    "another tool": calls(("submit_reflection", {"is_completed": True, "advice": ""})),
+    "a tool of the node's": calls(("search", {"q": "alpha"})),
+}
+
+
+@pytest.mark.parametrize("turn", BAD_PLANS.values(), ids=BAD_PLANS)
+def test_what_is_no_plan_is_answered_and_a_good_one_is_still_taken(turn: list[Any]) -> None:
+    outcome = plan_run([turn, plans("alpha"), *done_at_once("alpha"), answers()], FOUND)
+
+    assert outcome.variables["plan"] == ["alpha"]
+    first, second = of_plan(outcome)
+    assert second["prompt_messages"][: len(first["prompt_messages"])] == first["prompt_messages"]
+    check_prompt(second["prompt_messages"])
+    told = text_of(second["prompt_messages"][-1])
+    assert "submit_plan" in told or "tool arguments" in told
+    assert outcome.tools.requests == []
+
+
+@pytest.mark.parametrize("turn", BAD_PLANS.values(), ids=BAD_PLANS)
+def test_after_two_answers_without_a_plan_the_question_is_the_only_subtask(turn: list[Any]) -> None:
+    outcome = plan_run([turn, turn, turn, *WITHOUT_A_PLAN], FOUND)
+
+    assert outcome.error is None
+    assert len(of_plan(outcome)) == 3
+    assert outcome.variables["plan"] == [QUERY]
+    assert outcome.text == ANSWER
+    assert any("no plan came" in note for note in outcome.notes)
+
+
+@pytest.mark.parametrize("reason", ["length", "content_filter"])
+def test_a_plan_that_was_cut_is_none(reason: str) -> None:
+    cut = calls(("submit_plan", {"subtasks": ["alpha"]}), finish_reason=reason)
+
+    assert plan_run([cut, *WITHOUT_A_PLAN]).variables["plan"] == [QUERY]
+
+
+def test_the_first_good_plan_of_a_turn_counts() -> None:
+    turn = calls(
+        ("submit_plan", {"subtasks": []}),
+        ("submit_plan", {"subtasks": ["alpha"]}),
+        ("submit_plan", {"subtasks": ["b"]}),
+    )
+
+    assert plan_run([turn, *done_at_once("alpha"), answers()]).variables["plan"] == ["alpha"]
+
+
+def test_a_plan_has_each_subtask_once_and_on_one_line() -> None:
+    outcome = plan_run(
+        [plans(" alpha\n", "alpha", "al\tpha"), *done_at_once("alpha"), *done_at_once("al pha"), answers()]
+    )
+
+    assert outcome.variables["plan"] == ["alpha", "al pha"]
+
+
+def test_a_model_that_fails_for_good_in_planning_is_one_clear_error() -> None:
+    outcome = plan_run([fails(ALL_GONE)])
+
+    assert isinstance(outcome.error, ModelCallFailed)
+    assert {log["status"] for log in outcome.logs.values()} == {"error"}
+
+
+NO_JUDGEMENTS: dict[str, list[Any]] = {
+    "text": says("It is completed."),
+    "no truth value": verdict(is_completed="perhaps"),
+    "no advice": calls(("submit_reflection", {"is_completed": True})),
+    "no verdict": calls(("submit_reflection", {"advice": "Go on."})),
+    "broken arguments": calls(("submit_reflection", '{"is_completed": tru')),
+    "a plan": plans("alpha"),
+}
+
+
+@pytest.mark.parametrize("turn", NO_JUDGEMENTS.values(), ids=NO_JUDGEMENTS)
+def test_what_is_no_judgement_is_answered_twice_and_then_means_not_completed(turn: list[Any]) -> None:
+    steps = [plans("alpha"), works_on("alpha", says("It is so.")), judges("alpha", turn), turn, turn, answers()]
+
+    outcome = plan_run(steps, params={"maximum_attempts": 1})
+
+    assert len(of_reflection(outcome, "alpha")) == 3
+    assert subtask(outcome, "alpha")["completed"] is False
+    assert "It is so." in opening(of_answer(outcome)[0])
+    assert any("no judgement came" in note for note in outcome.notes)
+
+
+def test_after_no_judgement_there_is_another_attempt() -> None:
+    text = says("It is completed.")
+    again = advised(template.DEFAULT_ADVICE, says("It is so indeed."))
+    steps = [plans("alpha"), works_on("alpha", says("It is so.")), judges("alpha", text), text, text]
+
+    outcome = plan_run([*steps, again, completed("alpha"), answers()])
+
+    assert (subtask(outcome, "alpha")["attempts"], subtask(outcome, "alpha")["completed"]) == (2, True)
+
+
+def test_a_judgement_that_was_answered_may_still_come() -> None:
+    steps = [plans("alpha"), works_on("alpha", says("It is so.")), judges("alpha", says("Yes."))]
+
+    outcome = plan_run([*steps, When("submit_reflection", verdict(is_completed="true")), answers()])
+
+    assert subtask(outcome, "alpha")["completed"] is True
+
+
+def test_a_judgement_whose_model_call_fails_is_none_and_what_was_found_stays() -> None:
+    steps = [plans("alpha"), works_on("alpha", says("It is so.")), judges("alpha", fails(ALL_GONE)), answers()]
+
+    outcome = plan_run(steps, params={"maximum_attempts": 1})
+
+    assert outcome.error is None
+    assert subtask(outcome, "alpha")["completed"] is False
+    assert "It is so." in opening(of_answer(outcome)[0])
+
+
+def test_a_tool_that_raises_costs_neither_its_subtask_nor_the_others() -> None:
+    steps = [
+        plans("alpha", "beta"),
+        works_on("alpha", calls(("broken", {"q": "alpha"}))),
+        When("failed to execute tool", says("The tool is broken.")),
+        incomplete("alpha", "Use the other tool."),
+        advised("Use the other tool.", search("alpha")),
+        When("result for alpha", says("Answer to alpha.")),
+        completed("alpha"),
+        *looked_up("beta"),
+        answers(),
+    ]
+
+    outcome = plan_run(steps, {"broken": breaks("kaput"), "search": echo})
+
+    assert [entry["completed"] for entry in outcome.variables["subtasks"]] == [True, True]
+    assert results_in(of_subtask(outcome, "alpha")[1]["prompt_messages"]) == [
+        "tool invoke error: failed to execute tool"
+    ]
+    assert sorted(item["status"] for item in outcome.variables["tool_runs"]) == ["error", "ok", "ok"]
+    assert outcome.text == ANSWER
+
+
+AFTER_A_TOOL = [works_on("alpha", search("alpha")), When("result for alpha", fails(ALL_GONE, "no more credit"))]
+
+
+def test_a_subtask_whose_model_fails_for_good_leaves_the_others_alone() -> None:
+    outcome = plan_run([plans("alpha", "beta"), *AFTER_A_TOOL, *looked_up("beta"), answers()], {"search": echo})
+
+    assert outcome.error is None
+    assert (outcome.text, outcome.stop_reason) == (ANSWER, "answered")
+    assert subtask(outcome, "alpha")["completed"] is False
+    assert subtask(outcome, "beta") == {
+        "name": "beta",
+        "answer": "Answer to beta.",
+        "completed": True,
+        "attempts": 1,
+    }
+    asked = opening(of_answer(outcome)[0])
+    assert template.SUBTASK_FAILED in asked
+    assert "Answer to beta." in asked
+
+
+def test_the_open_logs_of_a_subtask_that_fails_are_closed_in_error() -> None:
+    outcome = plan_run([plans("alpha", "beta"), *AFTER_A_TOOL, *looked_up("beta"), answers()], {"search": echo})
+
+    failed = {key for key, log in outcome.logs.items() if log["status"] == "error"}
+    assert failed == {"subtask1", "subtask1.attempt1", "subtask1.attempt1.round2", "subtask1.attempt1.round2.model"}
+    assert "no more credit" in outcome.logs["subtask1"]["error"]
+    assert "start" not in {log["status"] for log in outcome.logs.values()}
+
+
+def test_what_a_failed_subtask_did_and_cost_is_counted() -> None:
+    outcome = plan_run([plans("alpha", "beta"), *AFTER_A_TOOL, *looked_up("beta"), answers()], {"search": echo})
+
+    told_usage = len(outcome.model.requests) - 1  # the call that failed told none
+    assert outcome.last_json["execution_metadata"]["total_tokens"] == told_usage * USAGE["total_tokens"]
+    assert [item["status"] for item in outcome.variables["tool_runs"]] == ["ok", "ok"]
+    assert outcome.last_json["decision_summary"]["rounds"] == 2
+
+
+def test_a_failed_subtask_is_shown_among_the_thoughts() -> None:
+    steps = [plans("alpha"), works_on("alpha", fails(ALL_GONE)), answers()]
+
+    outcome = plan_run(steps, params={"emit_intermediate_thoughts": True})
+
+    assert f"<think>\n1. alpha\n{template.SUBTASK_FAILED}\n</think>" in outcome.text
+
+
+def test_when_every_subtask_fails_the_answer_still_says_so() -> None:
+    names = ("alpha", "beta")
+    steps = [plans(*names), *(works_on(name, fails(ALL_GONE)) for name in names), answers("Nothing was found.")]
+
+    outcome = plan_run(steps)
+
+    assert outcome.error is None
+    assert outcome.text == "Nothing was found."
+    assert opening(of_answer(outcome)[0]).count(template.SUBTASK_FAILED) == 2
+
+
+def test_a_failure_in_passing_is_waited_out_within_a_subtask() -> None:
+    steps = [
+        plans("alpha"),
+        works_on("alpha", fails("InvokeRateLimitError")),
+        *done_at_once("alpha"),
+        answers(),
+    ]
+
+    outcome = plan_run(steps, clock=FakeTime().clock)
+
+    assert subtask(outcome, "alpha")["completed"] is True
+
+
+def test_an_answer_that_fails_for_good_is_one_clear_error_with_closed_logs() -> None:
+    outcome = plan_run([plans("alpha"), *done_at_once("alpha"), When("<findings>", fails(ALL_GONE))])
+
+    assert isinstance(outcome.error, ModelCallFailed)
+    assert outcome.logs["answer"]["status"] == "error"
+    assert "start" not in {log["status"] for log in outcome.logs.values()}
+
+
+def test_calls_in_the_answer_are_refused() -> None:
+    """It is offered no tools; a model that calls one all the same is told, and asked for the answer."""
+    outcome = plan_run(
+        [plans("alpha"), *done_at_once("alpha"), When("<findings>", search()), says(ANSWER)], {"search": replies("x")}
+    )
+
+    assert outcome.tools.requests == []
+    assert outcome.text == ANSWER

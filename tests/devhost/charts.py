@@ -1,0 +1,15 @@
+"""The charts plugin, written as Dify's tutorial writes one: where it is, and ready for an agent."""
+
+from pathlib import Path
+
+from devhost.tool_assignments import read_tool_setups
+from devhost.tool_setup import ToolSetup
+
+ROOT = Path(__file__).parents[2]
+CHARTS = ROOT / "tests" / "fixtures" / "charts"
+API_KEY = "ck_live_1234567890"
+
+
+def charts(*settings: str, api_key: str = API_KEY) -> ToolSetup:
+    (setup,) = read_tool_setups([CHARTS], [f"charts.api_key={api_key}"], settings, {})
+    return setup

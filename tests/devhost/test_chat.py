@@ -1,0 +1,220 @@
+"""`python -m devhost chat`: a conversation on a terminal, from a pipe, and from Python."""
+
+import io
+import json
+import re
+import subprocess
+import sys
+import uuid
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import pytest
+import yaml
+from rich.console import Console
+
+from devhost import Host, HostLimits, ScriptedModel
+from devhost.chat import Chat
+from devhost.chat_view import ChatView
+from devhost.declaration import PluginDeclaration
+from devhost.model_request import ModelRequest
+from devhost.options.hosting import HostOptions
+from devhost.scenario import Scenario
+from devhost.script import Script
+from devhost.stop import Stop
+from devhost.wire import JsonObject
+from tests.devhost.charts import ROOT
+from tests.devhost.conftest import FIXTURES, PUPPET, TOOLBOX
+from tests.devhost.terminal_session import CTRL_C, CTRL_D, on_a_terminal
+
+pytestmark = pytest.mark.e2e
+
+PUPPETS = ["--plugin", str(PUPPET), "--examples", str(FIXTURES), "--example", "toolbox"]
+
+
+def steps(*steps: JsonObject) -> str:
+    return json.dumps(steps)
+
+
+@pytest.fixture
+def slow_script(tmp_path: Path) -> Path:
+    """An answer of twenty seconds."""
+    file = tmp_path / "slow.yaml"
+    turns = [{"text": ["first words ", *["tick "] * 200], "delay": 0.1}]
+    file.write_text(yaml.safe_dump({"query": "?", "turns": turns}))
+    return file
+
+
+# --- on a terminal ---------------------------------------------------------------------------------------------------
+
+
+def test_ctrl_c_ends_a_turn_and_ctrl_d_the_chat(slow_script: Path) -> None:
+    command = ["-m", "devhost", "chat", *PUPPETS, "--script", str(slow_script)]
+    with on_a_terminal(command, ROOT) as terminal:
+        terminal.wait_for("Ctrl-C ends an answer, Ctrl-D the chat.")
+        terminal.wait_for("you> ")
+
+        terminal.press(steps({"ask": "x"}, {"say": "never said"}) + "\n")
+        terminal.wait_for("first words tick")
+        terminal.press(CTRL_C)
+        terminal.wait_for("stopped: 1 round · 0 calls")
+        terminal.wait_for("you> ")
+
+        terminal.press(steps({"say": "the second answer"}) + "\n")
+        terminal.wait_for("\n")  # the terminal's echo of the question
+        answer = terminal.wait_for("0 rounds · 0 calls · 0 tokens")
+        assert "the second answer\n" in answer
+        assert "tick" not in answer
+        terminal.wait_for("you> ")
+
+        terminal.press("half a question" + CTRL_C)
+        assert "round" not in terminal.wait_for("you> ")
+        terminal.press("\n")
+        assert "round" not in terminal.wait_for("you> ")
+
+        terminal.press(CTRL_D)
+        assert terminal.process.wait(20) == 0
+    assert "Traceback" not in terminal.shown
+    assert "never said" not in terminal.shown.replace('"never said"', "")
+
+
+def test_the_line_can_be_edited(slow_script: Path) -> None:
+    pytest.importorskip("readline")
+    command = ["-m", "devhost", "chat", *PUPPETS, "--script", str(slow_script)]
+    with on_a_terminal(command, ROOT) as terminal:
+        terminal.wait_for("you> ")
+        terminal.press("no JSON\x15" + steps({"say": "edited"}) + "\n")  # Ctrl-U clears the line
+        terminal.wait_for("0 rounds")
+        assert "\nedited\n" in terminal.shown
+
+
+# --- from a pipe -----------------------------------------------------------------------------------------------------
+
+
+def piped(*arguments: str, lines: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "devhost", "chat", *arguments],
+        cwd=ROOT,
+        input=lines,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_piped_lines_are_questions_and_the_script_begins_anew_with_each() -> None:
+    script = yaml.safe_load((ROOT / "examples" / "helpdesk" / "script.yaml").read_text())
+    ended = piped("--example", "helpdesk", lines=f"{script['query']}\n\n  \nrecovery code\n{script['query']}")
+    assert ended.returncode == 0, ended.stderr
+    first, second, third = ended.stdout.split("you> ")[1:]
+    assert "Two-factor login with an authenticator app" in first
+    assert "2 rounds · 2 calls · " in first
+    assert "The best 3 hits in the manual for: recovery code" in second
+    assert "2 rounds · 1 call · " in second
+    assert "Keep the ten recovery codes away from your phone" in third
+    assert "ROUND" not in ended.stdout
+    assert "\x1b" not in ended.stdout
+
+
+def test_the_log_tree_is_shown_on_request() -> None:
+    log = {"type": "log", "message": {"id": "1", "label": "ROUND 1", "status": "success", "data": {}}}
+    ended = piped(*PUPPETS, "--log", lines=steps({"say": "Hi"}, {"emit": log}))
+    assert "✓ ROUND 1" in ended.stdout
+    ended = piped(*PUPPETS, lines=steps({"say": "Hi"}, {"emit": log}))
+    assert "✓ ROUND 1" not in ended.stdout
+
+
+def test_a_turn_that_fails_is_not_the_end() -> None:
+    ended = piped(*PUPPETS, lines="\n".join([steps({"fail": "broke"}), steps({"say": "still there"})]))
+    assert ended.returncode == 0
+    assert "ValueError: broke" in ended.stdout
+    assert "\nstill there\n" in ended.stdout
+
+
+def test_a_plugin_that_dies_is_started_anew() -> None:
+    ended = piped(*PUPPETS, lines="\n".join([steps({"crash": "bye"}), steps({"say": "still there"})]))
+    assert ended.returncode == 0
+    assert "the plugin exited with code 3" in ended.stdout
+    assert "The plugin has gone. It is started anew, as the daemon would." in ended.stdout
+    assert "\nstill there\n" in ended.stdout
+
+
+def test_strict_tells_of_broken_rules_and_fails() -> None:
+    ended = piped(*PUPPETS, "--strict", lines=steps({"say": "<think>open"}))
+    assert ended.returncode == 1
+    assert "think-left-open" in ended.stdout
+
+
+def test_every_run_of_a_conversation_has_its_id() -> None:
+    asked = steps({"say_conversation": None})
+    first, second = re.findall(r"^conversation (\S+)$", piped(*PUPPETS, lines=f"{asked}\n{asked}").stdout, re.MULTILINE)
+    assert first == second == str(uuid.UUID(first))
+
+
+# --- from Python -----------------------------------------------------------------------------------------------------
+
+
+class Conversation:
+    """Questions to the real strategy, and what its model was asked for each."""
+
+    def __init__(self, **params: object) -> None:
+        strategy = PluginDeclaration.read(ROOT).strategies["gpt5_function_calling"][1]
+        script = Script.model_validate({"query": "?", "turns": [{"text": "unused"}]})
+        self.scenario = Scenario("", script, ROOT, strategy, (), dict(params))
+        self.models: list[ScriptedModel] = []
+        self.shown = io.StringIO()
+
+    def hold(self, *questions: str, answers: Callable[[str], list[JsonObject]]) -> list[list[tuple[str, str]]]:
+        def choose(question: str) -> ScriptedModel:
+            self.models.append(ScriptedModel.of(answers(question)))
+            return self.models[-1]
+
+        view = ChatView(Console(file=self.shown, width=120), show_log=False)
+        chat = Chat(self.scenario, HostOptions("stdio", HostLimits(), raw=False, strict=False), choose, view)
+        chat.converse(questions, partial(Host.start, ROOT, tools=[TOOLBOX]))
+        return [_after_the_system(model.requests[0]) for model in self.models]
+
+
+def _after_the_system(request: ModelRequest) -> list[tuple[str, str]]:
+    return [(message.role, message.text) for message in request.prompt_messages if message.role != "system"]
+
+
+def test_the_history_is_the_conversation_without_tool_calls() -> None:
+    call = {"tool_calls": [{"name": "repeat", "id": "c", "arguments": {"word": "ho"}}]}
+    first, second, third = Conversation().hold(
+        "one", "two", "three", answers=lambda question: [call, {"text": f"answer {question}"}]
+    )
+    assert first == [("user", "one")]
+    assert second == [("user", "one"), ("assistant", "answer one"), ("user", "two")]
+    assert third == [*second[:2], ("user", "two"), ("assistant", "answer two"), ("user", "three")]
+
+
+def test_the_oldest_of_it_is_forgotten() -> None:
+    *_, last = Conversation().hold("first", "second", "third", answers=lambda _: [{"text": "word " * 1700}])
+    assert [role for role, _ in last] == ["assistant", "user"]
+
+
+def test_a_stopped_run_keeps_what_was_said_and_the_next_one_is_clean() -> None:
+    stop = Stop()
+    slow = ScriptedModel.of([{"text": ["a ", *["more "] * 100], "delay": 0.05}])
+
+    with Host.start(PUPPET) as host:
+        run = host.run(
+            "puppet", {"query": steps({"ask": "x"})}, model=slow, on_message=lambda _: stop.request(), stop=stop
+        )
+        assert run.error is not None
+        assert run.error.kind == "RunStoppedError"
+        assert run.outputs.text == "a "
+        next_run = host.run("puppet", {"query": steps({"ask": "x"})}, model=ScriptedModel.of([{"text": "clean"}]))
+    assert next_run.error is None
+    assert next_run.outputs.text == "clean"
+
+
+def test_a_stop_that_comes_first_ends_the_run_at_once(host: Host) -> None:
+    stop = Stop()
+    stop.request()
+    run = host.run("puppet", {"query": steps({"freeze": 0.01})}, model=ScriptedModel.of([{}]), stop=stop)
+    assert run.error is not None
+    assert run.error.kind == "RunStoppedError"

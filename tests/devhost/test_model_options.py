@@ -1,0 +1,128 @@
+"""Who answers: the environment and the command line together choose a real model or the script."""
+
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from devhost.errors import ParameterError
+from devhost.openai_api.backend import OpenAIModel
+from devhost.options.model import ModelOptions
+from devhost.program import PluginProgram
+from devhost.script import Script
+from devhost.scripted import ScriptedModel
+from tests.devhost.conftest import FIXTURES
+
+SCRIPT = Script.model_validate({"query": "?", "turns": [{"text": "Hello"}]})
+KEY = {"OPENAI_API_KEY": "sk-proj-0123456789"}
+SERVER = {"OPENAI_BASE_URL": "http://user:secret@localhost:11434/v1"}
+
+
+def choose(environment: dict[str, str], **options: Any) -> ScriptedModel | OpenAIModel:  # noqa: ANN401 - as given
+    return ModelOptions(**options).choose(SCRIPT, "?", environment)
+
+
+@pytest.mark.parametrize("environment", [{}, {"OPENAI_API_KEY": " ", "OPENAI_BASE_URL": ""}])
+def test_without_key_and_server_the_script_answers(environment: dict[str, str]) -> None:
+    model = choose(environment)
+    assert isinstance(model, ScriptedModel)
+    assert model.description.notice.startswith("scripted model: the answers are written in script.yaml")
+    assert (model.spent(), model.afterwards) == (None, "The script has turns that no model call asked for: 1.")
+
+
+def test_the_script_can_be_asked_for() -> None:
+    assert isinstance(choose(KEY, scripted=True), ScriptedModel)
+
+
+def test_a_key_chooses_openai() -> None:
+    description = choose(KEY).description
+    assert description.notice == "Responses API at api.openai.com; OpenAI's prices of November 2026"
+    assert description.scripted is False
+    assert description.provider == "devhost/openai/responses"
+    assert description.context_size == 1_050_000
+    assert "vision" in description.features
+    assert "reasoning_effort" in {rule["name"] for rule in description.parameter_rules}
+
+
+def test_a_server_of_ones_own() -> None:
+    options = {"api": "chat", "name": "qwen3", "features": "tool-call, vision"}
+    description = choose(SERVER, **options, completion=("temperature=0",)).description
+    assert description.notice == "Chat Completions at localhost:11434; devhost knows no price of qwen3 and counts 0"
+    assert description.features == ("tool-call", "vision")
+    assert dict(description.completion_params) == {"temperature": 0}
+    selector = description.selector([])
+    assert selector["completion_params"] == {"temperature": 0}
+    assert selector["entity"]["model_properties"] == {"mode": "chat"}
+
+
+def test_completion_parameters_keep_their_type() -> None:
+    given = ("reasoning_effort=low", "max_tokens=900", 'json_schema={"type": "object"}', "response_format=json_schema")
+    assert dict(choose(KEY, completion=given).description.completion_params) == {
+        "reasoning_effort": "low",
+        "max_tokens": 900,
+        "json_schema": '{"type": "object"}',
+        "response_format": "json_schema",
+    }
+
+
+@pytest.mark.parametrize(
+    ("environment", "options", "words"),
+    [
+        ({}, {"name": "gpt-5"}, "--model is for a model behind an API, but neither OPENAI_API_KEY nor OPENAI_BASE_URL"),
+        ({}, {"completion": ("a=b",)}, "--completion is for a model behind an API"),
+        (KEY, {"api": "chat", "scripted": True}, "--api is for a model behind an API, but --scripted asks"),
+        (KEY, {"completion": ("temperature=1",)}, "takes no such parameter; there are: max_tokens, reasoning_effort"),
+        (KEY, {"completion": ("reasoning_effort=huge",)}, "reasoning_effort should be one of"),
+        (KEY, {"completion": ("max_tokens",)}, "--completion 'max_tokens' is not KEY=VALUE"),
+        (KEY, {"features": "flying"}, "Dify knows no feature 'flying'"),
+        (SERVER, {}, "which model\\? --model NAME says what the server at localhost:11434 calls it"),
+        ({"OPENAI_BASE_URL": "localhost:11434"}, {"name": "x"}, "must begin with http:// or https://"),
+    ],
+)
+def test_what_is_asked_wrongly(environment: dict[str, str], options: dict[str, Any], words: str) -> None:
+    with pytest.raises(ParameterError, match=words) as raised:
+        choose(environment, **options)
+    assert "sk-proj" not in str(raised.value)
+    assert "secret" not in str(raised.value)
+
+
+def test_no_plugin_sees_the_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY["OPENAI_API_KEY"])
+    (tmp_path / "main.py").write_text("import os; print('OPENAI_API_KEY' in os.environ, os.environ['HOW'])")
+    ended = threading.Event()
+    said: list[bytes] = []
+    program = PluginProgram(tmp_path, "main", sys.executable, stop_seconds=5)
+    program.start({"HOW": "well"}, lambda stdout: said.append(stdout.read()), lambda _: ended.set())
+    assert ended.wait(20)
+    program.stop()
+    assert said == [b"False well\n"]
+
+
+def test_without_a_script_somebody_else_must_answer() -> None:
+    with pytest.raises(ParameterError, match="nobody can answer"):
+        ModelOptions().choose(None, "?", {})
+
+
+def python(program: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", program]
+    return subprocess.run(
+        command, cwd=FIXTURES.parents[2], env=environment, capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+def test_the_command_line_imports_openai_only_for_a_real_model() -> None:
+    ended = python("import sys, devhost.cli; print('openai' in sys.modules)")
+    assert ended.stdout == "False\n", ended.stderr
+
+
+def test_a_missing_openai_is_said_with_the_remedy() -> None:
+    program = "import sys; sys.modules['openai'] = None; from devhost.cli import main; sys.exit(main(sys.argv[1:]))"
+    command = [sys.executable, "-c", program, "run", "--example", "helpdesk"]
+    ended = subprocess.run(
+        command, cwd=FIXTURES.parents[2], env=KEY, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert ended.returncode == 2
+    assert "needs the package openai: pip install -r requirements-dev.txt" in ended.stderr

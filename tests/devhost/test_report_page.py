@@ -1,0 +1,166 @@
+"""The page that `report` makes: what is on it, and that it can do no harm."""
+
+import json
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from devhost import Host, ScriptedModel
+from devhost.cli import main
+from devhost.page.answer import passages
+from devhost.page.bars import Axis, written
+from devhost.page.page import LONGEST, clip, render_page
+from devhost.trace.reader import read_trace
+from tests.devhost.conftest import FIXTURES, PUPPET, TOOLBOX
+from tests.devhost.tracing import remove_files, tracing
+
+VILE = "<script>alert(1)</script><img src=x onerror=alert(1)>"
+
+
+class Page(HTMLParser):
+    """What a page would fetch or run, and the words on it."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.links: list[str] = []
+        self.fetched: list[str] = []
+        self.text = ""
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        for name, value in attrs:
+            assert not name.startswith("on"), f"a handler: {name}={value}"
+            if tag == "a" and name == "href":
+                self.links.append(value or "")
+            elif name in {"src", "href", "srcset", "action", "data", "poster"}:
+                self.fetched.append(value or "")
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def harmless(html: str) -> Page:
+    page = Page(html)
+    assert "default-src 'none'" in html
+    assert not {"script", "iframe", "object", "embed", "img", "form"} & set(page.tags)
+    assert page.fetched == ["data:,"]  # the icon that a browser would otherwise ask for
+    assert "@import" not in html
+    assert "url(" not in html
+    return page
+
+
+def page_of(trace_file: Path) -> Page:
+    return harmless(render_page(read_trace(trace_file)))
+
+
+@pytest.mark.e2e
+def test_the_page_of_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    trace = tmp_path / "run.jsonl"
+    arguments = ["--example", "toolbox", "--plugin", str(PUPPET), "--examples", str(FIXTURES)]
+    assert main(["run", *arguments, "--no-color", "--trace", str(trace)]) == 0
+    remove_files(capsys.readouterr().out)
+    assert main(["report", str(trace), "-o", str(tmp_path / "page.html")]) == 0
+    assert capsys.readouterr().out == f"{tmp_path / 'page.html'}\n"
+    page = harmless((tmp_path / "page.html").read_text())
+    for words in (
+        "scripted model: the answers are written in script.yaml",
+        "ROUND 1",
+        "CALL draw",
+        "it broke",
+        '"size": 9000',
+        "Result: image link",
+        "hmm, let me think",
+        "The answer is 42.",
+        "picture.png",
+        "image/png · 9,000 bytes",
+        "→ 5 tokens",
+        "finished with stop",
+        "Retriever resources sent: 1. Dify drops them today.",
+    ):
+        assert words in page.text, words
+
+
+@pytest.mark.e2e
+def test_nothing_that_comes_from_outside_becomes_markup(tmp_path: Path) -> None:
+    trace = tmp_path / "run.jsonl"
+    source = {"number": 1, "title": VILE, "document_id": "javascript:alert(1)", "cited": True}
+    steps: list[dict[str, object]] = [
+        {"emit": {"type": "log", "message": {"id": "1", "label": VILE, "status": "start", "data": {VILE: VILE}}}},
+        {"emit": {"type": "variable", "message": {"variable_name": "sources", "variable_value": [source]}}},
+        {"emit": {"type": "variable", "message": {"variable_name": VILE, "variable_value": VILE}}},
+        {"emit": {"type": "variable", "message": {"variable_name": "usage", "variable_value": {"total_tokens": VILE}}}},
+        {"ask": VILE},
+        {
+            "say": f"<think>{VILE}</think>![p](https://evil.example/p.png) [l](javascript:alert(1)) [1] [ok](https://e.example)"
+        },
+        {"call": {"provider": "devhost-tests/toolbox/toolbox", "tool_name": "repeat", "parameters": {"word": VILE}}},
+        {"fail": VILE},
+    ]
+    with tracing(trace, example=VILE) as writer, Host.start(PUPPET, tools=[TOOLBOX], watcher=writer) as host:
+        host.run("puppet", {"query": json.dumps(steps)}, model=ScriptedModel.of([{"text": VILE}]))
+    page = page_of(trace)
+    assert "ValueError" in page.text
+    assert page.text.count("<script>alert(1)</script>") >= 8
+    assert page.links == ["https://evil.example/p.png", "#source-1-1", "https://e.example"]
+
+
+def test_the_answer_is_markdown() -> None:
+    thought, speech = passages("<think>a *b*</think>**c** [1], [2] and `[1]`\n\n|x|y|\n|-|-|\n|1|2|", {"1"}, "s-")
+    assert (thought.is_thought, thought.html) == (True, "<p>a <em>b</em></p>\n")
+    assert '<p><strong>c</strong> <a class="cite" href="#s-1">1</a>, [2] and <code>[1]</code></p>' in speech.html
+    assert "<td>2</td>" in speech.html
+
+
+def test_a_citation_inside_a_link_is_no_link() -> None:
+    (passage,) = passages("[see [1]](https://e.example) ![a [1]](https://e.example/p) [b ![c](d)](e)", {"1"}, "s-")
+    assert passage.html == (
+        '<p><a href="https://e.example" rel="noreferrer noopener">see [1]</a> '
+        '<a href="https://e.example/p" rel="noreferrer noopener">a [1]</a> '
+        '<a href="e" rel="noreferrer noopener">b c</a></p>\n'
+    )
+
+
+def test_long_texts_and_control_characters_are_cut() -> None:
+    assert clip("a\x1b[2J\tb\n") == "a�[2J\tb\n"
+    assert clip("x" * (LONGEST + 5)).endswith("x\n… 5 more characters are in the trace")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (0, "0 ms"),
+        (0.0002, "<1 ms"),
+        (0.006, "6 ms"),
+        (0.9996, "1 s"),
+        (1.84, "1.84 s"),
+        (12.34, "12.3 s"),
+        (59.97, "1 min"),
+        (125, "2 min 5 s"),
+    ],
+)
+def test_durations(seconds: float, words: str) -> None:
+    assert written(seconds) == words
+
+
+@pytest.mark.parametrize(("length", "step"), [(0.35, 0.05), (2.3, 0.5), (8.0, 1.0), (90.0, 20.0), (1e-9, 1e-6)])
+def test_the_axis_has_round_steps(length: float, step: float) -> None:
+    axis = Axis(10.0, 10.0 + length)
+    ticks = list(axis.ticks())
+    assert axis.step == pytest.approx(step)
+    assert ticks[0] == (0.0, "0")
+    assert len(ticks) <= 9
+    assert (axis.place(0.0), axis.place(10.0 + 2 * length + 1)) == (0.0, 100.0)
+
+
+def test_the_trace_is_not_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    trace = tmp_path / "run.jsonl"
+    with tracing(trace):
+        pass
+    assert main(["report", str(trace), "-o", str(trace)]) == 2
+    assert "is the trace itself" in capsys.readouterr().err
+    assert main(["report", str(trace), "-o", str(tmp_path / "no" / "page.html")]) == 2
+    assert "cannot be written" in capsys.readouterr().err
+    assert "The strategy was not asked" in page_of(trace).text

@@ -1,0 +1,226 @@
+"""`--tools`: a tool plugin in its own process, for the real strategies."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from devhost import Host, Run, ScriptedModel
+from devhost.cli import main
+from devhost.errors import PluginStartError, ToolSetupError
+from devhost.tool_setup import ToolSetup
+from devhost.wire import JsonObject
+from tests.devhost.charts import API_KEY, CHARTS, ROOT, charts
+from tests.devhost.conftest import PUPPET
+
+pytestmark = pytest.mark.e2e
+
+CALL = {"name": "draw_chart", "id": "call_1", "arguments": {"title": "Sales", "values": "3,1,2"}}
+TABLE = {"name": "export_table", "id": "call_2", "arguments": {"rows": "a,b\n1,2"}}
+
+
+@pytest.fixture(scope="module")
+def host() -> Iterator[Host]:
+    with Host.start(ROOT, tools=[charts("draw_chart.signature=signed by me", "draw_chart.palette=nordic")]) as started:
+        yield started
+
+
+def drawn(host: Host, *calls: JsonObject, strategy: str = "gpt5_function_calling") -> tuple[Run, ScriptedModel]:
+    model = ScriptedModel.of([{"tool_calls": list(calls)}, {"text": "Done: {{tool_results}}"}])
+    run = host.run(strategy, {"query": "Draw."}, model=model)
+    assert run.error is None, run.error
+    return run, model
+
+
+def answer_of(model: ScriptedModel, position: int = 0) -> str:
+    results = [message.text for message in model.requests[1].prompt_messages if message.role == "tool"]
+    return results[position]
+
+
+@pytest.mark.parametrize("strategy", ["gpt5_function_calling", "gpt5_react"])
+def test_files_come_back_as_tool_files(host: Host, strategy: str) -> None:
+    run, model = drawn(host, CALL, TABLE, strategy=strategy)
+    picture, table = sorted(run.outputs.files, key=lambda file: file["filename"])
+    assert (picture["filename"], picture["mime_type"], picture["type"]) == ("Sales.png", "image/png", "image")
+    assert Path(picture["path"]).read_bytes().startswith(b"\x89PNG")
+    assert (table["filename"], table["mime_type"], table["type"]) == ("table.csv", "text/csv", "document")
+    assert Path(table["path"]).read_text() == "a,b\n1,2"
+    assert "Drew 3 values, 40 pixels high." in answer_of(model)
+    assert run.findings == []
+
+
+def test_the_model_sees_its_own_parameters_only(host: Host) -> None:
+    _, model = drawn(host, CALL)
+    (tool,) = [tool for tool in model.requests[0].tools or () if tool.name == "draw_chart"]
+    assert set(tool.parameters["properties"]) == {"title", "values", "kind", "height", "caption", "with_grid"}
+    assert tool.parameters["required"] == ["title", "values"]
+    assert tool.parameters["properties"]["kind"]["enum"] == ["bar", "line"]
+
+
+def test_what_the_panel_fixes_reaches_the_tool(host: Host) -> None:
+    _, model = drawn(host, CALL)
+    assert '"palette": "nordic"' in answer_of(model)
+    assert '"signed_with": null' not in answer_of(model)
+
+
+def test_a_secret_credential_reaches_the_tool_and_nobody_else(host: Host) -> None:
+    """The tool itself is careless: what it says quotes the key."""
+    run, model = drawn(host, CALL)
+    assert "draw?key=[secret]" in answer_of(model)
+    seen = f"{run} {[request.model_dump() for request in model.requests]} {[tool.entity for tool in host.tools]}"
+    assert API_KEY not in seen
+
+
+def test_a_secret_of_the_panel_reaches_the_strategy_but_not_what_is_shown() -> None:
+    setup = charts("draw_chart.signature=signed by me")
+    with Host.start(PUPPET, tools=[setup]) as host:
+        run = host.run("puppet", {"query": '[{"show_parameters": null}]'}, model=ScriptedModel.of([{"text": ""}]))
+    (tool,) = [
+        tool for tool in run.outputs.variables["parameters"]["tools"] if tool["identity"]["name"] == "draw_chart"
+    ]
+    assert tool["runtime_parameters"]["signature"] == "[secret]"
+    assert "signed by me" not in str(run)
+
+
+def test_wrong_credentials_are_refused_before_the_run() -> None:
+    with pytest.raises(ToolSetupError) as refused, Host.start(PUPPET, tools=[charts(api_key="wrong_key_123")]):
+        pass
+    assert str(refused.value) == "charts refuses its credentials: 401 Unauthorized: invalid API key [secret]"
+
+
+def test_a_plugin_that_breaks_over_its_credentials_does_not_spill_them(tmp_path: Path) -> None:
+    directory = tmp_path / "charts"
+    shutil.copytree(CHARTS, directory)
+    (directory / "provider" / "charts.py").write_text(
+        "import os, sys\n"
+        "from dify_plugin import ToolProvider\n"
+        "class ChartsProvider(ToolProvider):\n"
+        "    def _validate_credentials(self, credentials):\n"
+        "        print('cannot use', credentials, file=sys.stderr, flush=True)\n"
+        "        os._exit(7)\n"
+    )
+    setup = ToolSetup.read(directory, credentials={"charts": {"api_key": API_KEY}})
+    with pytest.raises(ToolSetupError) as refused, Host.start(PUPPET, tools=[setup]):
+        pass
+    assert "exited with code 7" in str(refused.value)
+    assert "cannot use {'api_key': '[secret]'" in str(refused.value)
+
+
+def test_a_dynamic_select_takes_only_what_the_plugin_offers() -> None:
+    with (
+        pytest.raises(ToolSetupError, match=r"draw_chart.palette has no such option; there are: plain, nordic"),
+        Host.start(PUPPET, tools=[charts("draw_chart.palette=prairie")]),
+    ):
+        pass
+
+
+def test_a_plugin_runs_in_its_own_python(tmp_path: Path) -> None:
+    """Here one that only says that it was chosen."""
+    directory = tmp_path / "charts"
+    shutil.copytree(CHARTS, directory)
+    python = directory / ".venv" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.write_text("#!/bin/sh\necho 'chosen instead' >&2\nexit 3\n")
+    python.chmod(0o755)
+    setup = ToolSetup.read(directory, credentials={"charts": {"api_key": API_KEY}})
+    with pytest.raises(PluginStartError, match="chosen instead"), Host.start(PUPPET, tools=[setup]):
+        pass
+
+
+def test_a_missing_package_is_explained(tmp_path: Path) -> None:
+    directory = tmp_path / "charts"
+    shutil.copytree(CHARTS, directory)
+    (directory / "main.py").write_text("import no_such_package_anywhere\n")
+    setup = ToolSetup.read(directory, credentials={"charts": {"api_key": API_KEY}})
+    with (
+        pytest.raises(PluginStartError, match=r"goes into a \.venv in its directory"),
+        Host.start(PUPPET, tools=[setup]),
+    ):
+        pass
+
+
+# --- the command -----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Path:
+    file = tmp_path / "sales.yaml"
+    turns = [{"tool_calls": [CALL]}, {"text": "Here is the chart."}]
+    file.write_text(yaml.safe_dump({"query": "Chart the sales.", "turns": turns}))
+    return file
+
+
+def devhost(*arguments: str, environment: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "devhost", "run", *arguments],
+        cwd=ROOT,
+        env={**os.environ, **(environment or {})},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_the_command_runs_a_script_with_tools(script: Path) -> None:
+    arguments = ["--tools", str(CHARTS), "--script", str(script), "--set", "draw_chart.height=20", "--json"]
+    ended = devhost(*arguments, environment={"CHARTS_API_KEY": API_KEY})
+    assert ended.returncode == 0, ended.stderr
+    report = json.loads(ended.stdout)
+    assert report["text"] == "Here is the chart."
+    (picture,) = report["files"]
+    height = int.from_bytes(Path(picture["path"]).read_bytes()[20:24])
+    assert height == 20
+    assert API_KEY not in ended.stdout + ended.stderr
+    Path(picture["path"]).unlink()
+    Path(picture["path"]).parent.rmdir()
+
+
+def test_tools_go_with_an_example_and_a_query_of_ones_own(script: Path) -> None:
+    ended = devhost(
+        *("--example", "helpdesk", "--tools", str(CHARTS), "--script", str(script), "--query", "Hello?"),
+        *("--credential", f"charts.api_key={API_KEY}", "--set", "search_manual.language=en", "--no-color"),
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert "example   helpdesk" in ended.stdout
+    assert "question  Hello?" in ended.stdout
+    assert "Sales.png" in ended.stdout
+    assert API_KEY not in ended.stdout + ended.stderr
+    (path,) = [Path(word) for word in ended.stdout.split() if word.endswith(".png") and word.startswith("/")]
+    path.unlink()
+    path.parent.rmdir()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--credential", "charts.api_key=wrong_key_123"], "charts refuses its credentials: 401 Unauthorized"),
+        ([], "charts needs its credential api_key: --credential charts.api_key=VALUE, or CHARTS_API_KEY in the env"),
+        (["--credential", f"charts.api_key={API_KEY}", "--set", "draw_chart.x=1"], "draw_chart has no parameter 'x'"),
+    ],
+)
+def test_the_command_says_what_is_wrong(
+    script: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], words: str
+) -> None:
+    assert main(["run", "--tools", str(CHARTS), "--script", str(script), *arguments]) == 2
+    said = capsys.readouterr()
+    assert words in said.err
+    assert "wrong_key_123" not in said.err + said.out
+
+
+def test_without_a_script_somebody_must_answer(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    tools = ["--tools", str(CHARTS), "--credential", f"charts.api_key={API_KEY}"]
+    assert main(["run", *tools, "--query", "?"]) == 2
+    assert "nobody can answer: give --example NAME or --script FILE, or set OPENAI_API_KEY" in capsys.readouterr().err
+    assert main(["run", *tools]) == 2
+    assert "there is nothing to ask: give --query TEXT" in capsys.readouterr().err

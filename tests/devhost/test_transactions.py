@@ -1,0 +1,107 @@
+"""A serverless plugin's backwards calls, as requests to the host."""
+
+import http.client
+import json
+import queue
+from collections.abc import Iterator
+
+import pytest
+
+from devhost.errors import PluginLostError
+from devhost.limits import HostLimits
+from devhost.transactions import PATH, Transactions
+from devhost.wire import JsonObject, answer_envelope
+
+PATIENCE = 20
+
+
+class Host:
+    """Transactions, and what they handed on."""
+
+    def __init__(self) -> None:
+        self.calls: queue.SimpleQueue[JsonObject] = queue.SimpleQueue()
+        limits = HostLimits(transaction_bytes=1000, transaction_heartbeat_seconds=0.05)
+        self.transactions = Transactions(limits, self.calls.put)
+        self.transactions.start()
+        self.transactions.expect("s")
+
+    def post(self, body: str, *, session: str = "s", path: str = PATH) -> http.client.HTTPResponse:
+        address = self.transactions.url.removeprefix("http://")
+        connection = http.client.HTTPConnection(address, timeout=PATIENCE)
+        connection.request("POST", path, body, {"Dify-Plugin-Session-ID": session})
+        return connection.getresponse()
+
+    def ask(self) -> http.client.HTTPResponse:
+        """A call that has arrived."""
+        response = self.post(call())
+        assert self.calls.get(timeout=PATIENCE)["data"]["data"]["backwards_request_id"] == "r"
+        return response
+
+    def answer(self, event: str, data: JsonObject | None = None) -> None:
+        self.transactions.answer(answer_envelope("s", "r", event, "", data))
+
+
+def call(session: str = "s", kind: str = "invoke") -> str:
+    data = {"type": "llm", "backwards_request_id": "r", "request": {"model": "m"}}
+    return json.dumps({"event": "session", "session_id": session, "data": {"type": kind, "data": data}}) + "\n\n"
+
+
+@pytest.fixture
+def host() -> Iterator[Host]:
+    host = Host()
+    yield host
+    host.transactions.stop()
+
+
+def test_an_answer_is_a_stream_of_lines(host: Host) -> None:
+    with host.ask() as response:
+        assert (response.status, response.headers["Content-Type"]) == (200, "text/event-stream")
+        host.answer("response", {"n": 1})
+        first = next(line for line in response if line.strip())
+        assert json.loads(first) == answer_envelope("s", "r", "response", "", {"n": 1})
+        host.answer("end")
+        assert b'"end"' in response.read()
+
+
+def test_silence_is_filled_with_blank_lines(host: Host) -> None:
+    with host.ask() as response:
+        assert [response.readline() for _ in range(3)] == [b"\n"] * 3
+        host.answer("error")
+
+
+@pytest.mark.parametrize(
+    ("body", "session", "status", "words"),
+    [
+        (call("other"), "other", 400, "session other not found"),
+        (call(), "other", 400, "no backwards call of the session in its header"),
+        (call(kind="stream"), "s", 400, "no backwards call"),
+        ("{", "s", 400, "the transaction is no JSON"),
+        ("x" * 1001, "s", 400, "may have 1,000 bytes, not 1,001"),
+    ],
+)
+def test_requests_that_are_refused(host: Host, body: str, session: str, status: int, words: str) -> None:
+    with host.post(body, session=session) as response:
+        assert (response.status, words in response.read().decode()) == (status, True)
+
+
+def test_there_is_only_one_path(host: Host) -> None:
+    with host.post(call(), path="/invoke") as response:
+        assert response.status == 404
+
+
+def test_an_answer_that_is_cut_off_is_no_whole_one(host: Host) -> None:
+    with host.ask() as response:
+        host.answer("response", {"n": 1})
+        host.transactions.hang_up("s")
+        with pytest.raises(http.client.IncompleteRead):
+            response.read()
+    with host.post(call()) as response:
+        assert "session s not found" in response.read().decode()
+
+
+def test_nobody_waits_for_a_second_answer(host: Host) -> None:
+    with host.ask() as response:
+        host.answer("end")
+        response.read()
+    with pytest.raises(PluginLostError, match="no longer waits"):
+        host.answer("response", {"n": 2})

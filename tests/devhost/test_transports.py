@@ -1,0 +1,216 @@
+"""What is different about the three ways to run a plugin."""
+
+import json
+import shutil
+import time
+from pathlib import Path
+
+import pytest
+
+from devhost import Host, HostLimits, PluginStartError, Run, ScriptedModel
+from devhost.plugin_process import PluginProcess
+from devhost.transport import TransportName
+from devhost.wire import JsonObject
+from tests.devhost.conftest import PUPPET
+
+pytestmark = pytest.mark.e2e
+SLOW: list[JsonObject] = [{"text": "x" * 40, "chunk_size": 1, "delay": 0.1}]
+
+PRELUDE = """
+import json, os, socket, sys
+from pathlib import Path
+import yaml
+
+MANIFEST = yaml.safe_load(Path("manifest.yaml").read_text())
+PROVIDER = yaml.safe_load(Path("provider/puppet.yaml").read_text())
+PROVIDER["strategies"] = [yaml.safe_load(Path("strategies/puppet.yaml").read_text())]
+
+def dial(key):
+    host, port = os.environ["REMOTE_INSTALL_URL"].split(":")
+    line = socket.create_connection((host, int(port)))
+    say(line, "handshake", {"key": key})
+    return line
+
+def say(line, kind, data):
+    line.sendall(json.dumps({"type": kind, "data": data}).encode() + b"\\n")
+
+def introduce(line):
+    say(line, "manifest_declaration", MANIFEST)
+    say(line, "agent_strategy_declaration", [PROVIDER])
+    say(line, "asset_chunk", {"filename": "icon.svg", "data": "", "end": True})
+    say(line, "end", {})
+"""
+
+SERVER = """
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+class Handler(BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.answer(200, b"OK")
+
+    def do_POST(self):
+        self.answer(%s)
+
+    def answer(self, status, body):
+        self.send_response(status)
+        self.end_headers()
+        self.wfile.write(body)
+
+HTTPServer((os.environ["SERVERLESS_HOST"], int(os.environ["SERVERLESS_PORT"])), Handler).serve_forever()
+"""
+
+
+def plugin_with_main(tmp_path: Path, main: str) -> Path:
+    plugin = tmp_path / "plugin"
+    shutil.copytree(PUPPET, plugin)
+    (plugin / "main.py").write_text(PRELUDE + main, encoding="utf-8")
+    return plugin
+
+
+def perform(host: Host, *steps: JsonObject, turns: list[JsonObject] | None = None) -> Run:
+    return host.run("puppet", {"query": json.dumps(steps)}, model=ScriptedModel.of(turns or [{"text": "x"}]))
+
+
+def failure(run: Run) -> str:
+    assert run.error is not None
+    return f"{run.error.kind}: {run.error.message}"
+
+
+@pytest.mark.parametrize("transport", ["tcp", "http"])
+def test_only_stdout_has_a_longest_line(transport: TransportName) -> None:
+    with Host.start(PUPPET, transport=transport, limits=HostLimits(line_bytes=10_000)) as host:
+        assert len(perform(host, {"say": "x" * 50_000}).outputs.text) == 50_000
+
+
+@pytest.mark.parametrize("transport", ["tcp", "http"])
+def test_a_plugin_that_dies_says_its_last_words(transport: TransportName) -> None:
+    with Host.start(PUPPET, transport=transport) as host:
+        words = failure(perform(host, {"crash": "out of cheese"}))
+        assert "exited with code 3" in words
+        assert "out of cheese" in words
+        assert "exited with code 3" in failure(perform(host, {"say": "too late"}))
+
+
+@pytest.mark.parametrize("transport", ["tcp", "http"])
+def test_a_plugin_that_does_not_import(tmp_path: Path, transport: TransportName) -> None:
+    plugin = plugin_with_main(tmp_path, "import a_module_that_is_not_there\n")
+    with pytest.raises(PluginStartError, match=r"exited with code 1\n[\s\S]*a_module_that_is_not_there"):
+        PluginProcess.start(plugin, transport=transport)
+
+
+@pytest.mark.parametrize(
+    ("transport", "words"), [("tcp", "it did not register within"), ("http", "its /health did not answer within")]
+)
+def test_a_plugin_that_never_serves(tmp_path: Path, transport: TransportName, words: str) -> None:
+    plugin = plugin_with_main(tmp_path, "print('warming up', flush=True)\nsys.stdin.read()\n")
+    with pytest.raises(PluginStartError, match=rf"{words} 1 seconds\nwarming up"):
+        PluginProcess.start(plugin, transport=transport, limits=HostLimits(launch_seconds=1))
+
+
+@pytest.mark.parametrize("transport", ["tcp", "http"])
+def test_a_python_that_is_not_there(transport: TransportName) -> None:
+    with pytest.raises(PluginStartError, match="cannot be started"):
+        PluginProcess.start(PUPPET, python="/no/such/python", transport=transport)
+
+
+# Remote debugging
+
+
+def test_a_wrong_key_is_refused_and_the_right_one_is_still_welcome(tmp_path: Path) -> None:
+    main = """
+wrong = dial("wrong")
+assert wrong.recv(1) == b""
+line = dial(os.environ["REMOTE_INSTALL_KEY"])
+introduce(line)
+line.recv(1)
+"""
+    with PluginProcess.start(plugin_with_main(tmp_path, main), transport="tcp") as plugin:
+        assert next(iter(plugin.printed)).startswith("a connection was refused: the key is wrong")
+
+
+@pytest.mark.parametrize(
+    ("main", "words"),
+    [
+        ("line = dial(os.environ['REMOTE_INSTALL_KEY'])\nline.sendall(b'{\\n')\nline.recv(1)", "handshake is no JSON"),
+        ("line = dial(os.environ['REMOTE_INSTALL_KEY'])\nsay(line, 'end', {})\nline.recv(1)", "before the manifest"),
+        ("line = dial(os.environ['REMOTE_INSTALL_KEY'])\nline.close()\nsys.stdin.read()", "within the handshake"),
+        (
+            "MANIFEST['author'] = 'Me'\nline = dial(os.environ['REMOTE_INSTALL_KEY'])\nintroduce(line)\nline.recv(1)",
+            "manifest_declaration: author: String should match pattern",
+        ),
+    ],
+)
+def test_an_introduction_that_goes_wrong_says_where(tmp_path: Path, main: str, words: str) -> None:
+    with pytest.raises(PluginStartError, match=rf"the daemon refuses to register it: .*{words}"):
+        PluginProcess.start(plugin_with_main(tmp_path, main), transport="tcp")
+
+
+def test_a_connection_that_ends_ends_its_runs(tmp_path: Path) -> None:
+    main = """
+line = dial(os.environ["REMOTE_INSTALL_KEY"])
+introduce(line)
+line.recv(1)
+line.close()
+sys.stdin.read()
+"""
+    limits = HostLimits(stop_seconds=0.5)
+    with Host.start(plugin_with_main(tmp_path, main), transport="tcp", limits=limits) as host:
+        assert "PluginLostError: the plugin closed its connection" in failure(perform(host))
+
+
+def test_silence_on_the_line_has_a_limit_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEARTBEAT_INTERVAL", "0.05")
+    with Host.start(PUPPET, transport="tcp", limits=HostLimits(debug_heartbeat_seconds=1)) as host:
+        assert "no heartbeat for 1 seconds" in failure(perform(host, {"freeze": 30}))
+
+
+# Serverless
+
+
+def test_a_serverless_run_has_a_deadline_of_its_own() -> None:
+    with Host.start(PUPPET, transport="http", limits=HostLimits(serverless_run_seconds=0.5)) as host:
+        assert "longer than 0.5 seconds" in failure(perform(host, {"ask": "Hi"}, turns=SLOW))
+        assert perform(host, {"say": "next"}).outputs.text == "next"
+
+
+def test_a_run_that_is_over_ends_what_the_plugin_is_still_asking() -> None:
+    with Host.start(PUPPET, transport="http", limits=HostLimits(run_seconds=0.5)) as host:
+        assert "longer than 0.5 seconds" in failure(perform(host, {"ask": "Hi"}, turns=SLOW))
+        patience = time.monotonic() + 20
+        while "incomplete chunked read" not in host.plugin._transport.last_words():
+            assert time.monotonic() < patience, "the plugin still waits for its answer"
+            time.sleep(0.02)
+
+
+def test_a_request_has_a_largest_size() -> None:
+    with Host.start(PUPPET, transport="http", limits=HostLimits(serverless_request_bytes=10_000)) as host:
+        words = failure(perform(host, {"say": "x" * 10_000}))
+        assert "PluginDaemonInnerError: a serverless plugin takes requests of 10,000 bytes" in words
+        assert perform(host, {"say": "short"}).outputs.text == "short"
+
+
+def test_a_backwards_call_has_a_largest_size() -> None:
+    with Host.start(PUPPET, transport="http", limits=HostLimits(transaction_bytes=5_000)) as host:
+        words = failure(perform(host, {"ask": "x" * 6_000}))
+        assert "a transaction may have 5,000" in words
+        assert perform(host, {"ask": "short"}).outputs.text == "x"
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        ("200, b''", "stopped before its end message"),
+        ('200, b\'{"event": "session", "session_id": "?", "data": {}}\'', "stopped before its end message"),
+        ("500, b'no such event'", "status 500: no such event"),
+    ],
+)
+def test_an_answer_without_an_end_is_no_whole_one(tmp_path: Path, answer: str, words: str) -> None:
+    with Host.start(plugin_with_main(tmp_path, SERVER % answer), transport="http") as host:
+        assert words in failure(perform(host))
+
+
+def test_no_proxy_stands_between_the_two(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+    monkeypatch.setenv("NO_PROXY", "example.com")
+    with Host.start(PUPPET, transport="http") as host:
+        assert perform(host, {"ask": "Hi"}, turns=[{"text": "straight"}]).outputs.text == "straight"

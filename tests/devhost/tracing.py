@@ -1,0 +1,36 @@
+"""Traces of runs that tests make themselves."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from devhost.secrets import Secrets
+from devhost.trace.writer import TraceWriter
+
+FACTS = {
+    "command": "run",
+    "example": "test",
+    "description": "a test",
+    "strategy": "puppet",
+    "transport": "stdio",
+    "model": {
+        "name": "scripted-gpt-5",
+        "provider": "devhost/scripted/scripted",
+        "scripted": True,
+        "notice": "scripted",
+    },
+    "query": "?",
+}
+
+
+def remove_files(shown: str) -> None:
+    """The picture that a run of the toolbox leaves where its output says."""
+    (path,) = [Path(word) for word in shown.split() if word.endswith(".png") and word.startswith("/")]
+    path.unlink()
+    path.parent.rmdir()
+
+
+@contextmanager
+def tracing(file: Path, *secrets: str, **facts: object) -> Iterator[TraceWriter]:
+    with TraceWriter(file, Secrets(secrets), {**FACTS, **facts}) as writer:
+        yield writer
