@@ -46,6 +46,8 @@ UNUSABLE: dict[str, str] = {
     "a reference to nothing": '{"type": "object", "properties": {"a": {"$ref": "#/$defs/a"}}}',
     "a reference to nothing on top": '{"$ref": "#/$defs/a"}',
     "a reference to a text": '{"$ref": "#/$defs/a", "$defs": {"a": {"type": "string"}}}',
+    "a reference to itself on top": '{"$ref": "#"}',
+    "references in a circle on top": '{"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/a"}}}',
     "a reference that is no text": '{"type": "object", "properties": {"a": {"$ref": 7}}}',
     "NaN": '{"type": "object", "properties": {"a": {"maximum": NaN}}}',
     "infinity": '{"type": "object", "properties": {"a": {"maximum": 1e999}}}',

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from internal.deadline import Clock
 from internal.errors import ModelCallFailed
 from prompt import template
 from tests.agent.plans import (
@@ -225,6 +226,23 @@ def test_what_a_failed_subtask_did_and_cost_is_counted() -> None:
     assert outcome.last_json["execution_metadata"]["total_tokens"] == told_usage * USAGE["total_tokens"]
     assert [item["status"] for item in outcome.variables["tool_runs"]] == ["ok", "ok"]
     assert outcome.last_json["decision_summary"]["rounds"] == 2
+
+
+def test_a_defect_of_ours_in_a_subtask_leaves_the_others_alone() -> None:
+    """Here the clock breaks while a failure in passing is waited out."""
+
+    def broken(_seconds: float) -> None:
+        raise ZeroDivisionError("secret sk-abcdefgh12345678")
+
+    steps = [plans("alpha", "beta"), works_on("alpha", fails("InvokeRateLimitError")), *done_at_once("beta"), answers()]
+
+    outcome = plan_run(steps, clock=Clock(sleep=broken))
+
+    assert outcome.error is None
+    assert [entry["completed"] for entry in outcome.variables["subtasks"]] == [False, True]
+    assert outcome.logs["subtask1"]["status"] == "error"
+    assert "ZeroDivisionError" in outcome.logs["subtask1"]["error"]
+    assert "sk-abcdefgh" not in str(outcome.messages)
 
 
 def test_a_failed_subtask_is_shown_among_the_thoughts() -> None:
