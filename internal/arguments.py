@@ -4,6 +4,7 @@ In: a JSON object. Out: the values to call the tool with, coerced by type where 
 ArgumentsInvalid, whose text is what the model reads.
 """
 
+import contextlib
 import json
 import math
 from collections.abc import Iterator, Mapping
@@ -22,6 +23,10 @@ _VALIDATION_ERROR = "tool arguments validation error: "
 
 class ArgumentsInvalid(Exception):  # noqa: N818 - its text is what the model reads
     """The arguments do not fit the tool."""
+
+
+class _Unchecked(Exception):  # noqa: N818 - says what happened
+    """The schema leads nowhere or in a circle, or the engine cannot count that far."""
 
 
 def validate_arguments(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -57,7 +62,10 @@ def validate_arguments(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, An
 
 def _validate_form(form: ArgumentForm, arguments: Mapping[str, Any]) -> dict[str, Any]:
     value = coerce(dict(arguments), form.schema)
-    problems = list(_schema_problems(form.check, value, ""))
+    try:
+        problems = list(_schema_problems(form.check, value, ""))
+    except _Unchecked:
+        problems = ["they could not be checked against the schema"]
     if problems or not isinstance(value, dict):
         raise ArgumentsInvalid(_VALIDATION_ERROR + "; ".join(problems))
     return value
@@ -76,7 +84,9 @@ def _problems(parameter: ToolParameter, value: object) -> Iterator[str]:
                 yield f"parameter {parameter.name!r} value {_quote(item)} not in options {list(options)!r}"
     yield from _bound_problems(parameter, value)
     if parameter.check is not None:
-        yield from _schema_problems(parameter.check, value, parameter.name)
+        # A tool's schema that leads nowhere checks nothing: the tool itself is still there to refuse.
+        with contextlib.suppress(_Unchecked):
+            yield from _schema_problems(parameter.check, value, parameter.name)
 
 
 def _bound_problems(parameter: ToolParameter, value: object) -> Iterator[str]:
@@ -93,7 +103,7 @@ def _schema_problems(check: Check, value: object, name: str) -> Iterator[str]:
     try:
         errors = list(check(value))
     except (Unresolvable, RecursionError, ArithmeticError):
-        return  # a schema that leads nowhere, or an engine that cannot count that far, checks nothing
+        raise _Unchecked from None
     for error in errors[:3]:
         where = name + "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in error.absolute_path)
         yield f"parameter {where.removeprefix('.') or '(all)'!r}: {error.message[:_LONGEST_QUOTE]}"

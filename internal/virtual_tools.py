@@ -71,6 +71,8 @@ def _as_object(schema: Mapping[str, Any]) -> dict[str, Any]:
             break
         target = resolve(schema, reference)
         top = {**(target if isinstance(target, Mapping) else {}), **top}
+    else:
+        raise SchemaUnusable("its references lead in a circle")
     if top.get("type", "object") != "object":
         raise SchemaUnusable(f"it must describe an object, and its type is {top['type']!r}")
     return {**top, "type": "object"}

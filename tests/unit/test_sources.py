@@ -259,4 +259,5 @@ def test_citations_are_numbers_in_brackets(answer: str, numbers: set[int]) -> No
 @settings(deadline=None)
 def test_whatever_a_source_says_can_be_written(item: dict[str, Any]) -> None:
     for source in read_context([item]):
-        json.dumps([source.resource, source.title, source.content], ensure_ascii=False, allow_nan=False).encode()
+        said = [source.resource, source.title, source.content]
+        assert json.loads(json.dumps(said, ensure_ascii=False, allow_nan=False).encode()) == said

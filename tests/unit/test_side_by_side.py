@@ -1,0 +1,148 @@
+"""Jobs at once: their events as they happen, their results by position, and none left behind."""
+
+from collections.abc import Callable, Generator
+from functools import partial
+
+import gevent
+import pytest
+from gevent.event import Event as Signal
+
+from internal import side_by_side
+from internal.deadline import Clock, Deadline
+from internal.events import AnswerText, Event, Noted
+from internal.side_by_side import Post, drain, pass_on, run_side_by_side
+
+PATIENCE = 10.0
+
+
+def in_time(seconds: float = PATIENCE) -> Deadline:
+    clock = Clock()
+    return Deadline(clock, clock.now() + seconds)
+
+
+def collect[T](events: Generator[Event, None, T]) -> tuple[list[str], T]:
+    """The texts of all events, and the result."""
+    texts: list[str] = []
+    return texts, drain(events, lambda event: texts.append(text_of(event)))
+
+
+def text_of(event: Event) -> str:
+    assert isinstance(event, Noted | AnswerText)
+    return event.text
+
+
+def test_no_jobs_are_done_at_once() -> None:
+    assert collect(run_side_by_side([], in_time())) == ([], {})
+
+
+def test_results_stand_at_the_position_of_their_job_whatever_comes_first() -> None:
+    second_is_done = Signal()
+
+    def first(post: Post) -> str:
+        assert second_is_done.wait(PATIENCE)
+        post(Noted("first"))
+        return "a"
+
+    def second(post: Post) -> str:
+        post(Noted("second"))
+        second_is_done.set()
+        return "b"
+
+    texts, results = collect(run_side_by_side([first, second], in_time()))
+
+    assert texts == ["second", "first"]
+    assert [results[0], results[1]] == ["a", "b"]
+
+
+def test_an_event_arrives_while_its_job_still_runs() -> None:
+    seen = Signal()
+
+    def job(post: Post) -> bool:
+        post(Noted("begun"))
+        return seen.wait(PATIENCE)
+
+    events = run_side_by_side([job], in_time())
+
+    assert next(events) == Noted("begun")
+    seen.set()
+    assert collect(events) == ([], {0: True})
+
+
+def test_all_jobs_are_under_way_together() -> None:
+    everybody, here = Signal(), []
+
+    def job(number: int, _post: Post) -> int:
+        here.append(number)
+        if len(here) == 20:
+            everybody.set()
+        assert everybody.wait(PATIENCE)
+        return number
+
+    _, results = collect(run_side_by_side([partial(job, number) for number in range(20)], in_time()))
+
+    assert results == {number: number for number in range(20)}
+
+
+def stuck(ended: list[str]) -> Callable[[Post], str]:
+    """A job that never ends by itself, and notes when it was ended."""
+
+    def job(post: Post) -> str:
+        post(Noted("stuck"))
+        try:
+            Signal().wait()
+        finally:
+            ended.append("stuck")
+        return "never"
+
+    return job
+
+
+def test_a_job_that_still_runs_when_time_is_up_has_no_result_and_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(side_by_side, "GRACE_SECONDS", 0.05)
+    ended: list[str] = []
+
+    texts, results = collect(run_side_by_side([stuck(ended), lambda _: "done"], in_time(0)))
+
+    assert texts == ["stuck"]
+    assert results == {1: "done"}
+    assert ended == ["stuck"]
+
+
+def test_a_job_may_say_after_the_deadline_that_it_has_passed() -> None:
+    deadline = in_time(0)
+
+    def late(post: Post) -> str:
+        gevent.sleep(0)
+        post(Noted("too late"))
+        return "half"
+
+    assert collect(run_side_by_side([late], deadline)) == (["too late"], {0: "half"})
+
+
+def test_whoever_stops_listening_ends_the_jobs() -> None:
+    ended: list[str] = []
+    events = run_side_by_side([stuck(ended)], in_time())
+    next(events)
+
+    events.close()
+
+    assert ended == ["stuck"]
+
+
+def saying(*texts: str) -> Generator[Event, None, int]:
+    for text in texts:
+        yield Noted(text) if text.islower() else AnswerText(text)
+    return len(texts)
+
+
+def test_only_what_is_wanted_is_passed_on_and_the_result_stays() -> None:
+    wanted = pass_on(saying("one", "TWO", "three"), lambda event: isinstance(event, Noted))
+
+    assert collect(wanted) == (["one", "three"], 3)
+
+
+def test_draining_posts_every_event_in_order() -> None:
+    posted: list[Event] = []
+
+    assert drain(saying("one", "TWO"), posted.append) == 2
+    assert posted == [Noted("one"), AnswerText("TWO")]

@@ -1,0 +1,135 @@
+"""Virtual tools: what of a plan, a judgement or an answer is taken, and which schemas an answer may have."""
+
+import json
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from internal.errors import InvalidParameters
+from internal.guards import RepeatGuard
+from internal.planning import PlannedCall, ValidCall, plan_calls
+from internal.submission import MOST_CORRECTIONS, Submission, written_out
+from internal.toolbox import Tool, Toolbox
+from internal.transcript import ToolCall
+from internal.virtual_tools import RESERVED_NAMES, answer_tool, plan_tool, reflection_tool
+
+CITY = json.dumps({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]})
+
+
+@pytest.mark.parametrize("tool", [plan_tool(4), reflection_tool(), answer_tool(CITY)], ids=lambda tool: tool.name)
+def test_what_the_model_is_told_is_a_schema_of_an_object(tool: Tool) -> None:
+    shown = tool.prompt_tool
+
+    assert shown.name in RESERVED_NAMES
+    assert shown.description
+    assert shown.parameters["type"] == "object"
+    Draft202012Validator.check_schema(shown.parameters)
+
+
+def test_each_virtual_tool_has_its_name() -> None:
+    assert {plan_tool(1).name, reflection_tool().name, answer_tool(CITY).name} == RESERVED_NAMES
+
+
+PLANS: dict[str, tuple[dict[str, Any], bool]] = {
+    "one": ({"subtasks": ["a"]}, True),
+    "as many as there may be": ({"subtasks": ["a", "b", "c"]}, True),
+    "a list as text": ({"subtasks": '["a", "b"]'}, True),
+    "too many": ({"subtasks": ["a", "b", "c", "d"]}, False),
+    "none": ({"subtasks": []}, False),
+    "an empty one": ({"subtasks": ["a", ""]}, False),
+    "one that is no text": ({"subtasks": [{"name": "a"}]}, False),
+    "nothing": ({}, False),
+    "null": ({"subtasks": None}, False),
+    "more than asked for": ({"subtasks": ["a"], "why": "b"}, False),
+}
+
+
+@pytest.mark.parametrize(("arguments", "fits"), PLANS.values(), ids=PLANS)
+def test_a_plan_is_a_list_of_names_within_the_limit(arguments: dict[str, Any], *, fits: bool) -> None:
+    assert is_taken(plan_tool(3), arguments) is fits
+
+
+JUDGEMENTS: dict[str, tuple[dict[str, Any], bool]] = {
+    "completed": ({"is_completed": True, "advice": ""}, True),
+    "not completed": ({"is_completed": False, "advice": "Go on."}, True),
+    "a word for true": ({"is_completed": "true", "advice": ""}, True),
+    "no verdict": ({"advice": "Go on."}, False),
+    "no advice": ({"is_completed": True}, False),
+    "perhaps": ({"is_completed": "perhaps", "advice": ""}, False),
+    "a number": ({"is_completed": 1, "advice": ""}, False),
+    "advice that is no text": ({"is_completed": False, "advice": ["Go on."]}, False),
+    "more than asked for": ({"is_completed": True, "advice": "", "score": 3}, False),
+}
+
+
+@pytest.mark.parametrize(("arguments", "fits"), JUDGEMENTS.values(), ids=JUDGEMENTS)
+def test_a_judgement_is_a_verdict_and_an_advice(arguments: dict[str, Any], *, fits: bool) -> None:
+    assert is_taken(reflection_tool(), arguments) is fits
+
+
+def is_taken(tool: Tool, arguments: dict[str, Any]) -> bool:
+    call = ToolCall("call_1", tool.name, json.dumps(arguments))
+    (planned,) = plan_calls([call], Toolbox({tool.name: tool}), RepeatGuard())
+    return isinstance(planned, ValidCall)
+
+
+@pytest.mark.parametrize("schema", ["{", "[]", "7", '{"type": "array"}', '{"$ref": "https://a.test"}', '{"type": 7}'])
+def test_an_unusable_schema_is_named_by_its_parameter(schema: str) -> None:
+    with pytest.raises(InvalidParameters, match=r"^parameter 'answer_schema': "):
+        answer_tool(schema)
+
+
+def test_the_dialect_of_a_schema_is_not_shown_to_the_model() -> None:
+    schema = json.dumps({"$schema": "https://json-schema.org/draft/2020-12/schema", **json.loads(CITY)})
+
+    assert answer_tool(schema).prompt_tool.parameters == json.loads(CITY)
+
+
+def test_a_reference_on_top_is_written_out_and_what_stands_beside_it_wins() -> None:
+    city = json.loads(CITY)
+    schema = json.dumps({"$ref": "#/$defs/city", "description": "Where?", "$defs": {"city": city}})
+
+    shown = answer_tool(schema).prompt_tool.parameters
+
+    assert shown == {**city, "description": "Where?", "$defs": {"city": city}}
+
+
+def planned(*arguments: str) -> tuple[PlannedCall, ...]:
+    """Calls of ``submit_answer`` as they are planned."""
+    tool = answer_tool(CITY)
+    made = [ToolCall(f"call_{number}", tool.name, text) for number, text in enumerate(arguments)]
+    return plan_calls(made, Toolbox({tool.name: tool}), RepeatGuard())
+
+
+def test_the_first_answer_that_fits_is_taken() -> None:
+    assert Submission().take(planned("{}", '{"city": "Bonn"}', '{"city": "Kiel"}')) == {"city": "Bonn"}
+
+
+def test_two_corrections_are_allowed() -> None:
+    submission = Submission()
+
+    allowed = []
+    for _ in range(MOST_CORRECTIONS + 1):
+        assert submission.take(planned("{}")) is None
+        allowed.append(submission.may_correct())
+
+    assert allowed == [True, True, False]
+
+
+def test_calls_of_other_tools_are_no_wrong_answers() -> None:
+    submission = Submission()
+    other = plan_calls([ToolCall("call_1", "search", "{}")] * 5, Toolbox(), RepeatGuard())
+
+    assert submission.take(other) is None
+    assert submission.may_correct()
+
+
+def test_a_reminder_is_given_once() -> None:
+    submission = Submission()
+
+    assert [submission.may_remind() for _ in range(3)] == [True, False, False]
+
+
+def test_an_answer_is_written_out_for_people() -> None:
+    assert written_out({"city": "Köln"}) == '{\n  "city": "Köln"\n}'
