@@ -36,7 +36,7 @@ from internal.sources import Bibliography, context_block, read_context
 from internal.steps import Ending
 from internal.tool_runner import ToolRunner
 from internal.toolbox import Tool, Toolbox
-from internal.transcript import Transcript
+from internal.transcript import HostHabits, Transcript
 from internal.usage import Usage
 from internal.window import Window
 from prompt import template
@@ -72,6 +72,7 @@ class Run[P: StrategyParams]:
     """On the clock; what is done before the first model call counts too."""
     bibliography: Bibliography = field(default_factory=Bibliography)
     tally: Tally = field(default_factory=Tally)
+    habits: HostHabits = field(default_factory=HostHabits)
 
     @property
     def redactor(self) -> Redactor:
@@ -126,7 +127,7 @@ class Run[P: StrategyParams]:
         """A conversation that opens with the system prompt, the history, and a message of context, text and files."""
         context = context_block(self.bibliography.context())
         whole = "\n\n".join(part for part in (context, text) if part)
-        return Transcript(opening_messages(self.params.model, self.instruction, whole, self.parts))
+        return Transcript(opening_messages(self.params.model, self.instruction, whole, self.parts), self.habits)
 
     def finish(
         self,

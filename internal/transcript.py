@@ -57,14 +57,21 @@ class CallResult:
     text: str
 
 
+@dataclass
+class HostHabits:
+    """What a run has learnt of its host; all its conversations share it."""
+
+    takes_opaque_bodies: bool = True
+
+
 class Transcript:
     """The messages of one conversation."""
 
-    def __init__(self, opening: Sequence[PromptMessage]) -> None:
+    def __init__(self, opening: Sequence[PromptMessage], habits: HostHabits | None = None) -> None:
         self._messages: list[PromptMessage] = list(opening)
         self._opening_length = len(self._messages)
         self._rounds = 0
-        self._keeps_opaque_bodies = True
+        self._habits = habits or HostHabits()
 
     @property
     def rounds(self) -> int:
@@ -73,6 +80,8 @@ class Transcript:
 
     def messages(self) -> list[PromptMessage]:
         """The prompt of the next request; the list is the caller's, the messages are not."""
+        if not self._habits.takes_opaque_bodies:
+            self._messages = [_without_opaque_body(message) for message in self._messages]
         return list(self._messages)
 
     def append_round(self, content: Content, opaque_body: Any, results: Sequence[CallResult]) -> None:  # noqa: ANN401
@@ -105,7 +114,7 @@ class Transcript:
             AssistantPromptMessage(
                 content=wellformed(content) if isinstance(content, str) else content,
                 tool_calls=calls,
-                opaque_body=opaque_body if self._keeps_opaque_bodies else None,
+                opaque_body=opaque_body,
             )
         )
 
@@ -114,18 +123,11 @@ class Transcript:
         self._messages.append(UserPromptMessage(content=text))
 
     def carries_opaque_body(self) -> bool:
-        return any(
-            isinstance(message, AssistantPromptMessage) and message.opaque_body is not None
-            for message in self._messages
-        )
+        return any(message is not _without_opaque_body(message) for message in self.messages())
 
     def drop_opaque_bodies(self) -> None:
-        """Do without opaque bodies from now on, for a host that refuses them."""
-        self._keeps_opaque_bodies = False
-        self._messages = [
-            message.model_copy(update={"opaque_body": None}) if isinstance(message, AssistantPromptMessage) else message
-            for message in self._messages
-        ]
+        """Do without opaque bodies from now on, in all conversations of the run."""
+        self._habits.takes_opaque_bodies = False
 
     def results_since(self, rounds: int) -> list[str]:
         """The tool results of the rounds after the first so many."""
@@ -159,3 +161,9 @@ class Transcript:
         parts = list(message.content) if isinstance(message.content, list) else []
         parts[part] = TextPromptMessageContent(data=template.ELIDED_MEDIA.format(kind=parts[part].type.value))
         self._messages[position] = message.model_copy(update={"content": parts})
+
+
+def _without_opaque_body(message: PromptMessage) -> PromptMessage:
+    if isinstance(message, AssistantPromptMessage) and message.opaque_body is not None:
+        return message.model_copy(update={"opaque_body": None})
+    return message

@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from internal.tooling import parse_tool_arguments
-from internal.transcript import CallResult, Content, ToolCall, Transcript
+from internal.transcript import CallResult, Content, HostHabits, ToolCall, Transcript
 from prompt import template
 from tests.unit.generators import any_text, json_objects, readable_text
 
@@ -199,3 +199,16 @@ def test_media_shrink_to_a_note_that_names_their_kind() -> None:
     note = TextPromptMessageContent(data="[image left out here to save space]")
     assert transcript.messages()[0].content == [text, note]
     assert list(transcript.trimmable_media()) == [(1, 0)]
+
+
+def test_what_one_conversation_learns_of_the_host_holds_for_all_of_the_run() -> None:
+    habits = HostHabits()
+    first, second = (Transcript([UserPromptMessage(content="Why?")], habits) for _ in range(2))
+    for transcript in (first, second):
+        transcript.append_answer("Because.", {"sealed": 1})
+    assert second.carries_opaque_body()
+
+    first.drop_opaque_bodies()
+
+    assert not second.carries_opaque_body()
+    assert [getattr(message, "opaque_body", None) for message in second.messages()] == [None, None]
