@@ -42,7 +42,7 @@ def open_console(*, stderr: bool, color: bool) -> Console:
 class RunView:
     def __init__(self, console: Console) -> None:
         self._console = console
-        self._spans = ThoughtSpans()
+        self._spans = ThoughtSpans(keep_tags=True)
         self._status: Status | None = None
         self._at_line_start = True
         self._said_anything = False

@@ -1,6 +1,7 @@
 """Splits a streamed answer into thoughts and speech, wherever chunk borders cut the tags.
 
-In: text pieces as they come. Out: (is thought, text) spans without the tags; a tail that may become a tag waits.
+In: text pieces as they come. Out: (is thought, text) spans; a tail that may become a tag waits. The tags themselves are
+kept among the thoughts for a view without colours, where they alone show that a block is closed.
 """
 
 import re
@@ -12,7 +13,8 @@ _TAGS = ("<think>", "</think>")
 
 
 class ThoughtSpans:
-    def __init__(self) -> None:
+    def __init__(self, *, keep_tags: bool = False) -> None:
+        self._keep_tags = keep_tags
         self._thinking = False
         self._waiting = ""
 
@@ -24,6 +26,8 @@ class ThoughtSpans:
         for tag in _TAG.finditer(ready):
             yield from self._span(ready[start : tag.start()])
             self._thinking = tag.group() == "<think>"
+            if self._keep_tags:
+                yield True, tag.group()
             start = tag.end()
         yield from self._span(ready[start:])
 

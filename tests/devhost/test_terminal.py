@@ -72,7 +72,7 @@ def test_piped_it_is_plain_and_complete() -> None:
     assert "\x1b" not in text
     for part in (
         "Why [b]?",
-        "hmThe answer�[2J\nLink: https://example.com\n",
+        "<think>hm</think>The answer�[2J\nLink: https://example.com\n",
         "… ROUND 1  never finished",
         "└── ✗ CALL [b]x[/b]",
         "it broke",

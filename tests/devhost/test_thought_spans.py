@@ -25,6 +25,15 @@ def test_thought_and_speech() -> None:
     assert merged([TEXT]) == ("\na < b </thin\n", "Well \n\nso <b>it</b> is <thi")
 
 
+def test_the_tags_may_be_kept_among_the_thoughts() -> None:
+    assert list(ThoughtSpans(keep_tags=True).feed("<think>a</think>b")) == [
+        (True, "<think>"),
+        (True, "a"),
+        (True, "</think>"),
+        (False, "b"),
+    ]
+
+
 @given(st.lists(st.integers(0, len(TEXT)), max_size=12))
 def test_any_split_shows_the_same(cuts: list[int]) -> None:
     borders = [0, *sorted(cuts), len(TEXT)]
