@@ -107,10 +107,10 @@ class Run[P: StrategyParams]:
     def tools(self, toolbox: Toolbox) -> ToolRunner:
         return ToolRunner(self.host, toolbox, self.clock, self.slots, self.params.tool_result_limit, self.redactor)
 
-    def begin(self, more_notes: Iterable[str] = ()) -> Generator[Event, None, None]:
+    def begin(self) -> Generator[Event, None, None]:
         """What has to be said and numbered before the first model call."""
         overrides = read_policy_overrides(self.params.prompt_policy_overrides)
-        for note in (*self.params.notes, *overrides.notes, *self.toolbox.notes, *more_notes):
+        for note in (*self.params.notes, *overrides.notes, *self.toolbox.notes):
             yield Noted(note)
         self.bibliography.open_with(read_context(self.redactor.json(self.params.context)))
 
