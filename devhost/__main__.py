@@ -1,11 +1,9 @@
 """`python -m devhost`."""
 
-import signal
 import sys
 
 from devhost.cli import main
+from devhost.ending import end_with_signals
 
-# An exception, unlike a signal's default, lets the plugins be stopped on the way out.
-for ending in (signal.SIGTERM, signal.SIGHUP):
-    signal.signal(ending, lambda number, _: sys.exit(128 + number))
+end_with_signals()
 sys.exit(main())

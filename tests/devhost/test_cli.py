@@ -84,6 +84,25 @@ def test_a_signal_ends_it_cleanly(sent: signal.Signals, code: int) -> None:
     assert "Traceback" not in stderr
 
 
+HIT_WHERE_EXCEPTIONS_ARE_DROPPED = """
+import os, signal, threading, weakref
+from devhost.ending import end_with_signals
+end_with_signals()
+thread = threading.Thread()
+died = weakref.ref(thread, lambda _: os.kill(os.getpid(), signal.{sent}))
+del thread
+threading.Event().wait(60)
+"""
+
+
+@pytest.mark.parametrize(("sent", "code"), [("SIGINT", -signal.SIGINT), ("SIGTERM", 143), ("SIGHUP", 129)])
+def test_a_signal_that_strikes_in_a_finalizer_ends_it_too(sent: str, code: int) -> None:
+    program = HIT_WHERE_EXCEPTIONS_ARE_DROPPED.format(sent=sent)
+    ended = subprocess.run([sys.executable, "-c", program], cwd=HOME, timeout=20, capture_output=True, check=False)
+    assert ended.returncode == code
+    assert b"Exception ignored" not in ended.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

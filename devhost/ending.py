@@ -1,0 +1,42 @@
+"""Signals end devhost as exceptions: unlike a signal's default, they let the plugins be stopped on the way out.
+
+Python drops an exception that strikes in a finalizer or in the callback of a weak reference, after telling
+`sys.unraisablehook`. Threads and queues have such callbacks at the end of every turn, so there the exception is raised
+once more as soon as they are over.
+"""
+
+import signal
+import sys
+import threading
+from types import FrameType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sys import UnraisableHookArgs
+
+SOON_SECONDS = 0.01
+
+
+def end_with_signals() -> None:
+    """SIGTERM and SIGHUP; Python does it for SIGINT."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _end)
+    sys.unraisablehook = _end_soon
+
+
+def _end(number: int, _frame: FrameType | None) -> None:
+    sys.exit(128 + number)
+
+
+def _end_soon(dropped: "UnraisableHookArgs", /) -> None:
+    ending = dropped.exc_value
+    in_main = threading.current_thread() is threading.main_thread()
+    if not in_main or not isinstance(ending, SystemExit | KeyboardInterrupt):
+        sys.__unraisablehook__(dropped)
+        return
+
+    def end(*_: object) -> None:
+        raise ending
+
+    signal.signal(signal.SIGALRM, end)
+    signal.setitimer(signal.ITIMER_REAL, SOON_SECONDS)
