@@ -1,12 +1,13 @@
 """A command on a terminal of its own: what it shows can be waited for, and keys can be pressed."""
 
+import errno
 import os
 import pty
 import re
 import select
 import subprocess
 import sys
-import time
+import termios
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,31 +28,51 @@ class TerminalSession:
         self._terminal = terminal
         self._read_to = 0
 
-    def press(self, keys: str) -> None:
-        os.write(self._terminal, keys.encode())
+    def press(self, keys: str | bytes) -> None:
+        os.write(self._terminal, keys.encode() if isinstance(keys, str) else keys)
 
     def wait_for(self, text: str) -> str:
         """What was shown from the last wait up to and with the text."""
-        deadline = time.monotonic() + SECONDS
         while (found := self.shown.find(text, self._read_to)) < 0:
-            ready, _, _ = select.select([self._terminal], [], [], max(0.0, deadline - time.monotonic()))
-            assert ready, f"{text!r} was not shown within {SECONDS} s, but: {self.shown[self._read_to :]!r}"
-            self.shown += _ESCAPES.sub("", os.read(self._terminal, 65536).decode(errors="replace"))
-        begin, self._read_to = self._read_to, found + len(text)
-        return self.shown[begin : self._read_to]
+            assert self._read(), f"{text!r} was not shown, but: {self.shown[self._read_to :]!r}"
+        return self._take(found + len(text))
+
+    def wait_for_the_end(self) -> str:
+        """What was shown from the last wait until nobody was left to show anything."""
+        while self._read():
+            pass
+        return self._take(len(self.shown))
+
+    def _read(self) -> bool:
+        """Whether there was more."""
+        ready, _, _ = select.select([self._terminal], [], [], SECONDS)
+        assert ready, f"nothing more was shown within {SECONDS} s; last: {self.shown[self._read_to :]!r}"
+        try:
+            shown = os.read(self._terminal, 65536)
+        except OSError as error:
+            if error.errno != errno.EIO:  # how Linux says that the other side of a terminal is closed
+                raise
+            return False
+        self.shown += _ESCAPES.sub("", shown.decode(errors="replace"))
+        return bool(shown)
+
+    def _take(self, to: int) -> str:
+        begin, self._read_to = self._read_to, to
+        return self.shown[begin:to]
 
 
 @contextmanager
 def on_a_terminal(command: Sequence[str], directory: Path) -> Iterator[TerminalSession]:
     """`command` is what follows `python`."""
     terminal, program_side = pty.openpty()
+    termios.tcsetwinsize(terminal, (50, 200))
     process = subprocess.Popen(
         [sys.executable, "-c", TAKE_THE_TERMINAL, sys.executable, *command],
         cwd=directory,
         stdin=program_side,
         stdout=program_side,
         stderr=program_side,
-        env={**os.environ, "TERM": "xterm", "COLUMNS": "200"},
+        env={**os.environ, "TERM": "xterm", "PROMPT_TOOLKIT_NO_CPR": "1"},
         start_new_session=True,
     )
     os.close(program_side)
