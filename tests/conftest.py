@@ -1,9 +1,11 @@
 """Loads the SDK before any test: its import patches threads and sockets, which comes first, and warns of itself.
 
-Takes a developer's own OpenAI key and server out of the environment: no test may call a real one.
+Takes away what a developer's machine would add: an OpenAI key and server of one's own, which no test may call, and
+the deafness to Ctrl-C of whatever a shell runs in the background, which children inherit.
 """
 
 import os
+import signal
 import warnings
 
 from hypothesis import settings
@@ -15,6 +17,8 @@ with warnings.catch_warnings():
 
 for name in [name for name in os.environ if name.startswith("OPENAI_")]:
     del os.environ[name]
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # CI has to give the same verdict on the same code; at home every run looks somewhere else.
 settings.register_profile("ci", derandomize=True)
