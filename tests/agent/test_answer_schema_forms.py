@@ -1,7 +1,6 @@
 """What may stand in ``answer_schema``: references into itself, patterns that are never run; the rest is refused."""
 
 import json
-import time
 from typing import Any
 
 import pytest
@@ -132,15 +131,12 @@ PATTERNS: dict[str, Json] = {
 
 @pytest.mark.parametrize("schema", PATTERNS.values(), ids=PATTERNS)
 def test_a_pattern_is_never_run(schema: Json) -> None:
-    """Each of these would keep the process busy for longer than anybody waits."""
-    hostile = "a" * 40 + "!"
-    answer: dict[str, Any] = {hostile: 1} if "patternProperties" in schema else {"a": hostile}
+    """One like these can keep the process busy for longer than anybody waits; run on a `b`, it would refuse it."""
+    answer: dict[str, Any] = {"b": 1} if "patternProperties" in schema else {"a": "b"}
 
-    started = time.monotonic()
     outcome = submitted({"type": "object", **schema}, answer)
 
     assert outcome.variables["structured_output"] == answer
-    assert time.monotonic() - started < 5
 
 
 def test_an_error_does_not_repeat_a_whole_schema() -> None:
