@@ -30,6 +30,8 @@ class DisplayRule:
     """The closing call's number."""
     text_is_answer: bool = True
     """False where the answer has to be a call: then no text is ever taken for it."""
+    is_seen: bool = True
+    """False where the user sees nothing of what the model says, as in a subtask."""
 
 
 class Trimmer:
@@ -65,7 +67,7 @@ class TurnDisplay:
         self._thoughts: list[str] = []
         self._length = 0
         self.has_shown = False
-        """Whether the user has seen anything of this turn."""
+        """Whether anything of this turn was shown to whoever sees it."""
 
     @property
     def text(self) -> str:

@@ -52,6 +52,8 @@ class AgentLoop:
     """The log node that the rounds hang from."""
     submission: Submission | None = None
     """Set when the answer has to be handed over by a call."""
+    is_seen: bool = True
+    """Whether the user sees what the model says."""
     guard: RepeatGuard = field(default_factory=RepeatGuard)
     _asked: int = field(default=0, init=False)
     _rounds_before: int = field(default=0, init=False)
@@ -203,7 +205,14 @@ class AgentLoop:
         root = f"{self.parent}.{name}" if self.parent else name
         last_step = self.maximum_iterations + 1
         step = self._rounds + 1 if may_call_tools else last_step
-        rule = DisplayRule(self.show_thoughts, may_call_tools, step, last_step, text_is_answer=self.submission is None)
+        rule = DisplayRule(
+            self.show_thoughts,
+            may_call_tools,
+            step,
+            last_step,
+            text_is_answer=self.submission is None,
+            is_seen=self.is_seen,
+        )
         return TurnSpan(f"{root}.model", root, rule, deadline, max(deadline, self.end))
 
 

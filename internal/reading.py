@@ -96,7 +96,8 @@ class Reading:
 
     @property
     def has_shown(self) -> bool:
-        return self.display.has_shown or self._has_forwarded
+        """Whether the user has seen anything of this turn, so that it cannot be asked for anew."""
+        return (self.display.has_shown and self._span.rule.is_seen) or self._has_forwarded
 
     @property
     def usage(self) -> Usage:

@@ -56,7 +56,8 @@ class SubtaskOutcome:
 @dataclass(frozen=True)
 class _Judgement:
     is_completed: bool
-    advice: str
+    advice: str | None
+    """None without a judgement."""
 
 
 @dataclass
@@ -68,6 +69,8 @@ class SubtaskWorker:
     number: int
     """From 1; its place in the plan."""
     _advised: list[str] = field(default_factory=list, init=False)
+    _nearest: str = field(default="", init=False)
+    """The best answer so far that was not judged to be one."""
     _attempts: int = field(default=0, init=False)
     _transcript: Transcript | None = field(default=None, init=False)
 
@@ -101,9 +104,10 @@ class SubtaskWorker:
             yield RoundFinished(key, self.run.clock.now() - started)
             if judgement.is_completed:
                 return self.outcome(ending.text, completed=True)
+            self._keep(ending)
             if self._attempts == self.run.params.maximum_attempts or not self._may_go_on(judgement):
                 late = ending.reason is StopReason.TIME_LIMIT or self.run.deadline(TOOLS_SHARE).has_passed()
-                return self.outcome(template.SUBTASK_NOT_FOUND.format(answer=ending.text or "-"), ran_out_of_time=late)
+                return self.incomplete(template.SUBTASK_NOT_FOUND, ran_out_of_time=late)
             self._advise(transcript, judgement.advice)
 
     def _loop(self, transcript: Transcript, guard: RepeatGuard, key: str) -> Generator[Event, None, Ending]:
@@ -119,6 +123,7 @@ class SubtaskWorker:
             end=self._end,
             parent=key,
             guard=guard,
+            is_seen=False,
         )
         return (yield from pass_on(loop.run(), _is_for_the_log))
 
@@ -145,19 +150,35 @@ class SubtaskWorker:
             yield Noted("no judgement came; the subtask counts as not completed", node)
         data = dict(reply or {"is_completed": False, "advice": ""})
         yield RoundFinished(node, self.run.clock.now() - started, data, error)
+        if reply is None:
+            return _Judgement(is_completed=False, advice=None)
         return _Judgement(bool(data["is_completed"]) and bool(ending.text), str(data["advice"]).strip())
 
+    def _keep(self, ending: Ending) -> None:
+        """An answer replaces the one before; one that the time cut short stands beside it."""
+        before = f"{self._nearest}\n\n" if self._nearest and ending.reason is StopReason.TIME_LIMIT else ""
+        if ending.text:
+            self._nearest = f"{before}{ending.text}"
+
     def _may_go_on(self, judgement: _Judgement) -> bool:
-        """Whether another attempt makes sense: there is time, and it would be told something new."""
-        advice = judgement.advice or template.DEFAULT_ADVICE
-        is_new = advice.casefold() not in {given.casefold() for given in self._advised}
+        """Whether another attempt makes sense: there is time, and it would be told something new.
+
+        A judgement that did not come repeats nothing.
+        """
+        given = {_gist(advice) for advice in self._advised}
+        is_new = judgement.advice is None or _gist(judgement.advice or template.DEFAULT_ADVICE) not in given
         return is_new and not self.run.deadline(TOOLS_SHARE).has_passed()
 
-    def _advise(self, transcript: Transcript, advice: str) -> None:
+    def _advise(self, transcript: Transcript, advice: str | None) -> None:
         self._advised.append(advice or template.DEFAULT_ADVICE)
         for position in list(transcript.trimmable_results()):
             transcript.trim_result(position)
         transcript.append_note(template.ADVICE_NOTE.format(advice=self._advised[-1]))
+
+    def incomplete(self, sentence: str, *, ran_out_of_time: bool = False) -> SubtaskOutcome:
+        """Without an answer; what came nearest is not lost."""
+        nearest = template.NEAREST.format(answer=self._nearest) if self._nearest else ""
+        return self.outcome(f"{sentence}{nearest}", ran_out_of_time=ran_out_of_time)
 
     def outcome(self, answer: str, *, completed: bool = False, ran_out_of_time: bool = False) -> SubtaskOutcome:
         """What has come of it so far; a subtask that fails has cost something too."""
@@ -173,6 +194,11 @@ class SubtaskWorker:
     @property
     def _end(self) -> Deadline:
         return self.run.deadline(SUBTASKS_SHARE)
+
+
+def _gist(advice: str) -> str:
+    """What makes two pieces of advice the same."""
+    return " ".join(advice.casefold().split()).rstrip(".!。！")
 
 
 def _is_for_the_log(event: Event) -> bool:

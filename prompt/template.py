@@ -104,12 +104,14 @@ NO_RESULTS = "(no tool was called)"
 
 ADVICE_NOTE = """\
 The subtask is not completed yet, and tools may be called again. Earlier results were left out to save space.
+Your next answer replaces the one before: repeat in it what you had found, with the numbers of its sources.
 
 Advice: {advice}"""
 DEFAULT_ADVICE = "Try other words, or another tool."
-SUBTASK_NOT_FOUND = "This was not found out. What came nearest: {answer}"
+SUBTASK_NOT_FOUND = "This was not found out."
 SUBTASK_FAILED = "This could not be worked on."
 SUBTASK_OUT_OF_TIME = "There was no time left to work on this."
+NEAREST = " What came nearest: {answer}"
 
 ANSWER_REQUEST = """\
 <task>

@@ -9,6 +9,7 @@ from gevent.event import Event
 from prompt import template
 from tests.agent.plans import (
     ANSWER,
+    advised,
     answers,
     done_at_once,
     echo,
@@ -131,6 +132,25 @@ def test_a_subtask_whose_model_never_answers_is_left_and_the_answer_says_so() ->
     assert subtask(outcome, "slow")["answer"] in asked
     assert all_finished(outcome)
     assert outcome.logs["subtask1"]["status"] == "success"
+
+
+def test_what_a_subtask_had_found_before_its_time_was_over_is_not_lost() -> None:
+    time, never = MovableTime(), Event()
+    steps = [
+        plans("alpha"),
+        works_on("alpha", says("Step one is X [1].")),
+        incomplete("alpha", "Find step two."),
+        advised("Find step two.", [time.skip(SUBTASKS_ARE_OVER - 1.2), text("Hm."), wait_for(never)]),
+        When(template.CLOSING_NOTE, [wait_for(never)]),
+        answers(),
+    ]
+
+    outcome = plan_run(steps, {"search": echo}, SHORT, clock=time.clock)
+
+    never.set()
+    assert outcome.stop_reason == "time_limit"
+    assert "Step one is X [1]." in subtask(outcome, "alpha")["answer"]
+    assert "Step one is X [1]." in opening(of_answer(outcome)[0])
 
 
 def test_a_subtask_that_was_left_has_its_block_among_the_thoughts_too() -> None:

@@ -29,8 +29,8 @@ from tests.agent.plans import (
     verdict,
     works_on,
 )
-from tests.agent.scenes import check_prompt, results_in, search
-from tests.support.host import When, text_of
+from tests.agent.scenes import check_prompt, results_in, search, text
+from tests.support.host import CallFails, Handler, When, text_of
 from tests.support.run import FakeTime
 from tests.support.wire import USAGE, breaks, calls, fails, replies, says
 
@@ -208,6 +208,48 @@ def test_a_subtask_whose_model_fails_for_good_leaves_the_others_alone() -> None:
     asked = opening(of_answer(outcome)[0])
     assert template.SUBTASK_FAILED in asked
     assert "Answer to beta." in asked
+
+
+def test_what_a_subtask_had_found_before_its_model_failed_is_not_lost() -> None:
+    steps = [
+        plans("alpha"),
+        works_on("alpha", says("Step one is X [1].")),
+        incomplete("alpha", "Find step two."),
+        advised("Find step two.", fails(ALL_GONE)),
+        answers(),
+    ]
+
+    outcome = plan_run(steps)
+
+    nearest = template.NEAREST.format(answer="Step one is X [1].")
+    assert subtask(outcome, "alpha")["answer"] == template.SUBTASK_FAILED + nearest
+    assert nearest in opening(of_answer(outcome)[0])
+
+
+@pytest.mark.parametrize("said", ["Step.", "word " * 90])
+@pytest.mark.parametrize("handlers", [{}, {"search": echo}])
+def test_what_a_subtask_says_is_seen_by_nobody_and_so_can_be_asked_for_anew(
+    said: str, handlers: dict[str, Handler]
+) -> None:
+    cut = [text(said), CallFails("connection reset by peer")]
+    steps = [plans("alpha"), works_on("alpha", cut), *done_at_once("alpha"), answers()]
+
+    outcome = plan_run(steps, handlers, clock=FakeTime().clock)
+
+    assert subtask(outcome, "alpha")["completed"] is True
+    assert any("tried again" in note for note in outcome.notes)
+    assert outcome.text == ANSWER
+
+
+def test_judgements_that_never_come_leave_all_attempts() -> None:
+    none = [judges("alpha", says("Fine.")), says("Fine."), says("Fine.")]
+    advice = template.DEFAULT_ADVICE
+    steps = [plans("alpha"), works_on("alpha", says("One.")), *none, advised(advice, says("Two.")), *none]
+    steps += [advised(advice, says("Three.")), *none, answers()]
+
+    outcome = plan_run(steps)
+
+    assert subtask(outcome, "alpha")["attempts"] == 3
 
 
 def test_the_open_logs_of_a_subtask_that_fails_are_closed_in_error() -> None:

@@ -115,7 +115,7 @@ def test_a_judgement_is_told_that_not_found_is_never_complete() -> None:
     assert "never" in tool["parameters"]["properties"]["is_completed"]["description"]
 
 
-@pytest.mark.parametrize("again", ["Try the manual.", "try THE manual.", "  Try the manual.\n"])
+@pytest.mark.parametrize("again", ["Try the manual.", "try THE manual.", "  Try the manual.\n", "Try  the\nmanual"])
 def test_the_same_advice_is_never_given_twice(again: str) -> None:
     steps = [plans("alpha"), *attempts("Try the manual."), incomplete("alpha", again), answers()]
 
@@ -151,7 +151,7 @@ def test_after_the_last_attempt_the_answer_says_that_it_was_not_found(most: int)
 
     entry = subtask(outcome, "alpha")
     assert (entry["attempts"], entry["completed"]) == (most, False)
-    assert entry["answer"] == template.SUBTASK_NOT_FOUND.format(answer="I did not find it.")
+    assert entry["answer"] == template.SUBTASK_NOT_FOUND + template.NEAREST.format(answer="I did not find it.")
     assert "not found" in entry["answer"]
     assert entry["answer"] in opening(of_answer(outcome)[0])
     assert 'completed="no"' in opening(of_answer(outcome)[0])
@@ -174,6 +174,24 @@ def test_each_attempt_has_all_its_rounds() -> None:
 
     assert len(outcome.tools.requests) == 2
     assert outcome.last_json["decision_summary"]["rounds"] == 2
+
+
+def test_what_an_earlier_attempt_found_is_not_lost_when_later_ones_say_nothing() -> None:
+    steps = [
+        plans("alpha"),
+        works_on("alpha", says("Step one is X [1].")),
+        incomplete("alpha", "Find step two."),
+        advised("Find step two.", says()),
+        incomplete("alpha", "Look again."),
+        advised("Look again.", says()),
+        incomplete("alpha", "Once more."),
+        answers(),
+    ]
+
+    outcome = plan_run(steps)
+
+    nearest = template.NEAREST.format(answer="Step one is X [1].")
+    assert subtask(outcome, "alpha")["answer"] == template.SUBTASK_NOT_FOUND + nearest
 
 
 def test_an_attempt_that_says_nothing_is_not_complete_whatever_the_judgement() -> None:
