@@ -6,14 +6,18 @@ expression could block every session of the process.
 """
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from fractions import Fraction
 from functools import lru_cache
 from typing import Any
+from urllib.parse import unquote
 
+import attrs
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import SchemaError, ValidationError
 from jsonschema.protocols import Validator
-from jsonschema.validators import validator_for
+from jsonschema.validators import extend, validator_for
 from referencing import Registry
 
 LARGEST_EXPANSION = 5_000
@@ -21,8 +25,17 @@ LARGEST_EXPANSION = 5_000
 
 type Check = Callable[[Any], Iterable[ValidationError]]
 
-_NAMED_SCHEMAS = frozenset({"properties", "$defs", "definitions", "dependentSchemas"})
-_PLAIN_VALUES = frozenset({"enum", "const", "default", "examples", "required"})
+_LONGEST_CHAIN = 50
+"""References that may lead from one to the next; checking a value takes several of Python's frames for each."""
+_REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
+_NAMED_SCHEMAS = frozenset(
+    {"properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"}
+)
+_PLAIN_VALUES = frozenset({"enum", "const", "default", "examples"})
+_FOR_THE_SAME_VALUE = frozenset(
+    {"allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas", "dependencies"}
+)
+"""Keywords whose schemas go no level deeper into the value."""
 
 
 class SchemaUnusable(Exception):  # noqa: N818 - says what is the matter
@@ -39,8 +52,10 @@ def check_of(schema: Mapping[str, Any]) -> Check:
     """The check of values against a schema.
 
     Raises:
-        SchemaUnusable: it is no JSON Schema, refers to what is not in it, or grows without measure.
+        SchemaUnusable: it is no JSON Schema, refers to what is not in it or in a circle, or grows without measure.
     """
+    if not isinstance(schema.get("$schema", ""), str):
+        raise SchemaUnusable("its $schema must be a text")
     return _checked(json.dumps(schema, sort_keys=True)).iter_errors
 
 
@@ -55,34 +70,61 @@ def _checked(canonical: str) -> Validator:
         raise SchemaUnusable(f"not valid JSON Schema ({str(error).partition(chr(10))[0][:200]})") from None
     if _expanded_size(own, own, LARGEST_EXPANSION) <= 0:
         raise SchemaUnusable("too large once its references are followed")
-    return kind(_without_patterns(own), registry=Registry())
+    # A property of that name switches it off too, which costs less than telling names from keywords.
+    return _dialect(kind, names_by_pattern='"patternProperties":' in canonical)(own, registry=Registry())
 
 
-def _expanded_size(node: object, root: object, budget: int, path: frozenset[str] = frozenset()) -> int:
+def _expanded_size(
+    node: object,
+    root: object,
+    budget: int,
+    path: frozenset[str] = frozenset(),
+    here: frozenset[str] = frozenset(),
+) -> int:
     """What is left of a budget of nodes when every reference is followed once; one into itself is followed no further.
 
+    Of the references on the path, those in ``here`` speak of the same value as the node.
+
     Raises:
-        SchemaUnusable: a reference leads nowhere.
+        SchemaUnusable: a reference leads nowhere, or back to itself for the same value, which no check would end for.
     """
     budget -= 1
-    if budget <= 0:
+    if budget <= 0 or not isinstance(node, Mapping):
         return budget
-    if isinstance(node, Mapping):
-        reference = node.get("$ref")
-        if isinstance(reference, str) and reference not in path:
-            budget = _expanded_size(resolve(root, reference), root, budget, path | {reference})
-        for key, item in node.items():
-            if key not in {"$defs", "definitions"}:
-                budget = _expanded_size(item, root, budget, path)
-    elif isinstance(node, list):
-        for item in node:
-            budget = _expanded_size(item, root, budget, path)
+    for reference in _references_of(node):
+        if reference in here:
+            raise SchemaUnusable(f"the reference {reference[:100]!r} leads in a circle")
+        if len(here) == _LONGEST_CHAIN:
+            raise SchemaUnusable(f"more than {_LONGEST_CHAIN} references lead from one to the next")
+        target = resolve(root, reference)
+        if reference not in path:
+            budget = _expanded_size(target, root, budget, path | {reference}, here | {reference})
+    for keyword, item in _schemas_in(node):
+        if keyword not in {"$defs", "definitions"}:
+            budget = _expanded_size(item, root, budget, path, here if keyword in _FOR_THE_SAME_VALUE else frozenset())
     return budget
+
+
+def _references_of(schema: Mapping[str, Any]) -> Iterator[str]:
+    """A dialect that does not know one of the keywords lets anything stand there."""
+    return (schema[keyword] for keyword in _REFERENCES if isinstance(schema.get(keyword), str))
+
+
+def _schemas_in(schema: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
+    """The schemas right inside a schema, each with the keyword that it stands under."""
+    for keyword, value in schema.items():
+        if keyword in _PLAIN_VALUES:
+            continue
+        if keyword in _NAMED_SCHEMAS and isinstance(value, Mapping):
+            items: Iterable[object] = value.values()
+        else:
+            items = value if isinstance(value, list) else [value]
+        yield from ((keyword, item) for item in items)
 
 
 def _embed(own: Mapping[str, Any], name: str) -> dict[str, Any]:
     """The schema as it must read below ``properties/NAME``: its local references start there now."""
-    escaped = name.replace("~", "~0").replace("/", "~1")
+    escaped = name.replace("~", "~0").replace("/", "~1").replace("%", "%25")
 
     def moved(node: object) -> Any:  # noqa: ANN401 - JSON in, JSON out
         if isinstance(node, list):
@@ -90,41 +132,81 @@ def _embed(own: Mapping[str, Any], name: str) -> dict[str, Any]:
         if not isinstance(node, Mapping):
             return node
         copy = {key: moved(value) for key, value in node.items() if key != "$schema"}
-        if isinstance(node.get("$ref"), str):
-            copy["$ref"] = f"#/properties/{escaped}{node['$ref'][1:]}"
+        for keyword in _REFERENCES:
+            if isinstance(reference := node.get(keyword), str):
+                copy[keyword] = f"#/properties/{escaped}{reference[1:]}"
         return copy
 
     return dict(moved(own))
 
 
 def resolve(schema: object, reference: str) -> object:
-    """What a pointer into this very schema means; other references would have to be fetched."""
-    if reference != "#" and not reference.startswith("#/"):
+    """The schema that a pointer into this very schema means; other references would have to be fetched."""
+    if not reference.startswith("#"):
         raise SchemaUnusable(f"the reference {reference[:100]!r} leads out of it")
+    if reference != "#" and not reference.startswith("#/"):
+        raise SchemaUnusable(
+            f"the reference {reference[:100]!r} names an anchor; write where it leads, as '#/$defs/NAME'"
+        )
     node = schema
-    for part in reference[2:].split("/") if len(reference) > 1 else ():
+    # Decoded before it is split: RFC 6901, section 6, and the check does the same.
+    for part in unquote(reference).split("/")[1:]:
         key = part.replace("~1", "/").replace("~0", "~")
-        if not isinstance(node, Mapping) or key not in node:
+        if isinstance(node, Mapping) and key in node:
+            node = node[key]
+        elif isinstance(node, list) and key in map(str, range(len(node))):
+            node = node[int(key)]
+        else:
             raise SchemaUnusable(f"the reference {reference[:100]!r} leads nowhere")
-        node = node[key]
+    if not isinstance(node, Mapping | bool):
+        raise SchemaUnusable(f"the reference {reference[:100]!r} leads to what is no schema")
     return node
 
 
-def _without_patterns(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """A copy that no regular expression is run for; ``additionalProperties`` runs those of its sibling too."""
-    left_out = {"pattern", "patternProperties"}
-    if "patternProperties" in schema:
-        left_out |= {"additionalProperties", "unevaluatedProperties"}
-    return {key: _plain_node(key, value) for key, value in schema.items() if key not in left_out}
+@lru_cache
+def _dialect(kind: type[Validator], *, names_by_pattern: bool) -> type[Validator]:
+    """A dialect of JSON Schema that runs no pattern and counts in decimals.
+
+    Which names the patterns of ``patternProperties`` cover is not known then, wherever in the schema they stand.
+    """
+    checks = {
+        "pattern": _nothing,
+        "patternProperties": _nothing,
+        "additionalProperties": _additional_properties,
+        "multipleOf": _multiple_of,
+    }
+    if names_by_pattern:
+        checks["unevaluatedProperties"] = _nothing
+    known = {keyword: check for keyword, check in checks.items() if keyword in kind.VALIDATORS}
+    dialect: type[Validator] = extend(kind, known)  # type: ignore[no-untyped-call]
+    # Its own would leave this dialect, and run patterns, at every schema that names another by "$schema".
+    dialect.evolve = attrs.evolve  # type: ignore[assignment, method-assign]
+    return dialect
 
 
-def _plain_node(key: str, value: object) -> object:
-    if key in _PLAIN_VALUES:
-        return value
-    if isinstance(value, Mapping):
-        if key in _NAMED_SCHEMAS:
-            return {name: _plain_node("", item) for name, item in value.items()}
-        return _without_patterns(value)
-    if isinstance(value, list):
-        return [_plain_node("", item) for item in value]
-    return value
+def _nothing(_validator: Validator, _said: object, _value: object, _schema: object) -> Iterator[ValidationError]:
+    return iter(())
+
+
+def _additional_properties(
+    validator: Validator, said: object, value: object, schema: Mapping[str, Any]
+) -> Iterator[ValidationError]:
+    """The dialect's own check runs the patterns beside it."""
+    if "patternProperties" not in schema:
+        yield from Draft202012Validator.VALIDATORS["additionalProperties"](validator, said, value, schema)
+
+
+def _multiple_of(validator: Validator, step: float, value: Any, _schema: object) -> Iterator[ValidationError]:  # noqa: ANN401 - JSON
+    """19.99 is a multiple of 0.01: numbers are what is written, not the nearest float."""
+    if validator.is_type(value, "number") and not _is_multiple(value, step):
+        yield ValidationError(f"{value!r} is not a multiple of {step}")
+
+
+def _is_multiple(value: float, step: float) -> bool:
+    if not all(isinstance(number, int) or math.isfinite(number) for number in (value, step)):
+        return False
+    return (_as_written(value) / _as_written(step)).denominator == 1
+
+
+def _as_written(number: float) -> Fraction:
+    return Fraction(number if isinstance(number, int) else repr(number))

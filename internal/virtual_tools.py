@@ -19,8 +19,8 @@ SUBMIT_PLAN = "submit_plan"
 SUBMIT_REFLECTION = "submit_reflection"
 RESERVED_NAMES = frozenset({SUBMIT_ANSWER, SUBMIT_PLAN, SUBMIT_REFLECTION})
 """No tool of the node's may have one of these names."""
-_LONGEST_CHAIN = 10
-"""References that may lead from one to the next at the top of a schema."""
+_OVERWRITABLE = frozenset({"title", "description", "default", "examples", "$comment", "$defs", "definitions"})
+"""Keywords that check nothing: what stands beside a reference says it better than the reference's target."""
 
 
 def plan_tool(maximum_subtasks: int) -> Tool:
@@ -54,28 +54,55 @@ def answer_tool(answer_schema: str) -> Tool:
     """
     try:
         schema = parse_object(answer_schema)
-        form = ArgumentForm(_as_object(schema), check_of(schema))
+        check = check_of(schema)
+        form = ArgumentForm(_as_object(schema), check)
     except (TypeError, ValueError, SchemaUnusable) as problem:
         raise InvalidParameters(f"parameter 'answer_schema': {problem}") from None
     return _virtual(SUBMIT_ANSWER, template.SUBMIT_ANSWER_DESCRIPTION, form)
 
 
 def _as_object(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """The schema with its type on top, where model APIs look for it; references there are written out."""
-    if not isinstance(schema.get("$schema", ""), str):
-        raise SchemaUnusable("its $schema must be a text")
+    """A checked schema with its type on top, where model APIs look for it; references there are written out."""
     top = {key: value for key, value in schema.items() if key != "$schema"}
-    for _ in range(_LONGEST_CHAIN):
-        reference = top.pop("$ref", None)
-        if not isinstance(reference, str):
-            break
+    while isinstance(reference := top.pop("$ref", None), str):
         target = resolve(schema, reference)
-        top = {**(target if isinstance(target, Mapping) else {}), **top}
-    else:
-        raise SchemaUnusable("its references lead in a circle")
-    if top.get("type", "object") != "object":
-        raise SchemaUnusable(f"it must describe an object, and its type is {top['type']!r}")
+        top = _both(top, target if isinstance(target, Mapping) else {})
+    if not _allows_object(schema, schema):
+        reason = f"its type is {top['type']!r}" if "type" in top else "it allows none"
+        raise SchemaUnusable(f"it must describe an object, and {reason}")
     return {**top, "type": "object"}
+
+
+def _both(own: Mapping[str, Any], target: Mapping[str, Any]) -> dict[str, Any]:
+    """What stands beside a reference together with the reference's target, whole once more if they differ."""
+    both = {**target, **own}
+    ours, theirs = own.get("properties", {}), target.get("properties", {})
+    if ours and theirs:
+        both["properties"] = {**theirs, **ours}
+    if "required" in own and "required" in target:
+        both["required"] = list(dict.fromkeys([*target["required"], *own["required"]]))
+    if _differing(own, target) - _OVERWRITABLE - {"properties", "required"} or _differing(ours, theirs):
+        both["allOf"] = [*own.get("allOf", ()), target]
+    return both
+
+
+def _differing(one: Mapping[str, Any], other: Mapping[str, Any]) -> set[str]:
+    return {key for key in one.keys() & other.keys() if one[key] != other[key]}
+
+
+def _allows_object(node: object, schema: Mapping[str, Any]) -> bool:
+    """Whether an object may satisfy a part of a schema, as far as types say."""
+    if not isinstance(node, Mapping):
+        return node is True
+    named = node.get("type", "object")
+    if "object" not in (named if isinstance(named, list) else [named]):
+        return False
+    reference = node.get("$ref")
+    together = [*node.get("allOf", ()), *([resolve(schema, reference)] if isinstance(reference, str) else ())]
+    choices = [node[keyword] for keyword in ("anyOf", "oneOf") if keyword in node]
+    return all(_allows_object(part, schema) for part in together) and all(
+        any(_allows_object(part, schema) for part in choice) for choice in choices
+    )
 
 
 def _closed_object(properties: Mapping[str, Any]) -> dict[str, Any]:

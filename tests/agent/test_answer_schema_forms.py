@@ -47,6 +47,12 @@ UNUSABLE: dict[str, str] = {
     "a reference to a text": '{"$ref": "#/$defs/a", "$defs": {"a": {"type": "string"}}}',
     "a reference to itself on top": '{"$ref": "#"}',
     "references in a circle on top": '{"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/a"}}}',
+    "references in a circle deeper down": (
+        '{"properties": {"a": {"$ref": "#/$defs/a"}}, "$defs": {"a": {"$ref": "#/$defs/a"}}}'
+    ),
+    "a remote dynamic reference": '{"properties": {"a": {"$dynamicRef": "https://schemas.test/city.json"}}}',
+    "a remote recursive reference": '{"properties": {"a": {"$recursiveRef": "https://schemas.test/city.json"}}}',
+    "choices of which none is an object": '{"anyOf": [{"type": "string"}, {"type": "integer"}]}',
     "a reference that is no text": '{"type": "object", "properties": {"a": {"$ref": 7}}}',
     "NaN": '{"type": "object", "properties": {"a": {"maximum": NaN}}}',
     "infinity": '{"type": "object", "properties": {"a": {"maximum": 1e999}}}',
@@ -86,6 +92,15 @@ REFERENCES: dict[str, Json] = {
         "$defs": {"a/b~": {"type": "string"}},
     },
     "within a list of choices": {"type": "object", "allOf": [{"$ref": "#/$defs/city"}], "$defs": {"city": CITY}},
+    "into a list": {
+        "type": "object",
+        "properties": {"old": {"anyOf": [{"type": "string"}, {}]}, "city": {"$ref": "#/properties/old/anyOf/0"}},
+    },
+    "under a name that is encoded": {
+        **CITY,
+        "properties": {"city": {"$ref": "#/$defs/A%20%E6%97%A5"}},
+        "$defs": {"A 日": {"type": "string"}},
+    },
     "under the old name": {"$ref": "#/definitions/city", "definitions": {"city": CITY}},
 }
 
@@ -122,17 +137,41 @@ def test_a_schema_without_a_type_is_one_of_an_object() -> None:
     assert submitted({"properties": {"a": {}}}, {"a": 1}).variables["structured_output"] == {"a": 1}
 
 
+@pytest.mark.parametrize("kind", [["object"], ["object", "null"]])
+def test_an_object_may_stand_in_a_list_of_types(kind: list[str]) -> None:
+    outcome = submitted({**CITY, "type": kind}, {"city": "Bonn"})
+
+    assert outcome.variables["structured_output"] == {"city": "Bonn"}
+    assert outcome.model.requests[0]["tools"][0]["parameters"] == CITY
+
+
+def test_money_is_counted_in_cents() -> None:
+    schema = {"type": "object", "properties": {"price": {"type": "number", "multipleOf": 0.01}}}
+
+    outcome = submitted(schema, {"price": 19.995}, {"price": 19.99})
+
+    assert outcome.variables["structured_output"] == {"price": 19.99}
+
+
 PATTERNS: dict[str, Json] = {
     "of a value": {"properties": {"a": {"type": "string", "pattern": "^(a+)+$"}}},
     "of names": {"patternProperties": {"^(a+)+$": {"type": "integer"}}, "additionalProperties": False},
     "behind a reference": {"properties": {"a": {"$ref": "#/$defs/x"}}, "$defs": {"x": {"pattern": "^(a+)+$"}}},
+    "of names in a part": {"allOf": [{"patternProperties": {"^(a+)+$": {}}}], "unevaluatedProperties": False},
+    "in another dialect": {
+        "properties": {"a": {"$schema": "http://json-schema.org/draft-07/schema#", "pattern": "^(a+)+$"}}
+    },
+    "behind a reference into a list of values": {
+        "properties": {"a": {"$ref": "#/$defs/x/enum/0"}},
+        "$defs": {"x": {"enum": [{"pattern": "^(a+)+$"}]}},
+    },
 }
 
 
 @pytest.mark.parametrize("schema", PATTERNS.values(), ids=PATTERNS)
 def test_a_pattern_is_never_run(schema: Json) -> None:
     """One like these can keep the process busy for longer than anybody waits; run on a `b`, it would refuse it."""
-    answer: dict[str, Any] = {"b": 1} if "patternProperties" in schema else {"a": "b"}
+    answer: dict[str, Any] = {"b": 1} if "patternProperties" in json.dumps(schema) else {"a": "b"}
 
     outcome = submitted({"type": "object", **schema}, answer)
 

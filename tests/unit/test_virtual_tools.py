@@ -95,6 +95,68 @@ def test_a_reference_on_top_is_written_out_and_what_stands_beside_it_wins() -> N
     assert shown == {**city, "description": "Where?", "$defs": {"city": city}}
 
 
+def shown(**schema: object) -> dict[str, Any]:
+    return answer_tool(json.dumps(schema)).prompt_tool.parameters
+
+
+X = {"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"]}
+
+
+def test_what_stands_beside_a_reference_adds_to_its_target() -> None:
+    schema = {"$ref": "#/$defs/a", "properties": {"y": {}}, "required": ["y", "x"], "$defs": {"a": X}}
+
+    assert shown(**schema) == {
+        "type": "object",
+        "properties": {"x": {"type": "integer"}, "y": {}},
+        "required": ["x", "y"],
+        "$defs": {"a": X},
+    }
+    assert not is_taken(answer_tool(json.dumps(schema)), {"y": 1})
+    assert is_taken(answer_tool(json.dumps(schema)), {"x": 1, "y": 1})
+
+
+@pytest.mark.parametrize(
+    "beside",
+    [{"properties": {"x": {"minimum": 1}}}, {"minProperties": 2, "allOf": [{"maxProperties": 3}]}],
+    ids=["a property", "a keyword"],
+)
+def test_a_target_that_says_otherwise_is_told_whole(beside: dict[str, Any]) -> None:
+    target = {**X, "minProperties": 1}
+
+    parameters = shown(**{"$ref": "#/$defs/a", "$defs": {"a": target}, **beside})
+
+    assert parameters["allOf"] == [*beside.get("allOf", []), target]
+    assert parameters["properties"] == {**X["properties"], **beside.get("properties", {})}  # type: ignore[dict-item]
+    assert parameters["required"] == ["x"]
+
+
+def test_a_target_that_allows_all_adds_nothing() -> None:
+    assert shown(**{"$ref": "#/$defs/a", "$defs": {"a": True}}) == {"type": "object", "$defs": {"a": True}}
+
+
+TEXT, OBJECT = {"type": "string"}, {"type": "object"}
+TOPS: dict[str, tuple[dict[str, Any], bool]] = {
+    "one choice of several": ({"anyOf": [TEXT, OBJECT]}, True),
+    "a choice of untyped ones": ({"oneOf": [{"properties": {"a": {}}}, {"required": ["b"]}]}, True),
+    "a choice behind a reference": ({"anyOf": [{"$ref": "#/$defs/a"}, TEXT], "$defs": {"a": OBJECT}}, True),
+    "anything": ({"allOf": [True]}, True),
+    "no choice": ({"oneOf": [TEXT, {"type": "integer"}]}, False),
+    "no choice behind a reference": ({"anyOf": [{"$ref": "#/$defs/a"}, TEXT], "$defs": {"a": TEXT}}, False),
+    "a part that is none": ({"allOf": [OBJECT, TEXT]}, False),
+    "other types": ({"type": ["string", "null"]}, False),
+    "nothing": ({"$ref": "#/$defs/a", "$defs": {"a": False}}, False),
+}
+
+
+@pytest.mark.parametrize(("schema", "fits"), TOPS.values(), ids=TOPS)
+def test_an_answer_schema_must_allow_an_object(schema: dict[str, Any], *, fits: bool) -> None:
+    if fits:
+        assert shown(**schema)["type"] == "object"
+    else:
+        with pytest.raises(InvalidParameters, match="it must describe an object, and it"):
+            answer_tool(json.dumps(schema))
+
+
 def planned(*arguments: str) -> tuple[PlannedCall, ...]:
     """Calls of ``submit_answer`` as they are planned."""
     tool = answer_tool(CITY)
