@@ -13,6 +13,7 @@ from typing import Any
 from referencing.exceptions import Unresolvable
 
 from internal.mcp_schema import Check
+from internal.redaction import Redactor, secrets_in
 from internal.tool_schema import ToolParameter
 from internal.toolbox import ArgumentForm, Tool, Toolbox
 from internal.tooling import DEEPEST_NESTING, json_type, refuse_constant, refuse_unwritable
@@ -41,7 +42,7 @@ def validate_arguments(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, An
     if tool.form is not None:
         return _validate_form(tool.form, arguments)
     problems = [
-        f"unknown argument {_quote(name)}; valid arguments are: {', '.join(tool.parameters) or 'none'}"
+        f"unknown argument {_cut(repr(name))}; valid arguments are: {', '.join(tool.parameters) or 'none'}"
         for name in arguments
         if name not in tool.parameters
     ]
@@ -51,6 +52,8 @@ def validate_arguments(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, An
         if given is not None:
             valid[name] = coerce(given, parameter.schema)
             problems += _problems(parameter, valid[name])
+        elif parameter.required and name in arguments and _takes_null(parameter):
+            valid[name] = None
         elif parameter.required:
             problems.append(f"missing required argument {name!r}")
         elif parameter.default is not None:
@@ -79,14 +82,25 @@ def _problems(parameter: ToolParameter, value: object) -> Iterator[str]:
     items = parameter.schema.get("items")
     options = parameter.schema.get("enum") or (items.get("enum") if isinstance(items, Mapping) else None)
     if parameter.check is None and options:
+        redactor = Redactor.of(secrets_in({parameter.name: value}))
         for item in value if isinstance(value, list) else [value]:
             if item not in options:
-                yield f"parameter {parameter.name!r} value {_quote(item)} not in options {list(options)!r}"
+                quoted = _cut(redactor.text(repr(item)))
+                yield f"parameter {parameter.name!r} value {quoted} not in options {list(options)!r}"
     yield from _bound_problems(parameter, value)
     if parameter.check is not None:
         # A tool's schema that leads nowhere checks nothing: the tool itself is still there to refuse.
         with contextlib.suppress(_Unchecked):
             yield from _schema_problems(parameter.check, value, parameter.name)
+
+
+def _takes_null(parameter: ToolParameter) -> bool:
+    """Whether null is a value of its own; elsewhere models write it for what they leave out."""
+    if parameter.check is None:
+        return False
+    with contextlib.suppress(_Unchecked):
+        return not list(_schema_problems(parameter.check, None, parameter.name))
+    return False
 
 
 def _bound_problems(parameter: ToolParameter, value: object) -> Iterator[str]:
@@ -102,11 +116,13 @@ def _bound_problems(parameter: ToolParameter, value: object) -> Iterator[str]:
 def _schema_problems(check: Check, value: object, name: str) -> Iterator[str]:
     try:
         errors = list(check(value))
-    except (Unresolvable, RecursionError, ArithmeticError):
+    except (Unresolvable, RecursionError, ArithmeticError, AttributeError, TypeError):
+        # The last two where a reference leads to what only looks like a schema.
         raise _Unchecked from None
+    redactor = Redactor.of(secrets_in({name: value}))
     for error in errors[:3]:
         where = name + "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in error.absolute_path)
-        yield f"parameter {where.removeprefix('.') or '(all)'!r}: {error.message[:_LONGEST_QUOTE]}"
+        yield f"parameter {where.removeprefix('.') or '(all)'!r}: {_cut(redactor.text(error.message))}"
 
 
 def coerce(value: object, schema: object) -> object:
@@ -172,8 +188,7 @@ def _article(expected: str) -> str:
     return f"{'an' if expected[0] in 'aeiou' else 'a'} {expected}"
 
 
-def _quote(value: object) -> str:
-    text = repr(value)
+def _cut(text: str) -> str:
     return text if len(text) <= _LONGEST_QUOTE else text[:_LONGEST_QUOTE] + "…"
 
 

@@ -6,9 +6,11 @@ Whoever truncates does so afterwards: half a secret would not be recognised any 
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import quote
+
+from internal.wellformed import wellformed
 
 REDACTED = "[redacted]"
 SHORTEST_SECRET = 6
@@ -18,24 +20,56 @@ LONGEST_ERROR = 20_000
 """Characters of an error that are looked through; the expressions below take their time on hostile text."""
 
 _CAMEL_BORDER = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-_SECRET_KEY = re.compile(
-    r"(^|_)(api_?key|access_?key|private_?key|secret(_?key)?|client_?secret|password|passwd|passphrase|authorization"
-    r"|credentials?|token|bearer|cookie)$"
-)
+
+
+def _names(gap: str) -> str:
+    """What secrets are called, with whatever may stand between two words of a name."""
+    keys = rf"(?:api|access|private){gap}key|secret(?:{gap}key)?|client{gap}secret"
+    return rf"(?:{keys}|password|passwd|passphrase|authorization|credentials?|token|bearer|cookie)"
+
+
+_SECRET_KEY = re.compile(rf"(^|_){_names('_?')}$")
 # A cursor is called a token too, and without it a model could not turn the page.
 _CURSOR_KEY = re.compile(r"(^|_)(page|next|prev|previous|continuation|cursor|sync)_?token$")
+_NAME_ANYWHERE = re.compile(_names(r"[\W_]*"), re.IGNORECASE)
 
+# A letter before a shape may be the end of an escape, as in the ``\n`` of JSON within an error.
 _SECRET_SHAPES = re.compile(
-    r"\b(?:sk|rk|pk)-[\w-]{8,}"
-    r"|\bgh[pousr]_\w{16,}"
-    r"|\bxox[abprs]-[\w-]{8,}"
-    r"|\bAIza[\w-]{20,}"
-    r"|\bAKIA[0-9A-Z]{16}\b"
-    r"|\beyJ[\w-]{5,1000}\.[\w-]{5,2000}\.[\w-]*"
+    r"(?:\b|(?<=\\[nrt]))(?:"
+    r"(?:sk|rk|pk)-[\w-]{8,}"
+    r"|(?:sk|rk|pk)_(?:live|test)_\w{8,}"
+    r"|gh[pousr]_\w{16,}"
+    r"|github_pat_\w{16,}"
+    r"|hf_[A-Za-z0-9]{16,}"
+    r"|xox[abprs]-[\w-]{8,}"
+    r"|AIza[\w-]{20,}"
+    r"|AKIA[0-9A-Z]{16}\b"
+    r"|eyJ[\w-]{5,1000}\.[\w-]{5,2000}\.[\w-]*"
+    r")|-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----[^-]*"
+)
+
+# Errors quote JSON within JSON, so any number of backslashes may stand before a quote.
+_QUOTE = r"""\\*+["']?"""
+_IS = rf"\s*[:=]\s*{_QUOTE}"
+# What an error says of a secret, in the place where another shows it.
+_REMARK = (
+    r"(?:cannot|expected|expired|incorrect|invalid|missing|please|required|should|unexpected|unknown)(?:[\s.,;:!)]|$)"
 )
 _SECRET_AFTER = re.compile(
-    r"(?P<name>\b(?:bearer|basic)\s+|(?:api[_-]?key|token|secret|password|authorization)[\"']?\s*[:=]\s*[\"']?"
-    r"(?:(?:bearer|basic)\s+)?|://[^\s/:@]+:)(?P<value>[^\s\"'&,;}@]{6,})",
+    r"(?P<name>\b(?:bearer|basic)\s+"
+    rf"|{_names('[_-]?')}{_QUOTE}{_IS}(?:(?:bearer|basic)\s+)?(?!{_REMARK})"
+    # Prose, such as "API key provided: ", may go on as prose: only what has a digit is taken for a secret.
+    rf"|{_names(r'[\s_-]')}(?:\s+(?:given|is|provided|received|sent|supplied|used|value|was|you)){{0,3}}{_IS}"
+    r"(?=\S{0,200}\d)"
+    r"|[?&]key="
+    r"|://[^\s/:@]+:)"
+    r"""(?P<value>(?<=["'])(?:[^"'\\]|\\++(?!["'])){6,}(?=\\*+["'])"""
+    r"""|(?:[^\s"'\\&,;}@]|\\++(?!["'nrt])){6,})""",
+    re.IGNORECASE,
+)
+_COOKIES_AFTER = re.compile(
+    rf"(?P<name>cookie{_QUOTE}{_IS})"
+    r"""(?P<value>[^\s=;"'\\]+=[^\s;"'\\]*(?:;\s*[^\s=;"'\\]+=[^\s;"'\\]*)*)""",
     re.IGNORECASE,
 )
 
@@ -74,38 +108,71 @@ def _strings_in(value: object) -> Iterator[str]:
 
 def secrets_named_in(text: str) -> Iterator[str]:
     """What follows a secret's name in a text that is no JSON, such as ``"password": "…``."""
-    return (found["value"] for found in _SECRET_AFTER.finditer(text[:LONGEST_ERROR]))
+    for pattern in (_COOKIES_AFTER, _SECRET_AFTER):
+        for found in pattern.finditer(text[:LONGEST_ERROR]):
+            yield found["value"]
+
+
+def may_name_secret(text: str) -> bool:
+    """Whether anything in a text could be a secret's name; rather once too often."""
+    return bool(_NAME_ANYWHERE.search(text))
 
 
 def scrub(text: str) -> str:
     """Replace what has the shape of a credential, for texts that others wrote (a provider's error message)."""
     text = _SECRET_SHAPES.sub(REDACTED, text)
-    return _SECRET_AFTER.sub(lambda found: found["name"] + REDACTED, text)
+    for pattern in (_COOKIES_AFTER, _SECRET_AFTER):
+        text = pattern.sub(lambda found: found["name"] + REDACTED, text)
+    return text
 
 
 @dataclass(frozen=True)
 class Redactor:
-    """Replaces the secrets that one run knows of."""
+    """Replaces the secrets that one run knows of.
+
+    A tool may name thousands of them, so they are looked up rather than tried one after another: a short expression
+    finds where one could begin, and the characters there say which lengths are worth a look.
+    """
 
     secrets: frozenset[str] = field(default=frozenset(), repr=False)
-    _pattern: re.Pattern[str] | None = field(init=False, repr=False, compare=False)
+    _forms: frozenset[str] = field(init=False, repr=False, compare=False)
+    _lengths: Mapping[str, Sequence[int]] = field(init=False, repr=False, compare=False)
+    """By the first characters of a form; the longest first."""
+    _beginning: re.Pattern[str] | None = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        written = {form for secret in self.secrets for form in _written_forms(secret)}
-        longest_first = sorted(written, key=lambda form: (-len(form), form))
-        pattern = re.compile("|".join(map(re.escape, longest_first))) if longest_first else None
-        object.__setattr__(self, "_pattern", pattern)
+        forms = frozenset(form for secret in self.secrets for form in _written_forms(secret))
+        lengths: dict[str, set[int]] = {}
+        for form in forms:
+            lengths.setdefault(form[:SHORTEST_SECRET], set()).add(len(form))
+        object.__setattr__(self, "_forms", forms)
+        object.__setattr__(self, "_lengths", {head: sorted(each, reverse=True) for head, each in lengths.items()})
+        object.__setattr__(self, "_beginning", _beginning_of(lengths))
 
     @classmethod
     def of(cls, secrets: Iterable[str]) -> "Redactor":
-        return cls(frozenset(secret for secret in secrets if len(secret) >= SHORTEST_SECRET))
+        return cls(_long_enough(secrets))
 
     def knowing(self, secrets: Iterable[str]) -> "Redactor":
         """A redactor that replaces these as well."""
-        return Redactor.of({*self.secrets, *secrets})
+        new = _long_enough(secrets) - self.secrets
+        return Redactor(self.secrets | new) if new else self
 
     def text(self, text: str) -> str:
-        return self._pattern.sub(REDACTED, text) if self._pattern else text
+        if self._beginning is None:
+            return text
+        pieces, end = [], 0
+        for found in self._beginning.finditer(text):
+            start = found.start()
+            if start >= end and (length := self._length_at(text, start)):
+                pieces += [text[end:start], REDACTED]
+                end = start + length
+        return "".join([*pieces, text[end:]])
+
+    def _length_at(self, text: str, start: int) -> int:
+        """How long the longest secret is that stands there, 0 without any."""
+        lengths = self._lengths.get(text[start : start + SHORTEST_SECRET], ())
+        return next((length for length in lengths if text[start : start + length] in self._forms), 0)
 
     def error(self, text: str) -> str:
         """Text that others wrote: known secrets, and whatever has the shape of one; nobody reads more of it."""
@@ -128,9 +195,21 @@ def _replace_strings(value: object, replace: Callable[[str], str]) -> object:
     return value
 
 
+def _long_enough(secrets: Iterable[str]) -> frozenset[str]:
+    return frozenset(secret for secret in secrets if len(secret) >= SHORTEST_SECRET)
+
+
+def _beginning_of(heads: Iterable[str]) -> re.Pattern[str] | None:
+    """An expression for where one of these could stand, of one size however many they are."""
+    classes = [f"[{re.escape(''.join(set(characters)))}]" for characters in zip(*heads, strict=True)]
+    return re.compile(f"{classes[0]}(?={''.join(classes[1:])})") if classes else None
+
+
 def _written_forms(secret: str) -> Iterator[str]:
-    """A secret as it may stand in a text: bare, inside JSON, inside a URL."""
+    """A secret as it may stand in a text: bare, quoted by Python, inside JSON, inside a URL."""
     yield secret
+    yield wellformed(secret)
+    yield repr(secret)[1:-1]
     yield json.dumps(secret)[1:-1]
     yield json.dumps(secret, ensure_ascii=False)[1:-1]
-    yield quote(secret, safe="")
+    yield quote(wellformed(secret), safe="")

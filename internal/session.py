@@ -15,15 +15,21 @@ from dify_plugin.core.runtime import Session
 from dify_plugin.entities.model.llm import LLMModelConfig, LLMResult, LLMResultChunk, LLMResultChunkDelta
 from dify_plugin.entities.model.message import PromptMessage, PromptMessageTool
 from dify_plugin.invocations.tool import ToolInvocation
+from pydantic_core import to_json
 
 from internal.failures import HostFailure
 from internal.flow import extract_blocking_tool_calls
 from internal.tool_output import WireMessage
 from internal.toolbox import Tool
+from internal.window import LONGEST_REQUEST
 
 
 class DeadlinePassed(Exception):  # noqa: N818 - says what happened
     """The time that was given for a call is over."""
+
+
+class RequestTooLarge(Exception):  # noqa: N818 - says what is the matter
+    """The request's line would kill the plugin."""
 
 
 class _LenientToolInvocation(ToolInvocation):
@@ -78,7 +84,11 @@ class HostSession:
         Raises:
             HostFailure: the tool or the host failed.
             DeadlinePassed: while waiting for the next message.
+            RequestTooLarge: nobody was called.
         """
+        size = len(to_json(parameters))
+        if size > LONGEST_REQUEST:
+            raise RequestTooLarge(f"the parameters have {size:,} bytes; at most {LONGEST_REQUEST:,} reach the host")
         self._bound_silence(left())
         messages = self._tools.invoke(
             tool.provider_type, tool.provider, tool.own_name, dict(parameters), credential_id=tool.credential_id

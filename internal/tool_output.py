@@ -10,12 +10,15 @@ import contextlib
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import PurePosixPath
 from typing import Any
 
 from pydantic import BaseModel
 
 from internal.local_files import FileRefused, is_local_path, read_local_file, sniff_mime_type
+from internal.redaction import secrets_in
 from internal.sources import Source, read_source
+from internal.tooling import json_type
 from internal.user_files import LARGEST_FILE, LONGEST_ADDRESS, ExternalImage, FileBytes, HostedFile, UserFile
 from internal.wellformed import plain_json, wellformed
 from prompt import template
@@ -31,11 +34,11 @@ _LINKED_FILE_TYPES = _IMAGE_TYPES | {"binary_link"}
 
 
 class WireMessage(BaseModel):
-    """A tool's message, whatever its type."""
+    """A tool's message, whatever its type and shape: one that could not be read would end the tool's stream."""
 
-    type: str
-    message: dict[str, Any] | None = None
-    meta: dict[str, Any] | None = None
+    type: Any = None
+    message: Any = None
+    meta: Any = None
 
 
 class ToolOutput:
@@ -45,34 +48,46 @@ class ToolOutput:
         self._parts: list[str] = []
         self._lines: list[str] = []
         self._values: list[object] = []
+        self._source_secrets: list[str] = []
         self.sources: list[Source] = []
         self.notes: list[str] = []
-
-    @property
-    def said_something(self) -> bool:
-        return bool(self._parts or self._lines or self._values or self.sources)
+        self.said_something = False
+        """Whether any message came at all: then the tool has begun its work, and may have placed an order."""
 
     def take(self, wire: WireMessage) -> list[UserFile]:
         """Take one message in; return the files in it that go to the user."""
-        message, meta = wire.message or {}, wire.meta or {}
-        if wire.type == "text":
+        self.said_something = True
+        kind = str(wire.type or "")
+        message, meta = self._mapping(wire.message, kind), self._mapping(wire.meta, kind)
+        if kind == "text":
             self._parts.append(wellformed(str(message.get("text") or "")))
-        elif wire.type == "json":
+        elif kind == "json":
             self._values.append(plain_json(message.get("json_object")))
-        elif wire.type == "link":
+        elif kind == "link":
             self._lines.append(f"link: {wellformed(str(message.get('text') or ''))}")
-        elif wire.type in _LINKED_FILE_TYPES:
-            return self._take_linked_file(wire.type, str(message.get("text") or ""), meta)
-        elif wire.type == "blob":
+        elif kind in _LINKED_FILE_TYPES:
+            return self._take_linked_file(kind, str(message.get("text") or ""), meta)
+        elif kind == "blob":
             return self._take_blob(message.get("blob"), meta)
-        elif wire.type == "file":
+        elif kind == "file":
             described = meta.get("file")
             self._lines.append(f"file: {_file_name(described if isinstance(described, Mapping) else meta)}")
-        elif wire.type == "retriever_resources":
+        elif kind == "retriever_resources":
             self._take_resources(message.get("retriever_resources"))
-        elif wire.type not in _SILENT_TYPES:
-            self.notes.append(f"a message of the unknown type {wire.type[:LONGEST_NAME]!r} was passed over")
+        elif kind not in _SILENT_TYPES:
+            self._note(f"a message of the unknown type {kind[:LONGEST_NAME]!r} was passed over")
         return []
+
+    def _mapping(self, part: object, kind: str) -> Mapping[str, Any]:
+        if isinstance(part, Mapping):
+            return part
+        if part is not None:
+            self._note(f"a part of a message of the type {kind[:LONGEST_NAME]!r} is {json_type(part)}, and not read")
+        return {}
+
+    def _note(self, note: str) -> None:
+        if note not in self.notes:
+            self.notes.append(note)
 
     def _take_linked_file(self, kind: str, address: str, meta: Mapping[str, Any]) -> list[UserFile]:
         if len(address) > LONGEST_ADDRESS:
@@ -80,7 +95,7 @@ class ToolOutput:
             return []
         if _TOOL_FILE.fullmatch(address) or (meta.get("tool_file_id") and _is_hosted(address)):
             self._lines.append(f"file: {_file_name(meta)}, handed to the user")
-            return [HostedFile(address, {name: meta[name] for name in _HOSTED_META if name in meta})]
+            return [HostedFile(address, _hosted_meta(meta))]
         if is_local_path(address):
             return self._take_local_file(address)
         if kind in _IMAGE_TYPES and address.startswith(("http://", "https://")):
@@ -109,17 +124,19 @@ class ToolOutput:
             return []
         mime_type = str(meta.get("mime_type") or sniff_mime_type(data))
         self._lines.append(f"file: {_file_name({**meta, 'mime_type': mime_type})}, handed to the user")
-        return [FileBytes(data, mime_type, str(meta.get("filename") or ""))]
+        return [FileBytes(data, mime_type[:LONGEST_NAME], _short_name(str(meta.get("filename") or "")))]
 
     def _take_resources(self, resources: object) -> None:
         for resource in resources if isinstance(resources, list) else ():
             source = read_source(resource) if isinstance(resource, Mapping) else None
             if source:
                 self.sources.append(source)
+                self._source_secrets += secrets_in(resource)
 
-    def json_values(self) -> list[object]:
-        """What the tool said as JSON, be it in messages of that type or in texts."""
-        return [*self._values, *self._parsed_texts()]
+    def secrets(self) -> Iterator[str]:
+        """What stands under a secret's name, in JSON (be it in messages of that type or in texts) and in sources."""
+        yield from secrets_in([*self._values, *self._parsed_texts()])
+        yield from self._source_secrets
 
     def rendered(self, clean: Callable[[object], object]) -> str:
         """What the model reads, before it is cut to size; "" when the tool said nothing.
@@ -150,6 +167,24 @@ def _is_hosted(address: str) -> bool:
 
 def _canonical(value: object) -> str:
     return json.dumps(value, sort_keys=True)
+
+
+def _hosted_meta(meta: Mapping[str, Any]) -> dict[str, Any]:
+    """What goes on of a file's meta: numbers, and texts that are no longer than a name."""
+    kept: dict[str, Any] = {}
+    for name in _HOSTED_META:
+        value = meta.get(name)
+        if isinstance(value, str):
+            kept[name] = _short_name(value)
+        elif isinstance(value, int | float):
+            kept[name] = value
+    return kept
+
+
+def _short_name(name: str) -> str:
+    """A file's name or type; one that is too long keeps the suffix that says what the file is."""
+    suffix = PurePosixPath(name).suffix[:LONGEST_NAME]
+    return name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - len(suffix)] + suffix
 
 
 def _file_name(meta: Mapping[str, Any]) -> str:

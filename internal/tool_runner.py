@@ -17,7 +17,7 @@ from internal.failures import FailureKind, HostFailure, is_transient
 from internal.guards import CallStatus
 from internal.planning import PlannedCall, RejectedCall, ValidCall
 from internal.redaction import Redactor, secrets_in, secrets_named_in
-from internal.session import DeadlinePassed, HostSession
+from internal.session import DeadlinePassed, HostSession, RequestTooLarge
 from internal.side_by_side import Post, pass_on, run_side_by_side
 from internal.sources import Source
 from internal.tool_output import ToolOutput, cut_to_size
@@ -26,6 +26,7 @@ from internal.wellformed import wellformed
 from prompt import template
 
 TOOL_FAILED = "tool invoke error: failed to execute tool"
+TOO_LARGE = f"{TOOL_FAILED}: invalid input: too large; all parameters of a call together may have 4 MiB"
 RETRY_WAIT = 1.0
 """Seconds before the one repetition of a call that was turned away at the door."""
 _LONGEST_ERROR = 1_000
@@ -113,6 +114,8 @@ class ToolRunner:
             started = self.clock.now()
             try:
                 outcome, error = self._execute(call, key, deadline, post)
+            except RequestTooLarge as reason:
+                outcome, error = ToolOutcome(call, CallStatus.REFUSED, TOO_LARGE), f"not run: {reason}"
             except Exception as defect:  # noqa: BLE001 - what we cannot make sense of costs this call, not the run
                 outcome = ToolOutcome(call, CallStatus.ERROR, TOOL_FAILED)
                 error = f"what the tool said could not be read ({type(defect).__name__})"
@@ -132,11 +135,10 @@ class ToolRunner:
     def _execute(self, call: ValidCall, key: str, deadline: Deadline, post: Post) -> tuple[ToolOutcome, str | None]:
         """Call the tool; return its outcome, and the error as the log shows it."""
         output = ToolOutput()
-        redactor = self.redactor.knowing(secrets_in(call.parsed))
         failure = self._invoke(call, output, key, deadline, post)
         for note in output.notes:
             post(Noted(f"{call.call.name}: {note}", key))
-        redactor = redactor.knowing(secret for value in output.json_values() for secret in secrets_in(value))
+        redactor = self.redactor.knowing([*secrets_in(call.parsed), *output.secrets()])
         said = redactor.text(output.rendered(redactor.json))
         text = said if failure is None else "\n\n".join(part for part in (_explain(failure.kind), said) if part)
         outcome = ToolOutcome(

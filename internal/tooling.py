@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from internal.redaction import may_name_secret
 from internal.wellformed import has_lone_surrogate
 
 DEEPEST_NESTING = 64
@@ -49,8 +50,8 @@ def parse_object(arguments: object) -> dict[str, Any]:
     try:
         value = json.loads(arguments, parse_constant=refuse_constant)
     except json.JSONDecodeError as problem:
-        near = arguments[max(0, problem.pos - 20) : problem.pos + 20]
-        raise ValueError(f"{problem.msg} at character {problem.pos}, near {near!r}; send one JSON object") from None
+        near = _near(arguments, problem.pos)
+        raise ValueError(f"{problem.msg} at character {problem.pos}{near}; send one JSON object") from None
     except NotANumberError as constant:
         raise ValueError(f"{constant} is not a JSON number, at character {_position_of(constant, arguments)}") from None
     except RecursionError:
@@ -59,6 +60,13 @@ def parse_object(arguments: object) -> dict[str, Any]:
         raise TypeError(f"expected a JSON object, got {json_type(value)}; put the values under the argument names")
     refuse_unwritable(value, "$", DEEPEST_NESTING)
     return value
+
+
+def _near(arguments: str, position: int) -> str:
+    """The text around; nothing where a secret may stand, since half of one would not be recognised any more."""
+    if may_name_secret(arguments):
+        return ""
+    return f", near {arguments[max(0, position - 20) : position + 20]!r}"
 
 
 class NotANumberError(ValueError):

@@ -141,6 +141,25 @@ def test_calls_run_side_by_side_up_to_the_limit(limit: int | None, together: int
     assert gate.most == together
 
 
+TOO_LARGE = "tool invoke error: failed to execute tool: invalid input: too large"
+ENDLESS = "検" * 2_000_000
+
+
+@pytest.mark.parametrize(("fixed", "written"), [({"notes": ENDLESS}, "x"), ({}, ENDLESS)], ids=["fixed", "written"])
+def test_a_call_whose_line_would_kill_the_plugin_is_refused_in_words(fixed: Json, written: str) -> None:
+    search = tool("search", parameter("q"), runtime_parameters=fixed)
+
+    outcome = run([calls(("search", {"q": written})), ANSWER], {"search": replies("found")}, {"tools": [search]})
+
+    assert outcome.error is None
+    assert outcome.tools.requests == []
+    (result,) = outcome.tool_results()
+    assert result.startswith(TOO_LARGE)
+    assert outcome.variables["tool_runs"][0]["status"] == "refused"
+    assert "at most 4,194,304" in log_of(outcome, "CALL search")["error"]
+    assert outcome.transport.longest_line < 4 * 1024 * 1024
+
+
 def test_each_call_goes_to_its_own_provider_with_its_own_credential() -> None:
     offered = [
         tool("search", parameter("q"), provider="acme/web/web", credential_id="cred-web"),

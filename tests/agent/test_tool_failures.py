@@ -50,7 +50,7 @@ def test_what_a_tool_said_before_it_failed_is_kept() -> None:
 class Flaky:
     """A tool that fails for its first calls."""
 
-    def __init__(self, message: str, times: int, said: str = "") -> None:
+    def __init__(self, message: str, times: int, said: str | Json = "") -> None:
         self.calls = 0
         self._message, self._times, self._said = message, times, said
 
@@ -58,18 +58,20 @@ class Flaky:
         self.calls += 1
         if self.calls <= self._times:
             if self._said:
-                yield text_message(self._said)
+                yield text_message(self._said) if isinstance(self._said, str) else self._said
             raise CallFails(self._message)
         yield text_message("found")
 
 
-RETRIES = {
+VARIABLE: Json = {"type": "variable", "message": {"variable_name": "order", "variable_value": "placed"}, "meta": None}
+RETRIES: dict[str, tuple[tuple[str, int, str | Json], int, str]] = {
     "rate limited": (("InvokeRateLimitError: slow", 1, ""), 2, "found"),
     "connection refused": (("[Errno 111] Connection refused", 1, ""), 2, "found"),
     "twice turned away": (("429 rate limit", 2, ""), 2, f"{FAILED}: rate limited"),
     "timed out": (("request timed out", 1, ""), 1, f"{FAILED}: timeout"),
     "cut midway": (("connection reset", 1, ""), 1, f"{FAILED}: unavailable"),
     "said something": (("429 rate limit", 1, "half"), 1, f"{FAILED}: rate limited\n\nhalf"),
+    "set a variable": (("429 rate limit", 1, VARIABLE), 1, f"{FAILED}: rate limited"),
     "wrong input": (("bad request", 1, ""), 1, f"{FAILED}: invalid input"),
 }
 
@@ -80,7 +82,7 @@ RETRIES = {
     ids=RETRIES,
 )
 def test_a_call_is_repeated_only_when_it_was_turned_away_at_the_door(
-    failure: tuple[str, int, str], expected_calls: int, result: str
+    failure: tuple[str, int, str | Json], expected_calls: int, result: str
 ) -> None:
     time, flaky = FakeTime(), Flaky(*failure)
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from internal.redaction import Redactor
 from tests.agent.scenes import ANSWER, log_of, search
 from tests.support.host import Json
 from tests.support.run import Outcome, run
@@ -48,6 +49,34 @@ def test_an_unknown_message_type_is_passed_over_and_noted() -> None:
 
     assert outcome.tool_results() == ["one two"]
     assert any("hologram" in note for note in outcome.notes)
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"type": "weird", "message": [1]},
+        {"type": "text", "message": "plain"},
+        message("text", text="") | {"meta": []},
+        {"type": None, "message": {}},
+        {"message": {}},
+    ],
+    ids=repr,
+)
+def test_a_message_of_odd_shape_is_noted_and_what_comes_after_it_is_read(odd: Json) -> None:
+    outcome = said_by("one ", odd, "two")
+
+    assert outcome.tool_results() == ["one two"]
+    assert any("message" in note for note in outcome.notes)
+
+
+def test_a_files_meta_of_any_size_stays_far_below_the_longest_line() -> None:
+    meta = {"filename": "x" * 1_000_000 + ".png", "mime_type": "y" * 1_000_000}
+
+    outcome = said_by(message("image_link", meta, text="/files/tools/1.png"), message("blob", meta, blob="eA=="))
+
+    sent = [item["meta"] for item in outcome.messages if item["type"] in {"image_link", "blob_chunk"}]
+    assert len(sent) == 3
+    assert all(len(str(meta)) < 500 for meta in sent)
 
 
 HOSTED = {
@@ -239,3 +268,26 @@ def test_keys_that_look_like_secrets_are_redacted_in_json_and_in_previews() -> N
 
     assert outcome.tool_results() == ['{"token": "[redacted]", "page_token": "cursor-1", "rows": ["[redacted]"]}']
     assert log_of(outcome, "CALL search")["data"]["arguments"] == {"session_token": "[redacted]"}
+
+
+def test_the_number_of_secrets_in_messages_and_sources_costs_no_redactor_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of them would hold up the whole process for as long as all secrets take."""
+    built: list[int] = []
+    build = Redactor.__post_init__
+
+    def counted(self: Redactor) -> None:
+        built.append(len(self.secrets))
+        build(self)
+
+    monkeypatch.setattr(Redactor, "__post_init__", counted)
+
+    def builds(count: int) -> int:
+        built.clear()
+        said = [json_message({"token": f"tok-{number:06}"}) for number in range(count)]
+        cited = [resource(f"T{number}", doc_metadata={"token": f"src-{number:06}"}) for number in range(count)]
+        outcome = said_by(*said, *cited)
+        assert "tok-0" not in outcome.tool_results()[0]
+        assert max(built) == 2 * count
+        return len(built)
+
+    assert builds(30) == builds(2)

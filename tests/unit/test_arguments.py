@@ -155,6 +155,30 @@ def test_a_long_value_is_quoted_in_part() -> None:
     assert len(problem(select, x="y" * 10_000)) < 400
 
 
+SECRET = "S3CR" + "abcdefghij" * 30
+
+
+@pytest.mark.parametrize(
+    ("offered", "given"),
+    [
+        (parameter("api_key", "select", options=["a"]), SECRET),
+        (parameter("api_key", "select", options=["a"], multiple=True), [SECRET]),
+        (parameter("api_key", "string", input_schema={"enum": ["a"]}), SECRET),
+        (parameter("x", "object", input_schema={"properties": {"n": False}}), {"n": {"password": SECRET}}),
+        (
+            parameter("x", "object", input_schema={"type": "object", "properties": {"n": False}}),
+            f'{{"n": {{"password": "{SECRET}"}}}}',
+        ),
+    ],
+    ids=["select", "multiple select", "schema", "within an object", "within the text of an object"],
+)
+def test_a_secret_is_redacted_before_it_is_quoted_in_part(offered: dict[str, Any], given: object) -> None:
+    text = problem(tool_of(offered), **{offered["name"]: given})
+
+    assert "[redacted]" in text
+    assert "S3CR" not in text
+
+
 @given(json_objects | st.fixed_dictionaries({"q": json_values}, optional={"limit": json_values, "exact": json_values}))
 @settings(deadline=None, max_examples=200)
 def test_what_is_accepted_has_the_types_that_the_tool_declares(arguments: dict[str, Any]) -> None:
@@ -247,6 +271,32 @@ def test_a_schema_that_refers_to_itself_without_end_checks_nothing() -> None:
     endless = {"$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}, "$ref": "#/$defs/a"}
 
     assert valid("object", {"a": 1}, input_schema=endless) == {"a": 1}
+
+
+SEEMS_A_SCHEMA = {"type": "object", "x": {"properties": 5}, "properties": {"a": {"$ref": "#/x"}}}
+
+
+def test_a_reference_to_what_only_seems_a_schema_checks_nothing() -> None:
+    assert valid("object", {"a": {"b": 1}}, input_schema=SEEMS_A_SCHEMA) == {"a": {"b": 1}}
+
+
+@pytest.mark.parametrize(
+    ("own", "said"),
+    [
+        ({"type": ["array", "null"]}, ""),
+        ({"type": "array"}, "missing required argument 'x'"),
+        ({"$ref": "#/x", "x": {"anyOf": 5}}, "missing required argument 'x'"),
+        (None, "missing required argument 'x'"),
+    ],
+)
+def test_null_is_a_value_where_the_schema_says_so_and_required(own: dict[str, Any] | None, said: str) -> None:
+    tool = tool_of(parameter("x", "array", required=True, input_schema=own))
+
+    if said:
+        assert problem(tool, x=None) == said
+    else:
+        assert validate_arguments(tool, {"x": None}) == {"x": None}
+    assert "missing required argument 'x'" in problem(tool)
 
 
 def test_the_developers_values_win_over_any_argument() -> None:

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from internal.local_files import FileRefused
-from internal.tool_output import ToolOutput, WireMessage, cut_to_size, with_sources
+from internal.tool_output import LONGEST_NAME, ToolOutput, WireMessage, cut_to_size, with_sources
 from internal.user_files import LARGEST_FILE, LONGEST_ADDRESS, ExternalImage, FileBytes, HostedFile, UserFile
 from tests.unit.generators import any_text, json_values
 
@@ -152,6 +152,29 @@ def test_of_a_files_meta_only_what_dify_reads_goes_on() -> None:
     ]
 
 
+def test_no_text_of_a_files_meta_is_longer_than_a_name() -> None:
+    endless = "x" * 10_000
+    odd = {"mime_type": endless, "filename": f"{endless}.png", "type": [endless], "size": 7, "extension": None}
+
+    hosted = collected(message("image_link", {"tool_file_id": "f1", **odd}, text=HOSTED))[1]
+    blob = collected(message("blob", odd, blob=base64.b64encode(PNG).decode()))[1]
+
+    name = "x" * (LONGEST_NAME - 4) + ".png"
+    short = {"mime_type": "x" * LONGEST_NAME, "filename": name}
+    assert hosted == [HostedFile(HOSTED, {"tool_file_id": "f1", **short, "size": 7})]
+    assert blob == [FileBytes(PNG, short["mime_type"], name)]
+
+
+@pytest.mark.parametrize(
+    "name", ["." + "x" * 10_000, "a." + "x" * 10_000, "x" * 10_000], ids=["hidden", "a dot", "none"]
+)
+def test_a_suffix_of_any_length_is_none(name: str) -> None:
+    (file,) = collected(message("blob", {"filename": name}, blob=""))[1]
+
+    assert isinstance(file, FileBytes)
+    assert len(file.filename) == LONGEST_NAME
+
+
 def test_an_address_of_any_length_is_no_address() -> None:
     said, files, _ = collected(message("image_link", META, text="https://host.test/" + "x" * LONGEST_ADDRESS))
 
@@ -188,7 +211,7 @@ def test_a_file_message_is_a_line(meta: dict[str, Any]) -> None:
 def test_variables_and_logs_are_not_the_models_business(kind: str) -> None:
     said, files, output = collected(message(kind, variable_name="v", variable_value=1))
 
-    assert (said, files, output.notes, output.said_something) == ("", [], [], False)
+    assert (said, files, output.notes) == ("", [], [])
 
 
 def test_an_unknown_type_is_passed_over_and_named() -> None:
@@ -226,10 +249,17 @@ def test_whatever_a_tool_says_the_text_can_be_written(said: list[tuple[str, str,
     assert result.encode().decode() == result
 
 
-def test_json_is_found_in_messages_of_that_type_and_in_texts() -> None:
-    _, _, output = collected(text('{"a": 1}'), text("not json"), text("[broken"), json_value([2]))
+def test_secrets_are_found_in_json_of_messages_and_texts_and_in_sources() -> None:
+    resources = [{"content": "c", "doc_metadata": {"token": "s3"}}, {"token": "s4", "q": "x"}, {"title": ""}, "odd"]
+    _, _, output = collected(
+        text('{"token": "s1"}'),
+        text("not json"),
+        text("[broken"),
+        json_value([{"token": "s2"}]),
+        message("retriever_resources", retriever_resources=resources),
+    )
 
-    assert output.json_values() == [[2], {"a": 1}]
+    assert sorted(output.secrets()) == ["s1", "s2", "s3", "s4"]
 
 
 def test_a_tool_that_said_nothing_is_told_apart() -> None:
@@ -237,8 +267,41 @@ def test_a_tool_that_said_nothing_is_told_apart() -> None:
     assert read() == ""
     assert all(
         collected(one)[2].said_something
-        for one in (text("x"), json_value(None), message("file"), message("link", text="x"))
+        for one in (
+            text("x"),
+            text(""),
+            json_value(None),
+            message("file"),
+            message("variable", variable_name="order", variable_value="placed"),
+            message("log", id="1"),
+            message("hologram"),
+            WireMessage(),
+        )
     )
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"type": "weird", "message": [1]},
+        {"type": "text", "message": "plain"},
+        {"type": "blob", "message": 7, "meta": []},
+        {"type": "image_link", "message": [], "meta": "x"},
+        {"type": ["text"], "message": {"text": "x"}},
+        {"type": None},
+        {"message": {"text": "x"}},
+        {},
+    ],
+    ids=repr,
+)
+def test_a_message_of_odd_shape_is_noted_once_and_costs_nothing_else(odd: dict[str, Any]) -> None:
+    messages = [WireMessage.model_validate(one) for one in (odd, odd, {"type": "text", "message": {"text": "after"}})]
+    said, files, output = collected(*messages)
+
+    assert said.startswith("after")
+    assert [file for file in files if not isinstance(file, FileBytes)] == []
+    assert output.notes
+    assert len(set(output.notes)) == len(output.notes)
 
 
 @given(st.text(min_size=1, max_size=20), st.integers(1, 200), st.integers(100, 300))

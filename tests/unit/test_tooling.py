@@ -155,6 +155,13 @@ def test_a_refusal_quotes_little_of_a_long_text() -> None:
     assert len(str(parse_tool_arguments(json.dumps({"k" * 100_000: "\ud83d"})).error)) < 300
 
 
+def test_a_refusal_quotes_the_text_around_unless_half_a_secret_could_stand_there() -> None:
+    assert """near '{"q": "x" "n": 1}'""" in str(parse_tool_arguments('{"q": "x" "n": 1}').error)
+    refusal = str(parse_tool_arguments('{"password": "correct-horse-battery-staple" "q": "x"}').error)
+    assert "at character 44;" in refusal
+    assert "staple" not in refusal
+
+
 def test_a_tool_is_found_by_its_name_or_not_at_all() -> None:
     assert resolve_tool_instance({"search": 1}, "search") == 1
     assert resolve_tool_instance({"search": 1}, "Search") is None
