@@ -120,7 +120,7 @@ def _fetch(file: File) -> bytes:
                 data += block
                 if len(data) > _LARGEST_FILE:
                     raise too_large
-    except (httpx.HTTPError, httpx.InvalidURL):
+    except (httpx.HTTPError, httpx.InvalidURL, ValueError, OSError):  # a host that IDNA cannot write is a ValueError
         raise FileUnavailable("could not be fetched") from None
     return data
 

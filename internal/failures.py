@@ -63,10 +63,12 @@ _ERROR_TYPES = {
     "ToolNotFoundError": FailureKind.NOT_FOUND,
 }
 _ERROR_TYPE = re.compile("|".join(_ERROR_TYPES))
+# Dify's own field for it, with the backslashes of the JSON that it stands in; possessive: hostile text is read once.
+_TYPE_FIELD = re.compile(rf'(?<!\\)(\\*+)"error_type\\*+"\s*+:\s*+\\*+"({_ERROR_TYPE.pattern})\b')
 
 _CONTEXT_LENGTH = re.compile(
     r"context[_ ]length|maximum context|context window|prompt is too long|input is too long|too many (input )?tokens"
-    r"|reduce the length|exceeds? the (model'?s )?(maximum|max|limit of) .{0,40}tokens",
+    r"|reduce the length|exceeds? the (model'?s )?(maximum|max|limit of) ((?!output|completion).){0,40}tokens",
     re.IGNORECASE,
 )
 
@@ -99,8 +101,7 @@ _WORDS: tuple[tuple[re.Pattern[str], FailureKind], ...] = tuple(
 
 def classify(message: str) -> FailureKind:
     """Say what kind of failure the host's message reports."""
-    named = _ERROR_TYPE.search(message)
-    kind = _ERROR_TYPES[named.group()] if named else None
+    kind = _named_kind(message)
     if kind in {None, FailureKind.INVALID_REQUEST} and _CONTEXT_LENGTH.search(message):
         return FailureKind.CONTEXT_LENGTH
     if kind is FailureKind.CONNECTION and re.search(r"refused", message, re.IGNORECASE):
@@ -108,6 +109,15 @@ def classify(message: str) -> FailureKind:
     if kind is not None:
         return kind
     return next((kind for words, kind in _WORDS if words.search(message)), FailureKind.UNKNOWN)
+
+
+def _named_kind(message: str) -> FailureKind | None:
+    """What the innermost error calls itself; a traceback beside it may name any other type."""
+    fields = list(_TYPE_FIELD.finditer(message))
+    if fields:
+        return _ERROR_TYPES[max(fields, key=lambda found: len(found[1]))[2]]
+    named = _ERROR_TYPE.search(message)
+    return _ERROR_TYPES[named.group()] if named else None
 
 
 def is_transient(kind: FailureKind) -> bool:

@@ -6,7 +6,7 @@ for the eye while they come, then one ModelTurn.
 
 import base64
 import binascii
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
@@ -17,12 +17,14 @@ from dify_plugin.entities.model.message import (
     PromptMessageContentUnionTypes,
     TextPromptMessageContent,
 )
+from pydantic_core import to_json
 
 from internal.assembly import CallAssembler
 from internal.deadline import Deadline
 from internal.display import DisplayRule, TurnDisplay
 from internal.events import Event, FileForwarded, Noted, StopReason
 from internal.flow import extract_stream_tool_calls
+from internal.tool_output import LONGEST_NAME
 from internal.transcript import Content, ToolCall
 from internal.usage import Usage
 from internal.user_files import LARGEST_FILE, LONGEST_ADDRESS, ExternalImage, FileBytes
@@ -121,7 +123,7 @@ class Reading:
         self._usage = delta.usage or self._usage
         self.finish_reason = delta.finish_reason or self.finish_reason
         if delta.message.opaque_body is not None:
-            self._opaque_body = delta.message.opaque_body
+            self._opaque_body = yield from _writable(delta.message.opaque_body)
         content = delta.message.content
         if isinstance(content, str):
             yield from self._take_text(content)
@@ -134,14 +136,23 @@ class Reading:
             yield from self.display.feed(text)
 
     def _take_part(self, part: PromptMessageContentUnionTypes) -> Iterator[Event]:
+        opaque_body = yield from _writable(part.opaque_body)
         if isinstance(part, TextPromptMessageContent):
-            self._content.append(part.model_copy(update={"data": wellformed(part.data)}))
+            self._content.append(part.model_copy(update={"data": wellformed(part.data), "opaque_body": opaque_body}))
             yield from self.display.feed(part.data)
             return
-        self._content.append(part)
-        if isinstance(part, ImagePromptMessageContent):
-            self._has_forwarded = True
-            yield _forward_image(part)
+        described = {
+            "format": wellformed(part.format[:LONGEST_NAME]),
+            "mime_type": wellformed(part.mime_type[:LONGEST_NAME]),
+            "filename": wellformed(part.filename[:LONGEST_NAME]),
+        }
+        sent = {"url": wellformed(part.url), "base64_data": wellformed(part.base64_data), "opaque_body": opaque_body}
+        medium = part.model_copy(update={**described, **sent})
+        self._content.append(medium)
+        if isinstance(medium, ImagePromptMessageContent):
+            event = _forward_image(medium)
+            self._has_forwarded = self._has_forwarded or isinstance(event, FileForwarded)
+            yield event
 
     def turn(self, cut: StopReason | None = None) -> ModelTurn:
         cut = cut or _CUT_REASONS.get((self.finish_reason or "").rpartition(".")[2].lower())
@@ -156,6 +167,16 @@ class Reading:
 
     def calls(self) -> tuple[ToolCall, ...]:
         return self._calls.calls(f"call_{self._span.key.replace('.', '_')}")
+
+
+def _writable(opaque_body: Any) -> Generator[Event, None, Any]:  # noqa: ANN401 - the provider's
+    """An opaque body as it came, or None when it could not be written back."""
+    try:
+        to_json(opaque_body)
+    except ValueError:
+        yield Noted("an opaque body of the provider's cannot be written as JSON and is left out")
+        return None
+    return opaque_body
 
 
 def _joined(content: list[str | PromptMessageContentUnionTypes]) -> Content:

@@ -6,12 +6,13 @@ In: files as they are forwarded, and one RunSummary at the end. Out: messages in
 
 import json
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
-from itertools import batched
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate
 from typing import Any, assert_never
 
 from dify_plugin.entities.agent import AgentInvokeMessage
 from dify_plugin.entities.invoke_message import InvokeMessage
+from pydantic_core import to_json
 
 from internal.events import RunSummary
 from internal.redaction import Redactor
@@ -23,12 +24,14 @@ from internal.wellformed import plain_json, wellformed
 LARGEST_CHUNK = 8192
 """Bytes of one blob chunk that the daemon takes (dify-contract §6)."""
 
-SOURCES_OF_A_MESSAGE = 20
+LONGEST_VALUE = 1024 * 1024
+"""Bytes of one variable, of one list in the last JSON, of the resources of a message: lines far below the longest."""
 LONGEST_SOURCE = 10_000
-"""Characters of one field of a source; twenty such sources make a line far below the longest."""
+"""Characters of one field of a source."""
 
 _Type = InvokeMessage.MessageType
 _Resources = InvokeMessage.RetrieverResourceMessage
+_Resource = InvokeMessage.RetrieverResourceMessage.RetrieverResource
 
 
 def file_messages(file: UserFile) -> Iterator[AgentInvokeMessage]:
@@ -55,9 +58,9 @@ def _chunks(file: FileBytes) -> Iterator[AgentInvokeMessage]:
     """
     blob_id = uuid.uuid4().hex
     pieces = [file.data[at : at + LARGEST_CHUNK] for at in range(0, len(file.data), LARGEST_CHUNK)]
-    meta = {"mime_type": wellformed(file.mime_type)}
+    meta = {"mime_type": wellformed(file.mime_type[:LONGEST_NAME])}
     if file.filename:
-        meta["filename"] = wellformed(file.filename)
+        meta["filename"] = wellformed(file.filename[:LONGEST_NAME])
     for sequence, piece in enumerate([*pieces, b""]):
         chunk = InvokeMessage.BlobChunkMessage(
             id=blob_id, sequence=sequence, total_length=len(file.data), blob=piece, end=sequence == len(pieces)
@@ -68,29 +71,25 @@ def _chunks(file: FileBytes) -> Iterator[AgentInvokeMessage]:
 def decision_summary(summary: RunSummary) -> dict[str, Any]:
     """What the run did, for people and for log search; never the model's thoughts."""
     cited = cited_numbers(summary.answer)
+    used = [{"number": number, "title": source.label} for number, source in summary.sources if number in cited]
+    whole = _variables(summary)
+    left_out = {name: _count(value) - _count(_bounded(value)) for name, value in whole.items()}
     return {
         "stop_reason": summary.stop_reason.value,
         "rounds": summary.rounds,
-        "tool_calls": _tool_runs(summary),
-        "sources_used": [
-            {"number": number, "title": source.label} for number, source in summary.sources if number in cited
-        ],
+        "tool_calls": _bounded(whole["tool_runs"]),
+        "sources_used": _leading(used),
         **summary.decisions,
+        **({"left_out": {name: count for name, count in left_out.items() if count}} if any(left_out.values()) else {}),
     }
 
 
 def closing_messages(summary: RunSummary, redactor: Redactor) -> Iterator[AgentInvokeMessage]:
     """Sources, variables, and last of all exactly one JSON: every later one would reset the node's usage."""
-    for sources in batched(summary.sources, SOURCES_OF_A_MESSAGE):
-        yield _resources_message(sources)
-    variables = {
-        "stop_reason": summary.stop_reason.value,
-        "sources": _source_list(summary),
-        "tool_runs": _tool_runs(summary),
-        **summary.variables,
-    }
-    for name, value in variables.items():
-        body = InvokeMessage.VariableMessage(variable_name=name, variable_value=redactor.json(plain_json(value)))
+    yield from _resources_messages(_resource(number, source) for number, source in summary.sources)
+    for name, value in _variables(summary).items():
+        kept = redactor.json(plain_json(_bounded(value)))
+        body = InvokeMessage.VariableMessage(variable_name=name, variable_value=kept)
         yield AgentInvokeMessage(type=_Type.VARIABLE, message=body)
     last = {
         "execution_metadata": summary.usage.execution_metadata(),
@@ -99,9 +98,40 @@ def closing_messages(summary: RunSummary, redactor: Redactor) -> Iterator[AgentI
     yield AgentInvokeMessage(type=_Type.JSON, message=InvokeMessage.JsonMessage(json_object=last))
 
 
+def _variables(summary: RunSummary) -> dict[str, object]:
+    return {
+        "stop_reason": summary.stop_reason.value,
+        "sources": _source_list(summary),
+        "tool_runs": _tool_runs(summary),
+        **summary.variables,
+    }
+
+
+def _bounded(value: object) -> object:
+    """What one line can carry: of a list its beginning, of anything else all or nothing."""
+    if isinstance(value, list):
+        return _leading(value)
+    return value if _size(value) <= LONGEST_VALUE else None
+
+
+def _leading[T](items: Sequence[T]) -> list[T]:
+    sizes = accumulate(_size(item) for item in items)
+    return [item for item, size in zip(items, sizes, strict=True) if size <= LONGEST_VALUE]
+
+
+def _size(value: object) -> int:
+    """Bytes on the wire, with a comma."""
+    return len(to_json(plain_json(value))) + 1
+
+
+def _count(value: object) -> int:
+    return len(value) if isinstance(value, list) else int(value is not None)
+
+
 def _source_list(summary: RunSummary) -> list[dict[str, Any]]:
+    """All sources by number; the cited ones first when not all of them fit."""
     cited = cited_numbers(summary.answer)
-    return [
+    listed = [
         {
             "number": number,
             "title": source.label,
@@ -111,6 +141,7 @@ def _source_list(summary: RunSummary) -> list[dict[str, Any]]:
         }
         for number, source in summary.sources
     ]
+    return listed if _size(listed) <= LONGEST_VALUE else sorted(listed, key=lambda entry: not entry["cited"])
 
 
 def _tool_runs(summary: RunSummary) -> list[dict[str, Any]]:
@@ -125,18 +156,31 @@ def _tool_runs(summary: RunSummary) -> list[dict[str, Any]]:
     ]
 
 
-def _resources_message(sources: Iterable[tuple[int, Source]]) -> AgentInvokeMessage:
-    resources = [_resource(number, source) for number, source in sources]
+def _resources_messages(resources: Iterable[_Resource]) -> Iterator[AgentInvokeMessage]:
+    waiting: list[_Resource] = []
+    size = 0
+    for resource in resources:
+        added = _size(resource.model_dump())
+        if waiting and size + added > LONGEST_VALUE:
+            yield _resources_message(waiting)
+            waiting, size = [], 0
+        waiting.append(resource)
+        size += added
+    if waiting:
+        yield _resources_message(waiting)
+
+
+def _resources_message(resources: list[_Resource]) -> AgentInvokeMessage:
     body = _Resources(retriever_resources=resources, context="")
     return AgentInvokeMessage(type=_Type.RETRIEVER_RESOURCES, message=body)
 
 
-def _resource(number: int, source: Source) -> InvokeMessage.RetrieverResourceMessage.RetrieverResource:
+def _resource(number: int, source: Source) -> _Resource:
     fields = _plain_dict({"document_name": source.title, **source.resource, "content": source.content})
     short = {name: value[:LONGEST_SOURCE] if isinstance(value, str) else value for name, value in fields.items()}
     if len(json.dumps(short.get("doc_metadata"))) > LONGEST_SOURCE:
         del short["doc_metadata"]
-    return _Resources.RetrieverResource.model_validate({**short, "position": number})
+    return _Resource.model_validate({**short, "position": number})
 
 
 def _plain_dict(value: Mapping[str, Any]) -> dict[str, Any]:

@@ -35,6 +35,11 @@ def matching_entries(identity: ToolIdentity, allowed: Sequence[str]) -> set[str]
     return {entry for entry in allowed if entry in meanings}
 
 
+def name_in_history(name: str) -> str:
+    """The name of a call as model APIs take it back: a model may call what nobody offered it, under any name."""
+    return _NOT_IN_A_NAME.sub("_", name)[:_NAME_LENGTH] or "unnamed"
+
+
 def free_name(identity: ToolIdentity, taken: Iterable[str]) -> str:
     """A name that model APIs take and no other tool has; the provider tells namesakes apart."""
     plain = _NOT_IN_A_NAME.sub("_", identity.name)[:_NAME_LENGTH]

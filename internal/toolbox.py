@@ -135,7 +135,7 @@ def _read_tool(
         label = str(declared.get("name") or "?")
         if declared.get("type") == "secret-input" and isinstance(fixed.get(label), str):
             secrets.add(fixed[label])
-        if declared.get("form") in {"form", "schema"} or label in fixed:
+        if declared.get("form") in ("form", "schema") or label in fixed:  # a tuple: the form may be unhashable
             continue  # the developer's: the model neither sees nor sets it
         try:
             parameter = read_parameter(declared, file_names=file_names)

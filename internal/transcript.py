@@ -19,8 +19,12 @@ from dify_plugin.entities.model.message import (
     UserPromptMessage,
 )
 
+from internal.tool_names import name_in_history
 from internal.wellformed import wellformed
 from prompt import template
+
+LONGEST_ARGUMENTS = 1_000_000
+"""Characters of a call's arguments that go back to the model; no later request would fit beside longer ones."""
 
 
 @dataclass(frozen=True)
@@ -34,12 +38,13 @@ class ToolCall:
 
     def written_back(self, arguments: Mapping[str, Any] | None) -> AssistantPromptMessage.ToolCall:
         """The call as history shows it: arguments are a JSON object's text, whatever the model wrote."""
+        is_kept = arguments is not None and 0 < len(self.arguments) <= LONGEST_ARGUMENTS
         return AssistantPromptMessage.ToolCall(
             id=self.id,
             type="function",
             function=AssistantPromptMessage.ToolCall.ToolCallFunction(
-                name=self.name or "unnamed",
-                arguments=self.arguments if arguments is not None and self.arguments else "{}",
+                name=name_in_history(self.name),
+                arguments=self.arguments if is_kept else "{}",
             ),
         )
 
@@ -95,14 +100,16 @@ class Transcript:
             ToolPromptMessage(
                 content=wellformed(result.text),
                 tool_call_id=result.call.id,
-                name=result.call.name or "unnamed",
+                name=name_in_history(result.call.name),
             )
             for result in results
         ]
 
     def append_answer(self, content: Content, opaque_body: Any) -> None:  # noqa: ANN401
-        """Append an assistant turn without calls."""
-        self._append_turn(content, opaque_body, [])
+        """Append an assistant turn without calls; one with nothing in it is left out, since some APIs refuse it."""
+        said = content.strip() if isinstance(content, str) else content
+        if said or opaque_body is not None:
+            self._append_turn(content, opaque_body, [])
 
     def _append_turn(
         self,
@@ -164,6 +171,11 @@ class Transcript:
 
 
 def _without_opaque_body(message: PromptMessage) -> PromptMessage:
+    """The message itself when neither it nor a part of it has one."""
+    nothing: dict[str, Any] = {"opaque_body": None}
+    changes: dict[str, Any] = {}
     if isinstance(message, AssistantPromptMessage) and message.opaque_body is not None:
-        return message.model_copy(update={"opaque_body": None})
-    return message
+        changes |= nothing
+    if isinstance(message.content, list) and any(part.opaque_body is not None for part in message.content):
+        changes["content"] = [part.model_copy(update=nothing) for part in message.content]
+    return message.model_copy(update=changes) if changes else message

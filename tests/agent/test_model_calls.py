@@ -1,6 +1,7 @@
 """What a model call sends, carries and counts."""
 
 import base64
+import json
 from decimal import Decimal
 from typing import Any
 
@@ -113,6 +114,57 @@ def test_a_refused_opaque_body_is_done_without_for_the_rest_of_the_run(message: 
     assert any("opaque" in note for note in outcome.notes)
 
 
+def test_a_refused_opaque_body_of_a_content_part_is_done_without_too() -> None:
+    first = [text([part("hm", opaque_body={"sig": "abc"})], tool_calls=[entry("c1", "search", "")]), ends()]
+
+    outcome = run([first, fails("InvokeBadRequestError", "Invalid signature"), ANSWER], FOUND)
+
+    assert outcome.error is None
+    sent = [assistant_messages(prompt)[0]["content"][0]["opaque_body"] for prompt in outcome.model.prompts[1:]]
+    assert sent == [{"sig": "abc"}, None]
+
+
+HALF = "a\ud83d"
+
+
+@pytest.mark.parametrize("content", ["hm", [part("hm", opaque_body={"x": HALF})]], ids=["message", "part"])
+def test_an_opaque_body_that_cannot_be_written_is_left_out_and_noted(content: object) -> None:
+    opaque_body = {"x": HALF} if isinstance(content, str) else OPAQUE
+    first = [text(content, opaque_body=opaque_body, tool_calls=[entry("c1", "search", "")]), ends()]
+
+    outcome = run([first, ANSWER], FOUND)
+
+    assert outcome.error is None
+    (message,) = assistant_messages(outcome.model.prompts[1])
+    assert "\\ud83d" not in json.dumps(message)
+    assert message["opaque_body"] == (None if isinstance(content, str) else OPAQUE)
+    assert sum("opaque" in note for note in outcome.notes) == 1
+
+
+@pytest.mark.parametrize("kind", ["image", "audio"])
+def test_a_medium_with_half_a_surrogate_pair_can_still_be_written(kind: str) -> None:
+    odd = {"type": kind, "format": HALF, "url": f"https://x/{HALF}", "mime_type": HALF, "filename": HALF}
+    first = [text([odd], tool_calls=[entry("c1", "search", "")]), ends()]
+
+    outcome = run([first, ANSWER], FOUND)
+
+    assert outcome.error is None
+    (message,) = assistant_messages(outcome.model.prompts[1])
+    assert message["content"][0]["filename"] == "a?"
+
+
+@pytest.mark.parametrize("field", ["filename", "mime_type"])
+def test_the_names_of_an_image_of_the_models_stay_short(field: str) -> None:
+    image = {"type": "image", "format": "png", "base64_data": PIXEL, "mime_type": "image/png", field: "n" * 6_000_000}
+    first = [text([image], tool_calls=[entry("c1", "search", "")]), ends()]
+
+    outcome = run([first, ANSWER], FOUND)
+
+    forwarded = [message for message in outcome.messages if message["type"] == "blob_chunk"]
+    assert {len(message["meta"][field]) for message in forwarded} == {200}
+    assert len(assistant_messages(outcome.model.prompts[1])[0]["content"][0][field]) == 200
+
+
 def test_a_refused_prompt_without_opaque_bodies_is_not_repeated() -> None:
     outcome = run([search(), fails("InvokeBadRequestError", "Invalid value")], FOUND)
 
@@ -177,6 +229,16 @@ def test_an_image_of_the_models_that_cannot_be_sent_is_noted(image: Json, note: 
     assert outcome.error is None
     assert outcome.text == "Here."
     assert any(note in said for said in outcome.notes)
+
+
+@pytest.mark.parametrize(
+    "image", [UNSENDABLE["unreadable"][0], UNSENDABLE["an endless address"][0]], ids=["unreadable", "endless"]
+)
+def test_an_image_alone_that_cannot_be_sent_is_an_empty_answer(image: Json) -> None:
+    outcome = run([[text([{"type": "image", "format": "png", "mime_type": "image/png", **image}]), ends()]])
+
+    assert outcome.stop_reason == "empty"
+    assert outcome.text
 
 
 def test_an_answer_that_is_an_image_alone_is_no_empty_answer() -> None:

@@ -1,10 +1,18 @@
 """What a run leaves in the node's outputs: their order, types and contents."""
 
+import json
 from decimal import Decimal
 from typing import Any
 
 import pytest
+from dify_plugin.entities.invoke_message import InvokeMessage
 
+from internal.events import RunSummary, StopReason, ToolRun
+from internal.guards import CallStatus
+from internal.redaction import Redactor
+from internal.run_outputs import closing_messages
+from internal.sources import RESOURCE_FIELDS
+from internal.usage import Usage
 from tests.agent.scenes import ANSWER, search
 from tests.support.host import Json
 from tests.support.run import FakeTime, Outcome, run
@@ -89,6 +97,61 @@ def test_a_large_source_stays_small_in_the_retriever_resources() -> None:
     outcome = run([ANSWER], params={"context": [large], "model": model(features=None)})
 
     assert len(str(outcome.bodies("retriever_resources"))) < 1_000_000
+
+
+LONGEST_LINE = 5 * 1024 * 1024
+
+
+def longest_line(outcome: Outcome) -> int:
+    return max(len(json.dumps(message, ensure_ascii=False).encode()) for message in outcome.messages)
+
+
+def test_many_large_sources_are_handed_on_in_messages_that_fit_a_line() -> None:
+    texts = [name for name, kind in RESOURCE_FIELDS.items() if kind is str]
+    odd = dict.fromkeys(texts, "😀" * 10_000)
+    context = [{"content": f"{number}" + "😀" * 10_000, "metadata": odd} for number in range(30)]
+
+    outcome = run([ANSWER], params={"context": context, "model": model(context_size=None)})
+
+    assert outcome.error is None
+    assert longest_line(outcome) < LONGEST_LINE
+    listed = [item for body in outcome.bodies("retriever_resources") for item in body["retriever_resources"]]
+    assert [item["position"] for item in listed] == list(range(1, 31))
+
+
+def test_of_more_sources_than_fit_the_cited_ones_come_first_and_the_rest_is_counted() -> None:
+    sources = [{"title": f"{number} " + "検" * 190, "content": str(number)} for number in range(1, 2_501)]
+
+    outcome = run([says("It is so [2400] [7].")], params={"context": sources, "model": model(context_size=None)})
+
+    assert longest_line(outcome) < LONGEST_LINE
+    listed = outcome.variables["sources"]
+    assert [item["number"] for item in listed[:4]] == [7, 2400, 1, 2]
+    assert outcome.last_json["decision_summary"]["left_out"] == {"sources": 2_500 - len(listed)}
+    assert [item["number"] for item in outcome.last_json["decision_summary"]["sources_used"]] == [7, 2400]
+
+
+def test_more_tool_runs_than_fit_a_line_are_counted() -> None:
+    run_of_a_tool = ToolRun(1, "検" * 200, CallStatus.OK, 0.5)
+    summary = RunSummary(StopReason.ANSWERED, 1, "Done.", Usage(), tool_runs=(run_of_a_tool,) * 10_000)
+
+    *_, last = closing_messages(summary, Redactor())
+
+    assert len(last.model_dump_json().encode()) < LONGEST_LINE
+    assert isinstance(last.message, InvokeMessage.JsonMessage)
+    assert isinstance(last.message.json_object, dict)
+    decided = last.message.json_object["decision_summary"]
+    assert decided["left_out"] == {"tool_runs": 10_000 - len(decided["tool_calls"])}
+
+
+def test_a_variable_that_no_line_can_carry_is_left_out() -> None:
+    summary = RunSummary(StopReason.ANSWERED, 1, "Done.", Usage(), variables={"structured_output": {"x": "y" * 2**23}})
+
+    sent = [message.model_dump(mode="json")["message"] for message in closing_messages(summary, Redactor())]
+
+    assert len(str(sent)) < LONGEST_LINE
+    assert [body["variable_value"] for body in sent if body.get("variable_name") == "structured_output"] == [None]
+    assert sent[-1]["json_object"]["decision_summary"]["left_out"] == {"structured_output": 1}
 
 
 def test_tool_runs_say_what_became_of_every_call() -> None:

@@ -182,7 +182,18 @@ def test_a_file_that_cannot_be_fetched_becomes_a_note_without_its_address(path: 
     assert note == {**note, "type": "text", "data": f"[image {path[1:]}: {reason}]"}
 
 
-@pytest.mark.parametrize("url", ["http://127.0.0.1:9/a.png", "nonsense", "ftp://x/a.png", "http://[::bad/a.png", ""])
+NOWHERE = {
+    "refused": "http://127.0.0.1:9/a.png",
+    "no address": "nonsense",
+    "no web address": "ftp://x/a.png",
+    "a broken host": "http://[::bad/a.png",
+    "a host with an empty label": "http://a..b/",
+    "a host with too long a label": f"https://{'a' * 64}.example.com/x.png",
+    "nothing": "",
+}
+
+
+@pytest.mark.parametrize("url", NOWHERE.values(), ids=NOWHERE)
 def test_an_address_that_leads_nowhere_becomes_a_note(url: str) -> None:
     assert "could not be fetched" in parts_with([file(url, filename="a.png")])[1]["data"]
 

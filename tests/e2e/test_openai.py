@@ -111,6 +111,16 @@ def test_two_tools_side_by_side_over_a_round_trip(host: Host, fake: FakeOpenAI, 
     assert results == ["found größe", "found b"]
 
 
+@pytest.mark.parametrize("api", APIS)
+def test_a_tool_of_the_models_own_invention_ends_nothing(host: Host, fake: FakeOpenAI, api: Api) -> None:
+    """The real API refuses such a name when it comes back to it."""
+    fake.will(Turn(calls=(Call("multi_tool_use.parallel", {"q": "a"}),)), Turn(text="Then without."))
+    run = host.run(STRATEGY, {"query": "?"}, model=model(fake, api), tools=[search_tool()], opaque_body="drop")
+
+    assert answered(run, "Then without.")
+    assert [item["status"] for item in run.outputs.variables["tool_runs"]] == ["refused"]
+
+
 def test_the_items_of_a_response_are_replayed_verbatim(host: Host, fake: FakeOpenAI) -> None:
     fake.will(
         Turn(text="First.", summary="Why not.\n\nReally.", calls=(Call("search", {"q": "1"}),)),

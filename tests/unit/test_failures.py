@@ -22,6 +22,7 @@ def as_dify_words_it(error_type: str, message: str) -> str:
         ("InvokeBadRequestError", "rate of sampling not found", FailureKind.INVALID_REQUEST),
         ("InvokeBadRequestError", "maximum context length is 8192 tokens", FailureKind.CONTEXT_LENGTH),
         ("InvokeBadRequestError", "prompt is too long: 9 > 8", FailureKind.CONTEXT_LENGTH),
+        ("InvokeBadRequestError", "exceeds the maximum number of 8192 tokens", FailureKind.CONTEXT_LENGTH),
         ("ToolProviderCredentialValidationError", "invalid", FailureKind.UNAUTHORIZED),
         ("ToolParameterValidationError", "city not found", FailureKind.INVALID_REQUEST),
         ("ToolProviderNotFoundError", "x", FailureKind.NOT_FOUND),
@@ -30,6 +31,22 @@ def as_dify_words_it(error_type: str, message: str) -> str:
 )
 def test_a_named_error_type_wins_over_the_words_around_it(error_type: str, message: str, kind: FailureKind) -> None:
     assert classify(as_dify_words_it(error_type, message)) is kind
+
+
+def test_the_innermost_error_names_its_type_whatever_stands_in_a_traceback_before_it() -> None:
+    args = {"traceback": "raise InvokeServerUnavailableError"}
+    inner = json.dumps({"args": args, "error_type": "InvokeBadRequestError", "message": "bad"})
+    outer = json.dumps({"message": inner, "args": args, "error_type": "InvokeConnectionError"})
+
+    assert classify(f"PluginInvokeError: {inner}") is FailureKind.INVALID_REQUEST
+    assert classify(f"PluginInvokeError: {outer}") is FailureKind.INVALID_REQUEST
+
+
+@pytest.mark.parametrize("kind", ["output", "completion"])
+def test_too_long_an_answer_is_no_too_long_prompt(kind: str) -> None:
+    message = f"max_tokens (9) exceeds the maximum number of {kind} tokens (8)"
+
+    assert classify(as_dify_words_it("InvokeBadRequestError", message)) is FailureKind.INVALID_REQUEST
 
 
 @pytest.mark.parametrize(

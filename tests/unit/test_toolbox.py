@@ -170,6 +170,13 @@ def test_what_belongs_to_the_developer_is_hidden_from_the_model(form: str) -> No
     assert found.fixed == {"key": "k"}
 
 
+@pytest.mark.parametrize("form", [["llm"], {}], ids=repr)
+def test_a_form_that_is_no_word_costs_the_parameter(form: object) -> None:
+    found = tool_of(parameter("odd", form=form), parameter("q"))
+
+    assert list(found.parameters) == ["q"]
+
+
 def test_a_value_that_the_developer_set_is_hidden_even_if_its_form_is_the_models() -> None:
     found = tool_of(parameter("q", required=True), runtime_parameters={"q": "set", "extra": 1})
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from itertools import zip_longest
 from typing import Any
 
+import pytest
 from dify_plugin.entities.model.message import (
     AssistantPromptMessage,
     ImagePromptMessageContent,
@@ -19,7 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from internal.tooling import parse_tool_arguments
-from internal.transcript import CallResult, Content, HostHabits, ToolCall, Transcript
+from internal.transcript import LONGEST_ARGUMENTS, CallResult, Content, HostHabits, ToolCall, Transcript
 from prompt import template
 from tests.unit.generators import any_text, json_objects, readable_text
 
@@ -151,6 +152,33 @@ def test_arguments_that_do_not_parse_are_written_back_as_an_empty_object() -> No
     assert turn.tool_calls[0].function.arguments == "{}"
 
 
+@pytest.mark.parametrize(
+    ("called", "written"),
+    [
+        ("multi_tool_use.parallel", "multi_tool_use_parallel"),
+        ("検索 x", "___x"),
+        ("n" * 100, "n" * 64),
+        ("", "unnamed"),
+    ],
+)
+def test_a_name_that_no_api_takes_back_is_written_so_that_each_does(called: str, written: str) -> None:
+    turn, answer = one_round(result("a", called, "{}", "unknown tool")).messages()[-2:]
+
+    assert isinstance(turn, AssistantPromptMessage)
+    assert isinstance(answer, ToolPromptMessage)
+    assert (turn.tool_calls[0].function.name, answer.name) == (written, written)
+
+
+@pytest.mark.parametrize("nothing", ["", " \n", []])
+def test_a_turn_with_nothing_in_it_is_left_out(nothing: Content) -> None:
+    transcript = Transcript(OPENING)
+    transcript.append_answer(nothing, None)
+    assert transcript.messages() == OPENING
+
+    transcript.append_answer(nothing, {"sealed": 1})
+    assert len(transcript.messages()) == len(OPENING) + 1
+
+
 def test_a_note_stands_at_the_tail_as_the_users() -> None:
     transcript = one_round(result("a", "search", "", "one"))
     before = transcript.messages()
@@ -174,6 +202,27 @@ def test_opaque_bodies_are_dropped_for_good() -> None:
     transcript.append_round("", {"o": 2}, [result("b", "search", "", "two")])
 
     assert not transcript.carries_opaque_body()
+
+
+def test_opaque_bodies_of_parts_are_dropped_too() -> None:
+    sealed: list[PromptMessageContentUnionTypes] = [TextPromptMessageContent(data="hm", opaque_body={"o": 1}), IMAGE]
+    transcript = Transcript(OPENING)
+    transcript.append_answer(sealed, None)
+    assert transcript.carries_opaque_body()
+
+    transcript.drop_opaque_bodies()
+
+    assert not transcript.carries_opaque_body()
+    assert transcript.messages()[-1].content == [TextPromptMessageContent(data="hm"), IMAGE]
+
+
+def test_arguments_that_no_request_could_carry_are_written_back_as_an_empty_object() -> None:
+    endless = json.dumps({"q": "x" * LONGEST_ARGUMENTS})
+
+    turn = one_round(result("a", "search", endless, "too large")).messages()[-2]
+
+    assert isinstance(turn, AssistantPromptMessage)
+    assert turn.tool_calls[0].function.arguments == "{}"
 
 
 def test_results_shrink_once_oldest_first_and_those_of_the_opening_never() -> None:
