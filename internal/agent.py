@@ -74,7 +74,7 @@ def run_agent[P: StrategyParams](
     if not params.model.can_call_tools():
         _refuse_to_go_without_tool_calls(params, toolbox, needed=blueprint.needs_tool_calls or submit is not None)
     run = Run(params, toolbox, HostSession(session), blueprint.policy, clock, started)
-    yield from render(run.tally.watch(blueprint.plot(run, submit)), toolbox.redactor)
+    yield from render(run.tally.watch(blueprint.plot(run, submit)), run.secrets)
 
 
 def _refuse_to_go_without_tool_calls(params: StrategyParams, toolbox: Toolbox, *, needed: bool) -> None:

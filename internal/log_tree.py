@@ -15,7 +15,7 @@ from dify_plugin.entities.provider_config import LogMetadata
 
 from internal import events as e
 from internal.guards import CallStatus
-from internal.redaction import Redactor
+from internal.redaction import KnownSecrets
 from internal.wellformed import plain_json, wellformed
 
 LONGEST_PREVIEW = 2_000
@@ -29,8 +29,8 @@ _Status = _Log.LogStatus
 class LogTree:
     """Writes log messages and remembers which of them are open."""
 
-    def __init__(self, redactor: Redactor) -> None:
-        self._redactor = redactor
+    def __init__(self, secrets: KnownSecrets) -> None:
+        self._secrets = secrets
         self._run = uuid.uuid4().hex[:12]
         self._notes = 0
         self._open: dict[str, InvokeMessage.LogMessage] = {}
@@ -74,7 +74,7 @@ class LogTree:
 
     def _note(self, event: e.Noted) -> AgentInvokeMessage:
         self._notes += 1
-        text = self._redactor.error(event.text)
+        text = self._secrets.redactor.error(event.text)
         return self._write(
             self._new(f"note{self._notes}", event.parent, f"NOTE {text}", _Status.SUCCESS, {"note": text})
         )
@@ -110,7 +110,7 @@ class LogTree:
 
     def _shown(self, arguments: Mapping[str, Any] | str) -> Mapping[str, Any] | str:
         """Arguments that are no JSON have no keys to tell a secret by, only their shape."""
-        return self._redactor.error(arguments) if isinstance(arguments, str) else arguments
+        return self._secrets.redactor.error(arguments) if isinstance(arguments, str) else arguments
 
     def _start(self, key: str, parent: str | None, label: str, data: Mapping[str, Any]) -> AgentInvokeMessage:
         self._open[key] = self._new(key, parent, label, _Status.START, data)
@@ -130,7 +130,7 @@ class LogTree:
         finished = opened.model_copy(
             update={
                 "status": _Status.ERROR if error else _Status.SUCCESS,
-                "error": self._redactor.error(error) if error else None,
+                "error": self._secrets.redactor.error(error) if error else None,
                 "data": {**opened.data, **self._preview({**(data or {}), **({"error": error} if error else {})})},
                 "metadata": {**elapsed, **(metadata or {})},
             }
@@ -148,7 +148,7 @@ class LogTree:
         return _Log(
             id=self._id(key),
             parent_id=self._id(parent) if parent else None,
-            label=wellformed(self._redactor.text(label))[:_LONGEST_LABEL],
+            label=wellformed(self._secrets.redactor.text(label))[:_LONGEST_LABEL],
             status=status,
             data=self._preview(data),
         )
@@ -159,7 +159,7 @@ class LogTree:
 
     def _preview(self, data: Mapping[str, Any]) -> dict[str, Any]:
         """What is said, redacted and then cut to size, without what is empty."""
-        redacted = self._redactor.json(plain_json(data))
+        redacted = self._secrets.redactor.json(plain_json(data))
         values = redacted.items() if isinstance(redacted, dict) else ()
         return {name: _cut(value) for name, value in values if value not in (None, "", [], {})}
 

@@ -4,7 +4,7 @@ In: a transcript. Out: events while it streams, then a ModelTurn, or TimeIsUp. W
 a prompt too long, opaque bodies the host refuses) is tried again while the user has seen nothing of the turn.
 """
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field
 
 from internal.deadline import Clock
@@ -13,9 +13,10 @@ from internal.events import Event, ModelFinished, ModelStarted, Noted, StopReaso
 from internal.failures import FailureKind, HostFailure, is_transient
 from internal.model_selection import ModelSelection
 from internal.reading import ModelTurn, Reading, TurnSpan
-from internal.redaction import Redactor
+from internal.redaction import KnownSecrets, secrets_in, secrets_named_in
 from internal.session import DeadlinePassed, HostSession
-from internal.transcript import Transcript
+from internal.tooling import parse_tool_arguments
+from internal.transcript import ToolCall, Transcript
 from internal.usage import Usage
 from internal.wellformed import wellformed
 from internal.window import Window
@@ -48,7 +49,7 @@ class ModelCaller:
     model: ModelSelection
     window: Window
     clock: Clock
-    redactor: Redactor
+    secrets: KnownSecrets
 
     def take_turn(self, transcript: Transcript, span: TurnSpan) -> Generator[Event, None, ModelTurn | TimeIsUp]:
         """Have the model take a turn.
@@ -128,16 +129,24 @@ class ModelCaller:
     def _finished(
         self, span: TurnSpan, started: float, reading: Reading, tried: _Tried, error: str | None
     ) -> ModelFinished:
+        calls = reading.calls()
+        # The model may say in its text what it passes on as a secret.
+        self.secrets.learn(secret for call in calls for secret in _secrets_of(call))
         return ModelFinished(
             key=span.key,
             elapsed_seconds=self.clock.now() - started,
             usage=tried.usage + reading.usage,
             text=reading.display.text,
             thought=reading.display.thought,
-            calls=tuple(call.name for call in reading.calls()),
+            calls=tuple(call.name for call in calls),
             finish_reason=reading.finish_reason,
             error=error,
         )
 
     def _readable(self, message: str) -> str:
-        return self.redactor.error(wellformed(message))[:_LONGEST_MESSAGE]
+        return self.secrets.redactor.error(wellformed(message))[:_LONGEST_MESSAGE]
+
+
+def _secrets_of(call: ToolCall) -> Iterator[str]:
+    read = parse_tool_arguments(call.arguments)
+    return secrets_in(read.args) if read.ok else secrets_named_in(call.arguments)

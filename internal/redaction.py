@@ -183,6 +183,26 @@ class Redactor:
         return _replace_strings(value, self.knowing(secrets_in(value)).text)
 
 
+_PLAIN_WORD = re.compile(r"[^\W\d_]+")
+MOST_KEPT_IN_MIND = 5_000
+"""Secrets; a tool that names more with every call would have each of the next ones build a larger redactor."""
+
+
+class KnownSecrets:
+    """What a run knows to be secret; it learns with every call, since a secret may be said where nothing names it."""
+
+    def __init__(self, redactor: Redactor) -> None:
+        self.redactor = redactor
+
+    def learn(self, secrets: Iterable[str]) -> Redactor:
+        """A redactor of all that is known and of these; plain words are not kept in mind for what comes later."""
+        named = _long_enough(secrets)
+        kept = {secret for secret in named if not _PLAIN_WORD.fullmatch(secret)}
+        if len(self.redactor.secrets | kept) <= MOST_KEPT_IN_MIND:
+            self.redactor = self.redactor.knowing(kept)
+        return self.redactor.knowing(named)
+
+
 def _replace_strings(value: object, replace: Callable[[str], str]) -> object:
     if isinstance(value, str):
         return replace(value)

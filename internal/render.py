@@ -11,7 +11,7 @@ from dify_plugin.entities.invoke_message import InvokeMessage
 
 from internal.events import AnswerBreak, AnswerText, Event, FileForwarded, RunFinished, ThoughtText
 from internal.log_tree import LogTree
-from internal.redaction import Redactor
+from internal.redaction import KnownSecrets
 from internal.run_outputs import closing_messages, decision_summary, file_messages
 from internal.text_stream import TextStream
 from internal.wellformed import wellformed
@@ -20,9 +20,9 @@ LONGEST_TEXT = 100_000
 """Characters of one text message."""
 
 
-def render(events: Iterable[Event], redactor: Redactor) -> Generator[AgentInvokeMessage, None, None]:
+def render(events: Iterable[Event], secrets: KnownSecrets) -> Generator[AgentInvokeMessage, None, None]:
     """Write a run out as it happens."""
-    text, logs = TextStream(), LogTree(redactor)
+    text, logs = TextStream(), LogTree(secrets)
     try:
         for event in events:
             yield from _text_messages(_written(event, text))
@@ -31,12 +31,12 @@ def render(events: Iterable[Event], redactor: Redactor) -> Generator[AgentInvoke
                     yield from file_messages(file)
                 case RunFinished(summary):
                     yield logs.summary(summary, decision_summary(summary))
-                    yield from closing_messages(summary, redactor)
+                    yield from closing_messages(summary, secrets.redactor)
                 case _:
                     yield from logs.messages(event)
     except Exception as failure:
         yield from _text_messages(text.close_thought())
-        yield from logs.close_all(redactor.error(str(failure)))
+        yield from logs.close_all(secrets.redactor.error(str(failure)))
         raise
 
 

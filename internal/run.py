@@ -30,7 +30,7 @@ from internal.events import (
 from internal.model_turn import ModelCaller
 from internal.params import StrategyParams
 from internal.policy import PolicyTexts, build_system_instruction, read_policy_overrides
-from internal.redaction import Redactor
+from internal.redaction import KnownSecrets
 from internal.session import HostSession
 from internal.sources import Bibliography, context_block, read_context
 from internal.steps import Ending
@@ -74,9 +74,10 @@ class Run[P: StrategyParams]:
     tally: Tally = field(default_factory=Tally)
     habits: HostHabits = field(default_factory=HostHabits)
 
-    @property
-    def redactor(self) -> Redactor:
-        return self.toolbox.redactor
+    @cached_property
+    def secrets(self) -> KnownSecrets:
+        """At first those that the node's panel holds."""
+        return KnownSecrets(self.toolbox.redactor)
 
     @cached_property
     def instruction(self) -> str:
@@ -102,17 +103,17 @@ class Run[P: StrategyParams]:
         """Calls the model with these tools in every request."""
         model = self.params.model
         window = Window(toolbox.prompt_tools, model.context_size, model.max_tokens)
-        return ModelCaller(self.host, model, window, self.clock, self.redactor)
+        return ModelCaller(self.host, model, window, self.clock, self.secrets)
 
     def tools(self, toolbox: Toolbox) -> ToolRunner:
-        return ToolRunner(self.host, toolbox, self.clock, self.slots, self.params.tool_result_limit, self.redactor)
+        return ToolRunner(self.host, toolbox, self.clock, self.slots, self.params.tool_result_limit, self.secrets)
 
     def begin(self) -> Generator[Event, None, None]:
         """What has to be said and numbered before the first model call."""
         overrides = read_policy_overrides(self.params.prompt_policy_overrides)
         for note in (*self.params.notes, *overrides.notes, *self.toolbox.notes):
             yield Noted(note)
-        self.bibliography.open_with(read_context(self.redactor.json(self.params.context)))
+        self.bibliography.open_with(read_context(self.secrets.redactor.json(self.params.context)))
 
     @cached_property
     def parts(self) -> tuple[PromptMessageContentUnionTypes, ...]:

@@ -5,7 +5,7 @@ deadline comes is left, and answered as timed out.
 """
 
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 from gevent.lock import BoundedSemaphore
@@ -16,7 +16,7 @@ from internal.events import Event, FileForwarded, Noted, ToolFinished, ToolStart
 from internal.failures import FailureKind, HostFailure, is_transient
 from internal.guards import CallStatus
 from internal.planning import PlannedCall, RejectedCall, ValidCall
-from internal.redaction import Redactor, secrets_in, secrets_named_in
+from internal.redaction import KnownSecrets, secrets_in, secrets_named_in
 from internal.session import DeadlinePassed, HostSession, RequestTooLarge
 from internal.side_by_side import Post, pass_on, run_side_by_side
 from internal.sources import Source
@@ -69,7 +69,7 @@ class ToolRunner:
     clock: Clock
     slots: BoundedSemaphore
     result_limit: int
-    redactor: Redactor = field(default_factory=Redactor)
+    secrets: KnownSecrets
 
     def run(
         self, planned: Sequence[PlannedCall], parent: str, deadline: Deadline
@@ -126,7 +126,7 @@ class ToolRunner:
     def _answer(self, call: RejectedCall, key: str, parent: str, post: Post) -> ToolOutcome:
         """A call that does not run stands in the log all the same."""
         secrets = secrets_named_in(call.call.arguments) if call.parsed is None else secrets_in(call.parsed)
-        text = cut_to_size(self.redactor.knowing(secrets).text(wellformed(call.text)), self.result_limit)
+        text = cut_to_size(self.secrets.learn(secrets).text(wellformed(call.text)), self.result_limit)
         outcome = ToolOutcome(call, CallStatus.REFUSED, text)
         post(self._started(call, key, parent))
         post(self._finished(key, outcome, error="not run"))
@@ -138,7 +138,7 @@ class ToolRunner:
         failure = self._invoke(call, output, key, deadline, post)
         for note in output.notes:
             post(Noted(f"{call.call.name}: {note}", key))
-        redactor = self.redactor.knowing([*secrets_in(call.parsed), *output.secrets()])
+        redactor = self.secrets.learn([*secrets_in(call.parsed), *output.secrets()])
         said = redactor.text(output.rendered(redactor.json))
         text = said if failure is None else "\n\n".join(part for part in (_explain(failure.kind), said) if part)
         outcome = ToolOutcome(

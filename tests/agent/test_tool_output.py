@@ -1,6 +1,7 @@
 """What tools say: what the model reads of it, what the user gets, which sources join."""
 
 import base64
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -291,3 +292,30 @@ def test_the_number_of_secrets_in_messages_and_sources_costs_no_redactor_each(mo
         return len(built)
 
     assert builds(30) == builds(2)
+
+
+def test_a_secret_that_one_call_named_is_known_to_the_next() -> None:
+    """Where it is said again, nothing says any more what it is."""
+    said: dict[str, Json | str] = {
+        "first": json_message({"api_key": "abcdef-123456", "token": "expired"}),
+        "again": "abcdef-123456 is your expired key",
+    }
+
+    def tells(request: Json) -> Iterator[Json]:
+        yield from replies(said[request["tool_parameters"]["q"]])(request)
+
+    outcome = run([search("first"), search("again"), ANSWER], {"search": tells})
+
+    assert outcome.tool_results(2) == ["[redacted] is your expired key"]  # a plain word is no secret for ever
+    assert "abcdef-123456" not in str(outcome.bodies("log"))
+
+
+@pytest.mark.parametrize("arguments", [{"password": "letme-in-123"}, '{"password": "letme-in-123", "q'])
+def test_a_secret_that_the_model_passes_on_is_redacted_in_what_it_says_of_it(arguments: Json | str) -> None:
+    wants = calls(("search", arguments), text="I log in with letme-in-123.")
+    offered = tool("search", parameter("password"))
+
+    outcome = run([wants, ANSWER], {"search": replies("Welcome.")}, {"tools": [offered]})
+
+    assert "I log in with [redacted]." in str(outcome.bodies("log"))
+    assert "letme-in-123" not in str(outcome.bodies("log"))

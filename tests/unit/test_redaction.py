@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 
 from internal.redaction import (
     LONGEST_ERROR,
+    MOST_KEPT_IN_MIND,
     REDACTED,
+    KnownSecrets,
     Redactor,
     looks_secret,
     may_name_secret,
@@ -258,3 +260,13 @@ def test_a_text_may_name_a_secret_in_any_spelling(text: str) -> None:
 
 def test_a_text_without_such_a_name_does_not() -> None:
     assert not may_name_secret('{"q": "keyboards and cooking"')
+
+
+def test_what_a_run_learns_has_an_end_and_is_still_redacted_where_it_is_named() -> None:
+    known = KnownSecrets(Redactor())
+    known.learn(f"first-{number}" for number in range(MOST_KEPT_IN_MIND))
+
+    here = known.learn(["one-too-many-1"])
+
+    assert here.text("one-too-many-1 first-7") == f"{REDACTED} {REDACTED}"
+    assert known.redactor.text("one-too-many-1 first-7") == f"one-too-many-1 {REDACTED}"
