@@ -3,23 +3,78 @@
 Every mistake in the file is one sentence with the key, the turn and the file.
 """
 
+import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     JsonValue,
-    NonNegativeFloat,
     NonNegativeInt,
     PositiveInt,
     ValidationError,
+    WrapValidator,
 )
+from pydantic_core import ErrorDetails, PydanticCustomError
 
 from devhost.errors import ScriptError
 from devhost.model_backend import DEFAULT_FEATURES
 from devhost.yaml_file import load_yaml
+
+LONGEST_DELAY = 3_600
+"""Seconds; a longer wait is a slip of the keyboard."""
+
+
+def _one_sentence(sentence: str) -> WrapValidator:
+    """A union complains once for each of its branches; this is said instead."""
+
+    def validate(value: object, handler: Callable[[object], object]) -> object:
+        try:
+            return handler(value)
+        except ValidationError as error:
+            raise PydanticCustomError("wrong_type", "{sentence}", {"sentence": sentence}) from error
+
+    return WrapValidator(validate)
+
+
+def _json(value: object) -> object:
+    """YAML has dates, bytes, sets and mappings that hold themselves; JSON has not."""
+    reason = _not_json(value, place="", around=())
+    if reason:
+        raise PydanticCustomError("no_json", "{reason}", {"reason": reason})
+    return value
+
+
+def _not_json(value: object, place: str, around: tuple[int, ...]) -> str | None:
+    """The first part of a value that is no JSON, if there is one; `around` has the ids of what it lies in."""
+    where = f"{place.removeprefix('.')} " if place else ""
+    if id(value) in around:
+        return f"{where}holds itself, which JSON cannot say"
+    around = (*around, id(value))
+    match value:
+        case None | bool() | int() | str():
+            return None
+        case float() if math.isfinite(value):
+            return None
+        case dict():
+            for key in value:
+                if not isinstance(key, str):
+                    return f"{where}has the key {key}, which is no text: put it in quotes"
+            parts = ((f"{place}.{key}", part) for key, part in value.items())
+        case list():
+            parts = ((f"{place}[{index}]", part) for index, part in enumerate(value))
+        case _:
+            return f"{where}is {value} ({type(value).__name__}), which is no JSON value: a text stands in quotes"
+    return next((reason for inner, part in parts if (reason := _not_json(part, inner, around))), None)
+
+
+type _Json = Annotated[JsonValue, BeforeValidator(_json)]
+type _JsonObject = Annotated[dict[str, Any], BeforeValidator(_json)]
+type _Number = Annotated[float | str | None, _one_sentence("should be a number, or a text")]
 
 
 class _Scripted(BaseModel):
@@ -29,7 +84,9 @@ class _Scripted(BaseModel):
 class ScriptedCall(_Scripted):
     name: str
     id: str = ""
-    arguments: dict[str, JsonValue] | str = Field(default_factory=dict[str, JsonValue])
+    arguments: Annotated[
+        dict[str, JsonValue] | str, _one_sentence("should be a mapping, or a text"), BeforeValidator(_json)
+    ] = Field(default_factory=dict[str, JsonValue])
     """A mapping becomes JSON; a string is sent as it stands, however broken."""
 
 
@@ -45,28 +102,29 @@ class ScriptedUsage(_Scripted):
     prompt_tokens: NonNegativeInt | None = None
     completion_tokens: NonNegativeInt | None = None
     total_tokens: NonNegativeInt | None = None
-    prompt_unit_price: float | str | None = None
-    prompt_price_unit: float | str | None = None
-    prompt_price: float | str | None = None
-    completion_unit_price: float | str | None = None
-    completion_price_unit: float | str | None = None
-    completion_price: float | str | None = None
-    total_price: float | str | None = None
+    prompt_unit_price: _Number = None
+    prompt_price_unit: _Number = None
+    prompt_price: _Number = None
+    completion_unit_price: _Number = None
+    completion_price_unit: _Number = None
+    completion_price: _Number = None
+    total_price: _Number = None
     currency: str | None = None
     latency: float | None = None
 
 
 class Turn(_Scripted):
     thought: str = ""
-    text: str | tuple[str, ...] = ""
+    text: Annotated[str | tuple[str, ...], _one_sentence("should be a text, or a list of texts")] = ""
     tool_calls: tuple[ScriptedCall, ...] = ()
     call_chunking: Literal["whole", "per_call", "fragments", "snapshots"] = "whole"
     chunk_size: PositiveInt = 12
-    delay: NonNegativeFloat = 0.0
+    delay: Annotated[float, Field(ge=0, le=LONGEST_DELAY, allow_inf_nan=False)] = 0.0
+    """Seconds."""
     finish_reason: str | None = None
     usage: ScriptedUsage | None = ScriptedUsage()
     error: ScriptedError | None = None
-    opaque_body: JsonValue = None
+    opaque_body: _Json = None
     when: str | None = None
 
 
@@ -81,7 +139,7 @@ class Script(_Scripted):
     query: str
     strategy: str | None = None
     """The one it was written for; the command line may name another."""
-    params: dict[str, Any] = Field(default_factory=dict)
+    params: _JsonObject = Field(default_factory=dict)
     model: ScriptedModelCard = ScriptedModelCard()
     turns: Annotated[tuple[Turn, ...], Field(min_length=1)]
     otherwise: tuple[Turn, ...] | None = None
@@ -109,7 +167,7 @@ def read_turns(turns: object) -> tuple[Turn, ...]:
 
 def _sentences(error: ValidationError) -> str:
     sentences = []
-    for finding in error.errors():
+    for finding in _findings(error):
         *path, key = _readable(finding["loc"])
         where = f"{', '.join(path)}: " if path else ""
         if finding["type"] == "extra_forbidden":
@@ -117,6 +175,16 @@ def _sentences(error: ValidationError) -> str:
         else:
             sentences.append(f"{where}{key}: {finding['msg']}")
     return "; ".join(sentences)
+
+
+def _findings(error: ValidationError) -> list[ErrorDetails]:
+    """Turns with mistakes are not counted, so that a list of them is called too short as well: that is not said."""
+    findings = error.errors()
+
+    def holds_another(location: tuple[int | str, ...]) -> bool:
+        return any(other["loc"][: len(location)] == location != other["loc"] for other in findings)
+
+    return [finding for finding in findings if finding["type"] != "too_short" or not holds_another(finding["loc"])]
 
 
 def _readable(location: tuple[int | str, ...]) -> list[str]:

@@ -14,8 +14,15 @@ def load_yaml(file: Path) -> dict[str, Any]:
         data = yaml.safe_load(file.read_text(encoding="utf-8"))
     except OSError as error:
         raise DeclarationError(f"{file} cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise DeclarationError(f"{file} is not UTF-8, as its byte {error.start + 1} shows: save it as UTF-8") from error
+    except RecursionError as error:
+        raise DeclarationError(f"{file} is nested too deeply to be read") from error
     except yaml.YAMLError as error:
         raise DeclarationError(f"{file} is no YAML: {error}") from error
+    except (ValueError, LookupError, AttributeError) as error:
+        # What PyYAML's own readers of a date, a number or a tag let through: 2020-13-45, !!bool maybe.
+        raise DeclarationError(f"{file} holds a value that YAML cannot read as what it looks like: {error}") from error
     if not isinstance(data, dict):
         raise DeclarationError(f"{file} must hold keys and values")
     return data

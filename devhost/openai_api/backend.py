@@ -8,8 +8,8 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from urllib.parse import urlsplit
 
+import httpx
 import openai
 
 from devhost.model_backend import Features, ModelCallError, ModelDescription, chunk
@@ -17,7 +17,7 @@ from devhost.model_request import ModelRequest
 from devhost.openai_api.catalog import facts_of, is_openais
 from devhost.openai_api.chat_request import chat_request
 from devhost.openai_api.chat_stream import chat_turn
-from devhost.openai_api.failures import provider_failures
+from devhost.openai_api.failures import provider_failures, reading_the_stream
 from devhost.openai_api.parameters import Api, parameter_rules, settle
 from devhost.openai_api.responses_request import responses_request
 from devhost.openai_api.responses_stream import responses_turn
@@ -44,7 +44,7 @@ class Connection:
     @property
     def place(self) -> str:
         """For people: without credentials that a URL may hold."""
-        return urlsplit(self.base_url).netloc.rpartition("@")[2]
+        return httpx.URL(self.base_url).netloc.decode()
 
     def client(self) -> openai.OpenAI:
         return openai.OpenAI(
@@ -114,14 +114,16 @@ class OpenAIModel:
     def _turn(self, request: ModelRequest, params: JsonObject) -> Iterator[TurnEvent]:
         """A caller that wants no more closes the connection with the generator."""
         if self._api == "responses":
-            with self._client.responses.create(**responses_request(request, params)) as events:
+            with self._client.responses.create(**responses_request(request, params)) as events, reading_the_stream():
                 yield from responses_turn(events)
         else:
-            with self._client.chat.completions.create(**chat_request(request, params)) as chunks:
+            with self._client.chat.completions.create(**chat_request(request, params)) as chunks, reading_the_stream():
                 yield from chat_turn(chunks)
 
     def _count(self, model: str, tokens: TokenCounts | None, seconds: float) -> JsonObject | None:
         if tokens is None:
+            with self._counting:
+                self.spending = self.spending.plus_uncounted()
             return None
         priced = PricedCall.of(model, tokens, seconds)
         with self._counting:

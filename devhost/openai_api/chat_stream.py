@@ -12,7 +12,7 @@ from openai.types.chat.chat_completion_chunk import ChoiceDelta, ChoiceDeltaTool
 from devhost.model_backend import tool_call
 from devhost.openai_api.failures import cut_off
 from devhost.openai_api.tokens import TokenCounts
-from devhost.openai_api.turn_events import Called, Finished, Said, ThoughtText, TurnEvent
+from devhost.openai_api.turn_events import Called, Finished, Said, ThoughtText, TurnEvent, text_of
 from devhost.wire import JsonObject
 
 _REASONING = ("reasoning_content", "reasoning")
@@ -27,12 +27,14 @@ def chat_turn(chunks: Iterable[ChatCompletionChunk]) -> Iterator[TurnEvent]:
         if chunk.usage is not None:
             tokens = TokenCounts.read(chunk.usage.to_dict(), "prompt_tokens", "completion_tokens")
         for choice in chunk.choices or ():
-            reason = choice.finish_reason or reason
-            yield Said(text.thought(_reasoning(choice.delta)))
-            yield Said(text.words((choice.delta.content or "") + (choice.delta.refusal or "")))
-            if choice.delta.tool_calls:
+            reason = text_of(choice.finish_reason) or reason
+            # Some servers end with a choice whose delta is null, or has none.
+            delta: ChoiceDelta = getattr(choice, "delta", None) or ChoiceDelta()
+            yield Said(text.thought(_reasoning(delta)))
+            yield Said(text.words(_words(delta.content) + _words(delta.refusal)))
+            if delta.tool_calls:
                 yield Said(text.end())
-                yield Called(tuple(fragments.passed_on(call) for call in choice.delta.tool_calls))
+                yield Called(tuple(fragments.passed_on(call) for call in delta.tool_calls))
     yield Said(text.end())
     if reason is None:
         raise cut_off("a finish_reason")
@@ -42,6 +44,13 @@ def chat_turn(chunks: Iterable[ChatCompletionChunk]) -> Iterator[TurnEvent]:
 def _reasoning(delta: ChoiceDelta) -> str:
     extra = delta.model_extra or {}
     return next((value for name in _REASONING if isinstance(value := extra.get(name), str)), "")
+
+
+def _words(content: object) -> str:
+    """Some servers stream a list of parts, of which those of type text are the answer."""
+    if isinstance(content, list):
+        return "".join(part["text"] for part in content if part["type"] == "text")
+    return text_of(content)
 
 
 class _Fragments:
@@ -55,10 +64,10 @@ class _Fragments:
         index = fragment.index
         if fragment.id:
             self._ids[index] = fragment.id
-        call_id = fragment.id or ""
+        call_id = text_of(fragment.id)
         if not call_id and index != self._last:
             call_id = self._ids.get(index, "")
         self._last = index
         function = fragment.function
         name, arguments = (function.name, function.arguments) if function else ("", "")
-        return tool_call(call_id, name or "", arguments or "")
+        return tool_call(call_id, text_of(name), text_of(arguments))

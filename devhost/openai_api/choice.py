@@ -2,13 +2,17 @@
 
 import json
 from collections.abc import Mapping
-from urllib.parse import urlsplit
+
+import httpx
 
 from devhost.errors import ParameterError
 from devhost.model_backend import FORWARDED_FEATURES
 from devhost.openai_api.backend import OPENAI, Connection, OpenAIModel
 from devhost.openai_api.catalog import DEFAULT_MODEL
 from devhost.openai_api.parameters import Api, parameter_rules, settle
+
+_SUCH_AS = "such as http://localhost:11434/v1"
+_LAST_PORT = 65_535
 
 
 def open_model(  # noqa: PLR0913 - one value of the command line each
@@ -20,10 +24,10 @@ def open_model(  # noqa: PLR0913 - one value of the command line each
     completion_params: Mapping[str, object],
     features: tuple[str, ...] | None,
 ) -> OpenAIModel:
+    _check_key(key)
+    _check_url(base_url or OPENAI)
     connection = Connection(key, base_url or OPENAI)
-    if urlsplit(connection.base_url).scheme not in {"http", "https"}:
-        raise ParameterError("OPENAI_BASE_URL must begin with http:// or https://, such as http://localhost:11434/v1")
-    if name is None and base_url:
+    if not name and base_url:
         raise ParameterError(f"which model? --model NAME says what the server at {connection.place} calls it")
     name = name or DEFAULT_MODEL
     rules = parameter_rules(api, name)
@@ -46,3 +50,27 @@ def open_model(  # noqa: PLR0913 - one value of the command line each
             there_are = ", ".join(sorted(FORWARDED_FEATURES))
             raise ParameterError(f"--features: Dify knows no feature {feature!r}; there are: {there_are}")
     return OpenAIModel(connection, api, name, completion_params=params, features=features)
+
+
+def _check_key(key: str) -> None:
+    if not (key.isascii() and key.isprintable()):
+        raise ParameterError(
+            "OPENAI_API_KEY holds a character that no HTTP header can carry: a key is ASCII letters, digits and signs, "
+            "without line breaks; copy it again"
+        )
+
+
+def _check_url(base_url: str) -> None:
+    """With the parser that the client uses; nothing of the URL is quoted, since it may hold a password."""
+    try:
+        url = httpx.URL(base_url)
+    except (httpx.InvalidURL, ValueError) as error:
+        raise ParameterError(f"OPENAI_BASE_URL is no URL: it must be host, port and path, {_SUCH_AS}") from error
+    if url.scheme not in {"http", "https"}:
+        raise ParameterError(f"OPENAI_BASE_URL must begin with http:// or https://, {_SUCH_AS}")
+    if not url.host:
+        raise ParameterError(
+            f"OPENAI_BASE_URL names no host: it must be {_SUCH_AS.removeprefix('such as ')} or the like"
+        )
+    if url.port is not None and not 0 < url.port <= _LAST_PORT:
+        raise ParameterError(f"OPENAI_BASE_URL: its port must be from 1 to {_LAST_PORT}, {_SUCH_AS}")

@@ -66,11 +66,27 @@ def provider_failures(key: str) -> Iterator[None]:
         raise ModelCallError(worded.error_type, Secrets([key]).masked(worded.message)) from None
 
 
+@contextmanager
+def reading_the_stream() -> Iterator[None]:
+    """The client checks no event's form: what is not as the API has it fails wherever it is first used."""
+    try:
+        yield
+    except (AttributeError, TypeError, LookupError, ValueError, RecursionError) as error:
+        said = f"[models] Error: the server's stream cannot be read: {_detail(error)}"
+        raise ModelCallError("InvokeError", said) from error
+
+
+def _detail(error: Exception) -> str:
+    if isinstance(error, ValueError):  # an event that is no JSON
+        return str(error)
+    return f"an event is not of the form that the API gives it ({type(error).__name__}: {error})"
+
+
 def _worded(error: ModelCallError | openai.APIError | ValueError) -> ModelCallError:
     if isinstance(error, ModelCallError):
         return error
-    if isinstance(error, ValueError):  # an event that is no JSON
-        return ModelCallError("InvokeError", f"[models] Error: the server's stream cannot be read: {error}")
+    if isinstance(error, ValueError):  # a text with half a character, for instance
+        return ModelCallError("InvokeError", f"[models] Error: the request cannot be sent: {error}")
     for raised, error_type in _RAISED:
         if isinstance(error, raised):
             cause = f" {error.__cause__}" if isinstance(error, openai.APIConnectionError) and error.__cause__ else ""

@@ -12,7 +12,7 @@ from devhost.model_backend import tool_call
 from devhost.openai_api.failures import cut_off, failed_in_stream
 from devhost.openai_api.responses_request import OUTPUT_ITEMS
 from devhost.openai_api.tokens import TokenCounts
-from devhost.openai_api.turn_events import Finished, Said, ThoughtText, TurnEvent
+from devhost.openai_api.turn_events import Finished, Said, ThoughtText, TurnEvent, text_of
 
 _REASONS = {"max_output_tokens": "length", "content_filter": "content_filter"}
 """Finish reasons by `incomplete_details.reason`; any other is "incomplete"."""
@@ -42,7 +42,7 @@ def responses_turn(events: Iterable[ResponseStreamEvent]) -> Iterator[TurnEvent]
 
 def _finished(response: Response) -> Finished:
     calls = tuple(
-        tool_call(item.call_id, item.name, item.arguments)
+        tool_call(text_of(item.call_id), text_of(item.name), text_of(item.arguments))
         for item in response.output
         if isinstance(item, ResponseFunctionToolCall)
     )

@@ -5,7 +5,7 @@ Decimals travel; LLMUsage has no fields for cached and reasoning tokens, so thes
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Self
 
@@ -52,8 +52,13 @@ class Spending:
     """What all calls of a backend came to."""
 
     calls: int = 0
+    uncounted: int = 0
+    """Calls of which the server did not count the tokens."""
     tokens: TokenCounts = TokenCounts()
     dollars: Decimal = Decimal(0)
+
+    def plus_uncounted(self) -> "Spending":
+        return replace(self, calls=self.calls + 1, uncounted=self.uncounted + 1)
 
     def plus(self, counts: TokenCounts, price: Decimal) -> "Spending":
         had = self.tokens
@@ -64,19 +69,23 @@ class Spending:
             completion=had.completion + counts.completion,
             reasoning=had.reasoning + counts.reasoning,
         )
-        return Spending(self.calls + 1, tokens, self.dollars + price)
+        return replace(self, calls=self.calls + 1, tokens=tokens, dollars=self.dollars + price)
 
     def __str__(self) -> str:
         tokens = self.tokens
+        if self.uncounted and self.uncounted == self.calls:
+            return f"Model calls answered: {self.calls}. The server did not count their tokens."
+        uncounted = f" The server did not count the tokens of {self.uncounted} calls." if self.uncounted else ""
         return (
             f"Model calls answered: {self.calls}. "
             f"Prompt tokens: {tokens.prompt:,}, of which {tokens.cached:,} from the cache. "
-            f"Completion tokens: {tokens.completion:,}, of which {tokens.reasoning:,} for reasoning."
+            f"Completion tokens: {tokens.completion:,}, of which {tokens.reasoning:,} for reasoning.{uncounted}"
         )
 
     def as_json(self) -> JsonObject:
         return {
             "calls": self.calls,
+            "uncounted_calls": self.uncounted,
             "prompt_tokens": self.tokens.prompt,
             "cached_tokens": self.tokens.cached,
             "cache_write_tokens": self.tokens.written,

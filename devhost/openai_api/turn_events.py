@@ -44,19 +44,27 @@ class ThoughtText:
         self._thinking = False
 
     def thought(self, text: str) -> str:
-        if self._thinking or not text:
-            return text
+        if not text:
+            return ""
+        opening = "" if self._thinking else "<think>\n"
         self._thinking = True
-        return f"<think>\n{text}"
+        return opening + text
 
     def words(self, text: str) -> str:
-        return f"{self.end()}{text}" if text else ""
+        return self.end() + text if text else ""
 
     def end(self) -> str:
         if not self._thinking:
             return ""
         self._thinking = False
         return "\n</think>\n"
+
+
+def text_of(value: object) -> str:
+    """Of a field that may be absent; the client hands on whatever the server put there."""
+    if not isinstance(value, str | None):
+        raise TypeError(f"{value!r} stands where a text belongs")
+    return value or ""
 
 
 def without_thoughts(text: str) -> str:

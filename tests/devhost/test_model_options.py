@@ -79,7 +79,17 @@ def test_completion_parameters_keep_their_type() -> None:
         (KEY, {"completion": ("max_tokens",)}, "--completion 'max_tokens' is not KEY=VALUE"),
         (KEY, {"features": "flying"}, "Dify knows no feature 'flying'"),
         (SERVER, {}, "which model\\? --model NAME says what the server at localhost:11434 calls it"),
+        (SERVER, {"name": ""}, "which model\\? --model NAME says what the server at localhost:11434 calls it"),
         ({"OPENAI_BASE_URL": "localhost:11434"}, {"name": "x"}, "must begin with http:// or https://"),
+        ({"OPENAI_BASE_URL": "http://"}, {"name": "x"}, "OPENAI_BASE_URL names no host"),
+        ({"OPENAI_BASE_URL": "http://user:secret@[::1"}, {"name": "x"}, "OPENAI_BASE_URL is no URL"),
+        ({"OPENAI_BASE_URL": "http://user:sec/secret@host/v1"}, {"name": "x"}, "OPENAI_BASE_URL is no URL"),
+        ({"OPENAI_BASE_URL": "http://127.0.0.1:abc/v1"}, {"name": "x"}, "OPENAI_BASE_URL is no URL"),
+        ({"OPENAI_BASE_URL": "http://127.0.0.1:66000/v1"}, {"name": "x"}, "port must be from 1 to 65535"),
+        ({"OPENAI_BASE_URL": "http://local\x01host/v1"}, {"name": "x"}, "OPENAI_BASE_URL is no URL"),
+        ({"OPENAI_BASE_URL": "http://\udcff/v1"}, {"name": "x"}, "OPENAI_BASE_URL is no URL"),
+        ({"OPENAI_API_KEY": "sk-proj-schlüssel"}, {}, "OPENAI_API_KEY holds a character that no HTTP header"),
+        ({"OPENAI_API_KEY": "sk-proj-1\nsk-proj-2"}, {}, "OPENAI_API_KEY holds a character that no HTTP header"),
     ],
 )
 def test_what_is_asked_wrongly(environment: dict[str, str], options: dict[str, Any], words: str) -> None:

@@ -6,17 +6,13 @@ from collections.abc import Callable, Iterator
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from openai.types.chat import ChatCompletionChunk
-from openai.types.chat.chat_completion_chunk import Choice, ChoiceDelta
 from openai.types.responses import ResponseErrorEvent
 
 from devhost.model_backend import ModelCallError
 from devhost.openai_api.backend import Connection, OpenAIModel
-from devhost.openai_api.chat_stream import chat_turn
-from devhost.openai_api.failures import provider_failures
+from devhost.openai_api.failures import reading_the_stream
 from devhost.openai_api.parameters import Api
 from devhost.openai_api.responses_stream import responses_turn
-from devhost.openai_api.turn_events import Finished
 from devhost.wire import JsonObject
 from tests.devhost.openai_requests import SEARCH, call, model_request, result
 from tests.fake_openai import (
@@ -261,15 +257,88 @@ def test_an_error_event_and_an_event_that_is_no_json() -> None:
     event = ResponseErrorEvent(type="error", code="server_error", message="Boom", sequence_number=0)
     with pytest.raises(ModelCallError, match="server_error: Boom"):
         list(responses_turn([event]))
-    with pytest.raises(ModelCallError, match="stream cannot be read") as raised, provider_failures(KEY):
+    with pytest.raises(ModelCallError, match="stream cannot be read") as raised, reading_the_stream():
         json.loads("{no")
     assert raised.value.error_type == "InvokeError"
 
 
-def test_a_server_that_does_not_count() -> None:
-    choice = Choice(index=0, delta=ChoiceDelta(content="Hi"), finish_reason="stop")
-    piece = ChatCompletionChunk(id="1", choices=[choice], created=0, model="qwen3", object="chat.completion.chunk")
-    assert list(chat_turn([piece]))[-1] == Finished("stop", tokens=None)
+def chat_event(delta: object, **more: object) -> JsonObject:
+    choice = {"index": 0, "delta": delta, "finish_reason": "stop"}
+    return {"id": "1", "object": "chat.completion.chunk", "model": "qwen3", "choices": [choice], **more}
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        chat_event(None),
+        {"id": "1", "choices": [{"index": 0, "finish_reason": "stop"}]},
+        chat_event({"content": [{"type": "thinking", "thinking": []}, {"type": "text", "text": ""}]}),
+    ],
+)
+def test_what_compatible_servers_stream_otherwise(fake: FakeOpenAI, odd: JsonObject) -> None:
+    parts = [{"type": "text", "text": "H"}, {"type": "text", "text": "i"}]
+    fake.will(Turn(events=(chat_event({"content": parts}), odd)))
+    chunks = list(model(fake, "chat").invoke(model_request()))
+    assert (text(chunks), chunks[-1]["delta"]["finish_reason"]) == ("Hi", "stop")
+
+
+UNREADABLE_CHAT: list[object] = [
+    chat_event("Hi"),
+    chat_event({"content": 5}),
+    chat_event({"content": ["Hi"]}),
+    chat_event({"content": [{"text": "Hi"}]}),
+    chat_event({"tool_calls": "x"}),
+    {"choices": [{"index": 0, "delta": {"content": "Hi"}, "finish_reason": 5}]},
+    chat_event({"tool_calls": [{"index": 0, "id": "c", "function": {"name": "search", "arguments": {"q": 1}}}]}),
+    chat_event({}, usage=[]),
+    chat_event({}, usage=5),
+    [1],
+    None,
+]
+UNREADABLE_RESPONSES: list[object] = [
+    {"type": "response.output_text.delta", "delta": 5},
+    {"type": "response.reasoning_text.delta", "delta": 5},
+    {"type": "response.completed", "response": None},
+    {"type": "response.completed", "response": {"output": None}},
+    {"type": "response.completed", "response": {"status": "completed", "output": [], "usage": []}},
+    {
+        "type": "response.completed",
+        "response": {"output": [{"type": "function_call", "call_id": "c", "name": "search", "arguments": {"q": 1}}]},
+    },
+    {"type": "response.failed"},
+    [1],
+    None,
+]
+
+
+@pytest.mark.parametrize(
+    ("api", "event"),
+    [*(("chat", event) for event in UNREADABLE_CHAT), *(("responses", event) for event in UNREADABLE_RESPONSES)],
+)
+def test_an_event_of_another_form_fails_the_model_call(fake: FakeOpenAI, api: Api, event: object) -> None:
+    fake.will(Turn(events=(event,)))
+    with pytest.raises(ModelCallError, match=r"\[models\] Error: the server's stream cannot be read: ") as raised:
+        list(model(fake, api).invoke(model_request()))
+    assert raised.value.error_type == "InvokeError"
+
+
+def test_a_request_that_cannot_be_sent_is_not_the_servers_fault(fake: FakeOpenAI) -> None:
+    with pytest.raises(ModelCallError, match="the request cannot be sent: 'utf-8' codec"):
+        list(model(fake, "chat").invoke(model_request([{"role": "user", "content": "half \ud83d"}])))
+
+
+@pytest.mark.parametrize("api", APIS)
+def test_a_server_that_does_not_count(fake: FakeOpenAI, api: Api) -> None:
+    fake.will(Turn(text="Hi", tokens=None), Turn(text="Hi", tokens=None), Turn(text="Hi"))
+    backend = model(fake, api)
+    for _ in range(2):
+        *_, last = backend.invoke(model_request())
+        assert last["delta"]["usage"] is None
+    assert backend.afterwards == "Model calls answered: 2. The server did not count their tokens."
+    list(backend.invoke(model_request()))
+    assert "Model calls answered: 3. Prompt tokens: 100, " in backend.afterwards
+    assert backend.afterwards.endswith(" The server did not count the tokens of 2 calls.")
+    assert (backend.spent()["calls"], backend.spent()["uncounted_calls"]) == (3, 2)
 
 
 def test_a_caller_that_has_enough_closes_the_connection(fake: FakeOpenAI) -> None:

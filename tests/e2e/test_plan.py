@@ -87,7 +87,7 @@ class PlanningFake(FakeOpenAI):
         super().__init__()
         self._choosing = threading.Lock()
 
-    def answer(self, path: str, key: str, body: bytes) -> tuple[Turn, Iterator[JsonObject]]:
+    def answer(self, path: str, key: str, body: bytes) -> tuple[Turn, Iterator[object]]:
         with self._choosing:
             self.will(turn_for(json.loads(body)))
             return super().answer(path, key, body)

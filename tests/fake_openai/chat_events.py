@@ -6,7 +6,7 @@ from typing import Any
 from uuid import uuid4
 
 from tests.fake_openai.chat_schema import ChatRequest
-from tests.fake_openai.turns import Call, Turn
+from tests.fake_openai.turns import Call, Tokens, Turn
 
 type Chunk = dict[str, Any]
 
@@ -36,8 +36,8 @@ def chat_chunks(request: ChatRequest, turn: Turn) -> Iterator[Chunk]:
         yield {"error": {"message": message, "type": code, "param": None, "code": code}}
         return
     yield chunk({}, _finish_reason(turn))
-    if counts:
-        yield {**common, "choices": [], "usage": _usage(turn)}
+    if counts and turn.tokens is not None:
+        yield {**common, "choices": [], "usage": _usage(turn.tokens)}
 
 
 def _fragments(turn: Turn) -> Iterator[Chunk]:
@@ -62,8 +62,7 @@ def _finish_reason(turn: Turn) -> str:
     return "tool_calls" if turn.calls else "stop"
 
 
-def _usage(turn: Turn) -> Chunk:
-    tokens = turn.tokens
+def _usage(tokens: Tokens) -> Chunk:
     return {
         "prompt_tokens": tokens.prompt,
         "completion_tokens": tokens.completion,

@@ -110,8 +110,10 @@ class ResponseInTheMaking:
             "usage": None,
         }
 
-    def _usage(self) -> dict[str, Any]:
+    def _usage(self) -> dict[str, Any] | None:
         tokens = self._turn.tokens
+        if tokens is None:
+            return None
         return {
             "input_tokens": tokens.prompt,
             "input_tokens_details": {"cached_tokens": tokens.cached, "cache_write_tokens": tokens.written},

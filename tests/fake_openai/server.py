@@ -54,7 +54,7 @@ class FakeOpenAI:
         """As if newly started."""
         self.requests, self.issued, self._steps = [], [], []
 
-    def answer(self, path: str, key: str, body: bytes) -> tuple[Turn, Iterator[Json]]:
+    def answer(self, path: str, key: str, body: bytes) -> tuple[Turn, Iterator[object]]:
         """The turn and its events; Refusal when there are none."""
         with self._answering:
             request = _parsed(body)
@@ -68,7 +68,7 @@ class FakeOpenAI:
                     return self._complete(request)
             raise Refusal(f"Unknown request URL: POST {path}.", status=404, code="unknown_url")
 
-    def _respond(self, body: Json) -> tuple[Turn, Iterator[Json]]:
+    def _respond(self, body: Json) -> tuple[Turn, Iterator[object]]:
         request = _of_shape(ResponsesRequest, body)
         responses_rules.check_request(request, self.issued)
         turn = self._next_turn()
@@ -76,7 +76,7 @@ class FakeOpenAI:
         self.issued.append(response.output)
         return turn, response.events()
 
-    def _complete(self, body: Json) -> tuple[Turn, Iterator[Json]]:
+    def _complete(self, body: Json) -> tuple[Turn, Iterator[object]]:
         request = _of_shape(ChatRequest, body)
         chat_rules.check_request(request)
         turn = self._next_turn()
@@ -134,7 +134,7 @@ def _handler(fake: FakeOpenAI) -> type[BaseHTTPRequestHandler]:
             self.end_headers()
             self.wfile.write(data)
 
-        def _stream(self, turn: Turn, events: Iterable[Json], *, named: bool) -> None:
+        def _stream(self, turn: Turn, events: Iterable[object], *, named: bool) -> None:
             self.send_response(200)
             self.send_header("Content-Type", "text/event-stream; charset=utf-8")
             self.send_header("Transfer-Encoding", "chunked")
@@ -149,12 +149,13 @@ def _handler(fake: FakeOpenAI) -> type[BaseHTTPRequestHandler]:
     return Handler
 
 
-def stream_bytes(turn: Turn, events: Iterable[Json], *, named: bool) -> bytes:
+def stream_bytes(turn: Turn, events: Iterable[object], *, named: bool) -> bytes:
     """As server-sent events: those of the Responses API have names, those of Chat Completions an end of their own."""
     until = turn.ends_after if turn.cut_after is None else turn.cut_after
-    written = list(events)[:until]
+    written = list(turn.events or events)[:until]
     lines = [
-        (f"event: {event['type']}\n" if named else "") + f"data: {json.dumps(event, ensure_ascii=False)}\n\n"
+        (f"event: {event.get('type')}\n" if named and isinstance(event, dict) else "")
+        + f"data: {json.dumps(event, ensure_ascii=False)}\n\n"
         for event in written
     ]
     if until is None and not named:

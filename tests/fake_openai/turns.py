@@ -33,7 +33,8 @@ class Turn:
     summary: str = ""
     """What a reasoning model tells of its thoughts; a paragraph is a summary part."""
     calls: tuple[Call, ...] = ()
-    tokens: Tokens = Tokens()
+    tokens: Tokens | None = Tokens()
+    """None from a server that does not count."""
     incomplete: str | None = None
     """max_output_tokens or content_filter."""
     error: tuple[str, str] | None = None
@@ -48,6 +49,8 @@ class Turn:
     """Characters of a delta."""
     interleaved: bool = False
     """Chat: the arguments of all calls side by side."""
+    events: tuple[object, ...] = ()
+    """Streamed as they are instead of the turn's own, however odd."""
 
     def pieces(self, text: str) -> list[str]:
         return [text[start : start + self.piece] for start in range(0, len(text), self.piece)]

@@ -1,0 +1,88 @@
+"""What is wrong with a script.yaml is said once, with its place, before anything is started."""
+
+from pathlib import Path
+
+import pytest
+
+from devhost.cli import main
+from devhost.errors import HostError, ScriptError
+from devhost.script import Script, read_turns
+
+TURNS = "turns: [{text: hi}]"
+
+
+def sentence(tmp_path: Path, text: str | bytes) -> str:
+    file = tmp_path / "script.yaml"
+    file.write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(HostError) as raised:
+        Script.read(file)
+    return str(raised.value).removeprefix(f"{file}").removeprefix(": ")
+
+
+@pytest.mark.parametrize(
+    ("turns", "said"),
+    [
+        ("[{text: hi, txt: x}]", "turn 1: unknown key 'txt'"),
+        ("[{text: hi}, {tool_calls: [{nmae: x, name: x}]}]", "turn 2, tool call 1: unknown key 'nmae'"),
+        ("[]", "turns: Tuple should have at least 1 item after validation, not 0"),
+        ("[{text: 3}]", "turn 1: text: should be a text, or a list of texts"),
+        ("[{text: [a, 3]}]", "turn 1: text: should be a text, or a list of texts"),
+        ("[{usage: {total_price: [1]}}]", "turn 1, usage: total_price: should be a number, or a text"),
+        ("[{tool_calls: [{name: x, arguments: 3}]}]", "turn 1, tool call 1: arguments: should be a mapping, or a text"),
+        (
+            "[{tool_calls: [{name: x, arguments: [3]}]}]",
+            "turn 1, tool call 1: arguments: should be a mapping, or a text",
+        ),
+    ],
+)
+def test_each_mistake_is_said_once(tmp_path: Path, turns: str, said: str) -> None:
+    assert sentence(tmp_path, f"query: a\nturns: {turns}") == said
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ("2020-01-01", "is 2020-01-01 (date), which is no JSON value: a text stands in quotes"),
+        ("{d: [1, 2020-01-01]}", "d[1] is 2020-01-01 (date), which is no JSON value: a text stands in quotes"),
+        ("{a: !!binary aGk=}", "a is b'hi' (bytes), which is no JSON value: a text stands in quotes"),
+        ("{a: [!!set {b}]}", "a[0] is {'b'} (set), which is no JSON value: a text stands in quotes"),
+        ("{a: .nan}", "a is nan (float), which is no JSON value: a text stands in quotes"),
+        ("{a: {1: b}}", "a has the key 1, which is no text: put it in quotes"),
+        ("{1: b}", "has the key 1, which is no text: put it in quotes"),
+        ("{a: &a [*a]}", "a[0] holds itself, which JSON cannot say"),
+        ("&a {b: *a}", "b holds itself, which JSON cannot say"),
+    ],
+)
+def test_what_yaml_says_and_json_cannot(tmp_path: Path, value: str, said: str) -> None:
+    assert sentence(tmp_path, f"query: a\nparams: {value}\n{TURNS}") == f"params: {said}"
+    call = f"[{{tool_calls: [{{name: x, arguments: {value}}}]}}]"
+    assert sentence(tmp_path, f"query: a\nturns: {call}") == f"turn 1, tool call 1: arguments: {said}"
+    assert sentence(tmp_path, f"query: a\nturns: [{{opaque_body: {value}}}]") == f"turn 1: opaque_body: {said}"
+
+
+def test_numbers_and_an_alias_that_is_used_twice_are_json(tmp_path: Path) -> None:
+    file = tmp_path / "script.yaml"
+    file.write_text(f"query: a\nparams: {{context: [&a [1.5, null], *a]}}\n{TURNS}")
+    assert Script.read(file).params == {"context": [[1.5, None], [1.5, None]]}
+
+
+@pytest.mark.parametrize("delay", [float("inf"), float("nan"), -1, 3_601, 1e300])
+def test_a_delay_that_nobody_waits_for(delay: float) -> None:
+    with pytest.raises(ScriptError, match=r"^turn 1: delay: Input should be [^;]*$"):
+        read_turns([{"text": "hi", "delay": delay}])
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (b"query: \xff\n", " is not UTF-8, as its byte 8 shows: save it as UTF-8"),
+        (f"query: {'[' * 3_000}", " is nested too deeply to be read"),
+        ("query: 2020-13-45", " holds a value that YAML cannot read as what it looks like: month must be in 1..12"),
+    ],
+)
+def test_what_is_no_text_for_yaml(
+    tmp_path: Path, text: str | bytes, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert sentence(tmp_path, text) == said
+    assert main(["run", "--script", str(tmp_path / "script.yaml")]) == 2
+    assert said in " ".join(capsys.readouterr().err.split())
