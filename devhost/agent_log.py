@@ -56,11 +56,24 @@ class AgentLog:
                 setattr(known, name, value)
 
     def roots(self) -> list[LogEntry]:
-        """The tree; an entry whose parent never came stands at the top."""
+        """The tree; an entry whose parent never came stands at the top, and so do those that form a circle."""
         for entry in self.entries.values():
             entry.children = []
         roots: list[LogEntry] = []
         for entry in self.entries.values():
-            parent = self.entries.get(entry.parent_id or "")
-            (roots if parent is None or parent is entry else parent.children).append(entry)
+            parent = self._parent(entry)
+            (roots if parent is None or self._is_its_own_ancestor(entry) else parent.children).append(entry)
         return roots
+
+    def _parent(self, entry: LogEntry) -> LogEntry | None:
+        return self.entries.get(entry.parent_id or "")
+
+    def _is_its_own_ancestor(self, entry: LogEntry) -> bool:
+        passed: set[str] = set()
+        ancestor = self._parent(entry)
+        while ancestor is not None and ancestor.id not in passed:
+            if ancestor is entry:
+                return True
+            passed.add(ancestor.id)
+            ancestor = self._parent(ancestor)
+        return False

@@ -80,7 +80,7 @@ class FileMessages:
         try:
             response = httpx.get(message.text, timeout=IMAGE_SECONDS, follow_redirects=True)
             response.raise_for_status()
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
+        except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:  # ValueError: a host that IDNA has no name for
             self._found("image-not-downloaded", f"{message.text} cannot be downloaded: the answer's text says so")
             return Message("text", {"text": f"Failed to download image: {message.text}: {error}"})
         mime_type = response.headers.get("content-type", "image/png").partition(";")[0]

@@ -30,11 +30,11 @@ class Message:
 
 def read_message(data: JsonObject) -> Message:
     kind, body, meta = data.get("type"), data.get("message"), data.get("meta")
-    if kind not in TYPES:
+    if not isinstance(kind, str) or kind not in TYPES:
         raise _malformed(f"{kind!r} is no message type of Dify's")
     if meta is not None and not isinstance(meta, dict):
         raise _malformed(f"a {kind} message needs meta that is an object")
-    message = Message(str(kind), body if isinstance(body, dict) else {}, meta or {})
+    message = Message(kind, body if isinstance(body, dict) else {}, meta or {})
     if message.type != "file":  # a file's body is a marker that nobody reads
         problem = _problem(message)
         if problem is not None:
@@ -57,6 +57,8 @@ def _problem(message: Message) -> str | None:  # noqa: C901, PLR0912 - one case 
                 return f"has status {body.get('status')!r}, which is none of {', '.join(LOG_STATUSES)}"
             if not isinstance(body.get("data"), dict) or not isinstance(body.get("metadata") or {}, dict):
                 return "needs data and metadata that are objects"
+            if not all(isinstance(body.get(name), str | None) for name in ("parent_id", "error")):
+                return "needs a parent_id and an error that are strings, if any"
         case "blob":
             if not isinstance(body.get("blob"), str):
                 return "needs a blob"

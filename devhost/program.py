@@ -36,7 +36,7 @@ class PluginProgram:
             self.process = subprocess.Popen(
                 self._command,
                 cwd=self.directory,
-                env={**_inherited_environment(), **environment},
+                env={**_inherited_environment(), "PYTHONUTF8": "1", **environment},  # as in Dify's containers
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
@@ -44,9 +44,9 @@ class PluginProgram:
             )
         except OSError as error:
             raise PluginStartError(f"{self.directory}: {' '.join(self._command)} cannot be started: {error}") from error
-        self._readers = [
-            threading.Thread(target=self._read_stdout, args=(read_stdout, ended), daemon=True),
+        self._readers = [  # in this order: at the end of stdout, stderr is waited for
             threading.Thread(target=self._read_stderr, daemon=True),
+            threading.Thread(target=self._read_stdout, args=(read_stdout, ended), daemon=True),
         ]
         for reader in self._readers:
             reader.start()
@@ -95,7 +95,7 @@ class PluginProgram:
         if not self.has_exited(self._stop_seconds):
             self.process.kill()
             return silence
-        self._readers[1].join(self._stop_seconds)
+        self._readers[0].join(self._stop_seconds)
         code = self.process.returncode
         return f"the plugin exited with code {code}" if code >= 0 else f"the plugin was killed by signal {-code}"
 
@@ -117,5 +117,5 @@ class PluginProgram:
 
 
 def _inherited_environment() -> Mapping[str, str]:
-    """Without the key of devhost's model, which no plugin sees in Dify."""
-    return {name: value for name, value in os.environ.items() if name != "OPENAI_API_KEY"}
+    """Without what devhost's own model is reached with (a URL may have a password): no plugin sees it in Dify."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("OPENAI_")}

@@ -1,6 +1,7 @@
 """Values that must not be shown: secret credentials, and secrets that `--set` fixes.
 
-In: the values. Out: the same data with each of them replaced wherever it stands, also as a URL or JSON writes it.
+In: the values. Out: the same data with each of them replaced wherever it stands, also as a URL, JSON or Python's
+`repr` writes it, and as one of them writes what another has written.
 A value of fewer than six characters is no secret: too much of what is harmless would look like it.
 """
 
@@ -11,24 +12,47 @@ from collections.abc import Iterable
 from typing import Any
 from urllib.parse import quote
 
+from devhost.wire import well_formed
+
 SHORTEST = 6
 MASK = "[secret]"
+BACKSLASHES = r"(?:\\|%(?:25)*5c){1,64}"
+"""JSON within JSON doubles them each time; a bound keeps the search linear."""
 
 
 class Secrets:
     def __init__(self, values: Iterable[str] = ()) -> None:
-        spellings = {
-            spelling
-            for value in values
-            if len(value) >= SHORTEST
-            for spelling in (value, quote(value, safe=""), json.dumps(value)[1:-1])
-        }
-        longest_first = sorted(spellings, key=len, reverse=True)
-        self._pattern = re.compile("|".join(re.escape(spelling) for spelling in longest_first)) if spellings else None
+        secrets = {form for value in values if len(value) >= SHORTEST for form in (value, well_formed(value))}
+        longest_first = sorted(secrets, key=len, reverse=True)
+        self._pattern = re.compile("|".join(map(_spelled, longest_first))) if secrets else None
 
     def masked[T](self, value: T) -> T:
         """A copy without secrets, of the same shape; the value itself where there is nothing to hide."""
         return value if self._pattern is None else _rewritten(value, self._pattern)
+
+
+def _spelled(secret: str) -> str:
+    """A pattern for all spellings; a run of backslashes is one of any length, as each layer of escapes adds more."""
+    return "".join(map(_spelled_character, re.sub(r"\\+", r"\\", secret)))
+
+
+def _spelled_character(character: str) -> str:
+    """Which characters are left plain differs from one library to the next, so each is looked for on its own."""
+    quoted = quote(character, safe="", errors="surrogatepass")
+    if quoted == character:
+        return re.escape(character)
+    if character == "\\":
+        return f"(?i:{BACKSLASHES}(?:u005c)?)"
+    plain = {character, quoted, *(("+", "%2B") if character == " " else ())}
+    escaped = {json.dumps(character)[1:-1], ascii(character)[1:-1], f"\\u{ord(character):04x}"}
+    spellings = plain | escaped | {f"\\{text}" for text in plain}
+    return f"(?i:{'|'.join(sorted(map(_deeper, spellings)))})"
+
+
+def _deeper(spelling: str) -> str:
+    """A pattern for it at any depth: backslashes escaped again, percent signs quoted again."""
+    parts = re.split(r"\\+", spelling)
+    return BACKSLASHES.join(re.escape(part).replace("%", "%(?:25)*") for part in parts)
 
 
 def _rewritten(value: Any, pattern: re.Pattern[str]) -> Any:  # noqa: ANN401 - data of any shape

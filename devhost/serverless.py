@@ -18,7 +18,7 @@ from devhost.limits import HostLimits
 from devhost.program import PluginProgram
 from devhost.transactions import Transactions
 from devhost.transport import LOOPBACK, Transport, TransportListener, deliver, note
-from devhost.wire import JsonObject
+from devhost.wire import JsonObject, encoded
 
 HEALTH_PAUSE = 0.02
 LAST_MOMENTS = 1.0
@@ -51,7 +51,7 @@ class HttpTransport(Transport):
             self._transactions.answer(envelope)
             return
         session_id = envelope["session_id"]
-        body = json.dumps(envelope).encode()
+        body = encoded(envelope)
         if len(body) > self._limits.serverless_request_bytes:
             limit = self._limits.serverless_request_bytes
             self._fail(session_id, f"a serverless plugin takes requests of {limit:,} bytes, not of {len(body):,}")

@@ -1,11 +1,10 @@
 """The local way to run a plugin: JSON lines over its stdin and stdout. A line that is too long kills the plugin."""
 
-import json
 from functools import partial
 from typing import IO
 
 from devhost.transport import Transport, TransportListener, deliver
-from devhost.wire import JsonObject
+from devhost.wire import JsonObject, encoded
 
 
 class StdioTransport(Transport):
@@ -16,7 +15,7 @@ class StdioTransport(Transport):
         self._program.start({"INSTALL_METHOD": "local"}, read, listener.closed)
 
     def send(self, envelope: JsonObject, /) -> None:
-        self._program.write(json.dumps(envelope).encode() + b"\n")
+        self._program.write(encoded(envelope) + b"\n")
 
     def hang_up(self, session_id: str, /) -> None:
         """The plugin is not told: the daemon only drops what still comes."""

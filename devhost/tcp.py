@@ -17,7 +17,7 @@ from devhost.limits import HostLimits
 from devhost.program import PluginProgram
 from devhost.registration import Registration
 from devhost.transport import LOOPBACK, Transport, TransportListener, deliver, note
-from devhost.wire import JsonObject
+from devhost.wire import JsonObject, encoded
 
 
 class TcpTransport(Transport):
@@ -47,7 +47,7 @@ class TcpTransport(Transport):
         assert self._line is not None  # noqa: S101 - nothing is sent before the plugin serves
         try:
             with self._writing:
-                self._line.sendall(json.dumps(envelope).encode() + b"\n")
+                self._line.sendall(encoded(envelope) + b"\n")
         except OSError as error:
             raise PluginLostError(self._program.killed_because or "the plugin has closed its connection") from error
 

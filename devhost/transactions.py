@@ -14,7 +14,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from devhost.errors import PluginLostError, WireError
 from devhost.limits import HostLimits
 from devhost.transport import LOOPBACK
-from devhost.wire import Invoked, JsonObject, read_session_event
+from devhost.wire import Invoked, JsonObject, encoded, read_session_event
 
 PATH = "/backwards-invocation/transaction"
 
@@ -93,7 +93,7 @@ class Transactions:
                     continue
                 if event is None:
                     raise ConnectionAbortedError("the session has ended")
-                yield json.dumps(event).encode() + b"\n\n"
+                yield encoded(event) + b"\n\n"
                 if event["data"]["event"] != "response":
                     return
         finally:

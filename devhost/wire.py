@@ -1,9 +1,11 @@
 """The protocol between the host and a plugin, as values.
 
 In: the `data` of a plugin's session message → a `SessionEvent`. Out: the envelopes of a request and of an answer to a
-backwards call. All transports carry these same objects; how they are framed is a transport's own business.
+backwards call, and their bytes. All transports carry these same objects; how they are framed is a transport's own
+business.
 """
 
+import json
 from dataclasses import dataclass
 from typing import Any
 
@@ -71,7 +73,8 @@ def read_session_event(data: object) -> SessionEvent:
 def _read_failure(error: JsonObject) -> Failed:
     args = error.get("args")
     traceback = args.get("traceback") if isinstance(args, dict) else None
-    return Failed(str(error.get("error_type", "Exception")), str(error.get("message", "")), traceback)
+    kind, message = str(error.get("error_type", "Exception")), str(error.get("message", ""))
+    return Failed(kind, message, None if traceback is None else str(traceback))
 
 
 def request_envelope(session_id: str, data: JsonObject, conversation_id: str | None = None) -> JsonObject:
@@ -95,3 +98,16 @@ def answer_envelope(session_id: str, request_id: str, event: str, message: str, 
         "event": "backwards_response",
         "data": {"backwards_request_id": request_id, "event": event, "message": message, "data": data},
     }
+
+
+def encoded(envelope: JsonObject) -> bytes:
+    """JSON in ASCII, well-formed: the SDK drops a whole message over half a surrogate pair."""
+    text = json.dumps(envelope)
+    if "\\ud" in text:
+        text = json.dumps(json.loads(well_formed(json.dumps(envelope, ensure_ascii=False))))
+    return text.encode()
+
+
+def well_formed(text: str) -> str:
+    """As Go reads it: two halves of a surrogate pair are one character, and half of one is U+FFFD."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

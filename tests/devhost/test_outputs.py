@@ -116,8 +116,11 @@ def test_an_image_elsewhere_is_downloaded(node: Node) -> None:
     assert (file["filename"], file["mime_type"], file["size"]) == ("cat.png", "image/png", 7)
 
 
-def test_an_image_that_cannot_be_downloaded_becomes_text(node: Node) -> None:
-    assert node.add("image", {"text": "http://127.0.0.1:9/cat.png"}) == ["text"]
+@pytest.mark.parametrize(
+    "address", ["http://127.0.0.1:9/cat.png", "http://a..b/", "http://[::1", "\ud800", "http://a/\ud800", ""]
+)
+def test_an_image_that_cannot_be_downloaded_becomes_text(node: Node, address: str) -> None:
+    assert node.add("image", {"text": address}) == ["text"]
     assert node.fold.outputs().text.startswith("Failed to download image: ")
     assert node.rules == ["image-not-downloaded"]
 
@@ -251,6 +254,19 @@ def test_logs_are_updated_in_place_and_nested(node: Node) -> None:
     assert node.rules == []
 
 
+def test_logs_in_a_circle_stand_at_the_top(node: Node) -> None:
+    for log_id, parent_id in [("a", "b"), ("b", "c"), ("c", "a"), ("self", "self"), ("under a", "a"), ("d", "under a")]:
+        node.log(log_id, "success", parent_id=parent_id)
+    roots = node.fold.outputs().logs
+    assert [(root.id, [child.id for child in root.children]) for root in roots] == [
+        ("a", ["under a"]),
+        ("b", []),
+        ("c", []),
+        ("self", []),
+    ]
+    assert [entry.id for entry in roots[0].children[0].children] == ["d"]
+
+
 def test_a_log_left_open_is_found(node: Node) -> None:
     node.log("round", "start", metadata={"elapsed_time": "0.5"})
     assert node.rules == ["log-elapsed-time", "log-left-open"]
@@ -276,6 +292,9 @@ def test_retriever_resources_are_counted_as_dropped(node: Node) -> None:
         ("log", {"id": "1", "label": "l", "status": "start", "data": []}),
         ("log", {"id": "1", "label": "l", "status": "start", "data": {}, "metadata": [1]}),
         ("log", {"label": "l"}),
+        ("log", {"id": "1", "label": "l", "status": "start", "data": {}, "parent_id": [1]}),
+        ("log", {"id": "1", "label": "l", "status": "start", "data": {}, "parent_id": 5}),
+        ("log", {"id": "1", "label": "l", "status": "error", "data": {}, "error": {"message": "broke"}}),
         ("blob", {}),
         ("blob", {"blob": "!"}),
         ("blob_chunk", {"blob": ""}),
@@ -286,6 +305,12 @@ def test_malformed_messages_fail_the_node(node: Node, kind: str, body: JsonObjec
     with pytest.raises(NodeFailedError) as failure:
         node.add(kind, body)
     assert failure.value.rule == "message-malformed"
+
+
+@pytest.mark.parametrize("kind", [[], {}, None, 5])
+def test_a_type_is_a_string(node: Node, kind: object) -> None:
+    with pytest.raises(NodeFailedError, match="is no message type"):
+        list(node.fold.add({"type": kind, "message": {"text": "x"}}))
 
 
 def test_meta_is_an_object(node: Node) -> None:

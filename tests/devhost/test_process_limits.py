@@ -95,6 +95,33 @@ def test_a_plugin_that_does_not_import(tmp_path: Path) -> None:
         PluginProcess.start(plugin)
 
 
+def test_a_plugin_that_dies_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So soon that the reader started first has come to the end before the next is started."""
+    start = threading.Thread.start
+
+    def start_and_wait(thread: threading.Thread) -> None:
+        start(thread)
+        thread.join(0.5)
+
+    monkeypatch.setattr(threading.Thread, "start", start_and_wait)
+    python = tmp_path / "python"
+    python.write_text("#!/bin/sh\nexit 7\n", encoding="utf-8")
+    python.chmod(0o755)
+    with pytest.raises(PluginStartError, match=r"did not start: the plugin exited with code 7$"):
+        PluginProcess.start(PUPPET, python=str(python), limits=HostLimits(launch_seconds=3))
+
+
+def test_a_plugins_surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """UTF-8 whatever the locale, and nothing of what devhost's own model is reached with."""
+    monkeypatch.setenv("LC_ALL", "C")
+    monkeypatch.setenv("PYTHONUTF8", "0")
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-1")
+    monkeypatch.setenv("OPENAI_BASE_URL", "https://user:pass@models.example/v1")
+    main = "import os, sys\nsys.exit(f'{open(os.devnull).encoding} {[n for n in os.environ if \"OPENAI\" in n]}')\n"
+    with pytest.raises(PluginStartError, match=r"code 1\nutf-8 \[\]$"):
+        PluginProcess.start(plugin_with_main(tmp_path, main))
+
+
 def test_a_plugin_that_never_serves(tmp_path: Path) -> None:
     plugin = plugin_with_main(tmp_path, "import sys, time\nprint('hm', file=sys.stderr)\ntime.sleep(60)\n")
     with pytest.raises(PluginStartError, match=r"no heartbeat came within 0\.3 seconds"):

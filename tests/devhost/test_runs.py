@@ -61,6 +61,23 @@ def test_an_answer_streams_and_is_watched(host: Host) -> None:
     assert (model.requests[0].prompt_messages[0].text, model.remaining) == ("Hi", 0)
 
 
+def test_half_a_surrogate_pair_arrives_as_a_replacement_character(host: Host) -> None:
+    """One that the SDK cannot parse would be dropped, and the run would wait for ever."""
+
+    def half(_: object) -> str:
+        return "tool \udcff"
+
+    steps = [{"say": "query \ud800"}, {"ask": "Hi"}, call("half", provider="devhost/functions/functions")]
+    run = host.run(
+        "puppet",
+        {"query": json.dumps(steps, ensure_ascii=False)},
+        model=ScriptedModel.of([{"text": " Hi \ud83d there"}]),
+        tools=[FunctionTool("half", {}, half)],
+    )
+    assert run.outputs.text == "query \ufffd Hi \ufffd there"
+    assert run.outputs.variables["tool_messages"][0]["message"] == {"text": "tool \ufffd"}
+
+
 def test_a_model_error_reaches_the_plugin_in_difys_words(perform: Perform) -> None:
     error = {"type": "InvokeAuthorizationError", "message": "bad key", "after_chunks": 1}
     run = perform({"ask": "Hi"}, turns=[{"text": "abcd", "chunk_size": 2, "error": error}])

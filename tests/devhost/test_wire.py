@@ -1,3 +1,5 @@
+import json
+
 import pytest
 
 from devhost.errors import WireError
@@ -8,6 +10,7 @@ from devhost.wire import (
     SessionEvent,
     Streamed,
     answer_envelope,
+    encoded,
     read_session_event,
     request_envelope,
 )
@@ -23,6 +26,7 @@ from devhost.wire import (
             Failed("KeyError", "'a'", "T"),
         ),
         ({"type": "error", "data": {}}, Failed("Exception", "", None)),
+        ({"type": "error", "data": {"args": {"traceback": ["T"]}}}, Failed("Exception", "", "['T']")),
         (
             {"type": "invoke", "data": {"type": "llm", "backwards_request_id": "r", "request": {"model": "m"}}},
             Invoked("r", "llm", {"model": "m"}),
@@ -55,3 +59,19 @@ def test_envelopes() -> None:
         "event": "backwards_response",
         "data": {"backwards_request_id": "r", "event": "error", "message": "no", "data": None},
     }
+
+
+@pytest.mark.parametrize(
+    ("text", "arrives"),
+    [
+        ("Hi \ud83d there", "Hi \ufffd there"),
+        ("\udcff", "\ufffd"),
+        ("\ud83d\ude00", "😀"),
+        ("\ud800\ud83d\ude00", "\ufffd😀"),
+        ("\\ud83d 😀", "\\ud83d 😀"),
+    ],
+)
+def test_no_half_of_a_surrogate_pair_leaves(text: str, arrives: str) -> None:
+    line = encoded({text: [text]})
+    assert line.isascii()
+    assert json.loads(line) == {arrives: [arrives]}
