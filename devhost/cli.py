@@ -4,7 +4,11 @@ Exit codes: 0 the run ended well, 1 it did not (under --strict: or it broke a ru
 130 Ctrl-C.
 """
 
+import contextlib
+import errno
 import json
+import os
+import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -22,13 +26,17 @@ from devhost.options.model import ModelOptions, model_options
 from devhost.options.scenario import ScenarioOptions, scenario_options
 from devhost.options.trace import trace_option, traced
 from devhost.questions import read_questions
-from devhost.report import report
+from devhost.report import never_begun, report
 from devhost.scenario import Scenario
 from devhost.terminal import RunView, open_console
 from devhost.trace_commands import replay, report_page
 from devhost.watcher import Watcher
+from devhost.wire import JsonObject
 
 ENDED_WELL, RUN_FAILED, ASKED_WRONGLY, INTERRUPTED = 0, 1, 2, 130
+ANY_QUESTION = "?"
+"""Stands in for one that is not yet typed, when the other parameters are checked."""
+DISK_FAULTS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -42,7 +50,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except HostError as error:
         click.echo(f"Error: {error}", err=True)
         return RUN_FAILED if isinstance(error, PluginStartError | PluginLostError) else ASKED_WRONGLY
+    except OSError as error:
+        if error.errno not in DISK_FAULTS:
+            raise
+        with contextlib.suppress(OSError):
+            where = error.filename or "the output"
+            click.echo(f"Error: {where} cannot be written: {error.strerror}", err=True)
+        _discard_stdout()
+        return RUN_FAILED
     return code
+
+
+def _discard_stdout() -> None:
+    """What it still buffers would be written, and fail, once more when Python ends."""
+    with contextlib.suppress(OSError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 @click.group()
@@ -73,7 +95,7 @@ def run(  # noqa: PLR0913 - click gives one argument per option
     no_color: bool,
 ) -> int:
     """Run a strategy and show it."""
-    scenario = scenario_options.read()
+    scenario = scenario_options.read(raw=host_options.raw)
     question = scenario.question(query)
     values = scenario.values(question, raw=host_options.raw)
     model = model_options.choose(scenario.script, question)
@@ -92,14 +114,22 @@ def run(  # noqa: PLR0913 - click gives one argument per option
                     raw=host_options.raw,
                     strict=host_options.strict,
                 )
+        except (PluginStartError, PluginLostError) as error:
+            if as_json:
+                _print_json(report(never_begun(scenario.strategy.identity.name, error), model.description))
+            raise
         finally:
             view.abandon()
         watcher.remark(model.afterwards)
-        view.close(ended, model.afterwards)
         if as_json:
-            click.echo(json.dumps(report(ended, model.description, model.spent()), ensure_ascii=False, indent=2))
+            _print_json(report(ended, model.description, model.spent()))
+        view.close(ended, model.afterwards)
     broke_rules = host_options.strict and ended.findings
     return RUN_FAILED if ended.error or broke_rules else ENDED_WELL
+
+
+def _print_json(value: JsonObject) -> None:
+    click.echo(json.dumps(value, ensure_ascii=False, indent=2))
 
 
 @commands.command()
@@ -119,13 +149,15 @@ def chat(  # noqa: PLR0913 - as above
     no_color: bool,
 ) -> int:
     """Keep a conversation with a strategy, one question a line."""
-    scenario = scenario_options.read()
+    scenario = scenario_options.read(raw=host_options.raw)
+    scenario.values(ANY_QUESTION, raw=host_options.raw)
+    questions = read_questions()
     view = ChatView(open_console(stderr=False, color=not no_color), show_log=show_log)
     model = model_options.choose(scenario.script, "").description
     conversation = Chat(scenario, host_options, partial(model_options.choose, scenario.script), view)
     with traced(trace_file, scenario, model, host_options.transport, command="chat") as watcher:
         view.open(scenario, model)
-        conversation.converse(read_questions(), partial(_host, scenario, host_options, watcher))
+        conversation.converse(questions, partial(_host, scenario, host_options, watcher))
     return RUN_FAILED if host_options.strict and conversation.broke_rules else ENDED_WELL
 
 

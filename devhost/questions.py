@@ -7,12 +7,15 @@ import io
 import sys
 from collections.abc import Iterator
 
+from devhost.errors import ParameterError
 from devhost.terminal_tables import printable
 
 PROMPT = "you> "
 
 
 def read_questions() -> Iterator[str]:
+    if sys.stdin is None:
+        raise ParameterError("a chat reads its questions from standard input, which is closed: pipe them in, or type")
     return _typed() if sys.stdin.isatty() else _piped()
 
 

@@ -3,9 +3,18 @@
 from dataclasses import asdict
 from typing import Any
 
+from devhost.errors import HostError
 from devhost.model_backend import ModelDescription
-from devhost.run import Run
+from devhost.node_outputs import NodeOutputs
+from devhost.node_usage import read_usage
+from devhost.run import Run, RunError
 from devhost.wire import JsonObject
+
+
+def never_begun(strategy: str, error: HostError) -> Run:
+    """The plugin did not start, or was gone before it could be asked."""
+    outputs = NodeOutputs("", [], [], read_usage({}), {}, [], 0)
+    return Run(strategy, outputs, RunError(type(error).__name__, str(error)), [], [], 0.0)
 
 
 def report(run: Run, model: ModelDescription, spending: JsonObject | None = None) -> dict[str, Any]:

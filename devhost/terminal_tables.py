@@ -86,13 +86,23 @@ def variables_list(variables: Mapping[str, object]) -> RenderableType:
 
 
 def usage_line(usage: object) -> Text:
-    if not isinstance(usage, Mapping):
-        return Text(printable(usage))
-    return Text.assemble(
-        (f"{usage['total_tokens']:,} tokens", "bold"),
-        f" = {usage['prompt_tokens']:,} prompt + {usage['completion_tokens']:,} completion",
-        f" · {usage['total_price']} {usage['currency']} · {usage['latency']:.3f} s in the model",
-    )
+    """As it stands when it is not what Dify counts: a variable called usage takes its place."""
+    match usage:
+        case {
+            "total_tokens": int(total),
+            "prompt_tokens": int(prompt),
+            "completion_tokens": int(completion),
+            "total_price": str() | int() | float() as price,
+            "currency": str(currency),
+            "latency": int() | float() as latency,
+        }:
+            return Text.assemble(
+                (f"{total:,} tokens", "bold"),
+                f" = {prompt:,} prompt + {completion:,} completion",
+                f" · {printable(price)} {printable(currency)} · {latency:.3f} s in the model",
+            )
+        case _:
+            return Text(printable(usage if isinstance(usage, str) else preview(usage)))
 
 
 def findings_list(findings: Sequence[Finding]) -> RenderableType:

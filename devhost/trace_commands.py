@@ -1,5 +1,6 @@
 """`replay` and `report`: what can be done with a trace afterwards."""
 
+import math
 from pathlib import Path
 from time import sleep
 
@@ -12,6 +13,15 @@ from devhost.trace.reader import read_trace
 from devhost.trace.replay import replay_trace
 
 trace_argument = click.argument("trace_file", metavar="TRACE", type=click.Path(dir_okay=False, path_type=Path))
+SLOWEST = 0.001
+STDOUT = Path("-")
+
+
+def _refuse_nan(_context: click.Context, _option: click.Parameter, speed: float | None) -> float | None:
+    """NaN is outside no range."""
+    if speed is not None and math.isnan(speed):
+        raise click.BadParameter(f"nan is no number; give {SLOWEST} or more")
+    return speed
 
 
 @click.command()
@@ -19,7 +29,8 @@ trace_argument = click.argument("trace_file", metavar="TRACE", type=click.Path(d
 @click.option(
     "--speed",
     metavar="NUMBER",
-    type=click.FloatRange(min=0, min_open=True),
+    type=click.FloatRange(min=SLOWEST),
+    callback=_refuse_nan,
     help="Show it in its own time: 1 as it was, 2 twice as fast. Without it, at once.",
 )
 @click.option("--no-color", is_flag=True, help="Print without colours.")
@@ -36,11 +47,14 @@ def replay(*, trace_file: Path, speed: float | None, no_color: bool) -> int:
     "--output",
     metavar="FILE",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Where the page goes; by default beside the trace, with .html at its end.",
+    help="Where the page goes, - for stdout; by default beside the trace, with .html at its end.",
 )
 def report_page(*, trace_file: Path, output: Path | None) -> int:
     """Make one page, complete in itself, of a traced run."""
     page = render_page(read_trace(trace_file))
+    if output == STDOUT:
+        click.echo(page.encode(errors="replace"), nl=False)
+        return 0
     output = output or trace_file.with_suffix(".html")
     if output.resolve() == trace_file.resolve():
         raise TraceError(f"-o {output} is the trace itself")

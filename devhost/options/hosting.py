@@ -1,6 +1,7 @@
 """How the plugin is run and judged: --transport, --limit, --raw, --strict, as one value."""
 
 import functools
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import get_args
@@ -11,6 +12,10 @@ from devhost.errors import ParameterError
 from devhost.limits import HostLimits
 from devhost.scenario import parse_assignments
 from devhost.transport import TransportName
+
+MOST_BYTES = 2**40
+FOREVER = int(threading.TIMEOUT_MAX)
+"""Seconds; no lock waits longer."""
 
 
 def host_options(command: Callable[..., int]) -> Callable[..., int]:
@@ -55,9 +60,10 @@ def _limits(assignments: tuple[str, ...]) -> HostLimits:
         field = known.get(name.replace("-", "_"))
         if field is None:
             raise ParameterError(f"--limit {name}: there is no such limit. {_limits_and_defaults()}")
-        whole = field.type is int
-        if isinstance(value, bool) or not isinstance(value, int if whole else int | float) or value <= 0:
-            raise ParameterError(f"--limit {name}={value!r} must be a {'whole ' if whole else ''}number above 0")
+        kind, words, most = (int, "whole number", MOST_BYTES) if field.type is int else (int | float, "number", FOREVER)
+        # NaN is between no two numbers.
+        if isinstance(value, bool) or not isinstance(value, kind) or not 0 < value <= most:
+            raise ParameterError(f"--limit {name}={value!r} must be a {words} above 0, and {most:,} at most")
         given[field.name] = value
     return HostLimits(**given)
 

@@ -102,7 +102,10 @@ class ScenarioOptions:
     plugin: Path
     examples: Path
 
-    def read(self) -> Scenario:
+    def read(self, *, raw: bool) -> Scenario:
+        given = parse_assignments(self.parameters)
+        if "query" in given and not raw:
+            raise ParameterError("--param query: a question is given with --query, or typed in a chat")
         if self.scenario is not None and (self.example is None or self.script is not None):
             raise ParameterError("--scenario names a script of an --example, and goes without --script")
         example = None if self.example is None else Example.read(self.examples, self.example, self.scenario)
@@ -121,5 +124,5 @@ class ScenarioOptions:
             plugin=self.plugin,
             strategy=strategy,
             tools=tuple(read_tool_setups(directories, self.credentials, self.settings, os.environ)),
-            given=parse_assignments(self.parameters),
+            given=given,
         )

@@ -32,37 +32,40 @@ def read_trace(file: Path) -> Trace:
         raise TraceError(f"{file} cannot be read: {error.strerror}") from error
     *written, rest = data.split(b"\n")
     cut_off = not _is_whole(rest)
-    if rest and not cut_off:  # an editor took the last line's end
+    if not cut_off:  # an editor took the last line's end
         written.append(rest)
-    if not written:
+    numbered = [(number, text) for number, text in enumerate(written, start=1) if text.strip()]
+    if not numbered:
         raise TraceError(f"{file}, line 1: there is no whole line, so this is no trace of devhost's")
-    header = _header(_object(file, 1, written[0]), file)
-    return Trace(header, tuple(_lines(file, written[1:])), cut_off)
+    (first, text), *others = numbered
+    header = _header(_object(file, first, text), file, first)
+    return Trace(header, tuple(_lines(file, others)), cut_off)
 
 
 def _is_whole(rest: bytes) -> bool:
     try:
-        json.loads(rest or b"{}")
+        json.loads(rest.strip() or b"{}")
     except (ValueError, RecursionError):
         return False
     return True
 
 
-def _header(data: dict[str, object], file: Path) -> Header:
+def _header(data: dict[str, object], file: Path, number: int) -> Header:
     if data.get("trace") != "devhost":
-        raise TraceError(f"{file}, line 1: this is no trace of devhost's")
+        raise TraceError(f"{file}, line {number}: this is no trace of devhost's")
     if data.get("version") != VERSION:
         raise TraceError(
-            f"{file}, line 1: the trace is of version {data.get('version')!r}; this devhost reads version {VERSION}"
+            f"{file}, line {number}: "
+            f"the trace is of version {data.get('version')!r}; this devhost reads version {VERSION}"
         )
     try:
         return Header.model_validate(data)
     except ValidationError as error:
-        raise TraceError(f"{file}, line 1: {describe(error)}") from error
+        raise TraceError(f"{file}, line {number}: {describe(error)}") from error
 
 
-def _lines(file: Path, written: list[bytes]) -> Iterator[TraceLine]:
-    for number, text in enumerate(written, start=2):
+def _lines(file: Path, written: list[tuple[int, bytes]]) -> Iterator[TraceLine]:
+    for number, text in written:
         try:
             yield _LINE.validate_python(_object(file, number, text))
         except ValidationError as error:

@@ -3,12 +3,16 @@
 In: a `Trace`. Out: what `RunView` or, for a conversation, `ChatView` prints.
 """
 
+import contextlib
+import threading
 from collections.abc import Callable
 
 from rich.console import Console
 from rich.text import Text
 
 from devhost.chat_view import ChatView
+from devhost.errors import NodeFailedError
+from devhost.messages import read_message
 from devhost.model_backend import ModelDescription
 from devhost.questions import PROMPT
 from devhost.terminal import RunView, facts_table
@@ -58,6 +62,7 @@ def _stream(view: RunView, traced: TracedRun, speed: float | None, pause: Pause)
     at = traced.began
     for arrival in traced.streamed:
         if speed is not None:
-            pause((arrival.at - at) / speed)
+            pause(min(max(0.0, arrival.at - at) / speed, threading.TIMEOUT_MAX))
             at = arrival.at
-        view.show(arrival.message)
+        with contextlib.suppress(NodeFailedError):  # what the host refused was never shown
+            view.show(read_message(arrival.message).on_the_wire())

@@ -43,7 +43,8 @@ def traced_runs(trace: Trace) -> list[TracedRun]:
     for session_id, request in requests.items():
         end = ends.get(session_id)
         finished = last if end is None else end.at
-        parameters = request.message["data"].get("agent_strategy_params") or {}
+        given = request.message["data"].get("agent_strategy_params")
+        parameters = given if isinstance(given, dict) else {}
         others = requests.keys() - {session_id}
         meanwhile = [line for line in messages if request.at <= line.at <= finished]
         runs.append(
@@ -53,7 +54,7 @@ def traced_runs(trace: Trace) -> list[TracedRun]:
                 began=request.at,
                 finished=finished,
                 streamed=tuple(_streamed(meanwhile, session_id)),
-                calls=_calls(line for line in meanwhile if line.message.get("session_id") not in others),
+                calls=_calls(line for line in meanwhile if str(line.message.get("session_id")) not in others),
                 end=end,
                 remark=_remark_after(trace, finished),
             )

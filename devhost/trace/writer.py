@@ -6,6 +6,7 @@ they are sent nor, from six characters on, wherever else they are quoted.
 
 import contextlib
 import json
+import re
 import threading
 import time
 from collections.abc import Mapping
@@ -24,6 +25,8 @@ from devhost.wire import JsonObject
 
 UNHEARD = frozenset({None, "heartbeat"})
 """Messages of no session, which only some transports have: heartbeats, and the manifest, which is no event."""
+BEGINNING_BYTES = 100
+TRACE_BEGINS = re.compile(rb'\s*\{\s*"trace"\s*:\s*"devhost"')
 
 
 class TraceWriter(Watcher):
@@ -35,6 +38,7 @@ class TraceWriter(Watcher):
         self._secrets = secrets
         self._writing = threading.Lock()
         self._failure: OSError | None = None
+        _refuse_to_destroy(file)
         try:
             # A lone surrogate, which UTF-8 cannot hold, is written as the escape that JSON has for it.
             self._file: TextIO | None = file.open("w", encoding="utf-8", errors="backslashreplace")
@@ -83,6 +87,19 @@ class TraceWriter(Watcher):
             file, self._file = self._file, None
             with contextlib.suppress(OSError):  # what it still buffers cannot be written either
                 file.close()
+
+
+def _refuse_to_destroy(file: Path) -> None:
+    """A trace may take the place of a trace, but of no other file, such as the script that is run."""
+    try:
+        if not file.is_file():
+            return  # nothing yet, or a device, which keeps nothing
+        with file.open("rb") as existing:
+            beginning = existing.read(BEGINNING_BYTES)
+    except OSError as error:
+        raise TraceError(f"--trace {file} cannot be written: {error.strerror}") from error
+    if beginning and not TRACE_BEGINS.match(beginning):
+        raise TraceError(f"--trace {file} is there already and no trace of devhost's; name a new file, or a trace")
 
 
 def _without_credentials(message: JsonObject) -> JsonObject:

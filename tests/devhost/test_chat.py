@@ -17,6 +17,7 @@ from rich.console import Console
 from devhost import Host, HostLimits, ScriptedModel
 from devhost.chat import Chat
 from devhost.chat_view import ChatView
+from devhost.cli import main
 from devhost.declaration import PluginDeclaration
 from devhost.model_request import ModelRequest
 from devhost.options.hosting import HostOptions
@@ -151,6 +152,24 @@ def test_strict_tells_of_broken_rules_and_fails() -> None:
     ended = piped(*PUPPETS, "--strict", lines=steps({"say": "<think>open"}))
     assert ended.returncode == 1
     assert "think-left-open" in ended.stdout
+
+
+@pytest.mark.parametrize(
+    ("parameter", "words"),
+    [("rounds=many", "rounds: invalid literal"), ("query=foo", "--param query: a question is given with --query")],
+)
+def test_a_mistake_is_said_before_the_first_question(parameter: str, words: str) -> None:
+    ended = piped(*PUPPETS, "--param", parameter, lines="")
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert words in ended.stderr
+
+
+def test_a_closed_standard_input_is_said(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", None)
+    assert main(["chat", *PUPPETS]) == 2
+    said = capsys.readouterr()
+    assert "a chat reads its questions from standard input, which is closed" in said.err
+    assert said.out == ""
 
 
 def test_every_run_of_a_conversation_has_its_id() -> None:

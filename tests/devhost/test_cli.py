@@ -70,6 +70,50 @@ def test_a_run_that_fails_exits_with_1() -> None:
 
 
 @pytest.mark.e2e
+def test_a_variable_called_usage_is_printed_and_shown() -> None:
+    usage = {"type": "variable", "message": {"variable_name": "usage", "variable_value": {"a": 1}}}
+    ended = devhost("--json", "--query", json.dumps([{"emit": usage}]))
+    assert (ended.returncode, json.loads(ended.stdout)["usage"]) == (0, {"a": 1})
+    assert "Traceback" not in ended.stderr
+
+
+@pytest.mark.e2e
+def test_the_json_comes_whatever_becomes_of_the_view(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("devhost.terminal.RunView.close", fail)
+    with pytest.raises(ZeroDivisionError):
+        main(["run", *WHERE, "--json", "--query", '[{"say": "Hi"}]'])
+    assert json.loads(capsys.readouterr().out)["text"] == "Hi"
+
+
+@pytest.mark.e2e
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+@pytest.mark.parametrize("arguments", [["--help"], ["run", *WHERE, "--query", "[]"]])
+def test_a_full_disk_is_said_in_one_sentence(arguments: list[str]) -> None:
+    command = [sys.executable, "-m", "devhost", *arguments]
+    with Path("/dev/full").open("w") as full:
+        ended = subprocess.run(
+            command, cwd=HOME, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False
+        )
+    assert ended.returncode == 1
+    assert ended.stderr == "Error: the output cannot be written: No space left on device\n"
+
+
+@pytest.mark.e2e
+def test_an_error_that_is_no_full_disk_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise ConnectionRefusedError
+
+    monkeypatch.setattr("devhost.terminal.RunView.close", fail)
+    with pytest.raises(ConnectionRefusedError):
+        main(["run", *WHERE, "--query", "[]"])
+
+
+@pytest.mark.e2e
 @pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_ends_it_cleanly(sent: signal.Signals, code: int) -> None:
     query = json.dumps([{"say": "started\n"}, {"ask": "x"}, {"freeze": 60}])
@@ -110,6 +154,7 @@ def test_a_signal_that_strikes_in_a_finalizer_ends_it_too(sent: str, code: int) 
         (["--strategy", "nope"], "there is no strategy 'nope'; puppet has: puppet"),
         (["--param", "nope=1"], "puppet has no parameter 'nope' to set; there are: query, rounds, loud, mood"),
         (["--param", "tools=[]"], "puppet has no parameter 'tools' to set"),
+        (["--param", "query=foo"], "--param query: a question is given with --query, or typed in a chat"),
         (["--param", "rounds"], "--param 'rounds' is not KEY=VALUE"),
         (["--param", "rounds=many"], "rounds: invalid literal"),
         (["--param", "mood=odd"], "value odd not in options ['calm', 'wild']"),
@@ -135,6 +180,10 @@ def test_a_plugin_that_does_not_start_exits_with_1(
     monkeypatch.setenv("MAX_WORKER", "not a number")
     assert main(["run", *WHERE]) == 1
     assert "did not start: the plugin exited with code 1" in capsys.readouterr().err
+    assert main(["run", *WHERE, "--json"]) == 1
+    error = json.loads(capsys.readouterr().out)["error"]
+    assert error["kind"] == "PluginStartError"
+    assert "did not start: the plugin exited with code 1" in error["message"]
 
 
 def test_help(capsys: pytest.CaptureFixture[str]) -> None:

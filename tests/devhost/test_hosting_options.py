@@ -1,10 +1,13 @@
 """--transport, --limit, --raw and --strict, as they are given on a command line."""
 
 import json
+import threading
+from dataclasses import fields
 
 import pytest
 
 from devhost.cli import main
+from devhost.limits import HostLimits
 from tests.devhost.conftest import PUPPET, TOOLBOX
 
 PLUGIN = ["run", "--json", "--plugin", str(PUPPET), "--script", str(TOOLBOX / "script.yaml")]
@@ -61,12 +64,27 @@ def test_strict_minds_what_dify_minds(capsys: pytest.CaptureFixture[str], option
         ("run-seconds=soon", "run-seconds='soon' must be a number above 0"),
         ("run-seconds=0", "run-seconds=0 must be a number above 0"),
         ("line-bytes=1.5", "line-bytes=1.5 must be a whole number above 0"),
+        ("run-seconds=NaN", "run-seconds=nan must be a number above 0, and 9,223,372,036 at most"),
+        ("run-seconds=Infinity", "run-seconds=inf must be a number above 0"),
+        ("call-seconds=1e300", "call-seconds=1e+300 must be a number above 0"),
+        (f"line-bytes={10**23}", "must be a whole number above 0, and 1,099,511,627,776 at most"),
         ("line-bytes", "--limit 'line-bytes' is not KEY=VALUE"),
     ],
 )
 def test_limits_that_are_none(capsys: pytest.CaptureFixture[str], limit: str, words: str) -> None:
     assert main([*PLUGIN, "--limit", limit]) == 2
     assert words in capsys.readouterr().err
+
+
+@pytest.mark.e2e
+def test_the_highest_limits_can_be_kept(capsys: pytest.CaptureFixture[str]) -> None:
+    seconds, size = int(threading.TIMEOUT_MAX), 2**40
+    limits = [
+        f"--limit={field.name.replace('_', '-')}={size if field.type is int else seconds}"
+        for field in fields(HostLimits)
+    ]
+    code, shown = report(capsys, *limits, steps=[{"ask": "x"}])
+    assert (code, shown["error"]) == (0, None)
 
 
 def test_transports_that_are_none(capsys: pytest.CaptureFixture[str]) -> None:

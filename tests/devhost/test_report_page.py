@@ -164,3 +164,15 @@ def test_the_trace_is_not_overwritten(tmp_path: Path, capsys: pytest.CaptureFixt
     assert main(["report", str(trace), "-o", str(tmp_path / "no" / "page.html")]) == 2
     assert "cannot be written" in capsys.readouterr().err
     assert "The strategy was not asked" in page_of(trace).text
+
+
+def test_the_page_can_go_to_standard_output(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    trace = tmp_path / "run.jsonl"
+    with tracing(trace) as writer:
+        writer.remark("half a character: \ud83d")
+    assert main(["report", str(trace), "-o", "-"]) == 0
+    assert "</html>" in capsys.readouterr().out
+    assert list(tmp_path.iterdir()) == [trace]

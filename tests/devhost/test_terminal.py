@@ -3,6 +3,7 @@
 import io
 from typing import Any
 
+import pytest
 from rich.console import Console
 
 from devhost.agent_log import AgentLog
@@ -10,6 +11,7 @@ from devhost.node_outputs import Finding, NodeOutputs
 from devhost.run import Run, RunError
 from devhost.scripted import ScriptedModel
 from devhost.terminal import RunView
+from devhost.terminal_tables import usage_line
 
 USAGE = {
     "total_tokens": 1234,
@@ -99,3 +101,17 @@ def test_on_a_terminal_thoughts_are_dimmed() -> None:
 def test_a_failure_is_said_last() -> None:
     text = shown(ended=run(error=RunError("ValueError", "broke", "Traceback: here")))
     assert text.index("failed after 1.23 s") < text.index("ValueError: broke") < text.index("Traceback: here")
+
+
+@pytest.mark.parametrize(
+    ("usage", "words"),
+    [
+        ({"a": 1}, '{"a": 1}'),
+        ({**USAGE, "total_tokens": "x"}, '"total_tokens": "x"'),
+        ({**USAGE, "latency": None}, '"latency": null'),
+        (["no", "usage"], '["no", "usage"]'),
+        ("none\x1b", "none�"),
+    ],
+)
+def test_a_usage_that_a_variable_replaced_is_shown_as_it_is(usage: object, words: str) -> None:
+    assert words in usage_line(usage).plain

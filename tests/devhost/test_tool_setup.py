@@ -7,6 +7,7 @@ import pytest
 import yaml
 
 from devhost.casting import cast_parameters
+from devhost.credentials import CredentialField, filled_credentials
 from devhost.errors import DeclarationError, ParameterError
 from devhost.tool_assignments import read_tool_setups
 from devhost.tool_setup import ToolSetup
@@ -176,6 +177,12 @@ def test_what_is_wrong_is_said_without_the_value(credentials: list[str], setting
         read_tool_setups([CHARTS, TOOLBOX], credentials, settings, {})
     assert words in str(refused.value)
     assert "SECRET" not in str(refused.value)
+
+
+def test_a_select_without_options_takes_no_value() -> None:
+    field = CredentialField(type="select")
+    with pytest.raises(ParameterError, match="cannot be set: it is a select, and the plugin's YAML has no options"):
+        filled_credentials("charts", {"region": field}, {"region": "eu"})
 
 
 def test_one_name_for_two_tools_must_be_said_in_full(tmp_path: Path) -> None:

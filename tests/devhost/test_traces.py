@@ -193,7 +193,7 @@ def test_a_full_disk_is_said_and_ends_no_run() -> None:
         ('{"a": 1}\n', "line 1: this is no trace of devhost's"),
         ('{"trace": "devhost", "version": 7}\n', "line 1: the trace is of version 7; this devhost reads version 1"),
         ('{"trace": "devhost", "version": 1}\n', "line 1: started: Field required"),
-        (f"{HEADER}\n\nx\n", "line 2: this is no JSON"),
+        (f"{HEADER}\n\nx\n", "line 3: this is no JSON"),
         (f'{HEADER}\n{{"at": 1, "event": "remark", "sentence": "x"}}\nnull\n', "line 3: a line must be an object"),
         (f'{HEADER}\n{{"at": -1, "event": "remark", "sentence": "x"}}\n', "line 2: remark.at: Input should be greater"),
         (f'{HEADER}\n{{"at": 1, "event": "dance"}}\n', "line 2: Input tag 'dance'"),
@@ -217,6 +217,46 @@ def test_a_last_line_without_its_end_counts_when_it_is_whole(tmp_path: Path) -> 
     file.write_text(f'{HEADER}\n{{"at": 1, "event": "remark", "sentence": "x"}}')
     trace = read_trace(file)
     assert (len(trace.lines), trace.cut_off) == (1, False)
+
+
+@pytest.mark.parametrize("end", ["\n", "\n\n", "\n \r\n", "\n  "])
+def test_blank_lines_are_skipped(tmp_path: Path, end: str) -> None:
+    file = tmp_path / "run.jsonl"
+    file.write_text(f'{HEADER}\n\n{{"at": 1, "event": "remark", "sentence": "x"}}{end}')
+    trace = read_trace(file)
+    assert (len(trace.lines), trace.cut_off) == (1, False)
+
+
+def test_a_session_id_that_is_none_does_not_hide_the_run(tmp_path: Path) -> None:
+    file = tmp_path / "run.jsonl"
+    invoked: JsonObject = {"event": "request", "data": {"action": "invoke_agent_strategy"}}
+    odd: JsonObject = {"event": "request", "session_id": ["s"], "data": {"agent_strategy_params": []}}
+    with tracing(file) as writer:
+        writer.crossed("host", "p", {**invoked, "session_id": "s"})
+        writer.crossed("host", "p", {**invoked, **odd})
+        writer.crossed("host", "p", {**invoked, "session_id": "t"})
+    assert len(traced_runs(read_trace(file))) == 2
+    assert main(["replay", str(file)]) == 0
+
+
+@pytest.mark.parametrize("kept", ["query: hello\n", "\n", '{"a": 1}', "\x00\xff"])
+def test_only_a_trace_is_overwritten_by_a_trace(tmp_path: Path, capsys: pytest.CaptureFixture[str], kept: str) -> None:
+    file = tmp_path / "script.yaml"
+    file.write_text(kept)
+    assert main(["run", *TOOLBOXES, "--trace", str(file)]) == 2
+    said = capsys.readouterr()
+    assert f"--trace {file} is there already and no trace of devhost's; name a new file, or a trace" in said.err
+    assert (said.out, file.read_text()) == ("", kept)
+
+
+@pytest.mark.parametrize("before", ["", HEADER, HEADER[:40], f"{HEADER}\n"])
+def test_an_older_trace_is_overwritten(tmp_path: Path, before: str) -> None:
+    file = tmp_path / "run.jsonl"
+    file.write_text(before)
+    for _ in range(2):
+        with tracing(file) as writer:
+            writer.remark("x")
+    assert len(read_trace(file).lines) == 1
 
 
 def test_a_trace_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
@@ -306,6 +346,23 @@ def test_a_conversation_is_replayed_turn_by_turn(tmp_path: Path, capsys: pytest.
     page = file.with_suffix(".html").read_text()
     assert "A conversation of 2 turns" in page
     assert page.count('class="card timeline"') == 2
+
+
+@pytest.mark.e2e
+def test_a_replay_does_not_show_what_the_host_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "run.jsonl"
+    odd = [{"type": kind, "message": {"text": None}} for kind in ("text", "link", "dance")]
+    steps = [{"say": "Hi"}, *({"emit": message} for message in odd)]
+    assert main(["run", *TOOLBOXES, "--query", json.dumps(steps), "--strict", "--trace", str(file)]) == 1
+    shown = capsys.readouterr().out
+    assert main(["replay", str(file), "--no-color"]) == 0
+    assert capsys.readouterr().out == shown
+
+
+@pytest.mark.parametrize("speed", ["nan", "0", "1e-300", "-1", "soon"])
+def test_a_speed_that_is_none(capsys: pytest.CaptureFixture[str], speed: str) -> None:
+    assert main(["replay", "run.jsonl", "--speed", speed]) == 2
+    assert "Invalid value for '--speed'" in capsys.readouterr().err
 
 
 def test_a_replay_can_take_its_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
