@@ -1,6 +1,7 @@
 """`python -m benchmarks`: three tables of ratios. Nothing here judges a time; README.md says how to read them."""
 
 import argparse
+import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -11,6 +12,7 @@ from benchmarks.table import Row, medians, written
 from internal.plan_and_reflect import PLAN_AND_REFLECT
 
 LARGEST_PLAN = 8
+MOST_ROUNDS = 99  # one more round answers, and `maximum_iterations` ends at 100
 
 
 def sizes(most: int) -> list[int]:
@@ -74,13 +76,41 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.stdout.flush()
 
 
+def whole_number(most: int | None = None) -> Callable[[str], int]:
+    """A reader of an option; its error is what argparse adds to the option's name."""
+    allowed = "1 or more" if most is None else f"1 to {most}"
+
+    def read(given: str) -> int:
+        try:
+            number = int(given)
+        except ValueError:
+            number = 0
+        if number < 1 or (most is not None and number > most):
+            raise argparse.ArgumentTypeError(f"{given!r} is not allowed; give a whole number, {allowed}")
+        return number
+
+    return read
+
+
+def seconds(given: str) -> float:
+    try:
+        number = float(given)
+    except ValueError:
+        number = math.nan
+    if not 0 <= number < math.inf:
+        raise argparse.ArgumentTypeError(f"{given!r} is not allowed; give a number of seconds, 0 or more")
+    return number
+
+
 def read_options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="What the agent costs, as ratios.")
-    parser.add_argument("--runs", type=int, default=5, help="how often each case is timed (default 5)")
+    parser.add_argument("--runs", type=whole_number(), default=5, help="how often each case is timed (default 5)")
     parser.add_argument("--most", type=int, default=8, choices=(1, 2, 4, 8), help="most subtasks and calls (default 8)")
-    parser.add_argument("--rounds", type=int, default=20, help="tool rounds against the floor (default 20)")
-    parser.add_argument("--model-delay", type=float, default=0.02, help="seconds of a model call (default 0.02)")
-    parser.add_argument("--tool-delay", type=float, default=0.1, help="seconds of a tool call (default 0.1)")
+    parser.add_argument(
+        "--rounds", type=whole_number(MOST_ROUNDS), default=20, help="tool rounds against the floor (default 20)"
+    )
+    parser.add_argument("--model-delay", type=seconds, default=0.02, help="seconds of a model call (default 0.02)")
+    parser.add_argument("--tool-delay", type=seconds, default=0.1, help="seconds of a tool call (default 0.1)")
     return parser.parse_args(arguments)
 
 

@@ -23,9 +23,9 @@ def helpdesk() -> Path:
 
 @pytest.fixture(scope="session")
 def manual_index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Connection]:
-    from helpdesk_search.index import open_index  # noqa: PLC0415 - importable only once this file has run
+    from helpdesk_search.index import index_of_manual  # noqa: PLC0415 - importable only once this file has run
 
-    with closing(open_index(HELPDESK / "manual", tmp_path_factory.mktemp("index"))) as index:
+    with closing(index_of_manual(HELPDESK / "manual", tmp_path_factory.mktemp("index")).open()) as index:
         yield index
 
 

@@ -19,14 +19,15 @@ class EmbeddingsServer:
     base_url: str = ""
     status: int = 200
     body: bytes | None = None
+    dimensions: int = DIMENSIONS
     asked: list[list[str]] = field(default_factory=list)
 
 
-def embedded(text: str) -> list[float]:
+def embedded(text: str, dimensions: int = DIMENSIONS) -> list[float]:
     """Texts with the same words point the same way; that is all the tests need."""
-    vector = [0.0] * DIMENSIONS
+    vector = [0.0] * dimensions
     for sign in text.casefold():
-        vector[ord(sign) % DIMENSIONS] += 1.0
+        vector[ord(sign) % dimensions] += 1.0
     return vector
 
 
@@ -57,7 +58,8 @@ def embeddings_server() -> Iterator[EmbeddingsServer]:
             }:
                 return 400, json.dumps({"error": {"message": "what is this?", "code": None}}).encode()
             # The last first: the order is the index's, not the list's.
-            data = [{"index": number, "embedding": embedded(text)} for number, text in enumerate(texts)][::-1]
+            vectors = enumerate(embedded(text, state.dimensions) for text in texts)
+            data = [{"index": number, "embedding": vector} for number, vector in vectors][::-1]
             return state.status, json.dumps({"data": data}).encode() if state.body is None else state.body
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the library's own name

@@ -10,14 +10,15 @@ import apsw
 import pytest
 from helpdesk_search import answers_index as index_module
 from helpdesk_search.answers import read_answers
-from helpdesk_search.answers_index import open_answers_index
-from helpdesk_search.answers_search import LONGEST_QUESTION, Likeness, checked_question, find_alike
+from helpdesk_search.answers_index import index_of_answers
+from helpdesk_search.answers_search import LONGEST_QUESTION, Likeness, checked_question, find_alike, question_vector
 from helpdesk_search.embedding import Embedding
 from helpdesk_search.errors import AnswersError, EmbeddingError, IndexUnavailableError, TermsError
-from helpdesk_search.ngrams import NgramEmbedding
+from helpdesk_search.ngrams import DIMENSIONS, NgramEmbedding
 from helpdesk_search.openai_embedding import OpenAIEmbedding
 from helpdesk_search.wording import answers_as_text
 
+from .damage import damage_page, pages
 from .embeddings_server import KEY, EmbeddingsServer, embeddings_server
 
 LOCAL = NgramEmbedding()
@@ -39,7 +40,9 @@ def directory(tmp_path: Path) -> Path:
 @pytest.fixture(scope="module")
 def answers_index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[apsw.Connection]:
     helpdesk = Path(__file__).resolve().parents[2] / "examples" / "helpdesk"
-    with closing(open_answers_index(helpdesk / "qa", tmp_path_factory.mktemp("index"), LOCAL)) as index:
+    with closing(
+        index_of_answers(helpdesk / "qa", tmp_path_factory.mktemp("index"), LOCAL, DIMENSIONS).open()
+    ) as index:
         yield index
 
 
@@ -50,8 +53,13 @@ def server() -> Iterator[EmbeddingsServer]:
 
 
 def asked(questions: Path, directory: Path, question: str, embedding: Embedding = LOCAL) -> list[Likeness]:
-    with closing(open_answers_index(questions, directory, embedding)) as index:
-        return find_alike(index, embedding, question)
+    vector = question_vector(embedding, question)
+    index = index_of_answers(questions, directory, embedding, len(vector))
+    return index.search(lambda opened: find_alike(opened, vector, embedding.least_similarity))
+
+
+def alike(index: apsw.Connection, question: str, language: str = "all") -> list[Likeness]:
+    return find_alike(index, question_vector(LOCAL, question), LOCAL.least_similarity, language)
 
 
 def add_line(file: Path, line: str) -> None:
@@ -72,10 +80,10 @@ def add_line(file: Path, line: str) -> None:
 def test_the_past_question_that_is_meant_comes_first(
     answers_index: apsw.Connection, question: str, language: str, found: str
 ) -> None:
-    alike = find_alike(answers_index, LOCAL, question, language)
-    assert found in alike[0].answered.question
-    assert 1 <= len(alike) <= 3
-    similarities = [likeness.similarity for likeness in alike]
+    best = alike(answers_index, question, language)
+    assert found in best[0].answered.question
+    assert 1 <= len(best) <= 3
+    similarities = [likeness.similarity for likeness in best]
     assert similarities == sorted(similarities, reverse=True)
     assert all(LOCAL.least_similarity <= similarity <= 1 for similarity in similarities)
 
@@ -87,23 +95,23 @@ def test_the_best_three_are_those_that_counting_by_hand_gives(answers_index: aps
         (vector,) = LOCAL.vectors([question])
         likenesses = [sum(a * b for a, b in zip(vector, other, strict=True)) for other in vectors]
         by_hand = sorted(zip(likenesses, answers, strict=True), key=lambda pair: -pair[0])[:3]
-        found = find_alike(answers_index, LOCAL, question)
+        found = alike(answers_index, question)
         assert [likeness.answered for likeness in found] == [answered for _, answered in by_hand]
         assert [likeness.similarity for likeness in found] == pytest.approx([best for best, _ in by_hand], abs=1e-4)
 
 
 def test_a_language_is_searched_alone(answers_index: apsw.Connection) -> None:
     question = "Google Authenticator"
-    assert {likeness.answered.language for likeness in find_alike(answers_index, LOCAL, question)} == {"en", "ja"}
+    assert {likeness.answered.language for likeness in alike(answers_index, question)} == {"en", "ja"}
     for language in ("en", "ja"):
-        found = find_alike(answers_index, LOCAL, question, language)
+        found = alike(answers_index, question, language)
         assert {likeness.answered.language for likeness in found} == {language}
 
 
 def test_what_is_like_nothing_finds_nothing(answers_index: apsw.Connection) -> None:
-    assert find_alike(answers_index, LOCAL, "What will the weather in Osaka be?") == []
+    assert alike(answers_index, "What will the weather in Osaka be?") == []
     with pytest.raises(TermsError, match="no word to go by"):
-        find_alike(answers_index, LOCAL, "How do I do it?!")
+        alike(answers_index, "How do I do it?!")
 
 
 def test_an_index_is_made_once_and_anew_when_the_questions_change(questions: Path, directory: Path) -> None:
@@ -153,15 +161,53 @@ def test_a_damaged_index_is_made_anew(questions: Path, directory: Path, content:
     assert len(asked(questions, directory, "backup notifications")) == 3
 
 
+def test_an_index_with_one_damaged_page_is_made_anew(questions: Path, directory: Path) -> None:
+    before = asked(questions, directory, "backup notifications")
+    damage_page(directory / FILE_NAME, pages(directory / FILE_NAME) // 4)  # among the vectors
+    assert asked(questions, directory, "backup notifications") == before
+    made = (directory / FILE_NAME).stat().st_ino
+    assert asked(questions, directory, "backup notifications") == before
+    assert (directory / FILE_NAME).stat().st_ino == made
+    assert [file.name for file in directory.iterdir()] == [FILE_NAME]
+
+
+def test_text_that_is_no_text_any_more_is_made_anew(questions: Path, directory: Path) -> None:
+    before = asked(questions, directory, "Google Authenticator")
+    content = (directory / FILE_NAME).read_bytes()
+    (directory / FILE_NAME).write_bytes(content.replace(b"Google", b"G\xff\xffgle"))
+    assert asked(questions, directory, "Google Authenticator") == before
+
+
+def test_another_model_under_the_same_name_makes_the_index_anew(
+    questions: Path, directory: Path, server: EmbeddingsServer
+) -> None:
+    remote = OpenAIEmbedding(KEY, server.base_url)
+    for server.dimensions in (8, 16, 8):
+        assert len(asked(questions, directory, "backup notifications", remote)) == 3
+    assert len(list(directory.iterdir())) == 1
+    made = len(server.asked)
+    asked(questions, directory, "backup", remote)
+    assert server.asked[made:] == [["backup"]]
+
+
+def test_a_model_that_changes_while_it_is_asked_is_named(
+    questions: Path, directory: Path, server: EmbeddingsServer
+) -> None:
+    index = index_of_answers(questions, directory, OpenAIEmbedding(KEY, server.base_url), 16)
+    with pytest.raises(EmbeddingError, match="have 8 dimensions, and had 16 a moment ago"):
+        index.open()
+    assert list(directory.iterdir()) == []
+
+
 def test_threads_that_meet_a_missing_index_make_it_once(
     questions: Path, directory: Path, monkeypatch: pytest.MonkeyPatch, server: EmbeddingsServer
 ) -> None:
     made: list[Path] = []
     make = index_module._make
 
-    def counted_make(new: Path, folder: Path, embedding: Embedding, made_from: str) -> None:
+    def counted_make(new: Path, folder: Path, embedding: Embedding, dimensions: int, made_from: str) -> None:
         made.append(new)
-        make(new, folder, embedding, made_from)
+        make(new, folder, embedding, dimensions, made_from)
 
     monkeypatch.setattr(index_module, "_make", counted_make)
     remote = OpenAIEmbedding(KEY, server.base_url)
@@ -173,9 +219,9 @@ def test_threads_that_meet_a_missing_index_make_it_once(
 
 def test_processes_that_meet_a_missing_index_do_not_collide(helpdesk: Path, directory: Path) -> None:
     program = (
-        "import sys; from pathlib import Path; from helpdesk_search.answers_index import open_answers_index;"
-        "from helpdesk_search.ngrams import NgramEmbedding;"
-        "index = open_answers_index(Path('qa'), Path(sys.argv[1]), NgramEmbedding());"
+        "import sys; from pathlib import Path; from helpdesk_search.answers_index import index_of_answers;"
+        "from helpdesk_search.ngrams import DIMENSIONS, NgramEmbedding;"
+        "index = index_of_answers(Path('qa'), Path(sys.argv[1]), NgramEmbedding(), DIMENSIONS).open();"
         "sys.exit(index.execute('SELECT count(*) FROM likeness').get < 80)"
     )
     command = [sys.executable, "-c", program, str(directory)]
@@ -186,13 +232,13 @@ def test_processes_that_meet_a_missing_index_do_not_collide(helpdesk: Path, dire
 
 def test_an_index_that_cannot_be_kept_is_a_clear_error(questions: Path, tmp_path: Path) -> None:
     with pytest.raises(IndexUnavailableError, match="could not be built in"):
-        open_answers_index(questions, tmp_path / "missing", LOCAL)
+        index_of_answers(questions, tmp_path / "missing", LOCAL, DIMENSIONS).open()
 
 
 def test_a_question_without_a_word_is_named(questions: Path, directory: Path) -> None:
     add_line(questions / "en.csv", "E-9,2026-10-01,?,How do I do it?,Like this.")
     with pytest.raises(AnswersError, match=r"qa/en\.csv, E-9: the question holds no word"):
-        open_answers_index(questions, directory, LOCAL)
+        index_of_answers(questions, directory, LOCAL, DIMENSIONS).open()
     assert list(directory.iterdir()) == []
 
 
@@ -207,7 +253,7 @@ def test_questions_are_checked() -> None:
 
 def test_what_was_found_reads_well(answers_index: apsw.Connection) -> None:
     question = "Is there a Linux desktop app?"
-    found = find_alike(answers_index, LOCAL, question, "en")
+    found = alike(answers_index, question, "en")
     text = answers_as_text(question, found[:1], "How.")
     assert text == (
         f"1 past question most like: {question}\nHow.\n\n"

@@ -1,18 +1,23 @@
 import shutil
+import sqlite3
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
+from threading import Barrier
 
 import pytest
 from helpdesk_search import index as index_module
 from helpdesk_search.errors import IndexUnavailableError, ManualError
-from helpdesk_search.index import FILE_NAME, open_index
+from helpdesk_search.index import FILE_NAME, index_of_manual
 from helpdesk_search.location import index_directory
 from helpdesk_search.manual import fingerprint, read_manual, split_pages
 from helpdesk_search.search import find
 from helpdesk_search.terms import parse_terms
+
+from .damage import damage_page, pages
 
 
 @pytest.fixture
@@ -28,8 +33,7 @@ def directory(tmp_path: Path) -> Path:
 
 
 def found(manual: Path, directory: Path, typed: str) -> int:
-    with closing(open_index(manual, directory)) as index:
-        return len(find(index, parse_terms(typed)))
+    return len(index_of_manual(manual, directory).search(lambda opened: find(opened, parse_terms(typed))))
 
 
 def test_an_index_is_built_once_and_anew_when_the_manual_changes(manual: Path, directory: Path) -> None:
@@ -41,7 +45,7 @@ def test_an_index_is_built_once_and_anew_when_the_manual_changes(manual: Path, d
         guide.write("\nA zyzzyva is a weevil.\n")
     assert found(manual, directory, "zyzzyva") == 1
     (manual / "en" / "user-guide.md").rename(manual / "en" / "guide.md")
-    with closing(open_index(manual, directory)) as index:
+    with closing(index_of_manual(manual, directory).open()) as index:
         assert find(index, parse_terms("zyzzyva"))[0].file == "en/guide.md"
 
 
@@ -51,9 +55,9 @@ def test_a_damaged_index_is_built_anew(manual: Path, directory: Path, content: b
     assert found(manual, directory, "backup") == 3
 
 
-def test_threads_that_meet_a_missing_index_build_it_once(
-    manual: Path, directory: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def builds(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """Where an index was built, one entry for each time."""
     builds: list[Path] = []
     make = index_module._make
 
@@ -62,16 +66,108 @@ def test_threads_that_meet_a_missing_index_build_it_once(
         make(new, manual_folder, made_from)
 
     monkeypatch.setattr(index_module, "_make", counted_make)
+    return builds
+
+
+def test_wherever_a_page_is_damaged_every_search_finds_what_it_did(
+    manual: Path, directory: Path, builds: list[Path]
+) -> None:
+    file = directory / FILE_NAME
+    before = found(manual, directory, "backup"), found(manual, directory, "zz")
+    whole = file.read_bytes()
+    for page in range(0, pages(file), 4):
+        file.write_bytes(whole)
+        damage_page(file, page)
+        for _ in range(2):
+            assert (found(manual, directory, "backup"), found(manual, directory, "zz")) == before
+    assert 5 < len(builds) <= 1 + len(range(0, pages(file), 4))  # once each, where a search met the damage
+    assert [file.name for file in directory.iterdir()] == [FILE_NAME]
+
+
+def test_text_that_is_no_text_any_more_is_built_anew(manual: Path, directory: Path) -> None:
+    assert found(manual, directory, "authenticator") == 3
+    content = (directory / FILE_NAME).read_bytes()
+    (directory / FILE_NAME).write_bytes(content.replace(b"authenticator", b"\xffuthenticator"))
+    assert found(manual, directory, "authenticator") == 3
+
+
+def test_an_index_that_fails_even_when_new_is_a_clear_error(manual: Path, directory: Path, builds: list[Path]) -> None:
+    index = index_of_manual(manual, directory)
+    index.open().close()
+    with pytest.raises(IndexUnavailableError, match="made anew and still cannot be searched: no such column: x"):
+        index.search(lambda opened: opened.execute("SELECT x"))
+    assert len(builds) == 2
+
+
+def test_a_damaged_index_that_cannot_be_replaced_is_a_clear_error(
+    manual: Path, directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index = index_of_manual(manual, directory)
+    index.open().close()
+    damage_page(index.path, 2)  # the first that holds a chunk
+
+    def refuse(**_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("tempfile.mkstemp", refuse)
+    with pytest.raises(IndexUnavailableError, match=r"could not be built in .* It needs a directory"):
+        index.search(lambda opened: opened.execute("SELECT * FROM chunk").fetchall())
+    assert index.path.is_file()
+
+
+@pytest.mark.parametrize("when", ["before it is opened", "while it is searched"])
+def test_a_locked_index_is_left_as_it_is(manual: Path, directory: Path, builds: list[Path], when: str) -> None:
+    index = index_of_manual(manual, directory)
+    index.open().close()
+    impatient = replace(index, connect=lambda path: sqlite3.connect(path, timeout=0))
+    with closing(sqlite3.connect(index.path, isolation_level=None)) as other:
+
+        def locked(opened: sqlite3.Connection) -> int:
+            other.execute("BEGIN EXCLUSIVE")
+            return len(find(opened, parse_terms("backup")))
+
+        if when == "before it is opened":
+            other.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(IndexUnavailableError, match="cannot be searched now"):
+            impatient.search(locked)
+        other.execute("ROLLBACK")
+    assert found(manual, directory, "backup") == 3
+    assert len(builds) == 1
+
+
+def test_threads_that_meet_a_missing_index_build_it_once(manual: Path, directory: Path, builds: list[Path]) -> None:
     with ThreadPoolExecutor(8) as pool:
         counts = list(pool.map(lambda _: found(manual, directory, "backup"), range(8)))
     assert counts == [3] * 8
     assert len(builds) == 1
 
 
+def test_threads_that_meet_a_damaged_index_build_it_once(manual: Path, directory: Path, builds: list[Path]) -> None:
+    index = index_of_manual(manual, directory)
+    index.open().close()
+    damage_page(index.path, 2)
+    all_opened = Barrier(8)
+
+    def search(_: int) -> int:
+        waited: list[int] = []
+
+        def once_all_have_opened(opened: sqlite3.Connection) -> int:
+            if not waited:
+                waited.append(all_opened.wait(timeout=60))
+            return len(opened.execute("SELECT * FROM chunk").fetchall())
+
+        return index.search(once_all_have_opened)
+
+    with ThreadPoolExecutor(8) as pool:
+        counts = list(pool.map(search, range(8)))
+    assert len(set(counts)) == 1
+    assert len(builds) == 2
+
+
 def test_processes_that_meet_a_missing_index_do_not_collide(helpdesk: Path, directory: Path) -> None:
     program = (
-        "import sys; from pathlib import Path; from helpdesk_search.index import open_index;"
-        "index = open_index(Path('manual'), Path(sys.argv[1]));"
+        "import sys; from pathlib import Path; from helpdesk_search.index import index_of_manual;"
+        "index = index_of_manual(Path('manual'), Path(sys.argv[1])).open();"
         "sys.exit(index.execute('SELECT count(*) FROM folded').fetchone()[0] < 100)"
     )
     command = [sys.executable, "-c", program, str(directory)]
@@ -82,13 +178,13 @@ def test_processes_that_meet_a_missing_index_do_not_collide(helpdesk: Path, dire
 
 def test_an_index_that_cannot_be_kept_is_a_clear_error(manual: Path, tmp_path: Path) -> None:
     with pytest.raises(IndexUnavailableError, match="could not be built in"):
-        open_index(manual, tmp_path / "missing")
+        index_of_manual(manual, tmp_path / "missing").open()
 
 
 def test_a_failed_build_leaves_nothing_behind(manual: Path, directory: Path) -> None:
     (manual / "en" / "user-guide.md").write_bytes(b"caf\xe9")
     with pytest.raises(ManualError, match=r"en/user-guide\.md: byte 3 is not UTF-8"):
-        open_index(manual, directory)
+        index_of_manual(manual, directory).open()
     assert list(directory.iterdir()) == []
 
 
@@ -102,6 +198,15 @@ def test_pages_are_read_by_their_marks() -> None:
     assert [(page.number, page.text) for page in pages] == [(1, "front"), (3, "three"), (7, "seven")]
     with pytest.raises(ManualError, match=r"a\.md: page 2 follows page 2"):
         split_pages("<!-- page 2 -->\nx\n<!-- page 2 -->\ny", "a.md")
+
+
+def test_a_byte_order_mark_is_no_part_of_the_manual(tmp_path: Path) -> None:
+    (tmp_path / "en").mkdir()
+    (tmp_path / "en" / "a.md").write_text("<!-- page 4 -->\n# A\n\nfour", encoding="utf-8-sig")
+    (tmp_path / "en" / "b.md").write_text("# B\n\none", encoding="utf-8-sig")
+    first, second = read_manual(tmp_path)
+    assert (first.title, [(page.number, page.text) for page in first.pages]) == ("A", [(4, "# A\n\nfour")])
+    assert (second.title, [(page.number, page.text) for page in second.pages]) == ("B", [(1, "# B\n\none")])
 
 
 def test_both_languages_have_the_same_files_and_pages(helpdesk: Path) -> None:

@@ -6,12 +6,13 @@ from sqlite3 import Connection
 
 import pytest
 from helpdesk_search.errors import ManualError
-from helpdesk_search.index import open_index
+from helpdesk_search.index import index_of_manual
 from helpdesk_search.manual import fingerprint, read_manual
 from helpdesk_search.pdf import page_as_markdown, read_pdf
 from helpdesk_search.search import find
 from helpdesk_search.terms import parse_terms
 from pypdf import PdfReader, PdfWriter
+from pypdf.generic import DictionaryObject, NameObject, NumberObject
 
 GUIDE = "desktop-sync-guide"
 
@@ -62,7 +63,7 @@ def test_a_printed_edition_of_a_markdown_file_is_left_out(helpdesk: Path, tmp_pa
     before = fingerprint(manual), read_manual(manual)
     shutil.copy(manual / "en" / f"{GUIDE}.pdf", manual / "en" / "user-guide.pdf")
     assert (fingerprint(manual), read_manual(manual)) == before
-    with closing(open_index(manual, tmp_path)) as index:
+    with closing(index_of_manual(manual, tmp_path).open()) as index:
         hits = find(index, parse_terms("AUTOUPDATE"), "en")
     assert [hit.file for hit in hits] == [f"en/{GUIDE}.pdf"]
 
@@ -100,3 +101,23 @@ def test_a_scan_and_a_protected_pdf_are_named(helpdesk: Path, tmp_path: Path) ->
     protected.write(tmp_path / "protected.pdf")
     with pytest.raises(ManualError, match="may be damaged or protected"):
         read_pdf(tmp_path / "protected.pdf", "protected.pdf")
+
+
+def test_a_pdf_whose_cipher_is_not_at_hand_is_named(helpdesk: Path, tmp_path: Path) -> None:
+    """Anybody may read it, but printing it needs a password; only with `cryptography` could the library encrypt it."""
+    protected = PdfWriter(clone_from=PdfReader(helpdesk / "manual" / "en" / f"{GUIDE}.pdf"))
+    protected.encrypt("", "secret", algorithm="RC4-128")
+    assert protected._encrypt_entry is not None
+    aes = DictionaryObject({NameObject("/CFM"): NameObject("/AESV2")})
+    protected._encrypt_entry.update(
+        {
+            NameObject("/V"): NumberObject(4),
+            NameObject("/R"): NumberObject(4),
+            NameObject("/CF"): DictionaryObject({NameObject("/StdCF"): aes}),
+            NameObject("/StmF"): NameObject("/StdCF"),
+            NameObject("/StrF"): NameObject("/StdCF"),
+        }
+    )
+    protected.write(tmp_path / "aes.pdf")
+    with pytest.raises(ManualError, match=r"aes\.pdf: this PDF cannot be read .*may be damaged or protected"):
+        read_pdf(tmp_path / "aes.pdf", "aes.pdf")

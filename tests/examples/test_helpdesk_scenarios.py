@@ -10,9 +10,9 @@ from typing import Any
 import apsw
 import pytest
 import yaml
-from helpdesk_search.answers_index import open_answers_index
-from helpdesk_search.answers_search import find_alike
-from helpdesk_search.ngrams import NgramEmbedding
+from helpdesk_search.answers_index import index_of_answers
+from helpdesk_search.answers_search import find_alike, question_vector
+from helpdesk_search.ngrams import DIMENSIONS, NgramEmbedding
 from helpdesk_search.search import find
 from helpdesk_search.terms import parse_terms
 from helpdesk_search.wording import answers_as_text, hits_as_text, pair
@@ -47,7 +47,8 @@ class Scenario:
                 hits = find(self._manual, parse_terms(arguments["terms"]), arguments["language"])
                 searches.append((hits_as_text(arguments["terms"], hits), [hit.text for hit in hits]))
             elif call.name == "search_qa":
-                found = find_alike(self._answers, LOCAL, arguments["question"], arguments["language"])
+                vector = question_vector(LOCAL, arguments["question"])
+                found = find_alike(self._answers, vector, LOCAL.least_similarity, arguments["language"])
                 said = answers_as_text(arguments["question"], found, LOCAL.described)
                 searches.append((said, [pair(likeness) for likeness in found]))
         return searches
@@ -62,7 +63,7 @@ class Scenario:
 @pytest.fixture(scope="module")
 def past_answers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[apsw.Connection]:
     folder = Path(__file__).resolve().parents[2] / "examples" / "helpdesk" / "qa"
-    with closing(open_answers_index(folder, tmp_path_factory.mktemp("index"), LOCAL)) as index:
+    with closing(index_of_answers(folder, tmp_path_factory.mktemp("index"), LOCAL, DIMENSIONS).open()) as index:
         yield index
 
 

@@ -6,7 +6,7 @@ from sqlite3 import Connection
 import pytest
 from helpdesk_search.errors import TermsError
 from helpdesk_search.folding import fold
-from helpdesk_search.index import open_index
+from helpdesk_search.index import index_of_manual
 from helpdesk_search.search import checked_language, find
 from helpdesk_search.terms import parse_terms
 from helpdesk_search.wording import hits_as_text
@@ -35,7 +35,7 @@ def small_index(tmp_path: Path) -> Iterator[Connection]:
         '<!-- page 5 -->\n\nzz once, and\nbroken over lines; quote " and NEAR(here)\n',
         encoding="utf-8",
     )
-    with closing(open_index(tmp_path / "manual", tmp_path)) as index:
+    with closing(index_of_manual(tmp_path / "manual", tmp_path).open()) as index:
         yield index
 
 

@@ -15,6 +15,14 @@ from hypothesis import strategies as st
         ('"二つの  語"', ("二つの 語",), ()),
         ('left "unbalanced phrase', ("left", "unbalanced", "phrase"), ()),
         ("＂full width＂", ("full width",), ()),
+        ("“two-factor login” app", ("two-factor login", "app"), ()),
+        ("„two factor“ „one app”", ("two factor", "one app"), ()),
+        ("« two factor »", ("two factor",), ()),
+        ("設定「同期 停止」『再 開』｢一 時｣", ("同期 停止", "再 開", "一 時"), ("設定",)),
+        ('"press “Sync now”"', ("press “sync now”",), ()),
+        ('“straight " within”', ("straight", "within"), ()),
+        ("left “unbalanced phrase", ("left", "unbalanced", "phrase"), ()),
+        ("it’s ‘here’", ("it’s", "‘here’"), ()),
         ("ＡＰＩ api API", ("api",), ()),
         ("OR NEAR(a b) heading:x ^y -z a*", ("near(a", "heading:x"), ("or", "b)", "^y", "-z", "a*")),
         ('"" "  " a', (), ("a",)),
@@ -26,7 +34,7 @@ def test_what_is_typed_becomes_literal_terms(typed: str, indexed: tuple[str, ...
     assert parse_terms(typed) == Terms(indexed, short)
 
 
-@pytest.mark.parametrize("typed", ["", "   ", "　", '"', '""', "\n\t\0"])
+@pytest.mark.parametrize("typed", ["", "   ", "　", '"', '""', "“", "「」", "\n\t\0"])
 def test_blank_terms_are_refused(typed: str) -> None:
     with pytest.raises(TermsError, match="blank"):
         parse_terms(typed)

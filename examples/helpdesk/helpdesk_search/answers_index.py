@@ -1,4 +1,4 @@
-"""The past questions, an embedding and a directory in, a read-only connection to an index of exactly these out.
+"""The past questions, an embedding and a directory in, an index of exactly these out.
 
 The vectors are kept by sqlite-vec. It is loaded through apsw, which brings an SQLite of its own: many Pythons are built
 without the loading of extensions.
@@ -12,8 +12,8 @@ import sqlite_vec
 
 from .answers import fingerprint, read_answers
 from .embedding import Embedding, Vector
-from .errors import AnswersError, IndexUnavailableError
-from .making import open_made
+from .errors import AnswersError, EmbeddingError, IndexUnavailableError
+from .making import MadeIndex
 
 # Part of what an index is made from: raised whenever the tables, or what is embedded of a question, change.
 _FORMAT = 1
@@ -39,35 +39,28 @@ _VECTORS = (
 _making = threading.Lock()
 
 
-def open_answers_index(folder: Path, directory: Path, embedding: Embedding) -> apsw.Connection:
-    """A connection to an index of the questions as they are now; the caller closes it.
+def index_of_answers(
+    folder: Path, directory: Path, embedding: Embedding, dimensions: int
+) -> MadeIndex[apsw.Connection]:
+    """The index of the questions as they are now, for vectors of so many dimensions.
 
     Each embedding has a file of its own, so that two workspaces with different credentials do not undo each other's.
+    The dimensions are told apart from it, since a server may answer with another model under the same name.
     """
-    made_from = f"format {_FORMAT}, embedding {embedding.name}, questions {fingerprint(folder)}"
-    return open_made(
+    questions = fingerprint(folder)
+    made_from = f"format {_FORMAT}, embedding {embedding.name}, dimensions {dimensions}, questions {questions}"
+    return MadeIndex(
         directory / f"qa-{embedding.file_part}.sqlite3",
-        lambda path: _open_if_current(path, made_from),
-        lambda new: _make(new, folder, embedding, made_from),
-        _making,
+        made_from,
+        connect=lambda path: _connect(path, apsw.SQLITE_OPEN_READONLY),
+        make=lambda new: _make(new, folder, embedding, dimensions, made_from),
+        making=_making,
+        failures=(apsw.Error, UnicodeDecodeError),
     )
 
 
 def as_blob(vector: Vector) -> bytes:
     return sqlite_vec.serialize_float32(list(vector))
-
-
-def _open_if_current(path: Path, made_from: str) -> apsw.Connection | None:
-    connection: apsw.Connection | None = None
-    try:
-        connection = _connect(path, apsw.SQLITE_OPEN_READONLY)
-        if connection.execute("SELECT made_from FROM origin").get == made_from:
-            return connection
-    except apsw.Error:
-        pass  # missing, damaged or of another layout: all three are mended by making it
-    if connection is not None:
-        connection.close()
-    return None
 
 
 def _connect(path: Path, flags: int) -> apsw.Connection:
@@ -82,10 +75,15 @@ def _connect(path: Path, flags: int) -> apsw.Connection:
     return connection
 
 
-def _make(new: Path, folder: Path, embedding: Embedding, made_from: str) -> None:
+def _make(new: Path, folder: Path, embedding: Embedding, dimensions: int, made_from: str) -> None:
     answers = read_answers(folder)
     # The topic says in the help desk's words what the customer's may lack. Answers say too much else to be embedded.
     vectors = embedding.vectors([f"{answered.topic}\n{answered.question}" for answered in answers])
+    if len(vectors[0]) != dimensions:
+        raise EmbeddingError(
+            f"The embeddings have {len(vectors[0])} dimensions, and had {dimensions} a moment ago; is the model behind "
+            "openai_base_url being changed?"
+        )
     for answered, vector in zip(answers, vectors, strict=True):
         if not any(vector):
             raise AnswersError(f"{answered.file}, {answered.id}: the question holds no word to go by.")
@@ -94,7 +92,7 @@ def _make(new: Path, folder: Path, embedding: Embedding, made_from: str) -> None
         connection.execute("PRAGMA journal_mode = MEMORY")  # nobody reads the file before it is whole
         with connection:
             connection.execute(_TABLE)
-            connection.execute(_VECTORS.format(dimensions=len(vectors[0])))
+            connection.execute(_VECTORS.format(dimensions=dimensions))
             connection.execute("INSERT INTO origin VALUES (?)", (made_from,))
             for number, (row, vector) in enumerate(zip(answers, vectors, strict=True), start=1):
                 connection.execute(

@@ -6,7 +6,7 @@ import apsw
 
 from .answers import AnsweredQuestion
 from .answers_index import as_blob
-from .embedding import Embedding
+from .embedding import Embedding, Vector
 from .errors import TermsError
 from .search import ALL_LANGUAGES, BEST
 
@@ -37,15 +37,23 @@ def checked_question(given: object) -> str:
     return question
 
 
-def find_alike(
-    index: apsw.Connection, embedding: Embedding, question: str, language: str = ALL_LANGUAGES, best: int = BEST
-) -> list[Likeness]:
+def question_vector(embedding: Embedding, question: str) -> Vector:
     (vector,) = embedding.vectors([question])
     if not any(vector):
         raise TermsError("The question holds no word to go by; say what it is about.")
+    return vector
+
+
+def find_alike(
+    index: apsw.Connection,
+    vector: Vector,
+    least_similarity: float,
+    language: str = ALL_LANGUAGES,
+    best: int = BEST,
+) -> list[Likeness]:
     rows = index.execute(
         _NEAREST.format(in_language="" if language == ALL_LANGUAGES else "AND likeness.language = :language"),
         {"embedding": as_blob(vector), "best": best, "language": language},
     )
     found = [Likeness(AnsweredQuestion(*row[:-1]), round(min(max(1 - row[-1], 0.0), 1.0), 6)) for row in rows]
-    return [likeness for likeness in found if likeness.similarity >= embedding.least_similarity]
+    return [likeness for likeness in found if likeness.similarity >= least_similarity]

@@ -1,4 +1,4 @@
-"""The manual's folder and a directory in, a read-only connection to an index of exactly that manual out."""
+"""The manual's folder and a directory in, an index of exactly that manual out."""
 
 import sqlite3
 import threading
@@ -8,13 +8,13 @@ from pathlib import Path
 from .chunks import CHUNK_SIZE, OVERLAP, chunk_document
 from .errors import IndexUnavailableError
 from .folding import fold
-from .making import open_made
+from .making import MadeIndex
 from .manual import fingerprint, read_manual
 
 FILE_NAME = "manual.sqlite3"
 
 # Part of what an index is made from: raised whenever the tables, the folding or the reading change.
-_FORMAT = 2
+_FORMAT = 3
 
 _SCHEMA = """
 CREATE TABLE origin (made_from TEXT NOT NULL);
@@ -35,28 +35,17 @@ CREATE VIRTUAL TABLE folded USING fts5(heading, text, tokenize = 'trigram');
 _making = threading.Lock()
 
 
-def open_index(manual_folder: Path, directory: Path) -> sqlite3.Connection:
-    """A connection to an index that matches the manual as it is now; the caller closes it."""
+def index_of_manual(manual_folder: Path, directory: Path) -> MadeIndex[sqlite3.Connection]:
+    """The index that matches the manual as it is now."""
     made_from = f"format {_FORMAT}, chunks {CHUNK_SIZE}/{OVERLAP}, manual {fingerprint(manual_folder)}"
-    return open_made(
+    return MadeIndex(
         directory / FILE_NAME,
-        lambda path: _open_if_current(path, made_from),
-        lambda new: _make(new, manual_folder, made_from),
-        _making,
+        made_from,
+        connect=lambda path: sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True),
+        make=lambda new: _make(new, manual_folder, made_from),
+        making=_making,
+        failures=(sqlite3.DatabaseError,),
     )
-
-
-def _open_if_current(path: Path, made_from: str) -> sqlite3.Connection | None:
-    connection: sqlite3.Connection | None = None
-    try:
-        connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
-        if connection.execute("SELECT made_from FROM origin").fetchone() == (made_from,):
-            return connection
-    except sqlite3.DatabaseError:
-        pass  # missing, damaged or of another layout: all three are mended by building
-    if connection is not None:
-        connection.close()
-    return None
 
 
 def _make(new: Path, manual_folder: Path, made_from: str) -> None:

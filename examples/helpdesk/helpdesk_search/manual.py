@@ -66,7 +66,7 @@ def _read_document(file: Path, folder: Path) -> Document:
         pages = tuple(Page(number, text) for number, text in enumerate(printed.pages, start=1) if text)
         return Document(file.parent.name, name, printed.title or file.stem, pages)
     try:
-        text = file.read_text(encoding="utf-8")
+        text = file.read_text(encoding="utf-8-sig")  # some editors put a byte order mark first
     except UnicodeDecodeError as error:
         raise ManualError(f"{name}: byte {error.start} is not UTF-8; save the file as UTF-8.") from error
     title = _TITLE.search(text)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from pypdf import PdfReader
-from pypdf.errors import PyPdfError
+from pypdf.errors import DependencyError, PyPdfError
 
 from .errors import ManualError
 from .folding import fold
@@ -20,8 +20,18 @@ _SENTENCE_END = re.compile(r"[.!?:。！？：][\"')\]」』）]*$")
 # In these scripts a line breaks anywhere, also within a word.
 _WIDE = frozenset({"W", "F"})
 
-# What a damaged file makes the library raise beside its own errors.
-_UNREADABLE = (PyPdfError, OSError, ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError)
+# What a damaged file makes the library raise beside its own errors; a protected one asks for a cipher it does without.
+_UNREADABLE = (
+    PyPdfError,
+    DependencyError,
+    OSError,
+    ValueError,
+    KeyError,
+    TypeError,
+    AttributeError,
+    IndexError,
+    RecursionError,
+)
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """What the model typed in, the literal terms that must all be present out.
 
-Nothing in the input is syntax but blanks between terms and double quotes around a phrase. A term of three characters or
-more goes to the trigram index; a shorter one has no trigram and is looked for with LIKE.
+Nothing in the input is syntax but blanks between terms and double quotes around a phrase, straight or of another kind.
+A term of three characters or more goes to the trigram index; a shorter one has no trigram and is looked for with LIKE.
 """
 
 import re
@@ -14,7 +14,10 @@ SHORTEST_INDEXED = 3
 MAX_TERMS = 16
 MAX_CHARACTERS = 500
 
-_TERM = re.compile(r'"([^"]*)"|([^\s"]+)')
+_QUOTES = ('""', "“”", "„“", "„”", "«»", "「」", "『』")
+# The straight quote is part of no phrase, whatever stands around it: it would end the FTS5 string.
+_PHRASES = (f'{pair[0]}([^{pair}"]*){pair[1]}' for pair in _QUOTES)
+_TERM = re.compile(rf"{'|'.join(_PHRASES)}|([^\s{''.join(_QUOTES)}]+)")
 
 
 @dataclass(frozen=True)
@@ -45,7 +48,7 @@ def parse_terms(typed: str) -> Terms:
     if len(typed) > MAX_CHARACTERS:
         raise TermsError(f"The search terms have {len(typed)} characters; at most {MAX_CHARACTERS} are searched.")
     # Folded before it is split: only then are the full-width quote a quote and a control character a blank.
-    found = ((phrase or word).strip() for phrase, word in _TERM.findall(fold(typed)))
+    found = ("".join(groups).strip() for groups in _TERM.findall(fold(typed)))  # one group is filled
     terms = list(dict.fromkeys(term for term in found if term))
     if not terms:
         raise TermsError("The search terms are blank; give one or more words, or a phrase in double quotes.")

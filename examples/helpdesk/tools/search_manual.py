@@ -2,14 +2,13 @@
 
 import os
 from collections.abc import Generator
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from dify_plugin import Tool
 from dify_plugin.entities.tool import ToolInvokeMessage
 from helpdesk_search.errors import TermsError
-from helpdesk_search.index import open_index
+from helpdesk_search.index import index_of_manual
 from helpdesk_search.location import index_directory
 from helpdesk_search.search import Hit, checked_language, find
 from helpdesk_search.terms import parse_terms
@@ -30,8 +29,8 @@ class SearchManualTool(Tool):
             yield self.create_text_message(f"search_manual error: {error}")
             return
         directory = index_directory(_PLUGIN_FOLDER, self.runtime.credentials, os.environ)
-        with closing(open_index(_PLUGIN_FOLDER / "manual", directory)) as index:
-            hits = find(index, terms, language)
+        index = index_of_manual(_PLUGIN_FOLDER / "manual", directory)
+        hits = index.search(lambda opened: find(opened, terms, language))
         text = hits_as_text(typed, hits)
         yield self.create_text_message(text)
         if hits:

@@ -2,14 +2,13 @@
 
 import os
 from collections.abc import Generator
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from dify_plugin import Tool
 from dify_plugin.entities.tool import ToolInvokeMessage
-from helpdesk_search.answers_index import open_answers_index
-from helpdesk_search.answers_search import Likeness, checked_question, find_alike
+from helpdesk_search.answers_index import index_of_answers
+from helpdesk_search.answers_search import Likeness, checked_question, find_alike, question_vector
 from helpdesk_search.embedding_choice import chosen_embedding
 from helpdesk_search.errors import TermsError
 from helpdesk_search.location import index_directory
@@ -27,8 +26,9 @@ class SearchQaTool(Tool):
             language = checked_language(tool_parameters.get("language"))
             embedding = chosen_embedding(self.runtime.credentials, os.environ)
             directory = index_directory(_PLUGIN_FOLDER, self.runtime.credentials, os.environ)
-            with closing(open_answers_index(_PLUGIN_FOLDER / "qa", directory, embedding)) as index:
-                found = find_alike(index, embedding, question, language)
+            vector = question_vector(embedding, question)
+            index = index_of_answers(_PLUGIN_FOLDER / "qa", directory, embedding, len(vector))
+            found = index.search(lambda opened: find_alike(opened, vector, embedding.least_similarity, language))
         except TermsError as error:
             # The model can mend this: it reads why and asks again. All other failures are the operator's: raised.
             yield self.create_text_message(f"search_qa error: {error}")
