@@ -13,7 +13,8 @@ from typing import Any
 from referencing.exceptions import Unresolvable
 
 from internal.mcp_schema import Check
-from internal.redaction import Redactor, secrets_in
+from internal.redaction import Redactor
+from internal.secret_detection import secrets_in
 from internal.tool_schema import ToolParameter
 from internal.toolbox import ArgumentForm, Tool, Toolbox
 from internal.tooling import DEEPEST_NESTING, json_type, refuse_constant, refuse_unwritable

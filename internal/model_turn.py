@@ -13,7 +13,8 @@ from internal.events import Event, ModelFinished, ModelStarted, Noted, StopReaso
 from internal.failures import FailureKind, HostFailure, is_transient
 from internal.model_selection import ModelSelection
 from internal.reading import ModelTurn, Reading, TurnSpan
-from internal.redaction import KnownSecrets, secrets_in, secrets_named_in
+from internal.redaction import KnownSecrets
+from internal.secret_detection import secrets_in, secrets_named_in
 from internal.session import DeadlinePassed, HostSession
 from internal.tooling import parse_tool_arguments
 from internal.transcript import ToolCall, Transcript

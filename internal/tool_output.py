@@ -16,7 +16,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from internal.local_files import FileRefused, is_local_path, read_local_file, sniff_mime_type
-from internal.redaction import secrets_in
+from internal.secret_detection import secrets_in
 from internal.sources import Source, read_source
 from internal.tooling import json_type
 from internal.user_files import LARGEST_FILE, LONGEST_ADDRESS, ExternalImage, FileBytes, HostedFile, UserFile

@@ -16,7 +16,8 @@ from internal.events import Event, FileForwarded, Noted, ToolFinished, ToolStart
 from internal.failures import FailureKind, HostFailure, is_transient
 from internal.guards import CallStatus
 from internal.planning import PlannedCall, RejectedCall, ValidCall
-from internal.redaction import KnownSecrets, secrets_in, secrets_named_in
+from internal.redaction import KnownSecrets
+from internal.secret_detection import secrets_in, secrets_named_in
 from internal.session import DeadlinePassed, HostSession, RequestTooLarge
 from internal.side_by_side import Post, pass_on, run_side_by_side
 from internal.sources import Source

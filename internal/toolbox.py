@@ -15,7 +15,8 @@ from dify_plugin.entities.tool import ToolProviderType
 from dify_plugin.file.file import File
 
 from internal.mcp_schema import Check
-from internal.redaction import Redactor, secrets_in
+from internal.redaction import Redactor
+from internal.secret_detection import secrets_in
 from internal.tool_names import ToolIdentity, free_name, identify, matching_entries, name_files
 from internal.tool_schema import ParameterUnusable, ToolParameter, read_parameter
 from internal.wellformed import plain_json, wellformed

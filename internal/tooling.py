@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from internal.redaction import may_name_secret
+from internal.secret_detection import may_name_secret
 from internal.wellformed import has_lone_surrogate
 
 DEEPEST_NESTING = 64

@@ -8,12 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from internal.redaction import (
+from internal.redaction import MOST_KEPT_IN_MIND, KnownSecrets, Redactor
+from internal.secret_detection import (
     LONGEST_ERROR,
-    MOST_KEPT_IN_MIND,
     REDACTED,
-    KnownSecrets,
-    Redactor,
     looks_secret,
     may_name_secret,
     scrub,

@@ -9,7 +9,8 @@ from dify_plugin.entities.tool import ToolInvokeMessage
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from internal.redaction import REDACTED, Redactor
+from internal.redaction import Redactor
+from internal.secret_detection import REDACTED
 from internal.sources import (
     RESOURCE_FIELDS,
     Bibliography,
