@@ -3,7 +3,7 @@
     what everyone needs     errors → failures → wellformed → secret_detection → redaction →
     what the node was given panel_values → model_selection → params → policy →
     one round, as values    flow → thinking → usage → sources →
-    tools as offered        tool_names → mcp_schema → tool_schema → toolbox →
+    tools as offered        tool_names → schema_dialect → mcp_schema → tool_schema → toolbox →
     calls as made           tooling → virtual_tools → arguments → guards →
     what tools bring        local_files → user_files → tool_output →
     what happens            events → transcript → window → attachments →

@@ -6,19 +6,18 @@ expression could block every session of the process.
 """
 
 import json
-import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 from urllib.parse import unquote
 
-import attrs
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import SchemaError, ValidationError
 from jsonschema.protocols import Validator
-from jsonschema.validators import extend, validator_for
+from jsonschema.validators import validator_for
 from referencing import Registry
+
+from internal.schema_dialect import REFERENCES, without_patterns
 
 LARGEST_EXPANSION = 5_000
 """Nodes of a schema with every reference followed: doubling references could keep a processor busy for hours."""
@@ -27,7 +26,6 @@ type Check = Callable[[Any], Iterable[ValidationError]]
 
 _LONGEST_CHAIN = 50
 """References that may lead from one to the next; checking a value takes several of Python's frames for each."""
-_REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 _NAMED_SCHEMAS = frozenset(
     {"properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"}
 )
@@ -70,8 +68,9 @@ def _checked(canonical: str) -> Validator:
         raise SchemaUnusable(f"not valid JSON Schema ({str(error).partition(chr(10))[0][:200]})") from None
     if _expanded_size(own, own, LARGEST_EXPANSION) <= 0:
         raise SchemaUnusable("too large once its references are followed")
-    # A property of that name switches it off too, which costs less than telling names from keywords.
-    return _dialect(kind, names_by_pattern='"patternProperties":' in canonical)(own, registry=Registry())
+    # A property of that name counts too, which costs less than telling names from keywords.
+    pattern, names_by_pattern = '"pattern":' in canonical, '"patternProperties":' in canonical
+    return without_patterns(kind, pattern=pattern, names_by_pattern=names_by_pattern)(own, registry=Registry())
 
 
 def _expanded_size(
@@ -107,7 +106,7 @@ def _expanded_size(
 
 def _references_of(schema: Mapping[str, Any]) -> Iterator[str]:
     """A dialect that does not know one of the keywords lets anything stand there."""
-    return (schema[keyword] for keyword in _REFERENCES if isinstance(schema.get(keyword), str))
+    return (schema[keyword] for keyword in REFERENCES if isinstance(schema.get(keyword), str))
 
 
 def _schemas_in(schema: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
@@ -132,7 +131,7 @@ def _embed(own: Mapping[str, Any], name: str) -> dict[str, Any]:
         if not isinstance(node, Mapping):
             return node
         copy = {key: moved(value) for key, value in node.items() if key != "$schema"}
-        for keyword in _REFERENCES:
+        for keyword in REFERENCES:
             if isinstance(reference := node.get(keyword), str):
                 copy[keyword] = f"#/properties/{escaped}{reference[1:]}"
         return copy
@@ -161,52 +160,3 @@ def resolve(schema: object, reference: str) -> object:
     if not isinstance(node, Mapping | bool):
         raise SchemaUnusable(f"the reference {reference[:100]!r} leads to what is no schema")
     return node
-
-
-@lru_cache
-def _dialect(kind: type[Validator], *, names_by_pattern: bool) -> type[Validator]:
-    """A dialect of JSON Schema that runs no pattern and counts in decimals.
-
-    Which names the patterns of ``patternProperties`` cover is not known then, wherever in the schema they stand.
-    """
-    checks = {
-        "pattern": _nothing,
-        "patternProperties": _nothing,
-        "additionalProperties": _additional_properties,
-        "multipleOf": _multiple_of,
-    }
-    if names_by_pattern:
-        checks["unevaluatedProperties"] = _nothing
-    known = {keyword: check for keyword, check in checks.items() if keyword in kind.VALIDATORS}
-    dialect: type[Validator] = extend(kind, known)  # type: ignore[no-untyped-call]
-    # Its own would leave this dialect, and run patterns, at every schema that names another by "$schema".
-    dialect.evolve = attrs.evolve  # type: ignore[assignment, method-assign]
-    return dialect
-
-
-def _nothing(_validator: Validator, _said: object, _value: object, _schema: object) -> Iterator[ValidationError]:
-    return iter(())
-
-
-def _additional_properties(
-    validator: Validator, said: object, value: object, schema: Mapping[str, Any]
-) -> Iterator[ValidationError]:
-    """The dialect's own check runs the patterns beside it."""
-    if "patternProperties" not in schema:
-        yield from Draft202012Validator.VALIDATORS["additionalProperties"](validator, said, value, schema)
-
-
-def _multiple_of(validator: Validator, step: float, value: Any, _schema: object) -> Iterator[ValidationError]:  # noqa: ANN401 - JSON
-    """19.99 is a multiple of 0.01: numbers are what is written, not the nearest float."""
-    if validator.is_type(value, "number") and not _is_multiple(value, step):
-        yield ValidationError(f"{value!r} is not a multiple of {step}")
-
-
-def _is_multiple(value: float, step: float) -> bool:
-    if not all(isinstance(number, int) or math.isfinite(number) for number in (value, step)):
-        return False
-    return (_as_written(value) / _as_written(step)).denominator == 1
-
-
-def _as_written(number: float) -> Fraction:
-    return Fraction(number if isinstance(number, int) else repr(number))

@@ -169,6 +169,37 @@ def test_names_that_patterns_may_cover_are_let_through_wherever_the_patterns_sta
     assert fits({"patternProperties": {"^x-": {}}, "additionalProperties": False}, {"x-a": 1})
 
 
+WORD, NUMBER = {"pattern": "^[a-z]+$"}, {"pattern": "^[0-9]+$"}
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"not": NUMBER},
+        {"not": {"$ref": "#/$defs/number"}, "$defs": {"number": NUMBER}},
+        {"oneOf": [WORD, NUMBER]},
+        {"if": NUMBER, "then": {"const": 7}},
+        {"not": {"patternProperties": {"^a": False}}},
+    ],
+)
+def test_what_a_pattern_would_have_told_apart_is_let_through(schema: dict[str, Any]) -> None:
+    assert fits(schema, "word")
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"not": {"type": "string"}},
+        {"oneOf": [{"type": "string"}, {"minLength": 1}]},
+        {"if": {"type": "string"}, "then": {"const": 7}},
+        {"oneOf": [{"type": "integer", "pattern": "a"}, {"type": "null"}]},
+    ],
+)
+@pytest.mark.parametrize("elsewhere", [{}, {"$defs": {"a": WORD}}])
+def test_where_there_is_no_pattern_all_is_checked(schema: dict[str, Any], elsewhere: dict[str, Any]) -> None:
+    assert not fits({**schema, **elsewhere}, "word")
+
+
 def test_without_patterns_no_name_is_let_through() -> None:
     assert not fits({"allOf": [{"properties": {"a": {}}}], "unevaluatedProperties": False}, {"a": 1, "b": 1})
     assert not fits({"properties": {"a": {}}, "additionalProperties": False}, {"a": 1, "b": 1})
