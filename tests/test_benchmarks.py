@@ -74,4 +74,5 @@ def test_an_option_that_cannot_be_meant_is_refused_with_what_can_be(
 def test_as_many_rounds_as_are_allowed_are_run() -> None:
     options = read_options(["--rounds", str(MOST_ROUNDS), "--runs", "1", "--tool-delay", "0"])
 
-    run_once(one_call_a_round(options.rounds), Delays(), params={"maximum_iterations": options.rounds + 1})
+    assert options.rounds == MOST_ROUNDS
+    run_once(one_call_a_round(options.rounds), Delays(), params={"maximum_iterations": options.rounds + 1})  # or raises
