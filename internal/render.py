@@ -30,8 +30,9 @@ def render(events: Iterable[Event], secrets: KnownSecrets) -> Generator[AgentInv
                 case FileForwarded(file):
                     yield from file_messages(file)
                 case RunFinished(summary):
-                    yield logs.summary(summary, decision_summary(summary))
-                    yield from closing_messages(summary, secrets.redactor)
+                    decisions = decision_summary(summary)
+                    yield logs.summary(summary, decisions)
+                    yield from closing_messages(summary, decisions, secrets.redactor)
                 case _:
                     yield from logs.messages(event)
     except Exception as failure:

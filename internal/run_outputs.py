@@ -84,7 +84,9 @@ def decision_summary(summary: RunSummary) -> dict[str, Any]:
     }
 
 
-def closing_messages(summary: RunSummary, redactor: Redactor) -> Iterator[AgentInvokeMessage]:
+def closing_messages(
+    summary: RunSummary, decisions: Mapping[str, Any], redactor: Redactor
+) -> Iterator[AgentInvokeMessage]:
     """Sources, variables, and last of all exactly one JSON: every later one would reset the node's usage."""
     yield from _resources_messages(_resource(number, source) for number, source in summary.sources)
     for name, value in _variables(summary).items():
@@ -93,7 +95,7 @@ def closing_messages(summary: RunSummary, redactor: Redactor) -> Iterator[AgentI
         yield AgentInvokeMessage(type=_Type.VARIABLE, message=body)
     last = {
         "execution_metadata": summary.usage.execution_metadata(),
-        "decision_summary": redactor.json(plain_json(decision_summary(summary))),
+        "decision_summary": redactor.json(plain_json(decisions)),
     }
     yield AgentInvokeMessage(type=_Type.JSON, message=InvokeMessage.JsonMessage(json_object=last))
 

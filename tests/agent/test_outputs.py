@@ -10,7 +10,7 @@ from dify_plugin.entities.invoke_message import InvokeMessage
 from internal.events import RunSummary, StopReason, ToolRun
 from internal.guards import CallStatus
 from internal.redaction import Redactor
-from internal.run_outputs import closing_messages
+from internal.run_outputs import closing_messages, decision_summary
 from internal.sources import RESOURCE_FIELDS
 from internal.usage import Usage
 from tests.agent.scenes import ANSWER, search
@@ -135,7 +135,7 @@ def test_more_tool_runs_than_fit_a_line_are_counted() -> None:
     run_of_a_tool = ToolRun(1, "検" * 200, CallStatus.OK, 0.5)
     summary = RunSummary(StopReason.ANSWERED, 1, "Done.", Usage(), tool_runs=(run_of_a_tool,) * 10_000)
 
-    *_, last = closing_messages(summary, Redactor())
+    *_, last = closing_messages(summary, decision_summary(summary), Redactor())
 
     assert len(last.model_dump_json().encode()) < LONGEST_LINE
     assert isinstance(last.message, InvokeMessage.JsonMessage)
@@ -147,7 +147,10 @@ def test_more_tool_runs_than_fit_a_line_are_counted() -> None:
 def test_a_variable_that_no_line_can_carry_is_left_out() -> None:
     summary = RunSummary(StopReason.ANSWERED, 1, "Done.", Usage(), variables={"structured_output": {"x": "y" * 2**23}})
 
-    sent = [message.model_dump(mode="json")["message"] for message in closing_messages(summary, Redactor())]
+    sent = [
+        message.model_dump(mode="json")["message"]
+        for message in closing_messages(summary, decision_summary(summary), Redactor())
+    ]
 
     assert len(str(sent)) < LONGEST_LINE
     assert [body["variable_value"] for body in sent if body.get("variable_name") == "structured_output"] == [None]
