@@ -101,15 +101,17 @@ def test_help_names_range_and_default_in_every_language(parameter: Yaml) -> None
 
 
 def test_manifest_identity() -> None:
-    assert (MANIFEST["type"], MANIFEST["author"], MANIFEST["name"]) == (
-        "plugin",
-        "gpt5-agents",
-        "gpt5_agent_strategies",
-    )
+    assert (MANIFEST["type"], MANIFEST["author"], MANIFEST["name"]) == ("plugin", "gpt5-agents", "gpt5_agent")
+    assert re.fullmatch(r"[a-z0-9_-]{1,128}", MANIFEST["name"])
     assert re.fullmatch(r"\d{1,4}(\.\d{1,4}){2}(-\w{1,16})?", MANIFEST["version"])
     assert not re.search("langgenius|dify", MANIFEST["author"])
     assert isinstance(MANIFEST["created_at"], datetime)
     assert MANIFEST["created_at"].tzinfo
+
+
+def test_plugin_and_provider_have_the_same_name() -> None:
+    """Dify looks a strategy's icon up as ``plugin_id/PLUGIN-NAME == plugin_id/PROVIDER-NAME`` (dify-contract §2.2)."""
+    assert MANIFEST["name"] == PROVIDER["identity"]["name"]
 
 
 def test_manifest_version_is_the_newest_of_the_changelog() -> None:
@@ -342,7 +344,7 @@ def test_the_plugin_loads_through_the_sdks_own_registration() -> None:
     )
     assert loaded.returncode == 0, loaded.stderr
     assert json.loads(loaded.stdout.splitlines()[-1]) == {
-        "plugin": "gpt5_agent_strategies",
+        "plugin": "gpt5_agent",
         "strategies": {
             "gpt5_function_calling": "GPT5FunctionCallingStrategy",
             "gpt5_react": "GPT5ReActStrategy",

@@ -72,7 +72,7 @@ def test_the_plugin_starts_with_garbage_in_its_environment_and_says_so() -> None
                     break
         finally:
             process.kill()
-    assert lines[0]["name"] == "gpt5_agent_strategies", "Dify reads the first line as the manifest"
+    assert lines[0]["name"] == "gpt5_agent", "Dify reads the first line as the manifest"
     said = [line["data"] for line in lines[1:] if line.get("event") == "log"]
     assert [entry["message"] for entry in said if isinstance(entry, dict) and entry["level"] == "WARNING"] == [
         "MAX_REQUEST_TIMEOUT: not a number of seconds; 300 is used",
