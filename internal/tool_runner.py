@@ -39,6 +39,7 @@ _REASONS = {
     FailureKind.UNAUTHORIZED: "unauthorized",
     FailureKind.NOT_FOUND: "not found",
     FailureKind.INVALID_REQUEST: "invalid input",
+    FailureKind.TOO_LARGE: "too large",
     FailureKind.UNAVAILABLE: "unavailable",
     FailureKind.CONNECTION: "unavailable",
     FailureKind.CONNECTION_REFUSED: "unavailable",

@@ -1,6 +1,7 @@
 """What kind of failure a host's message means."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -63,6 +64,9 @@ def test_too_long_an_answer_is_no_too_long_prompt(kind: str) -> None:
         ("403 Forbidden", FailureKind.UNAUTHORIZED),
         ("page does not exist", FailureKind.NOT_FOUND),
         ("502 Bad Gateway", FailureKind.UNAVAILABLE),
+        ("invoke llm model failed: dial tcp: lookup api on 127.0.0.11:53: no such host", FailureKind.CONNECTION),
+        ("invoke llm model failed: dial tcp 10.0.0.7:5001: i/o timeout", FailureKind.TIMEOUT),
+        ("Server disconnected without sending a response.", FailureKind.CONNECTION),
         ("Overloaded", FailureKind.UNAVAILABLE),
         ("Temporary failure in name resolution", FailureKind.CONNECTION),
         ("1 validation error for Request", FailureKind.INVALID_REQUEST),
@@ -81,13 +85,26 @@ def test_without_a_type_the_words_are_read(message: str, kind: FailureKind) -> N
         ("HTTP 429", "HTTP 429"),
         (as_dify_words_it("InvokeBadRequestError", "no such model"), "no such model"),
         (f"req_id: 1 {as_dify_words_it('X', as_dify_words_it('Y', 'inside'))}", "inside"),
-        (as_dify_words_it("X", ""), as_dify_words_it("X", "")),
+        (as_dify_words_it("X", ""), "X"),
+        ("read tool response failed: request failed: tool invoke error: failed to execute tool search: boom", "boom"),
+        (f"read llm model failed: request failed: {as_dify_words_it('X', 'inside')}", "inside"),
         ('broken {"message": "x"', 'broken {"message": "x"'),
         ('a {"code": 5}', 'a {"code": 5}'),
         ("{" * 5, "{" * 5),
-        ('{"a":' * 100_000, '{"a":' * 100_000),
+        ('{"a":' * 4_000, '{"a":' * 4_000),
     ],
-    ids=["bare", "wrapped", "wrapped twice", "nothing inside", "broken", "no message", "only braces", "too deep"],
+    ids=[
+        "bare",
+        "wrapped",
+        "wrapped twice",
+        "only its type inside",
+        "a tool's",
+        "a model's",
+        "broken",
+        "no message",
+        "only braces",
+        "too deep",
+    ],
 )
 def test_a_host_failure_tells_the_innermost_words_and_keeps_all_of_them(message: str, reason: str) -> None:
     failure = HostFailure(message)
@@ -123,3 +140,126 @@ def test_a_failure_that_may_pass_is_transient(kind: FailureKind) -> None:
 )
 def test_a_failure_that_would_come_again_is_not(kind: FailureKind) -> None:
     assert not is_transient(kind)
+
+
+RECORDED = Path(__file__).parent.parent / "fixtures" / "backwards_failures.jsonl"
+"""What a plugin reads from the running daemon when the API behind it fails (daemon source of 2026-08-21)."""
+
+DAEMONS_WORDS = {
+    "the API's stream holds an error of the model plugin (a rate limit)": (FailureKind.RATE_LIMITED, False),
+    "the API's stream holds data null and an empty error": (FailureKind.UNAVAILABLE, True),
+    "the API answers HTTP 500 with a page": (FailureKind.UNAVAILABLE, True),
+    "the API answers HTTP 404 with JSON": (FailureKind.NOT_FOUND, True),
+    "the API answers HTTP 502 of a proxy, empty": (FailureKind.UNAVAILABLE, True),
+    "the API closes before it answers": (FailureKind.CONNECTION, True),
+    "the API resets the connection before it answers": (FailureKind.CONNECTION, True),
+    "the API closes in the middle of a chunk": (FailureKind.CUT_STREAM, True),
+    "the API closes between two chunks, without the end of the HTTP body": (FailureKind.CUT_STREAM, True),
+    "the API resets the connection after one chunk": (FailureKind.CUT_STREAM, True),
+    "the API's stream has a wrong magic number": (FailureKind.UNAVAILABLE, True),
+    "the API stalls after one chunk until the daemon's read timeout (6 s here, 240 s by default)": (
+        FailureKind.TIMEOUT,
+        True,
+    ),
+    "a tool: the API's stream holds an error": (FailureKind.UNKNOWN, False),
+    "a tool: the API answers HTTP 500": (FailureKind.UNAVAILABLE, True),
+    "a tool: the API closes before it answers": (FailureKind.CONNECTION, True),
+    "a tool: a chunk above 30 MiB": (FailureKind.TOO_LARGE, True),
+    "the plugin asks for a kind of invocation that does not exist": (FailureKind.INVALID_REQUEST, True),
+    "the plugin asks for an app without the permission": (FailureKind.UNAUTHORIZED, True),
+    "the plugin asks for storage without the permission": (FailureKind.UNAUTHORIZED, True),
+    "the plugin asks for a model without a name": (FailureKind.INVALID_REQUEST, True),
+    "the plugin asks for a tool of a type that does not exist": (FailureKind.INVALID_REQUEST, True),
+    "opaque_body is an object": (FailureKind.INVALID_REQUEST, True),
+}
+
+
+def test_each_of_the_daemons_words_has_its_kind_and_its_speaker() -> None:
+    recorded = [json.loads(line) for line in RECORDED.read_text().splitlines()]
+    heard = {
+        row["fault"]: HostFailure(said["message"])
+        for row in recorded
+        for said in row["plugin_reads"]
+        if said["event"] == "error"
+    }
+
+    assert {fault: (failure.kind, failure.is_hosts_own) for fault, failure in heard.items()} == DAEMONS_WORDS
+
+
+def test_what_the_provider_or_tool_said_is_taken_out_of_the_daemons_words() -> None:
+    rows = {row["fault"]: row for row in map(json.loads, RECORDED.read_text().splitlines())}
+
+    def reason(fault: str) -> str:
+        return HostFailure(rows[fault]["plugin_reads"][-2]["message"]).reason
+
+    assert reason("a tool: the API's stream holds an error") == "boom"
+    assert reason("the API's stream holds an error of the model plugin (a rate limit)") == (
+        "[models] Rate Limit Error, Error code: 429 - {'error': {'message': 'Rate limit reached for gpt-5'}}"
+    )
+    assert reason("opaque_body is an object") == "prompt_messages[0].opaque_body was refused"
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "connect http://search.internal:8080/mcp?timeout=32s: connection refused",
+        "Max retries exceeded with url: /mcp?timeout=32s (Caused by: Connection refused)",
+        "dial tcp: lookup timeout.example.com on 127.0.0.11:53: connection refused",
+        "rate-limit.internal.example:443: connection refused",
+    ],
+)
+def test_a_kind_is_not_read_out_of_an_address(message: str) -> None:
+    assert classify(message) is FailureKind.CONNECTION_REFUSED
+
+
+def test_a_kind_is_not_read_out_of_a_traceback_beside_the_message() -> None:
+    wrapped = {"args": {"traceback": "self.timeout = timeout  # rate limit"}, "error_type": "ValueError"}
+
+    assert classify(f"PluginInvokeError: {json.dumps({**wrapped, 'message': 'boom'})}") is FailureKind.UNKNOWN
+    assert classify(f"PluginInvokeError: {json.dumps({**wrapped, 'message': 'no route: 503'})}") is FailureKind.UNKNOWN
+
+
+def test_the_name_of_an_error_counts_where_its_message_says_nothing() -> None:
+    assert classify(as_dify_words_it("ReadTimeout", "")) is FailureKind.TIMEOUT
+
+
+@pytest.mark.parametrize("said", ["network", "timed out", "rate limit", "connection refused"])
+def test_a_refused_opaque_body_is_known_by_its_field_whatever_the_quoted_value_says(said: str) -> None:
+    message = (
+        "unmarshal backwards invoke request failed: error decoding map: 1 error(s) decoding:\n\n"
+        "* 'prompt_messages[0].opaque_body[0]' expected type 'uint8', got unconvertible type "
+        f"'map[string]interface {{}}', value: 'map[summary:{said}]'"
+    )
+
+    failure = HostFailure(message)
+
+    assert failure.names_opaque_body
+    assert failure.kind is FailureKind.INVALID_REQUEST
+    assert said not in failure.reason
+
+
+HUGE = {
+    "letters": "a" * 6_000_000,
+    "braces": "{" * 6_000_000,
+    "quotes": '\\"' * 3_000_000,
+    "paths": "/a?" * 2_000_000,
+    "addresses": "a://" * 1_500_000,
+    "prefixes": "request failed: " * 400_000,
+    "wrapped": as_dify_words_it("ValueError", "a" * 6_000_000),
+}
+
+
+@pytest.mark.parametrize("message", HUGE.values(), ids=HUGE)
+def test_of_a_huge_message_its_beginning_and_end_are_read(message: str) -> None:
+    failure = HostFailure(message)
+
+    assert failure.kind is FailureKind.UNKNOWN
+    assert len(failure.reason) < 50_000
+
+
+def test_words_count_near_the_ends_of_a_long_message_only() -> None:
+    padding = "x" * 100_000
+
+    assert classify(f"timed out {padding}") is FailureKind.TIMEOUT
+    assert classify(f"{padding} timed out") is FailureKind.TIMEOUT
+    assert classify(f"{padding} timed out {padding}") is FailureKind.UNKNOWN
