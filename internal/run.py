@@ -32,7 +32,8 @@ from internal.params import StrategyParams
 from internal.policy import PolicyTexts, build_system_instruction, read_policy_overrides
 from internal.redaction import KnownSecrets
 from internal.session import HostSession
-from internal.sources import Bibliography, context_block, read_context
+from internal.source_reading import read_context
+from internal.sources import Bibliography, context_block
 from internal.steps import Ending
 from internal.tool_runner import ToolRunner
 from internal.toolbox import Tool, Toolbox

@@ -1,17 +1,14 @@
 """Sources that the answer may cite: the node's context first, then what the tools brought.
 
-In: the ``context`` parameter (dify-contract §1.7) and the tools' retriever resources. Out: numbered sources, the
-``<context>`` block of the user message, and which numbers an answer cites.
+In: sources as source_reading makes them. Out: numbered sources, the ``<context>`` block of the user message, and which
+numbers an answer cites.
 """
 
-import json
-import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from internal.wellformed import plain_json, wellformed
 from prompt import template
 
 _CITATION = re.compile(r"[\[【]\s*(\d{1,4}(?:\s*[,、，;]\s*\d{1,4})*)\s*[\]】]")
@@ -21,14 +18,6 @@ _OWN_TAGS = re.compile(
     re.IGNORECASE,
 )
 
-# The knowledge node's metadata keys that Dify's retriever resource names differently.
-_RENAMED = {
-    "segment_hit_count": "hit_count",
-    "segment_word_count": "word_count",
-    "segment_index_node_hash": "index_node_hash",
-}
-LONGEST_TITLE = 200
-"""Characters."""
 RESOURCE_FIELDS: Mapping[str, type] = {
     "dataset_id": str,
     "dataset_name": str,
@@ -111,73 +100,6 @@ class Bibliography:
 
     def entries(self) -> tuple[tuple[int, Source], ...]:
         return tuple(enumerate(self._sources, start=1))
-
-
-def read_context(context: object) -> list[Source]:
-    """Read the ``context`` parameter: str, dict, list of either, or nothing."""
-    return list(_read_context(context))
-
-
-def _read_context(value: object) -> Iterator[Source]:
-    if isinstance(value, list | tuple):
-        for item in value:
-            yield from _read_context(item)
-    elif isinstance(value, Mapping):
-        source = read_source(value)
-        if source:
-            yield source
-    elif value is not None and str(value).strip():
-        yield Source(title="Context", content=wellformed(str(value)))
-
-
-def read_source(item: Mapping[str, Any]) -> Source | None:
-    """Read one knowledge result or retriever resource; None when it says nothing."""
-    metadata = item.get("metadata")
-    values = {**(metadata if isinstance(metadata, Mapping) else {}), **item}
-    resource = _read_resource({_RENAMED.get(str(key), str(key)): value for key, value in values.items()})
-    content = resource.get("content") or _text(item.get("summary"))
-    if not content and not _is_knowledge(item):
-        content = json.dumps(plain_json(item), ensure_ascii=False) if item else ""
-    named = _text(item.get("title")) or resource.get("document_name") or resource.get("dataset_name") or "Untitled"
-    title = " ".join(named.split())[:LONGEST_TITLE]
-    if not content and title == "Untitled":
-        return None
-    return Source(title, content, resource.get("document_id"), resource.get("score"), resource)
-
-
-def _is_knowledge(item: Mapping[str, Any]) -> bool:
-    return any(key in item for key in ("content", "metadata", "title", "document_name", "segment_id"))
-
-
-def _read_resource(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Keep what has a field, in the field's type; an odd value costs only itself."""
-    resource: dict[str, Any] = {}
-    for name, kind in RESOURCE_FIELDS.items():
-        value = values.get(name)
-        if value is None or value == "":
-            continue
-        if kind is dict:
-            if isinstance(value, Mapping):
-                resource[name] = plain_json(value)
-        elif kind is str:
-            resource[name] = _text(value)
-        elif (number := _number(value)) is not None:
-            resource[name] = kind(number)
-    return resource
-
-
-def _text(value: object) -> str:
-    if value is None:
-        return ""
-    return wellformed(value if isinstance(value, str) else json.dumps(plain_json(value), ensure_ascii=False))
-
-
-def _number(value: object) -> float | None:
-    try:
-        number = float(value) if isinstance(value, int | float | str) else math.nan
-    except (ValueError, OverflowError):
-        return None
-    return number if math.isfinite(number) else None
 
 
 def context_block(entries: Iterable[tuple[int, Source]]) -> str:

@@ -11,17 +11,20 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import PurePosixPath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
 from internal.local_files import FileRefused, is_local_path, read_local_file, sniff_mime_type
 from internal.secret_detection import secrets_in
-from internal.sources import Source, read_source
+from internal.source_reading import read_source
 from internal.tooling import json_type
 from internal.user_files import LARGEST_FILE, LONGEST_ADDRESS, ExternalImage, FileBytes, HostedFile, UserFile
 from internal.wellformed import plain_json, wellformed
 from prompt import template
+
+if TYPE_CHECKING:
+    from internal.sources import Source
 
 LONGEST_NAME = 200
 

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 
 from internal.errors import InvalidParameters
 from internal.params import StrategyParams, read_params
-from internal.sources import read_context
+from internal.source_reading import read_context
 from tests.support.wire import model, parameter, tool
 
 SECRET = "hunter2-hunter2"

@@ -11,15 +11,8 @@ from hypothesis import strategies as st
 
 from internal.redaction import Redactor
 from internal.secret_detection import REDACTED
-from internal.sources import (
-    RESOURCE_FIELDS,
-    Bibliography,
-    Source,
-    citation_lines,
-    cited_numbers,
-    context_block,
-    read_context,
-)
+from internal.source_reading import read_context
+from internal.sources import RESOURCE_FIELDS, Bibliography, Source, citation_lines, cited_numbers, context_block
 from prompt import template
 from tests.unit.generators import any_text, joined
 
@@ -117,6 +110,49 @@ def test_what_is_missing_of_a_result_is_made_up_for(given: dict[str, Any], title
     source = only(given)
 
     assert (source.title, source.content) == (title, content)
+
+
+WHOLE = {
+    "a search result": (
+        {"title": "T", "url": "https://a.example", "snippet": "s"},
+        "T",
+        's\n\n{"url": "https://a.example"}',
+    ),
+    "a title and a text": ({"title": "T", "text": "t"}, "T", "t"),
+    "a title and a price": ({"title": "T", "price": 0}, "T", '{"price": 0}'),
+    "a document of a vector store": (
+        {"metadata": {"source": "a.pdf", "page": 3}, "page_content": "p"},
+        "Untitled",
+        'p\n\n{"metadata": {"source": "a.pdf", "page": 3}}',
+    ),
+    "a title in the metadata": ({"metadata": {"title": "T"}, "text": "t"}, "T", 't\n\n{"metadata": {"title": "T"}}'),
+    "a text alone": ({"text": "t"}, "Untitled", "t"),
+    "two texts": ({"text": "t", "summary": "s"}, "Untitled", 't\n\n{"summary": "s"}'),
+    "a text that is none": ({"title": "T", "text": ["a", "b"]}, "T", '{"text": ["a", "b"]}'),
+    "a blank content": ({"title": "T", "content": " ", "snippet": "s"}, "T", 's\n\n{"content": " "}'),
+    "no content": ({"title": "T", "content": None, "snippet": "s"}, "T", "s"),
+    "an id of a data set": ({"metadata": {"dataset_id": "d"}, "text": "t"}, "Untitled", "t"),
+    "an endless title": ({"title": "T" * 300}, "T" * 200, json.dumps({"title": "T" * 300})),
+    "metadata alone": ({"metadata": {"a": 1}}, "Untitled", '{"metadata": {"a": 1}}'),
+}
+
+
+@pytest.mark.parametrize(("given", "title", "content"), WHOLE.values(), ids=WHOLE)
+def test_an_object_without_content_reaches_the_model_whole(given: dict[str, Any], title: str, content: str) -> None:
+    source = only(given)
+
+    assert (source.title, source.content) == (title, content)
+
+
+@pytest.mark.parametrize(
+    ("metadata", "expected"),
+    [
+        ({"document_data_source_type": "notion_import", "data_source_type": None}, "notion_import"),
+        ({"document_data_source_type": "notion_import"}, "upload_file"),
+    ],
+)
+def test_a_data_source_type_has_two_names(metadata: dict[str, Any], expected: str) -> None:
+    assert only(knowledge(metadata)).resource["data_source_type"] == expected
 
 
 def test_a_title_is_one_line() -> None:
