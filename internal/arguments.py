@@ -17,7 +17,7 @@ from internal.redaction import Redactor
 from internal.secret_detection import secrets_in
 from internal.tool_schema import ToolParameter
 from internal.toolbox import ArgumentForm, Tool, Toolbox
-from internal.tooling import DEEPEST_NESTING, json_type, refuse_constant, refuse_unwritable
+from internal.tooling import json_type, refuse_constant, refuse_unwritable
 
 _LONGEST_QUOTE = 200
 _VALIDATION_ERROR = "tool arguments validation error: "
@@ -159,7 +159,7 @@ def _parse_text(text: str, expected: str) -> object:
         return {"true": True, "false": False}.get(lowered)
     try:
         value = json.loads(text, parse_constant=refuse_constant)
-        refuse_unwritable(value, "$", DEEPEST_NESTING)
+        refuse_unwritable(value)
     except (ValueError, RecursionError):
         return None
     if expected == "integer" and isinstance(value, float) and value.is_integer():

@@ -51,7 +51,7 @@ def ask_for_call(
 def _answer(transcript: Transcript, turn: ModelTurn, rejected: list[RejectedCall], name: str) -> None:
     """Tell the model what is missing, in the shape that its turn asks for."""
     if rejected:
-        results = [CallResult(call.call, call.parsed, call.text) for call in rejected]
+        results = [CallResult(call.call, call.text) for call in rejected]
         transcript.append_round(turn.content, turn.opaque_body, results)
     else:
         transcript.append_answer(turn.content, turn.opaque_body)

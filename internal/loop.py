@@ -199,7 +199,7 @@ class AgentLoop:
         numbers = self.bibliography.add(outcome.sources)
         cited = citation_lines(zip(numbers, outcome.sources, strict=True))
         text = with_sources(outcome.tool_response, cited, self.tools.result_limit)
-        return CallResult(outcome.planned.call, outcome.planned.parsed, text)
+        return CallResult(outcome.planned.call, text)
 
     def _span(self, name: str, deadline: Deadline, *, may_call_tools: bool) -> TurnSpan:
         root = f"{self.parent}.{name}" if self.parent else name

@@ -11,7 +11,7 @@ from typing import Any
 from internal.arguments import ArgumentsInvalid, validate_arguments
 from internal.guards import Refuse, RepeatGuard, Signature
 from internal.toolbox import Tool, Toolbox
-from internal.tooling import parse_tool_arguments, resolve_tool_instance, unknown_tool_error
+from internal.tooling import resolve_tool_instance, unknown_tool_error
 from internal.transcript import ToolCall
 
 
@@ -67,7 +67,7 @@ def plan_submissions(calls: Iterable[ToolCall], toolbox: Toolbox, reason: str) -
 
 
 def _plan(call: ToolCall, toolbox: Toolbox, guard: RepeatGuard) -> PlannedCall:
-    parsed = parse_tool_arguments(call.arguments)
+    parsed = call.parsed
     tool = resolve_tool_instance(toolbox.tools, call.name)
     if tool is None:
         return RejectedCall(call, parsed.args if parsed.ok else None, unknown_tool_error(call.name, toolbox.tools))

@@ -14,6 +14,8 @@ from internal.secret_detection import may_name_secret
 from internal.wellformed import has_lone_surrogate
 
 DEEPEST_NESTING = 64
+LONGEST_ARGUMENTS = 1_000_000
+"""Characters of one call's arguments; no later request would fit beside longer ones, and no model writes as much."""
 _LONGEST_QUOTE = 200
 _PARSE_ERROR = "tool arguments parse error: "
 
@@ -45,6 +47,8 @@ def parse_object(arguments: object) -> dict[str, Any]:
         raise TypeError(f"expected the text of a JSON object, got {type(arguments).__name__}")
     if arguments == "":
         return {}
+    if len(arguments) > LONGEST_ARGUMENTS:
+        raise ValueError(f"longer than {LONGEST_ARGUMENTS:,} characters; send less at once")
     if not arguments.strip():
         raise ValueError("expected a JSON object, got only white space")
     try:
@@ -58,7 +62,7 @@ def parse_object(arguments: object) -> dict[str, Any]:
         raise ValueError(f"nested deeper than {DEEPEST_NESTING} levels") from None
     if not isinstance(value, dict):
         raise TypeError(f"expected a JSON object, got {json_type(value)}; put the values under the argument names")
-    refuse_unwritable(value, "$", DEEPEST_NESTING)
+    refuse_unwritable(value)
     return value
 
 
@@ -79,26 +83,47 @@ def refuse_constant(name: str) -> None:
 
 def _position_of(constant: NotANumberError, arguments: str) -> int:
     """Where the word stands outside of strings."""
-    words = re.finditer(r'"(?:\\.|[^"\\])*"|' + re.escape(str(constant)), arguments)
+    words = re.finditer(r'"(?:[^"\\]++|\\.)*+"|' + re.escape(str(constant)), arguments)
     return next((word.start() for word in words if not word.group().startswith('"')), 0)
 
 
-def refuse_unwritable(value: object, where: str, levels: int) -> None:
-    """Refuse what JSON's grammar lets through and no tool could be sent."""
-    if levels == 0 and isinstance(value, dict | list):
-        raise ValueError(f"nested deeper than {DEEPEST_NESTING} levels at {where[:_LONGEST_QUOTE]}")
-    if isinstance(value, str) and has_lone_surrogate(value):
-        raise ValueError(f"half a surrogate pair in the text at {where[:_LONGEST_QUOTE]}")
-    if isinstance(value, float) and not math.isfinite(value):
-        raise ValueError(f"a number too large at {where[:_LONGEST_QUOTE]}")
-    if isinstance(value, dict):
-        for key, item in value.items():
-            if has_lone_surrogate(key):
-                raise ValueError(f"half a surrogate pair in a name at {where[:_LONGEST_QUOTE]}")
-            refuse_unwritable(item, f"{where}.{key}", levels - 1)
-    elif isinstance(value, list):
-        for position, item in enumerate(value):
-            refuse_unwritable(item, f"{where}[{position}]", levels - 1)
+class UnwritableError(ValueError):
+    """What JSON's grammar lets through and no tool could be sent; the text says where it stands."""
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(problem)
+        self.path: list[str] = []
+        """From the inside out."""
+
+    def __str__(self) -> str:
+        where = "$" + "".join(reversed(self.path))
+        return f"{self.args[0]} at {where[:_LONGEST_QUOTE]}"
+
+
+def refuse_unwritable(value: object, levels: int = DEEPEST_NESTING) -> None:
+    """Refuse half surrogate pairs, infinite numbers, and nesting of more than so many levels.
+
+    Raises:
+        UnwritableError: with the place, put together on the way out, since most values are fine.
+    """
+    if isinstance(value, str):
+        if has_lone_surrogate(value):
+            raise UnwritableError("half a surrogate pair in the text")
+    elif isinstance(value, float):
+        if not math.isfinite(value):
+            raise UnwritableError("a number too large")
+    elif isinstance(value, dict | list):
+        if levels == 0:
+            raise UnwritableError(f"nested deeper than {DEEPEST_NESTING} levels")
+        is_object = isinstance(value, dict)
+        if is_object and any(map(has_lone_surrogate, value)):
+            raise UnwritableError("half a surrogate pair in a name")
+        for key, item in value.items() if isinstance(value, dict) else enumerate(value):
+            try:
+                refuse_unwritable(item, levels - 1)
+            except UnwritableError as problem:
+                problem.path.append(f".{key}" if is_object else f"[{key}]")
+                raise
 
 
 def resolve_tool_instance[T](tool_instances: Mapping[str, T] | None, tool_name: str) -> T | None:

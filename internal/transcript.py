@@ -6,8 +6,9 @@ tool results and media become one-line notes when a request would not fit (windo
 them.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from dify_plugin.entities.model.message import (
@@ -20,11 +21,9 @@ from dify_plugin.entities.model.message import (
 )
 
 from internal.tool_names import name_in_history
+from internal.tooling import ToolArgumentsParseResult, parse_tool_arguments
 from internal.wellformed import wellformed
 from prompt import template
-
-LONGEST_ARGUMENTS = 1_000_000
-"""Characters of a call's arguments that go back to the model; no later request would fit beside longer ones."""
 
 
 @dataclass(frozen=True)
@@ -36,9 +35,14 @@ class ToolCall:
     name: str
     arguments: str
 
-    def written_back(self, arguments: Mapping[str, Any] | None) -> AssistantPromptMessage.ToolCall:
+    @cached_property
+    def parsed(self) -> ToolArgumentsParseResult:
+        """What the arguments say; parsed once, since several modules ask."""
+        return parse_tool_arguments(self.arguments)
+
+    def written_back(self) -> AssistantPromptMessage.ToolCall:
         """The call as history shows it: arguments are a JSON object's text, whatever the model wrote."""
-        is_kept = arguments is not None and 0 < len(self.arguments) <= LONGEST_ARGUMENTS
+        is_kept = self.parsed.ok and self.arguments
         return AssistantPromptMessage.ToolCall(
             id=self.id,
             type="function",
@@ -57,8 +61,6 @@ class CallResult:
     """What the model reads as the result of one call."""
 
     call: ToolCall
-    arguments: Mapping[str, Any] | None
-    """None when the model's text was no JSON object."""
     text: str
 
 
@@ -95,7 +97,7 @@ class Transcript:
         ``content`` is what the model said, thoughts included: some providers rebuild their reasoning from it.
         """
         self._rounds += 1
-        self._append_turn(content, opaque_body, [result.call.written_back(result.arguments) for result in results])
+        self._append_turn(content, opaque_body, [result.call.written_back() for result in results])
         self._messages += [
             ToolPromptMessage(
                 content=wellformed(result.text),

@@ -5,8 +5,11 @@ a message ends the whole invocation. In: any text or JSON. Out: the same with ea
 """
 
 import math
+import re
 from collections.abc import Mapping
 from typing import Any
+
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def wellformed(text: str) -> str:
@@ -14,7 +17,7 @@ def wellformed(text: str) -> str:
 
 
 def has_lone_surrogate(text: str) -> bool:
-    return any("\ud800" <= character <= "\udfff" for character in text)
+    return not text.isascii() and bool(_LONE_SURROGATE.search(text))
 
 
 def wellformed_json(value: Any) -> Any:  # noqa: ANN401 - JSON in, JSON out

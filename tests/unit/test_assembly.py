@@ -1,7 +1,8 @@
 """Tool calls put together from whatever a provider streams."""
 
 import json
-from collections.abc import Sequence
+import tracemalloc
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from internal.assembly import CallAssembler
 from internal.flow import SdkToolCall
+from internal.tooling import LONGEST_ARGUMENTS
 from internal.transcript import ToolCall
 from tests.unit.builders import sdk_call
 from tests.unit.generators import cut, json_objects
@@ -208,7 +210,62 @@ def test_a_turn_without_entries_has_no_calls() -> None:
     assert assemble([[], []]) == []
 
 
+def growing(text: str, step: int) -> Iterator[list[SdkToolCall]]:
+    """Chunks with one call, each with a longer beginning of its arguments; made one by one."""
+    return ([sdk_call("c1", "search", text[:end])] for end in range(step, len(text) + step, step))
+
+
+def test_of_growing_snapshots_only_the_last_is_kept() -> None:
+    whole, assembler = json.dumps({"q": "x" * 48_000}), CallAssembler()
+
+    tracemalloc.start()
+    try:
+        for chunk in growing(whole, 4):
+            assembler.take(chunk)
+        (call,) = assembler.calls("made_up")
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert call.arguments == whole
+    assert most < 4_000_000  # all snapshots together have 288 million characters
+
+
+def test_of_endless_fragments_no_more_is_kept_than_could_be_arguments() -> None:
+    (call,) = assemble([[sdk_call("c1" if number == 0 else "", "", f"{number:01000}")] for number in range(5_000)])
+
+    assert len(call.arguments) == LONGEST_ARGUMENTS + 1
+    assert "longer than" in str(call.parsed.error)
+
+
+def test_snapshots_that_end_as_fragments_are_joined_within_the_same_bounds() -> None:
+    snapshots_first = [*growing("x" * 10_000, 10), [sdk_call("c1", "", "}")]]
+
+    (call,) = assemble(snapshots_first)
+
+    assert len(call.arguments) == LONGEST_ARGUMENTS + 1
+
+
+def test_one_endless_snapshot_is_too_long_whatever_comes_after_it() -> None:
+    (call,) = assemble([[sdk_call("c1", "search", "{" * LONGEST_ARGUMENTS * 2)], [sdk_call("c1", "", "{}")]])
+
+    assert len(call.arguments) == LONGEST_ARGUMENTS + 1
+
+
+def test_calls_are_put_together_and_parsed_once() -> None:
+    assembler = CallAssembler()
+    assembler.take([sdk_call("c1", "search", A)])
+    (call,) = assembler.calls("made_up")
+
+    assert assembler.calls("made_up") == (call,)
+    assert assembler.calls("made_up")[0] is call
+    assert call.parsed is call.parsed
+
+    assembler.take([sdk_call("c2", "fetch", B)])
+    assert said(assembler.calls("made_up")) == [("search", A), ("fetch", B)]
+
+
 def test_half_a_surrogate_pair_in_a_call_can_still_be_written_back() -> None:
     (call,) = assemble([[sdk_call("c\ud83d", "sear\ud83dch", '{"q": "x"}')]])
 
-    assert call.written_back({"q": "x"}).model_dump_json()
+    assert call.written_back().model_dump_json()

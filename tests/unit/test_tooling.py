@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from internal.tooling import (
+    LONGEST_ARGUMENTS,
     ToolArgumentsParseResult,
     json_type,
     parse_tool_arguments,
@@ -141,9 +142,18 @@ def test_64_levels_are_taken_and_65_are_not(innermost: str) -> None:
 
 @pytest.mark.parametrize("opening", ["[", '{"a":'], ids=["arrays", "objects"])
 def test_nesting_beyond_any_parser_is_refused_too(opening: str) -> None:
-    text = '{"a":' + opening * 200_000
+    text = '{"a":' + opening * 190_000
 
     assert "nested deeper than 64" in str(parse_tool_arguments(text).error)
+
+
+def test_arguments_beyond_a_million_characters_are_refused_unread() -> None:
+    longest = json.dumps({"q": "x" * (LONGEST_ARGUMENTS - len('{"q": ""}'))})
+
+    assert len(longest) == LONGEST_ARGUMENTS
+    assert parse_tool_arguments(longest).ok
+    for too_long in (longest + " ", "NaN" * LONGEST_ARGUMENTS):
+        assert "longer than 1,000,000 characters" in str(parse_tool_arguments(too_long).error)
 
 
 def test_a_number_with_thousands_of_digits_is_refused() -> None:

@@ -19,8 +19,8 @@ from dify_plugin.entities.model.message import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from internal.tooling import parse_tool_arguments
-from internal.transcript import LONGEST_ARGUMENTS, CallResult, Content, HostHabits, ToolCall, Transcript
+from internal.tooling import LONGEST_ARGUMENTS
+from internal.transcript import CallResult, Content, HostHabits, ToolCall, Transcript
 from prompt import template
 from tests.unit.generators import any_text, json_objects, readable_text
 
@@ -34,8 +34,7 @@ IMAGE = ImagePromptMessageContent(format="png", base64_data="AAAA", mime_type="i
 
 
 def result(call_id: str, name: str, arguments: str, text: str) -> CallResult:
-    parsed = parse_tool_arguments(arguments)
-    return CallResult(ToolCall(call_id, name, arguments), parsed.args if parsed.ok else None, text)
+    return CallResult(ToolCall(call_id, name, arguments), text)
 
 
 results = st.builds(

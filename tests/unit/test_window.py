@@ -38,7 +38,7 @@ def transcript_of(*results: str, opening: Sequence[PromptMessage] = (QUESTION,))
     """A round per result."""
     transcript = Transcript(opening)
     for number, text in enumerate(results):
-        transcript.append_round("", None, [CallResult(ToolCall(f"c{number}", "search", "{}"), {}, text)])
+        transcript.append_round("", None, [CallResult(ToolCall(f"c{number}", "search", "{}"), text)])
     return transcript
 
 
@@ -154,7 +154,7 @@ def conversations(draw: st.DrawFn) -> Transcript:
     transcript = Transcript(opening)
     for _ in range(draw(st.integers(0, 2))):
         call = ToolCall(draw(readable_text), draw(readable_text), '{"q": "\\u65e5\\n"}')
-        transcript.append_round(draw(any_text), draw(json_values), [CallResult(call, {}, draw(any_text))] * 2)
+        transcript.append_round(draw(any_text), draw(json_values), [CallResult(call, draw(any_text))] * 2)
     return transcript
 
 
