@@ -64,7 +64,8 @@ from dify_plugin.config.logger_format import plugin_logger_handler  # noqa: E402
 if __name__ == "__main__":
     plugin = Plugin(DifyPluginEnv())
     logger = logging.getLogger(__name__)
-    logger.addHandler(plugin_logger_handler)
+    for name in (__name__, "internal"):
+        logging.getLogger(name).addHandler(plugin_logger_handler)
     for change in changes:  # only now: the manifest, written by Plugin(), has to be the first line that Dify reads
         logger.warning(change)
     plugin.run()

@@ -1,6 +1,7 @@
 """The agent. Modules stand in one line; each imports only modules to its left, and a test holds them to it.
 
-    what everyone needs     errors → host_message → failures → wellformed → secret_detection → redaction →
+    what everyone needs     host_message → failures → errors → node_errors →
+                            wellformed → secret_detection → redaction →
     what the node was given panel_values → model_selection → params → policy →
     one round, as values    flow → thinking → usage → sources → source_reading →
     tools as offered        tool_names → schema_dialect → mcp_schema → tool_schema → toolbox →

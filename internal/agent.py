@@ -14,6 +14,7 @@ from internal.deadline import TOOL_PHASE_SHARE, Clock
 from internal.errors import InvalidParameters
 from internal.events import Event
 from internal.loop import AgentLoop
+from internal.node_errors import reported
 from internal.params import StrategyParams, read_params
 from internal.policy import DEFAULT_POLICY, PolicyTexts
 from internal.render import render
@@ -63,10 +64,14 @@ def run_agent[P: StrategyParams](
     """Run a strategy once.
 
     Raises:
-        InvalidParameters: before any model call.
-        ModelCallFailed, PromptTooLarge: with logs and thoughts closed.
+        InvokeError: exactly one of the five that Dify knows; logs and thoughts are closed before.
     """
-    clock = clock or Clock()
+    yield from reported(_run(parameters, session, blueprint, clock or Clock()))
+
+
+def _run[P: StrategyParams](
+    parameters: Mapping[str, Any], session: Session, blueprint: Blueprint[P], clock: Clock
+) -> Generator[AgentInvokeMessage, None, None]:
     started = clock.now()
     params = read_params(parameters, blueprint.params_type)
     submit = answer_tool(params.answer_schema) if params.answer_schema.strip() else None

@@ -72,7 +72,7 @@ class ModelCaller:
                     continue
                 message = f"{failure.kind}: {self._readable(failure.reason)}"
                 yield self._finished(span, started, reading, tried, error=message)
-                raise ModelCallFailed(f"model {config.provider}/{config.model}: {message}") from None
+                raise ModelCallFailed(f"model {config.provider}/{config.model}: {message}", failure.kind) from None
             if reading.chunks == 0 and isinstance(outcome, ModelTurn):
                 silent = HostFailure("the stream ended without a single chunk: stream cut off")
                 if (yield from self._recover(silent, transcript, span, tried)):

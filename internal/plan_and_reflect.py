@@ -13,6 +13,7 @@ from internal.asking import ask_for_call
 from internal.errors import AgentError
 from internal.events import Event, Noted, RoundFinished, RoundStarted, StopReason, ThoughtText
 from internal.loop import AgentLoop
+from internal.node_errors import log_defect
 from internal.plan_params import PlanAndReflectParams
 from internal.policy import DEFAULT_POLICY
 from internal.run import Run
@@ -91,6 +92,7 @@ def _work(worker: SubtaskWorker, post: Post) -> SubtaskOutcome:
     except AgentError as failure:
         outcome, error = worker.incomplete(template.SUBTASK_FAILED), str(failure)
     except Exception as defect:  # noqa: BLE001 - a defect of ours costs this subtask, not the others
+        log_defect(defect)
         outcome, error = worker.incomplete(template.SUBTASK_FAILED), f"a defect: {type(defect).__name__}"
     for event in _finished(worker, outcome, started, error):
         post(event)

@@ -4,9 +4,9 @@ import json
 from typing import Any
 
 import pytest
+from dify_plugin.errors.model import InvokeBadRequestError
 
 from internal.agent import FUNCTION_CALLING, Blueprint
-from internal.errors import InvalidParameters
 from internal.plan_and_reflect import PLAN_AND_REFLECT
 from prompt import template
 from strategies.gpt5_react import GPT5ReActStrategy
@@ -213,7 +213,7 @@ def test_a_model_that_cannot_call_tools_is_one_clear_error(strategy: str) -> Non
 
     outcome = run([], {}, params, blueprint=blueprint)
 
-    assert isinstance(outcome.error, InvalidParameters)
+    assert isinstance(outcome.error, InvokeBadRequestError)
     assert "cannot call tools" in str(outcome.error)
     assert outcome.model.requests == []
 

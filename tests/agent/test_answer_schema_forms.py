@@ -4,8 +4,8 @@ import json
 from typing import Any
 
 import pytest
+from dify_plugin.errors.model import InvokeBadRequestError
 
-from internal.errors import InvalidParameters
 from tests.agent.test_answer_schema import STRATEGIES
 from tests.support.host import Json
 from tests.support.run import Outcome, run
@@ -67,7 +67,7 @@ UNUSABLE: dict[str, str] = {
 def test_a_schema_that_is_none_is_one_clear_error_before_any_call(schema: str) -> None:
     outcome = submitted(schema)
 
-    assert isinstance(outcome.error, InvalidParameters)
+    assert isinstance(outcome.error, InvokeBadRequestError)
     assert "answer_schema" in str(outcome.error)
     assert len(str(outcome.error)) < 1_000
     assert outcome.model.requests == []
@@ -78,7 +78,7 @@ def test_every_strategy_refuses_it(strategy: str) -> None:
     blueprint, _ = STRATEGIES[strategy]
     outcome = run([], {}, {"answer_schema": '{"type": "string"}'}, blueprint=blueprint)
 
-    assert isinstance(outcome.error, InvalidParameters)
+    assert isinstance(outcome.error, InvokeBadRequestError)
 
 
 CITY: Json = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}

@@ -158,6 +158,6 @@ def test_repeated_calls_end_the_tool_phase_before_the_limit_does() -> None:
 def test_a_failing_closing_call_is_an_error_with_closed_logs() -> None:
     outcome = run([search("a"), search("b"), [CallFails("InvokeBadRequestError: no")]], FOUND, LIMIT)
 
-    assert type(outcome.error).__name__ == "ModelCallFailed"
+    assert type(outcome.error).__name__ == "InvokeBadRequestError"
     assert "start" not in {log["status"] for log in outcome.logs.values()}
     assert outcome.logs["closing"]["status"] == "error"

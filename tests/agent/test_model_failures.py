@@ -4,8 +4,8 @@ from functools import partial
 from typing import Any
 
 import pytest
+from dify_plugin.errors.model import InvokeError
 
-from internal.errors import ModelCallFailed
 from tests.agent.scenes import ANSWER, live, results_in, search, text
 from tests.support.host import CallFails
 from tests.support.run import FakeTime, Outcome, run
@@ -40,7 +40,7 @@ def test_the_third_failure_in_passing_is_final() -> None:
 
     outcome = run([failure] * 3, clock=time.clock)
 
-    assert isinstance(outcome.error, ModelCallFailed)
+    assert isinstance(outcome.error, InvokeError)
     assert time.slept == [1.0, 4.0]
     assert "rate limited: slow down" in str(outcome.error)
     assert f"langgenius/openai/openai/{MODEL}" in str(outcome.error)
@@ -61,7 +61,7 @@ def test_no_retry_goes_beyond_the_deadline() -> None:
 
     outcome = run([late, failure], clock=time.clock, params={"maximum_seconds": 539})
 
-    assert isinstance(outcome.error, ModelCallFailed)
+    assert isinstance(outcome.error, InvokeError)
     assert time.slept == [1.0]
 
 
@@ -73,7 +73,7 @@ def test_a_failure_after_text_was_shown_is_final(*, shown: bool) -> None:
 
     outcome = run([failure, ANSWER], {} if shown else FOUND, clock=time.clock, expect_all_steps=False)
 
-    assert (type(outcome.error) is ModelCallFailed) is shown
+    assert isinstance(outcome.error, InvokeError) is shown
     assert outcome.text == ("Half an answer" if shown else "Done.")
     assert time.slept == ([] if shown else [1.0])
 
@@ -83,7 +83,7 @@ def test_a_shown_thought_counts_as_shown() -> None:
 
     outcome = run([failure, ANSWER], FOUND, {"emit_intermediate_thoughts": True}, expect_all_steps=False)
 
-    assert isinstance(outcome.error, ModelCallFailed)
+    assert isinstance(outcome.error, InvokeError)
     assert outcome.text == "<think>\nhmm, let me see\n</think>\n"
 
 
@@ -106,7 +106,7 @@ def test_a_lasting_failure_ends_in_one_clear_error_with_closed_logs(error_type: 
 
     outcome = run([fails(error_type, "that did it")], FOUND, clock=time.clock)
 
-    assert isinstance(outcome.error, ModelCallFailed)
+    assert isinstance(outcome.error, InvokeError)
     assert str(outcome.error) == f"model langgenius/openai/openai/{MODEL}: {kind}: that did it"
     assert outcome.error.__cause__ is None
     assert outcome.error.__suppress_context__
@@ -121,7 +121,7 @@ def test_a_failure_names_no_secret() -> None:
 
     outcome = run([fails("InvokeAuthorizationError", message)], FOUND, {"tools": [offered]})
 
-    assert isinstance(outcome.error, ModelCallFailed)
+    assert isinstance(outcome.error, InvokeError)
     for hidden in (secret, "sk-abcdefghijklmnop"):
         assert hidden not in str(outcome.error)
         assert hidden not in str(outcome.messages)
@@ -134,7 +134,7 @@ HEADERS = ["Authorization: Bearer zyxwvuts-12345", "authorization=Basic enl4d3Z1
 def test_a_failure_names_no_credential_of_a_header(header: str) -> None:
     outcome = run([fails("InvokeAuthorizationError", f"refused; sent {header}")])
 
-    assert isinstance(outcome.error, ModelCallFailed)
+    assert isinstance(outcome.error, InvokeError)
     assert "zyxwvuts-12345" not in str(outcome.error)
     assert "enl4d3Z1dHM" not in str(outcome.error)
 
@@ -153,7 +153,7 @@ def test_only_the_providers_own_words_come_out_of_nested_errors() -> None:
 def test_a_failure_in_a_later_round_keeps_its_logs_closed_and_emits_no_json() -> None:
     outcome = run([search(), fails("InvokeBadRequestError")], FOUND)
 
-    assert isinstance(outcome.error, ModelCallFailed)
+    assert isinstance(outcome.error, InvokeError)
     assert outcome.logs["round1"]["status"] == "success"
     assert outcome.logs["round2"]["status"] == "error"
     assert outcome.bodies("json") == []
@@ -177,7 +177,7 @@ def test_a_second_context_length_error_is_final() -> None:
 
     outcome = run([search("a"), too_long, too_long], {"search": replies("f" * 900)})
 
-    assert isinstance(outcome.error, ModelCallFailed)
+    assert isinstance(outcome.error, InvokeError)
     assert "context length exceeded" in str(outcome.error)
     assert len(outcome.model.requests) == 3
 
@@ -185,7 +185,7 @@ def test_a_second_context_length_error_is_final() -> None:
 def test_a_context_length_error_with_nothing_to_trim_is_final() -> None:
     outcome = run([fails("InvokeBadRequestError", "maximum context length exceeded")])
 
-    assert isinstance(outcome.error, ModelCallFailed)
+    assert isinstance(outcome.error, InvokeError)
     assert len(outcome.model.requests) == 1
 
 

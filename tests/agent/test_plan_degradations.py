@@ -3,9 +3,9 @@
 from typing import Any
 
 import pytest
+from dify_plugin.errors.model import InvokeError
 
 from internal.deadline import Clock
-from internal.errors import ModelCallFailed
 from prompt import template
 from tests.agent.plans import (
     ANSWER,
@@ -113,7 +113,7 @@ def test_a_plan_has_each_subtask_once_and_on_one_line() -> None:
 def test_a_model_that_fails_for_good_in_planning_is_one_clear_error() -> None:
     outcome = plan_run([fails(ALL_GONE)])
 
-    assert isinstance(outcome.error, ModelCallFailed)
+    assert isinstance(outcome.error, InvokeError)
     assert {log["status"] for log in outcome.logs.values()} == {"error"}
 
 
@@ -322,7 +322,7 @@ def test_a_failure_in_passing_is_waited_out_within_a_subtask() -> None:
 def test_an_answer_that_fails_for_good_is_one_clear_error_with_closed_logs() -> None:
     outcome = plan_run([plans("alpha"), *done_at_once("alpha"), When("<findings>", fails(ALL_GONE))])
 
-    assert isinstance(outcome.error, ModelCallFailed)
+    assert isinstance(outcome.error, InvokeError)
     assert outcome.logs["answer"]["status"] == "error"
     assert "start" not in {log["status"] for log in outcome.logs.values()}
 

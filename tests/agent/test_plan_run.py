@@ -5,9 +5,9 @@ from collections.abc import Iterator
 
 import pytest
 from dify_plugin.entities.agent import AgentRuntime
+from dify_plugin.errors.model import InvokeBadRequestError
 from gevent.event import Event
 
-from internal.errors import InvalidParameters
 from internal.params import read_params
 from internal.plan_and_reflect import PLAN_AND_REFLECT
 from internal.plan_params import PlanAndReflectParams
@@ -230,7 +230,7 @@ def test_the_names_of_virtual_tools_are_reserved_against_the_nodes_tools(name: s
 def test_a_model_that_cannot_call_tools_is_one_clear_error_before_any_call(handlers: dict[str, Handler]) -> None:
     outcome = plan_run([], handlers, {"model": model(features=["vision"])})
 
-    assert isinstance(outcome.error, InvalidParameters)
+    assert isinstance(outcome.error, InvokeBadRequestError)
     assert "cannot call tools" in str(outcome.error)
     assert outcome.model.requests == []
 

@@ -279,7 +279,7 @@ def test_of_two_large_images_the_older_one_becomes_a_note() -> None:
 def test_a_prompt_that_cannot_fit_is_one_clear_error() -> None:
     outcome = run([ANSWER], params={"query": "x" * 5_000_000})
 
-    assert type(outcome.error).__name__ == "PromptTooLarge"
+    assert type(outcome.error).__name__ == "InvokeBadRequestError"
     assert outcome.model.requests == []
     assert "start" not in {log["status"] for log in outcome.logs.values()}
 

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from dify_plugin import AgentStrategy
 from dify_plugin.entities.agent import AgentRuntime
+from dify_plugin.errors.model import InvokeBadRequestError
 
-from internal.errors import InvalidParameters
 from internal.params import StrategyParams
 from prompt import template
 from strategies import gpt5_function_calling, gpt5_react
@@ -76,7 +76,7 @@ def test_names_that_others_rely_on() -> None:
 def test_tools_and_a_model_that_cannot_call_them_are_one_clear_error() -> None:
     outcome = run([], FOUND, {"model": model(features=["vision"])})
 
-    assert isinstance(outcome.error, InvalidParameters)
+    assert isinstance(outcome.error, InvokeBadRequestError)
     assert "cannot call tools" in str(outcome.error)
     assert "'model'" in str(outcome.error)
     assert outcome.model.requests == []
@@ -109,7 +109,7 @@ UNUSABLE: dict[str, dict[str, Any]] = {
 def test_what_makes_a_run_impossible_is_one_clear_error_before_any_call(params: dict[str, Any]) -> None:
     outcome = run([], FOUND, params)
 
-    assert isinstance(outcome.error, InvalidParameters)
+    assert isinstance(outcome.error, InvokeBadRequestError)
     assert next(iter(params)) in str(outcome.error)
     assert outcome.model.requests == []
 

@@ -156,7 +156,7 @@ def test_a_lasting_model_error_is_one_clear_error_with_closed_logs(host: Host) -
     run = host.run("gpt5_function_calling", {"query": "?"}, model=ScriptedModel.of([{"error": error}]), tools=[])
 
     assert run.error is not None
-    assert run.error.kind == "ModelCallFailed"
+    assert run.error.kind == "InvokeAuthorizationError"
     assert "unauthorized: Incorrect API key provided: [redacted]" in run.error.message
     assert "sk-proj" not in json.dumps([run.messages, run.error.message, run.error.traceback])
     assert [finding for finding in run.findings if finding.rule == "log-left-open"] == []

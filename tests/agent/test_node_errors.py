@@ -1,0 +1,122 @@
+"""What the node shows when a run fails: one sentence, whatever failed."""
+
+import json
+import logging
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from internal.errors import ModelCallFailed
+from internal.failures import FailureKind
+from internal.node_errors import node_error
+from tests.agent.scenes import text
+from tests.support.host import CallFails
+from tests.support.node import KNOWN_TO_DIFY, error_body, node_shows
+from tests.support.run import FakeTime, run
+from tests.support.wire import MODEL, fails, replies
+
+RECORDED = Path(__file__).parent.parent / "fixtures" / "node_errors.jsonl"
+MODEL_FAILED = f"model langgenius/openai/openai/{MODEL}: "
+
+
+def test_the_rule_of_the_node_is_difys() -> None:
+    rows = [json.loads(line) for line in RECORDED.read_text().splitlines()]
+
+    assert [node_shows(row["raised"]) for row in rows] == [row["node_shows"] for row in rows]
+
+
+ENDINGS: dict[str, tuple[list[Any], dict[str, Any], str, str]] = {
+    "a blank query": ([], {"query": " "}, "InvokeBadRequestError", "parameter 'query': "),
+    "no model": ([], {"model": {}}, "InvokeBadRequestError", "parameter 'model': "),
+    "too large a prompt": ([], {"query": "q" * 5_000_000}, "InvokeBadRequestError", "the prompt has "),
+    "a rate limit": (
+        [fails("InvokeRateLimitError", "slow down")] * 3,
+        {},
+        "InvokeRateLimitError",
+        f"{MODEL_FAILED}rate limited: slow down",
+    ),
+    "a refused key": (
+        [fails("InvokeAuthorizationError", "wrong key")],
+        {},
+        "InvokeAuthorizationError",
+        f"{MODEL_FAILED}unauthorized: wrong key",
+    ),
+    "a request that the model refuses": (
+        [fails("InvokeBadRequestError", "no such parameter")],
+        {},
+        "InvokeBadRequestError",
+        f"{MODEL_FAILED}invalid request: no such parameter",
+    ),
+    "an overloaded server": (
+        [fails("InvokeServerUnavailableError", "overloaded")] * 3,
+        {},
+        "InvokeServerUnavailableError",
+        f"{MODEL_FAILED}unavailable: overloaded",
+    ),
+    "an API that restarts for long": (
+        [[CallFails('invoke llm model failed: Post "http://10.0.0.2:5001/inner/api/invoke/llm": EOF')]] * 3,
+        {},
+        "InvokeConnectionError",
+        f"{MODEL_FAILED}connection failed: Post ",
+    ),
+    "a stream cut after words were shown": (
+        [[text("Half"), CallFails("read llm model failed: unexpected EOF\nfailed to read system header")]],
+        {},
+        "InvokeConnectionError",
+        f"{MODEL_FAILED}stream cut off: unexpected EOF failed to read system header",
+    ),
+    "something unheard of": (
+        [fails("SomethingElseError", "that did it")],
+        {},
+        "InvokeServerUnavailableError",
+        f"{MODEL_FAILED}unknown error: that did it",
+    ),
+}
+
+
+@pytest.mark.parametrize(("steps", "params", "error_type", "sentence"), ENDINGS.values(), ids=ENDINGS)
+def test_the_node_shows_one_sentence(steps: list[Any], params: dict[str, Any], error_type: str, sentence: str) -> None:
+    outcome = run(steps, {}, params, clock=FakeTime().clock)
+
+    assert outcome.error is not None
+    body = error_body(outcome.error)
+    assert body["error_type"] == error_type
+    assert node_shows(body).startswith(sentence)
+    assert "\n" not in node_shows(body)
+    assert len(node_shows(body)) < 250
+    assert outcome.error.__cause__ is None
+    assert outcome.error.__context__ is None
+
+
+@pytest.mark.parametrize("kind", FailureKind)
+def test_every_kind_of_failure_leaves_as_an_error_that_dify_knows(kind: FailureKind) -> None:
+    assert type(node_error(ModelCallFailed("x", kind))).__name__ in KNOWN_TO_DIFY
+
+
+def test_a_defect_is_named_by_its_type_and_its_traceback_stays_in_the_plugins_own_log(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    secret = "hunter2-hunter2"
+
+    def breaks(_: object) -> None:
+        try:
+            dict[str, str]()[secret]
+        except KeyError as failure:
+            raise ZeroDivisionError(secret) from failure
+
+    monkeypatch.setattr("internal.run.build_system_instruction", lambda *_, **__: breaks(None))
+
+    with caplog.at_level(logging.ERROR, logger="internal"):
+        outcome = run([], {"search": replies("found")})
+
+    assert outcome.error is not None
+    body = error_body(outcome.error)
+    assert node_shows(body) == "internal error: ZeroDivisionError"
+    assert body["error_type"] == "InvokeServerUnavailableError"
+    assert "breaks" not in json.dumps(body)
+    (logged,) = [record.getMessage() for record in caplog.records]
+    assert "ZeroDivisionError at" in logged
+    assert "KeyError at" in logged
+    assert ", in breaks" in logged
+    assert "hunter2" not in logged
