@@ -6,7 +6,7 @@
     one round, as values    flow → thinking → usage → sources → source_reading →
     tools as offered        tool_names → schema_dialect → mcp_schema → tool_schema → toolbox →
     calls as made           tooling → virtual_tools → arguments → guards →
-    what tools bring        local_files → user_files → tool_output →
+    what tools bring        local_files → user_files → tool_failures → tool_output →
     what happens            events → transcript → window → attachments →
     the host                deadline → session →
     a model's turn          assembly → display → reading → model_turn →

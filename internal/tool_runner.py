@@ -21,30 +21,15 @@ from internal.secret_detection import secrets_in, secrets_named_in
 from internal.session import DeadlinePassed, HostSession, RequestTooLarge
 from internal.side_by_side import Post, pass_on, run_side_by_side
 from internal.sources import Source
+from internal.tool_failures import NOT_BEGUN, TIMED_OUT, TOOL_FAILED, ToolFailure
 from internal.tool_output import ToolOutput, cut_to_size
 from internal.toolbox import Toolbox
 from internal.wellformed import wellformed
 from prompt import template
 
-TOOL_FAILED = "tool invoke error: failed to execute tool"
 TOO_LARGE = f"{TOOL_FAILED}: invalid input: too large; all parameters of a call together may have 4 MiB"
 RETRY_WAIT = 1.0
 """Seconds before the one repetition of a call that was turned away at the door."""
-_LONGEST_ERROR = 1_000
-
-# The only reasons that a model is ever told; an exception's own text may hold anything.
-_REASONS = {
-    FailureKind.TIMEOUT: "timeout",
-    FailureKind.RATE_LIMITED: "rate limited",
-    FailureKind.UNAUTHORIZED: "unauthorized",
-    FailureKind.NOT_FOUND: "not found",
-    FailureKind.INVALID_REQUEST: "invalid input",
-    FailureKind.TOO_LARGE: "too large",
-    FailureKind.UNAVAILABLE: "unavailable",
-    FailureKind.CONNECTION: "unavailable",
-    FailureKind.CONNECTION_REFUSED: "unavailable",
-    FailureKind.CUT_STREAM: "unavailable",
-}
 _TURNED_AWAY = frozenset({FailureKind.RATE_LIMITED, FailureKind.CONNECTION_REFUSED})
 
 
@@ -92,9 +77,9 @@ class ToolRunner:
             if position not in outcomes:
                 if key not in in_log:
                     yield self._started(call, key, parent)
-                elapsed, late = self.clock.now() - started, _explain(FailureKind.TIMEOUT)
+                elapsed, late = self.clock.now() - started, TIMED_OUT.for_model(self.secrets.redactor)
                 outcomes[position] = ToolOutcome(call, CallStatus.ERROR, late, elapsed, transient=True)
-                yield self._finished(key, outcomes[position], "no answer before the deadline")
+                yield self._finished(key, outcomes[position], TIMED_OUT.message)
         return tuple(outcomes[position] for position in range(len(planned)))
 
     def _started(self, call: PlannedCall, key: str, parent: str) -> ToolStarted:
@@ -142,7 +127,7 @@ class ToolRunner:
             post(Noted(f"{call.call.name}: {note}", key))
         redactor = self.secrets.learn([*secrets_in(call.parsed), *output.secrets()])
         said = redactor.text(output.rendered(redactor.json))
-        text = said if failure is None else "\n\n".join(part for part in (_explain(failure.kind), said) if part)
+        text = said if failure is None else "\n\n".join(part for part in (failure.for_model(redactor), said) if part)
         outcome = ToolOutcome(
             planned=call,
             status=CallStatus.OK if failure is None else CallStatus.ERROR,
@@ -150,11 +135,11 @@ class ToolRunner:
             transient=failure is not None and is_transient(failure.kind),
             sources=tuple(source.rewritten(redactor.json) for source in output.sources),
         )
-        return outcome, redactor.error(wellformed(failure.reason))[:_LONGEST_ERROR] if failure else None
+        return outcome, failure.for_log(redactor) if failure else None
 
     def _invoke(
         self, call: ValidCall, output: ToolOutput, key: str, deadline: Deadline, post: Post
-    ) -> HostFailure | None:
+    ) -> ToolFailure | None:
         """Call the tool; once more if it was turned away before it said anything, never after a time-out.
 
         A call that timed out may have placed its order already.
@@ -163,17 +148,17 @@ class ToolRunner:
         has_been_repeated = False
         while True:
             if deadline.has_passed():
-                return HostFailure("timeout: the run's deadline came before the call's turn")
+                return NOT_BEGUN
             try:
                 for message in self.host.invoke_tool(call.tool, parameters, deadline.left):
                     for file in output.take(message):
                         post(FileForwarded(file))
             except DeadlinePassed:
-                return HostFailure("timeout: no answer before the run's deadline")
+                return TIMED_OUT
             except HostFailure as failure:
                 may_repeat = failure.kind in _TURNED_AWAY and not output.said_something and not has_been_repeated
                 if not may_repeat or deadline.left() <= RETRY_WAIT:
-                    return failure
+                    return ToolFailure.of(failure)
                 has_been_repeated = True
                 post(Noted(f"{call.call.name}: {failure.kind}; called once more after {RETRY_WAIT:g} s", key))
                 self.clock.sleep(RETRY_WAIT)
@@ -182,8 +167,3 @@ class ToolRunner:
 
     def _finished(self, key: str, outcome: ToolOutcome, error: str | None) -> ToolFinished:
         return ToolFinished(key, outcome.status, outcome.elapsed_seconds, outcome.tool_response, error)
-
-
-def _explain(kind: FailureKind) -> str:
-    reason = _REASONS.get(kind)
-    return f"{TOOL_FAILED}: {reason}" if reason else TOOL_FAILED

@@ -177,7 +177,7 @@ def test_a_failure_of_one_call_never_costs_the_others_though_all_fail_at_once() 
 
     results = outcome.tool_results()
     assert results[5] == "5"
-    assert all(result.endswith(f"tool\n\n{number}") for number, result in enumerate(results) if number != 5)
+    assert all(result.endswith(f": kaboom\n\n{number}") for number, result in enumerate(results) if number != 5)
     assert [item["status"] for item in outcome.variables["tool_runs"]].count("error") == 9
 
 

@@ -184,7 +184,7 @@ def test_a_tool_that_raises_costs_neither_its_subtask_nor_the_others() -> None:
 
     assert [entry["completed"] for entry in outcome.variables["subtasks"]] == [True, True]
     assert results_in(of_subtask(outcome, "alpha")[1]["prompt_messages"]) == [
-        "tool invoke error: failed to execute tool"
+        "tool invoke error: failed to execute tool: kaput"
     ]
     assert sorted(item["status"] for item in outcome.variables["tool_runs"]) == ["error", "ok", "ok"]
     assert outcome.text == ANSWER

@@ -8,35 +8,65 @@ from gevent import Timeout
 from tests.agent.scenes import ANSWER, PATIENCE, log_of, search
 from tests.support.host import CallFails, Json
 from tests.support.run import FakeTime, Outcome, run
-from tests.support.wire import breaks, calls, json_message, replies, says, text_message
+from tests.support.wire import breaks, calls, json_message, replies, says, text_message, tool
 
 FAILED = "tool invoke error: failed to execute tool"
 REPEATED = "tool invoke error: repeated failure detected; skipped duplicate call"
 REASONS = {
-    "timeout": ("invocation exited without response after 20 seconds", "timeout"),
-    "rate limited": ("429 Too Many Requests", "rate limited"),
-    "unauthorized": ("ToolProviderCredentialValidationError: no", "unauthorized"),
-    "not found": ("table customers not found", "not found"),
-    "invalid input": ("ToolParameterValidationError: bad date", "invalid input"),
-    "unavailable": ("502 Bad Gateway", "unavailable"),
-    "connection": ("connection reset by peer", "unavailable"),
-    "unheard of": ("kaboom at /srv/app.py line 3", None),
+    "raised by a plugin": (
+        'request failed: PluginInvokeError: {"error_type": "ValueError", "message": "chunk size (20) is too small"}',
+        "chunk size (20) is too small",
+    ),
+    "raised in Dify": (
+        "read tool response failed: request failed: tool invoke error: failed to execute tool search: boom",
+        "boom",
+    ),
+    "bare words": ("table customers not found", "table customers not found"),
+    "a path": ("kaboom at /srv/app.py line 3", "kaboom at app.py line 3"),
+    "time-out of the SDK": ("invocation exited without response after 20 seconds", "timeout"),
+    "a proxy's status": ("invoke tool failed: request failed with status code: 401 and respond with: ", "unauthorized"),
+    "a broken transport": ('invoke tool failed: Post "http://api/inner/api/invoke/tool": EOF', "unavailable"),
 }
 
 
 @pytest.mark.parametrize(("message", "reason"), REASONS.values(), ids=REASONS)
-def test_a_failing_tool_gives_a_reason_of_the_closed_list_and_keeps_its_siblings(message: str, reason: str) -> None:
+def test_a_failing_tool_gives_its_reason_and_keeps_its_siblings(message: str, reason: str) -> None:
     handlers = {"search": breaks(message), "look": replies("seen")}
 
     outcome = run([calls(("search", {}), ("look", {})), ANSWER], handlers, clock=FakeTime().clock)
 
     assert outcome.error is None
-    assert outcome.tool_results() == [f"{FAILED}: {reason}" if reason else FAILED, "seen"]
-    assert message not in str(outcome.model.prompts)
-    log = log_of(outcome, "CALL search")
-    assert log["status"] == "error"
-    assert message in log["error"]
+    assert outcome.tool_results() == [f"{FAILED}: {reason}", "seen"]
+    assert log_of(outcome, "CALL search")["status"] == "error"
     assert log_of(outcome, "CALL look")["status"] == "success"
+
+
+def test_the_log_keeps_more_of_a_failure_than_the_model_reads() -> None:
+    message = "kaboom at /srv/app.py" + " x" * 1000
+
+    outcome = run([search(), ANSWER], {"search": breaks(message)})
+
+    assert len(outcome.tool_results()[0]) <= len(FAILED) + 2 + 500
+    assert log_of(outcome, "CALL search")["error"].startswith(message[:900])
+
+
+def test_a_secret_in_a_failure_is_not_told() -> None:
+    offered = tool("search", runtime_parameters={"api_key": "hunter2-hunter2"})
+    handlers = {"search": breaks("no hunter2-hunter2 with sk-abcdefghijkl")}
+
+    outcome = run([calls(("search", {})), ANSWER], handlers, {"tools": [offered]})
+
+    assert outcome.tool_results() == [f"{FAILED}: no [redacted] with [redacted]"]
+
+
+def test_a_reason_is_not_read_out_of_an_address() -> None:
+    """A call that was turned away at the door may be repeated, one that timed out may not."""
+    flaky = Flaky("MCP connection error: http://a.example/mcp?timeout=32s: connection refused", 9)
+
+    outcome = run([search(), ANSWER], {"search": flaky}, clock=FakeTime().clock)
+
+    assert flaky.calls == 2
+    assert "connection refused" in outcome.tool_results()[0]
 
 
 def test_what_a_tool_said_before_it_failed_is_kept() -> None:
@@ -44,7 +74,7 @@ def test_what_a_tool_said_before_it_failed_is_kept() -> None:
 
     outcome = run([search(), ANSWER], handlers)
 
-    assert outcome.tool_results() == [f'{FAILED}\n\nhalf \n\n{{"a": 1}}']
+    assert outcome.tool_results() == [f'{FAILED}: kaboom\n\nhalf \n\n{{"a": 1}}']
 
 
 class Flaky:
@@ -67,12 +97,12 @@ VARIABLE: Json = {"type": "variable", "message": {"variable_name": "order", "var
 RETRIES: dict[str, tuple[tuple[str, int, str | Json], int, str]] = {
     "rate limited": (("InvokeRateLimitError: slow", 1, ""), 2, "found"),
     "connection refused": (("[Errno 111] Connection refused", 1, ""), 2, "found"),
-    "twice turned away": (("429 rate limit", 2, ""), 2, f"{FAILED}: rate limited"),
-    "timed out": (("request timed out", 1, ""), 1, f"{FAILED}: timeout"),
-    "cut midway": (("connection reset", 1, ""), 1, f"{FAILED}: unavailable"),
-    "said something": (("429 rate limit", 1, "half"), 1, f"{FAILED}: rate limited\n\nhalf"),
-    "set a variable": (("429 rate limit", 1, VARIABLE), 1, f"{FAILED}: rate limited"),
-    "wrong input": (("bad request", 1, ""), 1, f"{FAILED}: invalid input"),
+    "twice turned away": (("429 rate limit", 2, ""), 2, f"{FAILED}: 429 rate limit"),
+    "timed out": (("request timed out", 1, ""), 1, f"{FAILED}: request timed out"),
+    "cut midway": (("connection reset", 1, ""), 1, f"{FAILED}: connection reset"),
+    "said something": (("429 rate limit", 1, "half"), 1, f"{FAILED}: 429 rate limit\n\nhalf"),
+    "set a variable": (("429 rate limit", 1, VARIABLE), 1, f"{FAILED}: 429 rate limit"),
+    "wrong input": (("bad request", 1, ""), 1, f"{FAILED}: bad request"),
 }
 
 
@@ -98,7 +128,7 @@ def test_a_call_is_not_repeated_beyond_the_deadline() -> None:
 
     outcome = run([[lambda: time.advance(485.5), *search()], ANSWER], {"search": flaky}, clock=time.clock)
 
-    assert outcome.tool_results() == [f"{FAILED}: rate limited"]
+    assert outcome.tool_results() == [f"{FAILED}: 429 rate limit"]
     assert flaky.calls == 1
 
 
@@ -124,8 +154,8 @@ def test_a_failure_in_passing_counts_from_its_second_time() -> None:
     outcome = run([search(), search(), search(), ANSWER], {"search": flaky})
 
     assert [outcome.tool_results(number) for number in (1, 2, 3)] == [
-        [f"{FAILED}: unavailable"],
-        [f"{FAILED}: unavailable"],
+        [f"{FAILED}: connection reset"],
+        [f"{FAILED}: connection reset"],
         [REPEATED],
     ]
     assert flaky.calls == 2

@@ -77,7 +77,7 @@ def test_a_failing_tool_leaves_its_sibling_and_the_run_alone(host: Host) -> None
 
     assert ended_well(run)
     results = [message.text for message in model.requests[1].prompt_messages if message.role == "tool"]
-    assert results == ["tool invoke error: failed to execute tool: unauthorized", "ok 2"]
+    assert results == ["tool invoke error: failed to execute tool: 401 unauthorized for key [redacted]", "ok 2"]
     assert [item["status"] for item in run.outputs.variables["tool_runs"]] == ["error", "ok"]
     assert "sk-live" not in json.dumps(run.messages)
 
