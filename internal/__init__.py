@@ -2,7 +2,7 @@
 
     what everyone needs     host_message → failures → errors → node_errors →
                             wellformed → secret_detection → redaction →
-    what the node was given panel_values → model_selection → params → policy →
+    what the node was given pasted → panel_values → model_selection → params → policy →
     one round, as values    flow → thinking → usage → sources → source_reading →
     tools as offered        tool_names → schema_dialect → mcp_schema → tool_schema → toolbox →
     calls as made           tooling → virtual_tools → arguments → guards →

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from pydantic import ValidationError
 
+from internal.pasted import read_pasted
 from internal.wellformed import wellformed
 
 type Note = Callable[[str], None]
@@ -77,11 +78,22 @@ def read_switch(name: str, value: object, note: Note) -> bool:
 
 
 def read_names(value: object) -> Iterable[str]:
-    entries = value if isinstance(value, list | tuple) else [value]
-    for entry in entries:
-        for name in read_string(entry).replace("\n", ",").split(","):
-            if name.strip():
-                yield name.strip()
+    """Names from a list, from the text of one, or separated by commas or lines."""
+    for entry in value if isinstance(value, list | tuple) else [value]:
+        text = read_pasted(read_string(entry))
+        listed = _read_list(text)
+        for item in [text] if listed is None else listed:
+            for name in read_string(item).replace("\n", ",").split(","):
+                if name.strip():
+                    yield name.strip()
+
+
+def _read_list(text: str) -> list[object] | None:
+    try:
+        value = json.loads(text) if text.lstrip().startswith("[") else None
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, list) else None
 
 
 def read_items[T](name: str, value: object, read: Callable[[object], T], note: Note) -> Iterable[T]:

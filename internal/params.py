@@ -21,6 +21,7 @@ from pydantic import (
 from internal.errors import InvalidParameters
 from internal.model_selection import ModelSelection
 from internal.panel_values import Limits, Note, read_items, read_names, read_number, read_string, read_switch
+from internal.pasted import looks_like_selector, missing_variable
 from internal.wellformed import wellformed_json
 
 MAXIMUM_ITERATIONS = Limits(1, 6, 100)
@@ -84,6 +85,8 @@ class StrategyParams(BaseModel):
         def string(name: str) -> str:
             return read_string(raw.get(name))
 
+        if looks_like_selector(raw.get("context")):
+            note(f"context: {missing_variable(raw['context'])}")
         return {
             "model": ModelSelection.read(raw.get("model"), note),
             "tools": tuple(read_items("tools", raw.get("tools"), _read_tool, note)),

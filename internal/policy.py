@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from internal.pasted import looks_like_selector, missing_variable, read_pasted
 from internal.wellformed import wellformed
 from prompt import template
 
@@ -46,7 +47,7 @@ class PolicyOverrides:
 
 def read_policy_overrides(prompt_policy_overrides: str | None) -> PolicyOverrides:
     """Read blank text, free text or a JSON object; nothing is an error, what is ignored is named in the notes."""
-    text = prompt_policy_overrides or ""
+    text = read_pasted(prompt_policy_overrides or "")
     if not text.strip():
         return PolicyOverrides()
     try:
@@ -55,7 +56,8 @@ def read_policy_overrides(prompt_policy_overrides: str | None) -> PolicyOverride
         if text.lstrip().startswith(("{", "[")):
             note = f"prompt_policy_overrides: starts like JSON and is not ({problem}); taken as extra policy text"
             return PolicyOverrides(extra=text, notes=(note,))
-        return PolicyOverrides(extra=text)
+        notes = (f"prompt_policy_overrides: {missing_variable(text)}",) if looks_like_selector(text) else ()
+        return PolicyOverrides(extra=text, notes=notes)
     return _read_object(value) if isinstance(value, dict) else PolicyOverrides(extra=text)
 
 

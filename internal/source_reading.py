@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from internal.pasted import read_pasted
 from internal.sources import RESOURCE_FIELDS, Source
 from internal.wellformed import plain_json, wellformed
 
@@ -30,8 +31,18 @@ _KNOWLEDGE_FIELDS = frozenset({"metadata", "files", "position", *_RENAMED, *RESO
 
 
 def read_context(context: object) -> list[Source]:
-    """Read the ``context`` parameter: str, dict, list of either, or nothing."""
-    return list(_read_context(context))
+    """Read the ``context`` parameter: str, dict, list of either, or nothing; a list or dict may be given as text."""
+    return list(_read_context(_unpacked(context) if isinstance(context, str) else context))
+
+
+def _unpacked(text: str) -> object:
+    """What the text of a JSON list or object says, else the text."""
+    pasted = read_pasted(text)
+    try:
+        value = json.loads(pasted, parse_constant=str) if pasted.lstrip().startswith(("[", "{")) else None
+    except (ValueError, RecursionError):
+        return pasted
+    return pasted if value is None else value
 
 
 def _read_context(value: object) -> Iterator[Source]:

@@ -15,6 +15,7 @@ from dify_plugin.entities.tool import ToolProviderType
 from dify_plugin.file.file import File
 
 from internal.mcp_schema import Check
+from internal.pasted import looks_like_selector, missing_variable
 from internal.redaction import Redactor
 from internal.secret_detection import secrets_in
 from internal.tool_names import ToolIdentity, free_name, identify, matching_entries, name_files
@@ -118,8 +119,13 @@ def build_toolbox(
             tools[name] = _read_tool(raw, identity, name, tuple(named_files), notes.append)
         except ToolUnusable as reason:
             notes.append(f"tool {identity.name!r} is left out: {reason}")
-    notes += [f"allowed_tools: no tool is called {entry!r}" for entry in allowed if entry not in met]
+    notes += [_unmet(entry) for entry in allowed if entry not in met]
     return Toolbox(tools, named_files, tuple(notes))
+
+
+def _unmet(entry: str) -> str:
+    note = f"allowed_tools: no tool is called {entry!r}"
+    return f"{note}; {missing_variable(entry)}" if looks_like_selector(entry) else note
 
 
 def _read_tool(

@@ -10,6 +10,7 @@ from jsonschema.exceptions import ValidationError
 
 from internal.errors import InvalidParameters
 from internal.mcp_schema import Check, SchemaUnusable, check_of, resolve
+from internal.pasted import looks_like_selector, missing_variable, read_pasted
 from internal.toolbox import ArgumentForm, Tool
 from internal.tooling import parse_object
 from prompt import template
@@ -52,8 +53,10 @@ def answer_tool(answer_schema: str) -> Tool:
     Raises:
         InvalidParameters: the text is no JSON Schema of an object.
     """
+    if looks_like_selector(answer_schema):
+        raise InvalidParameters(f"parameter 'answer_schema': {missing_variable(answer_schema)}")
     try:
-        schema = parse_object(answer_schema)
+        schema = parse_object(read_pasted(answer_schema))
         check = check_of(schema)
         form = ArgumentForm(_as_object(schema), check)
     except (TypeError, ValueError, SchemaUnusable) as problem:

@@ -1,0 +1,197 @@
+"""Texts that were pasted, or that Dify wrote in place of a variable: read as the JSON that they mean."""
+
+import ast
+import json
+import warnings
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from internal.errors import InvalidParameters
+from internal.params import StrategyParams, read_params
+from internal.pasted import looks_like_selector, read_pasted
+from internal.policy import build_system_instruction, read_policy_overrides
+from internal.source_reading import read_context
+from internal.toolbox import build_toolbox
+from internal.virtual_tools import answer_tool
+from tests.support.wire import model, tool
+from tests.unit.generators import any_text, joined, json_objects, json_values
+
+MARK = "\ufeff"
+VARIABLE = "looks like a variable that does not exist"
+SCHEMA = {"type": "object", "properties": {"n": {"type": "integer", "default": None}}, "additionalProperties": False}
+
+
+def read(**given: Any) -> StrategyParams:  # noqa: ANN401 - whatever a host may send
+    return read_params({"model": model(), "query": "Why?", **given}, StrategyParams)
+
+
+@given(st.lists(json_values, max_size=4) | json_objects)
+@settings(deadline=None, max_examples=200)
+def test_pythons_repr_of_a_list_or_object_is_read_like_its_json(value: object) -> None:
+    assert json.loads(read_pasted(repr(value))) == value
+    assert json.loads(read_pasted(json.dumps(value))) == value
+
+
+@given(any_text | joined(["[", "{", "'a'", '"', ",", ":", "1", "-", "None", "nan", "b''", "(", "}", "]", " ", "\\"]))
+@settings(deadline=None, max_examples=300)
+def test_what_is_neither_json_nor_a_repr_of_its_types_stays_as_it_is(text: str) -> None:
+    with warnings.catch_warnings(action="error"):
+        meant = read_pasted(text)
+
+    if meant != text and MARK not in text:
+        assert json.loads(meant) == ast.literal_eval(text.strip())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{1, 2}",
+        "{1: 'a'}",
+        "[(1,)]",
+        "[b'a']",
+        "[1e999]",
+        "[1 + 1]",
+        "[f'{1}']",
+        "[1,]",
+        "{'a': 1,}",
+        "[search]",
+        "[__import__('os')]",
+        "{'a': {'b'}}",
+    ],
+)
+def test_what_json_has_no_word_for_is_not_read(text: str) -> None:
+    assert read_pasted(text) == text
+
+
+def test_nesting_and_length_are_looked_at_before_python_parses(monkeypatch: pytest.MonkeyPatch) -> None:
+    deepest, longest = "[" * 64 + "'x'" + "]" * 64, "['" + "x" * 99_996 + "']"
+    assert read_pasted(deepest) == deepest.replace("'", '"')
+    assert read_pasted(longest) == longest.replace("'", '"')
+
+    monkeypatch.setattr(ast, "literal_eval", lambda _text: pytest.fail("parsed"))
+    too_much = [f"[{deepest}]", f"{longest} ", "['x', " + "[" * 90_000, "[" + "-" * 99_000 + "1]", "['" + "[" * 64]
+    assert [read_pasted(text) for text in too_much] == too_much
+
+
+def test_brackets_within_texts_do_not_count_as_nesting() -> None:
+    assert read_pasted("['" + "[" * 100 + "']") == '["' + "[" * 100 + '"]'
+
+
+@pytest.mark.parametrize("before", [MARK, f" \n{MARK}", f"{MARK}{MARK}"], ids=ascii)
+def test_a_byte_order_mark_is_no_part_of_what_was_pasted(before: str) -> None:
+    assert read_pasted(before + '{"a": 1}') == '{"a": 1}'
+    assert read_pasted(before + "plain") == "plain"
+    assert read_pasted(f"a{MARK}b") == f"a{MARK}b"
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        '["search", "acme/clock"]',
+        f'{MARK}["search", "acme/clock"]',
+        "['search', 'acme/clock']",
+        " ['search', None, 'acme/clock']\n",
+        f"{MARK}search, acme/clock",
+        ["['search', 'acme/clock']"],
+        ["search", "acme/clock"],
+    ],
+    ids=ascii,
+)
+def test_allowed_tools_may_be_the_text_of_a_list(given: object) -> None:
+    assert read(allowed_tools=given).allowed_tools == ("search", "acme/clock")
+
+
+@pytest.mark.parametrize("given", ["[]", "[None]", '[""]'])
+def test_the_text_of_an_empty_list_allows_all(given: str) -> None:
+    assert read(allowed_tools=given).allowed_tools == ()
+
+
+@pytest.mark.parametrize(
+    "given", ["[search", "{search}", "[search]", "[1, 2", "[" * 100_000], ids=lambda text: text[:9]
+)
+def test_what_is_no_list_after_all_is_taken_by_comma_and_line(given: str) -> None:
+    assert read(allowed_tools=given).allowed_tools == tuple(part.strip() for part in given.split(","))
+
+
+@pytest.mark.parametrize("before", ["", MARK], ids=ascii)
+@pytest.mark.parametrize("write", [json.dumps, repr])
+def test_an_answer_schema_may_be_pasted_or_come_from_a_variable(write: Any, before: str) -> None:  # noqa: ANN401
+    form = answer_tool(before + write(SCHEMA)).form
+
+    assert form is not None
+    assert form.schema == SCHEMA
+
+
+@pytest.mark.parametrize("text", ["{'type': 'object', 'a': {1}}", "{'type': 'object', 'x': '\\ud83d'}", "['object']"])
+def test_a_repr_that_is_no_schema_is_refused_like_json(text: str) -> None:
+    with pytest.raises(InvalidParameters, match="parameter 'answer_schema'"):
+        answer_tool(text)
+
+
+@pytest.mark.parametrize("write", [json.dumps, repr])
+def test_policy_overrides_may_be_pasted_or_come_from_a_variable(write: Any) -> None:  # noqa: ANN401
+    overrides = {"persistence_policy": False, "extra_policy": "It's ours."}
+
+    prompt = build_system_instruction("", MARK + write(overrides))
+
+    assert "<persistence>" not in prompt
+    assert prompt.endswith("\n\nIt's ours.")
+    assert read_policy_overrides(write(overrides)).notes == ()
+
+
+@pytest.mark.parametrize("write", [json.dumps, repr])
+def test_context_may_be_the_text_of_objects(write: Any) -> None:  # noqa: ANN401
+    given = [{"title": "Leave", "content": "It's 30 days."}, {"title": "Pay", "content": "Monthly."}]
+
+    assert read_context(MARK + write(given)) == read_context(given)
+    assert read_context(write({"a": None, "b": [1]})) == read_context({"a": None, "b": [1]})
+
+
+@pytest.mark.parametrize("text", ["[link](http://host.test)", "{curly} words", "[1] A note.", "[" * 100_000])
+def test_context_that_only_starts_like_a_list_is_a_text(text: str) -> None:
+    (source,) = read_context(text)
+
+    assert source.content == text
+
+
+@pytest.mark.parametrize(
+    ("text", "is_one"),
+    [
+        ("start.tools", True),
+        (" 1732007415808.text\n", True),
+        ("conversation.state", True),
+        ("sys.query", True),
+        ("node.result.items", True),
+        ("3.14", False),
+        ("search", False),
+        ("a.b c", False),
+        ("See start.tools", False),
+        ("{{#start.tools#}}", False),
+        ("a..b", False),
+        (["start.tools"], False),
+        (None, False),
+    ],
+)
+def test_a_bare_selector_is_recognised(text: object, is_one: bool) -> None:  # noqa: FBT001 - a table
+    assert looks_like_selector(text) is is_one
+
+
+def test_a_variable_that_does_not_exist_is_named_as_one() -> None:
+    with pytest.raises(InvalidParameters, match=rf"parameter 'answer_schema': 'start\.schema' {VARIABLE}"):
+        answer_tool("start.schema")
+    (note,) = read(context="start.docs").notes
+    assert note.startswith(f"context: 'start.docs' {VARIABLE}")
+    (note,) = read_policy_overrides("conversation.policy").notes
+    assert note.startswith(f"prompt_policy_overrides: 'conversation.policy' {VARIABLE}")
+    notes = build_toolbox([tool("search")], allowed=["start.tools"]).notes
+    assert [note for note in notes if "'start.tools'" in note and VARIABLE in note]
+
+
+def test_a_tool_whose_name_has_a_dot_is_none() -> None:
+    toolbox = build_toolbox([tool("fs.read")], allowed=read(allowed_tools="fs.read").allowed_tools)
+
+    assert len(toolbox.tools) == 1
+    assert toolbox.notes == ()
