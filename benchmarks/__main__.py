@@ -1,4 +1,7 @@
-"""`python -m benchmarks`: three tables of ratios. Nothing here judges a time; README.md says how to read them."""
+"""`python -m benchmarks`: three tables of ratios; `python -m benchmarks pauses`: how long one run keeps others waiting.
+
+Nothing here judges a time; README.md says how to read them.
+"""
 
 import argparse
 import math
@@ -6,11 +9,15 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
+from benchmarks import given_cases, model_cases
 from benchmarks.floor import run_floor
 from benchmarks.host import Delays, a_plan_of, all_calls_at_once, one_call_a_round, run_once
+from benchmarks.pauses import table
 from benchmarks.table import Row, medians, written
 from internal.plan_and_reflect import PLAN_AND_REFLECT
 
+PAUSE_CASES = [*model_cases.CASES, *given_cases.CASES]
+MOST_MEGABYTES = 100
 LARGEST_PLAN = 8
 MOST_ROUNDS = 99  # one more round answers, and `maximum_iterations` ends at 100
 
@@ -64,6 +71,25 @@ def rounds_against_the_floor(delays: Delays, rounds: int, runs: int) -> Iterator
 
 def main(arguments: Sequence[str] | None = None) -> None:
     options = read_options(arguments)
+    if options.command == "pauses":
+        print_pauses(options)
+    else:
+        print_ratios(options)
+
+
+def print_pauses(options: argparse.Namespace) -> None:
+    wanted = [case for case in PAUSE_CASES if options.only in case.name]
+    if not wanted:
+        names = "\n".join(f"  {case.name}" for case in PAUSE_CASES)
+        raise SystemExit(
+            f"python -m benchmarks pauses: no case has {options.only!r} in its name; the cases are:\n{names}"
+        )
+    for line in table(wanted, round(options.megabytes * 1_000_000)):
+        sys.stdout.write(f"{line}\n")
+        sys.stdout.flush()
+
+
+def print_ratios(options: argparse.Namespace) -> None:
     delays = Delays(model=options.model_delay, tool=options.tool_delay)
     waits = f"model {delays.model * 1_000:g} ms a call, tool {delays.tool * 1_000:g} ms, median of {options.runs} runs"
     tables = {
@@ -102,6 +128,18 @@ def seconds(given: str) -> float:
     return number
 
 
+def megabytes(given: str) -> float:
+    try:
+        number = float(given)
+    except ValueError:
+        number = math.nan
+    if not 0 < number <= MOST_MEGABYTES:
+        raise argparse.ArgumentTypeError(
+            f"{given!r} is not allowed; give a size in MB, above 0, up to {MOST_MEGABYTES}"
+        )
+    return number
+
+
 def read_options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="What the agent costs, as ratios.")
     parser.add_argument("--runs", type=whole_number(), default=5, help="how often each case is timed (default 5)")
@@ -111,6 +149,10 @@ def read_options(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--model-delay", type=seconds, default=0.02, help="seconds of a model call (default 0.02)")
     parser.add_argument("--tool-delay", type=seconds, default=0.1, help="seconds of a tool call (default 0.1)")
+    commands = parser.add_subparsers(dest="command", title="commands")
+    pauses = commands.add_parser("pauses", help="how long one run keeps the others waiting, by what it takes in")
+    pauses.add_argument("--megabytes", type=megabytes, default=2, help="what a run takes in (default 2)")
+    pauses.add_argument("--only", default="", metavar="TEXT", help="only the cases whose name contains this text")
     return parser.parse_args(arguments)
 
 
