@@ -18,6 +18,7 @@ from internal.secret_detection import secrets_in
 from internal.tool_schema import ToolParameter
 from internal.toolbox import ArgumentForm, Tool, Toolbox
 from internal.tooling import json_type, refuse_constant, refuse_unwritable
+from internal.wellformed import LARGEST_EXACT
 
 _LONGEST_QUOTE = 200
 _VALIDATION_ERROR = "tool arguments validation error: "
@@ -195,11 +196,28 @@ def _cut(text: str) -> str:
 
 def call_parameters(tool: Tool, arguments: Mapping[str, Any], toolbox: Toolbox) -> dict[str, Any]:
     """What a call sends: valid arguments with file names exchanged for the files, and the developer's values on top."""
-    parameters = {
-        name: _files_for(value, toolbox) if tool.parameters[name].takes_files else value
-        for name, value in arguments.items()
-    }
+    parameters = {name: _as_sent(tool.parameters[name], value, toolbox) for name, value in arguments.items()}
     return {**parameters, **tool.fixed}
+
+
+def _as_sent(parameter: ToolParameter, value: object, toolbox: Toolbox) -> object:
+    if parameter.takes_files:
+        return _files_for(value, toolbox)
+    # As a number it would be rounded on its way; Dify casts the text of a number parameter back.
+    return str(value) if parameter.is_number and _is_rounded(value) else value
+
+
+def rounded_arguments(tool: Tool, arguments: Mapping[str, Any]) -> list[str]:
+    """Names of the arguments within which the host rounds an integer."""
+    return [name for name, value in arguments.items() if not tool.parameters[name].is_number and _is_rounded(value)]
+
+
+def _is_rounded(value: object) -> bool:
+    if isinstance(value, dict):
+        return any(map(_is_rounded, value.values()))
+    if isinstance(value, list):
+        return any(map(_is_rounded, value))
+    return isinstance(value, int) and abs(value) > LARGEST_EXACT
 
 
 def _files_for(value: object, toolbox: Toolbox) -> object:

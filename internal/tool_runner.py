@@ -10,7 +10,7 @@ from functools import partial
 
 from gevent.lock import BoundedSemaphore
 
-from internal.arguments import call_parameters
+from internal.arguments import call_parameters, rounded_arguments
 from internal.deadline import Clock, Deadline
 from internal.events import Event, FileForwarded, Noted, ToolFinished, ToolStarted
 from internal.failures import FailureKind, HostFailure, is_transient
@@ -122,6 +122,8 @@ class ToolRunner:
     def _execute(self, call: ValidCall, key: str, deadline: Deadline, post: Post) -> tuple[ToolOutcome, str | None]:
         """Call the tool; return its outcome, and the error as the log shows it."""
         output = ToolOutput()
+        for name in rounded_arguments(call.tool, call.arguments):
+            post(Noted(f"{call.call.name}: the host rounds integers above 2^53 within the argument {name!r}", key))
         failure = self._invoke(call, output, key, deadline, post)
         for note in output.notes:
             post(Noted(f"{call.call.name}: {note}", key))

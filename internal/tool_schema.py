@@ -39,6 +39,8 @@ class ToolParameter:
     default: object = None
     takes_files: bool = False
     """Its values are names of this turn's files."""
+    is_number: bool = False
+    """Dify reads its values from text too, exactly."""
     check: Check | None = None
     """Yields what an MCP tool's own schema, which says more than types, holds against a value."""
     note: str = ""
@@ -85,6 +87,7 @@ def read_parameter(raw: Mapping[str, Any], *, file_names: Sequence[str] = ()) ->
         required=bool(raw.get("required")) and default is None,
         default=default if raw.get("required") else None,
         takes_files=kind in _FILES,
+        is_number=kind == "number",
         check=check,
         note=note,
     )

@@ -9,6 +9,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+LARGEST_EXACT = 2**53
+"""The host's daemon reads numbers as floats and rounds larger integers (dify-contract, Corrections)."""
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -42,7 +44,7 @@ def plain_json(value: object) -> object:
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, int):
-        return value if abs(value) <= 2**53 else str(value)
+        return value if abs(value) <= LARGEST_EXACT else str(value)
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, Mapping):

@@ -161,6 +161,21 @@ def test_a_call_whose_line_would_kill_the_plugin_is_refused_in_words(fixed: int,
     assert outcome.transport.longest_line < 4 * 1024 * 1024
 
 
+def test_large_integers_keep_their_digits_and_the_log_says_what_was_sent() -> None:
+    offered = tool("pay", parameter("account", "number"), parameter("more", "object"))
+    wanted = ("pay", {"account": 2**53 + 1, "more": {"id": 2**60}})
+
+    outcome = run([calls(wanted), ANSWER], {"pay": replies("paid")}, {"tools": [offered]})
+
+    (request,) = outcome.tools.requests
+    assert request["tool_parameters"] == {"account": "9007199254740993", "more": {"id": 2**60}}
+    assert log_of(outcome, "CALL pay")["data"]["arguments"] == {
+        "account": "9007199254740993",
+        "more": {"id": "1152921504606846976"},
+    }
+    assert log_of(outcome, "NOTE pay: the host rounds integers above 2^53 within the argument 'more'")
+
+
 def test_each_call_goes_to_its_own_provider_with_its_own_credential() -> None:
     offered = [
         tool("search", parameter("q"), provider="acme/web/web", credential_id="cred-web"),

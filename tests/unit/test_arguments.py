@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from internal.arguments import ArgumentsInvalid, call_parameters, validate_arguments
+from internal.arguments import ArgumentsInvalid, call_parameters, rounded_arguments, validate_arguments
 from internal.toolbox import Tool
 from internal.tooling import parse_tool_arguments
 from tests.support.wire import parameter
@@ -305,6 +305,38 @@ def test_the_developers_values_win_over_any_argument() -> None:
 
     assert call_parameters(tool, {"q": "x"}, toolbox) == {"q": "x", "key": "k"}
     assert "unknown argument 'key'" in problem(tool, q="x", key="mine")
+
+
+@pytest.mark.parametrize("own", [None, {"type": "integer"}], ids=["number", "mcp"])
+@pytest.mark.parametrize(
+    ("given", "sent"),
+    [
+        (2**53, 2**53),
+        (2**53 + 1, "9007199254740993"),
+        (-(2**63), "-9223372036854775808"),
+        ("12345678901234567890", "12345678901234567890"),
+        (7, 7),
+    ],
+)
+def test_a_number_that_the_host_would_round_is_sent_as_text(own: object, given: object, sent: object) -> None:
+    toolbox = toolbox_of(parameter("n", "number", input_schema=own))
+    tool = toolbox.tools["search"]
+    arguments = validate_arguments(tool, {"n": given})
+
+    assert call_parameters(tool, arguments, toolbox) == {"n": sent}
+    assert arguments["n"] == int(str(given))
+    assert rounded_arguments(tool, arguments) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "given"), [("array", [1, [2**60]]), ("object", {"a": {"b": -(2**60)}}), ("any", 2**60)]
+)
+def test_where_a_number_cannot_be_sent_as_text_it_is_said_that_the_host_rounds_it(kind: str, given: object) -> None:
+    toolbox = toolbox_of(parameter("x", kind), parameter("y", kind))
+    tool = toolbox.tools["search"]
+
+    assert call_parameters(tool, {"x": given}, toolbox) == {"x": given}
+    assert rounded_arguments(tool, {"x": given, "y": 2**53}) == ["x"]
 
 
 def test_names_of_files_are_exchanged_for_the_files() -> None:
