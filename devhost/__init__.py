@@ -17,12 +17,13 @@
     run.findings                rules of Dify's that the run broke: (name, sentence)
     model.requests              every decoded ModelRequest, in order; model.remaining = turns nobody asked for
 
-`host.run` fills the strategy's model-selector and array[tools] itself, casts the rest by the strategy's YAML, and
-raises `ParameterError` for what Dify would refuse before the plugin is asked. Call it from as many threads as you
-like. Its options: `tools=[…]` (instead of `host.tools`), `history=[prompt message dicts]`,
-`opaque_body="keep"|"drop"|"refuse"`, `on_message=callable(dict)`, `raw=True` (cast nothing), `strict=True` (go on
-after what fails the node, to find everything). `Host.start(transport="tcp"|"http")` runs the plugin as in remote
-debugging or serverless instead of locally. A tool without a plugin is `FunctionTool("add",
+`host.run` fills the strategy's model-selector and array[tools] itself, builds the rest as Dify's node does, and
+raises `ParameterError` for what Dify would refuse before the plugin is asked. A parameter is a constant, a template
+(`"{{#start.items#}}"`) or a variable (`{"variable": "start.items"}`) of `variables={"start.items": […]}`. Call it
+from as many threads as you like. Its options: `tools=[…]` (instead of `host.tools`), `history=[prompt message
+dicts]`, `opaque_body="keep"|"drop"|"refuse"`, `on_message=callable(dict)`, `raw=True` (build nothing), `strict=True`
+(go on after what fails the node, to find everything). `Host.start(transport="tcp"|"http")` runs the plugin as in
+remote debugging or serverless instead of locally. A tool without a plugin is `FunctionTool("add",
 {"a": "number"}, lambda arguments: "3")`: the function returns a text, a JSON object or a list of messages, or raises.
 A tool plugin with credentials or fixed values is `ToolSetup.read(DIR, credentials={"charts": {"api_key": "…"}},
 fixed={"draw_chart": {"color": "red"}})` in `Host.start(tools=[…])`. `stop=Stop()` lets another thread end a run

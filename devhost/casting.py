@@ -5,12 +5,18 @@ what dify-api does (`init_frontend_parameter`, `cast_parameter_value`), surprise
 """
 
 from collections.abc import Iterable, Mapping
+from typing import TypeGuard
 
 from devhost.declaration import Parameter
-from devhost.errors import ParameterError
+from devhost.errors import NodeParameterError
 from devhost.wire import JsonObject
 
 FILE_IDENTITY = "__dify__file__"
+
+
+def is_file(value: object) -> TypeGuard[JsonObject]:
+    """A file as it stands on the wire."""
+    return isinstance(value, dict) and value.get("dify_model_identity") == FILE_IDENTITY
 
 
 def cast_parameters(declared: Iterable[Parameter], values: Mapping[str, object]) -> JsonObject:
@@ -22,11 +28,11 @@ def cast_parameter(parameter: Parameter, value: object) -> object:
     if not value and value != 0:
         value = parameter.default
         if not value and parameter.required:
-            raise ParameterError(f"tool parameter {parameter.name} not found in tool config")
+            raise NodeParameterError(f"tool parameter {parameter.name} not found in tool config")
     if parameter.type == "select" and value is not None:
         options = [option.value for option in parameter.options]
         if value not in options:
-            raise ParameterError(f"tool parameter {parameter.name} value {value} not in options {options}")
+            raise NodeParameterError(f"tool parameter {parameter.name} value {value} not in options {options}")
     return cast_value(parameter, value)
 
 
@@ -34,10 +40,8 @@ def cast_value(parameter: Parameter, value: object) -> object:
     """The second half of the rule, which is all that a tool's own parameters go through."""
     try:
         return _cast(parameter.type, value)
-    except ParameterError as error:
-        raise ParameterError(f"{parameter.name}: {error}") from error
     except ValueError as error:
-        raise ParameterError(f"{parameter.name}: {error} (in Dify this fails the node)") from error
+        raise NodeParameterError(str(error), parameter.name) from error
 
 
 def _cast(kind: str, value: object) -> object:  # noqa: C901 - one case per type, each a line or two
@@ -52,11 +56,11 @@ def _cast(kind: str, value: object) -> object:  # noqa: C901 - one case per type
             return _single_file(value)
         case "model-selector" | "app-selector":
             if not isinstance(value, dict):
-                raise ParameterError("The selector must be a dictionary.")
+                raise ValueError("The selector must be a dictionary.")  # noqa: TRY004 - as Dify does
             return value
         case "array[tools]":
             if value and not isinstance(value, list):
-                raise ParameterError("The tools selector must be a list.")
+                raise ValueError("The tools selector must be a list.")
             return value
         case "any":
             return _any(value)
@@ -90,13 +94,12 @@ def _single_file(value: object) -> object:
     if not isinstance(value, list):
         return value
     if len(value) != 1:
-        raise ParameterError("This parameter only accepts one file but got multiple files while invoking.")
+        raise ValueError("This parameter only accepts one file but got multiple files while invoking.")
     return value[0]
 
 
 def _any(value: object) -> object:
     # In Dify a single file is a File object here, which the rule does not name; only on the wire is it a dictionary.
-    is_file = isinstance(value, dict) and value.get("dify_model_identity") == FILE_IDENTITY
-    if value and (is_file or not isinstance(value, str | dict | list | int | float)):
-        raise ParameterError("The var selector must be a string, dictionary, list or number.")
+    if value and (is_file(value) or not isinstance(value, str | dict | list | int | float)):
+        raise ValueError("The var selector must be a string, dictionary, list or number.")
     return value

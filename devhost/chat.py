@@ -11,7 +11,7 @@ from devhost.chat_view import ChatView, was_stopped
 from devhost.errors import PluginLostError
 from devhost.host import Host
 from devhost.interrupt import Interrupt
-from devhost.memory import Memory, PastTurn, files_among
+from devhost.memory import Memory, PastTurn
 from devhost.model_backend import ModelBackend
 from devhost.options.hosting import HostOptions
 from devhost.run import Run
@@ -55,6 +55,7 @@ class Chat:
                 self._scenario.strategy.identity.name,
                 values,
                 model=self._choose_model(question),
+                variables=self._scenario.variables(question),
                 history=self._memory.messages(),
                 conversation_id=self._conversation_id,
                 on_message=view.show,
@@ -65,5 +66,5 @@ class Chat:
             self._view.close_turn(view, run, show_findings=self._options.strict)
         self.broke_rules = self.broke_rules or bool(run.findings)
         answer = run.outputs.text if run.error is None or was_stopped(run) else ""
-        self._memory.add(PastTurn(question, answer, files_among(values)))
+        self._memory.add(PastTurn(question, answer, self._scenario.files(question, raw=self._options.raw)))
         return run

@@ -110,6 +110,7 @@ def run(  # noqa: PLR0913 - click gives one argument per option
                     scenario.strategy.identity.name,
                     values,
                     model=model,
+                    variables=scenario.variables(question),
                     on_message=view.show,
                     raw=host_options.raw,
                     strict=host_options.strict,

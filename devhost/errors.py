@@ -2,7 +2,8 @@
 
 HostError ── DeclarationError      a plugin directory that cannot be read
           ├─ ScriptError           a script.yaml that cannot be read
-          ├─ ParameterError        values that Dify refuses before the plugin is asked
+          ├─ ParameterError        values that are refused before the plugin is asked
+          │   └─ NodeParameterError    by Dify's node, in its words
           ├─ PluginStartError      a plugin process that never served
           ├─ RegistrationError     a plugin that introduces itself over TCP in a way that the daemon hangs up on
           ├─ ToolSetupError        a tool plugin that refuses its credentials or a value of the panel
@@ -31,6 +32,14 @@ class ScriptError(HostError):
 
 class ParameterError(HostError, ValueError):
     pass
+
+
+class NodeParameterError(ParameterError):
+    """`words` are what the node shows; the sentence adds the parameter's name where they lack it."""
+
+    def __init__(self, words: str, parameter: str = "") -> None:
+        super().__init__(f"{parameter}: {words} (in Dify this fails the node)" if parameter else words)
+        self.words = words
 
 
 class PluginStartError(HostError):

@@ -15,11 +15,12 @@ from typing import Self
 
 from devhost import declaration
 from devhost.backwards import BackwardsCalls
-from devhost.casting import cast_parameters
 from devhost.errors import ParameterError, RunFailure
 from devhost.limits import HostLimits
 from devhost.model_backend import ModelBackend
 from devhost.model_request import OpaqueBodyPolicy
+from devhost.node_parameters import Picked, Setting, node_parameters, read_setting
+from devhost.node_variables import NodeVariables
 from devhost.outputs import OutputsFold
 from devhost.plugin_process import PluginProcess
 from devhost.run import Run, RunError
@@ -104,20 +105,28 @@ class Host:
         conversation_id: str | None = None,
         on_message: OnMessage | None = None,
         stop: Stop | None = None,
+        variables: Mapping[str, object] | None = None,
         raw: bool = False,
         strict: bool = False,
     ) -> Run:
-        """`raw` sends the parameters as they are given; `strict` goes on after what fails the node, to find all."""
+        """Runs the node once.
+
+        `parameters` are settings as `node_parameters.read_setting` reads them, `variables` those of the workflow, by
+        `node.name`. `raw` sends the parameters as they are given; `strict` goes on after what fails the node, to find
+        all.
+        """
         tools = self.tools if tools is None else tools
         provider, declared = find_strategy(self.plugin.declaration, strategy)
-        filled = {**_selectors(declared, model.description.selector(history), tools), **parameters}
+        picked = _picked(declared, model.description.selector(history), tools)
         request = {
             "user_id": "devhost",
             "type": "agent_strategy",
             "action": "invoke_agent_strategy",
             "agent_strategy_provider": provider.identity.name,
             "agent_strategy": declared.identity.name,
-            "agent_strategy_params": filled if raw else cast_parameters(declared.parameters, filled),
+            "agent_strategy_params": {**picked, **parameters}
+            if raw
+            else _settled(declared, picked, parameters, variables),
         }
         calls = BackwardsCalls(model, tools, self.files, self.limits, opaque_body)
         opened = partial(self._open, request, conversation_id, stop)
@@ -176,7 +185,18 @@ def declared_outputs(strategy: declaration.Strategy) -> frozenset[str]:
     return frozenset(properties if isinstance(properties, dict) else ())
 
 
-def _selectors(strategy: declaration.Strategy, model: JsonObject, tools: Sequence[Tool]) -> JsonObject:
+def _picked(strategy: declaration.Strategy, model: JsonObject, tools: Sequence[Tool]) -> JsonObject:
     """What the node's own pickers hold: the model and the tools, under whatever names the strategy gave them."""
     picked: dict[str, object] = {"model-selector": model, "array[tools]": [tool.entity for tool in tools]}
     return {parameter.name: picked[parameter.type] for parameter in strategy.parameters if parameter.type in picked}
+
+
+def _settled(
+    strategy: declaration.Strategy,
+    picked: JsonObject,
+    given: Mapping[str, object],
+    variables: Mapping[str, object] | None,
+) -> JsonObject:
+    settings: dict[str, Setting] = {name: Picked(value) for name, value in picked.items()}
+    settings |= {name: read_setting(value) for name, value in given.items()}
+    return node_parameters(strategy.parameters, settings, NodeVariables(variables or {}))

@@ -1,13 +1,14 @@
 """What a command line asks for, put together: an example's script, a strategy, and the values of its parameters."""
 
-import json
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from devhost.casting import cast_parameters
-from devhost.declaration import Parameter, Strategy
+from devhost.declaration import Strategy
 from devhost.errors import ParameterError
+from devhost.memory import files_among
+from devhost.node_parameters import read_setting, resolved
+from devhost.node_variables import NodeVariables
+from devhost.panel import checked_settings
 from devhost.script import Script
 from devhost.tool_setup import ToolSetup
 from devhost.wire import JsonObject
@@ -15,8 +16,8 @@ from devhost.wire import JsonObject
 SCRIPT = "script.yaml"
 SCENARIOS = "scenarios"
 """The folder of an example's other scripts."""
-PICKED = ("model-selector", "array[tools]")
-"""Parameters that devhost fills itself, as the node's pickers do."""
+QUESTION = "sys.query"
+"""The variable that the node's query is, as in a chatflow."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,9 @@ class Scenario:
     strategy: Strategy
     tools: tuple[ToolSetup, ...]
     given: JsonObject
-    """Parameters of the strategy, over the script's."""
+    """Settings of the strategy's parameters, over the script's."""
+    given_variables: JsonObject = field(default_factory=dict)
+    """Of the workflow, over the script's."""
 
     @property
     def description(self) -> str:
@@ -72,47 +75,24 @@ class Scenario:
         return self.script.query
 
     def values(self, question: str, *, raw: bool = False) -> JsonObject:
+        """The settings: the script's, over them the question, over them the command line's; raw ones go unchecked."""
         params = {} if self.script is None else self.script.params
-        return parameter_values(self.strategy, params, question, self.given, raw=raw)
+        if raw:
+            return {**params, "query": question, **self.given}
+        values = {**params, "query": {"variable": QUESTION}, **self.given}
+        return checked_settings(self.strategy, values, NodeVariables(self.variables(question)))
 
+    def variables(self, question: str) -> JsonObject:
+        """By `node.name`; those of the system that a chatflow always has are among them."""
+        variables = {**({} if self.script is None else self.script.variables), **self.given_variables}
+        if QUESTION in variables:
+            raise ParameterError(f"variable {QUESTION!r} is the question itself: give it as query, or with --query")
+        return {"sys.files": [], **variables, QUESTION: question}
 
-def parse_assignments(assignments: Iterable[str], *, option: str = "--param") -> JsonObject:
-    """KEY=VALUE pairs; a value that is JSON is what it says, any other is a text."""
-    values: JsonObject = {}
-    for assignment in assignments:
-        key, equals, text = assignment.partition("=")
-        if not equals or not key:
-            raise ParameterError(f"{option} {assignment!r} is not KEY=VALUE")
-        try:
-            values[key] = json.loads(text)
-        except ValueError:
-            values[key] = text
-    return values
-
-
-def parameter_values(
-    strategy: Strategy, params: Mapping[str, object], query: str, given: Mapping[str, object], *, raw: bool = False
-) -> JsonObject:
-    """The script's values, over them the question, over them what the command line gives; raw ones go unchecked."""
-    settable = [parameter.name for parameter in strategy.parameters if _settable(parameter)]
-    values = {**params, "query": query, **given}
-    if raw:
-        return values
-    for name in values:
-        if name not in settable:
-            raise ParameterError(
-                f"{strategy.identity.name} has no parameter {name!r} to set; there are: {', '.join(settable)}"
-            )
-    values |= {
-        parameter.name: json.dumps(values[parameter.name], ensure_ascii=False)
-        for parameter in strategy.parameters
-        # On the command line an object looks like JSON; in the node's text field it is the text that was typed.
-        if parameter.type == "string" and isinstance(values.get(parameter.name), dict | list)
-    }
-    # A value that cannot be cast is said now, before any plugin is started; the host casts again, with the rest.
-    cast_parameters((parameter for parameter in strategy.parameters if _settable(parameter)), values)
-    return values
-
-
-def _settable(parameter: Parameter) -> bool:
-    return parameter.type not in PICKED
+    def files(self, question: str, *, raw: bool = False) -> tuple[JsonObject, ...]:
+        """The question's files, whatever parameter carries them."""
+        values = self.values(question, raw=raw)
+        if raw:
+            return files_among(values)
+        variables = NodeVariables(self.variables(question))
+        return files_among({name: resolved(read_setting(value), variables) for name, value in values.items()})

@@ -140,6 +140,8 @@ class Script(_Scripted):
     strategy: str | None = None
     """The one it was written for; the command line may name another."""
     params: _JsonObject = Field(default_factory=dict)
+    variables: _JsonObject = Field(default_factory=dict)
+    """Of the workflow around the node, by `node.name`: what templates and selectors in `params` refer to."""
     model: ScriptedModelCard = ScriptedModelCard()
     turns: Annotated[tuple[Turn, ...], Field(min_length=1)]
     otherwise: tuple[Turn, ...] | None = None

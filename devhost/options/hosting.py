@@ -10,7 +10,7 @@ import click
 
 from devhost.errors import ParameterError
 from devhost.limits import HostLimits
-from devhost.scenario import parse_assignments
+from devhost.panel import parse_assignments
 from devhost.transport import TransportName
 
 MOST_BYTES = 2**40

@@ -14,7 +14,7 @@ import click
 
 from devhost.errors import ParameterError
 from devhost.openai_api.catalog import DEFAULT_MODEL
-from devhost.scenario import parse_assignments
+from devhost.panel import parse_assignments
 from devhost.script import Script
 from devhost.scripted import ScriptedModel
 

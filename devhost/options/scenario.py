@@ -14,7 +14,8 @@ import click
 from devhost.declaration import PluginDeclaration
 from devhost.errors import ParameterError
 from devhost.host import find_strategy
-from devhost.scenario import Example, Scenario, parse_assignments
+from devhost.panel import parse_assignments, typed_settings
+from devhost.scenario import Example, Scenario
 from devhost.script import Script
 from devhost.tool_assignments import read_tool_setups
 
@@ -58,6 +59,14 @@ def scenario_options(command: Callable[..., int]) -> Callable[..., int]:
         "--param", "parameters", metavar="KEY=VALUE", multiple=True, help="Set a parameter of the strategy; repeatable."
     )
     @click.option(
+        "--variable",
+        "variables",
+        metavar="NODE.NAME=VALUE",
+        multiple=True,
+        help='A variable of the workflow, for {{#node.name#}} in a text and --param KEY=\'{"variable": "node.name"}\'. '
+        "Repeatable.",
+    )
+    @click.option(
         "--plugin", type=DIRECTORY, default=HOME, help="The strategy plugin; by default the one devhost stands in."
     )
     @click.option(
@@ -77,12 +86,13 @@ def scenario_options(command: Callable[..., int]) -> Callable[..., int]:
         settings: tuple[str, ...],
         strategy: str | None,
         parameters: tuple[str, ...],
+        variables: tuple[str, ...],
         plugin: Path,
         examples: Path,
         **options: object,
     ) -> int:
         chosen = ScenarioOptions(
-            example, scenario, script, tools, credentials, settings, strategy, parameters, plugin, examples
+            example, scenario, script, tools, credentials, settings, strategy, parameters, variables, plugin, examples
         )
         return command(**options, scenario_options=chosen)
 
@@ -99,6 +109,7 @@ class ScenarioOptions:
     settings: tuple[str, ...] = field(repr=False)
     strategy: str | None
     parameters: tuple[str, ...]
+    variables: tuple[str, ...]
     plugin: Path
     examples: Path
 
@@ -124,5 +135,6 @@ class ScenarioOptions:
             plugin=self.plugin,
             strategy=strategy,
             tools=tuple(read_tool_setups(directories, self.credentials, self.settings, os.environ)),
-            given=given,
+            given=given if raw else typed_settings(strategy, self.parameters),
+            given_variables=parse_assignments(self.variables, option="--variable"),
         )
