@@ -3,16 +3,16 @@
     what everyone needs     host_message → failures → errors → node_errors →
                             wellformed → secret_detection → redaction →
     what the node was given pasted → panel_values → model_selection → params → policy →
-    one round, as values    flow → thinking → usage → sources → source_reading →
+    one round, as values    flow → think_tags → thinking → usage → sources → source_reading →
     tools as offered        tool_names → schema_dialect → mcp_schema → tool_schema → toolbox →
     calls as made           tooling → virtual_tools → arguments → guards →
     what tools bring        local_files → user_files → tool_failures → tool_output →
     what happens            events → transcript → window → attachments →
     the host                deadline → session →
-    a model's turn          assembly → display → reading → model_turn →
+    a model's turn          assembly → display → content_parts → reading → model_turn →
     its tool calls          planning → submission → side_by_side → tool_runner →
     the run                 steps → loop → answer →
-    written out             text_stream → log_tree → run_outputs → render →
+    written out             text_stream → log_tree → run_outputs → render → pacing →
     put together            run → agent → asking → plan_params → subtask → plan_and_reflect
 
 ``session`` alone touches the SDK's Session. Everything that happens leaves the loop as an event, and render alone

@@ -15,6 +15,7 @@ from internal.errors import InvalidParameters
 from internal.events import Event
 from internal.loop import AgentLoop
 from internal.node_errors import reported
+from internal.pacing import paced
 from internal.params import StrategyParams, read_params
 from internal.policy import DEFAULT_POLICY, PolicyTexts
 from internal.render import render
@@ -79,7 +80,7 @@ def _run[P: StrategyParams](
     if not params.model.can_call_tools():
         _refuse_to_go_without_tool_calls(params, toolbox, needed=blueprint.needs_tool_calls or submit is not None)
     run = Run(params, toolbox, HostSession(session), blueprint.policy, clock, started)
-    yield from render(run.tally.watch(blueprint.plot(run, submit)), run.secrets)
+    yield from paced(render(run.tally.watch(blueprint.plot(run, submit)), run.secrets), clock)
 
 
 def _refuse_to_go_without_tool_calls(params: StrategyParams, toolbox: Toolbox, *, needed: bool) -> None:

@@ -7,14 +7,12 @@ back until it is plainly the answer; what turns out to be a remark before tool c
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from internal.events import AnswerBreak, AnswerText, ThoughtText
+from internal.events import AnswerBreak, AnswerText, Shown, ThoughtText
 from internal.flow import should_emit_response_text
 from internal.thinking import Piece, PieceKind, ThoughtSplitter
 
 PLAINLY_AN_ANSWER = 400
 """Visible characters after which text is no remark any more. A longer preamble is shown: a known departure."""
-
-type Shown = AnswerText | AnswerBreak | ThoughtText
 
 
 @dataclass(frozen=True)

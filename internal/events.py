@@ -97,6 +97,16 @@ class ThoughtText:
     text: str
 
 
+type Shown = AnswerText | AnswerBreak | ThoughtText
+
+
+@dataclass(frozen=True)
+class ShownTogether:
+    """What is there to be seen at once, in order; it is written as one text."""
+
+    parts: tuple[Shown, ...]
+
+
 @dataclass(frozen=True)
 class ToolStarted:
     key: str
@@ -168,9 +178,8 @@ type Event = (
     | RoundFinished
     | ModelStarted
     | ModelFinished
-    | AnswerText
-    | AnswerBreak
-    | ThoughtText
+    | Shown
+    | ShownTogether
     | ToolStarted
     | ToolFinished
     | CallsAnswered

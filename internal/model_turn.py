@@ -97,11 +97,11 @@ class ModelCaller:
         except DeadlinePassed:
             if not reading.is_answering:
                 return TimeIsUp()
-            yield from reading.display.finish(has_tool_calls=False)
+            yield from reading.finish(has_tool_calls=False)
             return reading.turn(cut=StopReason.TIME_LIMIT)
         turn = reading.turn()
         # The calls of a cut turn never run: what it says is no remark on the way to them.
-        yield from reading.display.finish(has_tool_calls=bool(turn.calls) and not turn.cut)
+        yield from reading.finish(has_tool_calls=bool(turn.calls) and not turn.cut)
         return reading.turn()
 
     def _recover(

@@ -4,11 +4,8 @@ In: the chunks of any provider: fragments, snapshots, lists of parts, blocking r
 for the eye while they come, then one ModelTurn.
 """
 
-import base64
-import binascii
-from collections.abc import Generator, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import groupby
 from typing import Any
 
 from dify_plugin.entities.model.llm import LLMResultChunk, LLMUsage
@@ -17,18 +14,15 @@ from dify_plugin.entities.model.message import (
     PromptMessageContentUnionTypes,
     TextPromptMessageContent,
 )
-from pydantic_core import to_json
 
 from internal.assembly import CallAssembler
+from internal.content_parts import forward_image, joined, kept, writable
 from internal.deadline import Deadline
 from internal.display import DisplayRule, TurnDisplay
-from internal.events import Event, FileForwarded, Noted, StopReason
+from internal.events import Event, FileForwarded, Shown, ShownTogether, StopReason
 from internal.flow import extract_stream_tool_calls
-from internal.tool_output import LONGEST_NAME
 from internal.transcript import Content, ToolCall
 from internal.usage import Usage
-from internal.user_files import LARGEST_FILE, LONGEST_ADDRESS, ExternalImage, FileBytes
-from internal.wellformed import wellformed
 
 # Finish reasons of a turn that was cut, by provider's word (model-behaviour §2.4 and §2.5, August 2026).
 _CUT_REASONS = {
@@ -123,41 +117,37 @@ class Reading:
         self._usage = delta.usage or self._usage
         self.finish_reason = delta.finish_reason or self.finish_reason
         if delta.message.opaque_body is not None:
-            self._opaque_body = yield from _writable(delta.message.opaque_body)
+            self._opaque_body = yield from writable(delta.message.opaque_body)
         content = delta.message.content
-        if isinstance(content, str):
-            yield from self._take_text(content)
-        for part in content if isinstance(content, list) else ():
-            yield from self._take_part(part)
+        yield from self._take_content([content] if isinstance(content, str) else content or ())
 
-    def _take_text(self, text: str) -> Iterator[Event]:
-        if text:
-            self._content.append(text)
-            yield from self.display.feed(text)
+    def finish(self, *, has_tool_calls: bool) -> Iterator[Event]:
+        """Show what was held back, now that it is known what the turn was."""
+        yield from _together(self.display.finish(has_tool_calls=has_tool_calls))
 
-    def _take_part(self, part: PromptMessageContentUnionTypes) -> Iterator[Event]:
-        opaque_body = yield from _writable(part.opaque_body)
-        if isinstance(part, TextPromptMessageContent):
-            self._content.append(part.model_copy(update={"data": wellformed(part.data), "opaque_body": opaque_body}))
-            yield from self.display.feed(part.data)
-            return
-        described = {
-            "format": wellformed(part.format[:LONGEST_NAME]),
-            "mime_type": wellformed(part.mime_type[:LONGEST_NAME]),
-            "filename": wellformed(part.filename[:LONGEST_NAME]),
-        }
-        sent = {"url": wellformed(part.url), "base64_data": wellformed(part.base64_data), "opaque_body": opaque_body}
-        medium = part.model_copy(update={**described, **sent})
-        self._content.append(medium)
-        if isinstance(medium, ImagePromptMessageContent):
-            event = _forward_image(medium)
-            self._has_forwarded = self._has_forwarded or isinstance(event, FileForwarded)
-            yield event
+    def _take_content(self, content: Iterable[str | PromptMessageContentUnionTypes]) -> Iterator[Event]:
+        """Texts and parts of one chunk; what the user sees of them is there at once, but for the images between."""
+        shown: list[Shown] = []
+        for came in content:
+            part = came if isinstance(came, str) else (yield from kept(came))
+            if part:
+                self._content.append(part)
+            if isinstance(part, str):
+                shown += self.display.feed(part)
+            elif isinstance(part, TextPromptMessageContent):
+                shown += self.display.feed(part.data)
+            elif isinstance(part, ImagePromptMessageContent):
+                yield from _together(shown)
+                shown = []
+                event = forward_image(part)
+                self._has_forwarded = self._has_forwarded or isinstance(event, FileForwarded)
+                yield event
+        yield from _together(shown)
 
     def turn(self, cut: StopReason | None = None) -> ModelTurn:
         cut = cut or _CUT_REASONS.get((self.finish_reason or "").rpartition(".")[2].lower())
         return ModelTurn(
-            content=_joined(self._content),
+            content=joined(self._content),
             text=self.display.text,
             calls=self.calls(),
             opaque_body=None if cut else self._opaque_body,
@@ -169,40 +159,7 @@ class Reading:
         return self._calls.calls(f"call_{self._span.key.replace('.', '_')}")
 
 
-def _writable(opaque_body: Any) -> Generator[Event, None, Any]:  # noqa: ANN401 - the provider's
-    """An opaque body as it came, or None when it could not be written back."""
-    try:
-        to_json(opaque_body)
-    except ValueError:
-        yield Noted("an opaque body of the provider's cannot be written as JSON and is left out")
-        return None
-    return opaque_body
-
-
-def _joined(content: list[str | PromptMessageContentUnionTypes]) -> Content:
-    """Text alone as one string; with parts among it, a list in which each stretch of text is one part."""
-    parts: list[PromptMessageContentUnionTypes] = []
-    for is_text, stretch in groupby(content, key=lambda item: isinstance(item, str)):
-        items = list(stretch)
-        if is_text:
-            parts.append(TextPromptMessageContent(data="".join(item for item in items if isinstance(item, str))))
-        else:
-            parts += [item for item in items if not isinstance(item, str)]
-    if all(isinstance(item, str) for item in content):
-        return "".join(item for item in content if isinstance(item, str))
-    return parts
-
-
-def _forward_image(part: ImagePromptMessageContent) -> Event:
-    """An image that the model made, by address or as bytes."""
-    if part.url and not part.url.startswith("data:"):
-        if len(part.url) > LONGEST_ADDRESS:
-            return Noted("an image of the model's has too long an address and is left out")
-        return FileForwarded(ExternalImage(part.url))
-    try:
-        data = base64.b64decode(part.url.partition(",")[2] or part.base64_data, validate=True)
-    except (binascii.Error, ValueError):
-        return Noted("an image of the model's could not be read")
-    if len(data) > LARGEST_FILE:
-        return Noted("an image of the model's is larger than 15 MiB and is left out")
-    return FileForwarded(FileBytes(data, part.mime_type, part.filename))
+def _together(shown: Iterable[Shown]) -> Iterator[ShownTogether]:
+    parts = tuple(shown)
+    if parts:
+        yield ShownTogether(parts)

@@ -9,15 +9,12 @@ from collections.abc import Generator, Iterable, Iterator
 from dify_plugin.entities.agent import AgentInvokeMessage
 from dify_plugin.entities.invoke_message import InvokeMessage
 
-from internal.events import AnswerBreak, AnswerText, Event, FileForwarded, RunFinished, ThoughtText
+from internal.events import AnswerBreak, AnswerText, Event, FileForwarded, RunFinished, ShownTogether, ThoughtText
 from internal.log_tree import LogTree
 from internal.redaction import KnownSecrets
 from internal.run_outputs import closing_messages, decision_summary, file_messages
-from internal.text_stream import TextStream
+from internal.text_stream import TextStream, message_texts
 from internal.wellformed import wellformed
-
-LONGEST_TEXT = 100_000
-"""Characters of one text message."""
 
 
 def render(events: Iterable[Event], secrets: KnownSecrets) -> Generator[AgentInvokeMessage, None, None]:
@@ -36,7 +33,7 @@ def render(events: Iterable[Event], secrets: KnownSecrets) -> Generator[AgentInv
                 case _:
                     yield from logs.messages(event)
     except Exception as failure:
-        yield from _text_messages(text.close_thought())
+        yield from _text_messages(text.finish())
         yield from logs.close_all(secrets.redactor.error(str(failure)))
         raise
 
@@ -44,18 +41,22 @@ def render(events: Iterable[Event], secrets: KnownSecrets) -> Generator[AgentInv
 def _written(event: Event, text: TextStream) -> str:
     """What an event adds to the text; whatever is not a thought closes the thought before it."""
     match event:
+        case ShownTogether(parts):
+            return "".join(_written(part, text) for part in parts)
         case ThoughtText(thought):
             return text.thought(thought)
         case AnswerBreak():
             return text.new_paragraph()
         case AnswerText(answer):
             return text.answer(answer)
+        case FileForwarded() | RunFinished():
+            return text.finish()
         case _:
             return text.close_thought()
 
 
 def _text_messages(text: str) -> Iterator[AgentInvokeMessage]:
     """A text in messages whose lines stay far below the length that kills a plugin."""
-    for start in range(0, len(text), LONGEST_TEXT):
-        body = InvokeMessage.TextMessage(text=wellformed(text[start : start + LONGEST_TEXT]))
+    for piece in message_texts(wellformed(text)):
+        body = InvokeMessage.TextMessage(text=piece)
         yield AgentInvokeMessage(type=InvokeMessage.MessageType.TEXT, message=body)

@@ -24,6 +24,7 @@ from internal.events import (
     Noted,
     RunFinished,
     RunSummary,
+    ShownTogether,
     StopReason,
     ToolRun,
 )
@@ -144,8 +145,7 @@ class Run[P: StrategyParams]:
         if not answer and ending.reason is not StopReason.ANSWERED:  # an image alone is an answer too
             answer, unsaid = no_answer_sentence(ending.reason, self.params.query), True
         if unsaid:
-            yield AnswerBreak()
-            yield AnswerText(answer)
+            yield ShownTogether((AnswerBreak(), AnswerText(answer)))
         structured = {} if answer_tool is None else {"structured_output": ending.submitted}
         yield RunFinished(
             RunSummary(

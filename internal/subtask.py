@@ -17,6 +17,7 @@ from internal.events import (
     Noted,
     RoundFinished,
     RoundStarted,
+    ShownTogether,
     StopReason,
     ThoughtText,
 )
@@ -202,4 +203,4 @@ def _gist(advice: str) -> str:
 
 
 def _is_for_the_log(event: Event) -> bool:
-    return not isinstance(event, AnswerBreak | AnswerText | ThoughtText)
+    return not isinstance(event, AnswerBreak | AnswerText | ThoughtText | ShownTogether)

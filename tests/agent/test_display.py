@@ -1,5 +1,6 @@
 """What the user sees while a run goes on: answers, thoughts, remarks, and no stray blank lines."""
 
+import json
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
@@ -7,9 +8,9 @@ from typing import Any
 import pytest
 from gevent.event import Event
 
-from tests.agent.scenes import ANSWER, live, search, text, wait_for
+from tests.agent.scenes import ANSWER, ends, live, part, search, text, wait_for
 from tests.support.host import CallFails
-from tests.support.run import run
+from tests.support.run import FakeTime, run
 from tests.support.wire import calls, fails, replies, says
 
 FOUND = {"search": replies("found")}
@@ -53,8 +54,8 @@ SCREENS: dict[str, tuple[list[Sequence[Any]], str, str]] = {
     "blank lines within an answer": ([says("A\n\n", "\n\nB")], "A\n\n\n\nB", "A\n\n\n\nB"),
     "an answer that quotes the tag": (
         [says("Write `<think>` or <think> so.")],
-        "Write `<think>` or <think> so.",
-        "Write `<think>` or <think> so.",
+        "Write `<\u2060think>` or <\u2060think> so.",
+        "Write `<\u2060think>` or <\u2060think> so.",
     ),
     "a thought in the middle, which shows while text is held back": (
         [says("A <think>hm</think> B")],
@@ -129,7 +130,68 @@ def test_a_tag_quoted_in_a_shown_thought_opens_no_second_block(cut: int) -> None
 
     outcome = run([turn], FOUND, {"emit_intermediate_thoughts": True})
 
-    assert outcome.text == "<think>\nthey say &lt;think&gt; here\n</think>\n\nDone."
+    assert outcome.text == "<think>\nthey say <\u2060think> here\n</think>\n\nDone."
+
+
+QUOTED = "Use `<think>` and `</THINK>`:\n```\n<think a='b'>x</think >\n```\n"
+WRITTEN = QUOTED.replace("<", "<\u2060")
+
+
+@pytest.mark.parametrize("size", [1, 3, 7, 100])
+@pytest.mark.parametrize("handlers", [{}, FOUND], ids=["streamed", "held back"])
+def test_a_tag_that_an_answer_quotes_is_no_tag_in_its_text(handlers: dict[str, Any], size: int) -> None:
+    """Dify's page would make a thought of all that follows; the log keeps what the model wrote."""
+    outcome = run([says(*(QUOTED[at : at + size] for at in range(0, len(QUOTED), size)))], handlers)
+
+    assert outcome.text.strip() == WRITTEN.strip()
+    assert outcome.logs["round1.model"]["data"]["text"].strip() == QUOTED.strip()
+
+
+def test_a_structured_answer_keeps_its_tags_where_no_page_shows_it() -> None:
+    schema = '{"type": "object", "properties": {"tag": {"type": "string"}}, "required": ["tag"]}'
+    outcome = run([calls(("submit_answer", {"tag": "</think>"}))], {}, {"answer_schema": schema})
+
+    assert outcome.variables["structured_output"] == {"tag": "</think>"}
+    assert json.loads(outcome.text) == {"tag": "<\u2060/think>"}
+
+
+def test_an_answer_that_ends_like_a_tag_is_whole() -> None:
+    assert run([says("a <", "/thin")]).text == "a </thin"
+    assert "a </thin" in run([[text("x" * 400 + "a </thin"), CallFails("kaboom")]], FOUND).text
+
+
+def test_a_megabyte_at_once_goes_out_in_few_messages_of_bounded_size() -> None:
+    answer = "日本 <b> text.\n" * 76_000
+
+    messages = [body["text"] for body in run([says(answer)], FOUND).bodies("text")]
+
+    assert "".join(messages) == answer.strip()
+    assert len(messages) <= len(answer.encode()) // (256 * 1024) + 1
+    assert max(len(message.encode()) for message in messages) <= 256 * 1024
+
+
+@pytest.mark.parametrize(
+    "chunk",
+    [text("<think>hm</think>\nyes\n" * 500), text([part("<think>hm</think>\nyes\n")] * 500)],
+    ids=["text", "parts"],
+)
+def test_what_one_chunk_brings_goes_out_as_one_message(chunk: Any) -> None:  # noqa: ANN401 - a chunk on the wire
+    outcome = run([[chunk, ends()]], {}, {"emit_intermediate_thoughts": True})
+
+    assert len(outcome.bodies("text")) <= 2
+    assert outcome.text.count("<think>") == outcome.text.count("</think>") == 500
+
+
+def test_a_run_that_writes_hundreds_of_messages_at_once_pauses_after_every_hundred() -> None:
+    """Logs count too; what the bridge to the node cannot hold would be lost without an error."""
+    time = FakeTime()
+    turn = calls(*[("search", {"q": str(number)}) for number in range(150)])
+
+    outcome = run([turn, ANSWER], FOUND, clock=time.clock)
+
+    assert outcome.text == "Done."
+    assert time.slept == [0.01] * ((len(outcome.messages) - 1) // 100)
+    assert len(outcome.messages) > 300
 
 
 def first_text_of_a_held_model(shown: Sequence[str], params: dict[str, Any], *, with_tools: bool) -> str:

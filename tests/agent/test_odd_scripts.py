@@ -192,4 +192,4 @@ def test_a_model_that_always_calls_another_unknown_tool_is_stopped_by_the_limit(
 def test_the_answer_may_quote_thought_tags_in_code() -> None:
     answer = "Use:\n```html\n<think>secret</think>\n```\nand `</think>`."
 
-    assert run([says(*answer)], FOUND).text == answer
+    assert run([says(*answer)], FOUND).text == answer.replace("<", "<\u2060")

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from internal.display import PLAINLY_AN_ANSWER, DisplayRule, Shown, Trimmer, TurnDisplay
-from internal.events import AnswerBreak, AnswerText
+from internal.display import PLAINLY_AN_ANSWER, DisplayRule, Trimmer, TurnDisplay
+from internal.events import AnswerBreak, AnswerText, Shown
 from tests.unit.generators import cut, cut_lists, joined
 
 HIDDEN = DisplayRule(show_thoughts=False, may_call_tools=True, step=1, last_step=7)

@@ -1,11 +1,12 @@
 """The text that the user sees, with thoughts in blocks that are always closed."""
 
 import re
+from unittest.mock import patch
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from internal.text_stream import TextStream
+from internal.text_stream import TextStream, message_texts
 from tests.unit.generators import cut, cut_lists, joined
 
 STEPS = st.lists(
@@ -50,7 +51,7 @@ def test_closing_what_is_not_open_writes_nothing() -> None:
 def test_a_tag_that_a_thought_merely_quotes_opens_and_closes_nothing() -> None:
     text = write(TextStream(), [("thought", "the <think> and </think> tags")])
 
-    assert text == "<think>\nthe &lt;think&gt; and &lt;/think&gt; tags\n</think>\n"
+    assert text == "<think>\nthe <\u2060think> and <\u2060/think> tags\n</think>\n"
 
 
 @given(joined(["<think>", "</think>", "a", "<"]), cut_lists(60))
@@ -68,3 +69,14 @@ def test_every_block_is_closed_before_the_next_one_opens(steps: list[tuple[str, 
 
     assert "".join(re.findall("</?think>", text)).replace("<think></think>", "") == ""
     assert not text.startswith("\n")
+
+
+@given(st.text(st.sampled_from("aé日😀"), max_size=300), st.integers(4, 40))
+@settings(deadline=None)
+def test_a_text_is_cut_into_messages_by_its_bytes_and_never_within_a_character(text: str, most: int) -> None:
+    with patch("internal.text_stream.LARGEST_TEXT", most):
+        pieces = list(message_texts(text))
+
+    assert "".join(pieces) == text
+    assert all(len(piece.encode()) <= most for piece in pieces)
+    assert len(pieces) <= len(text.encode()) // (most - 3) + 1

@@ -1,0 +1,53 @@
+"""No more messages at once than the daemon's bridge to the node holds."""
+
+from collections.abc import Sequence
+
+import pytest
+from dify_plugin.entities.agent import AgentInvokeMessage
+from dify_plugin.entities.invoke_message import InvokeMessage
+
+from internal.pacing import MOST_AT_ONCE, PAUSE_SECONDS, paced
+from tests.support.run import FakeTime
+
+TEXT = AgentInvokeMessage(type=InvokeMessage.MessageType.TEXT, message=InvokeMessage.TextMessage(text="a"))
+BLOB = AgentInvokeMessage(
+    type=InvokeMessage.MessageType.BLOB_CHUNK,
+    message=InvokeMessage.BlobChunkMessage(id="b", sequence=0, total_length=1, blob=b"x", end=False),
+)
+
+
+def pauses(messages: Sequence[AgentInvokeMessage], seconds_between: float = 0.0) -> list[int]:
+    """After how many messages there was a pause."""
+    time, written, found = FakeTime(), 0, []
+    for _ in paced(messages, time.clock):
+        if time.slept:
+            assert time.slept == [PAUSE_SECONDS]
+            found.append(written)
+            time.slept.clear()
+        written += 1
+        time.advance(seconds_between)
+    assert written == len(messages)
+    return found
+
+
+def test_after_every_hundred_messages_at_once_there_is_a_pause() -> None:
+    assert (MOST_AT_ONCE, PAUSE_SECONDS) == (100, 0.010)
+    assert pauses([TEXT] * 100) == []
+    assert pauses([TEXT] * 350) == [100, 200, 300]
+
+
+def test_messages_that_take_their_time_are_not_held_up() -> None:
+    assert pauses([TEXT] * 350, seconds_between=0.0003) == []
+
+
+def test_a_burst_after_slow_messages_is_noticed() -> None:
+    time = FakeTime()
+    for number, _ in enumerate(paced([TEXT] * 300, time.clock)):
+        time.advance(1.0 if number < 150 else 0.0)
+    assert time.slept == [PAUSE_SECONDS]
+
+
+@pytest.mark.parametrize("blobs", [1, 1_000])
+def test_blob_chunks_do_not_count(blobs: int) -> None:
+    assert pauses([BLOB] * blobs) == []
+    assert pauses([*[TEXT] * 100, *[BLOB] * blobs, TEXT]) == [100 + blobs]
