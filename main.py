@@ -18,12 +18,15 @@ class Timeout(NamedTuple):
     default: int
     least: int
     most: int
+    is_always_set: bool = False
+    """Whether the default is ours, rather than the SDK's own."""
 
 
 TIMEOUTS = {
     # How long a serverless connection may stay silent. Dify reads a connection that ends early as a success, so it has
-    # to outlast every silence of a run (at most 240 s there); the longest run that can be asked for takes an hour.
-    "MAX_REQUEST_TIMEOUT": Timeout(default=300, least=300, most=3600),
+    # to outlast the longest silence of a run: a whole run, since hidden thoughts write nothing. A run has 600 s unless
+    # the host is configured otherwise, and an hour at most. The SDK's own 300 s would be too short.
+    "MAX_REQUEST_TIMEOUT": Timeout(default=3600, least=600, most=3600, is_always_set=True),
     # How long a model or tool call may stay silent. Dify cuts such a call after 240 s with a message that says so,
     # and a run after 600 s without telling the plugin: a larger value only keeps abandoned runs alive.
     "MAX_INVOCATION_TIMEOUT": Timeout(default=250, least=10, most=600),
@@ -31,13 +34,13 @@ TIMEOUTS = {
 
 
 def settle_timeouts(environment: MutableMapping[str, str], dotenv: Mapping[str, str | None]) -> list[str]:
-    """Put a usable value into ``environment`` for each timeout that is set; a line for the log for each one changed."""
+    """Put usable values into ``environment``; return a line for the log for each one that had to be changed."""
     changes = []
     for name, timeout in TIMEOUTS.items():
         asked = environment.get(name, dotenv.get(name))
-        if asked is None:
+        if asked is None and not timeout.is_always_set:
             continue
-        seconds, change = settle(timeout, asked)
+        seconds, change = settle(timeout, asked or "")
         environment[name] = str(seconds)
         if change:
             changes.append(f"{name}: {change}")

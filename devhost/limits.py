@@ -15,15 +15,13 @@ class HostLimits:
     debug_heartbeat_seconds: float = 60
     """Longer silence ends the connection of a plugin that is debugged remotely."""
     run_seconds: float = 600
-    """One strategy invocation, all in all; the plugin is not told."""
+    """One strategy invocation, all in all, in each of the three runtimes; the plugin is not told."""
     call_seconds: float = 240
     """One backwards call, wall clock, streaming included."""
     blob_bytes: int = 15 * 1024 * 1024
     """One file sent in chunks."""
     blob_chunk_bytes: int = 8192
     """One chunk of it."""
-    serverless_run_seconds: float = 300
-    """One invocation of a serverless plugin, all in all, when that is less than `run_seconds`."""
     serverless_request_bytes: int = 5 * 1024 * 1024
     """The request that invokes a serverless plugin."""
     transaction_bytes: int = 6 * 1024 * 1024
@@ -35,10 +33,4 @@ class HostLimits:
 
     def over(self, transport: str) -> Self:
         """The limits of a plugin that is run this way."""
-        match transport:
-            case "tcp":
-                return replace(self, heartbeat_seconds=self.debug_heartbeat_seconds)
-            case "http":
-                return replace(self, run_seconds=min(self.run_seconds, self.serverless_run_seconds))
-            case _:
-                return self
+        return replace(self, heartbeat_seconds=self.debug_heartbeat_seconds) if transport == "tcp" else self

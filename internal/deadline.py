@@ -8,8 +8,6 @@ import gevent
 
 TOOL_PHASE_SHARE = 0.9
 """The closing answer has the rest."""
-SERVERLESS_SECONDS = 240
-"""The serverless runtime ends a request after 300 s; this leaves it time for the answer."""
 
 
 @dataclass(frozen=True)

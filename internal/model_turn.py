@@ -15,7 +15,7 @@ from internal.model_selection import ModelSelection
 from internal.reading import ModelTurn, Reading, TurnSpan
 from internal.redaction import KnownSecrets
 from internal.secret_detection import secrets_in, secrets_named_in
-from internal.session import DeadlinePassed, HostSession
+from internal.session import DeadlinePassed, HostSession, ModelRequest
 from internal.tooling import parse_tool_arguments
 from internal.transcript import ToolCall, Transcript
 from internal.usage import Usage
@@ -88,9 +88,8 @@ class ModelCaller:
         """One try: send the request and read the stream to its end."""
         for note in self.window.fit(transcript):
             yield Noted(note, span.key)
-        chunks = self.host.stream_model(
-            self.model.config, transcript.messages(), self.window.tools, reading.seconds_left
-        )
+        request = ModelRequest(self.model.config, transcript.messages(), self.window.tools)
+        chunks = self.host.stream_model(request, reading.seconds_left, span.end.left())
         try:
             for chunk in chunks:
                 yield from reading.take(chunk)

@@ -14,7 +14,7 @@ from gevent.lock import BoundedSemaphore
 
 from internal.answer import no_answer_sentence
 from internal.attachments import file_parts, opening_messages
-from internal.deadline import SERVERLESS_SECONDS, Clock, Deadline
+from internal.deadline import Clock, Deadline
 from internal.events import (
     AnswerBreak,
     AnswerText,
@@ -92,14 +92,9 @@ class Run[P: StrategyParams]:
         """Tool calls that may be under way at once, over all loops of the run."""
         return BoundedSemaphore(self.params.parallel_tool_calls)
 
-    @cached_property
-    def seconds(self) -> float:
-        most = SERVERLESS_SECONDS if self.host.is_serverless else self.params.maximum_seconds
-        return min(self.params.maximum_seconds, most)
-
     def deadline(self, share: float) -> Deadline:
         """The moment when this share of the run's time is over."""
-        return Deadline(self.clock, self.started + self.seconds * share)
+        return Deadline(self.clock, self.started + self.params.maximum_seconds * share)
 
     def models(self, toolbox: Toolbox) -> ModelCaller:
         """Calls the model with these tools in every request."""

@@ -6,10 +6,10 @@ every failure as a HostFailure. Nothing is remembered here but the session.
 
 import math
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, cast
 
 import gevent
-from dify_plugin.config.config import InstallMethod
 from dify_plugin.core.entities.invocation import InvokeType
 from dify_plugin.core.runtime import Session
 from dify_plugin.entities.model.llm import LLMModelConfig, LLMResult, LLMResultChunk, LLMResultChunkDelta
@@ -32,6 +32,15 @@ class RequestTooLarge(Exception):  # noqa: N818 - says what is the matter
     """The request's line would kill the plugin."""
 
 
+@dataclass(frozen=True)
+class ModelRequest:
+    """What one model call sends."""
+
+    config: LLMModelConfig
+    messages: Sequence[PromptMessage]
+    tools: Sequence[PromptMessageTool] = ()
+
+
 class _LenientToolInvocation(ToolInvocation):
     """The SDK's public ``invoke``, reading messages of any type: one unknown type would end the SDK's own generator."""
 
@@ -46,35 +55,31 @@ class HostSession:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._tools = _LenientToolInvocation(session)
+        self._longest_silence: float = session.max_invocation_timeout
+        """Seconds, as MAX_INVOCATION_TIMEOUT was when the run began; the session's own value changes with each call."""
 
-    @property
-    def is_serverless(self) -> bool:
-        return self._session.install_method is InstallMethod.Serverless
-
-    def stream_model(
-        self,
-        config: LLMModelConfig,
-        messages: Sequence[PromptMessage],
-        tools: Sequence[PromptMessageTool],
-        left: Callable[[], float],
-    ) -> Iterator[LLMResultChunk]:
+    def stream_model(self, request: ModelRequest, left: Callable[[], float], most: float) -> Iterator[LLMResultChunk]:
         """Call the model; a result that comes in one piece is one chunk.
 
-        ``left`` tells the seconds that may pass until the next chunk.
+        ``left`` tells the seconds left for the next chunk, ``most`` those that a call may take once it answers.
         Always streaming: the SDK's blocking form loses ``opaque_body`` and all but the last tool calls (0.10.2).
 
         Raises:
             HostFailure: the call failed, before the first chunk or after any.
             DeadlinePassed: while waiting for the next chunk.
         """
-        self._bound_silence(left())
+        self._bound_silence(most)
         answer = self._session.model.llm.invoke(
-            model_config=config, prompt_messages=list(messages), tools=list(tools), stop=[], stream=True
+            model_config=request.config,
+            prompt_messages=list(request.messages),
+            tools=list(request.tools),
+            stop=[],
+            stream=True,
         )
         if isinstance(answer, LLMResult):
             yield _as_chunk(answer)
         else:
-            yield from _bounded(answer, left)
+            yield from _bounded(answer, left, self._longest_silence)
 
     def invoke_tool(
         self, tool: Tool, parameters: Mapping[str, Any], left: Callable[[], float]
@@ -93,11 +98,11 @@ class HostSession:
         messages = self._tools.invoke(
             tool.provider_type, tool.provider, tool.own_name, dict(parameters), credential_id=tool.credential_id
         )
-        yield from _bounded(cast("Generator[WireMessage, None, None]", messages), left)
+        yield from _bounded(cast("Generator[WireMessage, None, None]", messages), left, self._longest_silence)
 
-    def _bound_silence(self, seconds: float) -> None:
-        """The SDK's own limit on silence takes effect for calls that start later, in whole seconds."""
-        self._session.max_invocation_timeout = max(1, math.ceil(seconds))
+    def _bound_silence(self, most: float) -> None:
+        """Set the SDK's own limit on silence, which calls that start later obey, in whole seconds."""
+        self._session.max_invocation_timeout = max(1, math.ceil(min(most, self._longest_silence)))
 
 
 def _as_chunk(result: LLMResult) -> LLMResultChunk:
@@ -105,8 +110,10 @@ def _as_chunk(result: LLMResult) -> LLMResultChunk:
     return LLMResultChunk(model=result.model, delta=LLMResultChunkDelta(index=0, message=message, usage=result.usage))
 
 
-def _bounded[T](items: Generator[T, None, None], left: Callable[[], float]) -> Iterator[T]:
-    """Pass items on while there is time; heartbeats of the HTTP transport do not extend it.
+def _bounded[T](items: Generator[T, None, None], left: Callable[[], float], silence: float) -> Iterator[T]:
+    """Pass items on while there is time and none of them takes longer than ``silence`` seconds.
+
+    Heartbeats of the HTTP transport extend neither, though they do extend the SDK's own limit.
 
     The broad ``except`` stands around the host alone: the SDK reports every failure as a bare ``Exception``. Our own
     time-out is no ``Exception``, since the SDK's reader takes any of those for the end of the stream.
@@ -114,11 +121,13 @@ def _bounded[T](items: Generator[T, None, None], left: Callable[[], float]) -> I
     try:
         while (seconds := left()) > 0:
             try:
-                with gevent.Timeout(seconds):
+                with gevent.Timeout(min(seconds, silence)):
                     item = next(items)
             except StopIteration:
                 return
             except gevent.Timeout:
+                if silence < seconds:
+                    raise HostFailure(f"invocation exited without response after {silence:g} seconds") from None
                 raise DeadlinePassed from None
             except Exception as failure:  # noqa: BLE001 - see above
                 if left() <= 0:

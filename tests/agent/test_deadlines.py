@@ -18,7 +18,7 @@ from internal.deadline import Clock
 from prompt import template
 from tests.agent.local_http import served
 from tests.agent.scenes import ANSWER, PATIENCE, MovableTime, log_of, results_in, search, silent_until, text, wait_for
-from tests.support.host import CallFails, HostTransport, Json, ScriptedModel, Tools
+from tests.support.host import CallFails, HostTransport, Json, ScriptedModel, Tools, make_session
 from tests.support.run import FakeTime, run
 from tests.support.wire import breaks, calls, model, replies, says, text_message
 
@@ -241,16 +241,60 @@ class Transactions(BaseHTTPRequestHandler):
         """Say nothing."""
 
 
-@pytest.mark.parametrize(("asked_for", "granted"), [(540, 240 * 0.9), (100, 90.0)])
-def test_the_serverless_runtime_grants_240_seconds_at_most(asked_for: int, granted: float) -> None:
+@pytest.mark.parametrize(("asked_for", "granted"), [(540, 540), (100, 100)])
+def test_a_run_has_the_same_time_under_the_serverless_runtime(asked_for: int, granted: int) -> None:
     class Answering(Transactions):
         chunks = tuple(says("Hello"))
 
     transport = HostTransport(ScriptedModel([]), Tools({}))
     with served(Answering) as address, ThreadPoolExecutor(1) as executor:
-        session = Session("s", executor, transport, transport, InstallMethod.Serverless, address)
+        session = Session(
+            "s", executor, transport, transport, InstallMethod.Serverless, address, max_invocation_timeout=600
+        )
         parameters = {"model": model(), "query": "?", "tools": None, "maximum_seconds": asked_for}
         messages = list(run_agent(parameters, session, FUNCTION_CALLING, FakeTime().clock))
 
     assert session.max_invocation_timeout == granted
     assert any(message.type.value == "text" for message in messages)
+
+
+QUICK_TO_GIVE_UP = 0.2
+"""Seconds of silence; nothing else that these runs do is timed."""
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A session that MAX_INVOCATION_TIMEOUT has made impatient."""
+
+    def make(*arguments: Any) -> tuple[Session, HostTransport]:  # noqa: ANN401 - passed on as they are
+        session, transport = make_session(*arguments)
+        session.max_invocation_timeout = QUICK_TO_GIVE_UP  # type: ignore[assignment] # whole seconds in production
+        return session, transport
+
+    monkeypatch.setattr("tests.support.run.make_session", make)
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_hanging_tool_is_left_after_the_limit_on_silence_and_its_siblings_go_on() -> None:
+    never = Event()
+    handlers = {"slow": silent_until(never), "search": replies("found")}
+
+    outcome = run([calls(("slow", {}), ("search", {})), ANSWER], handlers, clock=FakeTime().clock)
+
+    never.set()
+    assert outcome.error is None
+    assert (outcome.text, outcome.stop_reason) == ("Done.", "answered")
+    assert results_in(outcome.model.prompts[1]) == [LATE, "found"]
+    assert [request["tool"] for request in outcome.tools.requests] == ["slow", "search"]
+    assert log_of(outcome, "CALL slow")["error"] == "invocation exited without response after 0.2 seconds"
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_model_that_says_nothing_for_the_limit_on_silence_is_asked_again() -> None:
+    never, time = Event(), FakeTime()
+
+    outcome = run([[wait_for(never)], ANSWER], FOUND, clock=time.clock)
+
+    never.set()
+    assert (outcome.text, outcome.stop_reason) == ("Done.", "answered")
+    assert time.slept == [1.0]

@@ -12,7 +12,7 @@ from dify_plugin.entities.model.message import AssistantPromptMessage
 from internal.deadline import Deadline
 from internal.display import DisplayRule
 from internal.reading import Reading, TurnSpan
-from internal.session import HostSession, _as_chunk
+from internal.session import HostSession, ModelRequest, _as_chunk
 from tests.agent.scenes import ANSWER, asks, assistant_messages, ends, entry, part, search, text
 from tests.support.host import Json, ScriptedModel, Tools, make_session
 from tests.support.run import FakeTime, run
@@ -276,6 +276,6 @@ def test_a_host_that_answers_in_one_piece_is_read_as_a_stream(monkeypatch: pytes
     monkeypatch.setattr(session.model.llm, "invoke", lambda **_request: result)
     config: Any = None
 
-    (only,) = HostSession(session).stream_model(config, [], [], lambda: 10.0)
+    (only,) = HostSession(session).stream_model(ModelRequest(config, []), lambda: 10.0, 10.0)
 
     assert only.delta.message.content == "Hi"

@@ -204,12 +204,14 @@ def limits_of_each_call(advances: list[float], maximum_seconds: int) -> list[int
     return limits
 
 
-def test_silence_is_bounded_by_the_time_left_to_the_tool_phase() -> None:
-    assert limits_of_each_call([100.0, 439.5], 600) == [540, 440, 1]
+def test_silence_is_bounded_by_the_time_left_and_by_the_limit_of_the_session() -> None:
+    """To the time of the closing call: an answer that streams already has that much."""
+    assert limits_of_each_call([200.0, 339.5], 600) == [250, 250, 61]
+    assert limits_of_each_call([100.0], 200) == [200, 100]
 
 
 def test_the_closing_call_has_the_time_left_to_the_run() -> None:
-    assert limits_of_each_call([545.0], 600) == [540, 55]
+    assert limits_of_each_call([545.0], 600) == [250, 55]
 
 
 def test_a_closing_call_has_some_time_though_all_of_it_is_gone() -> None:

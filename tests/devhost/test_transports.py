@@ -167,8 +167,9 @@ def test_silence_on_the_line_has_a_limit_of_its_own(monkeypatch: pytest.MonkeyPa
 # Serverless
 
 
-def test_a_serverless_run_has_a_deadline_of_its_own() -> None:
-    with Host.start(PUPPET, transport="http", limits=HostLimits(serverless_run_seconds=0.5)) as host:
+def test_a_serverless_run_has_the_same_deadline_as_any_other() -> None:
+    assert HostLimits().over("http").run_seconds == HostLimits().run_seconds == 600
+    with Host.start(PUPPET, transport="http", limits=HostLimits(run_seconds=0.5)) as host:
         assert "longer than 0.5 seconds" in failure(perform(host, {"ask": "Hi"}, turns=SLOW))
         assert perform(host, {"say": "next"}).outputs.text == "next"
 

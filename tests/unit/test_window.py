@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from internal.errors import PromptTooLarge
 from internal.model_selection import ModelSelection
-from internal.session import HostSession
+from internal.session import HostSession, ModelRequest
 from internal.transcript import CallResult, ToolCall, Transcript
 from internal.window import LONGEST_REQUEST, Window, estimate_tokens
 from prompt import template
@@ -162,7 +162,7 @@ def length_on_the_wire(transcript: Transcript, tools: list[PromptMessageTool]) -
     """The longest line that the SDK itself writes for this request."""
     session, transport = make_session(ScriptedModel([says("ok")]), Tools({}))
     config = ModelSelection.read(model(), list[str]().append).config
-    list(HostSession(session).stream_model(config, transcript.messages(), tools, lambda: 10.0))
+    list(HostSession(session).stream_model(ModelRequest(config, transcript.messages(), tools), lambda: 10.0, 10.0))
     return transport.longest_line
 
 
