@@ -21,6 +21,7 @@ from internal import params, plan_params
 from internal.events import StopReason
 from internal.params import StrategyParams
 from internal.plan_params import PlanAndReflectParams
+from internal.policy import build_system_instruction, read_policy_overrides
 
 ROOT = Path(__file__).parent.parent
 LANGUAGES = {"en_US", "ja_JP", "zh_Hans", "pt_BR"}
@@ -95,6 +96,40 @@ def test_help_names_range_and_default_in_every_language(parameter: Yaml) -> None
     for text in parameter["help"].values():
         numbers = [int(number) for number in re.findall(r"\d+", text)]
         assert numbers[-3:] == [parameter["min"], parameter["max"], parameter["default"]]
+
+
+def help_of(name: str) -> dict[str, str]:
+    texts: dict[str, str] = next(parameter for parameter in COMMON if parameter["name"] == name)["help"]
+    return texts
+
+
+@pytest.mark.parametrize("language", sorted(LANGUAGES))
+def test_help_of_the_overrides_shows_an_example_that_works(language: str) -> None:
+    """It can be pasted: an object that is read without a note, whose text reaches the prompt."""
+    text = help_of("prompt_policy_overrides")[language]
+    example = text[text.index("{") : text.index("}") + 1]
+
+    assert read_policy_overrides(example).notes == ()
+    prompt = build_system_instruction("", example)
+    assert json.loads(example)["extra_policy"] in prompt
+    assert "<tool_preamble>" not in prompt
+    assert "<persistence>" in prompt, "what the example leaves alone stays"
+    for said in {
+        "en_US": ("tags", "log"),
+        "ja_JP": ("タグ", "ログ"),
+        "zh_Hans": ("标签", "日志"),
+        "pt_BR": ("tags", "log"),
+    }[language]:
+        assert said in text
+
+
+@pytest.mark.parametrize("language", sorted(LANGUAGES))
+def test_help_of_the_deadline_names_the_hosts_own_limits(language: str) -> None:
+    """600 s for a run, in each runtime; 300 s for one call under the serverless one (dify-contract, Corrections)."""
+    numbers = re.findall(r"\d+", help_of("maximum_seconds")[language])
+
+    assert {"600", "300"} <= set(numbers)
+    assert "240" not in numbers
 
 
 # --- the manifest ----------------------------------------------------------------------------------------------------

@@ -119,3 +119,15 @@ def test_every_readme_says_that_nothing_was_verified_live(page: Path) -> None:
         "README_zh_Hans.md": "尚未在实际的 Dify",
     }
     assert sentence[page.name] in " ".join(page.read_text(encoding="utf-8").replace("> ", "").split())
+
+
+@pytest.mark.parametrize("page", [README, ROOT / "docs" / "strategies.md"], ids=lambda page: page.name)
+def test_the_pages_say_that_the_order_of_properties_is_lost(page: Path) -> None:
+    """The daemon writes objects with their keys sorted (dify-contract, Corrections)."""
+    text = " ".join(prose(page).split())
+    assert re.search(r"[Tt]he \**order of properties.*? is lost on the way to the model", text)
+
+
+def test_the_readme_names_the_limits_of_the_serverless_runtime() -> None:
+    text = " ".join(prose(README).split())
+    assert "Under Dify's serverless runtime a run has the same 600 seconds, and no call can take more than 300" in text
