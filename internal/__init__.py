@@ -1,7 +1,7 @@
 """The agent. Modules stand in one line; each imports only modules to its left, and a test holds them to it.
 
     what everyone needs     host_message → failures → errors → node_errors →
-                            wellformed → secret_detection → redaction →
+                            wellformed → secret_detection → redaction → node_secrets →
     what the node was given pasted → panel_values → model_selection → params → policy →
     one round, as values    flow → think_tags → thinking → usage → sources → source_reading →
     tools as offered        tool_names → schema_dialect → mcp_schema → tool_schema → toolbox →
@@ -9,10 +9,11 @@
     what tools bring        local_files → user_files → tool_failures → tool_output →
     what happens            events → transcript → window → attachments →
     the host                deadline → session →
-    a model's turn          assembly → display → content_parts → reading → model_turn →
+    a model's turn          assembly → display → content_parts → reading → given_secrets → model_turn →
     its tool calls          planning → submission → side_by_side → tool_runner →
     the run                 steps → loop → answer →
-    written out             text_stream → log_tree → run_outputs → render → pacing →
+    written out             redacted_text → text_stream → log_preview → log_tree → run_outputs →
+                            render → pacing →
     put together            run → agent → asking → plan_params → subtask → plan_and_reflect
 
 ``session`` alone touches the SDK's Session. Everything that happens leaves the loop as an event, and render alone

@@ -15,9 +15,11 @@ from internal.errors import InvalidParameters
 from internal.events import Event
 from internal.loop import AgentLoop
 from internal.node_errors import reported
+from internal.node_secrets import node_secrets
 from internal.pacing import paced
 from internal.params import StrategyParams, read_params
 from internal.policy import DEFAULT_POLICY, PolicyTexts
+from internal.redaction import KnownSecrets
 from internal.render import render
 from internal.run import Run
 from internal.session import HostSession
@@ -75,12 +77,14 @@ def _run[P: StrategyParams](
 ) -> Generator[AgentInvokeMessage, None, None]:
     started = clock.now()
     params = read_params(parameters, blueprint.params_type)
+    secrets = KnownSecrets(node_secrets(params.tools))
+    params = params.redacted(secrets.node)
     submit = answer_tool(params.answer_schema) if params.answer_schema.strip() else None
     toolbox = build_toolbox(params.tools, allowed=params.allowed_tools, files=params.files, reserved=RESERVED_NAMES)
     if not params.model.can_call_tools():
         _refuse_to_go_without_tool_calls(params, toolbox, needed=blueprint.needs_tool_calls or submit is not None)
-    run = Run(params, toolbox, HostSession(session), blueprint.policy, clock, started)
-    yield from paced(render(run.tally.watch(blueprint.plot(run, submit)), run.secrets), clock)
+    run = Run(params, toolbox, HostSession(session), secrets, blueprint.policy, clock, started)
+    yield from paced(render(run.tally.watch(blueprint.plot(run, submit)), secrets), clock)
 
 
 def _refuse_to_go_without_tool_calls(params: StrategyParams, toolbox: Toolbox, *, needed: bool) -> None:

@@ -13,8 +13,6 @@ from typing import Any
 from referencing.exceptions import Unresolvable
 
 from internal.mcp_schema import Check
-from internal.redaction import Redactor
-from internal.secret_detection import secrets_in
 from internal.tool_schema import ToolParameter
 from internal.toolbox import ArgumentForm, Tool, Toolbox
 from internal.tooling import json_type, refuse_constant, refuse_unwritable
@@ -84,10 +82,9 @@ def _problems(parameter: ToolParameter, value: object) -> Iterator[str]:
     items = parameter.schema.get("items")
     options = parameter.schema.get("enum") or (items.get("enum") if isinstance(items, Mapping) else None)
     if parameter.check is None and options:
-        redactor = Redactor.of(secrets_in({parameter.name: value}))
         for item in value if isinstance(value, list) else [value]:
             if item not in options:
-                quoted = _cut(redactor.text(repr(item)))
+                quoted = _cut(repr(item))
                 yield f"parameter {parameter.name!r} value {quoted} not in options {list(options)!r}"
     yield from _bound_problems(parameter, value)
     if parameter.check is not None:
@@ -121,10 +118,9 @@ def _schema_problems(check: Check, value: object, name: str) -> Iterator[str]:
     except (Unresolvable, RecursionError, ArithmeticError, AttributeError, TypeError):
         # The last two where a reference leads to what only looks like a schema.
         raise _Unchecked from None
-    redactor = Redactor.of(secrets_in({name: value}))
     for error in errors[:3]:
         where = name + "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in error.absolute_path)
-        yield f"parameter {where.removeprefix('.') or '(all)'!r}: {_cut(redactor.text(error.message))}"
+        yield f"parameter {where.removeprefix('.') or '(all)'!r}: {_cut(error.message)}"
 
 
 def coerce(value: object, schema: object) -> object:

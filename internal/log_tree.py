@@ -4,7 +4,6 @@ In: the events that are no text. Out: log messages: small, JSON-safe, redacted b
 finished.
 """
 
-import json
 import uuid
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -15,11 +14,11 @@ from dify_plugin.entities.provider_config import LogMetadata
 
 from internal import events as e
 from internal.guards import CallStatus
+from internal.log_preview import preview, preview_of_arguments
 from internal.redaction import KnownSecrets
-from internal.wellformed import plain_json, wellformed
+from internal.secret_detection import without_named
+from internal.wellformed import wellformed
 
-LONGEST_PREVIEW = 2_000
-"""Characters of one value; Dify stores every log twice (dify-contract §2.2)."""
 _LONGEST_LABEL = 120
 
 _Log = InvokeMessage.LogMessage
@@ -55,9 +54,9 @@ class LogTree:
                 yield self._model_finished(event)
             case e.ToolStarted():
                 self._providers[event.key] = event.provider
-                yield self._start(
-                    event.key, event.parent, f"CALL {event.name}", {"arguments": self._shown(event.arguments)}
-                )
+                arguments = preview_of_arguments(event.arguments, self._secrets.redactor)
+                data = {"arguments": arguments} if arguments else {}
+                yield self._start(event.key, event.parent, f"CALL {event.name}", data)
             case e.ToolFinished():
                 yield self._tool_finished(event)
             case _:
@@ -65,7 +64,8 @@ class LogTree:
 
     def summary(self, summary: e.RunSummary, data: Mapping[str, Any]) -> AgentInvokeMessage:
         """The last log of a run."""
-        return self._write(self._new("summary", None, f"RUN FINISHED: {summary.stop_reason}", _Status.SUCCESS, data))
+        shown, label = self._preview(data), f"RUN FINISHED: {summary.stop_reason}"
+        return self._write(self._new("summary", None, label, _Status.SUCCESS, shown))
 
     def close_all(self, error: str) -> Iterator[AgentInvokeMessage]:
         """Finish every open log in error, innermost first."""
@@ -76,7 +76,9 @@ class LogTree:
         self._notes += 1
         text = self._secrets.redactor.error(event.text)
         return self._write(
-            self._new(f"note{self._notes}", event.parent, f"NOTE {text}", _Status.SUCCESS, {"note": text})
+            self._new(
+                f"note{self._notes}", event.parent, f"NOTE {text}", _Status.SUCCESS, self._preview({"note": text})
+            )
         )
 
     def _model_finished(self, event: e.ModelFinished) -> AgentInvokeMessage:
@@ -108,10 +110,6 @@ class LogTree:
             error=(event.error or event.status.value) if failed else None,
         )
 
-    def _shown(self, arguments: Mapping[str, Any] | str) -> Mapping[str, Any] | str:
-        """Arguments that are no JSON have no keys to tell a secret by, only their shape."""
-        return self._secrets.redactor.error(arguments) if isinstance(arguments, str) else arguments
-
     def _start(self, key: str, parent: str | None, label: str, data: Mapping[str, Any]) -> AgentInvokeMessage:
         self._open[key] = self._new(key, parent, label, _Status.START, data)
         return self._write(self._open[key])
@@ -126,11 +124,12 @@ class LogTree:
     ) -> AgentInvokeMessage:
         """Finish an open log under its own id; a provider, which costs Dify a look-up, is named only here."""
         opened = self._open.pop(key)
+        error = without_named(self._secrets.redactor.error(error)) if error else None
         elapsed = {} if elapsed_seconds is None else {LogMetadata.ELAPSED_TIME: round(elapsed_seconds, 3)}
         finished = opened.model_copy(
             update={
                 "status": _Status.ERROR if error else _Status.SUCCESS,
-                "error": self._secrets.redactor.error(error) if error else None,
+                "error": error,
                 "data": {**opened.data, **self._preview({**(data or {}), **({"error": error} if error else {})})},
                 "metadata": {**elapsed, **(metadata or {})},
             }
@@ -150,7 +149,7 @@ class LogTree:
             parent_id=self._id(parent) if parent else None,
             label=wellformed(self._secrets.redactor.text(label))[:_LONGEST_LABEL],
             status=status,
-            data=self._preview(data),
+            data=dict(data),
         )
 
     def _id(self, key: str) -> str:
@@ -159,17 +158,8 @@ class LogTree:
 
     def _preview(self, data: Mapping[str, Any]) -> dict[str, Any]:
         """What is said, redacted and then cut to size, without what is empty."""
-        redacted = self._secrets.redactor.json(plain_json(data))
-        values = redacted.items() if isinstance(redacted, dict) else ()
-        return {name: _cut(value) for name, value in values if value not in (None, "", [], {})}
+        said = {name: value for name, value in data.items() if value not in (None, "", [], {})}
+        return {name: preview(value, self._secrets.redactor) for name, value in said.items()}
 
     def _write(self, log: InvokeMessage.LogMessage) -> AgentInvokeMessage:
         return AgentInvokeMessage(type=InvokeMessage.MessageType.LOG, message=log)
-
-
-def _cut(value: object) -> object:
-    """A value as it is if it is small, else the beginning of its text."""
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    if len(text) <= LONGEST_PREVIEW:
-        return value
-    return f"{text[:LONGEST_PREVIEW]}… ({len(text):,} characters)"

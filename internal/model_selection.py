@@ -9,9 +9,16 @@ from typing import Any, Self
 
 from dify_plugin.entities.model import ModelType
 from dify_plugin.entities.model.llm import LLMModelConfig
-from dify_plugin.entities.model.message import PromptMessage, ensure_prompt_message
+from dify_plugin.entities.model.message import (
+    AssistantPromptMessage,
+    MultiModalPromptMessageContent,
+    PromptMessage,
+    PromptMessageContentUnionTypes,
+    ensure_prompt_message,
+)
 from pydantic import BaseModel, ConfigDict
 
+from internal.redaction import Redactor
 from internal.wellformed import wellformed_json
 
 TOOL_CALL_FEATURES = frozenset({"tool-call", "multi-tool-call", "stream-tool-call"})
@@ -39,6 +46,10 @@ class ModelSelection(BaseModel):
     def can_call_tools(self) -> bool:
         """Whether it is worth trying: a model that nobody described is tried."""
         return self.features is None or bool(self.features & TOOL_CALL_FEATURES)
+
+    def redacted(self, secrets: Redactor) -> Self:
+        """The same without the node's secrets in the conversation so far."""
+        return self.model_copy(update={"history": tuple(_redacted(message, secrets) for message in self.history)})
 
     @classmethod
     def read(cls, raw: object, note: Callable[[str], None]) -> Self:
@@ -112,3 +123,30 @@ def _read_history(raw: object, note: Callable[[str], None]) -> Iterable[PromptMe
             yield message
         else:
             note(f"model: message {position} of the history has a role that Dify refuses and is left out")
+
+
+def _redacted(message: PromptMessage, secrets: Redactor) -> PromptMessage:
+    """A message without secrets in its texts, its files' names and its calls."""
+    changes: dict[str, Any] = {}
+    if isinstance(message.content, str):
+        changes["content"] = secrets.text(message.content)
+    elif message.content:
+        changes["content"] = [_redacted_part(part, secrets) for part in message.content]
+    if isinstance(message, AssistantPromptMessage):
+        calls = message.tool_calls
+        changes["tool_calls"] = [
+            call.model_copy(update={"function": _redacted_function(call.function, secrets)}) for call in calls
+        ]
+    return message.model_copy(update=changes)
+
+
+def _redacted_part(part: PromptMessageContentUnionTypes, secrets: Redactor) -> PromptMessageContentUnionTypes:
+    if isinstance(part, MultiModalPromptMessageContent):
+        return part.model_copy(update={"filename": secrets.text(part.filename)})
+    return part.model_copy(update={"data": secrets.text(part.data)})
+
+
+def _redacted_function(
+    function: AssistantPromptMessage.ToolCall.ToolCallFunction, secrets: Redactor
+) -> AssistantPromptMessage.ToolCall.ToolCallFunction:
+    return function.model_copy(update={"arguments": secrets.json_text(function.arguments)})

@@ -7,19 +7,21 @@ a prompt too long, opaque bodies the host refuses) is tried again while the user
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field
 
+from dify_plugin.entities.model.llm import LLMResultChunk
+
 from internal.deadline import Clock
 from internal.errors import ModelCallFailed
 from internal.events import Event, ModelFinished, ModelStarted, Noted, StopReason
 from internal.failures import FailureKind, HostFailure, is_transient
+from internal.given_secrets import given_secrets
 from internal.model_selection import ModelSelection
 from internal.reading import ModelTurn, Reading, TurnSpan
 from internal.redaction import KnownSecrets
-from internal.secret_detection import secrets_in, secrets_named_in
+from internal.secret_detection import without_named
 from internal.session import DeadlinePassed, HostSession, ModelRequest
-from internal.tooling import parse_tool_arguments
-from internal.transcript import ToolCall, Transcript
+from internal.toolbox import Toolbox
+from internal.transcript import Transcript
 from internal.usage import Usage
-from internal.wellformed import wellformed
 from internal.window import Window
 
 RETRY_WAITS = (1.0, 4.0)
@@ -47,6 +49,7 @@ class ModelCaller:
     """Calls the model of one run."""
 
     host: HostSession
+    toolbox: Toolbox
     model: ModelSelection
     window: Window
     clock: Clock
@@ -91,8 +94,7 @@ class ModelCaller:
         request = ModelRequest(self.model.config, transcript.messages(), self.window.tools)
         chunks = self.host.stream_model(request, reading.seconds_left, span.end.left())
         try:
-            for chunk in chunks:
-                yield from reading.take(chunk)
+            yield from self._stream(chunks, reading)
         except DeadlinePassed:
             if not reading.is_answering:
                 return TimeIsUp()
@@ -102,6 +104,15 @@ class ModelCaller:
         # The calls of a cut turn never run: what it says is no remark on the way to them.
         yield from reading.finish(has_tool_calls=bool(turn.calls) and not turn.cut)
         return reading.turn()
+
+    def _stream(self, chunks: Iterator[LLMResultChunk], reading: Reading) -> Generator[Event, None, None]:
+        """Read to the end; what the model passes on as a secret is known before more of its text is shown."""
+        try:
+            for chunk in chunks:
+                yield from reading.take(chunk)
+        finally:
+            for call in reading.calls():
+                self.secrets.learn(given_secrets(call, self.toolbox))
 
     def _recover(
         self, failure: HostFailure, transcript: Transcript, span: TurnSpan, tried: _Tried
@@ -129,24 +140,16 @@ class ModelCaller:
     def _finished(
         self, span: TurnSpan, started: float, reading: Reading, tried: _Tried, error: str | None
     ) -> ModelFinished:
-        calls = reading.calls()
-        # The model may say in its text what it passes on as a secret.
-        self.secrets.learn(secret for call in calls for secret in _secrets_of(call))
         return ModelFinished(
             key=span.key,
             elapsed_seconds=self.clock.now() - started,
             usage=tried.usage + reading.usage,
             text=reading.display.text,
             thought=reading.display.thought,
-            calls=tuple(call.name for call in calls),
+            calls=tuple(call.name for call in reading.calls()),
             finish_reason=reading.finish_reason,
             error=error,
         )
 
     def _readable(self, message: str) -> str:
-        return self.secrets.redactor.error(wellformed(message))[:_LONGEST_MESSAGE]
-
-
-def _secrets_of(call: ToolCall) -> Iterator[str]:
-    read = parse_tool_arguments(call.arguments)
-    return secrets_in(read.args) if read.ok else secrets_named_in(call.arguments)
+        return without_named(self.secrets.redactor.error(message))[:_LONGEST_MESSAGE]

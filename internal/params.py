@@ -22,6 +22,7 @@ from internal.errors import InvalidParameters
 from internal.model_selection import ModelSelection
 from internal.panel_values import Limits, Note, read_items, read_names, read_number, read_string, read_switch
 from internal.pasted import looks_like_selector, missing_variable
+from internal.redaction import Redactor
 from internal.wellformed import wellformed_json
 
 MAXIMUM_ITERATIONS = Limits(1, 6, 100)
@@ -64,6 +65,23 @@ class StrategyParams(BaseModel):
     def notes(self) -> tuple[str, ...]:
         """Sentences about what was read differently from how it was written, for the log."""
         return self._notes
+
+    def redacted(self, secrets: Redactor) -> Self:
+        """The same without the node's secrets in what the model reads."""
+        texts = ("instruction", "query", "prompt_policy_overrides")
+        files = [
+            file.model_copy(update={"filename": secrets.text(file.filename)} if file.filename else {})
+            for file in self.files
+        ]
+        return self.model_copy(
+            update={
+                **{name: secrets.text(getattr(self, name)) for name in texts},
+                "answer_schema": secrets.json_text(self.answer_schema),
+                "context": secrets.json(self.context),
+                "files": tuple(files),
+                "model": self.model.redacted(secrets),
+            }
+        )
 
     @model_validator(mode="wrap")
     @classmethod

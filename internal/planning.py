@@ -11,7 +11,7 @@ from typing import Any
 from internal.arguments import ArgumentsInvalid, validate_arguments
 from internal.guards import Refuse, RepeatGuard, Signature
 from internal.toolbox import Tool, Toolbox
-from internal.tooling import resolve_tool_instance, unknown_tool_error
+from internal.tooling import resolve_tool_instance, unknown_tool_error, without_quote
 from internal.transcript import ToolCall
 
 
@@ -72,7 +72,9 @@ def _plan(call: ToolCall, toolbox: Toolbox, guard: RepeatGuard) -> PlannedCall:
     if tool is None:
         return RejectedCall(call, parsed.args if parsed.ok else None, unknown_tool_error(call.name, toolbox.tools))
     if not parsed.ok:
-        return RejectedCall(call, None, parsed.error or "", tool)
+        takes_secrets = any(parameter.is_secret for parameter in tool.parameters.values())
+        error = parsed.error or ""
+        return RejectedCall(call, None, without_quote(error) if takes_secrets else error, tool)
     try:
         arguments = validate_arguments(tool, parsed.args)
     except ArgumentsInvalid as invalid:

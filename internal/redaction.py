@@ -1,126 +1,190 @@
-"""Secrets leave the plugin nowhere but in the call they belong to.
+"""Known secrets leave the plugin nowhere but in the call they belong to.
 
 In: the values that a run knows to be secret, and text or JSON on its way out. Out: the same with every secret replaced.
-Whoever truncates does so afterwards: half a secret would not be recognised any more.
+Truncation comes after redaction: half a secret would not be recognised.
 """
 
 import json
+import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from urllib.parse import quote
+from functools import cached_property
+from typing import Any
+from urllib.parse import quote, quote_plus
 
-from internal.secret_detection import LONGEST_ERROR, REDACTED, scrub, secrets_in
+from internal.secret_detection import REDACTED, without_shapes
 from internal.wellformed import wellformed
 
 SHORTEST_SECRET = 6
 """Characters. Shorter values would also stand in innocent words."""
+LONGEST_FORM = 8_192
+"""Characters that are compared at once; a longer secret is looked for in parts, each replaced by itself."""
+LONGEST_ERROR = 20_000
+"""Characters of an error that are read; the rest of it is dropped."""
 
 
 @dataclass(frozen=True)
 class Redactor:
-    """Replaces the secrets that one run knows of.
+    """Replaces known secrets, in time linear in the text.
 
-    A tool may name thousands of them, so they are looked up rather than tried one after another: a short expression
-    finds where one could begin, and the characters there say which lengths are worth a look.
+    The number of secrets does not matter: a short expression finds where one could begin, and the characters there say
+    which of them are worth a look.
     """
 
-    secrets: frozenset[str] = field(default=frozenset(), repr=False)
-    _forms: frozenset[str] = field(init=False, repr=False, compare=False)
-    _lengths: Mapping[str, Sequence[int]] = field(init=False, repr=False, compare=False)
-    """By the first characters of a form; the longest first."""
-    _beginning: re.Pattern[str] | None = field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        forms = frozenset(form for secret in self.secrets for form in _written_forms(secret))
-        lengths: dict[str, set[int]] = {}
-        for form in forms:
-            lengths.setdefault(form[:SHORTEST_SECRET], set()).add(len(form))
-        object.__setattr__(self, "_forms", forms)
-        object.__setattr__(self, "_lengths", {head: sorted(each, reverse=True) for head, each in lengths.items()})
-        object.__setattr__(self, "_beginning", _beginning_of(lengths))
+    _forms: frozenset[str] = field(default=frozenset(), repr=False)
 
     @classmethod
     def of(cls, secrets: Iterable[str]) -> "Redactor":
-        return cls(_long_enough(secrets))
+        return cls().knowing(secrets)
 
     def knowing(self, secrets: Iterable[str]) -> "Redactor":
         """A redactor that replaces these as well."""
-        new = _long_enough(secrets) - self.secrets
-        return Redactor(self.secrets | new) if new else self
+        new = frozenset(form for secret in secrets for form in _written_forms(secret)) - self._forms
+        return Redactor(self._forms | new) if new else self
+
+    @cached_property
+    def _by_head(self) -> Mapping[str, list[str]]:
+        """The forms by their first characters; the longest first."""
+        forms: dict[str, list[str]] = {}
+        for form in sorted(self._forms, key=len, reverse=True):
+            forms.setdefault(form[:SHORTEST_SECRET], []).append(form)
+        return forms
+
+    @cached_property
+    def _beginning(self) -> re.Pattern[str] | None:
+        """Where a secret could stand: one class of characters for each of the first characters."""
+        columns = zip(*self._by_head, strict=True)
+        first, *others = [f"[{re.escape(''.join(set(characters)))}]" for characters in columns] or [""]
+        return re.compile(f"{first}(?={''.join(others)})") if first else None
+
+    @cached_property
+    def _stubs(self) -> frozenset[str]:
+        """Beginnings that are too short for ``_beginning``."""
+        return frozenset(head[:length] for head in self._by_head for length in range(1, SHORTEST_SECRET))
 
     def text(self, text: str) -> str:
+        """The whole text, redacted."""
+        return self._scan(text, is_whole=True)[0]
+
+    def split(self, text: str) -> tuple[str, str]:
+        """What is certain of a text that goes on, redacted; and its end, if that may be the beginning of a secret.
+
+        Put the end before the next piece. Whatever the pieces, their sum is what ``text`` makes of the whole.
+        """
+        return self._scan(text, is_whole=False)
+
+    def head(self, text: str, length: int) -> str:
+        """The text redacted, of a longer one no more than its first characters; no half of a secret at the end."""
+        return self.text(text) if len(text) <= length else self.split(text[:length])[0]
+
+    def _scan(self, text: str, *, is_whole: bool) -> tuple[str, str]:
         if self._beginning is None:
-            return text
-        pieces, end = [], 0
+            return text, ""
+        pieces, end = list[str](), 0
         for found in self._beginning.finditer(text):
             start = found.start()
-            if start >= end and (length := self._length_at(text, start)):
+            if start < end:
+                continue
+            forms = self._by_head.get(text[start : start + SHORTEST_SECRET], ())
+            if not is_whole and forms and _may_go_on(text, start, forms):
+                return "".join([*pieces, text[end:start]]), text[start:]
+            length = next((len(form) for form in forms if text.startswith(form, start)), 0)
+            if length:
                 pieces += [text[end:start], REDACTED]
                 end = start + length
-        return "".join([*pieces, text[end:]])
-
-    def _length_at(self, text: str, start: int) -> int:
-        """How long the longest secret is that stands there, 0 without any."""
-        lengths = self._lengths.get(text[start : start + SHORTEST_SECRET], ())
-        return next((length for length in lengths if text[start : start + length] in self._forms), 0)
+        tail = max(end, len(text) - SHORTEST_SECRET + 1)
+        rest = next((at for at in range(tail, len(text)) if text[at:] in self._stubs), len(text))
+        rest = len(text) if is_whole else rest
+        return "".join([*pieces, text[end:rest]]), text[rest:]
 
     def error(self, text: str) -> str:
-        """Text that others wrote: known secrets, and whatever has the shape of one; nobody reads more of it."""
-        return scrub(self.text(text)[:LONGEST_ERROR])
+        """The beginning of a text that others wrote, without known secrets and without the shapes of credentials."""
+        return without_shapes(self.head(wellformed(text), LONGEST_ERROR))
 
-    def json(self, value: object) -> object:
-        """A copy of a JSON value: known secrets, and all strings under a key that looks like a secret's."""
-        return _replace_strings(value, self.knowing(secrets_in(value)).text)
+    def json(self, value: Any) -> Any:  # noqa: ANN401 - JSON in, JSON out
+        """A JSON value of others: texts, names and numbers that are a secret are replaced."""
+        dump = self._found_in(value)
+        if dump is None:
+            return value
+        try:
+            return json.loads(self._in_json.text(dump))
+        except ValueError:  # a number, or what only the dump's punctuation makes look like a secret
+            return self._without_secrets(value, keep_names=False)
 
+    def values(self, value: Any) -> Any:  # noqa: ANN401 - as above
+        """A JSON value of ours, whose names and numbers mean something: only its texts are redacted."""
+        return value if self._found_in(value) is None else self._without_secrets(value, keep_names=True)
 
-_PLAIN_WORD = re.compile(r"[^\W\d_]+")
-MOST_KEPT_IN_MIND = 5_000
-"""Secrets; a tool that names more with every call would have each of the next ones build a larger redactor."""
+    def json_text(self, text: str) -> str:
+        """The text of a JSON value of ours, or of what should be one, redacted; JSON stays JSON."""
+        if self.text(text) == text:
+            return text
+        try:
+            return json.dumps(self.values(json.loads(text)), ensure_ascii=False)
+        except (ValueError, RecursionError):
+            return self.text(text)
+
+    def holds_secret(self, value: object) -> bool:
+        """Whether a secret stands anywhere in a JSON value."""
+        return self._found_in(value) is not None
+
+    @cached_property
+    def _in_json(self) -> "Redactor":
+        """Looks for the same secrets in the text of a JSON value."""
+        forms = frozenset(json.dumps(form, ensure_ascii=False)[1:-1] for form in self._forms)
+        return self if forms == self._forms else Redactor(forms)
+
+    def _found_in(self, value: object) -> str | None:
+        """The text of a JSON value that holds a secret, None for others: most are not worth a walk."""
+        if not self._forms:
+            return None
+        dump = json.dumps(value, ensure_ascii=False, default=str)
+        return dump if self._in_json.text(dump) != dump else None
+
+    def _without_secrets(self, value: object, *, keep_names: bool) -> object:
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, int) and not isinstance(value, bool) and not keep_names:
+            return REDACTED if self.text(str(value)) == REDACTED else value
+        if isinstance(value, Mapping):
+            return {
+                key if keep_names else self.text(str(key)): self._without_secrets(item, keep_names=keep_names)
+                for key, item in value.items()
+            }
+        if isinstance(value, list | tuple):
+            return [self._without_secrets(item, keep_names=keep_names) for item in value]
+        return value
 
 
 class KnownSecrets:
-    """What a run knows to be secret; it learns with every call, since a secret may be said where nothing names it."""
+    """What one run knows to be secret: values, never names."""
 
-    def __init__(self, redactor: Redactor) -> None:
-        self.redactor = redactor
+    def __init__(self, node: Redactor) -> None:
+        self.node = node
+        """For what the model reads: the secrets that the developer set in the node."""
+        self.redactor = node
+        """For whatever leaves the plugin: those, and what the model gave to a secret parameter of a tool."""
 
-    def learn(self, secrets: Iterable[str]) -> Redactor:
-        """A redactor of all that is known and of these; plain words are not kept in mind for what comes later."""
-        named = _long_enough(secrets)
-        kept = {secret for secret in named if not _PLAIN_WORD.fullmatch(secret)}
-        if len(self.redactor.secrets | kept) <= MOST_KEPT_IN_MIND:
-            self.redactor = self.redactor.knowing(kept)
-        return self.redactor.knowing(named)
-
-
-def _replace_strings(value: object, replace: Callable[[str], str]) -> object:
-    if isinstance(value, str):
-        return replace(value)
-    if isinstance(value, int) and not isinstance(value, bool):
-        return REDACTED if replace(str(value)) == REDACTED else value
-    if isinstance(value, Mapping):
-        return {replace(str(key)): _replace_strings(item, replace) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_replace_strings(item, replace) for item in value]
-    return value
+    def learn(self, given: Iterable[str]) -> None:
+        """Take in what the model gave to a secret parameter; the model itself goes on reading it."""
+        self.redactor = self.redactor.knowing(given)
 
 
-def _long_enough(secrets: Iterable[str]) -> frozenset[str]:
-    return frozenset(secret for secret in secrets if len(secret) >= SHORTEST_SECRET)
-
-
-def _beginning_of(heads: Iterable[str]) -> re.Pattern[str] | None:
-    """An expression for where one of these could stand, of one size however many they are."""
-    classes = [f"[{re.escape(''.join(set(characters)))}]" for characters in zip(*heads, strict=True)]
-    return re.compile(f"{classes[0]}(?={''.join(classes[1:])})") if classes else None
+def _may_go_on(text: str, start: int, forms: Iterable[str]) -> bool:
+    """Whether the rest of a text is a beginning of one of these."""
+    left = len(text) - start
+    return left < LONGEST_FORM and any(len(form) > left and form.startswith(text[start:]) for form in forms)
 
 
 def _written_forms(secret: str) -> Iterator[str]:
-    """A secret as it may stand in a text: bare, quoted by Python, inside JSON, inside a URL."""
-    yield secret
-    yield wellformed(secret)
-    yield repr(secret)[1:-1]
-    yield json.dumps(secret)[1:-1]
-    yield json.dumps(secret, ensure_ascii=False)[1:-1]
-    yield quote(wellformed(secret), safe="")
+    """A secret as it may stand in a text: bare, quoted by Python, in JSON (in JSON, or written by Go), in a URL."""
+    plain = wellformed(secret)
+    in_json = json.dumps(plain, ensure_ascii=False)[1:-1]
+    forms = {secret, plain, plain.strip(), repr(secret)[1:-1], json.dumps(secret)[1:-1], in_json}
+    forms |= {json.dumps(in_json, ensure_ascii=False)[1:-1], quote(plain, safe=""), quote_plus(plain)}
+    forms.add(in_json.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e"))
+    for form in forms:
+        if len(secret) >= SHORTEST_SECRET <= len(form) and not form.isspace():
+            size = math.ceil(len(form) / math.ceil(len(form) / LONGEST_FORM))
+            yield from (form[at : at + size] for at in range(0, len(form), size))

@@ -11,6 +11,7 @@ from dify_plugin.entities.invoke_message import InvokeMessage
 
 from internal.events import AnswerBreak, AnswerText, Event, FileForwarded, RunFinished, ShownTogether, ThoughtText
 from internal.log_tree import LogTree
+from internal.redacted_text import redacted_text
 from internal.redaction import KnownSecrets
 from internal.run_outputs import closing_messages, decision_summary, file_messages
 from internal.text_stream import TextStream, message_texts
@@ -21,11 +22,11 @@ def render(events: Iterable[Event], secrets: KnownSecrets) -> Generator[AgentInv
     """Write a run out as it happens."""
     text, logs = TextStream(), LogTree(secrets)
     try:
-        for event in events:
+        for event in redacted_text(events, secrets):
             yield from _text_messages(_written(event, text))
             match event:
                 case FileForwarded(file):
-                    yield from file_messages(file)
+                    yield from file_messages(file, secrets.redactor)
                 case RunFinished(summary):
                     decisions = decision_summary(summary)
                     yield logs.summary(summary, decisions)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from dify_plugin.entities.model.message import PromptMessageContentUnionTypes
+from dify_plugin.entities.model.message import PromptMessageContentUnionTypes, PromptMessageTool
 from gevent.lock import BoundedSemaphore
 
 from internal.answer import no_answer_sentence
@@ -31,7 +31,7 @@ from internal.events import (
 from internal.model_turn import ModelCaller
 from internal.params import StrategyParams
 from internal.policy import PolicyTexts, build_system_instruction, read_policy_overrides
-from internal.redaction import KnownSecrets
+from internal.redaction import KnownSecrets, Redactor
 from internal.session import HostSession
 from internal.source_reading import read_context
 from internal.sources import Bibliography, context_block
@@ -68,6 +68,7 @@ class Run[P: StrategyParams]:
     toolbox: Toolbox
     """The node's tools, without virtual ones."""
     host: HostSession
+    secrets: KnownSecrets
     policy: PolicyTexts
     clock: Clock
     started: float
@@ -75,11 +76,6 @@ class Run[P: StrategyParams]:
     bibliography: Bibliography = field(default_factory=Bibliography)
     tally: Tally = field(default_factory=Tally)
     habits: HostHabits = field(default_factory=HostHabits)
-
-    @cached_property
-    def secrets(self) -> KnownSecrets:
-        """At first those that the node's panel holds."""
-        return KnownSecrets(self.toolbox.redactor)
 
     @cached_property
     def instruction(self) -> str:
@@ -99,8 +95,9 @@ class Run[P: StrategyParams]:
     def models(self, toolbox: Toolbox) -> ModelCaller:
         """Calls the model with these tools in every request."""
         model = self.params.model
-        window = Window(toolbox.prompt_tools, model.context_size, model.max_tokens)
-        return ModelCaller(self.host, model, window, self.clock, self.secrets)
+        tools = [_without_secrets(tool, self.secrets.node) for tool in toolbox.prompt_tools]
+        window = Window(tools, model.context_size, model.max_tokens)
+        return ModelCaller(self.host, toolbox, model, window, self.clock, self.secrets)
 
     def tools(self, toolbox: Toolbox) -> ToolRunner:
         return ToolRunner(self.host, toolbox, self.clock, self.slots, self.params.tool_result_limit, self.secrets)
@@ -110,7 +107,7 @@ class Run[P: StrategyParams]:
         overrides = read_policy_overrides(self.params.prompt_policy_overrides)
         for note in (*self.params.notes, *overrides.notes, *self.toolbox.notes):
             yield Noted(note)
-        self.bibliography.open_with(read_context(self.secrets.redactor.json(self.params.context)))
+        self.bibliography.open_with(read_context(self.params.context))
 
     @cached_property
     def parts(self) -> tuple[PromptMessageContentUnionTypes, ...]:
@@ -154,3 +151,9 @@ class Run[P: StrategyParams]:
                 decisions=decisions or {},
             )
         )
+
+
+def _without_secrets(tool: PromptMessageTool, secrets: Redactor) -> PromptMessageTool:
+    return tool.model_copy(
+        update={"description": secrets.text(tool.description), "parameters": secrets.values(tool.parameters)}
+    )

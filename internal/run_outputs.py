@@ -7,6 +7,7 @@ In: files as they are forwarded, and one RunSummary at the end. Out: messages in
 import json
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import accumulate
 from typing import Any, assert_never
 
@@ -34,7 +35,7 @@ _Resources = InvokeMessage.RetrieverResourceMessage
 _Resource = InvokeMessage.RetrieverResourceMessage.RetrieverResource
 
 
-def file_messages(file: UserFile) -> Iterator[AgentInvokeMessage]:
+def file_messages(file: UserFile, redactor: Redactor) -> Iterator[AgentInvokeMessage]:
     """Hand a file on to the user.
 
     The SDK's enum lacks ``binary_link``; Dify finds a tool file by its meta, whatever the link is called.
@@ -42,11 +43,12 @@ def file_messages(file: UserFile) -> Iterator[AgentInvokeMessage]:
     match file:
         case HostedFile(address, meta):
             body = InvokeMessage.TextMessage(text=wellformed(address))
-            yield AgentInvokeMessage(type=_Type.IMAGE_LINK, message=body, meta=_plain_dict(meta))
+            yield AgentInvokeMessage(type=_Type.IMAGE_LINK, message=body, meta=redactor.values(_plain_dict(meta)))
         case ExternalImage(address):
-            yield AgentInvokeMessage(type=_Type.IMAGE, message=InvokeMessage.TextMessage(text=wellformed(address)))
+            body = InvokeMessage.TextMessage(text=redactor.text(wellformed(address)))
+            yield AgentInvokeMessage(type=_Type.IMAGE, message=body)
         case FileBytes():
-            yield from _chunks(file)
+            yield from _chunks(replace(file, filename=redactor.text(file.filename)))
         case _:
             assert_never(file)
 
@@ -88,14 +90,15 @@ def closing_messages(
     summary: RunSummary, decisions: Mapping[str, Any], redactor: Redactor
 ) -> Iterator[AgentInvokeMessage]:
     """Sources, variables, and last of all exactly one JSON: every later one would reset the node's usage."""
-    yield from _resources_messages(_resource(number, source) for number, source in summary.sources)
+    yield from _resources_messages(_resource(number, source, redactor) for number, source in summary.sources)
     for name, value in _variables(summary).items():
-        kept = redactor.json(plain_json(_bounded(value)))
+        kept = plain_json(_bounded(value))
+        kept = kept if name == "stop_reason" else redactor.values(kept)
         body = InvokeMessage.VariableMessage(variable_name=name, variable_value=kept)
         yield AgentInvokeMessage(type=_Type.VARIABLE, message=body)
     last = {
         "execution_metadata": summary.usage.execution_metadata(),
-        "decision_summary": redactor.json(plain_json(decisions)),
+        "decision_summary": {**redactor.values(plain_json(decisions)), "stop_reason": summary.stop_reason.value},
     }
     yield AgentInvokeMessage(type=_Type.JSON, message=InvokeMessage.JsonMessage(json_object=last))
 
@@ -177,8 +180,8 @@ def _resources_message(resources: list[_Resource]) -> AgentInvokeMessage:
     return AgentInvokeMessage(type=_Type.RETRIEVER_RESOURCES, message=body)
 
 
-def _resource(number: int, source: Source) -> _Resource:
-    fields = _plain_dict({"document_name": source.title, **source.resource, "content": source.content})
+def _resource(number: int, source: Source, redactor: Redactor) -> _Resource:
+    fields = redactor.values(_plain_dict({"document_name": source.title, **source.resource, "content": source.content}))
     short = {name: value[:LONGEST_SOURCE] if isinstance(value, str) else value for name, value in fields.items()}
     if len(json.dumps(short.get("doc_metadata"))) > LONGEST_SOURCE:
         del short["doc_metadata"]

@@ -9,14 +9,13 @@ import binascii
 import contextlib
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
 from internal.local_files import FileRefused, is_local_path, read_local_file, sniff_mime_type
-from internal.secret_detection import secrets_in
 from internal.source_reading import read_source
 from internal.tooling import json_type
 from internal.user_files import LARGEST_FILE, LONGEST_ADDRESS, ExternalImage, FileBytes, HostedFile, UserFile
@@ -51,7 +50,6 @@ class ToolOutput:
         self._parts: list[str] = []
         self._lines: list[str] = []
         self._values: list[object] = []
-        self._source_secrets: list[str] = []
         self.sources: list[Source] = []
         self.notes: list[str] = []
         self.said_something = False
@@ -134,23 +132,14 @@ class ToolOutput:
             source = read_source(resource) if isinstance(resource, Mapping) else None
             if source:
                 self.sources.append(source)
-                self._source_secrets += secrets_in(resource)
 
-    def secrets(self) -> Iterator[str]:
-        """What stands under a secret's name, in JSON (be it in messages of that type or in texts) and in sources."""
-        yield from secrets_in([*self._values, *self._parsed_texts()])
-        yield from self._source_secrets
+    def rendered(self) -> str:
+        """What the model reads, before it is redacted and cut to size; "" when the tool said nothing.
 
-    def rendered(self, clean: Callable[[object], object]) -> str:
-        """What the model reads, before it is cut to size; "" when the tool said nothing.
-
-        JSON is passed through ``clean`` while it still has its structure, and left out where a text said it already,
-        as Dify's workflow tools do.
+        JSON is left out where a text said it already, as Dify's workflow tools do.
         """
         said = {_canonical(value) for value in self._parsed_texts()}
-        values = [
-            json.dumps(clean(value), ensure_ascii=False) for value in self._values if _canonical(value) not in said
-        ]
+        values = [json.dumps(value, ensure_ascii=False) for value in self._values if _canonical(value) not in said]
         parts = [part for part in ("".join(self._parts), *values, "\n".join(self._lines)) if part.strip()]
         return "\n\n".join(parts or [source.content for source in self.sources if source.content])
 

@@ -17,7 +17,6 @@ from internal.failures import FailureKind, HostFailure, is_transient
 from internal.guards import CallStatus
 from internal.planning import PlannedCall, RejectedCall, ValidCall
 from internal.redaction import KnownSecrets
-from internal.secret_detection import secrets_in, secrets_named_in
 from internal.session import DeadlinePassed, HostSession, RequestTooLarge
 from internal.side_by_side import Post, pass_on, run_side_by_side
 from internal.sources import Source
@@ -112,8 +111,7 @@ class ToolRunner:
 
     def _answer(self, call: RejectedCall, key: str, parent: str, post: Post) -> ToolOutcome:
         """A call that does not run stands in the log all the same."""
-        secrets = secrets_named_in(call.call.arguments) if call.parsed is None else secrets_in(call.parsed)
-        text = cut_to_size(self.secrets.learn(secrets).text(wellformed(call.text)), self.result_limit)
+        text = cut_to_size(self.secrets.node.text(wellformed(call.text)), self.result_limit)
         outcome = ToolOutcome(call, CallStatus.REFUSED, text)
         post(self._started(call, key, parent))
         post(self._finished(key, outcome, error="not run"))
@@ -127,8 +125,8 @@ class ToolRunner:
         failure = self._invoke(call, output, key, deadline, post)
         for note in output.notes:
             post(Noted(f"{call.call.name}: {note}", key))
-        redactor = self.secrets.learn([*secrets_in(call.parsed), *output.secrets()])
-        said = redactor.text(output.rendered(redactor.json))
+        redactor = self.secrets.node
+        said = redactor.text(output.rendered())
         text = said if failure is None else "\n\n".join(part for part in (failure.for_model(redactor), said) if part)
         outcome = ToolOutcome(
             planned=call,
@@ -137,7 +135,7 @@ class ToolRunner:
             transient=failure is not None and is_transient(failure.kind),
             sources=tuple(source.rewritten(redactor.json) for source in output.sources),
         )
-        return outcome, failure.for_log(redactor) if failure else None
+        return outcome, failure.for_log(self.secrets.redactor) if failure else None
 
     def _invoke(
         self, call: ValidCall, output: ToolOutput, key: str, deadline: Deadline, post: Post

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from internal.mcp_schema import Check, SchemaUnusable, own_schema
+from internal.node_secrets import SECRET_TYPE
 from internal.wellformed import plain_json
 
-_STRINGS = frozenset({"string", "secret-input", "text-input", "select", "dynamic-select", "date"})
+_STRINGS = frozenset({"string", SECRET_TYPE, "text-input", "select", "dynamic-select", "date"})
 _PLAIN_TYPES: Mapping[str, Mapping[str, Any]] = {
     **{kind: {"type": "string"} for kind in _STRINGS},
     "number": {"type": "number"},
@@ -41,6 +42,8 @@ class ToolParameter:
     """Its values are names of this turn's files."""
     is_number: bool = False
     """Dify reads its values from text too, exactly."""
+    is_secret: bool = False
+    """What the model gives it stays out of log, text and variables."""
     check: Check | None = None
     """Yields what an MCP tool's own schema, which says more than types, holds against a value."""
     note: str = ""
@@ -88,6 +91,7 @@ def read_parameter(raw: Mapping[str, Any], *, file_names: Sequence[str] = ()) ->
         default=default if raw.get("required") else None,
         takes_files=kind in _FILES,
         is_number=kind == "number",
+        is_secret=kind == SECRET_TYPE,
         check=check,
         note=note,
     )

@@ -16,8 +16,6 @@ from dify_plugin.file.file import File
 
 from internal.mcp_schema import Check
 from internal.pasted import looks_like_selector, missing_variable
-from internal.redaction import Redactor
-from internal.secret_detection import secrets_in
 from internal.tool_names import ToolIdentity, free_name, identify, matching_entries, name_files
 from internal.tool_schema import ParameterUnusable, ToolParameter, read_parameter
 from internal.wellformed import plain_json, wellformed
@@ -51,7 +49,6 @@ class Tool:
     parameters: Mapping[str, ToolParameter] = field(default_factory=dict)
     fixed: Mapping[str, Any] = field(default_factory=dict, repr=False)
     """Values that the developer set, secrets in clear among them; they win over any argument."""
-    secrets: frozenset[str] = field(default=frozenset(), repr=False)
     form: ArgumentForm | None = None
     """Set for a virtual tool: its arguments are what the agent wants, and nobody is called."""
 
@@ -86,10 +83,6 @@ class Toolbox:
     def prompt_tools(self) -> tuple[PromptMessageTool, ...]:
         """What goes into every request of the run, byte for byte the same."""
         return tuple(tool.prompt_tool for tool in self.tools.values())
-
-    @cached_property
-    def redactor(self) -> Redactor:
-        return Redactor.of(secret for tool in self.tools.values() for secret in tool.secrets)
 
 
 def build_toolbox(
@@ -133,15 +126,12 @@ def _read_tool(
 ) -> Tool:
     fixed = _read_fixed(raw.get("runtime_parameters"))
     parameters: dict[str, ToolParameter] = {}
-    secrets = set(secrets_in(fixed))
     listed = raw.get("parameters")
     for declared in listed if isinstance(listed, list) else ():
         if not isinstance(declared, Mapping):
             note(f"tool {identity.name!r}: a parameter is not an object and is left out")
             continue
         label = str(declared.get("name") or "?")
-        if declared.get("type") == "secret-input" and isinstance(fixed.get(label), str):
-            secrets.add(fixed[label])
         if declared.get("form") in ("form", "schema") or label in fixed:  # a tuple: the form may be unhashable
             continue  # the developer's: the model neither sees nor sets it
         try:
@@ -164,7 +154,6 @@ def _read_tool(
         description=_read_description(raw),
         parameters=parameters,
         fixed=fixed,
-        secrets=frozenset(secrets),
     )
 
 

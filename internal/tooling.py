@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from internal.secret_detection import may_name_secret
 from internal.wellformed import has_lone_surrogate
 
 DEEPEST_NESTING = 64
@@ -54,7 +53,7 @@ def parse_object(arguments: object) -> dict[str, Any]:
     try:
         value = json.loads(arguments, parse_constant=refuse_constant)
     except json.JSONDecodeError as problem:
-        near = _near(arguments, problem.pos)
+        near = f", near {arguments[max(0, problem.pos - 20) : problem.pos + 20]!r}"
         raise ValueError(f"{problem.msg} at character {problem.pos}{near}; send one JSON object") from None
     except NotANumberError as constant:
         raise ValueError(f"{constant} is not a JSON number, at character {_position_of(constant, arguments)}") from None
@@ -66,11 +65,9 @@ def parse_object(arguments: object) -> dict[str, Any]:
     return value
 
 
-def _near(arguments: str, position: int) -> str:
-    """The text around; nothing where a secret may stand, since half of one would not be recognised any more."""
-    if may_name_secret(arguments):
-        return ""
-    return f", near {arguments[max(0, position - 20) : position + 20]!r}"
+def without_quote(error: str) -> str:
+    """A sentence of ``parse_object`` without the piece of the arguments in it, which may be half a secret."""
+    return re.sub(r", near (['\"]).*\1(?=; send one JSON object)", "", error)
 
 
 class NotANumberError(ValueError):

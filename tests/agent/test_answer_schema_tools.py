@@ -143,14 +143,6 @@ def test_secrets_are_replaced_in_the_variable_and_in_the_log(planned: bool) -> N
     assert SECRET not in json.dumps([outcome.bodies("variable"), outcome.bodies("log"), outcome.bodies("json")])
 
 
-def test_what_stands_under_the_name_of_a_secret_is_replaced_in_the_variable() -> None:
-    schema = json.dumps({"type": "object", "properties": {"password": {"type": "string"}}})
-
-    assert with_secret({"password": "hunter22"}, schema, planned=False).variables["structured_output"] == {
-        "password": "[redacted]"
-    }
-
-
 def test_a_repeated_closing_does_not_need_described_models() -> None:
     outcome = schema_run(search("a"), calls(SUBMIT), maximum_iterations=1, model=model(features=None))
 

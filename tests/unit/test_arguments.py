@@ -158,27 +158,6 @@ def test_a_long_value_is_quoted_in_part() -> None:
 SECRET = "S3CR" + "abcdefghij" * 30
 
 
-@pytest.mark.parametrize(
-    ("offered", "given"),
-    [
-        (parameter("api_key", "select", options=["a"]), SECRET),
-        (parameter("api_key", "select", options=["a"], multiple=True), [SECRET]),
-        (parameter("api_key", "string", input_schema={"enum": ["a"]}), SECRET),
-        (parameter("x", "object", input_schema={"properties": {"n": False}}), {"n": {"password": SECRET}}),
-        (
-            parameter("x", "object", input_schema={"type": "object", "properties": {"n": False}}),
-            f'{{"n": {{"password": "{SECRET}"}}}}',
-        ),
-    ],
-    ids=["select", "multiple select", "schema", "within an object", "within the text of an object"],
-)
-def test_a_secret_is_redacted_before_it_is_quoted_in_part(offered: dict[str, Any], given: object) -> None:
-    text = problem(tool_of(offered), **{offered["name"]: given})
-
-    assert "[redacted]" in text
-    assert "S3CR" not in text
-
-
 @given(json_objects | st.fixed_dictionaries({"q": json_values}, optional={"limit": json_values, "exact": json_values}))
 @settings(deadline=None, max_examples=200)
 def test_what_is_accepted_has_the_types_that_the_tool_declares(arguments: dict[str, Any]) -> None:

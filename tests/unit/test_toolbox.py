@@ -184,17 +184,10 @@ def test_a_value_that_the_developer_set_is_hidden_even_if_its_form_is_the_models
     assert found.fixed == {"q": "set", "extra": 1}
 
 
-def test_secrets_are_collected_by_type_and_by_name_and_never_shown() -> None:
-    found = tool_of(
-        parameter("pin", "secret-input", form="form"),
-        runtime_parameters={"pin": SECRET, "headers": {"Authorization": "other-secret"}, "city": "Berlin"},
-    )
+def test_what_the_developer_set_is_never_shown() -> None:
+    found = tool_of(parameter("pin", "secret-input", form="form"), runtime_parameters={"pin": SECRET})
 
-    assert found.secrets == {SECRET, "other-secret"}
     assert SECRET not in repr(found)
-    assert "other-secret" not in repr(found)
-    toolbox = Toolbox({"search": found})
-    assert toolbox.redactor.text(f"{SECRET} other-secret Berlin") == "[redacted] [redacted] Berlin"
 
 
 def test_half_a_surrogate_pair_in_a_tool_can_still_be_written() -> None:

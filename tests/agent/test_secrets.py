@@ -1,0 +1,252 @@
+"""Secrets are values, and names are only names: what the model reads, what people read, and what stands in the log."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from internal.agent import FUNCTION_CALLING, Blueprint
+from internal.plan_and_reflect import PLAN_AND_REFLECT
+from tests.agent.plans import completed, plans, works_on
+from tests.agent.scenes import ANSWER, log_of, part, search, text
+from tests.support.host import Json, text_of
+from tests.support.run import Outcome, run
+from tests.support.wire import breaks, calls, json_message, model, parameter, replies, says, tool
+
+SECRET = "hunter2-hunter2"
+GIVEN = "letme-in-123"
+
+
+def said_to_the_model(outcome: Outcome) -> str:
+    return "\n".join(text_of(message) for prompt in outcome.model.prompts for message in prompt)
+
+
+# Names alone hide nothing, but in the log.
+
+
+def test_an_answers_field_may_be_called_a_token() -> None:
+    schema = {"type": "object", "properties": {"max_token": {"type": "integer"}, "password": {"type": "string"}}}
+    answer = {"max_token": 4096, "password": "at least 12 characters"}
+
+    outcome = run([calls(("submit_answer", answer))], params={"answer_schema": schema})
+
+    assert outcome.variables["structured_output"] == answer
+    assert json.loads(outcome.text) == answer
+
+
+def test_an_argument_called_a_token_blinds_nobody_to_its_word() -> None:
+    offered = tool("price", parameter("token"))
+
+    outcome = run(
+        [calls(("price", {"token": "ethereum"})), says("One ethereum costs 3,000.")],
+        {"price": replies("ethereum: 3,000")},
+        {"tools": [offered]},
+    )
+
+    assert outcome.tool_results() == ["ethereum: 3,000"]
+    assert outcome.text == "One ethereum costs 3,000."
+    assert log_of(outcome, "CALL price")["data"]["arguments"] == {"token": "[redacted]"}
+    assert log_of(outcome, "CALL price")["data"]["tool_response"] == "ethereum: 3,000"
+
+
+def test_a_word_under_a_secrets_name_stays_in_the_next_result() -> None:
+    results: Iterator[Json | str] = iter([json_message({"credentials": "cardiologist"}), "Our cardiologist is in."])
+
+    def doctors(request: Json) -> Iterator[Json]:
+        yield from replies(next(results))(request)
+
+    outcome = run([search("a"), search("b"), says("The cardiologist is in.")], {"search": doctors})
+
+    assert outcome.tool_results(1) == ['{"credentials": "cardiologist"}']
+    assert outcome.tool_results(2) == ["Our cardiologist is in."]
+    assert outcome.text == "The cardiologist is in."
+    assert log_of(outcome, "CALL search")["data"]["tool_response"] == '{"credentials": "[redacted]"}'
+
+
+@pytest.mark.parametrize("name", ["app_token", "spreadsheet_token", "folder_token", "node_token"])
+def test_ids_of_feishu_and_lark_go_from_one_tool_to_the_next(name: str) -> None:
+    made = {"data": {name: "bascnCMII2ORej2RItqpZZUNMIe"}}
+    offered = [tool("create"), tool("write", parameter(name, required=True))]
+
+    outcome = run(
+        [calls(("create", {})), calls(("write", made["data"])), ANSWER],
+        {"create": replies(json_message(made)), "write": replies("written")},
+        {"tools": offered},
+    )
+
+    assert json.loads(outcome.tool_results(1)[0]) == made
+    assert outcome.tools.requests[1]["tool_parameters"] == made["data"]
+    assert "[redacted]" not in said_to_the_model(outcome)
+    assert json.loads(log_of(outcome, "CALL create")["data"]["tool_response"]) == {"data": {name: "[redacted]"}}
+
+
+def test_a_cookie_in_the_context_and_in_a_source_is_the_models_to_read() -> None:
+    outcome = run(
+        [ANSWER], params={"context": [{"title": "Baking", "content": "x", "metadata": {"cookie": "oatmeal"}}]}
+    )
+
+    (resource,) = outcome.bodies("retriever_resources")[0]["retriever_resources"]
+    assert "[redacted]" not in json.dumps(resource)
+    assert "[redacted]" not in said_to_the_model(outcome)
+
+
+@pytest.mark.parametrize("arguments", ['{"q": "x", "password": "letmein-letmein"', "{'token': 'letmein-letmein'}"])
+def test_arguments_that_do_not_parse_hide_what_they_name_in_the_log(arguments: str) -> None:
+    outcome = run([calls(("search", arguments)), ANSWER], {"search": replies()})
+
+    log = log_of(outcome, "CALL search")
+    assert "letmein-letmein" not in log["data"]["arguments"]
+    assert "[redacted]" in log["data"]["arguments"]
+
+
+def test_a_tools_error_keeps_addresses_with_a_port() -> None:
+    message = "Post http://127.0.0.1:5001/inner/api/invoke/llm failed at https://bob:hunter2hunter@host.test/"
+
+    outcome = run([search(), ANSWER], {"search": breaks(message)})
+
+    error = log_of(outcome, "CALL search")["error"]
+    assert "http://127.0.0.1:5001/inner/api/invoke/llm" in error
+    assert "https://bob:[redacted]@host.test/" in error
+
+
+# The node's secrets: replaced wherever they occur.
+
+
+def with_node_secret(*steps: Any, strategy: Blueprint[Any] = FUNCTION_CALLING, **params: Any) -> Outcome:  # noqa: ANN401 - turns
+    described = tool(
+        "search", parameter("q"), parameter("key", "secret-input", form="form"), runtime_parameters={"key": SECRET}
+    )
+    return run([*steps], {"search": replies("found")}, {"tools": [described], **params}, blueprint=strategy)
+
+
+PLACES: dict[str, Json] = {
+    "instruction": {"instruction": f"Use {SECRET}."},
+    "query": {"query": f"Is {SECRET} right?"},
+    "context": {"context": [{"title": SECRET, "content": f"k {SECRET}", "metadata": {"document_name": SECRET}}]},
+    "context as text": {"context": f"k {SECRET}"},
+    "policy": {"prompt_policy_overrides": json.dumps({"extra_policy": f"k {SECRET}"})},
+    "answer schema": {"answer_schema": json.dumps({"type": "object", "description": SECRET})},
+    "history": {
+        "model": model(
+            history_prompt_messages=[
+                {"role": "user", "content": f"k {SECRET}"},
+                {"role": "assistant", "content": [{"type": "text", "data": f"k {SECRET}"}]},
+            ]
+        )
+    },
+    "file name": {"files": [{"url": "http://host.test/a", "filename": f"{SECRET}.zip", "type": "custom"}]},
+    "a tool's description": {
+        "tools": [
+            tool(
+                "search",
+                parameter("q", llm_description=f"k {SECRET}"),
+                description={"llm": f"k {SECRET}"},
+                runtime_parameters={"api_key": SECRET},
+            )
+        ]
+    },
+    "a tool that is left out": {
+        "tools": [tool("search"), tool("other", runtime_parameters={"api_key": SECRET})],
+        "allowed_tools": "search",
+        "query": f"k {SECRET}",
+    },
+}
+
+
+@pytest.mark.parametrize("place", PLACES.values(), ids=PLACES)
+def test_a_secret_of_the_node_reaches_no_prompt_from_anywhere(place: Json) -> None:
+    steps = [calls(("submit_answer", {}))] if "answer_schema" in place else [ANSWER]
+
+    outcome = with_node_secret(*steps, **place)
+
+    assert outcome.error is None
+    assert "[redacted]" in json.dumps(outcome.model.requests)
+    assert SECRET not in json.dumps(outcome.model.requests)
+    assert SECRET not in json.dumps(outcome.messages)
+
+
+@pytest.mark.parametrize("shown", [False, True])
+def test_a_secret_of_the_node_leaves_streamed_text_and_thoughts_wherever_they_are_cut(*, shown: bool) -> None:
+    whole = f"<think>It is {SECRET}.</think>The key is {SECRET}, really {SECRET}."
+    for size in (1, 3, 7):
+        pieces = [whole[at : at + size] for at in range(0, len(whole), size)]
+
+        outcome = with_node_secret(says(*pieces), emit_intermediate_thoughts=shown)
+
+        assert outcome.text.endswith("The key is [redacted], really [redacted].")
+        assert outcome.text.count("[redacted]") == (3 if shown else 2)
+        assert SECRET not in json.dumps(outcome.messages)
+
+
+def test_a_secret_in_parts_of_a_turn_is_replaced_too() -> None:
+    outcome = with_node_secret([text([part("It is hunter2-"), part("hunter2.")]), *says()])
+
+    assert outcome.text == "It is [redacted]."
+
+
+def test_our_own_words_are_no_secrets() -> None:
+    described = tool("search", runtime_parameters={"password": "answered"})
+
+    outcome = run([says("It is answered.")], params={"tools": [described]})
+
+    assert outcome.text == "It is [redacted]."
+    assert outcome.stop_reason == "answered"
+    assert outcome.last_json["decision_summary"]["stop_reason"] == "answered"
+
+
+# What the model gives to a secret parameter: hidden from people, not from the model.
+
+
+def with_given_secret(arguments: Json | str, *steps: Any, told: str = f"Welcome, {GIVEN}.", **params: Any) -> Outcome:  # noqa: ANN401
+    offered = tool("login", parameter("pin", "secret-input"), parameter("q"))
+    wants = calls(("login", arguments), text=f"I log in with {GIVEN}.")
+    return run([wants, *steps], {"login": replies(told)}, {"tools": [offered], **params})
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [{"pin": GIVEN}, {"pin": GIVEN, "bad": 1}, f'{{"pin": "{GIVEN}", "q', f'{{"q": "x" "pin": "{GIVEN}"'],
+    ids=str,
+)
+@pytest.mark.parametrize("shown", [False, True])
+def test_what_a_secret_parameter_gets_leaves_log_text_and_variables(arguments: Json | str, *, shown: bool) -> None:
+    steps = says("<think>hm ", GIVEN, "</think>", "Logged in with ", GIVEN[:5], GIVEN[5:], ".")
+
+    outcome = with_given_secret(arguments, steps, emit_intermediate_thoughts=shown)
+
+    assert outcome.text.endswith("Logged in with [redacted].")
+    assert GIVEN not in json.dumps(outcome.messages)
+    assert "letme" not in json.dumps(outcome.messages)
+
+
+def test_the_model_goes_on_reading_it() -> None:
+    outcome = with_given_secret({"pin": GIVEN}, ANSWER)
+
+    assert outcome.tool_results() == [f"Welcome, {GIVEN}."]
+    (said,) = [message for message in outcome.model.prompts[-1] if message["role"] == "assistant"]
+    assert said["content"] == f"I log in with {GIVEN}."
+    assert json.loads(said["tool_calls"][0]["function"]["arguments"]) == {"pin": GIVEN}
+    assert outcome.tools.requests[0]["tool_parameters"] == {"pin": GIVEN}
+
+
+def test_another_parameter_of_that_tool_hides_nothing() -> None:
+    outcome = with_given_secret({"q": GIVEN}, says(f"It is {GIVEN}."))
+
+    assert outcome.text == f"It is {GIVEN}."
+
+
+def test_a_given_secret_leaves_the_variables_of_a_plan_and_its_findings_keep_it() -> None:
+    offered = tool("login", parameter("pin", "secret-input"))
+    logs_in = [works_on("alpha", calls(("login", {"pin": GIVEN}))), says(f"{GIVEN} it is")]
+
+    outcome = run(
+        [plans("alpha"), *logs_in, completed("alpha"), says("Done.")],
+        {"login": replies("in")},
+        {"tools": [offered]},
+        blueprint=PLAN_AND_REFLECT,
+    )
+
+    assert outcome.variables["subtasks"][0]["answer"] == "[redacted] it is"
+    assert GIVEN not in json.dumps(outcome.messages)
+    assert f"{GIVEN} it is" in text_of(outcome.model.prompts[-1][-1])

@@ -1,0 +1,44 @@
+"""What gives a secret away."""
+
+import pytest
+
+from internal.secret_detection import looks_secret, texts_in
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "api_key",
+        "apiKey",
+        "API-Key",
+        "X-Api-Key",
+        "openai_api_key",
+        "apikey",
+        "access_token",
+        "accessToken",
+        "token",
+        "password",
+        "db.password",
+        "client_secret",
+        "clientSecret",
+        "secretKey",
+        "Authorization",
+        "credentials",
+        "private_key",
+        "Set-Cookie",
+    ],
+)
+def test_a_key_that_names_a_secret_looks_secret(key: str) -> None:
+    assert looks_secret(key)
+
+
+@pytest.mark.parametrize(
+    "key",
+    ["max_tokens", "token_count", "next_page_token", "nextPageToken", "cursorToken", "author", "key", "secretary", ""],
+)
+def test_a_key_that_names_something_else_does_not(key: str) -> None:
+    assert not looks_secret(key)
+
+
+def test_the_texts_of_a_value_are_its_leaves_numbers_as_text() -> None:
+    assert list(texts_in({"a": ["x", 12, None, True], "b": {"c": "y"}, "d": 1.5})) == ["x", "12", "y", "1.5"]
