@@ -3,7 +3,8 @@
     what everyone needs     host_message → failures → errors → node_errors →
                             wellformed → secret_detection → redaction → node_secrets →
     what the node was given pasted → panel_values → model_selection → params → policy →
-    one round, as values    flow → think_tags → thinking → usage → sources → source_reading →
+    one round, as values    flow → think_tags → markdown_tokens → markdown_code → thinking →
+                            usage → sources → source_reading →
     tools as offered        tool_names → schema_dialect → mcp_schema → tool_schema → toolbox →
     calls as made           tooling → virtual_tools → arguments → guards →
     what tools bring        local_files → user_files → tool_failures → tool_output →

@@ -8,6 +8,7 @@ import base64
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
+import gevent
 import httpx
 from dify_plugin.entities.model.message import (
     AudioPromptMessageContent,
@@ -130,7 +131,7 @@ def _prepare(message: PromptMessage, model: ModelSelection) -> PromptMessage:
     if isinstance(message.content, str):
         if message.role is not PromptMessageRole.ASSISTANT:
             return message
-        return message.model_copy(update={"content": without_thoughts(message.content)})
+        return message.model_copy(update={"content": without_thoughts(message.content, gevent.sleep)})
     if isinstance(message.content, list):
         parts = list(_visible_parts(message.content, model))
         if message.role is PromptMessageRole.ASSISTANT:
@@ -152,5 +153,5 @@ def _visible_parts(
 
 def _without_thoughts(part: PromptMessageContentUnionTypes) -> PromptMessageContentUnionTypes:
     if isinstance(part, TextPromptMessageContent):
-        return part.model_copy(update={"data": without_thoughts(part.data)})
+        return part.model_copy(update={"data": without_thoughts(part.data, gevent.sleep)})
     return part

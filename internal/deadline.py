@@ -17,6 +17,10 @@ class Clock:
     now: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = gevent.sleep
 
+    def give_way(self) -> None:
+        """Let other sessions go on; long work in one thread would keep them waiting."""
+        self.sleep(0)
+
 
 @dataclass(frozen=True)
 class Deadline:

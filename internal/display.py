@@ -4,7 +4,7 @@ In: pieces of text and thought, and at the end whether tool calls came with them
 back until it is plainly the answer; what turns out to be a remark before tool calls is a thought, or for the log only.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from internal.events import AnswerBreak, AnswerText, Shown, ThoughtText
@@ -36,41 +36,44 @@ class Trimmer:
     """Drops white space at the beginning and end of a text that comes in pieces."""
 
     def __init__(self) -> None:
-        self._held = ""
+        self._held: list[str] = []
         self._has_begun = False
 
     def feed(self, text: str) -> str:
-        text = self._held + text
-        if not self._has_begun:
-            text = text.lstrip()
         kept = text.rstrip()
-        self._has_begun = self._has_begun or bool(kept)
-        self._held = text[len(kept) :]
-        return kept
+        if not kept:
+            if self._has_begun:
+                self._held.append(text)
+            return ""
+        held, self._held = self._held, [text[len(kept) :]]
+        if not self._has_begun:
+            self._has_begun = True
+            return kept.lstrip()
+        return "".join([*held, kept])
 
 
 class TurnDisplay:
     """Shows one turn; ``feed`` it chunks of raw text, then ``finish`` it once."""
 
-    def __init__(self, rule: DisplayRule) -> None:
+    def __init__(self, rule: DisplayRule, give_way: Callable[[], None] = lambda: None) -> None:
         self._rule = rule
-        self._splitter = ThoughtSplitter()
+        self._splitter = ThoughtSplitter(give_way)
         self._text_trimmer, self._thought_trimmer = Trimmer(), Trimmer()
+        self._released: list[str] = []
         self._held: list[str] = []
+        self._held_length = 0
         self._is_answer = rule.text_is_answer and not rule.may_call_tools
         self._may_become_answer = rule.text_is_answer
         self.is_answering = False
         """Whether text has been shown as the answer."""
-        self._texts: list[str] = []
         self._thoughts: list[str] = []
-        self._length = 0
         self.has_shown = False
         """Whether anything of this turn was shown to whoever sees it."""
 
     @property
     def text(self) -> str:
         """The visible text so far, shown or held."""
-        return "".join(self._texts)
+        return "".join([*self._released, *self._held])
 
     @property
     def thought(self) -> str:
@@ -84,40 +87,49 @@ class TurnDisplay:
         for piece in self._splitter.feed(chunk):
             yield from self._show(piece)
 
-    def finish(self, *, has_tool_calls: bool) -> Iterator[Shown]:
-        """Show the rest, now that it is known what the turn was."""
-        for piece in self._splitter.finish(calls_follow=has_tool_calls):
+    def finish(self, *, has_tool_calls: bool, is_cut: bool = False) -> Iterator[Shown]:
+        """Show the rest, now that it is known what the turn was.
+
+        The calls of a turn that was cut never run: what it says is no remark on the way to them.
+        """
+        for piece in self._splitter.finish(calls_follow=has_tool_calls, is_cut=is_cut):
             yield from self._show(piece)
         if not self._rule.text_is_answer:
             if self._rule.show_thoughts:
                 yield from self._release_as_thought()
             return
+        is_remark = has_tool_calls and not is_cut
         is_last = self._rule.step >= self._rule.last_step
         if should_emit_response_text(
-            has_tool_calls=has_tool_calls,
+            has_tool_calls=is_remark,
             iteration_step=self._rule.step,
             max_iteration_steps=self._rule.last_step,
             emit_intermediate_thoughts=self._rule.show_thoughts,
         ):
-            if has_tool_calls and not is_last:
+            if is_remark and not is_last:
                 yield from self._release_as_thought()
             else:
                 yield from self._release_as_answer()
 
     def _show(self, piece: Piece) -> Iterator[Shown]:
-        if piece.kind is PieceKind.THOUGHT:
-            yield from self._show_thought(piece.text)
-            return
-        text = self._text_trimmer.feed(piece.text)
+        match piece.kind:
+            case PieceKind.THOUGHT:
+                yield from self._think(piece.text)
+            case PieceKind.WAS_THOUGHT:
+                yield from self._think_what_is_held()
+            case PieceKind.TEXT:
+                yield from self._say(piece.text)
+
+    def _say(self, raw: str) -> Iterator[Shown]:
+        text = self._text_trimmer.feed(raw)
         if not text:
             return
-        self._texts.append(text)
         self._held.append(text)
-        self._length += len(text)
-        if self._is_answer or (self._may_become_answer and self._length >= PLAINLY_AN_ANSWER):
+        self._held_length += len(text)
+        if self._is_answer or (self._may_become_answer and self._held_length >= PLAINLY_AN_ANSWER):
             yield from self._release_as_answer()
 
-    def _show_thought(self, raw: str) -> Iterator[Shown]:
+    def _think(self, raw: str) -> Iterator[Shown]:
         text = self._thought_trimmer.feed(raw)
         if not text:
             return
@@ -126,17 +138,31 @@ class TurnDisplay:
             self.has_shown = True
             yield ThoughtText(text)
 
+    def _think_what_is_held(self) -> Iterator[Shown]:
+        """Text was a thought, as far as nobody has seen it."""
+        text = self._take_held()
+        if not self._released:
+            self._text_trimmer = Trimmer()
+        yield from self._think(f"{text}\n")
+
     def _release_as_answer(self) -> Iterator[Shown]:
         self._is_answer = True
-        text, self._held = "".join(self._held), []
+        text = self._take_held()
         if text:
+            self._released.append(text)
             if not self.is_answering:
                 yield AnswerBreak()
             self.is_answering = self.has_shown = True
             yield AnswerText(text)
 
     def _release_as_thought(self) -> Iterator[Shown]:
-        text, self._held = "".join(self._held), []
+        text = self._take_held()
         if text:
+            self._released.append(text)
             self.has_shown = True
             yield ThoughtText(f"\n{text}" if self._thoughts else text)
+
+    def _take_held(self) -> str:
+        text, self._held = "".join(self._held), []
+        self._held_length = 0
+        return text

@@ -98,11 +98,10 @@ class ModelCaller:
         except DeadlinePassed:
             if not reading.is_answering:
                 return TimeIsUp()
-            yield from reading.finish(has_tool_calls=False)
+            yield from reading.finish(has_tool_calls=False, is_cut=True)
             return reading.turn(cut=StopReason.TIME_LIMIT)
         turn = reading.turn()
-        # The calls of a cut turn never run: what it says is no remark on the way to them.
-        yield from reading.finish(has_tool_calls=bool(turn.calls) and not turn.cut)
+        yield from reading.finish(has_tool_calls=bool(turn.calls), is_cut=turn.cut is not None)
         return reading.turn()
 
     def _stream(self, chunks: Iterator[LLMResultChunk], reading: Reading) -> Generator[Event, None, None]:

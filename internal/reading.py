@@ -41,6 +41,9 @@ _CUT_REASONS = {
     "spii": StopReason.CONTENT_FILTER,
 }
 
+_CHUNKS_AT_A_TIME = 100
+"""Chunks that are there already come without a wait between them."""
+
 
 @dataclass(frozen=True)
 class ModelTurn:
@@ -86,7 +89,7 @@ class Reading:
         self._opaque_body: Any = None
         self._usage: LLMUsage | None = None
         self._has_forwarded = False
-        self.display = TurnDisplay(span.rule)
+        self.display = TurnDisplay(span.rule, span.deadline.clock.give_way)
         self.finish_reason: str | None = None
         self.chunks = 0
 
@@ -111,6 +114,8 @@ class Reading:
     def take(self, chunk: LLMResultChunk) -> Iterator[Event]:
         delta = chunk.delta
         self.chunks += 1
+        if self.chunks % _CHUNKS_AT_A_TIME == 0:
+            self._span.deadline.clock.give_way()
         if entries := extract_stream_tool_calls(chunk):
             self._calls.take(entries)
             self.display.expect_calls()
@@ -121,9 +126,9 @@ class Reading:
         content = delta.message.content
         yield from self._take_content([content] if isinstance(content, str) else content or ())
 
-    def finish(self, *, has_tool_calls: bool) -> Iterator[Event]:
+    def finish(self, *, has_tool_calls: bool, is_cut: bool) -> Iterator[Event]:
         """Show what was held back, now that it is known what the turn was."""
-        yield from _together(self.display.finish(has_tool_calls=has_tool_calls))
+        yield from _together(self.display.finish(has_tool_calls=has_tool_calls, is_cut=is_cut))
 
     def _take_content(self, content: Iterable[str | PromptMessageContentUnionTypes]) -> Iterator[Event]:
         """Texts and parts of one chunk; what the user sees of them is there at once, but for the images between."""

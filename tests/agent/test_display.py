@@ -11,7 +11,7 @@ from gevent.event import Event
 from tests.agent.scenes import ANSWER, ends, live, part, search, text, wait_for
 from tests.support.host import CallFails
 from tests.support.run import FakeTime, run
-from tests.support.wire import calls, fails, replies, says
+from tests.support.wire import calls, fails, model, replies, says
 
 FOUND = {"search": replies("found")}
 LONG = "This is plainly the answer. " * 20  # 560 characters
@@ -56,6 +56,36 @@ SCREENS: dict[str, tuple[list[Sequence[Any]], str, str]] = {
         [says("Write `<think>` or <think> so.")],
         "Write `<\u2060think>` or <\u2060think> so.",
         "Write `<\u2060think>` or <\u2060think> so.",
+    ),
+    "a thought that speaks of the tag": (
+        [says("<think>The user asks about the <think> tag.</think>", "The answer.")],
+        "The answer.",
+        "<think>\nThe user asks about the <\u2060think> tag.\n</think>\n\nThe answer.",
+    ),
+    "doubled tags in capitals, with attributes": (
+        [says("<THINK a='b'>\n<think>\nhm\n</think >\n</THINK>\nDone.")],
+        "Done.",
+        "<think>\nhm\n</think>\n\nDone.",
+    ),
+    "a thought whose beginning the template left out": (
+        [says("The user wants x.\n", "</think>\n\n", "Done.")],
+        "Done.",
+        "<think>\nThe user wants x.\n</think>\n\nDone.",
+    ),
+    "such a thought before a call": (
+        [search(text="I need x.</think>Let me look."), ANSWER],
+        "Done.",
+        "<think>\nI need x.\nLet me look.\n</think>\n\nDone.",
+    ),
+    "such a thought that was shown as an answer": (
+        [says(LONG, "</think>Done.")],
+        f"{LONG}Done.",
+        f"{LONG}Done.",
+    ),
+    "an unclosed thought of a turn that was cut": (
+        [says("Well. <think>hm", finish_reason="length")],
+        "Well.",
+        "<think>\nhm\n</think>\n\nWell.",
     ),
     "a thought in the middle, which shows while text is held back": (
         [says("A <think>hm</think> B")],
@@ -157,7 +187,49 @@ def test_a_structured_answer_keeps_its_tags_where_no_page_shows_it() -> None:
 
 def test_an_answer_that_ends_like_a_tag_is_whole() -> None:
     assert run([says("a <", "/thin")]).text == "a </thin"
-    assert "a </thin" in run([[text("x" * 400 + "a </thin"), CallFails("kaboom")]], FOUND).text
+    assert run([says("a <", "think")]).text == "a <\u2060think"
+
+
+def test_a_model_whose_thoughts_have_no_beginning_shows_no_tag_where_it_cannot_call_tools() -> None:
+    """There the text streams: what was shown stays, and the rest is the answer."""
+    outcome = run([says("The user wants x.\n", "</think>\n\n", "Done.")])
+
+    assert outcome.text == "The user wants x.\n\n\nDone."
+
+
+def test_an_unclosed_thought_of_a_turn_that_time_has_cut_stays_hidden() -> None:
+    time = FakeTime()
+    turn = [text("Well. <think>hm"), lambda: time.advance(10_000.0), text(" more")]
+
+    outcome = run([turn], {}, clock=time.clock)
+
+    assert (outcome.stop_reason, outcome.text.strip()) == ("time_limit", "Well.")
+
+
+@pytest.mark.parametrize("size", [400_000, 2_000])
+def test_quoted_code_without_end_goes_out_in_few_messages(size: int) -> None:
+    said = "`a " * 133_000
+    chunks = [said[at : at + size] for at in range(0, len(said), size)]
+
+    outcome = run([says(*chunks)])
+
+    assert outcome.text == said.strip()
+    assert len(outcome.bodies("text")) <= max(len(chunks), 2)
+
+
+def test_history_of_a_megabyte_loses_its_thoughts_and_keeps_quoted_tags() -> None:
+    long = "Word by word.\n" * 75_000
+    history = [
+        {"role": "user", "content": "Use <\u2060think>?"},
+        {"role": "assistant", "content": f"<think>hm</think>\n\n{long}Use `<\u2060think>`."},
+        {"role": "assistant", "content": [{"type": "text", "data": "hm\n</THINK>\nYes."}]},
+    ]
+
+    outcome = run([ANSWER], {}, {"model": {**model(), "history_prompt_messages": history}})
+
+    contents = [message["content"] for message in outcome.model.prompts[0][-4:-1]]
+    assert contents[:2] == ["Use <\u2060think>?", f"{long}Use `<think>`."]
+    assert contents[2][0]["data"] == "Yes."
 
 
 def test_a_megabyte_at_once_goes_out_in_few_messages_of_bounded_size() -> None:

@@ -16,7 +16,7 @@ SHOWN = DisplayRule(show_thoughts=True, may_call_tools=True, step=1, last_step=7
 CLOSING = DisplayRule(show_thoughts=False, may_call_tools=False, step=7, last_step=7)
 LAST_ROUND = DisplayRule(show_thoughts=False, may_call_tools=True, step=7, last_step=7)
 RULES = st.sampled_from([HIDDEN, SHOWN, CLOSING, LAST_ROUND])
-PARTS = ["<think>", "</think>", "`", "\n```\n", "\n", "  ", "word ", "x" * 150, "日本"]
+PARTS = ["<think>", "</think>", "</THINK >", "`", "\n```\n", "\n", "  ", "word ", "x" * 150, "日本"]
 
 
 def words(events: Iterable[Shown]) -> list[tuple[str, str]]:
@@ -116,6 +116,31 @@ def test_hidden_thoughts_are_kept_for_the_log() -> None:
 def test_white_space_alone_is_never_shown(text: str) -> None:
     for rule in (HIDDEN, SHOWN, CLOSING, LAST_ROUND):
         assert show(rule, text, calls=True) == show(rule, text) == []
+
+
+def test_text_that_was_shown_is_no_thought_any_more() -> None:
+    display = TurnDisplay(SHOWN)
+    shown = [*display.feed("x" * PLAINLY_AN_ANSWER), *display.feed("</think>y"), *display.finish(has_tool_calls=False)]
+
+    assert words(shown) == answer("x" * PLAINLY_AN_ANSWER + "y")
+    assert (display.text, display.thought) == ("x" * PLAINLY_AN_ANSWER + "y", "")
+
+
+def test_text_that_turns_out_to_be_a_thought_does_not_count_as_visible() -> None:
+    display = TurnDisplay(HIDDEN)
+    half = "x" * (PLAINLY_AN_ANSWER // 2)
+
+    assert list(display.feed(f" {half}</think> {half}y")) == []
+    assert words(display.finish(has_tool_calls=False)) == answer(f"{half}y")
+    assert (display.text, display.thought) == (f"{half}y", half)
+
+
+def test_a_turn_that_was_cut_among_its_calls_shows_its_text() -> None:
+    display = TurnDisplay(HIDDEN)
+
+    shown = [*display.feed("Half of <think>hm"), *display.finish(has_tool_calls=True, is_cut=True)]
+
+    assert words(shown) == answer("Half of")
 
 
 def test_an_answer_loses_the_space_around_it_and_keeps_the_space_within() -> None:

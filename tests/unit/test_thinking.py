@@ -1,17 +1,23 @@
 """Thoughts and visible text, told apart however the stream is cut."""
 
+import re
 from itertools import groupby
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from internal.thinking import Piece, PieceKind, ThoughtSplitter, split_thoughts, without_thoughts
+from internal.markdown_code import CodeReader
+from internal.think_tags import TAG
+from internal.thinking import Piece, PieceKind, ThoughtSplitter, settled, split_thoughts, without_thoughts
 from tests.unit.generators import cut, cut_lists, joined
 
 PARTS = [
     "<think>",
     "</think>",
+    "<THINK a='b'>",
+    "</Think >",
     "<thi",
     "nk>",
     "</",
@@ -36,38 +42,63 @@ def merged(pieces: list[Piece]) -> list[tuple[PieceKind, str]]:
     return [(kind, "".join(piece.text for piece in group)) for kind, group in groupby(pieces, lambda piece: piece.kind)]
 
 
-def read(text: str, *, calls_follow: bool = False) -> tuple[str, str]:
+def read(text: str, **end: bool) -> tuple[str, str]:
     """The visible text and the thoughts of a whole text."""
-    pieces = split_thoughts(text, calls_follow=calls_follow)
+    pieces = split_thoughts(text, **end)
     visible = "".join(piece.text for piece in pieces if piece.kind is PieceKind.TEXT)
     return visible, "".join(piece.text for piece in pieces if piece.kind is PieceKind.THOUGHT)
 
 
-def fed(chunks: list[str], *, calls_follow: bool) -> list[Piece]:
+def fed(chunks: list[str], **end: bool) -> list[Piece]:
     splitter = ThoughtSplitter()
     pieces = [piece for chunk in chunks for piece in splitter.feed(chunk)]
-    return pieces + splitter.finish(calls_follow=calls_follow)
+    return pieces + splitter.finish(**{"calls_follow": False, **end})
 
 
-@given(joined(PARTS), cut_lists(120), st.booleans())
+ENDS = st.fixed_dictionaries({"calls_follow": st.booleans(), "is_cut": st.booleans()})
+
+
+@given(joined(PARTS), cut_lists(120), ENDS)
 @settings(deadline=None, max_examples=300)
-def test_any_split_of_a_text_gives_the_same_pieces(text: str, cuts: list[int], calls_follow: bool) -> None:  # noqa: FBT001
-    whole = merged(split_thoughts(text, calls_follow=calls_follow))
+def test_any_split_of_a_text_gives_the_same_pieces(text: str, cuts: list[int], end: dict[str, bool]) -> None:
+    whole = merged(split_thoughts(text, **end))
 
-    assert merged(fed(cut(text, cuts), calls_follow=calls_follow)) == whole
-    assert merged(fed(list(text), calls_follow=calls_follow)) == whole
+    assert merged(settled(fed(cut(text, cuts), **end))) == whole
+    assert merged(settled(fed(list(text), **end))) == whole
 
 
-@given(joined(PARTS), st.booleans())
+@given(joined(PARTS), ENDS)
 @settings(deadline=None, max_examples=200)
-def test_nothing_is_lost_but_the_tags_and_the_space_around_thoughts(text: str, calls_follow: bool) -> None:  # noqa: FBT001
+def test_nothing_is_lost_but_the_tags_and_the_space_around_thoughts(text: str, end: dict[str, bool]) -> None:
     def letters(written: str) -> str:
-        return "".join(written.replace("<think>", "").replace("</think>", "").split())
+        return "".join(re.sub(TAG, "", written, flags=re.IGNORECASE).split())
 
     # Piece by piece: where a tag was taken out, what stood around it may look like another.
-    said = [letters(piece.text) for piece in split_thoughts(text, calls_follow=calls_follow)]
+    said = [letters(piece.text) for piece in split_thoughts(text, **end)]
 
     assert "".join(said) == letters(text)
+
+
+@given(joined(["<think>", "</think>", "<think> ", "\n</think>\n", "T"]), st.booleans())
+@settings(deadline=None, max_examples=300)
+def test_what_stands_between_balanced_tags_is_never_visible(inside: str, calls_follow: bool) -> None:  # noqa: FBT001
+    depth, balanced = 0, ""
+    for tag in re.findall(r"</?think>|T", inside):
+        depth += {"<think>": 1, "</think>": -1}.get(tag, 0)
+        balanced += tag if depth >= 0 else ""
+        depth = max(0, depth)
+    text = f"<think>{balanced}{'</think>' * depth}</think>A"
+
+    assert read(text, calls_follow=calls_follow)[0] == "A"
+
+
+@given(joined(["<think>", "<THINK>", "x", " ", "`", "\n\n"]), st.booleans())
+@settings(deadline=None)
+def test_what_follows_the_last_closing_tag_is_the_answer(inside: str, calls_follow: bool) -> None:  # noqa: FBT001
+    visible, thought = read(f"<think>{inside}</think>The answer.", calls_follow=calls_follow)
+
+    assert visible == "The answer."
+    assert thought.count("x") == inside.count("x")
 
 
 @pytest.mark.parametrize(
@@ -82,7 +113,7 @@ def test_nothing_is_lost_but_the_tags_and_the_space_around_thoughts(text: str, c
         ("<think>never closed", "", "never closed"),
         ("<think>a</think><think>never closed", "", "a\nnever closed"),
         ("text <think>never closed", "text <think>never closed", ""),
-        ("a </think> b", "a </think> b", ""),
+        ("a </think> b", " b", "a "),
         ("<thinking>a</thinking>", "<thinking>a</thinking>", ""),
         ("<think", "<think", ""),
         ("use `<think>x</think>` here", "use `<think>x</think>` here", ""),
@@ -95,10 +126,80 @@ def test_nothing_is_lost_but_the_tags_and_the_space_around_thoughts(text: str, c
         ("   ```\n<think>x</think>", "   ```\n<think>x</think>", ""),
         ("a ```x``` <think>y</think>", "a ```x``` ", "y\n"),
         ("<think>a ``` b</think>c", "c", "a ``` b\n"),
+        ("use ``` here\n```x``` `<think>` <think>y</think>z", "use ``` here\n```x``` `<think>` z", "y\n"),
+        ("a ``` b `<think>` c", "a ``` b `<think>` c", ""),
+        ("it`s\n```\n<think>\n```\n<think>y</think>z", "it`s\n```\n<think>\n```\nz", "y\n"),
+        ("it`s\r\n\r\n<think>y</think>`z", "it`s\r\n\r\n`z", "y\n"),
     ],
 )
 def test_a_closed_block_outside_code_is_a_thought(text: str, visible: str, thought: str) -> None:
     assert read(text) == (visible, thought)
+
+
+@pytest.mark.parametrize(
+    ("text", "visible", "thought"),
+    [
+        ("<THINK>a</THINK>b", "b", "a\n"),
+        ('<think foo="bar">a</think >b', "b", "a\n"),
+        ("<Think\n>a</tHINK\t>b", "b", "a\n"),
+        ("<think/>b", "<think/>b", ""),
+        (f"<think {'x' * 101}>a", f"<think {'x' * 101}>a", ""),
+    ],
+)
+def test_tags_in_any_case_with_white_space_or_attributes(text: str, visible: str, thought: str) -> None:
+    assert read(text) == (visible, thought)
+
+
+@pytest.mark.parametrize(
+    ("text", "visible", "thought"),
+    [
+        ("<think><think>a</think></think>b", "b", "a\n"),
+        ("<think>\n<think>\na</think>\n</think>\nb", "\nb", "\n\na\n\n"),
+        ("<think><think>a</think>b", "b", "a\n"),
+        ("<think>The <think> tag.</think>The answer.", "The answer.", "The <think> tag.\n"),
+        ("<think>one <think>two</think> three</think>b", "b", "one <think>two</think> three\n"),
+        ("<think>`<think>x</think>` so</think>b", "b", "`<think>x</think>` so\n"),
+        ("<think>a <think>b</think> `c <think> d` e", " `c <think> d` e", "a <think>b\n"),
+        ("<think>a <think>b</think><think>c", "", "a <think>b\nc"),
+        ("a <think>b <think>c</think> d", "a  d", "b <think>c\n"),
+    ],
+)
+def test_tags_inside_a_thought_count_as_levels(text: str, visible: str, thought: str) -> None:
+    assert read(text) == (visible, thought)
+
+
+@pytest.mark.parametrize(
+    ("text", "visible", "thought"),
+    [
+        ("hm</think>b", "b", "hm"),
+        ("hm\n</think>\n\nb", "\n\nb", "hm\n"),
+        ("</think>b", "b", ""),
+        ("a</think>b</think>c", "c", "ab"),
+        ("<think>To close, write </think> so.</think>c", "c", "To close, write \n so."),
+        ("it`s</think>c", "c", "it`s"),
+        ("```\nx\n```\n</think>c", "c", "```\nx\n```\n"),
+        ("a `</think>` b", "a `</think>` b", ""),
+        ("```\n</think>\n```", "```\n</think>\n```", ""),
+        ("hm</think><think>never closed", "", "hmnever closed"),
+    ],
+)
+def test_what_came_before_a_closing_tag_that_nothing_opened_was_a_thought(
+    text: str, visible: str, thought: str
+) -> None:
+    assert read(text) == (visible, thought)
+
+
+@pytest.mark.parametrize(
+    ("text", "visible", "thought"),
+    [
+        ("<think>never closed", "", "never closed"),
+        ("I will look.<think>hm", "I will look.", "hm"),
+        ("<think>one <think>two</think> three", "", "one <think>two</think> three"),
+        ("Use `<think>` so", "Use `<think>` so", ""),
+    ],
+)
+def test_an_unclosed_thought_of_a_turn_that_was_cut_stays_a_thought(text: str, visible: str, thought: str) -> None:
+    assert read(text, is_cut=True) == (visible, thought)
 
 
 def test_an_unclosed_block_after_text_is_a_thought_only_when_calls_follow() -> None:
@@ -124,10 +225,44 @@ def test_plain_text_streams_as_it_comes() -> None:
     ]
 
 
-def test_a_long_text_with_an_unclosed_tag_is_split_in_reasonable_time() -> None:
-    chunks = ["text <think>", *["word "] * 5_000]
+def test_what_cannot_be_a_tag_any_more_is_not_kept_back() -> None:
+    splitter = ThoughtSplitter()
 
-    assert "".join(piece.text for piece in fed(chunks, calls_follow=False)) == "".join(chunks)
+    assert splitter.feed(f"<think {'a' * 99}") == []
+    assert [piece.text for piece in splitter.feed("aa")] == [f"<think {'a' * 101}"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "`a " * 2_000,
+        "`<think> ``" * 1_000,
+        "".join(f"{'`' * run}</think>" for run in range(1, 60)) + "</think>" * 1_000,
+        "text <think>" + "word " * 5_000,
+        "<think>a<think></think>" + "`b <think>" * 1_000,
+    ],
+    ids=["backticks", "tags after backticks", "runs of every length", "an unclosed tag", "an open level"],
+)
+@pytest.mark.parametrize("size", [1, 7, 100_000])
+def test_every_token_is_read_a_few_times_at_most(text: str, size: int) -> None:
+    """Counted, since a clock would measure the machine: a text of a megabyte must not freeze the process."""
+    chunks = [text[at : at + size] for at in range(0, len(text), size)]
+    with patch.object(CodeReader, "_read", autospec=True, side_effect=CodeReader._read) as read_token:
+        said = fed(chunks)
+
+    marks = len(re.findall(rf"{TAG}|`+|\n", text))
+    assert read_token.call_count <= 3 * (2 * marks + len(chunks) + 2)
+    assert "".join(piece.text for piece in said).count("a") == text.count("a")
+
+
+@pytest.mark.parametrize("text", ["`a " * 5_000, "a `<think> b" + "c ``" * 5_000, "<think>a<think></think>" + "`" * 99])
+def test_long_work_gives_way_to_others(text: str) -> None:
+    ways: list[None] = []
+    splitter = ThoughtSplitter(lambda: ways.append(None))
+    splitter.feed(text)
+    splitter.finish(calls_follow=False)
+
+    assert bool(ways) is (len(text) > 1_000)
 
 
 @pytest.mark.parametrize(
@@ -137,6 +272,9 @@ def test_a_long_text_with_an_unclosed_tag_is_split_in_reasonable_time() -> None:
         ("<think>a</think>\n\nanswer\n", "answer"),
         ("```\n<think>x</think>\n```", "```\n<think>x</think>\n```"),
         ("<think>only", ""),
+        ("hm</think>\n\nanswer", "answer"),
+        ("Use `<\u2060think>` and <\u2060/THINK>.", "Use `<think>` and </THINK>."),
+        ("<think>a</think>\n\nUse <\u2060think>.", "Use <think>."),
         ("", ""),
     ],
 )
