@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 
 from devhost.wire import JsonObject
 
+NODE_ID = "agent"
+
 
 @dataclass
 class LogEntry:
@@ -29,6 +31,7 @@ class LogEntry:
             "data": self.data,
             "label": self.label,
             "metadata": self.metadata,
+            "node_id": NODE_ID,
         }
 
     def tree(self) -> JsonObject:
@@ -38,6 +41,8 @@ class LogEntry:
 class AgentLog:
     def __init__(self) -> None:
         self.entries: dict[str, LogEntry] = {}
+        self.rows_with_provider = 0
+        """How many messages named a provider, whose icon Dify then looks for."""
 
     def add(self, body: JsonObject) -> None:
         """A known id updates the entry where it stands; its parent stays what it was."""
@@ -48,6 +53,8 @@ class AgentLog:
             "data": body["data"],
             "metadata": body.get("metadata") or {},
         }
+        if values["metadata"].get("provider"):
+            self.rows_with_provider += 1
         known = self.entries.get(body["id"])
         if known is None:
             self.entries[body["id"]] = LogEntry(id=body["id"], parent_id=body.get("parent_id"), **values)

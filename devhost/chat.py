@@ -56,6 +56,7 @@ class Chat:
                 values,
                 model=self._choose_model(question),
                 variables=self._scenario.variables(question),
+                conversation_variables=self._scenario.conversation_variables,
                 history=self._memory.messages(),
                 conversation_id=self._conversation_id,
                 on_message=view.show,

@@ -111,6 +111,7 @@ def run(  # noqa: PLR0913 - click gives one argument per option
                     values,
                     model=model,
                     variables=scenario.variables(question),
+                    conversation_variables=scenario.conversation_variables,
                     on_message=view.show,
                     raw=host_options.raw,
                     strict=host_options.strict,

@@ -93,8 +93,9 @@ class RunStoppedError(RunFailure):
 
 
 class NodeFailedError(RunFailure):
-    """The message cannot become part of the node's outputs; `rule` names the reason."""
+    """The message cannot become part of the node's outputs; `rule` names the reason, and the node `shows` a text."""
 
-    def __init__(self, rule: str, sentence: str) -> None:
+    def __init__(self, rule: str, sentence: str, *, shows: str = "") -> None:
         super().__init__(sentence)
         self.rule = rule
+        self.shows = shows or sentence

@@ -1,35 +1,67 @@
 """What can only be said of a node's outputs once the run has ended.
 
-In: the outputs, and the variables that the strategy's output_schema declares. Out: findings.
+In: the outputs, the text as it was said, the variables that the strategy's output_schema declares, and those that the
+conversation keeps. Out: findings.
 """
 
 import json
 import re
+import sys
 from collections.abc import Iterator, Sequence
 
 from devhost.agent_log import LogEntry
 from devhost.node_outputs import Finding, NodeOutputs
+from devhost.node_text import NodeText
 
 STORED_BYTES = 1_024_000
 STORED_CHARACTERS = 100_000
 STORED_ITEMS = 1000
 """What Dify keeps of a node's outputs, of one string and of one list; the rest is cut off."""
+CONVERSATION_BYTES = 204_800
+"""MAX_VARIABLE_SIZE: of one conversation variable, as Python counts the memory of a value."""
 
 
-def final_findings(outputs: NodeOutputs, declared: frozenset[str]) -> Iterator[Finding]:
+def final_findings(
+    outputs: NodeOutputs, text: NodeText, declared: frozenset[str], kept: frozenset[str]
+) -> Iterator[Finding]:
     for entry in _everywhere(outputs.logs):
         if entry.status == "start":
             yield Finding("log-left-open", f"log {entry.label!r} was never finished: it shows as running for ever")
-    if leaves_thought_open(outputs.text):
-        yield Finding("think-left-open", "a <think> is never closed: in the chat it swallows all that follows")
+    yield from _of_thoughts(text)
     for name in outputs.variables:
         if name not in declared and name != "usage":
             yield Finding(
                 "variable-not-declared",
                 f"variable {name!r} is not in the strategy's output_schema: no other node can choose it",
             )
+    yield from _of_storing(outputs, kept)
+
+
+def _of_thoughts(text: NodeText) -> Iterator[Finding]:
+    if leaves_thought_open(text.said):
+        yield Finding(
+            "think-left-open",
+            "a <think> is never closed (a quoted one counts too): in the chat it swallows all that follows, "
+            "and newer Dify puts a </think> at the end",
+        )
+    for by in dict.fromkeys(text.repairs):
+        yield Finding("think-closed-early", f"a <think> was open when {by} came: newer Dify puts a </think> before it")
+
+
+def _of_storing(outputs: NodeOutputs, kept: frozenset[str]) -> Iterator[Finding]:
     for excess in _excesses(outputs):
         yield Finding("outputs-truncated", f"{excess}: Dify stores it cut off")
+    for name, value in outputs.by_name().items():
+        if _has_nul(value):
+            yield Finding("nul-character", f"{name} holds a NUL character, which Dify's database refuses")
+    for name in sorted(kept & outputs.variables.keys()):
+        size = sys.getsizeof(outputs.variables[name])
+        if size > CONVERSATION_BYTES:
+            yield Finding(
+                "conversation-variable-too-large",
+                f"variable {name!r} has {size:,} bytes in memory, more than {CONVERSATION_BYTES:,}: "
+                "every later message of the conversation fails",
+            )
 
 
 def leaves_thought_open(text: str) -> bool:
@@ -56,3 +88,15 @@ def _excesses(outputs: NodeOutputs) -> Iterator[str]:
     size = len(json.dumps(values, ensure_ascii=False).encode(errors="replace"))
     if size > STORED_BYTES:
         yield f"the outputs have {size:,} bytes, more than {STORED_BYTES:,}"
+
+
+def _has_nul(value: object) -> bool:
+    match value:
+        case str():
+            return "\0" in value
+        case dict():
+            return any(_has_nul(part) for item in value.items() for part in item)
+        case list():
+            return any(map(_has_nul, value))
+        case _:
+            return False

@@ -7,7 +7,7 @@ of its own.
 import contextlib
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -17,6 +17,7 @@ from devhost import declaration
 from devhost.backwards import BackwardsCalls
 from devhost.errors import ParameterError, RunFailure
 from devhost.limits import HostLimits
+from devhost.messages import Message
 from devhost.model_backend import ModelBackend
 from devhost.model_request import OpaqueBodyPolicy
 from devhost.node_parameters import Picked, Setting, node_parameters, read_setting
@@ -106,14 +107,15 @@ class Host:
         on_message: OnMessage | None = None,
         stop: Stop | None = None,
         variables: Mapping[str, object] | None = None,
+        conversation_variables: Iterable[str] = (),
         raw: bool = False,
         strict: bool = False,
     ) -> Run:
         """Runs the node once.
 
         `parameters` are settings as `node_parameters.read_setting` reads them, `variables` those of the workflow, by
-        `node.name`. `raw` sends the parameters as they are given; `strict` goes on after what fails the node, to find
-        all.
+        `node.name`. `conversation_variables` are those of the strategy that the conversation keeps. `raw` sends the
+        parameters as they are given; `strict` goes on after what fails the node, to find all.
         """
         tools = self.tools if tools is None else tools
         provider, declared = find_strategy(self.plugin.declaration, strategy)
@@ -130,7 +132,8 @@ class Host:
         }
         calls = BackwardsCalls(model, tools, self.files, self.limits, opaque_body)
         opened = partial(self._open, request, conversation_id, stop)
-        fold = OutputsFold(self.files, self.limits, declared_outputs(declared), goes_on=strict)
+        kept = frozenset(conversation_variables)
+        fold = OutputsFold(self.files, self.limits, declared_outputs(declared), kept=kept, goes_on=strict)
         run = self._converse(strategy, opened, calls, fold, on_message)
         self._watcher.ended(run.session_id, run, model.description)
         if calls.fault is not None:
@@ -161,15 +164,20 @@ class Host:
                 for sent in session.messages(calls.answer, self.limits.run_seconds):
                     data = self.secrets.masked(sent)
                     messages.append(data)
-                    for message in fold.add(data):
-                        if on_message is not None:
-                            on_message(message.on_the_wire())
+                    _show(fold.add(data), on_message)
+                _show(fold.finish(), on_message)
                 if fold.failure is not None:
                     raise fold.failure
         except RunFailure as failure:
             error = self.secrets.masked(RunError.of(failure))
         elapsed = time.monotonic() - began
         return Run(strategy, fold.outputs(), error, fold.findings(), messages, elapsed, dict(calls.asked), session_id)
+
+
+def _show(messages: Iterable[Message], on_message: OnMessage | None) -> None:
+    for message in messages:
+        if on_message is not None:
+            on_message(message.on_the_wire())
 
 
 def find_strategy(

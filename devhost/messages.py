@@ -4,6 +4,7 @@ In: one dictionary from the wire. Out: the same as a `Message`, or `NodeFailedEr
 parse fails the node.
 """
 
+import json
 from dataclasses import dataclass, field
 
 from devhost.errors import NodeFailedError
@@ -12,6 +13,7 @@ from devhost.wire import JsonObject
 TEXTUAL = frozenset({"text", "link", "image", "image_link", "binary_link"})
 TYPES = TEXTUAL | {"blob", "blob_chunk", "file", "json", "variable", "log", "retriever_resources"}
 LOG_STATUSES = ("start", "success", "error")
+RESERVED_VARIABLES = frozenset({"text", "json", "files"})
 
 
 @dataclass(frozen=True)
@@ -31,14 +33,17 @@ class Message:
 def read_message(data: JsonObject) -> Message:
     kind, body, meta = data.get("type"), data.get("message"), data.get("meta")
     if not isinstance(kind, str) or kind not in TYPES:
-        raise _malformed(f"{kind!r} is no message type of Dify's")
+        raise _malformed(data, f"{kind!r} is not a message type of Dify's")
     if meta is not None and not isinstance(meta, dict):
-        raise _malformed(f"a {kind} message needs meta that is an object")
+        raise _malformed(data, f"a {kind} message needs meta that is an object")
     message = Message(kind, body if isinstance(body, dict) else {}, meta or {})
-    if message.type != "file":  # a file's body is a marker that nobody reads
+    if message.type != "file":  # a file's body is a marker without content
         problem = _problem(message)
         if problem is not None:
-            raise _malformed(f"a {kind} message {problem}")
+            raise _malformed(data, f"a {kind} message {problem}")
+    if message.type == "variable" and (name := message.body["variable_name"]) in RESERVED_VARIABLES:
+        sentence = f"a variable may not be called {name!r}: the node has that output"
+        raise NodeFailedError("variable-name-reserved", sentence, shows=_line(data))
     return message
 
 
@@ -82,5 +87,11 @@ def _variable_problem(body: JsonObject) -> str | None:
     return None
 
 
-def _malformed(sentence: str) -> NodeFailedError:
-    return NodeFailedError("message-malformed", f"{sentence}; Dify fails the node on it")
+def _malformed(data: JsonObject, sentence: str) -> NodeFailedError:
+    return NodeFailedError("message-malformed", f"{sentence}; Dify fails the node on it", shows=_line(data))
+
+
+def _line(data: JsonObject) -> str:
+    """What Dify could not read, as it came from the daemon: that is all that the node shows."""
+    envelope = {"code": 0, "message": "success", "data": data}
+    return json.dumps(envelope, ensure_ascii=False, separators=(",", ":"))

@@ -13,56 +13,72 @@ from devhost.file_messages import FileMessages
 from devhost.final_findings import final_findings
 from devhost.limits import HostLimits
 from devhost.messages import Message, read_message
-from devhost.node_outputs import Finding, NodeOutputs
-from devhost.node_usage import read_usage
+from devhost.node_outputs import Finding, IconLookups, NodeOutputs
+from devhost.node_text import NodeText
+from devhost.node_usage import WORKFLOW_TOTALS, no_usage, read_usage
 from devhost.tool_files import ToolFileStore
 from devhost.wire import JsonObject
-
-RESERVED_VARIABLES = frozenset({"text", "json", "files"})
 
 
 class OutputsFold:
     def __init__(
-        self, files: ToolFileStore, limits: HostLimits, declared: frozenset[str] = frozenset(), *, goes_on: bool = False
+        self,
+        files: ToolFileStore,
+        limits: HostLimits,
+        declared: frozenset[str] = frozenset(),
+        *,
+        kept: frozenset[str] = frozenset(),
+        goes_on: bool = False,
     ) -> None:
-        """`declared`: the variables in the strategy's output_schema. `goes_on`: also after what fails the node."""
+        """`declared`: the variables in the strategy's output_schema; `kept`: those that the conversation keeps.
+
+        `goes_on`: also after what fails the node.
+        """
         self.failure: NodeFailedError | None = None
         """What failed the node, first of all, when the fold goes on."""
         self._declared = declared
+        self._kept = kept
         self._goes_on = goes_on
         self._store = files
         self._file_messages = FileMessages(files, limits, self._found)
-        self._text: list[str] = []
+        self._text = NodeText()
         self._files: list[JsonObject] = []
         self._json: list[Any] = []
-        self._usage = read_usage({})
+        self._usage = no_usage()
+        self._workflow_totals: JsonObject = {}
         self._variables: JsonObject = {}
         self._log = AgentLog()
         self._dropped_resources = 0
         self._findings: list[Finding] = []
 
     def add(self, data: JsonObject) -> Iterator[Message]:
-        """Folds one message in; yields what it is to whoever watches, links instead of bytes."""
+        """Folds one message in; yields what the page gets of it, links instead of bytes."""
         try:
             for message in self._file_messages.transform(read_message(data)):
                 self._add(message)
-                yield message
+                yield from self._text.take(message)
         except NodeFailedError as failure:
             self._found(failure.rule, str(failure))
             if not self._goes_on:
                 raise
             self.failure = self.failure or failure
 
+    def finish(self) -> Iterator[Message]:
+        """The run is over; yields what the page still gets."""
+        yield from self._text.finish()
+
     def outputs(self) -> NodeOutputs:
         logs = [entry.stored() for entry in self._log.entries.values()]
         return NodeOutputs(
-            text="".join(self._text),
+            text=self._text.passed,
             files=list(self._files),
             json=[*logs, *(self._json or [{"data": []}])],
             usage=self._variables.get("usage", dict(self._usage)),
             variables=dict(self._variables),
             logs=self._log.roots(),
             dropped_retriever_resources=self._dropped_resources,
+            workflow_totals=dict(self._workflow_totals),
+            icon_lookups=IconLookups.of(self._log.rows_with_provider),
         )
 
     def findings(self) -> list[Finding]:
@@ -71,15 +87,12 @@ class OutputsFold:
             Finding("blob-left-open", f"{name} never came to its end: a last chunk with end=true is missing")
             for name in self._file_messages.unfinished()
         ]
-        return [*self._findings, *unfinished, *final_findings(self.outputs(), self._declared)]
+        final = final_findings(self.outputs(), self._text, self._declared, self._kept)
+        return [*self._findings, *unfinished, *final]
 
     def _add(self, message: Message) -> None:
         body = message.body
         match message.type:
-            case "text":
-                self._text.append(message.text)
-            case "link":
-                self._text.append(f"Link: {message.text}\n")
             case "image_link" | "binary_link":
                 self._add_file(message)
             case "json":
@@ -98,6 +111,7 @@ class OutputsFold:
                 "file-link-without-tool-file",
                 f"{message.type} {message.text!r} leads to no tool file; "
                 "send a file of your own as a blob, and an image from elsewhere as an image message",
+                shows=f"Tool file '{_sought(message)}' does not exist",
             )
         self._files.append(
             {
@@ -122,7 +136,8 @@ class OutputsFold:
             metadata = value.get("execution_metadata")
         if metadata is not None and not isinstance(metadata, dict):
             raise NodeFailedError("usage-types", "execution_metadata must be an object")
-        self._usage = read_usage(metadata or {})
+        self._usage = read_usage(metadata or {}) if isinstance(value, dict) else no_usage()
+        self._workflow_totals = {name: metadata[name] for name in WORKFLOW_TOTALS if metadata and name in metadata}
         if had_usage and metadata:
             self._found("usage-replaced", "a second execution_metadata replaced the first: Dify does not add them up")
         elif had_usage:
@@ -134,10 +149,6 @@ class OutputsFold:
 
     def _add_variable(self, body: JsonObject) -> None:
         name, value = body["variable_name"], body.get("variable_value")
-        if name in RESERVED_VARIABLES:
-            raise NodeFailedError(
-                "variable-name-reserved", f"a variable may not be called {name!r}: the node has that output"
-            )
         if name == "usage":
             self._found("variable-hides-usage", "a variable called 'usage' overwrites the node's usage")
         if body.get("stream"):
@@ -154,3 +165,8 @@ class OutputsFold:
 
     def _found(self, rule: str, sentence: str) -> None:
         self._findings.append(Finding(rule, sentence))
+
+
+def _sought(link: Message) -> str:
+    """The id by which Dify looks for a link's file."""
+    return str(link.meta.get("tool_file_id") or link.text.rpartition("/")[2].partition(".")[0])

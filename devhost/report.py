@@ -6,14 +6,14 @@ from typing import Any
 from devhost.errors import HostError
 from devhost.model_backend import ModelDescription
 from devhost.node_outputs import NodeOutputs
-from devhost.node_usage import read_usage
+from devhost.node_usage import no_usage
 from devhost.run import Run, RunError
 from devhost.wire import JsonObject
 
 
 def never_begun(strategy: str, error: HostError) -> Run:
     """The plugin did not start, or was gone before it could be asked."""
-    outputs = NodeOutputs("", [], [], read_usage({}), {}, [], 0)
+    outputs = NodeOutputs("", [], [], no_usage(), {}, [], 0)
     return Run(strategy, outputs, RunError(type(error).__name__, str(error)), [], [], 0.0)
 
 
@@ -29,6 +29,8 @@ def report(run: Run, model: ModelDescription, spending: JsonObject | None = None
         "logs": [root.tree() for root in outputs.logs],
         **({} if sources is None else {"sources": sources}),
         "dropped_retriever_resources": outputs.dropped_retriever_resources,
+        "workflow_totals": outputs.workflow_totals,
+        "icon_lookups": asdict(outputs.icon_lookups),
         "findings": [asdict(finding) for finding in run.findings],
         "error": None if run.error is None else asdict(run.error),
         "strategy": run.strategy,

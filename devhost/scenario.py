@@ -89,6 +89,10 @@ class Scenario:
             raise ParameterError(f"variable {QUESTION!r} is the question itself: give it as query, or with --query")
         return {"sys.files": [], **variables, QUESTION: question}
 
+    @property
+    def conversation_variables(self) -> tuple[str, ...]:
+        return () if self.script is None else self.script.conversation_variables
+
     def files(self, question: str, *, raw: bool = False) -> tuple[JsonObject, ...]:
         """The question's files, whatever parameter carries them."""
         values = self.values(question, raw=raw)

@@ -142,6 +142,8 @@ class Script(_Scripted):
     params: _JsonObject = Field(default_factory=dict)
     variables: _JsonObject = Field(default_factory=dict)
     """Of the workflow around the node, by `node.name`: what templates and selectors in `params` refer to."""
+    conversation_variables: tuple[str, ...] = ()
+    """Variables of the strategy that the app assigns to conversation variables, which have a largest size."""
     model: ScriptedModelCard = ScriptedModelCard()
     turns: Annotated[tuple[Turn, ...], Field(min_length=1)]
     otherwise: tuple[Turn, ...] | None = None

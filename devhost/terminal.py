@@ -15,7 +15,10 @@ from devhost.run import Run
 from devhost.terminal_tables import (
     files_table,
     findings_list,
+    json_list,
     log_tree,
+    lookups,
+    node_error_text,
     printable,
     sources_table,
     usage_line,
@@ -57,8 +60,6 @@ class RunView:
         match message:
             case {"type": "text", "message": {"text": text}}:
                 self._write(list(self._spans.feed(text)))
-            case {"type": "link", "message": {"text": text}}:
-                self._write(list(self._spans.feed(f"Link: {text}\n")))
             case {"type": "log", "message": {"status": "start", "label": label}} if self._at_line_start:
                 self._show_status(printable(label))
 
@@ -79,6 +80,8 @@ class RunView:
         self._section("sources", sources_table(sources) if isinstance(sources, list) and sources else None)
         self._section("files", files_table(outputs.files) if outputs.files else None)
         self._section("variables", variables_list(variables) if variables else None)
+        values = outputs.json_of_strategy()
+        self._section("json", json_list(values) if values else None)
         self._section("usage", usage_line(outputs.usage))
         self._section("what Dify would mind", findings_list(run.findings) if run.findings else None)
         self._close_with_result(run, model_note)
@@ -87,6 +90,8 @@ class RunView:
         self._console.print(Rule(style="dim"))
         if run.outputs.dropped_retriever_resources:
             self._note(f"Retriever resources sent: {run.outputs.dropped_retriever_resources}. Dify drops them today.")
+        if run.outputs.icon_lookups.list_builtin_tools:
+            self._note(f"Icons of the log cost Dify {lookups(run.outputs.icon_lookups)}.")
         if model_note:
             self._note(model_note)
         if run.error is None:
@@ -96,6 +101,8 @@ class RunView:
         self._console.print(Text(f"{run.error.kind}: {printable(run.error.message)}", "red"))
         if run.error.traceback:
             self._console.print(Text(printable(run.error.traceback), "dim"))
+        if run.error.node:
+            self._console.print(node_error_text(run.error.node))
 
     def abandon(self) -> None:
         """After Ctrl-C: nothing more to show."""

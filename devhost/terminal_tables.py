@@ -9,9 +9,11 @@ from rich.text import Text
 from rich.tree import Tree
 
 from devhost.agent_log import LogEntry
-from devhost.node_outputs import Finding
+from devhost.node_error import NodeError
+from devhost.node_outputs import Finding, IconLookups
 from devhost.wire import JsonObject
 
+LONGEST_ERROR = 2_000
 _MARKS = {"success": ("✓", "green"), "error": ("✗", "red"), "start": ("…", "yellow")}
 
 
@@ -85,6 +87,10 @@ def variables_list(variables: Mapping[str, object]) -> RenderableType:
     return Group(*lines)
 
 
+def json_list(values: Sequence[object]) -> RenderableType:
+    return Group(*(Text(printable(preview(value)), overflow="ellipsis", no_wrap=True) for value in values))
+
+
 def usage_line(usage: object) -> Text:
     """As it stands when it is not what Dify counts: a variable called usage takes its place."""
     match usage:
@@ -103,6 +109,19 @@ def usage_line(usage: object) -> Text:
             )
         case _:
             return Text(printable(usage if isinstance(usage, str) else preview(usage)))
+
+
+def lookups(found: IconLookups) -> str:
+    return f"{found.list_plugins:,} × list_plugins and {found.list_builtin_tools:,} × list_builtin_tools"
+
+
+def node_error_text(error: NodeError) -> Text:
+    """What one would read at the failed node in Dify."""
+    shown = printable(error.shows)
+    left = len(shown) - LONGEST_ERROR
+    clipped = f"{shown[:LONGEST_ERROR]}… ({left:,} more characters)" if left > 0 else shown
+    inputs = "its inputs are kept" if error.inputs_kept else "its inputs are lost"
+    return Text.assemble((f"Dify's node shows ({len(shown):,} characters; {inputs}):\n", "bold"), clipped)
 
 
 def findings_list(findings: Sequence[Finding]) -> RenderableType:

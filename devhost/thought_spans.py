@@ -20,7 +20,7 @@ class ThoughtSpans:
 
     def feed(self, text: str) -> Iterator[Span]:
         text = self._waiting + text
-        cut = len(text) - _possible_tag(text)
+        cut = len(text) - possible_tag(text)
         ready, self._waiting = text[:cut], text[cut:]
         start = 0
         for tag in _TAG.finditer(ready):
@@ -40,7 +40,7 @@ class ThoughtSpans:
             yield self._thinking, text
 
 
-def _possible_tag(text: str) -> int:
+def possible_tag(text: str) -> int:
     """How many characters at the end may be the beginning of a tag."""
     start = text.rfind("<")
     tail = text[start:] if start >= 0 else ""

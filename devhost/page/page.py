@@ -54,13 +54,7 @@ class ShownRun:
 
     @property
     def json(self) -> list[Any]:
-        """Without the log, which is the timeline, and without the empty object that stands for no JSON."""
-        logs = {entry["id"] for entry in _stored(self.outputs)}
-        return [
-            value
-            for value in self.outputs.json
-            if value != {"data": []} and not (isinstance(value, dict) and value.get("id") in logs)
-        ]
+        return self.outputs.json_of_strategy()
 
     def count(self, kind: str) -> int:
         return sum(call.kind == kind for call in self.traced.calls)
@@ -104,14 +98,6 @@ def rows(spans: Sequence[Span], depth: int = 0) -> Iterator[tuple[int, Span]]:
     for span in spans:
         yield depth, span
         yield from rows(span.children, depth + 1)
-
-
-def _stored(outputs: NodeOutputs) -> Iterator[JsonObject]:
-    waiting = list(outputs.logs)
-    while waiting:
-        entry = waiting.pop()
-        waiting += entry.children
-        yield entry.stored()
 
 
 def pretty(value: object) -> str:

@@ -56,10 +56,24 @@ class Fact(_Line):
     sentence: str
 
 
+class AtNode(_Line):
+    """What the node shows for an error."""
+
+    shows: str
+    type: str
+    inputs_kept: bool
+
+
 class Failure(_Line):
     kind: str
     message: str
     traceback: str | None = None
+    node: AtNode | None = None
+
+
+class Lookups(_Line):
+    list_plugins: int = 0
+    list_builtin_tools: int = 0
 
 
 class Log(_Line):
@@ -83,6 +97,8 @@ class Outcome(_Line):
     variables: dict[str, Any]
     logs: tuple[Log, ...]
     dropped_retriever_resources: int
+    workflow_totals: dict[str, Any] = Field(default_factory=dict)
+    icon_lookups: Lookups = Lookups()
     findings: tuple[Fact, ...]
     error: Failure | None
     strategy: str

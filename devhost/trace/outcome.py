@@ -5,11 +5,12 @@ Nothing is judged anew: without its end a run has the text, the log and the vari
 
 from devhost.agent_log import LogEntry
 from devhost.limits import HostLimits
-from devhost.node_outputs import Finding, NodeOutputs
+from devhost.node_error import NodeError
+from devhost.node_outputs import Finding, IconLookups, NodeOutputs
 from devhost.outputs import OutputsFold
 from devhost.run import Run, RunError
 from devhost.tool_files import ToolFileStore
-from devhost.trace.lines import EndLine, Log
+from devhost.trace.lines import EndLine, Failure, Log
 from devhost.trace.runs import TracedRun
 
 HARMLESS = frozenset({"text", "link", "json", "variable", "log", "retriever_resources"})
@@ -27,7 +28,7 @@ def run_of(traced: TracedRun, strategy: str) -> Run:
     return Run(
         strategy=outcome.strategy,
         outputs=_outputs(traced.end),
-        error=None if error is None else RunError(error.kind, error.message, error.traceback),
+        error=None if error is None else _error(error),
         findings=[Finding(finding.rule, finding.sentence) for finding in outcome.findings],
         messages=messages,
         elapsed_seconds=outcome.elapsed_seconds,
@@ -46,7 +47,15 @@ def _outputs(end: EndLine) -> NodeOutputs:
         variables=outcome.variables,
         logs=[_entry(log) for log in outcome.logs],
         dropped_retriever_resources=outcome.dropped_retriever_resources,
+        workflow_totals=outcome.workflow_totals,
+        icon_lookups=IconLookups(outcome.icon_lookups.list_plugins, outcome.icon_lookups.list_builtin_tools),
     )
+
+
+def _error(failure: Failure) -> RunError:
+    node = failure.node
+    shown = None if node is None else NodeError(node.shows, node.type, node.inputs_kept)
+    return RunError(failure.kind, failure.message, failure.traceback, shown)
 
 
 def _entry(log: Log) -> LogEntry:

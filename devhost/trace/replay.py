@@ -5,15 +5,16 @@ In: a `Trace`. Out: what `RunView` or, for a conversation, `ChatView` prints.
 
 import contextlib
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from rich.console import Console
 from rich.text import Text
 
 from devhost.chat_view import ChatView
 from devhost.errors import NodeFailedError
-from devhost.messages import read_message
+from devhost.messages import Message, read_message
 from devhost.model_backend import ModelDescription
+from devhost.node_text import NodeText
 from devhost.questions import PROMPT
 from devhost.terminal import RunView, facts_table
 from devhost.terminal_tables import printable
@@ -60,9 +61,17 @@ def _replay_chat(trace: Trace, runs: list[TracedRun], console: Console, speed: f
 
 def _stream(view: RunView, traced: TracedRun, speed: float | None, pause: Pause) -> None:
     at = traced.began
+    text = NodeText()
     for arrival in traced.streamed:
         if speed is not None:
             pause(min(max(0.0, arrival.at - at) / speed, threading.TIMEOUT_MAX))
             at = arrival.at
         with contextlib.suppress(NodeFailedError):  # what the host refused was never shown
-            view.show(read_message(arrival.message).on_the_wire())
+            _show(view, text.take(read_message(arrival.message)))
+    if traced.end is not None and traced.end.outcome.error is None:
+        _show(view, text.finish())
+
+
+def _show(view: RunView, messages: Iterator[Message]) -> None:
+    for message in messages:
+        view.show(message.on_the_wire())

@@ -120,7 +120,7 @@ def test_an_image_elsewhere_is_downloaded(node: Node) -> None:
     "address", ["http://127.0.0.1:9/cat.png", "http://a..b/", "http://[::1", "\ud800", "http://a/\ud800", ""]
 )
 def test_an_image_that_cannot_be_downloaded_becomes_text(node: Node, address: str) -> None:
-    assert node.add("image", {"text": address}) == ["text"]
+    assert set(node.add("image", {"text": address})) == {"text"}
     assert node.fold.outputs().text.startswith("Failed to download image: ")
     assert node.rules == ["image-not-downloaded"]
 
@@ -309,7 +309,7 @@ def test_malformed_messages_fail_the_node(node: Node, kind: str, body: JsonObjec
 
 @pytest.mark.parametrize("kind", [[], {}, None, 5])
 def test_a_type_is_a_string(node: Node, kind: object) -> None:
-    with pytest.raises(NodeFailedError, match="is no message type"):
+    with pytest.raises(NodeFailedError, match="is not a message type"):
         list(node.fold.add({"type": kind, "message": {"text": "x"}}))
 
 

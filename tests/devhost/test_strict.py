@@ -28,7 +28,8 @@ def host() -> Iterator[Host]:
 
 
 def run(host: Host, faults: str, *, strict: bool = True) -> Run:
-    return host.run("bad", {"query": faults}, model=ScriptedModel.of([{"text": "unused"}]), strict=strict)
+    model = ScriptedModel.of([{"text": "unused"}])
+    return host.run("bad", {"query": faults}, model=model, conversation_variables=["declared"], strict=strict)
 
 
 @pytest.mark.parametrize(
@@ -52,6 +53,9 @@ def run(host: Host, faults: str, *, strict: bool = True) -> Run:
         ("elapsed-time-as-text", ["log-elapsed-time"], False),
         ("unfinished-log", ["log-left-open"], False),
         ("long-text", ["outputs-truncated"], False),
+        ("large-memory", ["outputs-truncated", "conversation-variable-too-large"], False),
+        ("nul", ["nul-character"], False),
+        ("log-within-a-thought", ["think-closed-early"], False),
         ("open-thought", ["think-left-open"], False),
     ],
 )
@@ -79,7 +83,7 @@ def test_a_finding_is_an_exit_code_under_strict(
     capsys: pytest.CaptureFixture[str], options: list[str], code: int
 ) -> None:
     where = ["--plugin", str(BAD), "--script", str(BAD / "script.yaml")]
-    assert main(["run", *where, "--query", "open-thought unfinished-log", "--json", *options]) == code
+    assert main(["run", *where, "--query", "unfinished-log open-thought", "--json", *options]) == code
     report = json.loads(capsys.readouterr().out)
     assert [finding["rule"] for finding in report["findings"]] == ["log-left-open", "think-left-open"]
     assert report["error"] is None

@@ -7,7 +7,8 @@ import pytest
 from rich.console import Console
 
 from devhost.agent_log import AgentLog
-from devhost.node_outputs import Finding, NodeOutputs
+from devhost.node_error import NodeError
+from devhost.node_outputs import Finding, IconLookups, NodeOutputs
 from devhost.run import Run, RunError
 from devhost.scripted import ScriptedModel
 from devhost.terminal import RunView
@@ -39,11 +40,12 @@ def run(**changes: object) -> Run:
     outputs = NodeOutputs(
         text="",
         files=[],
-        json=[],
+        json=[*(entry.stored() for entry in log.entries.values()), [1, {"a": "b"}]],
         usage=USAGE,
         variables={"sources": [{"number": 1, "title": "Manual", "cited": True}, "odd"], "stop_reason": "answered"},
         logs=log.roots(),
         dropped_retriever_resources=2,
+        icon_lookups=IconLookups.of(3),
     )
     values: dict[str, Any] = {
         "strategy": "s",
@@ -64,7 +66,6 @@ def shown(*texts: str, ended: Run, terminal: bool = False) -> str:
     view.show({"type": "log", "message": {"status": "start", "label": "ROUND 1"}})
     for text in texts:
         view.show({"type": "text", "message": {"text": text}})
-    view.show({"type": "link", "message": {"text": "https://example.com"}})
     view.close(ended, "The script has turns that no model call asked for: 1.")
     return out.getvalue()
 
@@ -74,7 +75,7 @@ def test_piped_it_is_plain_and_complete() -> None:
     assert "\x1b" not in text
     for part in (
         "Why [b]?",
-        "<think>hm</think>The answer�[2J\nLink: https://example.com\n",
+        "<think>hm</think>The answer�[2J\n",
         "… ROUND 1  never finished",
         "└── ✗ CALL [b]x[/b]",
         "it broke",
@@ -85,7 +86,10 @@ def test_piped_it_is_plain_and_complete() -> None:
         "stop_reason  answered",
         "1,234 tokens = 1,200 prompt + 34 completion",
         "log-left-open: log 'ROUND 1' was never finished",
+        "json ─",
+        '[1, {"a": "b"}]',
         "Retriever resources sent: 2. Dify drops them today.",
+        "Icons of the log cost Dify 5 × list_plugins and 3 × list_builtin_tools.",
         "turns that no model call asked for: 1",
         "finished in 1.23 s",
     ):
@@ -101,6 +105,13 @@ def test_on_a_terminal_thoughts_are_dimmed() -> None:
 def test_a_failure_is_said_last() -> None:
     text = shown(ended=run(error=RunError("ValueError", "broke", "Traceback: here")))
     assert text.index("failed after 1.23 s") < text.index("ValueError: broke") < text.index("Traceback: here")
+
+
+def test_what_the_node_shows_is_said_with_its_length() -> None:
+    node = NodeError("Failed to transform agent message: " + "x" * 3000, inputs_kept=True)
+    text = " ".join(shown(ended=run(error=RunError("ValueError", "broke", None, node))).split())
+    assert "ValueError: broke Dify's node shows (3,035 characters; its inputs are kept): Failed to transform" in text
+    assert text.endswith("x… (1,035 more characters)")
 
 
 @pytest.mark.parametrize(
