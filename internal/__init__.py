@@ -10,7 +10,7 @@
     what tools bring        local_files → user_files → tool_failures → tool_output →
     what happens            events → transcript → window → attachments →
     the host                deadline → session →
-    a model's turn          assembly → display → content_parts → reading → given_secrets → model_turn →
+    a model's turn          assembly → display → content_parts → reading → recovery → given_secrets → model_turn →
     its tool calls          planning → submission → side_by_side → tool_runner →
     the run                 steps → loop → answer →
     written out             redacted_text → text_stream → log_preview → log_tree → run_outputs →

@@ -83,7 +83,8 @@ def _run[P: StrategyParams](
     toolbox = build_toolbox(params.tools, allowed=params.allowed_tools, files=params.files, reserved=RESERVED_NAMES)
     if not params.model.can_call_tools():
         _refuse_to_go_without_tool_calls(params, toolbox, needed=blueprint.needs_tool_calls or submit is not None)
-    run = Run(params, toolbox, HostSession(session), secrets, blueprint.policy, clock, started)
+    offers_tools = bool(toolbox.tools) or blueprint.needs_tool_calls or submit is not None
+    run = Run(params, toolbox, HostSession(session), secrets, blueprint.policy, clock, started, offers_tools)
     yield from paced(render(run.tally.watch(blueprint.plot(run, submit)), secrets), clock)
 
 

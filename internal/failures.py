@@ -183,6 +183,21 @@ def _kind_of_status(status: int | None) -> FailureKind | None:
     return _STATUSES.get(status, other)
 
 
+_REMEDIES = (
+    # GPT-5.6 and later with reasoning (model-behaviour §2.2, August 2026).
+    (
+        re.compile(r"\btools?\b.{0,100}not supported.{0,100}/chat/completions", re.IGNORECASE),
+        "choose the Responses protocol in the model's settings",
+    ),
+)
+
+
+def remedy_for(failure: HostFailure) -> str | None:
+    """What an app builder can do about a failure of the model, where its words say so."""
+    said = failure.reason[:_LONGEST_SEARCHED]
+    return next((remedy for words, remedy in _REMEDIES if words.search(said)), None)
+
+
 def is_transient(kind: FailureKind) -> bool:
     """Whether the same call may well succeed a few seconds later."""
     return kind in _TRANSIENT

@@ -37,6 +37,8 @@ class ModelSelection(BaseModel):
     context_size: int | None = None
     """Tokens; None when the provider does not say."""
     history: tuple[PromptMessage, ...] = ()
+    stop: tuple[str, ...] = ()
+    """Stop words among the completion parameters, where models would not find them: requests have a field for them."""
 
     @property
     def max_tokens(self) -> int:
@@ -66,27 +68,28 @@ class ModelSelection(BaseModel):
             raise ValueError("parameter 'model': no model is chosen; choose one in the node's panel")
         entity = values.get("entity")
         entity = entity.model_dump(mode="json") if isinstance(entity, BaseModel) else entity
+        completion_params, stop = _read_completion_params(values.get("completion_params"))
         return cls(
             config=LLMModelConfig(
                 provider=str(values["provider"]),
                 model=str(values["model"]),
                 model_type=ModelType.LLM,
                 mode=str(values.get("mode") or "chat"),
-                completion_params=_read_completion_params(values.get("completion_params"), note),
+                completion_params=completion_params,
             ),
             features=_read_features(entity) if isinstance(entity, Mapping) else None,
             context_size=_read_context_size(entity) if isinstance(entity, Mapping) else None,
             history=tuple(_read_history(values.get("history_prompt_messages"), note)),
+            stop=stop,
         )
 
 
-def _read_completion_params(raw: object, note: Callable[[str], None]) -> dict[str, Any]:
+def _read_completion_params(raw: object) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """The parameters without the stop words, and the stop words."""
     params = {str(key): value for key, value in raw.items()} if isinstance(raw, Mapping) else {}
-    if "stop" in params:
-        # The OpenAI plugin emulates stop words and discards tool calls when one is hit (model-behaviour §2.4).
-        del params["stop"]
-        note("model: the completion parameter 'stop' is dropped, since it would discard tool calls")
-    return params
+    stop = params.pop("stop", None)
+    words = [stop] if isinstance(stop, str) else stop if isinstance(stop, list) else []
+    return params, tuple(word for word in words if isinstance(word, str) and word)
 
 
 def _read_features(entity: Mapping[str, Any]) -> frozenset[str]:

@@ -1,21 +1,22 @@
-"""One model turn: the request, the stream, and what is tried again when it fails.
+"""One model turn: the request, the stream, and another try when it fails.
 
-In: a transcript. Out: events while it streams, then a ModelTurn, or TimeIsUp. What can be mended (a failure in passing,
-a prompt too long, opaque bodies the host refuses) is tried again while the user has seen nothing of the turn.
+In: a transcript. Out: events while it streams, then a ModelTurn, or TimeIsUp. A failed call is tried again while the
+user has seen nothing of the turn (recovery); an answer that stalls after that is kept as far as it has come.
 """
 
 from collections.abc import Generator, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from dify_plugin.entities.model.llm import LLMResultChunk
 
 from internal.deadline import Clock
 from internal.errors import ModelCallFailed
 from internal.events import Event, ModelFinished, ModelStarted, Noted, StopReason
-from internal.failures import FailureKind, HostFailure, is_transient
+from internal.failures import FailureKind, HostFailure, remedy_for
 from internal.given_secrets import given_secrets
 from internal.model_selection import ModelSelection
 from internal.reading import ModelTurn, Reading, TurnSpan
+from internal.recovery import Recovery
 from internal.redaction import KnownSecrets
 from internal.secret_detection import without_named
 from internal.session import DeadlinePassed, HostSession, ModelRequest
@@ -24,8 +25,6 @@ from internal.transcript import Transcript
 from internal.usage import Usage
 from internal.window import Window
 
-RETRY_WAITS = (1.0, 4.0)
-"""Seconds before the second and the third try of a call that failed in passing."""
 _LONGEST_MESSAGE = 1_000
 
 
@@ -33,15 +32,13 @@ _LONGEST_MESSAGE = 1_000
 class TimeIsUp:
     """The deadline passed before the user saw anything of the turn."""
 
+    words: str = ""
+    """What the model had said until then, if it may have been the beginning of an answer."""
 
-@dataclass
-class _Tried:
-    """What was done already to save this turn."""
 
-    retries: int = 0
-    shrunk: bool = False
-    usage: Usage = field(default_factory=Usage)
-    """What the tries that failed had cost."""
+@dataclass(frozen=True)
+class _AskAgain:
+    """The try failed, and another may succeed."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +51,8 @@ class ModelCaller:
     window: Window
     clock: Clock
     secrets: KnownSecrets
+    stop: tuple[str, ...] = ()
+    """Stop words of every request; a hit discards tool calls, so only a run that offers no tool has any."""
 
     def take_turn(self, transcript: Transcript, span: TurnSpan) -> Generator[Event, None, ModelTurn | TimeIsUp]:
         """Have the model take a turn.
@@ -64,44 +63,45 @@ class ModelCaller:
         """
         config = self.model.config
         yield ModelStarted(span.key, span.parent, config.model, config.provider)
-        started, tried = self.clock.now(), _Tried()
+        started, spent = self.clock.now(), Usage()
+        recovery = Recovery(transcript, self.window, self.clock, span)
         while True:
             reading = Reading(span)
-            try:
-                outcome = yield from self._read(transcript, span, reading)
-            except HostFailure as failure:
-                if not reading.has_shown and (yield from self._recover(failure, transcript, span, tried)):
-                    tried.usage += reading.usage
-                    continue
-                message = f"{failure.kind}: {self._readable(failure.reason)}"
-                yield self._finished(span, started, reading, tried, error=message)
-                raise ModelCallFailed(f"model {config.provider}/{config.model}: {message}", failure.kind) from None
-            if reading.chunks == 0 and isinstance(outcome, ModelTurn):
-                silent = HostFailure("the stream ended without a single chunk: stream cut off")
-                if (yield from self._recover(silent, transcript, span, tried)):
-                    continue
-            late = isinstance(outcome, TimeIsUp)
-            error = "no answer in the time that was left" if late else None
-            yield self._finished(span, started, reading, tried, error)
+            outcome = yield from self._try(transcript, span, reading, recovery)
+            spent += reading.usage
+            if isinstance(outcome, _AskAgain):
+                continue
+            elapsed = self.clock.now() - started
+            if isinstance(outcome, HostFailure):
+                message = self._sentence(outcome)
+                yield self._finished(span, elapsed, reading, spent, error=message)
+                raise ModelCallFailed(f"model {config.provider}/{config.model}: {message}", outcome.kind)
+            error = "no answer in the time that was left" if isinstance(outcome, TimeIsUp) else None
+            yield self._finished(span, elapsed, reading, spent, error)
             return outcome
 
-    def _read(
-        self, transcript: Transcript, span: TurnSpan, reading: Reading
-    ) -> Generator[Event, None, ModelTurn | TimeIsUp]:
-        """One try: send the request and read the stream to its end."""
+    def _try(
+        self, transcript: Transcript, span: TurnSpan, reading: Reading, recovery: Recovery
+    ) -> Generator[Event, None, ModelTurn | TimeIsUp | HostFailure | _AskAgain]:
+        """Send the request and read the stream to its end."""
         for note in self.window.fit(transcript):
             yield Noted(note, span.key)
-        request = ModelRequest(self.model.config, transcript.messages(), self.window.tools)
-        chunks = self.host.stream_model(request, reading.seconds_left, span.end.left())
+        request = ModelRequest(self.model.config, transcript.messages(), self.window.tools, self.stop)
         try:
+            chunks = self.host.stream_model(request, reading.seconds_left, span.end.left())
             yield from self._stream(chunks, reading)
         except DeadlinePassed:
-            if not reading.is_answering:
-                return TimeIsUp()
-            yield from reading.finish(has_tool_calls=False, is_cut=True)
-            return reading.turn(cut=StopReason.TIME_LIMIT)
+            return (yield from _kept(reading)) if reading.is_answering else TimeIsUp(reading.words)
+        except HostFailure as failure:
+            if not reading.has_shown and (yield from recovery.prepare(failure, request)):
+                return _AskAgain()
+            is_stalled = failure.kind is FailureKind.TIMEOUT and (reading.is_answering or bool(reading.words))
+            return (yield from _kept(reading)) if is_stalled else failure
+        if (yield from self._ended_early(reading, request, recovery)):
+            return _AskAgain()
         turn = reading.turn()
-        yield from reading.finish(has_tool_calls=bool(turn.calls), is_cut=turn.cut is not None)
+        is_cut = turn.cut is not None or (reading.was_cut_off and not turn.calls)
+        yield from reading.finish(has_tool_calls=bool(turn.calls), is_cut=is_cut)
         return reading.turn()
 
     def _stream(self, chunks: Iterator[LLMResultChunk], reading: Reading) -> Generator[Event, None, None]:
@@ -113,36 +113,25 @@ class ModelCaller:
             for call in reading.calls():
                 self.secrets.learn(given_secrets(call, self.toolbox))
 
-    def _recover(
-        self, failure: HostFailure, transcript: Transcript, span: TurnSpan, tried: _Tried
-    ) -> Generator[Event, None, bool]:
-        """Do what may let the next try succeed; False when nothing is left."""
-        wait = RETRY_WAITS[tried.retries] if tried.retries < len(RETRY_WAITS) else None
-        if is_transient(failure.kind) and wait is not None and wait < span.deadline.left():
-            tried.retries += 1
-            yield Noted(f"{failure.kind}; tried again after {wait:g} s", span.key)
-            self.clock.sleep(wait)
-            return True
-        if failure.kind is FailureKind.CONTEXT_LENGTH and not tried.shrunk:
-            tried.shrunk = True
-            notes = list(self.window.shrink(transcript))
-            for note in notes:
-                yield Noted(note, span.key)
-            if notes:
-                return True
-        if failure.kind in {FailureKind.INVALID_REQUEST, FailureKind.UNKNOWN} and transcript.carries_opaque_body():
-            transcript.drop_opaque_bodies()
-            yield Noted("the host refused the provider's opaque bodies; the run goes on without them", span.key)
-            return True
-        return False
+    def _ended_early(self, reading: Reading, request: ModelRequest, recovery: Recovery) -> Generator[Event, None, bool]:
+        """Whether a stream that ended without an error has to be asked for again."""
+        if reading.chunks == 0:
+            silent = HostFailure("the stream ended without a single chunk: stream cut off")
+            return (yield from recovery.prepare(silent, request))
+        if not reading.was_cut_off:
+            return False
+        is_lost = not reading.calls() and not reading.has_shown and recovery.may_ask_once_more()
+        consequence = "it is asked for once more" if is_lost else "what came last may be missing"
+        yield Noted(f"the stream ended with neither finish reason nor usage, so it was cut: {consequence}", reading.key)
+        return is_lost
 
     def _finished(
-        self, span: TurnSpan, started: float, reading: Reading, tried: _Tried, error: str | None
+        self, span: TurnSpan, elapsed: float, reading: Reading, spent: Usage, error: str | None
     ) -> ModelFinished:
         return ModelFinished(
             key=span.key,
-            elapsed_seconds=self.clock.now() - started,
-            usage=tried.usage + reading.usage,
+            elapsed_seconds=elapsed,
+            usage=spent,
             text=reading.display.text,
             thought=reading.display.thought,
             calls=tuple(call.name for call in reading.calls()),
@@ -150,5 +139,14 @@ class ModelCaller:
             error=error,
         )
 
-    def _readable(self, message: str) -> str:
-        return without_named(self.secrets.redactor.error(message))[:_LONGEST_MESSAGE]
+    def _sentence(self, failure: HostFailure) -> str:
+        """The kind of failure, what the provider said, and what helps where that is known."""
+        said = without_named(self.secrets.redactor.error(failure.reason))[:_LONGEST_MESSAGE]
+        remedy = remedy_for(failure)
+        return f"{failure.kind}: {said}{f' ({remedy})' if remedy else ''}"
+
+
+def _kept(reading: Reading) -> Generator[Event, None, ModelTurn]:
+    """An answer that stalled, as far as it has come."""
+    yield from reading.finish(has_tool_calls=False, is_cut=True)
+    return reading.turn(cut=StopReason.TIME_LIMIT)

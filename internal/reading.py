@@ -107,6 +107,21 @@ class Reading:
         """Whether the user reads the answer already; a thought is none."""
         return self.display.is_answering or self._has_forwarded
 
+    @property
+    def words(self) -> str:
+        """What has come of a text that may be the answer; "" once a call has come."""
+        return "" if self.calls() else self.display.text
+
+    @property
+    def was_cut_off(self) -> bool:
+        """Whether the stream broke off: its last chunk brings a finish reason, usage, or both."""
+        return self.chunks > 0 and self.finish_reason is None and self._usage is None
+
+    @property
+    def key(self) -> str:
+        """The log node that the turn has."""
+        return self._span.key
+
     def seconds_left(self) -> float:
         """Only an answer that streams is worth more time than the turn was given."""
         return (self._span.end if self.is_answering else self._span.deadline).left()

@@ -73,6 +73,8 @@ class Run[P: StrategyParams]:
     clock: Clock
     started: float
     """On the clock; what is done before the first model call counts too."""
+    offers_tools: bool = True
+    """Whether any of the run's requests offers a tool, virtual ones included."""
     bibliography: Bibliography = field(default_factory=Bibliography)
     tally: Tally = field(default_factory=Tally)
     habits: HostHabits = field(default_factory=HostHabits)
@@ -97,7 +99,8 @@ class Run[P: StrategyParams]:
         model = self.params.model
         tools = [_without_secrets(tool, self.secrets.node) for tool in toolbox.prompt_tools]
         window = Window(tools, model.context_size, model.max_tokens)
-        return ModelCaller(self.host, toolbox, model, window, self.clock, self.secrets)
+        stop = () if self.offers_tools else model.stop
+        return ModelCaller(self.host, toolbox, model, window, self.clock, self.secrets, stop)
 
     def tools(self, toolbox: Toolbox) -> ToolRunner:
         return ToolRunner(self.host, toolbox, self.clock, self.slots, self.params.tool_result_limit, self.secrets)
@@ -107,6 +110,9 @@ class Run[P: StrategyParams]:
         overrides = read_policy_overrides(self.params.prompt_policy_overrides)
         for note in (*self.params.notes, *overrides.notes, *self.toolbox.notes):
             yield Noted(note)
+        if self.params.model.stop and self.offers_tools:
+            # The OpenAI plugin emulates stop words and discards tool calls when one is hit (model-behaviour §2.4).
+            yield Noted("model: the completion parameter 'stop' is dropped, since it would discard tool calls")
         self.bibliography.open_with(read_context(self.params.context))
 
     @cached_property

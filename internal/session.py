@@ -21,6 +21,7 @@ from internal.failures import HostFailure
 from internal.flow import extract_blocking_tool_calls
 from internal.tool_output import WireMessage
 from internal.toolbox import Tool
+from internal.transcript import carries_opaque_body
 from internal.window import LONGEST_REQUEST
 
 
@@ -39,6 +40,10 @@ class ModelRequest:
     config: LLMModelConfig
     messages: Sequence[PromptMessage]
     tools: Sequence[PromptMessageTool] = ()
+    stop: Sequence[str] = ()
+
+    def carries_opaque_body(self) -> bool:
+        return any(carries_opaque_body(message) for message in self.messages)
 
 
 class _LenientToolInvocation(ToolInvocation):
@@ -73,7 +78,7 @@ class HostSession:
             model_config=request.config,
             prompt_messages=list(request.messages),
             tools=list(request.tools),
-            stop=[],
+            stop=list(request.stop),
             stream=True,
         )
         if isinstance(answer, LLMResult):

@@ -2,8 +2,8 @@
 
 In: the opening messages, then rounds (an assistant turn and one result per call, same order, same ids). Out: the
 messages of the next request, which begin with exactly those of the last one. Only two things may shrink, for good:
-tool results and media become one-line notes when a request would not fit (window), opaque bodies when the host refuses
-them.
+tool results and media become one-line notes when a request would not fit (window), and opaque bodies are left out then
+or when the host refuses them.
 """
 
 from collections.abc import Iterator, Sequence
@@ -88,7 +88,7 @@ class Transcript:
     def messages(self) -> list[PromptMessage]:
         """The prompt of the next request; the list is the caller's, the messages are not."""
         if not self._habits.takes_opaque_bodies:
-            self._messages = [_without_opaque_body(message) for message in self._messages]
+            self._messages = [without_opaque_body(message) for message in self._messages]
         return list(self._messages)
 
     def append_round(self, content: Content, opaque_body: Any, results: Sequence[CallResult]) -> None:  # noqa: ANN401
@@ -131,9 +131,6 @@ class Transcript:
         """Append a word to the model at the tail, where it leaves the prefix as it is."""
         self._messages.append(UserPromptMessage(content=text))
 
-    def carries_opaque_body(self) -> bool:
-        return any(message is not _without_opaque_body(message) for message in self.messages())
-
     def drop_opaque_bodies(self) -> None:
         """Do without opaque bodies from now on, in all conversations of the run."""
         self._habits.takes_opaque_bodies = False
@@ -158,6 +155,15 @@ class Transcript:
     def trim_result(self, position: int) -> None:
         self._messages[position] = self._messages[position].model_copy(update={"content": template.ELIDED_TOOL_RESULT})
 
+    def trimmable_opaque_bodies(self) -> Iterator[int]:
+        """Positions of the messages that still carry an opaque body, oldest first."""
+        for position, message in enumerate(self._messages):
+            if carries_opaque_body(message):
+                yield position
+
+    def trim_opaque_body(self, position: int) -> None:
+        self._messages[position] = without_opaque_body(self._messages[position])
+
     def trimmable_media(self) -> Iterator[tuple[int, int]]:
         """Message and part of every medium that is still whole, oldest first."""
         for position, message in enumerate(self._messages):
@@ -172,7 +178,12 @@ class Transcript:
         self._messages[position] = message.model_copy(update={"content": parts})
 
 
-def _without_opaque_body(message: PromptMessage) -> PromptMessage:
+def carries_opaque_body(message: PromptMessage) -> bool:
+    """Whether the message itself or a part of it has one."""
+    return without_opaque_body(message) is not message
+
+
+def without_opaque_body(message: PromptMessage) -> PromptMessage:
     """The message itself when neither it nor a part of it has one."""
     nothing: dict[str, Any] = {"opaque_body": None}
     changes: dict[str, Any] = {}

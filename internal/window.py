@@ -1,13 +1,16 @@
 """A request that fits: into the model's context window, and into the one line that carries it to the host.
 
-In: a transcript and the tools beside it. Out: the transcript, trimmed where it must be: oldest images and results
-first. Tokens are estimated without a tokenizer, since those download vocabularies or refuse texts.
+In: a transcript and the tools beside it. Out: the transcript, trimmed where it must be: images, tool results, opaque
+bodies, the oldest of each first. Tokens are estimated without a tokenizer, since those download vocabularies or refuse
+texts.
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
+from typing import Any
 
 from dify_plugin.entities.model.message import (
     AssistantPromptMessage,
@@ -15,6 +18,7 @@ from dify_plugin.entities.model.message import (
     PromptMessage,
     PromptMessageTool,
 )
+from pydantic_core import to_json
 
 from internal.errors import PromptTooLarge
 from internal.transcript import Transcript
@@ -45,6 +49,16 @@ def estimate_tokens(text: str) -> int:
     """ASCII characters / 4 + other characters."""
     ascii_characters = sum(map(str.isascii, text)) if not text.isascii() else len(text)
     return ascii_characters // 4 + len(text) - ascii_characters
+
+
+@dataclass(frozen=True)
+class _Trim:
+    """Something that a prompt can do without."""
+
+    kind: str
+    position: int
+    """Of its message."""
+    apply: Callable[[], None]
 
 
 @dataclass
@@ -97,42 +111,54 @@ class Window:
         return known[1]
 
     def _fit_tokens(self, transcript: Transcript, target: int) -> Iterator[str]:
-        tokens, trimmed = self.weigh(transcript).tokens, 0
-        for position in list(transcript.trimmable_results()):
-            if tokens <= target:
-                break
-            tokens -= self._trim_result(transcript, position).tokens
-            trimmed += 1
-        if trimmed:
-            yield f"the prompt was too long for the model: {trimmed} of the oldest tool results became notes"
+        trims = [*_results(transcript), *_opaque_bodies(transcript)]
+        _, left_out = self._trim(transcript, trims, lambda weight: weight.tokens <= target)
+        if left_out:
+            yield f"the prompt was too long for the model; left out, the oldest first: {_told(left_out)}"
 
     def _fit_size(self, transcript: Transcript) -> Iterator[str]:
-        size, media, results = self.weigh(transcript).size, 0, 0
-        if size <= self.longest_request:
-            return
-        for position, part in list(transcript.trimmable_media()):
-            if size <= self.longest_request:
-                break
-            before = self._weight_of(transcript.messages()[position])
-            transcript.trim_media(position, part)
-            size -= (before - self._weight_of(transcript.messages()[position])).size
-            media += 1
-        for position in list(transcript.trimmable_results()):
-            if size <= self.longest_request:
-                break
-            size -= self._trim_result(transcript, position).size
-            results += 1
-        if size > self.longest_request:
+        trims = [*_media(transcript), *_results(transcript), *_opaque_bodies(transcript)]
+        weight, left_out = self._trim(transcript, trims, lambda weight: weight.size <= self.longest_request)
+        if weight.size > self.longest_request:
             raise PromptTooLarge(
-                f"the prompt has {size:,} bytes without images and tool results; at most {self.longest_request:,} "
-                "reach the host. Shorten the instruction, query, context or memory window."
+                f"the prompt has {weight.size:,} bytes without images and tool results; at most "
+                f"{self.longest_request:,} reach the host. Shorten the instruction, query, context or memory window."
             )
-        yield f"the request was too large for the host: {media} files and {results} tool results became notes"
+        if left_out:
+            yield f"the request was too large for the host; left out, the oldest first: {_told(left_out)}"
 
-    def _trim_result(self, transcript: Transcript, position: int) -> Weight:
-        before = self._weight_of(transcript.messages()[position])
-        transcript.trim_result(position)
-        return before - self._weight_of(transcript.messages()[position])
+    def _trim(
+        self, transcript: Transcript, trims: Iterable[_Trim], is_enough: Callable[[Weight], bool]
+    ) -> tuple[Weight, Counter[str]]:
+        """Trim until it is enough or nothing is left; the weight after that, and what was trimmed."""
+        weight, left_out = self.weigh(transcript), Counter[str]()
+        for trim in trims:
+            if is_enough(weight):
+                break
+            before = self._weight_of(transcript.messages()[trim.position])
+            trim.apply()
+            weight -= before - self._weight_of(transcript.messages()[trim.position])
+            left_out[trim.kind] += 1
+        return weight, left_out
+
+
+def _media(transcript: Transcript) -> list[_Trim]:
+    parts = transcript.trimmable_media()
+    return [_Trim("files", position, partial(transcript.trim_media, position, part)) for position, part in parts]
+
+
+def _results(transcript: Transcript) -> list[_Trim]:
+    positions = transcript.trimmable_results()
+    return [_Trim("tool results", position, partial(transcript.trim_result, position)) for position in positions]
+
+
+def _opaque_bodies(transcript: Transcript) -> list[_Trim]:
+    positions = transcript.trimmable_opaque_bodies()
+    return [_Trim("opaque bodies", position, partial(transcript.trim_opaque_body, position)) for position in positions]
+
+
+def _told(left_out: Counter[str]) -> str:
+    return ", ".join(f"{number} {kind}" for kind, number in left_out.items())
 
 
 def _weigh_message(message: PromptMessage) -> Weight:
@@ -142,7 +168,14 @@ def _weigh_message(message: PromptMessage) -> Weight:
     for part in message.content if isinstance(message.content, list) else ():
         is_medium = isinstance(part, MultiModalPromptMessageContent)
         tokens += _TOKENS_OF_A_MEDIUM if is_medium else estimate_tokens(part.data)
-    for call in message.tool_calls if isinstance(message, AssistantPromptMessage) else ():
-        tokens += estimate_tokens(call.function.name + call.function.arguments)
+        tokens += _tokens_of_opaque_body(part.opaque_body)
+    if isinstance(message, AssistantPromptMessage):
+        tokens += _tokens_of_opaque_body(message.opaque_body)
+        tokens += sum(estimate_tokens(call.function.name + call.function.arguments) for call in message.tool_calls)
     # Longer than the SDK's line, since it writes no spaces and no escapes beyond these; never shorter.
     return Weight(tokens, len(message.model_dump_json().encode()) + 2)
+
+
+def _tokens_of_opaque_body(opaque_body: Any) -> int:  # noqa: ANN401 - the provider's
+    """As if it were text: a provider counts the reasoning that it unpacks from it."""
+    return 0 if opaque_body is None else estimate_tokens(to_json(opaque_body).decode())

@@ -9,7 +9,7 @@ from prompt import template
 from tests.agent.scenes import ANSWER, asks, ends, entry, log_of, search, text
 from tests.support.host import CallFails
 from tests.support.run import FakeTime, run
-from tests.support.wire import calls, replies, says
+from tests.support.wire import USAGE, calls, replies, says
 
 FOUND = {"search": replies("found")}
 LIMIT = {"maximum_iterations": 2}
@@ -97,7 +97,7 @@ EMPTY: dict[str, list[Any]] = {
     "no text": says(),
     "blank text": says(" \n"),
     "a thought alone": says("<think>hm</think>\n"),
-    "no finish reason": [text("")],
+    "no finish reason": [text("", usage=USAGE)],
 }
 
 

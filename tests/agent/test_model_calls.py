@@ -2,6 +2,7 @@
 
 import base64
 import json
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -9,14 +10,17 @@ import pytest
 from dify_plugin.entities.model.llm import LLMResult, LLMResultChunk, LLMUsage
 from dify_plugin.entities.model.message import AssistantPromptMessage
 
+from internal.agent import FUNCTION_CALLING, Blueprint
 from internal.deadline import Deadline
 from internal.display import DisplayRule
+from internal.plan_and_reflect import PLAN_AND_REFLECT
 from internal.reading import Reading, TurnSpan
 from internal.session import HostSession, ModelRequest, _as_chunk
+from tests.agent.plans import answers, done_at_once, plans
 from tests.agent.scenes import ANSWER, asks, assistant_messages, ends, entry, part, search, text
-from tests.support.host import Json, ScriptedModel, Tools, make_session
+from tests.support.host import Json, ScriptedModel, Step, Tools, make_session
 from tests.support.run import FakeTime, run
-from tests.support.wire import MODEL, USAGE, fails, model, replies, says
+from tests.support.wire import MODEL, USAGE, calls, fails, model, replies, says, tool
 
 FOUND = {"search": replies("found")}
 OPAQUE: dict[str, Any] = {"responses_output": [{"type": "reasoning", "encrypted_content": "gAAA="}]}
@@ -40,6 +44,38 @@ def test_a_request_carries_the_plain_model_config_and_streams_without_stop_words
     assert (request["stream"], request["stop"]) == (True, [])
     assert request["completion_params"] == {"max_tokens": 500, "reasoning_effort": "low"}
     assert any("'stop' is dropped" in note for note in outcome.notes)
+
+
+STOP = {"model": model(completion_params={"stop": ["END", "###"]})}
+OFFERS: dict[str, tuple[Sequence[Step], dict[str, Any], Blueprint[Any]]] = {
+    "a tool": ([ANSWER], {"tools": [tool("search")]}, FUNCTION_CALLING),
+    "a schema": (
+        [calls(("submit_answer", {"city": "Kyoto"}))],
+        {"answer_schema": '{"type": "object", "properties": {"city": {"type": "string"}}}'},
+        FUNCTION_CALLING,
+    ),
+    "a plan": ([plans("alpha"), *done_at_once("alpha"), answers()], {}, PLAN_AND_REFLECT),
+}
+
+
+def test_stop_words_are_passed_on_in_a_run_that_offers_no_tool() -> None:
+    outcome = run([ANSWER], params=STOP)
+
+    (request,) = outcome.model.requests
+    assert request["stop"] == ["END", "###"]
+    assert "stop" not in request["completion_params"]
+    assert outcome.notes == []
+
+
+@pytest.mark.parametrize(("steps", "params", "blueprint"), OFFERS.values(), ids=OFFERS)
+def test_stop_words_are_dropped_from_all_of_a_run_that_offers_any_tool(
+    steps: Sequence[Step], params: dict[str, Any], blueprint: Blueprint[Any]
+) -> None:
+    outcome = run(steps, params={**STOP, **params}, blueprint=blueprint)
+
+    assert outcome.error is None
+    assert {tuple(request["stop"]) for request in outcome.model.requests} == {()}
+    assert sum("'stop' is dropped" in note for note in outcome.notes) == 1
 
 
 def test_usage_is_summed_over_calls_and_the_last_of_a_call_counts() -> None:

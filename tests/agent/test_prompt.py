@@ -10,7 +10,7 @@ from gevent.event import Event
 
 from internal import attachments
 from tests.agent.local_http import served
-from tests.agent.scenes import ANSWER, results_in, search, text
+from tests.agent.scenes import ANSWER, results_in, search
 from tests.support.host import Json
 from tests.support.run import FakeTime, Outcome, run
 from tests.support.wire import model, replies, says
@@ -286,7 +286,7 @@ def test_a_prompt_that_cannot_fit_is_one_clear_error() -> None:
 
 def test_a_full_window_turns_the_oldest_results_into_notes_for_good() -> None:
     handlers = {"search": replies("word " * 300)}
-    steps = [*(search(str(number)) for number in range(5)), [text("Done.")]]
+    steps = [*(search(str(number)) for number in range(5)), says("Done.")]
 
     outcome = run(steps, handlers, {"model": model(context_size=1_400)})
 

@@ -49,12 +49,16 @@ def test_completion_params_that_were_left_alone_are_an_empty_object(params: obje
     assert select(model(completion_params=params))[0].config.completion_params == {}
 
 
-def test_stop_is_dropped_from_the_completion_params_and_named() -> None:
-    selection, notes = select(model(completion_params={"stop": ["x"], "verbosity": "low"}))
+@pytest.mark.parametrize(
+    ("stop", "words"),
+    [(["x", "y"], ("x", "y")), ("x", ("x",)), (["x", "", None, 3], ("x",)), ([], ()), (None, ()), ({"x": 1}, ())],
+)
+def test_stop_words_are_taken_out_of_the_completion_params(stop: object, words: tuple[str, ...]) -> None:
+    selection, notes = select(model(completion_params={"stop": stop, "verbosity": "low"}))
 
     assert selection.config.completion_params == {"verbosity": "low"}
-    assert len(notes) == 1
-    assert "'stop'" in notes[0]
+    assert selection.stop == words
+    assert notes == []
 
 
 @pytest.mark.parametrize(

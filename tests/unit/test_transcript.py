@@ -20,7 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from internal.tooling import LONGEST_ARGUMENTS
-from internal.transcript import CallResult, Content, HostHabits, ToolCall, Transcript
+from internal.transcript import CallResult, Content, HostHabits, ToolCall, Transcript, carries_opaque_body
 from prompt import template
 from tests.unit.generators import any_text, json_objects, readable_text
 
@@ -195,23 +195,23 @@ def test_the_list_of_messages_is_the_callers() -> None:
 
 def test_opaque_bodies_are_dropped_for_good() -> None:
     transcript = one_round(result("a", "search", "", "one"), opaque={"o": 1})
-    assert transcript.carries_opaque_body()
+    assert any(map(carries_opaque_body, transcript.messages()))
 
     transcript.drop_opaque_bodies()
     transcript.append_round("", {"o": 2}, [result("b", "search", "", "two")])
 
-    assert not transcript.carries_opaque_body()
+    assert not any(map(carries_opaque_body, transcript.messages()))
 
 
 def test_opaque_bodies_of_parts_are_dropped_too() -> None:
     sealed: list[PromptMessageContentUnionTypes] = [TextPromptMessageContent(data="hm", opaque_body={"o": 1}), IMAGE]
     transcript = Transcript(OPENING)
     transcript.append_answer(sealed, None)
-    assert transcript.carries_opaque_body()
+    assert any(map(carries_opaque_body, transcript.messages()))
 
     transcript.drop_opaque_bodies()
 
-    assert not transcript.carries_opaque_body()
+    assert not any(map(carries_opaque_body, transcript.messages()))
     assert transcript.messages()[-1].content == [TextPromptMessageContent(data="hm"), IMAGE]
 
 
@@ -254,9 +254,9 @@ def test_what_one_conversation_learns_of_the_host_holds_for_all_of_the_run() -> 
     first, second = (Transcript([UserPromptMessage(content="Why?")], habits) for _ in range(2))
     for transcript in (first, second):
         transcript.append_answer("Because.", {"sealed": 1})
-    assert second.carries_opaque_body()
+    assert any(map(carries_opaque_body, second.messages()))
 
     first.drop_opaque_bodies()
 
-    assert not second.carries_opaque_body()
+    assert not any(map(carries_opaque_body, second.messages()))
     assert [getattr(message, "opaque_body", None) for message in second.messages()] == [None, None]

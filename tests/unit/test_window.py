@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from internal.errors import PromptTooLarge
 from internal.model_selection import ModelSelection
 from internal.session import HostSession, ModelRequest
-from internal.transcript import CallResult, ToolCall, Transcript
+from internal.transcript import CallResult, ToolCall, Transcript, carries_opaque_body
 from internal.window import LONGEST_REQUEST, Window, estimate_tokens
 from prompt import template
 from tests.support.host import ScriptedModel, Tools, make_session
@@ -129,6 +129,46 @@ def test_over_the_line_limit_oldest_images_go_first_then_oldest_results() -> Non
     assert fitted(50_000) == (["text", "text", "text"], ["a", "b"])
     assert fitted(30_000) == (["text", "text", "text"], ["-", "b"])
     assert fitted(10_000) == (["text", "text", "text"], ["-", "-"])
+
+
+def with_opaque_bodies(*bodies: str) -> Transcript:
+    transcript = Transcript([UserPromptMessage(content="Why?")])
+    for body in bodies:
+        transcript.append_answer("Because.", {"sealed": body})
+    return transcript
+
+
+def bodies_in(transcript: Transcript) -> list[bool]:
+    return [carries_opaque_body(message) for message in transcript.messages()[1:]]
+
+
+def test_opaque_bodies_count_and_the_oldest_yield_before_the_run_does() -> None:
+    transcript = with_opaque_bodies("a" * 40_000, "b" * 40_000, "c" * 40_000)
+
+    (note,) = Window((), longest_request=60_000).fit(transcript)
+
+    assert bodies_in(transcript) == [False, False, True]
+    assert "2 opaque bodies" in note
+
+
+def test_opaque_bodies_count_as_tokens_too() -> None:
+    transcript = with_opaque_bodies("a" * 40_000, "b" * 4_000)
+    assert Window(()).weigh(transcript).tokens > 11_000
+
+    (note,) = Window((), 10_000).fit(transcript)
+
+    assert bodies_in(transcript) == [False, True]
+    assert "1 opaque bodies" in note
+
+
+def test_tool_results_yield_before_opaque_bodies() -> None:
+    transcript = transcript_of("r" * 40_000)
+    transcript.append_answer("Because.", {"sealed": "a" * 20_000})
+
+    list(Window((), longest_request=40_000).fit(transcript))
+
+    assert results_in(transcript) == ["-"]
+    assert carries_opaque_body(transcript.messages()[-1])
 
 
 def test_what_does_not_fit_without_them_is_an_error_that_says_what_to_shorten() -> None:
