@@ -12,7 +12,7 @@
     the host                deadline → session →
     a model's turn          assembly → display → content_parts → reading → recovery → given_secrets → model_turn →
     its tool calls          planning → submission → side_by_side → tool_runner →
-    the run                 steps → loop → answer →
+    the run                 steps → answer → loop →
     written out             redacted_text → text_stream → log_preview → log_tree → run_outputs →
                             render → pacing →
     put together            run → agent → asking → plan_params → subtask → plan_and_reflect

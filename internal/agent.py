@@ -42,6 +42,7 @@ def function_calling(run: Run[StrategyParams], submit: Tool | None) -> Generator
         tool_deadline=run.deadline(TOOL_PHASE_SHARE),
         end=run.deadline(1),
         submission=Submission() if submit else None,
+        query=run.params.query,
     ).run()
     yield from run.finish(ending, answer_tool=submit)
 

@@ -5,13 +5,14 @@ a closed union; no flag carries control flow. Several loops may run in one run: 
 share the callers, the bibliography and the clock.
 """
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import assert_never
 
+from internal.answer import working_line
 from internal.deadline import Deadline
 from internal.display import DisplayRule
-from internal.events import CallsAnswered, Event, RoundFinished, RoundStarted, StopReason, ToolRun
+from internal.events import CallsAnswered, Event, RoundFinished, RoundStarted, StopReason, ThoughtText, ToolRun
 from internal.guards import PastCall, RepeatGuard
 from internal.model_turn import ModelCaller, TimeIsUp
 from internal.planning import PlannedCall, RejectedCall, plan_calls, plan_submissions, refuse_calls
@@ -22,6 +23,7 @@ from internal.submission import Submission, written_out
 from internal.tool_output import with_sources
 from internal.tool_runner import ToolOutcome, ToolRunner
 from internal.transcript import CallResult, Transcript
+from internal.virtual_tools import RESERVED_NAMES
 from prompt import template
 
 LEAST_CLOSING_SECONDS = 5
@@ -54,6 +56,8 @@ class AgentLoop:
     """Set when the answer has to be handed over by a call."""
     is_seen: bool = True
     """Whether the user sees what the model says."""
+    query: str = ""
+    """What the user asked: it suggests the language in which silent rounds are announced."""
     guard: RepeatGuard = field(default_factory=RepeatGuard)
     _asked: int = field(default=0, init=False)
     _rounds_before: int = field(default=0, init=False)
@@ -98,11 +102,19 @@ class AgentLoop:
             finish = self._after_submission(planned)
             if finish is not None:
                 planned = plan_submissions(turn.calls, self.tools.toolbox, REFUSED_AT_THE_END)
+            yield from self._announce(turn)
             outcomes = yield from self.tools.run(planned, span.parent, self.tool_deadline)
             yield from self._append(turn, outcomes)
             step = self._after_tools(planned) if finish is None else finish
         yield RoundFinished(span.parent, self.models.clock.now() - started)
         return step
+
+    def _announce(self, turn: ModelTurn) -> Iterator[Event]:
+        """Whoever reads the thoughts sees that work goes on, though the model says nothing."""
+        if self.show_thoughts and self.is_seen and not turn.has_shown:
+            names = (call.name for call in turn.calls if call.name not in RESERVED_NAMES)
+            if line := working_line(names, self.query):
+                yield ThoughtText(line)
 
     def _after_text(self, turn: ModelTurn) -> NextStep:
         """A turn without calls is the answer, unless the answer has to be a call: then it is asked for, once."""

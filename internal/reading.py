@@ -59,6 +59,8 @@ class ModelTurn:
     cut: StopReason | None = None
     """Why the turn is not whole: length, content_filter, or time_limit."""
     has_files: bool = False
+    has_shown: bool = False
+    """Whether the user has seen anything of it."""
 
     @property
     def is_empty(self) -> bool:
@@ -173,6 +175,7 @@ class Reading:
             opaque_body=None if cut else self._opaque_body,
             cut=cut,
             has_files=self._has_forwarded,
+            has_shown=self.has_shown,
         )
 
     def calls(self) -> tuple[ToolCall, ...]:

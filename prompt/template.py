@@ -134,6 +134,15 @@ NO_OUTPUT = "(no output)"
 ACCEPTED = "Accepted."
 CHARACTERS_LEFT_OUT = "\n[… {count} characters left out; ask for less to see them …]\n"
 
+# What the user reads, when thoughts are shown, of a round in which the model calls tools without a word: by language.
+WORKING = {"en": "Using {tools}…", "ja": "{tools} を使用しています…", "zh": "正在使用 {tools}…"}
+WORKING_ON_MORE = {
+    "en": "Using {tools} and {more} more…",
+    "ja": "{tools} ほか {more} 件のツールを使用しています…",
+    "zh": "正在使用 {tools} 和另外 {more} 个工具…",
+}
+NAME_SEPARATOR = {"en": ", ", "ja": "、", "zh": "、"}
+
 # What the user reads when the run ends without a text of the model's: by stop reason, then by language.
 NO_ANSWER = {
     "iteration_limit": {

@@ -1,17 +1,17 @@
 """What the user sees while a run goes on: answers, thoughts, remarks, and no stray blank lines."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
 import pytest
 from gevent.event import Event
 
-from tests.agent.scenes import ANSWER, ends, live, part, search, text, wait_for
-from tests.support.host import CallFails
+from tests.agent.scenes import ANSWER, PATIENCE, ends, live, part, search, text, wait_for
+from tests.support.host import CallFails, Json
 from tests.support.run import FakeTime, run
-from tests.support.wire import calls, fails, model, replies, says
+from tests.support.wire import calls, fails, model, replies, says, text_message
 
 FOUND = {"search": replies("found")}
 LONG = "This is plainly the answer. " * 20  # 560 characters
@@ -49,8 +49,16 @@ SCREENS: dict[str, tuple[list[Sequence[Any]], str, str]] = {
         f"{LONG.strip()}\n\nDone.",
         f"{LONG.strip()}\n\nDone.",
     ),
-    "silent tool rounds": ([search("a"), search("b"), search("c"), ANSWER], "Done.", "Done."),
-    "blank text beside calls": ([search(text="\n\n"), says("\n\nDone.\n\n")], "Done.", "Done."),
+    "silent tool rounds": (
+        [search("a"), search("b"), ANSWER],
+        "Done.",
+        "<think>\nUsing search…\n</think>\n<think>\nUsing search…\n</think>\n\nDone.",
+    ),
+    "blank text beside calls": (
+        [search(text="\n\n"), says("\n\nDone.\n\n")],
+        "Done.",
+        "<think>\nUsing search…\n</think>\n\nDone.",
+    ),
     "blank lines within an answer": ([says("A\n\n", "\n\nB")], "A\n\n\n\nB", "A\n\n\n\nB"),
     "an answer that quotes the tag": (
         [says("Write `<think>` or <think> so.")],
@@ -104,6 +112,41 @@ def test_what_is_on_the_screen_in_the_end(screen: tuple[list[Sequence[Any]], str
 
     assert outcome.error is None
     assert outcome.text == (shown_text if shown else hidden_text)
+
+
+@pytest.mark.parametrize(
+    ("query", "line"),
+    [
+        ("What is it?", "Using search…"),
+        ("これは何ですか", "search を使用しています…"),
+        ("这是什么", "正在使用 search…"),
+    ],
+)
+def test_a_silent_round_is_announced_before_its_tools_run_in_the_language_of_the_question(
+    query: str, line: str
+) -> None:
+    seen = Event()
+
+    def waits(_request: Json) -> Iterator[Json]:
+        assert seen.wait(PATIENCE)
+        yield text_message("found")
+
+    running = live([search(), ANSWER], {"search": waits}, {"emit_intermediate_thoughts": True, "query": query})
+
+    assert str(running.until("text")["text"]) == f"<think>\n{line}"
+    assert str(running.until("text")["text"]) == "\n</think>\n"
+    seen.set()
+    assert list(running.messages)[-1]["type"] == "json"
+
+
+def test_handing_over_an_answer_is_not_announced() -> None:
+    schema = '{"type": "object", "properties": {"x": {"type": "string"}}, "required": ["x"]}'
+    turns = [search(), calls(("submit_answer", {"x": "y"}))]
+
+    outcome = run(turns, FOUND, {"answer_schema": schema, "emit_intermediate_thoughts": True})
+
+    assert outcome.text.startswith("<think>\nUsing search…\n</think>\n\n{")
+    assert outcome.text.count("Using") == 1
 
 
 @pytest.mark.parametrize("shown", [False, True], ids=["hidden", "shown"])
