@@ -1,6 +1,7 @@
-"""Starts the plugin: its timeouts are settled first, then the SDK serves Dify over stdio, TCP or HTTP.
+"""Starts the plugin: its settings are settled first, then the SDK serves Dify over stdio, TCP or HTTP.
 
-In: MAX_REQUEST_TIMEOUT and MAX_INVOCATION_TIMEOUT (seconds) from the environment or `.env`. Out: a running plugin.
+In: MAX_REQUEST_TIMEOUT and MAX_INVOCATION_TIMEOUT (seconds) and LOG_CONTENT (on or off) from the environment or `.env`.
+Out: a running plugin.
 The SDK validates the environment while it is imported, so that one bad value would keep the plugin from starting.
 """
 
@@ -59,7 +60,34 @@ def settle(timeout: Timeout, asked: str) -> tuple[int, str]:
     return seconds, f"{wanted} is outside {timeout.least} to {timeout.most}; {seconds} is used"
 
 
-changes = settle_timeouts(os.environ, dotenv_values(".env"))
+SWITCH = {
+    "": "on",
+    "on": "on",
+    "true": "on",
+    "yes": "on",
+    "1": "on",
+    "off": "off",
+    "false": "off",
+    "no": "off",
+    "0": "off",
+}
+
+
+def settle_log_content(environment: MutableMapping[str, str], dotenv: Mapping[str, str | None]) -> list[str]:
+    """Put ``on`` or ``off`` into ``environment`` if LOG_CONTENT is set; a line for the log where neither was meant.
+
+    Whoever sets it wants contents kept out of the logs, so what cannot be understood is ``off``.
+    """
+    asked = environment.get("LOG_CONTENT", dotenv.get("LOG_CONTENT"))
+    if asked is None:
+        return []
+    understood = SWITCH.get(asked.strip().lower())
+    environment["LOG_CONTENT"] = understood or "off"
+    return [] if understood else ["LOG_CONTENT: neither on nor off; off is used"]
+
+
+given = dotenv_values(".env")
+changes = [*settle_timeouts(os.environ, given), *settle_log_content(os.environ, given)]
 
 from dify_plugin import DifyPluginEnv, Plugin  # noqa: E402 - reads the environment as settled above
 from dify_plugin.config.logger_format import plugin_logger_handler  # noqa: E402 - belongs to the import above

@@ -13,8 +13,8 @@
     a model's turn          assembly → display → content_parts → reading → recovery → given_secrets → model_turn →
     its tool calls          planning → submission → side_by_side → tool_runner →
     the run                 steps → answer → loop →
-    written out             redacted_text → text_stream → log_preview → log_tree → run_outputs →
-                            render → pacing →
+    written out             redacted_text → text_stream → log_content → log_metadata → log_preview → log_tree →
+                            run_outputs → render → pacing →
     put together            run → agent → asking → plan_params → subtask → plan_and_reflect
 
 ``session`` alone touches the SDK's Session. Everything that happens leaves the loop as an event, and render alone

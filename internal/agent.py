@@ -3,6 +3,7 @@
 In: the host's parameters and session, and a strategy's policy texts. Out: the messages of the run.
 """
 
+import os
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +14,7 @@ from dify_plugin.entities.agent import AgentInvokeMessage
 from internal.deadline import TOOL_PHASE_SHARE, Clock
 from internal.errors import InvalidParameters
 from internal.events import Event
+from internal.log_content import LogContent
 from internal.loop import AgentLoop
 from internal.node_errors import reported
 from internal.node_secrets import node_secrets
@@ -63,18 +65,22 @@ FUNCTION_CALLING = Blueprint(DEFAULT_POLICY, StrategyParams, function_calling)
 
 
 def run_agent[P: StrategyParams](
-    parameters: Mapping[str, Any], session: Session, blueprint: Blueprint[P], clock: Clock | None = None
+    parameters: Mapping[str, Any],
+    session: Session,
+    blueprint: Blueprint[P],
+    clock: Clock | None = None,
+    environment: Mapping[str, str] = os.environ,
 ) -> Generator[AgentInvokeMessage, None, None]:
-    """Run a strategy once.
+    """Run a strategy once; ``environment`` holds the settings of the whole plugin.
 
     Raises:
         InvokeError: exactly one of the five that Dify knows; logs and thoughts are closed before.
     """
-    yield from reported(_run(parameters, session, blueprint, clock or Clock()))
+    yield from reported(_run(parameters, session, blueprint, clock or Clock(), LogContent.read(environment)))
 
 
 def _run[P: StrategyParams](
-    parameters: Mapping[str, Any], session: Session, blueprint: Blueprint[P], clock: Clock
+    parameters: Mapping[str, Any], session: Session, blueprint: Blueprint[P], clock: Clock, log_content: LogContent
 ) -> Generator[AgentInvokeMessage, None, None]:
     started = clock.now()
     params = read_params(parameters, blueprint.params_type)
@@ -86,7 +92,7 @@ def _run[P: StrategyParams](
         _refuse_to_go_without_tool_calls(params, toolbox, needed=blueprint.needs_tool_calls or submit is not None)
     offers_tools = bool(toolbox.tools) or blueprint.needs_tool_calls or submit is not None
     run = Run(params, toolbox, HostSession(session), secrets, blueprint.policy, clock, started, offers_tools)
-    yield from paced(render(run.tally.watch(blueprint.plot(run, submit)), secrets), clock)
+    yield from paced(render(run.tally.watch(blueprint.plot(run, submit)), secrets, log_content), clock)
 
 
 def _refuse_to_go_without_tool_calls(params: StrategyParams, toolbox: Toolbox, *, needed: bool) -> None:

@@ -16,7 +16,7 @@ from dify_plugin.entities.model.message import (
 )
 from pydantic_core import to_json
 
-from internal.events import Event, FileForwarded, Noted
+from internal.events import Event, FileForwarded, Noted, OurWords
 from internal.tool_output import LONGEST_NAME
 from internal.transcript import Content
 from internal.user_files import LARGEST_FILE, LONGEST_ADDRESS, ExternalImage, FileBytes
@@ -42,7 +42,7 @@ def writable(opaque_body: Any) -> Generator[Event, None, Any]:  # noqa: ANN401 -
     try:
         to_json(opaque_body)
     except ValueError:
-        yield Noted("an opaque body of the provider's cannot be written as JSON and is left out")
+        yield Noted(OurWords("an opaque body of the provider's cannot be written as JSON and is left out"))
         return None
     return opaque_body
 
@@ -65,12 +65,12 @@ def forward_image(part: ImagePromptMessageContent) -> Event:
     """An image that the model made, by address or as bytes."""
     if part.url and not part.url.startswith("data:"):
         if len(part.url) > LONGEST_ADDRESS:
-            return Noted("an image of the model's has too long an address and is left out")
+            return Noted(OurWords("an image of the model's has too long an address and is left out"))
         return FileForwarded(ExternalImage(part.url))
     try:
         data = base64.b64decode(part.url.partition(",")[2] or part.base64_data, validate=True)
     except (binascii.Error, ValueError):
-        return Noted("an image of the model's could not be read")
+        return Noted(OurWords("an image of the model's could not be read"))
     if len(data) > LARGEST_FILE:
-        return Noted("an image of the model's is larger than 15 MiB and is left out")
+        return Noted(OurWords("an image of the model's is larger than 15 MiB and is left out"))
     return FileForwarded(FileBytes(data, part.mime_type, part.filename))

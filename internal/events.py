@@ -29,6 +29,12 @@ class StopReason(StrEnum):
     """With an answer schema: the model never handed over an answer that satisfies it."""
 
 
+class OurWords(str):
+    """A sentence that quotes nobody, so that it may stand in a log that keeps contents out."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True)
 class Noted:
     """Something a person should find in the log: what was clamped, left out, trimmed, retried."""
@@ -44,6 +50,8 @@ class RoundStarted:
     key: str
     label: str
     parent: str | None = None
+    about: str = ""
+    """What it works on, in somebody's words."""
 
 
 @dataclass(frozen=True)
@@ -115,6 +123,8 @@ class ToolStarted:
     provider: str
     arguments: Mapping[str, Any] | str
     """What the model wrote, as JSON where it is JSON."""
+    icon: str = ""
+    """The tool's own: an address or the name of a file, if it has one."""
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """The log that a person reads: ROUND n, below it the model's turn and each CALL.
 
 In: the events that are no text. Out: log messages: small, JSON-safe, redacted before they are cut to size, and always
-finished.
+finished. Each inner row sums up what the rows below it have cost.
 """
 
 import uuid
@@ -10,30 +10,34 @@ from typing import Any
 
 from dify_plugin.entities.agent import AgentInvokeMessage
 from dify_plugin.entities.invoke_message import InvokeMessage
-from dify_plugin.entities.provider_config import LogMetadata
 
 from internal import events as e
 from internal.guards import CallStatus
+from internal.log_content import LogContent
+from internal.log_metadata import Icons, LogRow, Totals, cost, elapsed
 from internal.log_preview import preview, preview_of_arguments
 from internal.redaction import KnownSecrets
 from internal.secret_detection import without_named
 from internal.wellformed import wellformed
 
 _LONGEST_LABEL = 120
+_LEFT_UNFINISHED = e.OurWords("left unfinished")
 
-_Log = InvokeMessage.LogMessage
-_Status = _Log.LogStatus
+_Status = LogRow.LogStatus
 
 
 class LogTree:
     """Writes log messages and remembers which of them are open."""
 
-    def __init__(self, secrets: KnownSecrets) -> None:
+    def __init__(self, secrets: KnownSecrets, content: LogContent) -> None:
         self._secrets = secrets
+        self._content = content
         self._run = uuid.uuid4().hex[:12]
         self._notes = 0
-        self._open: dict[str, InvokeMessage.LogMessage] = {}
-        self._providers: dict[str, str] = {}
+        self._open: dict[str, LogRow] = {}
+        self._started: dict[str, e.ModelStarted | e.ToolStarted] = {}
+        self._icons = Icons()
+        self._totals = Totals()
 
     def messages(self, event: e.Event) -> Iterator[AgentInvokeMessage]:
         """The log messages of an event; none for those that are no concern of the log's."""
@@ -41,20 +45,17 @@ class LogTree:
             case e.Noted():
                 yield self._note(event)
             case e.RoundStarted():
-                yield self._start(event.key, event.parent, event.label, {})
+                yield self._start(event.key, event.parent, self._content.label(event.label, event.about), {})
             case e.RoundFinished():
-                inner = [key for key in self._open if key.startswith(f"{event.key}.")]
-                for key in reversed(inner):
-                    yield self._finish(key, None, error=event.error or "left unfinished")
-                yield self._finish(event.key, event.elapsed_seconds, event.data, error=event.error)
+                yield from self._round_finished(event)
             case e.ModelStarted():
-                self._providers[event.key] = event.provider
+                self._started[event.key] = event
                 yield self._start(event.key, event.parent, event.model, {})
             case e.ModelFinished():
                 yield self._model_finished(event)
             case e.ToolStarted():
-                self._providers[event.key] = event.provider
-                arguments = preview_of_arguments(event.arguments, self._secrets.redactor)
+                self._started[event.key] = event
+                arguments = preview_of_arguments(self._content.arguments(event.arguments), self._secrets.redactor)
                 data = {"arguments": arguments} if arguments else {}
                 yield self._start(event.key, event.parent, f"CALL {event.name}", data)
             case e.ToolFinished():
@@ -64,7 +65,7 @@ class LogTree:
 
     def summary(self, summary: e.RunSummary, data: Mapping[str, Any]) -> AgentInvokeMessage:
         """The last log of a run."""
-        shown, label = self._preview(data), f"RUN FINISHED: {summary.stop_reason}"
+        shown, label = self._shown(data), f"RUN FINISHED: {summary.stop_reason}"
         return self._write(self._new("summary", None, label, _Status.SUCCESS, shown))
 
     def close_all(self, error: str) -> Iterator[AgentInvokeMessage]:
@@ -74,12 +75,22 @@ class LogTree:
 
     def _note(self, event: e.Noted) -> AgentInvokeMessage:
         self._notes += 1
-        text = self._secrets.redactor.error(event.text)
+        text = self._secrets.redactor.error(self._content.words(event.text))
         return self._write(
             self._new(
                 f"note{self._notes}", event.parent, f"NOTE {text}", _Status.SUCCESS, self._preview({"note": text})
             )
         )
+
+    def _round_finished(self, event: e.RoundFinished) -> Iterator[AgentInvokeMessage]:
+        inner = [key for key in self._open if key.startswith(f"{event.key}.")]
+        for key in reversed(inner):
+            if isinstance(self._started.get(key), e.ToolStarted):
+                self._totals.add_call(key, failed=True)
+            yield self._finish(key, None, error=event.error or _LEFT_UNFINISHED)
+        data = {**event.data, **self._totals.failed_below(event.key)}
+        metadata = self._totals.cost_below(event.key)
+        yield self._finish(event.key, event.elapsed_seconds, data, metadata, error=event.error)
 
     def _model_finished(self, event: e.ModelFinished) -> AgentInvokeMessage:
         data = {
@@ -90,25 +101,20 @@ class LogTree:
             "prompt_tokens": event.usage.prompt_tokens,
             "completion_tokens": event.usage.completion_tokens,
         }
-        metadata = {
-            LogMetadata.PROVIDER: self._providers.pop(event.key),
-            LogMetadata.TOTAL_TOKENS: event.usage.total_tokens,
-            LogMetadata.TOTAL_PRICE: float(event.usage.total_price),
-            LogMetadata.CURRENCY: event.usage.currency or "USD",
-        }
+        self._totals.add_turn(event.key, event.usage)
+        metadata = {**self._icons.of_model(self._started[event.key].provider), **cost(event.usage)}
         return self._finish(event.key, event.elapsed_seconds, data, metadata, error=event.error)
 
     def _tool_finished(self, event: e.ToolFinished) -> AgentInvokeMessage:
         data = {"tool_response": event.tool_response, "status": event.status.value}
         failed = event.status is not CallStatus.OK
-        provider = self._providers.pop(event.key)
-        return self._finish(
-            event.key,
-            event.elapsed_seconds,
-            data,
-            {LogMetadata.PROVIDER: provider} if provider else {},
-            error=(event.error or event.status.value) if failed else None,
-        )
+        self._totals.add_call(event.key, failed=failed)
+        error = (event.error or e.OurWords(event.status.value)) if failed else None
+        return self._finish(event.key, event.elapsed_seconds, data, self._tools_icon(event.key), error=error)
+
+    def _tools_icon(self, key: str) -> dict[str, str]:
+        started = self._started[key]
+        return self._icons.of_tool(started.provider, started.icon) if isinstance(started, e.ToolStarted) else {}
 
     def _start(self, key: str, parent: str | None, label: str, data: Mapping[str, Any]) -> AgentInvokeMessage:
         self._open[key] = self._new(key, parent, label, _Status.START, data)
@@ -119,19 +125,19 @@ class LogTree:
         key: str,
         elapsed_seconds: float | None,
         data: Mapping[str, Any] | None = None,
-        metadata: Mapping[LogMetadata, Any] | None = None,
+        metadata: Mapping[str, Any] | None = None,
         error: str | None = None,
     ) -> AgentInvokeMessage:
-        """Finish an open log under its own id; a provider, which costs Dify a look-up, is named only here."""
+        """Finish an open log under its own id."""
         opened = self._open.pop(key)
-        error = without_named(self._secrets.redactor.error(error)) if error else None
-        elapsed = {} if elapsed_seconds is None else {LogMetadata.ELAPSED_TIME: round(elapsed_seconds, 3)}
+        self._started.pop(key, None)
+        error = without_named(self._secrets.redactor.error(self._content.error(error))) if error else None
         finished = opened.model_copy(
             update={
                 "status": _Status.ERROR if error else _Status.SUCCESS,
                 "error": error,
-                "data": {**opened.data, **self._preview({**(data or {}), **({"error": error} if error else {})})},
-                "metadata": {**elapsed, **(metadata or {})},
+                "data": {**opened.data, **self._shown(data or {}), **self._preview({"error": error})},
+                "metadata": {**elapsed(elapsed_seconds), **(metadata or {})},
             }
         )
         return self._write(finished)
@@ -141,10 +147,10 @@ class LogTree:
         key: str,
         parent: str | None,
         label: str,
-        status: InvokeMessage.LogMessage.LogStatus,
+        status: LogRow.LogStatus,
         data: Mapping[str, Any],
-    ) -> InvokeMessage.LogMessage:
-        return _Log(
+    ) -> LogRow:
+        return LogRow(
             id=self._id(key),
             parent_id=self._id(parent) if parent else None,
             label=wellformed(self._secrets.redactor.text(label))[:_LONGEST_LABEL],
@@ -156,10 +162,13 @@ class LogTree:
         """Keys are unique in a run, ids must be among all runs of a workflow."""
         return f"{self._run}-{key}"
 
+    def _shown(self, data: Mapping[str, Any]) -> dict[str, Any]:
+        return self._preview(self._content.data(data))
+
     def _preview(self, data: Mapping[str, Any]) -> dict[str, Any]:
         """What is said, redacted and then cut to size, without what is empty."""
         said = {name: value for name, value in data.items() if value not in (None, "", [], {})}
         return {name: preview(value, self._secrets.redactor) for name, value in said.items()}
 
-    def _write(self, log: InvokeMessage.LogMessage) -> AgentInvokeMessage:
+    def _write(self, log: LogRow) -> AgentInvokeMessage:
         return AgentInvokeMessage(type=InvokeMessage.MessageType.LOG, message=log)

@@ -11,7 +11,7 @@ from functools import partial
 from internal.agent import Blueprint
 from internal.asking import ask_for_call
 from internal.errors import AgentError
-from internal.events import Event, Noted, RoundFinished, RoundStarted, StopReason, ThoughtText
+from internal.events import Event, Noted, OurWords, RoundFinished, RoundStarted, StopReason, ThoughtText
 from internal.loop import AgentLoop
 from internal.node_errors import log_defect
 from internal.plan_params import PlanAndReflectParams
@@ -59,7 +59,7 @@ def _plan(run: Run[PlanAndReflectParams]) -> Generator[Event, None, list[str]]:
     named = (reply or {}).get("subtasks", [])
     plan = list(dict.fromkeys(" ".join(name.split()) for name in named if name.strip()))
     if not plan:
-        yield Noted("no plan came; the question is worked on as one subtask", "plan")
+        yield Noted(OurWords("no plan came; the question is worked on as one subtask"), "plan")
         plan = [run.question]
     if run.params.emit_intermediate_thoughts:
         yield ThoughtText("\n".join(f"{number}. {name}" for number, name in enumerate(plan, start=1)))
@@ -74,7 +74,7 @@ def _work_side_by_side(
     workers = [SubtaskWorker(run, plan, number) for number in range(1, len(plan) + 1)]
     started = run.clock.now()
     for worker in workers:
-        yield RoundStarted(worker.key, f"SUBTASK {worker.number}: {worker.name}")
+        yield RoundStarted(worker.key, f"SUBTASK {worker.number}", about=worker.name)
     deadline = run.deadline(SUBTASKS_SHARE)
     outcomes = yield from run_side_by_side([partial(_work, worker) for worker in workers], deadline)
     for position, worker in enumerate(workers):
@@ -93,7 +93,7 @@ def _work(worker: SubtaskWorker, post: Post) -> SubtaskOutcome:
         outcome, error = worker.incomplete(template.SUBTASK_FAILED), str(failure)
     except Exception as defect:  # noqa: BLE001 - a defect of ours costs this subtask, not the others
         log_defect(defect)
-        outcome, error = worker.incomplete(template.SUBTASK_FAILED), f"a defect: {type(defect).__name__}"
+        outcome, error = worker.incomplete(template.SUBTASK_FAILED), OurWords(f"a defect: {type(defect).__name__}")
     for event in _finished(worker, outcome, started, error):
         post(event)
     return outcome

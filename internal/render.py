@@ -10,6 +10,7 @@ from dify_plugin.entities.agent import AgentInvokeMessage
 from dify_plugin.entities.invoke_message import InvokeMessage
 
 from internal.events import AnswerBreak, AnswerText, Event, FileForwarded, RunFinished, ShownTogether, ThoughtText
+from internal.log_content import LogContent
 from internal.log_tree import LogTree
 from internal.redacted_text import redacted_text
 from internal.redaction import KnownSecrets
@@ -18,9 +19,11 @@ from internal.text_stream import TextStream, message_texts
 from internal.wellformed import wellformed
 
 
-def render(events: Iterable[Event], secrets: KnownSecrets) -> Generator[AgentInvokeMessage, None, None]:
+def render(
+    events: Iterable[Event], secrets: KnownSecrets, log_content: LogContent
+) -> Generator[AgentInvokeMessage, None, None]:
     """Write a run out as it happens."""
-    text, logs = TextStream(), LogTree(secrets)
+    text, logs = TextStream(), LogTree(secrets, log_content)
     try:
         for event in redacted_text(events, secrets):
             yield from _text_messages(_written(event, text))

@@ -15,6 +15,7 @@ from internal.events import (
     AnswerText,
     Event,
     Noted,
+    OurWords,
     RoundFinished,
     RoundStarted,
     ShownTogether,
@@ -148,7 +149,7 @@ class SubtaskWorker:
         except AgentError as failure:  # what was found stays
             reply, error = None, str(failure)
         if reply is None:
-            yield Noted("no judgement came; the subtask counts as not completed", node)
+            yield Noted(OurWords("no judgement came; the subtask counts as not completed"), node)
         data = dict(reply or {"is_completed": False, "advice": ""})
         yield RoundFinished(node, self.run.clock.now() - started, data, error)
         if reply is None:

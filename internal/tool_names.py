@@ -19,13 +19,20 @@ _NOT_IN_A_NAME = re.compile(r"[^a-zA-Z0-9_-]")
 class ToolIdentity(NamedTuple):
     name: str
     provider: str
+    icon: str = ""
+    """An address or the name of a file; a drawing put together from an emoji, which is an object, is none."""
 
 
 def identify(raw: Mapping[str, Any]) -> ToolIdentity | None:
     identity = raw.get("identity")
     if not isinstance(identity, Mapping) or not isinstance(identity.get("name"), str) or not identity["name"]:
         return None
-    return ToolIdentity(wellformed(identity["name"]), wellformed(str(identity.get("provider") or "")))
+    icon = identity.get("icon")
+    return ToolIdentity(
+        name=wellformed(identity["name"]),
+        provider=wellformed(str(identity.get("provider") or "")),
+        icon=wellformed(icon) if isinstance(icon, str) else "",
+    )
 
 
 def matching_entries(identity: ToolIdentity, allowed: Sequence[str]) -> set[str]:

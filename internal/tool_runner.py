@@ -12,7 +12,7 @@ from gevent.lock import BoundedSemaphore
 
 from internal.arguments import call_parameters, rounded_arguments
 from internal.deadline import Clock, Deadline
-from internal.events import Event, FileForwarded, Noted, ToolFinished, ToolStarted
+from internal.events import Event, FileForwarded, Noted, OurWords, ToolFinished, ToolStarted
 from internal.failures import FailureKind, HostFailure, is_transient
 from internal.guards import CallStatus
 from internal.planning import PlannedCall, RejectedCall, ValidCall
@@ -83,8 +83,8 @@ class ToolRunner:
 
     def _started(self, call: PlannedCall, key: str, parent: str) -> ToolStarted:
         arguments = call.parsed if call.parsed is not None else call.call.arguments
-        provider = call.tool.provider if call.tool else ""
-        return ToolStarted(key, parent, call.call.name, provider, arguments)
+        provider, icon = (call.tool.provider, call.tool.icon) if call.tool else ("", "")
+        return ToolStarted(key, parent, call.call.name, provider, arguments, icon)
 
     def _work(self, call: PlannedCall, key: str, parent: str, deadline: Deadline, post: Post) -> ToolOutcome:
         """One call from its start in the log to its outcome, whatever happens on the way."""
@@ -114,7 +114,7 @@ class ToolRunner:
         text = cut_to_size(self.secrets.node.text(wellformed(call.text)), self.result_limit)
         outcome = ToolOutcome(call, CallStatus.REFUSED, text)
         post(self._started(call, key, parent))
-        post(self._finished(key, outcome, error="not run"))
+        post(self._finished(key, outcome, error=OurWords("not run")))
         return outcome
 
     def _execute(self, call: ValidCall, key: str, deadline: Deadline, post: Post) -> tuple[ToolOutcome, str | None]:
@@ -160,7 +160,8 @@ class ToolRunner:
                 if not may_repeat or deadline.left() <= RETRY_WAIT:
                     return ToolFailure.of(failure)
                 has_been_repeated = True
-                post(Noted(f"{call.call.name}: {failure.kind}; called once more after {RETRY_WAIT:g} s", key))
+                again = f"{call.call.name}: {failure.kind}; called once more after {RETRY_WAIT:g} s"
+                post(Noted(OurWords(again), key))
                 self.clock.sleep(RETRY_WAIT)
             else:
                 return None

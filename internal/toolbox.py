@@ -45,6 +45,8 @@ class Tool:
     provider: str
     provider_type: ToolProviderType = ToolProviderType.BUILT_IN
     credential_id: str | None = None
+    icon: str = ""
+    """An address or the name of a file; "" without one."""
     description: str = ""
     parameters: Mapping[str, ToolParameter] = field(default_factory=dict)
     fixed: Mapping[str, Any] = field(default_factory=dict, repr=False)
@@ -151,6 +153,7 @@ def _read_tool(
         provider=identity.provider,
         provider_type=_read_provider_type(raw.get("provider_type")),
         credential_id=str(credential_id) if credential_id else None,
+        icon=identity.icon,
         description=_read_description(raw),
         parameters=parameters,
         fixed=fixed,

@@ -11,7 +11,7 @@ from dify_plugin import DifyPluginEnv
 
 from devhost.limits import HostLimits
 from internal.params import StrategyParams, read_params
-from main import TIMEOUTS, settle_timeouts
+from main import TIMEOUTS, settle_log_content, settle_timeouts
 from tests.support.wire import model
 
 ROOT = Path(__file__).parent.parent
@@ -61,6 +61,36 @@ def test_the_environment_wins_over_dotenv() -> None:
     environment = {"MAX_INVOCATION_TIMEOUT": "60"}
     assert settle_timeouts(environment, {"MAX_INVOCATION_TIMEOUT": "soon"}) == []
     assert environment["MAX_INVOCATION_TIMEOUT"] == "60"
+
+
+@pytest.mark.parametrize(
+    ("asked", "used", "is_understood"),
+    [
+        *((word, "off", True) for word in ("off", " OFF ", "false", "no", "0")),
+        *((word, "on", True) for word in ("on", "On", "true", "yes", "1", "", "  ")),
+        ("none", "off", False),
+        ("sizes", "off", False),
+    ],
+)
+def test_log_content_is_on_or_off(asked: str, used: str, *, is_understood: bool) -> None:
+    """In doubt contents stay out of the logs."""
+    for environment, dotenv in (({"LOG_CONTENT": asked}, {}), ({}, {"LOG_CONTENT": asked})):
+        settled: dict[str, str] = dict(environment)
+        said = settle_log_content(settled, dict(dotenv))
+        assert settled == {"LOG_CONTENT": used}
+        assert said == ([] if is_understood else ["LOG_CONTENT: neither on nor off; off is used"])
+
+
+def test_log_content_that_nobody_sets_is_not_set() -> None:
+    environment: dict[str, str] = {}
+    assert settle_log_content(environment, {"LOG_CONTENT": None}) == []
+    assert environment == {}
+
+
+def test_log_content_of_the_environment_wins_over_dotenv() -> None:
+    environment = {"LOG_CONTENT": "off"}
+    assert settle_log_content(environment, {"LOG_CONTENT": "on"}) == []
+    assert environment == {"LOG_CONTENT": "off"}
 
 
 @pytest.mark.e2e

@@ -100,7 +100,8 @@ def test_every_log_is_finished_and_says_how_long_it_took() -> None:
     for log in outcome.logs.values():
         assert log["label"].startswith("RUN FINISHED") or isinstance(log["metadata"]["elapsed_time"], float)
     assert outcome.logs["plan"]["data"]["subtasks"] == ["alpha", "beta"]
-    assert outcome.logs["subtask1"]["data"] == {"answer": "Answer to alpha.", "completed": True, "attempts": 1}
+    came_of_it = {"answer": "Answer to alpha.", "completed": True, "attempts": 1, "failed_calls": 0}
+    assert outcome.logs["subtask1"]["data"] == came_of_it
     assert outcome.logs["subtask1.attempt1.reflection"]["data"]["is_completed"] is True
 
 

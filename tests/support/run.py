@@ -93,6 +93,7 @@ def run(
     policy: PolicyTexts | None = None,
     clock: Clock | None = None,
     install_method: InstallMethod = InstallMethod.Local,
+    environment: Mapping[str, str] | None = None,
     expect_all_steps: bool = True,
 ) -> Outcome:
     """Run a strategy on a script; each of ``handlers`` is a tool of that name with a string parameter ``q``.
@@ -107,7 +108,8 @@ def run(
     messages: list[Json] = []
     error: Exception | None = None
     try:
-        for message in run_agent(parameters, session, replace(blueprint, policy=policy or blueprint.policy), clock):
+        strategy = replace(blueprint, policy=policy or blueprint.policy)
+        for message in run_agent(parameters, session, strategy, clock, environment or {}):
             messages += [json.loads(message.model_dump_json())]
     except Exception as raised:  # noqa: BLE001 - handed to the test
         error = raised

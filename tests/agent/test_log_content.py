@@ -1,0 +1,138 @@
+"""``LOG_CONTENT=off``: a log of names, sizes and kinds, in which nothing stands that anybody has said."""
+
+import json
+from typing import Any
+
+import pytest
+
+from internal.events import OurWords
+from internal.log_content import LogContent, size_of
+from internal.plan_and_reflect import PLAN_AND_REFLECT
+from tests.agent.scenes import ANSWER, log_of
+from tests.support.host import CallFails, Handler
+from tests.support.run import Outcome, run
+from tests.support.wire import breaks, calls, json_message, replies, says
+
+OFF = {"LOG_CONTENT": "off"}
+WORD = "Marmalade"
+"""Stands in everything that is said in these runs."""
+
+
+def all_logs(outcome: Outcome) -> str:
+    return json.dumps(outcome.bodies("log"), ensure_ascii=False)
+
+
+def source(content: str) -> dict[str, Any]:
+    return {"title": f"{WORD} page", "content": content, "metadata": {"document_id": "d", "score": 0.5}}
+
+
+HANDLERS: dict[str, Handler] = {
+    "search": replies(f"{WORD} is found", json_message({"answer": WORD})),
+    "look": breaks(f"{WORD} is rate limited: 429 Too Many Requests"),
+}
+TALK: list[list[Any]] = [
+    calls(("search", {"q": WORD, "deep": {WORD: 1}}), ("look", {"q": WORD}), text=f"<think>{WORD}</think>{WORD}!"),
+    calls(("search", '{"q": "' + WORD), ("search", {"q": 4711})),
+    says(f"{WORD} [1]"),
+]
+
+
+def silent_run(**params: object) -> Outcome:
+    return run(TALK, HANDLERS, {"query": WORD, "context": [source(WORD)], **params}, environment=OFF)
+
+
+def test_nothing_that_was_said_stands_in_the_log() -> None:
+    outcome = silent_run(allowed_tools=f"search, look, {WORD}", prompt_policy_overrides=json.dumps({WORD: "x"}))
+
+    assert outcome.error is None
+    assert WORD not in all_logs(outcome)
+    assert "4711" not in all_logs(outcome)
+    assert WORD in outcome.text
+
+
+def test_names_sizes_kinds_and_numbers_do() -> None:
+    outcome = silent_run()
+
+    model_row, call = outcome.logs["round1.model"], outcome.logs["round1.call2"]
+    assert call["label"] == "CALL look"
+    assert call["data"]["arguments"] == {"q": "9 characters"}
+    assert (call["status"], call["error"]) == ("error", "rate limited")
+    assert call["data"]["status"] == "error"
+    assert model_row["data"]["tool_calls"] == ["search", "look"]
+    assert model_row["data"]["finish_reason"] == "tool_calls"
+    assert model_row["data"]["thought"] == "9 characters"
+    assert model_row["data"]["prompt_tokens"] == 10
+    assert model_row["metadata"]["total_tokens"] == 15
+    assert outcome.logs["round2.call1"]["data"]["arguments"] == "16 characters"
+    assert outcome.logs["round2.call1"]["error"] == "not run"
+    assert outcome.logs["summary"]["data"]["rounds"] == 2
+    assert [run["tool"] for run in outcome.logs["summary"]["data"]["tool_calls"]] == [
+        "search",
+        "look",
+        "search",
+        "search",
+    ]
+
+
+def test_of_an_argument_that_is_no_text_only_the_size_is_told() -> None:
+    outcome = run([calls(("search", {"q": 4711})), ANSWER], HANDLERS, environment=OFF)
+
+    assert log_of(outcome, "CALL search")["data"]["arguments"] == {"q": "4 characters"}
+
+
+def test_a_plans_subtasks_are_numbered_not_quoted() -> None:
+    steps = [
+        calls(("submit_plan", {"subtasks": [WORD]})),
+        says(WORD),
+        calls(("submit_reflection", {"is_completed": False, "advice": WORD})),
+        says(WORD),
+        calls(("submit_reflection", {"is_completed": True, "advice": WORD})),
+        says(WORD),
+    ]
+
+    outcome = run(steps, {}, blueprint=PLAN_AND_REFLECT, environment=OFF)
+
+    assert WORD not in all_logs(outcome)
+    assert outcome.logs["subtask1"]["label"] == "SUBTASK 1"
+    assert outcome.logs["plan"]["data"]["subtasks"] == ["9 characters"]
+    assert outcome.logs["subtask1"]["data"]["completed"] is True
+    assert run(steps, {}, blueprint=PLAN_AND_REFLECT).logs["subtask1"]["label"] == f"SUBTASK 1: {WORD}"
+
+
+def test_an_error_of_the_models_is_told_by_its_kind() -> None:
+    outcome = run([[CallFails(f"PluginInvokeError: {WORD} unauthorized")]], HANDLERS, environment=OFF)
+
+    assert outcome.error is not None
+    assert WORD not in all_logs(outcome)
+    assert outcome.logs["round1.model"]["error"] == "unauthorized"
+    assert outcome.logs["round1"]["error"] == "unauthorized"
+
+
+def test_a_note_that_quotes_nobody_stays() -> None:
+    content = LogContent(is_shown=False)
+
+    assert content.words(OurWords("tried again")) == "tried again"
+    assert content.words("unknown key 'Marmalade'") == "23 characters"
+    assert content.error(OurWords("not run")) == "not run"
+    assert content.error("rate limited: Marmalade") == "rate limited"
+    assert content.error("Marmalade") == "unknown error"
+
+
+def test_contents_are_shown_unless_the_environment_says_otherwise() -> None:
+    assert WORD in all_logs(run(TALK, HANDLERS))
+    assert WORD in all_logs(run(TALK, HANDLERS, environment={"LOG_CONTENT": "on"}))
+
+
+@pytest.mark.parametrize(
+    ("value", "size"), [("a", "1 character"), ({"a": 1}, "8 characters"), ("é" * 1_200, "1,200 characters")]
+)
+def test_sizes_are_characters_of_the_text_or_of_its_json(value: object, size: str) -> None:
+    assert size_of(value) == size
+
+
+def test_the_log_of_a_run_is_as_long_with_contents_as_without() -> None:
+    shown, silent = run(TALK, HANDLERS), run(TALK, HANDLERS, environment=OFF)
+
+    assert list(shown.logs) == list(silent.logs)
+    assert [log["status"] for log in shown.logs.values()] == [log["status"] for log in silent.logs.values()]
+    assert shown.text == silent.text

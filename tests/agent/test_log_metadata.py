@@ -1,0 +1,174 @@
+"""What finished rows say beside their data: icons that cost no look-ups, tokens, prices, failed calls."""
+
+import json
+from typing import Any
+
+import pytest
+from dify_plugin.core.server.__base.response_writer import ResponseWriter
+
+from internal import events as e
+from internal.agent import FUNCTION_CALLING, run_agent
+from internal.log_content import LogContent
+from internal.log_metadata import MOST_PROVIDERS
+from internal.log_tree import LogTree
+from internal.plan_and_reflect import PLAN_AND_REFLECT
+from internal.redaction import KnownSecrets, Redactor
+from tests.agent.scenes import ANSWER, log_of, search
+from tests.support.host import Json, ScriptedModel, Tools, make_session
+from tests.support.run import Outcome, run
+from tests.support.wire import USAGE, breaks, calls, model, parameter, replies, says, tool
+
+FOUND = {"search": replies("found")}
+ASSET = "3f2a9c.svg"
+
+
+def named_providers(outcome: Outcome) -> list[str]:
+    """The providers of the rows by which Dify looks an icon up: those that are finished."""
+    finished = [log for log in outcome.bodies("log") if log["status"] != "start"]
+    return [log["metadata"]["provider"] for log in finished if "provider" in (log["metadata"] or {})]
+
+
+def with_icon(icon: object, provider: str = "acme/tools/tools") -> Json:
+    described = tool("search", parameter("q"), provider=provider)
+    described["identity"]["icon"] = icon
+    return described
+
+
+def test_only_the_first_model_row_of_a_run_names_its_provider() -> None:
+    outcome = run([search("a"), search("b"), ANSWER], FOUND)
+
+    assert "provider" in outcome.logs["round1.model"]["metadata"]
+    assert "provider" not in outcome.logs["round2.model"]["metadata"]
+    assert named_providers(outcome).count("langgenius/openai/openai") == 1
+    assert named_providers(outcome).count("acme/tools/tools") == 2
+
+
+def test_a_run_makes_dify_look_for_icons_at_most_so_often() -> None:
+    rounds = [calls(*(("search", {"q": f"{number}.{position}"}) for position in range(8))) for number in range(6)]
+
+    outcome = run([*rounds, ANSWER], FOUND)
+
+    assert len(outcome.bodies("log")) > 2 * 6 * 8
+    assert len(named_providers(outcome)) == MOST_PROVIDERS == 20
+
+
+def test_subtasks_name_the_models_provider_once_together() -> None:
+    plan = [
+        calls(("submit_plan", {"subtasks": ["one"]})),
+        says("Found."),
+        calls(("submit_reflection", {"is_completed": True, "advice": ""})),
+        ANSWER,
+    ]
+
+    outcome = run(plan, FOUND, blueprint=PLAN_AND_REFLECT)
+
+    assert named_providers(outcome) == ["langgenius/openai/openai"]
+
+
+@pytest.mark.parametrize("icon", [ASSET, "https://example.com/a/icon?size=32", "HTTP://example.com/i.PNG"])
+def test_a_tool_that_brings_its_icon_shows_it_without_a_look_up(icon: str) -> None:
+    outcome = run([search(), ANSWER], FOUND, {"tools": [with_icon(icon)]})
+
+    metadata = log_of(outcome, "CALL search")["metadata"]
+    assert metadata["icon"] == icon
+    assert "provider" not in metadata
+    assert isinstance(metadata["elapsed_time"], int | float)
+
+
+@pytest.mark.parametrize(
+    "icon",
+    [None, "", {"content": "🔧", "background": "#fff"}, "icon", "../a.svg", "🔧", "javascript:alert(1)", "a.exe"],
+)
+def test_what_the_log_view_cannot_show_is_left_out_for_the_provider(icon: object) -> None:
+    outcome = run([search(), ANSWER], FOUND, {"tools": [with_icon(icon)]})
+
+    metadata = log_of(outcome, "CALL search")["metadata"]
+    assert metadata["provider"] == "acme/tools/tools"
+    assert "icon" not in metadata
+
+
+def test_a_file_name_means_nothing_where_the_provider_is_not_a_plugins() -> None:
+    outcome = run([search(), ANSWER], FOUND, {"tools": [with_icon("icon.svg", provider="time")]})
+
+    assert log_of(outcome, "CALL search")["metadata"]["provider"] == "time"
+
+
+class Lines(ResponseWriter):
+    """What the SDK writes."""
+
+    def __init__(self) -> None:
+        self.lines: list[Json] = []
+
+    def write(self, data: str) -> None:
+        if data.strip():
+            self.lines.append(json.loads(data))
+
+    def done(self) -> None:
+        """Nothing is left to be written."""
+
+
+def test_the_icon_is_on_the_wire_as_the_sdk_writes_it() -> None:
+    """The SDK's enum of metadata keys has no icon; pytest turns any warning of its serialisation into an error."""
+    scripted, tools, writer = ScriptedModel([search(), ANSWER]), Tools(FOUND), Lines()
+    session, _ = make_session(scripted, tools)
+    parameters = {"model": model(), "query": "?", "tools": [with_icon(ASSET)]}
+
+    for message in run_agent(parameters, session, FUNCTION_CALLING):
+        writer.session_message("session-1", writer.stream_object(data=message))
+
+    logs = [line["data"]["data"]["message"] for line in writer.lines if line["data"]["data"]["type"] == "log"]
+    icons = {log["label"]: log["metadata"]["icon"] for log in logs if "icon" in (log["metadata"] or {})}
+    assert icons == {"CALL search": ASSET}
+    assert set(logs[0]) == {"id", "label", "parent_id", "error", "status", "data", "metadata"}
+
+
+def test_a_round_sums_up_tokens_price_and_failed_calls() -> None:
+    handlers = {"search": replies("found"), "look": breaks("kaboom")}
+    refused = ("search", '{"q": ')
+
+    outcome = run([calls(("search", {"q": "a"}), ("look", {}), refused), ANSWER], handlers)
+
+    first = outcome.logs["round1"]
+    assert first["data"]["failed_calls"] == 2
+    assert first["metadata"]["total_tokens"] == USAGE["total_tokens"]
+    assert first["metadata"]["total_price"] == float(USAGE["total_price"])
+    assert first["metadata"]["currency"] == "USD"
+    assert isinstance(first["metadata"]["elapsed_time"], int | float)
+
+
+def test_a_round_without_calls_speaks_of_none() -> None:
+    outcome = run([ANSWER], FOUND)
+
+    assert "failed_calls" not in outcome.logs["round1"]["data"]
+    assert outcome.logs["round1"]["metadata"]["total_tokens"] == USAGE["total_tokens"]
+
+
+def test_what_stands_above_rounds_sums_them_up() -> None:
+    plan: list[list[Any]] = [
+        calls(("submit_plan", {"subtasks": ["one"]})),
+        search("a"),
+        says("Found."),
+        calls(("submit_reflection", {"is_completed": True, "advice": ""})),
+        ANSWER,
+    ]
+
+    outcome = run(plan, {"search": breaks("kaboom")}, blueprint=PLAN_AND_REFLECT)
+
+    attempt = outcome.logs["subtask1.attempt1"]
+    assert attempt["metadata"]["total_tokens"] == 3 * USAGE["total_tokens"]
+    assert attempt["data"]["failed_calls"] == 1
+    assert outcome.logs["subtask1"]["metadata"]["total_tokens"] == 3 * USAGE["total_tokens"]
+    assert outcome.logs["subtask1"]["data"]["failed_calls"] == 1
+    assert outcome.logs["plan"]["metadata"]["total_tokens"] == USAGE["total_tokens"]
+
+
+def test_a_call_that_a_failed_subtask_left_open_counts_as_failed() -> None:
+    tree = LogTree(KnownSecrets(Redactor()), LogContent())
+    events: list[e.Event] = [
+        e.RoundStarted("round1", "ROUND 1"),
+        e.ToolStarted("round1.call1", "round1", "search", "", {}),
+        e.RoundFinished("round1", 1.0, error="lost"),
+    ]
+    written = [message.model_dump(mode="json")["message"] for event in events for message in tree.messages(event)]
+
+    assert written[-1]["data"] == {"failed_calls": 1, "error": "lost"}
