@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from internal.flow import SdkToolCall
 from internal.tooling import LONGEST_ARGUMENTS
 from internal.transcript import ToolCall
-from internal.wellformed import wellformed
+from internal.wellformed import wellformed, wellformed_text_of_json
 
 _MOST_KEPT = LONGEST_ARGUMENTS + 1
 """Characters; one more than are accepted, so that a longer text is still recognised as too long."""
@@ -73,7 +73,8 @@ class _Draft:
     def call(self, fallback_id: str) -> ToolCall:
         """The whole call: with the first reading that is a JSON object, or the likeliest where none is."""
         call_id, name = wellformed(self.id) or fallback_id, wellformed(self.name)
-        readings = (ToolCall(call_id, name, text) for text in self.arguments.readings())
+        texts = map(wellformed_text_of_json, self.arguments.readings())
+        readings = (ToolCall(call_id, name, text) for text in texts)
         likeliest = next(readings)
         return next((call for call in (likeliest, *readings) if call.parsed.ok), likeliest)
 

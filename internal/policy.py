@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from internal.pasted import looks_like_selector, missing_variable, read_pasted
-from internal.wellformed import wellformed
+from internal.wellformed import wellformed, wellformed_text_of_json
 from prompt import template
 
 _TAGS = {
@@ -51,7 +51,7 @@ def read_policy_overrides(prompt_policy_overrides: str | None) -> PolicyOverride
     if not text.strip():
         return PolicyOverrides()
     try:
-        value = json.loads(text)
+        value = json.loads(wellformed_text_of_json(text))
     except (ValueError, RecursionError) as problem:
         if text.lstrip().startswith(("{", "[")):
             note = f"prompt_policy_overrides: starts like JSON and is not ({problem}); taken as extra policy text"

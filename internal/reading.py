@@ -23,6 +23,7 @@ from internal.events import Event, FileForwarded, Shown, ShownTogether, StopReas
 from internal.flow import extract_stream_tool_calls
 from internal.transcript import Content, ToolCall
 from internal.usage import Usage
+from internal.wellformed import wellformed
 
 # Finish reasons of a turn that was cut, by provider's word (model-behaviour §2.4 and §2.5, August 2026).
 _CUT_REASONS = {
@@ -151,7 +152,7 @@ class Reading:
         """Texts and parts of one chunk; what the user sees of them is there at once, but for the images between."""
         shown: list[Shown] = []
         for came in content:
-            part = came if isinstance(came, str) else (yield from kept(came))
+            part = wellformed(came) if isinstance(came, str) else (yield from kept(came))
             if part:
                 self._content.append(part)
             if isinstance(part, str):

@@ -13,6 +13,7 @@ from internal.mcp_schema import Check, SchemaUnusable, check_of, resolve
 from internal.pasted import looks_like_selector, missing_variable, read_pasted
 from internal.toolbox import ArgumentForm, Tool
 from internal.tooling import parse_object
+from internal.wellformed import wellformed_text_of_json
 from prompt import template
 
 SUBMIT_ANSWER = "submit_answer"
@@ -56,7 +57,7 @@ def answer_tool(answer_schema: str) -> Tool:
     if looks_like_selector(answer_schema):
         raise InvalidParameters(f"parameter 'answer_schema': {missing_variable(answer_schema)}")
     try:
-        schema = parse_object(read_pasted(answer_schema))
+        schema = parse_object(wellformed_text_of_json(read_pasted(answer_schema)))
         check = check_of(schema)
         form = ArgumentForm(_as_object(schema), check)
     except (TypeError, ValueError, SchemaUnusable) as problem:

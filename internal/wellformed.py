@@ -1,10 +1,12 @@
-"""Text that survives the wire.
+"""Text that survives the wire and can be stored.
 
 A lone surrogate (half of a UTF-16 pair, as a cut JSON escape leaves it) cannot be written as UTF-8, and one of them in
-a message ends the whole invocation. In: any text or JSON. Out: the same with each replaced by a question mark.
+a message ends the whole invocation: a question mark stands for it. NUL (U+0000) is taken out: PostgreSQL, where Dify
+keeps messages, variables and logs, refuses it in text and in jsonb (PostgreSQL's manual, 8.3 and 8.14). It takes every
+other character, and so does MySQL in utf8mb4.
 """
 
-import math
+import json
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -12,10 +14,26 @@ from typing import Any
 LARGEST_EXACT = 2**53
 """The host's daemon reads numbers as floats and rounds larger integers (dify-contract, Corrections)."""
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+_LARGE_NUMBER = re.compile(r"\d{16}")
+_BACKSLASH, _NUL = r"\\", r"\u0000"
+"""As JSON writes them."""
 
 
 def wellformed(text: str) -> str:
-    return text.encode("utf-8", "replace").decode("utf-8")
+    if not text.isascii():
+        text = text.encode("utf-8", "replace").decode("utf-8")
+    return text.replace("\0", "")
+
+
+def wellformed_text_of_json(text: str) -> str:
+    """The text of a JSON value, or of what should be one, without the escapes of NUL.
+
+    Nothing else changes: what is not JSON does not become JSON by it.
+    """
+    if _NUL not in text or "\0" in text:
+        return text
+    # A backslash that is escaped itself begins no escape: a character that is not there stands for it meanwhile.
+    return text.replace(_BACKSLASH, "\0").replace(_NUL, "").replace("\0", _BACKSLASH)
 
 
 def has_lone_surrogate(text: str) -> bool:
@@ -37,18 +55,39 @@ def plain_json(value: object) -> object:
     """A copy that every JSON writer and reader takes.
 
     Strings are well-formed, keys are strings, numbers that JSON lacks become null, integers beyond the 53 bits that the
-    host's daemon keeps become strings (dify-contract §6), and anything else its text.
+    host's daemon keeps become strings (dify-contract §6), and anything else its text. Written out and read back rather
+    than walked through: 2 MB of small values would hold up every session of the process.
     """
     if isinstance(value, str):
         return wellformed(value)
     if value is None or isinstance(value, bool):
         return value
-    if isinstance(value, int):
-        return value if abs(value) <= LARGEST_EXACT else str(value)
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
+    try:
+        text = json.dumps(value, ensure_ascii=False, default=_nearest)
+    except TypeError:  # a key that JSON cannot write
+        text = json.dumps(_with_written_keys(value), ensure_ascii=False, default=_nearest)
+    has_large = _LARGE_NUMBER.search(text) is not None
+    return json.loads(
+        wellformed_text_of_json(wellformed(text)),
+        parse_int=_exact_or_text if has_large else None,
+        parse_constant=lambda _name: None,
+    )
+
+
+def _exact_or_text(digits: str) -> int | str:
+    number = int(digits)
+    return number if abs(number) <= LARGEST_EXACT else digits
+
+
+def _nearest(value: object) -> object:
     if isinstance(value, Mapping):
-        return {wellformed(str(key)): plain_json(item) for key, item in value.items()}
+        return dict(value)
+    return list(value) if isinstance(value, set | frozenset) else str(value)
+
+
+def _with_written_keys(value: object) -> object:
+    if isinstance(value, Mapping):
+        return {str(key): _with_written_keys(item) for key, item in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
-        return [plain_json(item) for item in value]
-    return wellformed(str(value))
+        return [_with_written_keys(item) for item in value]
+    return value

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 readable_text = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 """Any text that can be written as UTF-8."""
 
-any_text = st.text(max_size=20) | st.text(st.sampled_from('a?\ud83d\ude00é{}[]"\\'), max_size=20)
-"""Lone surrogates among it."""
+any_text = st.text(max_size=20) | st.text(st.sampled_from('a?\0\ud83d\ude00é{}[]"\\'), max_size=20)
+"""Lone surrogates and NUL among it."""
 
 finite_numbers = st.integers() | st.floats(allow_nan=False, allow_infinity=False)
 

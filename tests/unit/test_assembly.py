@@ -14,6 +14,7 @@ from internal.assembly import CallAssembler
 from internal.flow import SdkToolCall
 from internal.tooling import LONGEST_ARGUMENTS
 from internal.transcript import ToolCall
+from internal.wellformed import wellformed_text_of_json
 from tests.unit.builders import sdk_call
 from tests.unit.generators import cut, json_objects
 
@@ -40,7 +41,7 @@ def assemble(chunks: Chunks) -> list[ToolCall]:
 
 
 def said(calls: Sequence[ToolCall | Wanted]) -> list[tuple[str, str]]:
-    return [(call.name, call.arguments) for call in calls]
+    return [(call.name, wellformed_text_of_json(call.arguments)) for call in calls]
 
 
 @st.composite

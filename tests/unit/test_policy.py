@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 
 from internal.policy import DEFAULT_POLICY, PolicyTexts, build_system_instruction, read_policy_overrides
+from internal.wellformed import wellformed
 from strategies.gpt5_function_calling import GPT5FunctionCallingStrategy
 from strategies.gpt5_react import GPT5ReActStrategy
 from tests.unit.generators import any_text, joined, readable_text
@@ -139,7 +140,7 @@ def test_extra_policy_in_an_object_is_verbatim() -> None:
     assert build_system_instruction("", json.dumps({"extra_policy": extra}), defaults=SHORT).endswith("\n\n" + extra)
 
 
-@given(any_text, any_text | joined(['{"', "extra_policy", '": "', "\\ud83d", "x", '"}']), readable_text)
+@given(any_text, any_text | joined(['{"', "extra_policy", '": "', "\\ud83d", "x", '"}']), readable_text.map(wellformed))
 @settings(deadline=None)
 def test_whatever_is_written_becomes_a_prompt(instruction: str, overrides: str, extra: str) -> None:
     assert isinstance(build_system_instruction(instruction, overrides), str)

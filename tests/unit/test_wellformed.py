@@ -2,13 +2,14 @@
 
 import json
 from decimal import Decimal
+from types import MappingProxyType
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from internal.wellformed import has_lone_surrogate, plain_json, wellformed
+from internal.wellformed import has_lone_surrogate, plain_json, wellformed, wellformed_text_of_json
 from tests.unit.generators import any_text
 
 odd_json: st.SearchStrategy[Any] = st.recursive(
@@ -20,13 +21,13 @@ odd_json: st.SearchStrategy[Any] = st.recursive(
 
 @given(any_text)
 @settings(deadline=None)
-def test_well_formed_text_can_be_written_and_keeps_its_length(text: str) -> None:
+def test_well_formed_text_can_be_written_and_loses_nothing_but_nul(text: str) -> None:
     written = wellformed(text)
 
     assert written.encode().decode() == written
-    assert len(written) == len(text)
+    assert len(written) == len(text.replace("\0", ""))
     assert not has_lone_surrogate(written)
-    assert has_lone_surrogate(text) or written == text
+    assert has_lone_surrogate(text) or written == text.replace("\0", "")
 
 
 @given(odd_json)
@@ -50,6 +51,15 @@ def test_plain_json_can_be_written_and_read_back_unchanged(value: object) -> Non
         (1.5, 1.5),
         (("a", {"b"}), ["a", ["b"]]),
         ({1: "\ud83d"}, {"1": "?"}),
+        ({(1, 2): {"\0a": "b\0"}}, {"(1, 2)": {"a": "b"}}),
+        ("\0", ""),
+        (["\\u0000 \\\0 \\\\u0000"], ["\\u0000 \\ \\\\u0000"]),
+        (
+            [{"id": 12345678901234567890}, "12345678901234567890", 1e30],
+            [{"id": "12345678901234567890"}, "12345678901234567890", 1e30],
+        ),
+        ([float("nan"), -float("inf"), "NaN"], [None, None, "NaN"]),
+        (MappingProxyType({"a": frozenset({1})}), {"a": [1]}),
         (Decimal("1.50"), "1.50"),
         (None, None),
     ],
@@ -57,3 +67,27 @@ def test_plain_json_can_be_written_and_read_back_unchanged(value: object) -> Non
 )
 def test_what_json_lacks_becomes_what_comes_nearest(value: object, expected: object) -> None:
     assert plain_json(value) == expected
+
+
+@given(st.text(st.sampled_from('\\u0{}"a'), max_size=20))
+@settings(deadline=None)
+def test_the_text_of_json_without_nul_says_what_it_said(text: str) -> None:
+    said = {text: ["\0", text]}
+
+    assert json.loads(wellformed_text_of_json(json.dumps(said))) == {text: ["", text]}
+    assert "\0" not in wellformed_text_of_json(text)
+
+
+def test_large_json_is_not_walked_through(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One call of ours for each of a million values would hold up every session."""
+    parsed: list[str] = []
+
+    def counted(text: str) -> str:
+        parsed.append(text)
+        return text
+
+    monkeypatch.setattr("internal.wellformed.wellformed", counted)
+
+    plain_json([{"a": number, "b": str(number)} for number in range(1_000)])
+
+    assert len(parsed) == 1
