@@ -12,7 +12,17 @@ from typing import assert_never
 from internal.answer import working_line
 from internal.deadline import Deadline
 from internal.display import DisplayRule
-from internal.events import CallsAnswered, Event, RoundFinished, RoundStarted, StopReason, ThoughtText, ToolRun
+from internal.events import (
+    AnswerBreak,
+    AnswerText,
+    CallsAnswered,
+    Event,
+    RoundFinished,
+    RoundStarted,
+    StopReason,
+    ThoughtText,
+    ToolRun,
+)
 from internal.guards import PastCall, RepeatGuard
 from internal.model_turn import ModelCaller, TimeIsUp
 from internal.planning import PlannedCall, RejectedCall, plan_calls, plan_submissions, refuse_calls
@@ -59,9 +69,12 @@ class AgentLoop:
     query: str = ""
     """What the user asked: it suggests the language in which silent rounds are announced."""
     guard: RepeatGuard = field(default_factory=RepeatGuard)
-    _asked: int = field(default=0, init=False)
+    asked: int = 0
+    """Turns asked for, those of an earlier loop under the same log node included."""
     _rounds_before: int = field(default=0, init=False)
     _closings: int = field(default=0, init=False)
+    _words: str = field(default="", init=False)
+    """The beginning of an answer that never went on; the user has not seen it."""
 
     def __post_init__(self) -> None:
         """A transcript may have had a loop before."""
@@ -87,10 +100,10 @@ class AgentLoop:
 
     def _round(self) -> Generator[Event, None, NextStep]:
         """Ask; then either the turn is the answer, or its calls are run and appended."""
-        self._asked += 1
-        span = self._span(f"round{self._asked}", self.tool_deadline, may_call_tools=bool(self.tools.toolbox.tools))
+        self.asked += 1
+        span = self._span(f"round{self.asked}", self.tool_deadline, may_call_tools=bool(self.tools.toolbox.tools))
         started = self.models.clock.now()
-        yield RoundStarted(span.parent, f"ROUND {self._asked}", self.parent)
+        yield RoundStarted(span.parent, f"ROUND {self.asked}", self.parent)
         turn = yield from self._ask(span)
         if isinstance(turn, TimeIsUp):
             step: NextStep = ClosingAnswer(StopReason.TIME_LIMIT)
@@ -162,8 +175,18 @@ class AgentLoop:
         elif isinstance(turn, ModelTurn):
             step = judge_final_turn(turn, reason)
             yield from self._refuse(turn, span)
+        has_files = isinstance(turn, ModelTurn) and turn.has_files
+        if isinstance(step, Finish) and not step.text and not has_files and self._words:
+            step = yield from self._keep_words(reason)
         yield RoundFinished(span.parent, self.models.clock.now() - started)
         return step
+
+    def _keep_words(self, reason: StopReason) -> Generator[Event, None, Finish]:
+        """What stalled in its first words is the answer when nothing else came."""
+        if self.submission is None:
+            yield AnswerBreak()
+            yield AnswerText(self._words)
+        return Finish(reason, self._words)
 
     def _close_by_submission(
         self, turn: ModelTurn, span: TurnSpan, submission: Submission, reason: StopReason
@@ -184,7 +207,9 @@ class AgentLoop:
 
     def _ask(self, span: TurnSpan) -> Generator[Event, None, ModelTurn | TimeIsUp]:
         turn = yield from self.models.take_turn(self.transcript, span)
-        if isinstance(turn, ModelTurn) and not turn.calls and not turn.cut:
+        if isinstance(turn, TimeIsUp):
+            self._words = turn.words or self._words
+        elif not turn.calls and not turn.cut:
             self.transcript.append_answer(turn.content, turn.opaque_body)
         return turn
 

@@ -11,7 +11,7 @@ from dify_plugin.entities.model.llm import LLMResultChunk
 
 from internal.deadline import Clock
 from internal.errors import ModelCallFailed
-from internal.events import Event, ModelFinished, ModelStarted, Noted, StopReason
+from internal.events import Event, ModelFinished, ModelStarted, Noted, OurWords, StopReason
 from internal.failures import FailureKind, HostFailure, remedy_for
 from internal.given_secrets import given_secrets
 from internal.model_selection import ModelSelection
@@ -76,7 +76,7 @@ class ModelCaller:
                 message = self._sentence(outcome)
                 yield self._finished(span, elapsed, reading, spent, error=message)
                 raise ModelCallFailed(f"model {config.provider}/{config.model}: {message}", outcome.kind)
-            error = "no answer in the time that was left" if isinstance(outcome, TimeIsUp) else None
+            error = OurWords("no answer in the time that was left") if isinstance(outcome, TimeIsUp) else None
             yield self._finished(span, elapsed, reading, spent, error)
             return outcome
 
@@ -85,7 +85,7 @@ class ModelCaller:
     ) -> Generator[Event, None, ModelTurn | TimeIsUp | HostFailure | _AskAgain]:
         """Send the request and read the stream to its end."""
         for note in self.window.fit(transcript):
-            yield Noted(note, span.key)
+            yield Noted(OurWords(note), span.key)
         request = ModelRequest(self.model.config, transcript.messages(), self.window.tools, self.stop)
         try:
             chunks = self.host.stream_model(request, reading.seconds_left, span.end.left())
@@ -122,7 +122,8 @@ class ModelCaller:
             return False
         is_lost = not reading.calls() and not reading.has_shown and recovery.may_ask_once_more()
         consequence = "it is asked for once more" if is_lost else "what came last may be missing"
-        yield Noted(f"the stream ended with neither finish reason nor usage, so it was cut: {consequence}", reading.key)
+        note = OurWords(f"the stream ended with neither finish reason nor usage, so it was cut: {consequence}")
+        yield Noted(note, reading.key)
         return is_lost
 
     def _finished(

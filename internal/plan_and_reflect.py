@@ -12,15 +12,13 @@ from internal.agent import Blueprint
 from internal.asking import ask_for_call
 from internal.errors import AgentError
 from internal.events import Event, Noted, OurWords, RoundFinished, RoundStarted, StopReason, ThoughtText
-from internal.loop import AgentLoop
 from internal.node_errors import log_defect
+from internal.plan_answer import answer_from_findings
 from internal.plan_params import PlanAndReflectParams
 from internal.policy import DEFAULT_POLICY
 from internal.run import Run
 from internal.side_by_side import Post, drain, run_side_by_side
-from internal.sources import attribute, escaped
-from internal.steps import Ending
-from internal.submission import MOST_CORRECTIONS, Submission
+from internal.sources import escaped
 from internal.subtask import SUBTASKS_SHARE, SubtaskOutcome, SubtaskWorker
 from internal.toolbox import Tool, Toolbox
 from internal.virtual_tools import plan_tool
@@ -35,7 +33,7 @@ def plan_and_reflect(run: Run[PlanAndReflectParams], submit: Tool | None) -> Gen
     yield from run.begin()
     plan = yield from _plan(run)
     subtasks = yield from _work_side_by_side(run, plan)
-    ending = yield from _answer(run, subtasks, submit)
+    ending = yield from answer_from_findings(run, subtasks, submit)
     late = ending.reason is StopReason.ANSWERED and any(subtask.ran_out_of_time for subtask in subtasks)
     whole = replace(
         ending,
@@ -105,35 +103,6 @@ def _finished(worker: SubtaskWorker, outcome: SubtaskOutcome, started: float, er
         yield ThoughtText(f"{worker.number}. {worker.name}\n{outcome.answer}")
     data = {"answer": outcome.answer, "completed": outcome.completed, "attempts": outcome.attempts}
     yield RoundFinished(worker.key, worker.run.clock.now() - started, data, error)
-
-
-def _answer(
-    run: Run[PlanAndReflectParams], subtasks: Sequence[SubtaskOutcome], submit: Tool | None
-) -> Generator[Event, None, Ending]:
-    """One streamed call from the question and what was found, offering no tools but the one that takes the answer."""
-    findings = "\n".join(
-        f'<finding subtask="{attribute(subtask.name)}" completed="{"yes" if subtask.completed else "no"}">\n'
-        f"{escaped(subtask.answer)}\n</finding>"
-        for subtask in subtasks
-    )
-    request = template.ANSWER_REQUEST.format(task=escaped(run.question), findings=findings)
-    toolbox = Toolbox().with_tool(submit) if submit else Toolbox()
-    started = run.clock.now()
-    yield RoundStarted("answer", "ANSWER")
-    ending = yield from AgentLoop(
-        models=run.models(toolbox),
-        tools=run.tools(toolbox),
-        transcript=run.transcript(request),
-        bibliography=run.bibliography,
-        maximum_iterations=MOST_CORRECTIONS + 1 if submit else 1,
-        show_thoughts=run.params.emit_intermediate_thoughts,
-        tool_deadline=run.deadline(1),
-        end=run.deadline(1),
-        parent="answer",
-        submission=Submission() if submit else None,
-    ).run()
-    yield RoundFinished("answer", run.clock.now() - started)
-    return ending
 
 
 def _variables(plan: Sequence[str], subtasks: Sequence[SubtaskOutcome]) -> dict[str, object]:

@@ -8,7 +8,7 @@ from collections.abc import Generator
 from dataclasses import dataclass
 
 from internal.deadline import Clock
-from internal.events import Event, Noted
+from internal.events import Event, Noted, OurWords
 from internal.failures import FailureKind, HostFailure, is_transient
 from internal.reading import TurnSpan
 from internal.session import ModelRequest
@@ -61,17 +61,18 @@ class Recovery:
         if wait is None or wait >= self.span.deadline.left():
             return False
         self._retries += 1
-        yield Noted(f"{kind}; tried again after {wait:g} s", self.span.key)
+        yield Noted(OurWords(f"{kind}; tried again after {wait:g} s"), self.span.key)
         self.clock.sleep(wait)
         return True
 
     def _shrink(self) -> Generator[Event, None, bool]:
         notes = list(self.window.shrink(self.transcript))
         for note in notes:
-            yield Noted(note, self.span.key)
+            yield Noted(OurWords(note), self.span.key)
         return bool(notes)
 
     def _do_without_opaque_bodies(self) -> Generator[Event, None, bool]:
         self.transcript.drop_opaque_bodies()
-        yield Noted("the host refused the provider's opaque bodies; the run goes on without them", self.span.key)
+        note = OurWords("the host refused the provider's opaque bodies; the run goes on without them")
+        yield Noted(note, self.span.key)
         return True

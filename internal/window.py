@@ -47,7 +47,7 @@ class Weight:
 
 def estimate_tokens(text: str) -> int:
     """ASCII characters / 4 + other characters."""
-    ascii_characters = sum(map(str.isascii, text)) if not text.isascii() else len(text)
+    ascii_characters = len(text.encode("ascii", "ignore"))
     return ascii_characters // 4 + len(text) - ascii_characters
 
 

@@ -17,7 +17,19 @@ from internal.agent import FUNCTION_CALLING, run_agent
 from internal.deadline import Clock
 from prompt import template
 from tests.agent.local_http import served
-from tests.agent.scenes import ANSWER, PATIENCE, MovableTime, log_of, results_in, search, silent_until, text, wait_for
+from tests.agent.scenes import (
+    ANSWER,
+    PATIENCE,
+    MovableTime,
+    asks,
+    entry,
+    log_of,
+    results_in,
+    search,
+    silent_until,
+    text,
+    wait_for,
+)
 from tests.support.host import CallFails, HostTransport, Json, ScriptedModel, Tools, make_session
 from tests.support.run import FakeTime, run
 from tests.support.wire import breaks, calls, model, replies, says, text_message
@@ -130,6 +142,71 @@ def test_an_answer_that_never_ends_is_kept_as_far_as_it_came() -> None:
     assert outcome.error is None
     assert outcome.text == "x" * 400 + "y"
     assert outcome.stop_reason == "time_limit"
+
+
+SILENT = CallFails("invocation exited without response after 250 seconds")
+READ_TIMEOUT = CallFails(
+    "read llm model failed: read tcp 127.0.0.1:39898->127.0.0.1:5062: use of closed network connection\n"
+    "failed to read system header"
+)
+
+
+@pytest.mark.parametrize("failure", [SILENT, READ_TIMEOUT], ids=["the limit on silence", "the daemon's read timeout"])
+def test_an_answer_that_stalls_after_it_was_shown_keeps_its_words(failure: CallFails) -> None:
+    outcome = run([[text("The answer is"), failure]], clock=FakeTime().clock)
+
+    assert outcome.error is None
+    assert (outcome.text, outcome.stop_reason) == ("The answer is", "time_limit")
+
+
+def test_an_answer_that_stalls_again_and_again_before_it_is_shown_keeps_its_words() -> None:
+    outcome = run([[text("The answer is"), SILENT]] * 3, FOUND, clock=FakeTime().clock)
+
+    assert outcome.error is None
+    assert (outcome.text, outcome.stop_reason) == ("The answer is", "time_limit")
+
+
+def test_words_before_a_call_are_no_answer() -> None:
+    turn = [text("Let me look."), asks(entry("c1", "search", '{"q"')), SILENT]
+
+    outcome = run([turn] * 3, FOUND, clock=FakeTime().clock)
+
+    assert type(outcome.error).__name__ == "InvokeConnectionError"
+
+
+def test_words_that_were_held_back_at_the_deadline_are_the_answer_if_the_closing_call_says_nothing() -> None:
+    time = FakeTime()
+    stalls = [text("The answer is 42"), lambda: time.advance(28), text(".")]
+    silent = [lambda: time.advance(10), text("")]
+
+    outcome = run([stalls, silent], FOUND, SHORT, clock=time.clock)
+
+    assert outcome.error is None
+    assert (outcome.text.rstrip("."), outcome.stop_reason) == ("The answer is 42", "time_limit")
+
+
+def test_held_back_words_do_not_keep_a_form_from_being_asked_for_again() -> None:
+    time = FakeTime()
+    stalls = [text("It is Kyoto"), lambda: time.advance(28), text(".")]
+    schema = '{"type": "object", "properties": {"city": {"type": "string"}}}'
+
+    outcome = run(
+        [stalls, says(), calls(("submit_answer", {"city": "Kyoto"}))],
+        FOUND,
+        {**SHORT, "answer_schema": schema},
+        clock=time.clock,
+    )
+
+    assert outcome.variables["structured_output"] == {"city": "Kyoto"}
+
+
+def test_words_that_were_held_back_give_way_to_the_closing_answer() -> None:
+    time = FakeTime()
+    stalls = [text("The answer is 42"), lambda: time.advance(28), text(".")]
+
+    outcome = run([stalls, ANSWER], FOUND, SHORT, clock=time.clock)
+
+    assert (outcome.text, outcome.stop_reason) == ("Done.", "time_limit")
 
 
 def test_a_silent_closing_call_ends_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
+import pytest
 from gevent.event import Event
 
 from prompt import template
@@ -27,8 +28,9 @@ from tests.agent.plans import (
 from tests.agent.scenes import MovableTime, results_in, search, silent_until, text, wait_for
 from tests.support.host import CallFails, Json, When
 from tests.support.run import FakeTime, Outcome
-from tests.support.wire import USAGE, says
+from tests.support.wire import USAGE, fails, says
 
+SCHEMA = '{"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}'
 SHORT = {"maximum_seconds": 100}
 PLANNING_IS_OVER, TOOLS_ARE_OVER, SUBTASKS_ARE_OVER = 41, 71, 86
 """Seconds of a run of 100 after which the phase has ended, by the shares of planning, tools and subtasks."""
@@ -168,17 +170,74 @@ def test_what_a_subtask_that_was_left_did_and_cost_is_counted() -> None:
     assert [item["status"] for item in outcome.variables["tool_runs"]] == ["ok"]
 
 
-def test_an_answer_that_does_not_come_in_time_ends_in_a_sentence() -> None:
+@pytest.mark.parametrize("said", [[], [text("<think>hm")]], ids=["silent", "thinking"])
+def test_when_no_answer_comes_in_time_the_findings_are_the_answer(said: list[Any]) -> None:
     time = FakeTime()
-    late: list[Any] = [lambda: time.advance(120), CallFails("exited without response")]
-    steps = [plans("alpha"), *done_at_once("alpha"), When("<findings>", late), When(template.CLOSING_NOTE, late)]
+    late: list[Any] = [*said, lambda: time.advance(120), CallFails("exited without response")]
+    steps = [
+        plans("alpha", "beta"),
+        *done_at_once("alpha"),
+        *done_at_once("beta"),
+        When("<findings>", late),
+        When(template.CLOSING_NOTE, late),
+    ]
 
     outcome = plan_run(steps, params=SHORT, clock=time.clock)
 
     assert outcome.error is None
     assert outcome.stop_reason == "time_limit"
-    assert outcome.text == template.NO_ANSWER["time_limit"]["en"]
+    assert outcome.text == "**alpha**\n\nAnswer to alpha.\n\n**beta**\n\nAnswer to beta."
     assert all_finished(outcome)
+
+
+def test_when_the_answering_call_hangs_three_times_the_findings_are_the_answer() -> None:
+    hangs = [CallFails("invocation exited without response after 250 seconds")]
+    steps = [plans("alpha"), *done_at_once("alpha"), *[When("<findings>", hangs)] * 3]
+
+    outcome = plan_run(steps, clock=FakeTime().clock)
+
+    assert outcome.error is None
+    assert (outcome.text, outcome.stop_reason) == ("**alpha**\n\nAnswer to alpha.", "time_limit")
+
+
+def test_with_a_form_the_findings_are_the_text_and_the_form_stays_empty() -> None:
+    time = FakeTime()
+    late: list[Any] = [lambda: time.advance(120), CallFails("exited without response")]
+    steps = [plans("alpha"), *done_at_once("alpha"), When("<findings>", late), late]
+
+    outcome = plan_run(steps, params={**SHORT, "answer_schema": SCHEMA}, clock=time.clock)
+
+    assert (outcome.text, outcome.stop_reason) == ("**alpha**\n\nAnswer to alpha.", "time_limit")
+    assert outcome.variables["structured_output"] is None
+
+
+def test_an_answer_that_stalls_after_its_first_words_keeps_them() -> None:
+    time = FakeTime()
+    stalls: list[Any] = [text("All of it is"), lambda: time.advance(120), text("!")]
+
+    outcome = plan_run([plans("alpha"), *done_at_once("alpha"), When("<findings>", stalls)], None, SHORT, time.clock)
+
+    assert (outcome.text.rstrip("!"), outcome.stop_reason) == ("All of it is", "time_limit")
+
+
+def test_an_answer_that_stalls_for_the_limit_on_silence_keeps_its_words() -> None:
+    stalls: list[Any] = [text("All of it is"), CallFails("invocation exited without response after 250 seconds")]
+
+    outcome = plan_run([plans("alpha"), *done_at_once("alpha"), When("<findings>", stalls)])
+
+    assert outcome.error is None
+    assert (outcome.text, outcome.stop_reason) == ("All of it is", "time_limit")
+
+
+@pytest.mark.parametrize("error_type", ["InvokeAuthorizationError", "InvokeRateLimitError"])
+def test_a_lasting_error_of_the_model_stays_the_runs_error_and_the_log_has_the_findings(error_type: str) -> None:
+    steps = [plans("alpha"), *done_at_once("alpha"), *[When("<findings>", fails(error_type))] * 3]
+
+    outcome = plan_run(steps, clock=FakeTime().clock)
+
+    assert type(outcome.error).__name__ == error_type
+    assert "Answer to alpha." in str(outcome.logs["answer"]["data"])
+    assert outcome.logs["answer"]["status"] == "error"
 
 
 def test_a_deadline_while_a_judgement_is_made_means_not_completed() -> None:
