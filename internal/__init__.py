@@ -5,8 +5,9 @@
     what the node was given pasted → panel_values → model_selection → params → policy →
     one round, as values    flow → think_tags → markdown_tokens → markdown_code → thinking →
                             usage → sources → source_reading →
-    tools as offered        tool_names → schema_dialect → mcp_schema → tool_schema → toolbox →
-    calls as made           tooling → virtual_tools → arguments → guards →
+    tools as offered        tool_names → schema_dialect → schema_check → mcp_schema → schema_types → schema_repair →
+                            tool_schema → toolbox →
+    calls as made           tooling → virtual_tools → fitting → schema_sentences → arguments → guards →
     what tools bring        local_files → user_files → tool_failures → tool_output →
     what happens            events → transcript → window → attachments →
     the host                deadline → session →

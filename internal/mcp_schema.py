@@ -11,18 +11,19 @@ from functools import lru_cache
 from typing import Any
 from urllib.parse import unquote
 
+import gevent
 from jsonschema import Draft202012Validator
-from jsonschema.exceptions import SchemaError, ValidationError
-from jsonschema.protocols import Validator
+from jsonschema.exceptions import SchemaError
 from jsonschema.validators import validator_for
 from referencing import Registry
 
+from internal.schema_check import Check
 from internal.schema_dialect import REFERENCES, without_patterns
 
+MOST_SCHEMAS = 4_096
+"""Schemas that are kept ready; nodes with 600 tools have been seen."""
 LARGEST_EXPANSION = 5_000
 """Nodes of a schema with every reference followed: doubling references could keep a processor busy for hours."""
-
-type Check = Callable[[Any], Iterable[ValidationError]]
 
 _LONGEST_CHAIN = 50
 """References that may lead from one to the next; checking a value takes several of Python's frames for each."""
@@ -54,12 +55,13 @@ def check_of(schema: Mapping[str, Any]) -> Check:
     """
     if not isinstance(schema.get("$schema", ""), str):
         raise SchemaUnusable("its $schema must be a text")
-    return _checked(json.dumps(schema, sort_keys=True)).iter_errors
+    return _checked(json.dumps(schema, sort_keys=True))
 
 
-@lru_cache(maxsize=512)
-def _checked(canonical: str) -> Validator:
-    """The validator of a schema, given as JSON; kept, since a node's tools are the same in every run."""
+@lru_cache(maxsize=MOST_SCHEMAS)
+def _checked(canonical: str) -> Check:
+    """The check of a schema, given as JSON; kept, since a node's tools are the same in every run."""
+    gevent.sleep(0)  # It takes some 10 ms, and a node may have hundreds of tools.
     own = json.loads(canonical)
     kind = validator_for(own, default=Draft202012Validator)
     try:
@@ -70,7 +72,8 @@ def _checked(canonical: str) -> Validator:
         raise SchemaUnusable("too large once its references are followed")
     # A property of that name counts too, which costs less than telling names from keywords.
     pattern, names_by_pattern = '"pattern":' in canonical, '"patternProperties":' in canonical
-    return without_patterns(kind, pattern=pattern, names_by_pattern=names_by_pattern)(own, registry=Registry())
+    dialect = without_patterns(kind, pattern=pattern, names_by_pattern=names_by_pattern)
+    return Check(own, dialect(own, registry=Registry()))
 
 
 def _expanded_size(
@@ -107,6 +110,23 @@ def _expanded_size(
 def _references_of(schema: Mapping[str, Any]) -> Iterator[str]:
     """A dialect that does not know one of the keywords lets anything stand there."""
     return (schema[keyword] for keyword in REFERENCES if isinstance(schema.get(keyword), str))
+
+
+def rewritten(node: object, change: Callable[[Mapping[str, Any], str], Mapping[str, Any]], keyword: str = "") -> Any:  # noqa: ANN401 - JSON in, JSON out
+    """A copy of a schema in which each schema is changed, the innermost first; ``change`` is told where it stands."""
+    if isinstance(node, list):
+        return [rewritten(item, change, keyword) for item in node]
+    if not isinstance(node, Mapping):
+        return node
+    copy: dict[str, Any] = {}
+    for key, value in node.items():
+        if key in _PLAIN_VALUES:
+            copy[key] = value
+        elif key in _NAMED_SCHEMAS and isinstance(value, Mapping):
+            copy[key] = {name: rewritten(item, change, key) for name, item in value.items()}
+        else:
+            copy[key] = rewritten(value, change, key)
+    return change(copy, keyword)
 
 
 def _schemas_in(schema: Mapping[str, Any]) -> Iterator[tuple[str, object]]:

@@ -1,17 +1,16 @@
 """How values are checked against a JSON Schema that somebody else wrote.
 
-In: a dialect of JSON Schema. Out: the same dialect without regular expressions, since one could block every session of
-the process, and with numbers as they are written.
+In: a dialect of JSON Schema. Out: the same dialect without what could block every session of the process (regular
+expressions, comparing each item with each), and with numbers as they are written.
 """
 
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
-import attrs
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError
 from jsonschema.protocols import Validator
@@ -32,16 +31,40 @@ def without_patterns(kind: type[Validator], *, pattern: bool, names_by_pattern: 
         "patternProperties": _nothing,
         "additionalProperties": _additional_properties,
         "multipleOf": _multiple_of,
+        "uniqueItems": _unique_items,
     }
     if names_by_pattern:
         checks["unevaluatedProperties"] = _nothing
     if pattern or names_by_pattern:
         checks |= {"not": _not, "oneOf": _one_of, "if": _if}
     known = {keyword: check for keyword, check in checks.items() if keyword in kind.VALIDATORS}
-    dialect: type[Validator] = extend(kind, known)  # type: ignore[no-untyped-call]
-    # Its own would leave this dialect, and run patterns, at every schema that names another by "$schema".
-    dialect.evolve = attrs.evolve  # type: ignore[assignment, method-assign]
+    numbers = kind.TYPE_CHECKER.redefine("number", _is_number)
+    dialect: type[Validator] = extend(kind, known, type_checker=numbers)  # type: ignore[no-untyped-call]
+    dialect.evolve = _evolve  # type: ignore[assignment, method-assign]
     return dialect
+
+
+def _evolve(validator: Any, **changes: Any) -> Any:  # noqa: ANN401 - the class is made at run time
+    """The same check of another schema, counted as a step.
+
+    The library's own would leave this dialect, and run patterns, at every schema that names another by "$schema".
+    """
+    if validator.format_checker is not None:
+        validator.format_checker.spend()
+    return type(validator)(
+        schema=changes.get("schema", validator.schema),
+        format_checker=changes.get("format_checker", validator.format_checker),
+        registry=validator._registry,  # noqa: SLF001 - what it hands on itself
+        _resolver=changes.get("_resolver", validator._resolver),  # noqa: SLF001 - as above
+    )
+
+
+def _is_number(_checker: object, value: Any) -> bool:  # noqa: ANN401 - JSON
+    return _is_any_number(value) and math.isfinite(value)
+
+
+def _is_any_number(value: Any) -> bool:  # noqa: ANN401 - JSON
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _nothing(_validator: Validator, _said: object, _value: object, _schema: object) -> Iterator[ValidationError]:
@@ -77,9 +100,9 @@ def _may_hold_pattern(schema: object) -> bool:
     return any(f'"{keyword}":' in written for keyword in ("pattern", "patternProperties", *REFERENCES))
 
 
-def _multiple_of(validator: Validator, step: float, value: Any, _schema: object) -> Iterator[ValidationError]:  # noqa: ANN401 - JSON
+def _multiple_of(_validator: object, step: float, value: Any, _schema: object) -> Iterator[ValidationError]:  # noqa: ANN401 - JSON
     """19.99 is a multiple of 0.01: numbers are what is written, not the nearest float."""
-    if validator.is_type(value, "number") and not _is_multiple(value, step):
+    if _is_any_number(value) and not _is_multiple(value, step):
         yield ValidationError(f"{value!r} is not a multiple of {step}")
 
 
@@ -91,3 +114,23 @@ def _is_multiple(value: float, step: float) -> bool:
 
 def _as_written(number: float) -> Fraction:
     return Fraction(number if isinstance(number, int) else repr(number))
+
+
+def _unique_items(
+    validator: Validator,
+    said: object,
+    value: Any,  # noqa: ANN401 - JSON
+    _schema: object,
+) -> Iterator[ValidationError]:
+    """The library's own compares each item with each."""
+    if said and validator.is_type(value, "array") and len({_identity(item) for item in value}) < len(value):
+        yield ValidationError("it has equal items")
+
+
+def _identity(value: object) -> Hashable:
+    """Equal for values that are equal as JSON: 1 is 1.0, and true is not 1."""
+    if isinstance(value, Mapping):
+        return ("object", frozenset((key, _identity(item)) for key, item in value.items()))
+    if isinstance(value, list):
+        return ("array", tuple(map(_identity, value)))
+    return (isinstance(value, bool), value)

@@ -5,10 +5,13 @@ In: a parameter of Dify's tool dict. Out: ToolParameter with a valid JSON Schema
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
-from internal.mcp_schema import Check, SchemaUnusable, own_schema
+from internal.mcp_schema import SchemaUnusable, check_of, own_schema
 from internal.node_secrets import SECRET_TYPE
+from internal.schema_check import Check
+from internal.schema_repair import repaired
 from internal.wellformed import plain_json
 
 _STRINGS = frozenset({"string", SECRET_TYPE, "text-input", "select", "dynamic-select", "date"})
@@ -44,9 +47,13 @@ class ToolParameter:
     """Dify reads its values from text too, exactly."""
     is_secret: bool = False
     """What the model gives it stays out of log, text and variables."""
-    check: Check | None = None
-    """Yields what an MCP tool's own schema, which says more than types, holds against a value."""
+    own_check: Check | None = None
+    """Of an MCP tool's own schema, which says more than types."""
     note: str = ""
+
+    @cached_property
+    def check(self) -> Check:
+        return self.own_check or check_of(self.schema)
 
 
 def read_parameter(raw: Mapping[str, Any], *, file_names: Sequence[str] = ()) -> ToolParameter:
@@ -64,7 +71,7 @@ def read_parameter(raw: Mapping[str, Any], *, file_names: Sequence[str] = ()) ->
     options = tuple(_read_options(raw.get("options")))
     default = raw.get("default")
     default = None if default == "" else default
-    note = ""
+    notes: list[str] = []
     check = None
     if kind in _FILES:
         if not file_names:
@@ -77,9 +84,9 @@ def read_parameter(raw: Mapping[str, Any], *, file_names: Sequence[str] = ()) ->
         own = raw.get("input_schema")
         if isinstance(own, Mapping) and own:
             try:
-                schema, check = own_schema(own, name)
+                schema, check = own_schema(repaired(own, notes.append), name)
             except SchemaUnusable as broken:
-                note = f"its own schema is not used: {broken}"
+                notes.append(f"its own schema is not used: {broken}")
     description = raw.get("llm_description")
     if isinstance(description, str) and description and not schema.get("description"):
         schema = {**schema, "description": description}
@@ -92,8 +99,8 @@ def read_parameter(raw: Mapping[str, Any], *, file_names: Sequence[str] = ()) ->
         takes_files=kind in _FILES,
         is_number=kind == "number",
         is_secret=kind == SECRET_TYPE,
-        check=check,
-        note=note,
+        own_check=check,
+        note="; ".join(dict.fromkeys(notes)),
     )
 
 

@@ -10,12 +10,13 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+import gevent
 from dify_plugin.entities.model.message import PromptMessageTool
 from dify_plugin.entities.tool import ToolProviderType
 from dify_plugin.file.file import File
 
-from internal.mcp_schema import Check
 from internal.pasted import looks_like_selector, missing_variable
+from internal.schema_check import Check
 from internal.tool_names import ToolIdentity, free_name, identify, matching_entries, name_files
 from internal.tool_schema import ParameterUnusable, ToolParameter, read_parameter
 from internal.wellformed import plain_json, wellformed
@@ -100,6 +101,7 @@ def build_toolbox(
     notes: list[str] = []
     met: set[str] = set()
     for position, raw in enumerate(raw_tools, start=1):
+        gevent.sleep(0)  # A node may have hundreds of tools; meanwhile other sessions go on.
         identity = identify(raw)
         if identity is None:
             notes.append(f"tools: item {position} has no name and is left out")

@@ -9,8 +9,10 @@ from typing import Any
 from jsonschema.exceptions import ValidationError
 
 from internal.errors import InvalidParameters
-from internal.mcp_schema import Check, SchemaUnusable, check_of, resolve
+from internal.mcp_schema import SchemaUnusable, check_of, resolve
 from internal.pasted import looks_like_selector, missing_variable, read_pasted
+from internal.schema_check import Check, Steps, Unchecked
+from internal.schema_types import possible_types
 from internal.toolbox import ArgumentForm, Tool
 from internal.tooling import parse_object
 from internal.wellformed import wellformed_text_of_json
@@ -34,7 +36,7 @@ def plan_tool(maximum_subtasks: int) -> Tool:
         "description": template.SUBTASKS_DESCRIPTION,
     }
     schema = _closed_object({"subtasks": subtasks})
-    form = ArgumentForm(schema, _without_blank_subtasks(check_of(schema)))
+    form = ArgumentForm(schema, check_of(schema).stricter(_blank_subtasks))
     return _virtual(SUBMIT_PLAN, template.SUBMIT_PLAN_DESCRIPTION, form)
 
 
@@ -59,19 +61,19 @@ def answer_tool(answer_schema: str) -> Tool:
     try:
         schema = parse_object(wellformed_text_of_json(read_pasted(answer_schema)))
         check = check_of(schema)
-        form = ArgumentForm(_as_object(schema), check)
+        form = ArgumentForm(_as_object(schema, check), check)
     except (TypeError, ValueError, SchemaUnusable) as problem:
         raise InvalidParameters(f"parameter 'answer_schema': {problem}") from None
     return _virtual(SUBMIT_ANSWER, template.SUBMIT_ANSWER_DESCRIPTION, form)
 
 
-def _as_object(schema: Mapping[str, Any]) -> dict[str, Any]:
+def _as_object(schema: Mapping[str, Any], check: Check) -> dict[str, Any]:
     """A checked schema with its type on top, where model APIs look for it; references there are written out."""
     top = {key: value for key, value in schema.items() if key != "$schema"}
     while isinstance(reference := top.pop("$ref", None), str):
         target = resolve(schema, reference)
         top = _both(top, target if isinstance(target, Mapping) else {})
-    if not _allows_object(schema, schema):
+    if not _allows_object(schema, check):
         reason = f"its type is {top['type']!r}" if "type" in top else "it allows none"
         raise SchemaUnusable(f"it must describe an object, and {reason}")
     return {**top, "type": "object"}
@@ -94,19 +96,11 @@ def _differing(one: Mapping[str, Any], other: Mapping[str, Any]) -> set[str]:
     return {key for key in one.keys() & other.keys() if one[key] != other[key]}
 
 
-def _allows_object(node: object, schema: Mapping[str, Any]) -> bool:
-    """Whether an object may satisfy a part of a schema, as far as types say."""
-    if not isinstance(node, Mapping):
-        return node is True
-    named = node.get("type", "object")
-    if "object" not in (named if isinstance(named, list) else [named]):
-        return False
-    reference = node.get("$ref")
-    together = [*node.get("allOf", ()), *([resolve(schema, reference)] if isinstance(reference, str) else ())]
-    choices = [node[keyword] for keyword in ("anyOf", "oneOf") if keyword in node]
-    return all(_allows_object(part, schema) for part in together) and all(
-        any(_allows_object(part, schema) for part in choice) for choice in choices
-    )
+def _allows_object(schema: Mapping[str, Any], check: Check) -> bool:
+    try:
+        return "object" in possible_types(schema, check, Steps())
+    except Unchecked:
+        return True
 
 
 def _closed_object(properties: Mapping[str, Any]) -> dict[str, Any]:
@@ -118,16 +112,11 @@ def _closed_object(properties: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _without_blank_subtasks(check: Check) -> Check:
+def _blank_subtasks(value: Any) -> Iterator[ValidationError]:  # noqa: ANN401 - JSON
     """White space is no text: JSON Schema can say so only by a pattern, and patterns are not run."""
-
-    def stricter(value: Any) -> Iterator[ValidationError]:  # noqa: ANN401 - JSON
-        yield from check(value)
-        names = value.get("subtasks") if isinstance(value, Mapping) else None
-        if isinstance(names, list) and any(isinstance(name, str) and not name.strip() for name in names):
-            yield ValidationError("no subtask may be blank", path=["subtasks"])
-
-    return stricter
+    names = value.get("subtasks") if isinstance(value, Mapping) else None
+    if isinstance(names, list) and any(isinstance(name, str) and not name.strip() for name in names):
+        yield ValidationError("no subtask may be blank", path=["subtasks"])
 
 
 def _virtual(name: str, description: str, form: ArgumentForm) -> Tool:

@@ -26,7 +26,7 @@ BAD_ARGUMENTS = {
     "none at all": ("", "validation error: missing required argument 'q'"),
     "unknown": ('{"q": "x", "w": 1}', "validation error: unknown argument 'w'; valid arguments are: q, n, size"),
     "type": ('{"q": "x", "n": true}', "validation error: parameter 'n' must be a number, got a boolean"),
-    "option": ('{"q": "x", "size": "xl"}', "validation error: parameter 'size' value 'xl' not in options ['s', 'm']"),
+    "option": ('{"q": "x", "size": "xl"}', 'validation error: parameter \'size\' value "xl" not in options ["s", "m"]'),
     "the developer's": ('{"q": "x", "depth": 3}', "validation error: unknown argument 'depth'"),
 }
 SIZES = [{"value": "s", "label": {"en_US": "S"}}, {"value": "m", "label": {"en_US": "M"}}]

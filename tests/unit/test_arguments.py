@@ -1,5 +1,6 @@
 """A tool call's arguments checked against what the model was told."""
 
+import json
 import math
 from typing import Any
 
@@ -53,6 +54,10 @@ def valid(kind: str, value: object, **more: Any) -> object:  # noqa: ANN401 - an
         ("string", 7.5, "7.5"),
         ("string", "7", "7"),
         ("string", "", ""),
+        ("string", True, "true"),
+        ("string", {"a": None, "b": ["é"]}, '{"a": null, "b": ["é"]}'),
+        ("string", [1, False], "[1, false]"),
+        ("secret-input", {"a": 1}, '{"a": 1}'),
         ("select", 3, "3"),
         ("any", {"a": [1]}, {"a": [1]}),
         ("date-range", {"start": 2024}, {"start": "2024"}),
@@ -78,8 +83,6 @@ def test_values_are_coerced_where_nothing_is_lost(kind: str, given: object, expe
         ("number", [7], "parameter 'x' must be a number, got an array"),
         ("boolean", 1, "parameter 'x' must be a boolean, got a number"),
         ("boolean", "yes", "parameter 'x' must be a boolean, got a string"),
-        ("string", True, "parameter 'x' must be a string, got a boolean"),
-        ("string", {}, "parameter 'x' must be a string, got an object"),
         ("array", "a, b", "parameter 'x' must be an array, got a string"),
         ("array", '{"a": 1}', "parameter 'x' must be an array, got a string"),
         ("object", "[]", "parameter 'x' must be an object, got a string"),
@@ -90,7 +93,7 @@ def test_a_value_of_another_type_is_refused(kind: str, given: object, message: s
     assert problem(tool_of(parameter("x", kind)), x=given) == message
 
 
-@pytest.mark.parametrize("given", ["c", "", "A", "a "], ids=repr)
+@pytest.mark.parametrize("given", ["c", "", "A", "a ", 'say "c"'], ids=repr)
 def test_a_value_outside_the_options_is_refused_in_these_words(given: str) -> None:
     select = tool_of(parameter("x", "select", options=[{"value": "a"}, {"value": "b"}]))
 
@@ -98,15 +101,50 @@ def test_a_value_outside_the_options_is_refused_in_these_words(given: str) -> No
         validate_arguments(select, {"x": given})
 
     assert str(refusal.value) == (
-        f"tool arguments validation error: parameter 'x' value {given!r} not in options ['a', 'b']"
+        f'tool arguments validation error: parameter \'x\' value {json.dumps(given)} not in options ["a", "b"]'
     )
+
+
+@pytest.mark.parametrize(
+    ("options", "given", "taken"),
+    [
+        (["true", "false"], False, "false"),
+        (["True", "False"], False, "False"),
+        (["TRUE", "true"], True, "true"),
+        (["1", "2"], 2, "2"),
+        (["1", "2"], 2.0, "2"),
+        (["2.0", "2"], 2.0, "2.0"),
+        (["0.5"], 0.5, "0.5"),
+    ],
+)
+@pytest.mark.parametrize("own", [None, {"type": "string"}, {}], ids=["select", "mcp", "mcp without a type"])
+def test_an_option_is_taken_from_the_boolean_or_number_that_spells_it(
+    own: dict[str, Any] | None, options: list[str], given: object, taken: str
+) -> None:
+    more = {"options": options} if own is None else {"input_schema": {**own, "enum": options}}
+
+    assert valid("select", given, **more) == taken
+    if own is None:
+        assert valid("select", [given], multiple=True, **more) == [taken]
+
+
+@pytest.mark.parametrize("given", [True, 1, None, [], {"true": True}], ids=repr)
+def test_what_spells_no_option_is_quoted_as_it_was_written(given: object) -> None:
+    tool = tool_of(
+        parameter("x", "string", required=True, input_schema={"enum": ["off", None], "type": ["string", "null"]})
+    )
+
+    if given is None:
+        assert validate_arguments(tool, {"x": None}) == {"x": None}
+    else:
+        assert problem(tool, x=given).startswith("parameter 'x' must be a string or null, got ")
 
 
 def test_each_value_of_a_multiple_select_must_be_an_option() -> None:
     select = tool_of(parameter("x", "select", options=["a", "b"], multiple=True))
 
     assert validate_arguments(select, {"x": ["a", "b"]}) == {"x": ["a", "b"]}
-    assert problem(select, x=["a", "c"]) == "parameter 'x' value 'c' not in options ['a', 'b']"
+    assert problem(select, x=["a", "c"]) == """parameter 'x[1]' value "c" not in options ["a", "b"]"""
 
 
 @pytest.mark.parametrize(
@@ -155,7 +193,10 @@ def test_a_long_value_is_quoted_in_part() -> None:
     assert len(problem(select, x="y" * 10_000)) < 400
 
 
-SECRET = "S3CR" + "abcdefghij" * 30
+def test_what_the_model_gives_as_a_secret_is_not_quoted() -> None:
+    tool = tool_of(parameter("key", "secret-input", input_schema={"type": "string", "enum": ["a"]}))
+
+    assert problem(tool, key="S3CR" + "abcdefghij" * 30) == "parameter 'key' does not fit"
 
 
 @given(json_objects | st.fixed_dictionaries({"q": json_values}, optional={"limit": json_values, "exact": json_values}))
@@ -331,8 +372,15 @@ def test_names_of_files_are_exchanged_for_the_files() -> None:
     assert sent["one"]["dify_model_identity"] == "__dify__file__"
 
 
+def test_an_empty_text_for_an_optional_file_means_none() -> None:
+    one, more, needed = parameter("one", "file"), parameter("more", "files"), parameter("n", "file", required=True)
+
+    assert validate_arguments(toolbox_of(one, more, files=(file(),)).tools["search"], {"one": "", "more": ""}) == {}
+    assert 'value "" not in options' in problem(toolbox_of(needed, files=(file(),)).tools["search"], n="")
+
+
 @pytest.mark.parametrize("arguments", [{"one": "c.png"}, {"all": ["a.png", "c.png"]}], ids=repr)
 def test_a_file_that_this_turn_has_not_is_refused(arguments: dict[str, Any]) -> None:
     tool = toolbox_of(parameter("one", "file"), parameter("all", "files"), files=(file("a.png"),)).tools["search"]
 
-    assert "value 'c.png' not in options ['a.png']" in problem(tool, **arguments)
+    assert 'value "c.png" not in options ["a.png"]' in problem(tool, **arguments)

@@ -1,0 +1,114 @@
+"""Sentences about arguments: JSON's words, the place, and the alternative that came closest."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from internal.mcp_schema import check_of
+from internal.schema_sentences import quoted, sentences
+from tests.unit.generators import json_values
+
+POINT = {"type": "object", "properties": {"x": {"type": "number"}, "kind": {"const": "point"}}, "required": ["x"]}
+LINE = {"type": "object", "properties": {"kind": {"const": "line"}, "to": POINT}, "required": ["kind", "to"]}
+
+
+def said(schema: dict[str, Any], value: object) -> list[str]:
+    return sentences(check_of(schema)(value), "p")
+
+
+SENTENCES: dict[str, tuple[dict[str, Any], object, str]] = {
+    "type": ({"type": "number"}, None, "parameter 'p' must be a number, got null"),
+    "types": ({"type": ["array", "null"]}, True, "parameter 'p' must be an array or null, got a boolean"),
+    "enum": ({"enum": ["a", None, True]}, False, "parameter 'p' value false not in options [\"a\", null, true]"),
+    "type before enum": ({"enum": ["a"], "type": "string"}, [], "parameter 'p' must be a string, got an array"),
+    "enum before type": ({"type": "string", "enum": ["a"]}, [], "parameter 'p' must be a string, got an array"),
+    "const": ({"const": None}, "None", "parameter 'p' value \"None\" must be null"),
+    "minimum": ({"minimum": 1}, 0, "parameter 'p' value 0 is below the minimum 1"),
+    "maximum": ({"maximum": 1}, 2.5, "parameter 'p' value 2.5 is above the maximum 1"),
+    "exclusive": ({"exclusiveMinimum": 1}, 1, "parameter 'p' value 1 must be above 1"),
+    "multiple": ({"multipleOf": 0.01}, 1.005, "parameter 'p' value 1.005 is not a multiple of 0.01"),
+    "length": ({"minLength": 2}, "a", "parameter 'p' has 1 characters and must have at least 2"),
+    "items": ({"maxItems": 1}, [1, 2], "parameter 'p' has 2 items and must have at most 1"),
+    "equal items": ({"uniqueItems": True}, [1, 1], "parameter 'p' must not have equal items"),
+    "required": (POINT, {}, "parameter 'p': 'x' is a required property"),
+    "more": (
+        {"additionalProperties": False},
+        {"a": None},
+        "parameter 'p': Additional properties are not allowed ('a' was unexpected)",
+    ),
+    "never": ({"properties": {"a": False}}, {"a": 1}, "parameter 'p' must not hold 1"),
+    "not": ({"not": {"type": "null"}}, None, 'parameter \'p\' must not satisfy {"type": "null"}'),
+    "contains": ({"contains": {"const": None}}, [], "parameter 'p' must have items that satisfy {\"const\": null}"),
+    "a name": (
+        {"propertyNames": {"maxLength": 1}},
+        {"ab": 1},
+        "parameter 'p': the name \"ab\" has 2 characters and must have at most 1",
+    ),
+    "a place": (
+        {"items": {"properties": {"a": {"type": "null"}}}},
+        [{}, {"a": "x"}],
+        "parameter 'p[1].a' must be null, got a string",
+    ),
+    "types in a choice": (
+        {"anyOf": [{"type": "string"}, {"type": "array"}, {"type": "null"}]},
+        7,
+        "parameter 'p' must be a string, an array or null, got a number",
+    ),
+    "the branch of its type": (
+        {"anyOf": [{"type": "null"}, POINT]},
+        {"x": None},
+        "parameter 'p.x' must be a number, got null (the closest of 2 alternatives)",
+    ),
+    "the branch of its kind": (
+        {"oneOf": [POINT, LINE]},
+        {"kind": "line", "to": {"x": "1"}},
+        "parameter 'p.to.x' must be a number, got a string (the closest of 2 alternatives)",
+    ),
+    "a choice in a choice": (
+        {"anyOf": [{"type": "null"}, {"type": "array", "items": {"anyOf": [POINT, LINE, {"type": "null"}]}}]},
+        [None, {"kind": "point", "x": True}],
+        "parameter 'p[1].x' must be a number, got a boolean (the closest of 3 alternatives)",
+    ),
+    "more than one": (
+        {"oneOf": [{"type": "integer"}, {"type": "number"}]},
+        7,
+        "parameter 'p' fits more than one of the alternatives, and only one may fit",
+    ),
+}
+
+
+@pytest.mark.parametrize(("schema", "value", "sentence"), SENTENCES.values(), ids=SENTENCES)
+def test_what_is_wrong_is_said_in_the_words_of_json(schema: dict[str, Any], value: object, sentence: str) -> None:
+    assert said(schema, value) == [sentence]
+
+
+def test_a_place_has_one_sentence_and_three_places_are_enough() -> None:
+    assert len(said({"minLength": 5, "enum": ["aaaaa"], "const": "b"}, "a")) == 1
+    assert len(said({"items": {"type": "null"}}, [1] * 50_000)) == 3
+
+
+def test_all_arguments_together_have_a_name_too() -> None:
+    assert sentences(check_of(POINT)({}), "") == ["parameter '(all)': 'x' is a required property"]
+    assert sentences(check_of(POINT)({"x": None}), "") == ["parameter 'x' must be a number, got null"]
+
+
+@pytest.mark.parametrize("value", ["x" * 10_000, ["x" * 10_000], {"x" * 10_000: 1}, list(range(10_000))], ids=type)
+def test_a_long_value_is_quoted_in_part(value: object) -> None:
+    (sentence,) = said({"const": 1}, value)
+
+    assert len(sentence) < 300
+    assert len(quoted(value)) == 201
+
+
+@given(json_values, st.sampled_from([schema for schema, _, _ in SENTENCES.values()]))
+@settings(deadline=None, max_examples=200)
+def test_python_is_never_spoken(value: object, schema: dict[str, Any]) -> None:
+    for sentence in said(schema, value):
+        rest = sentence
+        for text in json.dumps(value, ensure_ascii=False), quoted(value):
+            rest = rest.replace(text, "")
+        if not isinstance(value, dict | list | str):
+            assert not {"None", "True", "False"} & set(rest.replace("'", " ").split())
