@@ -11,7 +11,7 @@ from devhost.model_backend import ModelDescription
 from devhost.run import Run
 from devhost.scenario import Scenario
 from devhost.terminal import RunView, facts_table
-from devhost.terminal_tables import files_table, findings_list, log_tree, printable
+from devhost.terminal_tables import files_table, findings_list, log_tree, node_error_text, printable
 
 
 class ChatView:
@@ -45,6 +45,8 @@ class ChatView:
         stopped = was_stopped(run)
         if run.error is not None and not stopped:
             self._console.print(Text(f"{run.error.kind}: {printable(run.error.message)}", "red"))
+            if run.error.node is not None and run.error.node.shows != run.error.message:
+                self._console.print(node_error_text(run.error.node))
         self._console.print(Text(f"{'stopped: ' if stopped else ''}{summary(run)}", "dim"))
         self._console.line()
 

@@ -165,9 +165,9 @@ class Host:
                     data = self.secrets.masked(sent)
                     messages.append(data)
                     _show(fold.add(data), on_message)
-                _show(fold.finish(), on_message)
                 if fold.failure is not None:
                     raise fold.failure
+                _show(fold.finish(), on_message)
         except RunFailure as failure:
             error = self.secrets.masked(RunError.of(failure))
         elapsed = time.monotonic() - began

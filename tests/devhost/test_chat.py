@@ -137,6 +137,7 @@ def test_a_turn_that_fails_is_not_the_end() -> None:
     ended = piped(*PUPPETS, lines="\n".join([steps({"fail": "broke"}), steps({"say": "still there"})]))
     assert ended.returncode == 0
     assert "ValueError: broke" in ended.stdout
+    assert "Failed to transform agent message: req_id: 0123456789 PluginInvokeError: {" in ended.stdout
     assert "\nstill there\n" in ended.stdout
 
 

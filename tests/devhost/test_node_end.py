@@ -1,4 +1,11 @@
-"""The node's end, against the recording of Dify's own node: outputs, what the page gets, errors."""
+"""The node's end, against the recording of Dify's own node: outputs, what the page gets, errors.
+
+No line is left out. What is compared in part, and why:
+
+* usage: the recording holds six of its fields;
+* JSON in what the node shows is compared as values: the recording's daemon wrote spaces into it, the real one does not;
+* `inputs_kept` of the error `unmarshal_error`: that recorded run had no inputs to keep.
+"""
 
 import json
 import sys
@@ -18,12 +25,6 @@ from devhost.tool_files import ToolFileStore
 from tests.devhost.node_golden import Line, of_kind
 
 SIX_OF_USAGE = frozenset({"prompt_tokens", "completion_tokens", "total_tokens", "total_price", "currency", "latency"})
-NOT_COMPARED = {
-    "usage": "the recording holds six fields of it; the others are compared in test_outputs.py",
-    "spaces": "the recording's daemon wrote JSON with spaces, the real one writes none; JSON is compared as values",
-    "inputs_kept of unmarshal_error": "that recorded run had no inputs to keep",
-}
-"""What of the recording is compared in part, and why. No line is left out."""
 
 
 def streamed(message: Message) -> list[list[str]]:
