@@ -1,14 +1,15 @@
 """The agent. Modules stand in one line; each imports only modules to its left, and a test holds them to it.
 
     what everyone needs     host_message → failures → errors → node_errors →
-                            wellformed → secret_detection → redaction → node_secrets →
+                            wellformed → fairness → secret_detection → redaction → node_secrets →
     what the node was given pasted → panel_values → model_selection → params → policy →
     one round, as values    flow → think_tags → markdown_tokens → markdown_code → thinking →
                             usage → sources → source_reading →
     tools as offered        tool_names → schema_dialect → schema_check → mcp_schema → schema_types → schema_repair →
                             tool_schema → toolbox →
     calls as made           tooling → virtual_tools → fitting → schema_sentences → arguments → guards →
-    what tools bring        local_files → user_files → tool_failures → tool_output →
+    what tools bring        local_files → user_files → tool_failures → kept_text → tool_files → tool_variables →
+                            tool_output →
     what happens            events → transcript → window → attachments →
     the host                deadline → session →
     a model's turn          assembly → display → content_parts → reading → recovery → given_secrets → model_turn →

@@ -17,7 +17,7 @@ from dify_plugin.entities.model.message import (
 from pydantic_core import to_json
 
 from internal.events import Event, FileForwarded, Noted, OurWords
-from internal.tool_output import LONGEST_NAME
+from internal.tool_files import LONGEST_NAME
 from internal.transcript import Content
 from internal.user_files import LARGEST_FILE, LONGEST_ADDRESS, ExternalImage, FileBytes
 from internal.wellformed import wellformed

@@ -24,13 +24,13 @@ from internal.events import (
     ToolRun,
 )
 from internal.guards import PastCall, RepeatGuard
+from internal.kept_text import with_sources
 from internal.model_turn import ModelCaller, TimeIsUp
 from internal.planning import PlannedCall, RejectedCall, plan_calls, plan_submissions, refuse_calls
 from internal.reading import ModelTurn, TurnSpan
 from internal.sources import Bibliography, citation_lines
 from internal.steps import AnotherRound, ClosingAnswer, Ending, Finish, NextStep, judge_final_turn
 from internal.submission import Submission, written_out
-from internal.tool_output import with_sources
 from internal.tool_runner import ToolOutcome, ToolRunner
 from internal.transcript import CallResult, Transcript
 from internal.virtual_tools import RESERVED_NAMES

@@ -36,6 +36,7 @@ from internal.session import HostSession
 from internal.source_reading import read_context
 from internal.sources import Bibliography, context_block
 from internal.steps import Ending
+from internal.tool_files import FileNames
 from internal.tool_runner import ToolRunner
 from internal.toolbox import Tool, Toolbox
 from internal.transcript import HostHabits, Transcript
@@ -78,6 +79,7 @@ class Run[P: StrategyParams]:
     bibliography: Bibliography = field(default_factory=Bibliography)
     tally: Tally = field(default_factory=Tally)
     habits: HostHabits = field(default_factory=HostHabits)
+    file_names: FileNames = field(default_factory=FileNames)
 
     @cached_property
     def instruction(self) -> str:
@@ -103,7 +105,9 @@ class Run[P: StrategyParams]:
         return ModelCaller(self.host, toolbox, model, window, self.clock, self.secrets, stop)
 
     def tools(self, toolbox: Toolbox) -> ToolRunner:
-        return ToolRunner(self.host, toolbox, self.clock, self.slots, self.params.tool_result_limit, self.secrets)
+        return ToolRunner(
+            self.host, toolbox, self.clock, self.slots, self.params.tool_result_limit, self.secrets, self.file_names
+        )
 
     def begin(self) -> Generator[Event, None, None]:
         """What has to be said and numbered before the first model call."""

@@ -18,7 +18,7 @@ from pydantic_core import to_json
 from internal.events import RunSummary
 from internal.redaction import Redactor
 from internal.sources import Source, cited_numbers
-from internal.tool_output import LONGEST_NAME
+from internal.tool_files import LONGEST_NAME
 from internal.user_files import ExternalImage, FileBytes, HostedFile, UserFile
 from internal.wellformed import plain_json, wellformed
 

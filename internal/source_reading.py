@@ -11,10 +11,13 @@ from typing import Any
 
 from internal.pasted import read_pasted
 from internal.sources import RESOURCE_FIELDS, Source
-from internal.wellformed import plain_json, wellformed
+from internal.wellformed import json_text, plain_json, wellformed
 
 LONGEST_TITLE = 200
 """Characters."""
+
+_LONGEST_METADATA = 10_000
+"""Characters of a source's metadata; the host is sent no more of it."""
 
 # Keys of the knowledge node's metadata, and the fields of Dify's retriever resource that they fill.
 _RENAMED = {
@@ -90,7 +93,7 @@ def _whole(item: Mapping[str, Any], *, said: str, is_knowledge: bool) -> str:
     text_name = next(texts, "")
     told = {said, text_name, *(_KNOWLEDGE_FIELDS if is_knowledge else ())}
     rest = {key: value for key, value in item.items() if key not in told}
-    others = json.dumps(plain_json(rest), ensure_ascii=False) if rest else ""
+    others = json_text(rest) if rest else ""
     return "\n\n".join(part for part in (_text(item.get(text_name)), others) if part)
 
 
@@ -106,7 +109,7 @@ def _read_resource(values: Mapping[str, Any]) -> dict[str, Any]:
         if value is None or value == "":
             continue
         if kind is dict:
-            if isinstance(value, Mapping):
+            if isinstance(value, Mapping) and len(json_text(value)) <= _LONGEST_METADATA:
                 resource[name] = plain_json(value)
         elif kind is str:
             resource[name] = _text(value)
@@ -118,7 +121,7 @@ def _read_resource(values: Mapping[str, Any]) -> dict[str, Any]:
 def _text(value: object) -> str:
     if value is None:
         return ""
-    return wellformed(value if isinstance(value, str) else json.dumps(plain_json(value), ensure_ascii=False))
+    return wellformed(value if isinstance(value, str) else json_text(value))
 
 
 def _number(value: object) -> float | None:

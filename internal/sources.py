@@ -60,6 +60,12 @@ class Source:
             resource=resource if isinstance(resource, dict) else {},
         )
 
+    def shortened(self, length: int) -> "Source":
+        """The same source, no text of it longer than this."""
+        resource = {name: value[:length] if isinstance(value, str) else value for name, value in self.resource.items()}
+        document_id = self.document_id and self.document_id[:length]
+        return replace(self, content=self.content[:length], document_id=document_id, resource=resource)
+
     @property
     def label(self) -> str:
         """Title and page, as a person would name it."""

@@ -23,13 +23,13 @@ from internal.events import (
     ThoughtText,
 )
 from internal.guards import RepeatGuard
+from internal.kept_text import cut_to_size
 from internal.loop import AgentLoop
 from internal.plan_params import PlanAndReflectParams
 from internal.run import Run
 from internal.side_by_side import pass_on
 from internal.sources import escaped
 from internal.steps import Ending
-from internal.tool_output import cut_to_size
 from internal.toolbox import Toolbox
 from internal.transcript import Transcript
 from internal.virtual_tools import reflection_tool

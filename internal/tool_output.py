@@ -1,38 +1,33 @@
 """What a tool says, turned into what the model reads, what the user gets, and sources.
 
 In: the tool's messages as plain dicts from the wire, since the SDK's enum lacks types that Dify sends and one of them
-would end its generator. Out: text, files to hand on, sources. Logs and variables are not the model's business.
+would end its generator. Out: text, files to hand on, sources. A tool may send any amount: what is kept is bounded, and
+a note says so. Logs are not for the model; variables are, when the tool says nothing else.
 """
 
-import base64
-import binascii
 import contextlib
 import json
-import re
-from collections.abc import Iterator, Mapping
-from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from pydantic import BaseModel
 
-from internal.local_files import FileRefused, is_local_path, read_local_file, sniff_mime_type
+from internal.fairness import in_turns
+from internal.kept_text import LONGEST_KEPT, Excerpt, KeptText, joined
 from internal.source_reading import read_source
+from internal.sources import Source
+from internal.tool_files import IMAGE_TYPES, LONGEST_NAME, FileReader, Told
+from internal.tool_variables import ToolVariables
 from internal.tooling import json_type
-from internal.user_files import LARGEST_FILE, LONGEST_ADDRESS, ExternalImage, FileBytes, HostedFile, UserFile
-from internal.wellformed import plain_json, wellformed
-from prompt import template
+from internal.user_files import UserFile
+from internal.wellformed import json_text, wellformed
 
-if TYPE_CHECKING:
-    from internal.sources import Source
-
-LONGEST_NAME = 200
-
-# What Dify and its web page read of a tool file's meta; a tool could put anything of any size beside it.
-_HOSTED_META = ("tool_file_id", "mime_type", "filename", "extension", "size", "type", "width", "height")
-_TOOL_FILE = re.compile(r"/files/tools/[\w-]+(\.\w+)?(\?[^\s]*)?")
-_SILENT_TYPES = frozenset({"variable", "log"})
-_IMAGE_TYPES = frozenset({"image", "image_link"})
-_LINKED_FILE_TYPES = _IMAGE_TYPES | {"binary_link"}
+LONGEST_SOURCE = 40_000
+"""Characters of a source that are kept with it; the user gets fewer."""
+_SMALLEST_SOURCE = 500
+"""Characters that one source counts for at least."""
+_MOST_NOTES = 10
+_LINKED_FILE_TYPES = IMAGE_TYPES | {"binary_link"}
 
 
 class WireMessage(BaseModel):
@@ -46,38 +41,55 @@ class WireMessage(BaseModel):
 class ToolOutput:
     """Collects the messages of one call in the order in which they come."""
 
-    def __init__(self) -> None:
-        self._parts: list[str] = []
-        self._lines: list[str] = []
-        self._values: list[object] = []
+    def __init__(self, files: FileReader, between_texts: str = "") -> None:
+        self._files = files
+        self._between_texts = between_texts
+        self._texts, self._json, self._lines = KeptText(), KeptText(), KeptText()
+        self._contents = KeptText()
+        """Of the sources: read when the tool says nothing else."""
+        self._variables = ToolVariables()
+        self._text_before = ""
+        """The message before this one, if it was text: a workflow tool says its JSON as text first."""
+        self._is_compared = False
+        """Whether the texts together were compared with a JSON value; once, since it takes its time."""
+        self._sources_length = 0
         self.sources: list[Source] = []
         self.notes: list[str] = []
         self.said_something = False
         """Whether any message came at all: then the tool has begun its work, and may have placed an order."""
 
-    def take(self, wire: WireMessage) -> list[UserFile]:
-        """Take one message in; return the files in it that go to the user."""
+    def take(self, wire: WireMessage) -> UserFile | None:
+        """Take one message in; return the file in it that goes to the user."""
         self.said_something = True
         kind = str(wire.type or "")
-        message, meta = self._mapping(wire.message, kind), self._mapping(wire.meta, kind)
+        try:
+            return self._take(kind, self._mapping(wire.message, kind), self._mapping(wire.meta, kind))
+        except RecursionError:
+            self._note(f"a message of the type {kind[:LONGEST_NAME]!r} is nested too deeply to be read")
+            return None
+
+    def _take(self, kind: str, message: Mapping[str, Any], meta: Mapping[str, Any]) -> UserFile | None:
+        text_before, self._text_before = self._text_before, ""
+        address = str(message.get("text") or "")
         if kind == "text":
-            self._parts.append(wellformed(str(message.get("text") or "")))
+            self._take_text(wellformed(address))
         elif kind == "json":
-            self._values.append(plain_json(message.get("json_object")))
+            self._take_json(message.get("json_object"), text_before)
+        elif kind in _LINKED_FILE_TYPES or (kind == "link" and self._files.is_hosted(address, meta)):
+            return self._take_file(self._files.linked(kind, address, meta))
         elif kind == "link":
-            self._lines.append(f"link: {wellformed(str(message.get('text') or ''))}")
-        elif kind in _LINKED_FILE_TYPES:
-            return self._take_linked_file(kind, str(message.get("text") or ""), meta)
+            self._add_line(f"link: {wellformed(address)}")
         elif kind == "blob":
-            return self._take_blob(message.get("blob"), meta)
+            return self._take_file(self._files.blob(message.get("blob"), meta))
         elif kind == "file":
-            described = meta.get("file")
-            self._lines.append(f"file: {_file_name(described if isinstance(described, Mapping) else meta)}")
+            return self._take_file(self._files.described(meta))
         elif kind == "retriever_resources":
             self._take_resources(message.get("retriever_resources"))
-        elif kind not in _SILENT_TYPES:
+        elif kind == "variable":
+            self._take_variable(message)
+        elif kind != "log":
             self._note(f"a message of the unknown type {kind[:LONGEST_NAME]!r} was passed over")
-        return []
+        return None
 
     def _mapping(self, part: object, kind: str) -> Mapping[str, Any]:
         if isinstance(part, Mapping):
@@ -87,116 +99,87 @@ class ToolOutput:
         return {}
 
     def _note(self, note: str) -> None:
-        if note not in self.notes:
+        if note not in self.notes and len(self.notes) < _MOST_NOTES:
             self.notes.append(note)
 
-    def _take_linked_file(self, kind: str, address: str, meta: Mapping[str, Any]) -> list[UserFile]:
-        if len(address) > LONGEST_ADDRESS:
-            self._lines.append("file: its address is too long, not handed on")
-            return []
-        if _TOOL_FILE.fullmatch(address) or (meta.get("tool_file_id") and _is_hosted(address)):
-            self._lines.append(f"file: {_file_name(meta)}, handed to the user")
-            return [HostedFile(address, _hosted_meta(meta))]
-        if is_local_path(address):
-            return self._take_local_file(address)
-        if kind in _IMAGE_TYPES and address.startswith(("http://", "https://")):
-            self._lines.append(f"image: {wellformed(address)}, shown to the user")
-            return [ExternalImage(address)]
-        self._lines.append(f"file: {wellformed(address[:LONGEST_NAME])}")
-        return []
+    def _take_text(self, text: str) -> None:
+        if text and self._between_texts and self._texts.length and self._texts.last != "\n":
+            self._texts.add(self._between_texts)
+        self._texts.add(text)
+        self._text_before = text if len(text) <= LONGEST_KEPT else ""
 
-    def _take_local_file(self, path: str) -> list[UserFile]:
-        try:
-            file = read_local_file(path)
-        except FileRefused as refused:
-            self._lines.append(str(refused))
-            return []
-        self._lines.append(f"file: {file.filename} ({file.mime_type}), handed to the user")
-        return [FileBytes(file.data, file.mime_type, file.filename)]
+    def _take_json(self, value: object, text_before: str) -> None:
+        text = json_text(value)
+        is_all_text = len(text_before) == self._texts.length
+        if not _says(text_before, value) and (is_all_text or not self._texts_say(value)):
+            self._json.add(f"\n\n{text}" if self._json.length else text)
 
-    def _take_blob(self, blob: object, meta: Mapping[str, Any]) -> list[UserFile]:
-        try:
-            data = blob if isinstance(blob, bytes) else base64.b64decode(str(blob or ""), validate=True)
-        except (binascii.Error, ValueError):
-            self._lines.append("file: its bytes could not be read")
-            return []
-        if len(data) > LARGEST_FILE:
-            self._lines.append("file: larger than 15 MiB, not handed on")
-            return []
-        mime_type = str(meta.get("mime_type") or sniff_mime_type(data))
-        self._lines.append(f"file: {_file_name({**meta, 'mime_type': mime_type})}, handed to the user")
-        return [FileBytes(data, mime_type[:LONGEST_NAME], _short_name(str(meta.get("filename") or "")))]
+    def _texts_say(self, value: object) -> bool:
+        if self._is_compared or not self._texts.is_whole:
+            return False
+        self._is_compared = True
+        return _says(self._texts.whole(), value)
+
+    def _take_variable(self, message: Mapping[str, Any]) -> None:
+        if not self._has_spoken():
+            name, value = message.get("variable_name"), message.get("variable_value")
+            self._variables.take(name, value, stream=bool(message.get("stream")))
+
+    def _has_spoken(self) -> bool:
+        """Whether text or JSON is the result, so that variables are not."""
+        if not self._texts.says_something and not self._json.length:
+            return False
+        self._variables.clear()
+        return True
+
+    def _take_file(self, told: Told) -> UserFile | None:
+        self._add_line(told.line)
+        return told.file
+
+    def _add_line(self, line: str) -> None:
+        self._lines.add(f"\n{line}" if self._lines.length else line)
 
     def _take_resources(self, resources: object) -> None:
-        for resource in resources if isinstance(resources, list) else ():
+        for resource in in_turns(resources if isinstance(resources, list) else ()):
             source = read_source(resource) if isinstance(resource, Mapping) else None
             if source:
-                self.sources.append(source)
+                self._take_source(source)
 
-    def rendered(self) -> str:
-        """What the model reads, before it is redacted and cut to size; "" when the tool said nothing.
+    def _take_source(self, source: Source) -> None:
+        self._contents.add(f"\n\n{source.content}" if self._contents.length and source.content else source.content)
+        short = source.shortened(LONGEST_SOURCE)
+        length = sum(len(value) for value in short.resource.values() if isinstance(value, str))
+        self._sources_length += max(length, _SMALLEST_SOURCE)
+        if self._sources_length <= LONGEST_KEPT:
+            self.sources.append(short)
 
-        JSON is left out where a text said it already, as Dify's workflow tools do.
-        """
-        said = {_canonical(value) for value in self._parsed_texts()}
-        values = [json.dumps(value, ensure_ascii=False) for value in self._values if _canonical(value) not in said]
-        parts = [part for part in ("".join(self._parts), *values, "\n".join(self._lines)) if part.strip()]
-        return "\n\n".join(parts or [source.content for source in self.sources if source.content])
+    def rendered(self, redact: Callable[[str], str]) -> Excerpt:
+        """What the model reads, redacted, before it is cut to size; "" when the tool said nothing."""
+        self._note_what_is_missing()
+        variables = "" if self._has_spoken() else redact(self._variables.text())
+        said = joined([kept.excerpt(redact) for kept in in_turns((self._texts, self._json, self._lines))])
+        if not said.text:
+            said = self._contents.excerpt(redact)
+        return joined([Excerpt(variables), said])
 
-    def _parsed_texts(self) -> Iterator[object]:
-        whole = "".join(self._parts)
-        for text in {whole: None, **dict.fromkeys(self._parts)}:
-            if text.lstrip().startswith(("{", "[")):
-                with contextlib.suppress(ValueError, RecursionError):
-                    yield plain_json(json.loads(text))
-
-
-def _is_hosted(address: str) -> bool:
-    """Whether an address is one under which Dify keeps tool files, or none of this machine's."""
-    under_tools = address.startswith("/files/tools/") and ".." not in address and "\0" not in address
-    return not address or under_tools or not is_local_path(address)
-
-
-def _canonical(value: object) -> str:
-    return json.dumps(value, sort_keys=True)
-
-
-def _hosted_meta(meta: Mapping[str, Any]) -> dict[str, Any]:
-    """What goes on of a file's meta: numbers, and texts that are no longer than a name."""
-    kept: dict[str, Any] = {}
-    for name in _HOSTED_META:
-        value = meta.get(name)
-        if isinstance(value, str):
-            kept[name] = _short_name(value)
-        elif isinstance(value, int | float):
-            kept[name] = value
-    return kept
+    def _note_what_is_missing(self) -> None:
+        """Say in the log what was too much to be kept."""
+        parts = {"text": self._texts, "JSON": self._json, "lines about files and links": self._lines}
+        self.notes += [
+            f"of its {kept.length:,} characters of {name} only the beginning and the end were kept"
+            for name, kept in parts.items()
+            if not kept.is_whole
+        ]
+        if self._sources_length > LONGEST_KEPT:
+            self.notes.append(f"only the first {len(self.sources):,} sources were kept: together they are too long")
+        if self._variables.left_out:
+            self.notes.append("not all variables were kept: together they are too long")
 
 
-def _short_name(name: str) -> str:
-    """A file's name or type; one that is too long keeps the suffix that says what the file is."""
-    suffix = PurePosixPath(name).suffix[:LONGEST_NAME]
-    return name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - len(suffix)] + suffix
-
-
-def _file_name(meta: Mapping[str, Any]) -> str:
-    name = " ".join(wellformed(str(meta.get("filename") or meta.get("name") or "unnamed")).split())
-    mime_type = str(meta.get("mime_type") or "unknown type")
-    return f"{name[:LONGEST_NAME]} ({mime_type[:LONGEST_NAME]})"
-
-
-def cut_to_size(text: str, limit: int) -> str:
-    """Keep head and tail of a long text within ``limit`` characters, with the number left out in between."""
-    if len(text) <= limit:
-        return text
-    kept = limit - len(template.CHARACTERS_LEFT_OUT.format(count=len(text)))
-    head, tail = kept - kept // 3, kept // 3
-    return text[:head] + template.CHARACTERS_LEFT_OUT.format(count=len(text) - kept) + text[len(text) - tail :]
-
-
-def with_sources(text: str, citations: str, limit: int) -> str:
-    """A result and the numbers of its sources, together within the limit."""
-    if not citations:
-        return cut_to_size(text, limit)
-    shown = cut_to_size(citations, limit // 2)
-    return f"{cut_to_size(text, limit - len(shown) - 2)}\n\n{shown}"
+def _says(text: str, value: object) -> bool:
+    """Whether a text is the JSON of this value, whatever the order of its keys; 1 and 1.0 are one number."""
+    if text.lstrip()[:1] not in {"{", "["}:
+        return False
+    with contextlib.suppress(ValueError, RecursionError):
+        return bool(json.loads(text) == value)
+    return False

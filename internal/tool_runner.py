@@ -8,20 +8,24 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from dify_plugin.entities.tool import ToolProviderType
 from gevent.lock import BoundedSemaphore
 
 from internal.arguments import call_parameters, rounded_arguments
 from internal.deadline import Clock, Deadline
 from internal.events import Event, FileForwarded, Noted, OurWords, ToolFinished, ToolStarted
 from internal.failures import FailureKind, HostFailure, is_transient
+from internal.fairness import in_turns
 from internal.guards import CallStatus
+from internal.kept_text import cut_to_size
 from internal.planning import PlannedCall, RejectedCall, ValidCall
 from internal.redaction import KnownSecrets
 from internal.session import DeadlinePassed, HostSession, RequestTooLarge
 from internal.side_by_side import Post, pass_on, run_side_by_side
 from internal.sources import Source
 from internal.tool_failures import NOT_BEGUN, TIMED_OUT, TOOL_FAILED, ToolFailure
-from internal.tool_output import ToolOutput, cut_to_size
+from internal.tool_files import FileNames, FileReader
+from internal.tool_output import ToolOutput
 from internal.toolbox import Toolbox
 from internal.wellformed import wellformed
 from prompt import template
@@ -56,6 +60,7 @@ class ToolRunner:
     slots: BoundedSemaphore
     result_limit: int
     secrets: KnownSecrets
+    file_names: FileNames
 
     def run(
         self, planned: Sequence[PlannedCall], parent: str, deadline: Deadline
@@ -119,21 +124,24 @@ class ToolRunner:
 
     def _execute(self, call: ValidCall, key: str, deadline: Deadline, post: Post) -> tuple[ToolOutcome, str | None]:
         """Call the tool; return its outcome, and the error as the log shows it."""
-        output = ToolOutput()
         for name in rounded_arguments(call.tool, call.arguments):
             post(Noted(f"{call.call.name}: the host rounds integers above 2^53 within the argument {name!r}", key))
+        # Text blocks of an MCP server are a text each; other tools stream one text in pieces.
+        between = "\n" if call.tool.provider_type is ToolProviderType.MCP else ""
+        output = ToolOutput(FileReader(call.tool.name, self.file_names), between)
         failure = self._invoke(call, output, key, deadline, post)
+        redactor = self.secrets.node
+        said = output.rendered(redactor.text)
         for note in output.notes:
             post(Noted(f"{call.call.name}: {note}", key))
-        redactor = self.secrets.node
-        said = redactor.text(output.rendered())
-        text = said if failure is None else "\n\n".join(part for part in (failure.for_model(redactor), said) if part)
+        told = failure.for_model(redactor) if failure else ""
+        text = "\n\n".join(part for part in (told, said.text) if part)
         outcome = ToolOutcome(
             planned=call,
             status=CallStatus.OK if failure is None else CallStatus.ERROR,
-            tool_response=cut_to_size(text, self.result_limit) if text.strip() else template.NO_OUTPUT,
+            tool_response=cut_to_size(text, self.result_limit, said.missing) if text.strip() else template.NO_OUTPUT,
             transient=failure is not None and is_transient(failure.kind),
-            sources=tuple(source.rewritten(redactor.json) for source in output.sources),
+            sources=tuple(source.rewritten(redactor.json) for source in in_turns(output.sources)),
         )
         return outcome, failure.for_log(self.secrets.redactor) if failure else None
 
@@ -150,8 +158,8 @@ class ToolRunner:
             if deadline.has_passed():
                 return NOT_BEGUN
             try:
-                for message in self.host.invoke_tool(call.tool, parameters, deadline.left):
-                    for file in output.take(message):
+                for message in in_turns(self.host.invoke_tool(call.tool, parameters, deadline.left)):
+                    if file := output.take(message):
                         post(FileForwarded(file))
             except DeadlinePassed:
                 return TIMED_OUT

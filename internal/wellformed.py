@@ -91,3 +91,16 @@ def _with_written_keys(value: object) -> object:
     if isinstance(value, list | tuple | set | frozenset):
         return [_with_written_keys(item) for item in value]
     return value
+
+
+def json_text(value: object) -> str:
+    """The JSON text of a value; numbers that JSON lacks become null, large ones keep their digits.
+
+    Raises:
+        RecursionError: it is nested too deeply.
+    """
+    try:
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False, default=_nearest)
+    except (TypeError, ValueError):  # a key or number that JSON cannot write
+        text = json.dumps(plain_json(value), ensure_ascii=False)
+    return wellformed_text_of_json(wellformed(text))

@@ -132,6 +132,7 @@ HIDDEN_MEDIA = "[{kind}{name}: the model cannot take this kind of file]"
 
 NO_OUTPUT = "(no output)"
 ACCEPTED = "Accepted."
+CHARACTERS_NOT_KEPT = "\n[… {count} characters were not kept …]\n"
 CHARACTERS_LEFT_OUT = "\n[… {count} characters left out; ask for less to see them …]\n"
 
 # What the user reads, when thoughts are shown, of a round in which the model calls tools without a word: by language.

@@ -101,7 +101,7 @@ RETRIES: dict[str, tuple[tuple[str, int, str | Json], int, str]] = {
     "timed out": (("request timed out", 1, ""), 1, f"{FAILED}: request timed out"),
     "cut midway": (("connection reset", 1, ""), 1, f"{FAILED}: connection reset"),
     "said something": (("429 rate limit", 1, "half"), 1, f"{FAILED}: 429 rate limit\n\nhalf"),
-    "set a variable": (("429 rate limit", 1, VARIABLE), 1, f"{FAILED}: 429 rate limit"),
+    "set a variable": (("429 rate limit", 1, VARIABLE), 1, f'{FAILED}: 429 rate limit\n\n{{"order": "placed"}}'),
     "wrong input": (("bad request", 1, ""), 1, f"{FAILED}: bad request"),
 }
 

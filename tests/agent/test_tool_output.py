@@ -32,6 +32,10 @@ READ = {
     "link": ([message("link", text="https://a.example")], "link: https://a.example"),
     "file": ([message("file", {"file": {"filename": "a.pdf", "mime_type": "application/pdf"}})], None),
     "variable and log": (["said", message("variable", variable_name="v"), message("log", id="1")], "said"),
+    "variables alone": (
+        [message("variable", variable_name="chunks", variable_value=["a", {"b": 1}]), message("log", id="1")],
+        '{"chunks": ["a", {"b": 1}]}',
+    ),
     "nothing": ([], "(no output)"),
     "blank": (["  \n"], "(no output)"),
     "half a pair": (["a\ud83db"], "a?b"),
@@ -84,18 +88,75 @@ HOSTED = {
     "image by path": ("image_link", "/files/tools/1a-2b.png?sign=x", {}),
     "document": ("binary_link", "/files/tools/7.pdf", {"tool_file_id": "7", "filename": "report.pdf"}),
     "document by path": ("binary_link", "/files/tools/7.pdf", {"mime_type": "application/pdf"}),
+    "link by id": ("link", "https://dify.example/f/1.pdf", {"tool_file_id": "1", "filename": "a.pdf"}),
+    "link by path": ("link", "/files/tools/7.pdf", {"filename": "a.pdf"}),
 }
+MADE_UP = {"image by id": ".png", "image by id elsewhere": "", "image by path": ".png", "document by path": ".pdf"}
 
 
-@pytest.mark.parametrize(("kind", "address", "meta"), HOSTED.values(), ids=HOSTED)
-def test_a_file_that_dify_has_goes_on_as_it_is(kind: str, address: str, meta: Json) -> None:
+@pytest.mark.parametrize("name", HOSTED)
+def test_a_file_that_dify_has_goes_on_as_it_is_with_a_name(name: str) -> None:
+    kind, address, meta = HOSTED[name]
+    filename = f"search-1{MADE_UP[name]}" if name in MADE_UP else meta["filename"]
+
     outcome = said_by(message(kind, meta, text=address))
 
     (sent,) = (item for item in outcome.messages if item["type"] == "image_link")
     assert sent["message"] == {"text": address}
-    assert sent["meta"] == meta
-    assert outcome.tool_results()[0].startswith("file: ")
+    assert sent["meta"] == {**meta, "filename": filename}
+    assert outcome.tool_results()[0].startswith(f"file: {filename} (")
     assert outcome.bodies("blob_chunk") == []
+
+
+def test_a_workflows_file_goes_to_the_user_by_the_name_of_its_description() -> None:
+    meta = {"tool_file_id": "1a", "file": {"filename": "report.pdf", "mime_type": "application/pdf"}}
+
+    outcome = said_by(message("link", meta, text="/files/tools/1a.pdf"))
+
+    (sent,) = (item for item in outcome.messages if item["type"] == "image_link")
+    assert sent["meta"] == {"tool_file_id": "1a", "filename": "report.pdf"}
+    assert outcome.tool_results() == ["file: report.pdf (application/pdf), handed to the user"]
+
+
+def test_an_image_on_the_web_that_a_file_message_describes_is_handed_to_dify() -> None:
+    described = {"filename": "a.png", "mime_type": "image/png", "remote_url": "https://pictures.example/a.png"}
+
+    outcome = said_by(message("file", {"file": described}))
+
+    assert outcome.bodies("image") == [{"text": "https://pictures.example/a.png"}]
+    assert outcome.tool_results() == ["image: a.png, https://pictures.example/a.png, shown to the user"]
+
+
+@pytest.mark.parametrize(("provider_type", "expected"), [("mcp", "[10,\n20]"), ("builtin", "[10,20]")])
+def test_only_text_blocks_of_an_mcp_server_stand_on_lines_of_their_own(provider_type: str, expected: str) -> None:
+    offered = tool("search", parameter("q"), provider_type=provider_type)
+
+    outcome = run([search(), ANSWER], {"search": replies("[10,", "20]")}, {"tools": [offered]})
+
+    assert outcome.tool_results() == [expected]
+
+
+def test_files_of_several_calls_have_different_names() -> None:
+    blob = message("blob", {"mime_type": "text/csv"}, blob="eA==")
+
+    outcome = run([calls(("search", {"q": "a"}), ("search", {"q": "b"})), ANSWER], {"search": replies(blob)})
+
+    assert sorted(outcome.tool_results()) == [f"file: search-{n}.csv (text/csv), handed to the user" for n in (1, 2)]
+    assert {item["meta"]["filename"] for item in outcome.messages if item["type"] == "blob_chunk"} == {
+        "search-1.csv",
+        "search-2.csv",
+    }
+
+
+def test_of_an_endless_result_the_model_reads_beginning_and_end_and_the_log_says_so() -> None:
+    outcome = said_by("head", *["m" * 500_000] * 6, "tail")
+
+    (result,) = outcome.tool_results()
+    left_out = int(result.partition("[… ")[2].partition(" ")[0])
+    assert result.startswith("headm")
+    assert result.endswith("mtail")
+    assert left_out + len(result) == pytest.approx(3_000_008, abs=100)
+    assert any("only the beginning and the end were kept" in note for note in outcome.notes)
 
 
 def test_an_external_image_is_handed_to_dify_as_an_image() -> None:
@@ -148,7 +209,10 @@ def test_bytes_that_cannot_be_read_cost_the_file_only() -> None:
 def test_a_file_without_a_type_gets_the_one_its_bytes_show() -> None:
     outcome = said_by(message("blob", blob=base64.b64encode(PNG).decode()))
 
-    assert next(item for item in outcome.messages if item["type"] == "blob_chunk")["meta"] == {"mime_type": "image/png"}
+    assert next(item for item in outcome.messages if item["type"] == "blob_chunk")["meta"] == {
+        "mime_type": "image/png",
+        "filename": "search-1.png",
+    }
 
 
 def test_a_long_result_keeps_head_and_tail_within_the_limit() -> None:

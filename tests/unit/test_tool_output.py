@@ -2,6 +2,8 @@
 
 import base64
 import json
+from collections.abc import Callable, Mapping
+from io import StringIO
 from typing import Any
 
 import pytest
@@ -9,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from internal.local_files import FileRefused
-from internal.tool_output import LONGEST_NAME, ToolOutput, WireMessage, cut_to_size, with_sources
+from internal.tool_files import LONGEST_NAME, FileNames, FileReader
+from internal.tool_output import ToolOutput, WireMessage
 from internal.user_files import LARGEST_FILE, LONGEST_ADDRESS, ExternalImage, FileBytes, HostedFile, UserFile
 from tests.unit.generators import any_text, json_values
 
@@ -30,10 +33,14 @@ def json_value(value: object) -> WireMessage:
     return message("json", json_object=value)
 
 
-def collected(*messages: WireMessage) -> tuple[str, list[UserFile], ToolOutput]:
-    output = ToolOutput()
-    files = [file for wire in messages for file in output.take(wire)]
-    return output.rendered(), files, output
+def make_output(between_texts: str = "") -> ToolOutput:
+    return ToolOutput(FileReader("chart", FileNames()), between_texts)
+
+
+def collected(*messages: WireMessage, between_texts: str = "") -> tuple[str, list[UserFile], ToolOutput]:
+    output = make_output(between_texts)
+    files = [file for wire in messages if (file := output.take(wire))]
+    return output.rendered(str).text, files, output
 
 
 def read(*messages: WireMessage) -> str:
@@ -51,7 +58,7 @@ def test_texts_are_joined_as_they_stream() -> None:
         ([1, None], "[1, null]"),
         (
             {"half": "\ud83d", "nan": float("nan"), "id": 2**60},
-            '{"half": "?", "nan": null, "id": "1152921504606846976"}',
+            '{"half": "?", "nan": null, "id": 1152921504606846976}',
         ),
     ],
     ids=["object", "list", "odd values"],
@@ -75,6 +82,18 @@ def test_json_that_a_workflow_tool_said_as_text_already_is_dropped(value: object
     assert read(*texts, json_value(value)) == said
 
 
+@pytest.mark.parametrize("value", [{"a": 1.0}, [1.0, {"b": 2.5}]], ids=json.dumps)
+def test_a_number_that_lost_its_decimals_on_the_way_is_the_same(value: object) -> None:
+    """The daemon writes 1.0 as 1."""
+    said = json.dumps(value)
+
+    assert read(text(said), json_value(json.loads(said.replace("1.0", "1")))) == said
+
+
+def test_each_json_is_compared_with_the_text_before_it() -> None:
+    assert read(text("[1]"), json_value([1]), text("[2]"), json_value([2]), json_value([3])) == "[1][2]\n\n[3]"
+
+
 def test_json_that_only_resembles_the_text_is_kept() -> None:
     assert read(text('{"a": 1}'), json_value({"a": 2})) == '{"a": 1}\n\n{"a": 2}'
     assert read(text("{broken"), json_value({"a": 2})) == '{broken\n\n{"a": 2}'
@@ -84,23 +103,80 @@ def test_a_text_of_brackets_beyond_any_parser_is_only_a_text() -> None:
     assert read(text("[" * 100_000), json_value([1])) == "[" * 100_000 + "\n\n[1]"
 
 
-@pytest.mark.parametrize("kind", ["image_link", "binary_link", "image"])
+@pytest.mark.parametrize("kind", ["image_link", "binary_link", "image", "link"])
 @pytest.mark.parametrize(
     ("address", "meta"), [(HOSTED, None), (HOSTED + "?sign=x", {}), (HOSTED, META), ("http://host.test/x", META)]
 )
 def test_a_file_that_dify_has_goes_on_as_it_came(kind: str, address: str, meta: dict[str, str] | None) -> None:
     said, files, _ = collected(message(kind, meta, text=address))
 
-    assert files == [HostedFile(address, meta or {})]
-    assert said.startswith("file: ")
+    assert files == [HostedFile(address, meta or {"filename": "chart-1.png"})]
+    assert said.startswith("file: chart")
     assert "handed to the user" in said
+
+
+@pytest.mark.parametrize("kind", ["link", "image_link", "binary_link"])
+def test_a_workflows_file_goes_by_the_name_in_its_description(kind: str) -> None:
+    described = {"filename": "report.pdf", "mime_type": "application/pdf", "transfer_method": "tool_file"}
+
+    said, files, _ = collected(message(kind, {"tool_file_id": "f1", "file": described}, text="/files/tools/f1.pdf"))
+
+    assert said == "file: report.pdf (application/pdf), handed to the user"
+    assert files == [HostedFile("/files/tools/f1.pdf", {"tool_file_id": "f1", "filename": "report.pdf"})]
+
+
+@pytest.mark.parametrize("address", ["https://host.test/files/x", "/etc/passwd", "file:///etc/passwd", "x" * 5000])
+def test_another_link_is_only_cited(address: str) -> None:
+    said, files, _ = collected(message("link", {"tool_file_id": ""}, text=address))
+
+    assert (said, files) == (f"link: {address}", [])
 
 
 def test_an_image_on_the_web_is_shown_and_can_be_cited() -> None:
     said, files, _ = collected(message("image_link", text="https://host.test/a.png"))
 
     assert files == [ExternalImage("https://host.test/a.png")]
-    assert "https://host.test/a.png" in said
+    assert said == "image: https://host.test/a.png, shown to the user"
+
+
+def test_an_image_with_a_name_goes_by_it() -> None:
+    meta = {"file": {"filename": "sales chart.png"}}
+
+    assert read(message("image_link", meta, text="https://host.test/a.png")) == (
+        "image: sales chart.png, https://host.test/a.png, shown to the user"
+    )
+    assert read(message("image_link", meta, text=HOSTED)) == "file: sales chart.png (unknown type), handed to the user"
+
+
+REMOTE = {"filename": "a.png", "mime_type": "image/png", "remote_url": "https://host.test/a"}
+DESCRIBED: dict[str, tuple[dict[str, Any], str, list[UserFile]]] = {
+    "an image on the web": (
+        REMOTE,
+        "image: a.png, https://host.test/a, shown to the user",
+        [ExternalImage("https://host.test/a")],
+    ),
+    "an image by its kind": (
+        {"type": "image", "remote_url": "https://host.test/a"},
+        "image: https://host.test/a, shown to the user",
+        [ExternalImage("https://host.test/a")],
+    ),
+    "another file on the web": (
+        {**REMOTE, "filename": "a.pdf", "mime_type": "application/pdf"},
+        "file: a.pdf (application/pdf), https://host.test/a",
+        [],
+    ),
+    "no address of the web": ({**REMOTE, "remote_url": "/etc/passwd"}, "file: a.png (image/png)", []),
+    "an endless address": ({**REMOTE, "remote_url": "https://" + "x" * 5000}, "file: a.png (image/png)", []),
+    "an upload": ({**REMOTE, "remote_url": None}, "file: a.png (image/png)", []),
+    "no name": ({"mime_type": "text/csv"}, "file: chart-1.csv (text/csv)", []),
+}
+
+
+@pytest.mark.parametrize(("described", "line", "files"), DESCRIBED.values(), ids=DESCRIBED)
+def test_a_file_on_the_web_is_named_with_its_address(
+    described: dict[str, Any], line: str, files: list[UserFile]
+) -> None:
+    assert collected(message("file", {"file": described}))[:2] == (line, files)
 
 
 @pytest.mark.parametrize("address", ["https://host.test/a.zip", "data:text/plain,x", "ftp://host.test/a"])
@@ -129,15 +205,32 @@ def test_a_local_path_is_refused_in_a_line_for_the_model(kind: str, meta: dict[s
     ("meta", "mime_type", "name"),
     [
         ({"mime_type": "image/png", "filename": "chart.png"}, "image/png", "chart.png"),
-        (None, "image/png", ""),
-        ({"mime_type": None, "filename": None}, "image/png", ""),
+        (None, "image/png", "chart-1.png"),
+        ({"mime_type": None, "filename": None}, "image/png", "chart-1.png"),
+        ({"mime_type": "audio/wav"}, "audio/wav", "chart-1.wav"),
+        ({"mime_type": "application/x-nothing; a=b", "extension": ".abc"}, "application/x-nothing; a=b", "chart-1.abc"),
+        ({"mime_type": "application/x-nothing"}, "application/x-nothing", "chart-1"),
+        ({"mime_type": "audio/aac"}, "audio/aac", "chart-1.aac"),
     ],
 )
 def test_a_blob_is_handed_on_with_its_type(meta: object, mime_type: str, name: str) -> None:
     said, files, _ = collected(message("blob", meta, blob=base64.b64encode(PNG).decode()))
 
     assert files == [FileBytes(PNG, mime_type, name)]
-    assert said == f"file: {name or 'unnamed'} (image/png), handed to the user"
+    assert said == f"file: {name} ({mime_type}), handed to the user"
+
+
+def test_files_without_a_name_have_different_ones_in_all_of_a_run() -> None:
+    names = FileNames()
+    blob = message("blob", {"mime_type": "text/plain"}, blob="")
+
+    outputs = [ToolOutput(FileReader(tool, names)) for tool in ("chart", "chart", "table")]
+    files = [output.take(blob) for output in outputs for _ in range(2)]
+
+    assert [file.filename for file in files if isinstance(file, FileBytes)] == [
+        *(f"chart-{number}.txt" for number in (1, 2, 3, 4)),
+        *(f"table-{number}.txt" for number in (1, 2)),
+    ]
 
 
 def test_of_a_files_meta_only_what_dify_reads_goes_on() -> None:
@@ -177,7 +270,7 @@ def test_an_address_of_any_length_is_no_address() -> None:
 
 
 def test_a_blob_of_bytes_is_taken_as_it_is() -> None:
-    assert collected(message("blob", blob=PNG))[1] == [FileBytes(PNG, "image/png", "")]
+    assert collected(message("blob", blob=PNG))[1] == [FileBytes(PNG, "image/png", "chart-1.png")]
 
 
 @pytest.mark.parametrize("blob", ["not base64!", "日本", "abc", 5], ids=repr)
@@ -201,11 +294,69 @@ def test_a_file_message_is_a_line(meta: dict[str, Any]) -> None:
     assert read(message("file", meta)) == "file: a b.pdf (x/y)"
 
 
-@pytest.mark.parametrize("kind", ["variable", "log"])
-def test_variables_and_logs_are_not_the_models_business(kind: str) -> None:
-    said, files, output = collected(message(kind, variable_name="v", variable_value=1))
+def variable(name: str, value: object, *, stream: bool = False) -> WireMessage:
+    return message("variable", variable_name=name, variable_value=value, stream=stream)
 
-    assert (said, files, output.notes) == ("", [], [])
+
+def test_logs_are_not_the_models_business() -> None:
+    said, files, output = collected(message("log", id="1"), variable("v", 1), text("said"))
+
+    assert (said, files, output.notes) == ("said", [], [])
+
+
+def test_variables_are_the_result_when_nothing_else_is_said() -> None:
+    said = read(
+        variable("chunks", ["é", {"a": None}]),
+        text(" "),
+        variable("n", 1),
+        variable("s", "a\n", stream=True),
+        variable("s", "b", stream=True),
+        variable("n", 2),
+    )
+
+    assert json.loads(said) == {"chunks": ["é", {"a": None}], "s": "a\nb", "n": 2}
+
+
+def test_a_streamed_variable_that_is_set_anew_begins_anew() -> None:
+    pieces = [variable("s", "a", stream=True), variable("s", 5, stream=True), variable("s", "b", stream=True)]
+
+    assert json.loads(read(*pieces, variable("t", "x"), variable("t", "y", stream=True))) == {"s": "b", "t": "y"}
+
+
+@pytest.mark.parametrize("said", [text("said"), json_value([1])], ids=["text", "JSON"])
+@pytest.mark.parametrize("first", [True, False])
+def test_variables_stay_out_beside_text_or_json(said: WireMessage, first: bool) -> None:  # noqa: FBT001
+    messages = [variable("v", 1), said] if first else [said, variable("v", 1)]
+
+    assert read(*messages) in {"said", "[1]"}
+
+
+def test_variables_stand_beside_files_and_sources() -> None:
+    blob = message("blob", {"filename": "a.txt", "mime_type": "text/plain"}, blob="")
+    sources = message("retriever_resources", retriever_resources=[{"content": "c"}])
+
+    assert read(blob, variable("v", 1)) == '{"v": 1}\n\nfile: a.txt (text/plain), handed to the user'
+    assert read(sources, variable("v", 1)) == '{"v": 1}\n\nc'
+
+
+@pytest.mark.parametrize(
+    ("blocks", "expected"),
+    [(["10", "20", "3"], "10\n20\n3"), (["a\n", "b"], "a\nb"), (["", "a", "", "b", ""], "a\nb"), ([], "")],
+)
+def test_a_line_break_stands_between_the_text_blocks_of_an_mcp_server(blocks: list[str], expected: str) -> None:
+    assert collected(*map(text, blocks), between_texts="\n")[0] == expected
+
+
+DEEP: list[Any] = []
+for _ in range(100_000):
+    DEEP = [DEEP]
+
+
+def test_json_beyond_any_writer_costs_itself_only() -> None:
+    said, _, output = collected(text("a"), json_value(DEEP), variable("v", DEEP), text("b"))
+
+    assert said == "ab"
+    assert output.notes == ["a message of the type 'json' is nested too deeply to be read"]
 
 
 def test_an_unknown_type_is_passed_over_and_named() -> None:
@@ -244,7 +395,7 @@ def test_whatever_a_tool_says_the_text_can_be_written(said: list[tuple[str, str,
 
 
 def test_a_tool_that_said_nothing_is_told_apart() -> None:
-    assert not ToolOutput().said_something
+    assert not make_output().said_something
     assert read() == ""
     assert all(
         collected(one)[2].said_something
@@ -285,29 +436,79 @@ def test_a_message_of_odd_shape_is_noted_once_and_costs_nothing_else(odd: dict[s
     assert len(set(output.notes)) == len(output.notes)
 
 
-@given(st.text(min_size=1, max_size=20), st.integers(1, 200), st.integers(100, 300))
-@settings(deadline=None, max_examples=200)
-def test_a_cut_result_is_never_longer_than_the_limit_and_keeps_head_and_tail(unit: str, times: int, limit: int) -> None:
-    whole = unit * times
-    result = cut_to_size(whole, limit)
-
-    assert len(result) <= limit
-    if len(whole) <= limit:
-        assert result == whole
-    else:
-        head, middle, tail = result.partition("\n[… ")
-        number, _, rest = tail.partition(" characters left out")
-        end = rest.partition("…]\n")[2]
-        assert all((head, middle, end))
-        assert whole.startswith(head)
-        assert whole.endswith(end)
-        assert int(number) == len(whole) - len(head) - len(end)
+def kept(thing: object) -> int:
+    """Characters and bytes of everything that hangs from an object."""
+    if isinstance(thing, str | bytes):
+        return len(thing)
+    if isinstance(thing, StringIO):
+        return len(thing.getvalue())
+    if isinstance(thing, Mapping):
+        return sum(kept(key) + kept(value) for key, value in thing.items())
+    if isinstance(thing, list | set):
+        return len(thing) + sum(map(kept, thing))
+    return kept(vars(thing)) if hasattr(thing, "__dict__") else 1
 
 
-def test_a_result_and_its_sources_share_the_limit() -> None:
-    assert with_sources("text", "", 1000) == "text"
-    assert with_sources("text", "[1] A", 1000) == "text\n\n[1] A"
-    together = with_sources("t" * 5000, "s" * 5000, 1000)
-    assert len(together) <= 1000
-    assert together.startswith("t")
-    assert together.endswith("s")
+MEGABYTE = "m" * 1_000_000
+FLOODS: dict[str, Callable[[int], WireMessage]] = {
+    "text": lambda _: text(MEGABYTE),
+    "text that looks like JSON": lambda _: text(f'["{MEGABYTE}"]'),
+    "JSON": lambda number: json_value({"n": number, "m": MEGABYTE}),
+    "links": lambda _: message("link", text=MEGABYTE),
+    "image links": lambda _: message("image_link", {"tool_file_id": MEGABYTE, "filename": MEGABYTE}, text=MEGABYTE),
+    "hosted files": lambda _: message("image_link", {"tool_file_id": "1", "filename": MEGABYTE}, text=HOSTED),
+    "blobs": lambda _: message("blob", {"mime_type": "text/plain"}, blob=MEGABYTE),
+    "files": lambda _: message("file", {"file": {"filename": MEGABYTE, "remote_url": MEGABYTE}}),
+    "one variable": lambda number: variable("v", f"{number}{MEGABYTE}"),
+    "variables": lambda number: variable(f"v{number}{MEGABYTE}", MEGABYTE),
+    "a streamed variable": lambda _: variable("v", MEGABYTE, stream=True),
+    "logs": lambda _: message("log", id="1", data={"a": MEGABYTE}),
+    "long sources": lambda number: message(
+        "retriever_resources",
+        retriever_resources=[
+            {"document_id": f"{number}{MEGABYTE}", "content": MEGABYTE, "doc_metadata": {"a": MEGABYTE}}
+        ],
+    ),
+    "short sources": lambda number: message(
+        "retriever_resources", retriever_resources=[{"title": f"{number}.{place}"} for place in range(1_000)]
+    ),
+    "unknown types": lambda number: message(f"{number}{MEGABYTE}", text=MEGABYTE),
+}
+
+
+@pytest.mark.parametrize("flood", FLOODS.values(), ids=FLOODS)
+def test_of_any_amount_no_more_is_kept_than_can_be_read(flood: Callable[[int], WireMessage]) -> None:
+    output = make_output()
+
+    for number in range(30):
+        output.take(flood(number))
+
+    assert kept(output) < 9_000_000
+    assert len(output.sources) < 5_000
+    assert len(output.notes) <= 10
+    assert len(output.rendered(str).text) < 5_000_000
+
+
+NOTES = {
+    "text": "of its 30,000,000 characters of text only the beginning and the end were kept",
+    "JSON": "of its 30,000,588 characters of JSON only the beginning and the end were kept",
+    "links": "of its 30,000,209 characters of lines about files and links only the beginning and the end were kept",
+    "a streamed variable": "not all variables were kept: together they are too long",
+    "long sources": "only the first 26 sources were kept: together they are too long",
+}
+
+
+@pytest.mark.parametrize("kind", NOTES)
+def test_what_is_not_kept_is_noted(kind: str) -> None:
+    output = make_output()
+    for number in range(30):
+        output.take(FLOODS[kind](number))
+    output.rendered(str)
+
+    assert output.notes == [NOTES[kind]]
+
+
+def test_many_small_messages_are_kept_as_one_text() -> None:
+    said = read(*(text(str(number % 10)) for number in range(20_000)))
+
+    assert said == "0123456789" * 2_000

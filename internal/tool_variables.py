@@ -1,0 +1,61 @@
+"""Variables that a tool sets: its result, when it says nothing else.
+
+In: variable messages, streamed ones in pieces. Out: one JSON object of all of them.
+"""
+
+from io import StringIO
+
+from internal.kept_text import LONGEST_KEPT
+from internal.wellformed import json_text, wellformed
+
+_LONGEST_NAME = 200
+_OVERHEAD = 100
+"""Characters that a variable counts for besides its name and value."""
+
+
+class ToolVariables:
+    """The last value of each variable, as far as they are not too long together."""
+
+    def __init__(self) -> None:
+        self.left_out = False
+        """Whether a value was too long to be kept."""
+        self._values: dict[str, StringIO] = {}
+        self._streamed: set[str] = set()
+        """Variables whose value is a text as it is; the others' are JSON."""
+        self._left = LONGEST_KEPT
+
+    def take(self, name: object, value: object, *, stream: bool) -> None:
+        """Set a variable; pieces of a streamed text follow each other, as in Dify."""
+        key = wellformed(str(name))[:_LONGEST_NAME]
+        is_piece = stream and isinstance(value, str)
+        if not (is_piece and key in self._streamed):
+            self._forget(key)
+        text = wellformed(str(value)) if is_piece else json_text(value)
+        cost = len(text) + (0 if key in self._values else len(key) + _OVERHEAD)
+        if cost > self._left:
+            self.left_out = True
+            return
+        self._left -= cost
+        self._values.setdefault(key, StringIO()).write(text)
+        if is_piece:
+            self._streamed.add(key)
+
+    def _forget(self, key: str) -> None:
+        old = self._values.pop(key, None)
+        self._streamed.discard(key)
+        if old is not None:
+            self._left += old.tell() + len(key) + _OVERHEAD
+
+    def clear(self) -> None:
+        """Keep nothing: something else is the result."""
+        self._values.clear()
+        self._streamed.clear()
+        self._left = LONGEST_KEPT
+
+    def text(self) -> str:
+        """All variables as one JSON object, "" without any."""
+        values = (
+            f"{json_text(key)}: {json_text(value.getvalue()) if key in self._streamed else value.getvalue()}"
+            for key, value in self._values.items()
+        )
+        return f"{{{', '.join(values)}}}" if self._values else ""

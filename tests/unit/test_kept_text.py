@@ -1,0 +1,102 @@
+"""Long texts: what of them is kept, and what a model is shown."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from internal.kept_text import Excerpt, KeptText, cut_to_size, joined, with_sources
+from internal.redaction import Redactor
+
+SECRET = "hunter2-hunter2"
+LONGEST, TAIL = 200_000, 50_000
+
+
+def kept_of(*pieces: str) -> KeptText:
+    kept = KeptText(LONGEST, TAIL)
+    for piece in pieces:
+        kept.add(piece)
+    return kept
+
+
+def in_pieces(text: str, size: int) -> list[str]:
+    return [text[start : start + size] for start in range(0, len(text), size)]
+
+
+@pytest.mark.parametrize("size", [7, 49_999, 100_000, 1_000_000])
+@pytest.mark.parametrize("length", [0, 1, 99_999, 100_000, 100_001, LONGEST])
+def test_a_text_within_the_limit_is_kept_whole(length: int, size: int) -> None:
+    text = ("0123456789\r\n" * LONGEST)[:length]
+    kept = kept_of(*in_pieces(text, size))
+
+    assert kept.excerpt(str) == Excerpt(text)
+    assert (kept.length, kept.last, kept.says_something) == (length, text[-1:], length > 0)
+
+
+@pytest.mark.parametrize("size", [7, 49_999, 100_000, 1_000_000])
+@pytest.mark.parametrize("length", [LONGEST + 1, LONGEST + TAIL + 1, 777_777])
+def test_of_a_longer_text_the_beginning_and_the_end_are_kept(length: int, size: int) -> None:
+    text = ("0123456789" * length)[:length]
+    kept = kept_of(*in_pieces(text, size))
+    shown = kept.excerpt(str)
+    head, gap, rest = shown.text.partition("\n[… ")
+    number, _, tail = rest.partition(" characters were not kept …]\n")
+
+    assert len(kept.whole()) <= LONGEST
+    assert gap
+    assert text.startswith(head)
+    assert text.endswith(tail)
+    assert min(len(head), len(tail)) >= TAIL - 20_000
+    assert int(number) == length - len(head) - len(tail)
+    assert len(shown.text) + shown.missing == length
+
+
+@given(st.integers(99_900, 100_010), st.integers(-20, 20), st.sampled_from([1, 10, 1_000]))
+@settings(deadline=None, max_examples=50)
+def test_no_half_of_a_secret_stands_at_a_gap(before: int, after: int, size: int) -> None:
+    text = "m" * before + SECRET + "m" * 500_000 + SECRET + "m" * (TAIL + after)
+    shown = kept_of(*in_pieces(text, len(text) // size + 1)).excerpt(Redactor.of([SECRET]).text).text
+
+    assert not [end for end in range(4, len(SECRET)) if SECRET[:end] + "\n" in shown or "\n" + SECRET[-end:] in shown]
+    assert SECRET not in shown
+
+
+def test_parts_that_say_something_are_joined() -> None:
+    assert joined([Excerpt("a", 1), Excerpt(" "), Excerpt("b", 2)]) == Excerpt("a\n\nb", 3)
+    assert joined([]) == Excerpt("")
+
+
+def test_what_was_not_kept_counts_as_left_out() -> None:
+    assert "[… 999999" not in cut_to_size("m" * 2_000, 1_000)
+    cut = cut_to_size("m" * 2_000, 1_000, missing=1_000_000)
+    left_out = int(cut.partition("[… ")[2].partition(" ")[0])
+
+    assert len(cut) <= 1_000
+    assert left_out == 1_002_000 - cut.count("m") + 1  # the m of "more" or "see them"
+
+
+@given(st.text(min_size=1, max_size=20), st.integers(1, 200), st.integers(100, 300))
+@settings(deadline=None, max_examples=200)
+def test_a_cut_result_is_never_longer_than_the_limit_and_keeps_head_and_tail(unit: str, times: int, limit: int) -> None:
+    whole = unit * times
+    result = cut_to_size(whole, limit)
+
+    assert len(result) <= limit
+    if len(whole) <= limit:
+        assert result == whole
+    else:
+        head, middle, tail = result.partition("\n[… ")
+        number, _, rest = tail.partition(" characters left out")
+        end = rest.partition("…]\n")[2]
+        assert all((head, middle, end))
+        assert whole.startswith(head)
+        assert whole.endswith(end)
+        assert int(number) == len(whole) - len(head) - len(end)
+
+
+def test_a_result_and_its_sources_share_the_limit() -> None:
+    assert with_sources("text", "", 1000) == "text"
+    assert with_sources("text", "[1] A", 1000) == "text\n\n[1] A"
+    together = with_sources("t" * 5000, "s" * 5000, 1000)
+    assert len(together) <= 1000
+    assert together.startswith("t")
+    assert together.endswith("s")
