@@ -16,6 +16,7 @@ from internal.redacted_text import redacted_text
 from internal.redaction import KnownSecrets
 from internal.run_outputs import closing_messages, decision_summary, file_messages
 from internal.text_stream import TextStream, message_texts
+from internal.user_files import ExternalImage
 from internal.wellformed import wellformed
 
 
@@ -53,6 +54,8 @@ def _written(event: Event, text: TextStream) -> str:
             return text.new_paragraph()
         case AnswerText(answer):
             return text.answer(answer)
+        case FileForwarded(ExternalImage()):  # Dify writes into the text that it could not fetch one
+            return text.leave_a_line()
         case FileForwarded() | RunFinished():
             return text.finish()
         case _:

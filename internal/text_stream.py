@@ -19,6 +19,7 @@ class TextStream:
     def __init__(self) -> None:
         self._in_thought = False
         self._end = ""  # the last two characters written
+        self._after_host = False  # the host may have written something since
         self._quoted = QuotedTags()
 
     def thought(self, text: str) -> str:
@@ -28,11 +29,19 @@ class TextStream:
         return opening + self._write(self._quoted.feed(text))
 
     def answer(self, text: str) -> str:
-        return self.close_thought() + self._write(self._quoted.feed(text))
+        closing = self.close_thought()
+        gap = self._write(self._gap(1)) if text and self._after_host else ""
+        return closing + gap + self._write(self._quoted.feed(text))
 
     def new_paragraph(self) -> str:
         """Set off what comes next from what stands there; nothing at the very beginning."""
         return self.finish() + self._write(self._gap(2))
+
+    def leave_a_line(self) -> str:
+        """Make room for a line that the host may write: what comes next will stand on another one."""
+        before = self.finish() + self._write(self._gap(1))
+        self._after_host = True
+        return before
 
     def close_thought(self) -> str:
         """What ends an open block; an answer may go on, and what waits of it stays."""
@@ -44,11 +53,14 @@ class TextStream:
         return self._write(self._quoted.finish() + closing)
 
     def _gap(self, newlines: int) -> str:
+        if self._after_host:
+            return "\n" * (newlines if self._end else 1)
         there = len(self._end) - len(self._end.rstrip("\n"))
         return "\n" * max(0, newlines - there) if self._end else ""
 
     def _write(self, text: str) -> str:
         self._end = (self._end + text[-2:])[-2:]
+        self._after_host = self._after_host and not text
         return text
 
 

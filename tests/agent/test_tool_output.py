@@ -167,6 +167,23 @@ def test_an_external_image_is_handed_to_dify_as_an_image() -> None:
     assert "https://pictures.example/a.png" in outcome.tool_results()[0]
 
 
+def node_text(outcome: Outcome) -> str:
+    """The node's text when Dify can fetch no image."""
+    said = {"text": "{text}", "image": "Failed to download image: {text}: 404"}
+    return "".join(said[item["type"]].format(**item["message"]) for item in outcome.messages if item["type"] in said)
+
+
+def test_what_dify_says_of_an_image_that_it_cannot_fetch_stands_on_a_line_of_its_own() -> None:
+    handlers = {"search": replies(message("image_link", text="https://a.example/x.png"))}
+    failed = "Failed to download image: https://a.example/x.png: 404"
+
+    quiet = run([search(), ANSWER], handlers)
+    thinking = run([search(text="I look."), ANSWER], handlers, {"emit_intermediate_thoughts": True})
+
+    assert node_text(quiet) == f"{failed}\nDone."
+    assert node_text(thinking) == f"<think>\nI look.\n</think>\n{failed}\n\nDone."
+
+
 @pytest.mark.parametrize("kind", ["image", "image_link", "binary_link"])
 @pytest.mark.parametrize("path", ["/etc/passwd", "file:///etc/passwd", "/files/tools/../../etc/passwd", "C:\\x.png"])
 def test_a_local_path_is_refused_without_a_word_about_it(kind: str, path: str) -> None:

@@ -9,15 +9,21 @@ from hypothesis import strategies as st
 from internal.text_stream import TextStream, message_texts
 from tests.unit.generators import cut, cut_lists, joined
 
-STEPS = st.lists(
-    st.tuples(st.sampled_from(["thought", "answer", "new_paragraph"]), st.sampled_from(["a", "b\n", "c d"]))
-)
+KINDS = ["thought", "answer", "new_paragraph", "host"]
+STEPS = st.lists(st.tuples(st.sampled_from(KINDS), st.sampled_from(["a", "b\n", "c d"])))
+HOSTS_LINE = "Failed to download image: …"
 
 
 def write(stream: TextStream, steps: list[tuple[str, str]]) -> str:
-    written = [
-        stream.new_paragraph() if kind == "new_paragraph" else getattr(stream, kind)(text) for kind, text in steps
-    ]
+    """What stands in the node's text after these steps; the host could not fetch any image."""
+    written = []
+    for kind, text in steps:
+        if kind == "new_paragraph":
+            written.append(stream.new_paragraph())
+        elif kind == "host":
+            written += [stream.leave_a_line(), HOSTS_LINE]
+        else:
+            written.append(getattr(stream, kind)(text))
     return "".join([*written, stream.close_thought()])
 
 
@@ -42,6 +48,22 @@ def test_a_new_paragraph_is_set_off_once_and_never_at_the_beginning() -> None:
     stream.answer("a\n")
     assert stream.new_paragraph() == "\n"
     assert stream.new_paragraph() == ""
+
+
+@given(STEPS)
+@settings(deadline=None)
+def test_a_line_that_the_host_writes_stands_alone(steps: list[tuple[str, str]]) -> None:
+    lines = write(TextStream(), steps).split("\n")
+
+    assert lines.count(HOSTS_LINE) == sum(kind == "host" for kind, _ in steps)
+
+
+def test_no_line_is_left_where_one_is_already() -> None:
+    assert write(TextStream(), [("host", ""), ("answer", "a"), ("answer", "b")]) == f"{HOSTS_LINE}\nab"
+    assert write(TextStream(), [("answer", "a\n"), ("host", ""), ("host", "")]) == f"a\n{HOSTS_LINE}\n{HOSTS_LINE}"
+    assert write(TextStream(), [("answer", "a"), ("host", ""), ("new_paragraph", ""), ("answer", "b")]) == (
+        f"a\n{HOSTS_LINE}\n\nb"
+    )
 
 
 def test_closing_what_is_not_open_writes_nothing() -> None:
