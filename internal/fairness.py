@@ -8,8 +8,8 @@ from time import perf_counter
 
 import gevent
 
-LONGEST_TURN = 0.02
-"""Seconds of work after which the other sessions get their turn."""
+LONGEST_TURN = 0.003
+"""Seconds of work after which the others get their turn; a chunk on its way through a session takes about ten turns."""
 
 
 def in_turns[T](items: Iterable[T]) -> Iterator[T]:

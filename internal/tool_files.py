@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import PurePosixPath
+from posixpath import splitext
 from typing import Any, NamedTuple
 
 import filetype
@@ -143,8 +143,10 @@ def _hosted_meta(meta: Mapping[str, Any]) -> dict[str, Any]:
 
 def _short_name(name: str) -> str:
     """A file's name or type; one that is too long keeps the suffix that says what the file is."""
-    suffix = PurePosixPath(name).suffix[:LONGEST_NAME]
-    return name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - len(suffix)] + suffix
+    if len(name) <= LONGEST_NAME:
+        return name
+    suffix = splitext(name)[1][:LONGEST_NAME]
+    return name[: LONGEST_NAME - len(suffix)] + suffix
 
 
 def _told(meta: Mapping[str, Any], *names: str) -> str:
@@ -167,7 +169,7 @@ def _mime_type(meta: Mapping[str, Any]) -> str:
 
 def _extension(meta: Mapping[str, Any], address: str) -> str:
     """The suffix for a name that is made up: what the address ends with, else what belongs to the type."""
-    for suffix in (PurePosixPath(address.partition("?")[0]).suffix, _told(meta, "extension")):
+    for suffix in (splitext(address.partition("?")[0])[1], _told(meta, "extension")):
         if _EXTENSION.fullmatch(suffix):
             return suffix
     mime_type = _mime_type(meta).partition(";")[0].lower()
