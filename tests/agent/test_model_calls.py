@@ -227,7 +227,7 @@ def test_an_image_by_address_is_handed_to_dify() -> None:
     outcome = run([[text([part("Here: "), image]), ends()]])
 
     assert outcome.bodies("image") == [{"text": "https://pictures.example/a.png"}]
-    assert outcome.text == "Here:"
+    assert outcome.text == "Here:\n"  # Dify may say on a line of its own that it could not fetch it
 
 
 def test_a_sound_of_the_models_stays_in_the_transcript() -> None:
