@@ -102,5 +102,6 @@ def json_text(value: object) -> str:
     try:
         text = json.dumps(value, ensure_ascii=False, allow_nan=False, default=_nearest)
     except (TypeError, ValueError):  # a key or number that JSON cannot write
-        text = json.dumps(plain_json(value), ensure_ascii=False)
+        written = json.dumps(_with_written_keys(value), default=_nearest)
+        text = json.dumps(json.loads(written, parse_constant=lambda _name: None), ensure_ascii=False)
     return wellformed_text_of_json(wellformed(text))
