@@ -12,6 +12,7 @@ from pydantic_core import to_json
 from internal.errors import AgentError, ModelCallFailed
 from internal.events import AnswerBreak, AnswerText, Event, Noted, OurWords, RoundFinished, RoundStarted, StopReason
 from internal.failures import FailureKind
+from internal.kept_text import cut_to_size
 from internal.loop import AgentLoop
 from internal.model_turn import ModelCaller
 from internal.plan_params import PlanAndReflectParams
@@ -20,7 +21,6 @@ from internal.sources import attribute, escaped
 from internal.steps import Ending
 from internal.submission import MOST_CORRECTIONS, Submission
 from internal.subtask import SubtaskOutcome
-from internal.tool_output import cut_to_size
 from internal.toolbox import Tool, Toolbox
 from internal.window import estimate_tokens
 from prompt import template
