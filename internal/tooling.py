@@ -16,6 +16,7 @@ DEEPEST_NESTING = 64
 LONGEST_ARGUMENTS = 1_000_000
 """Characters of one call's arguments; no later request would fit beside longer ones, and no model writes as much."""
 _LONGEST_QUOTE = 200
+_HARMLESS = frozenset({int, bool, type(None)})
 _PARSE_ERROR = "tool arguments parse error: "
 
 
@@ -112,15 +113,21 @@ def refuse_unwritable(value: object, levels: int = DEEPEST_NESTING) -> None:
     elif isinstance(value, dict | list):
         if levels == 0:
             raise UnwritableError(f"nested deeper than {DEEPEST_NESTING} levels")
-        is_object = isinstance(value, dict)
-        if is_object and any(map(has_lone_surrogate, value)):
-            raise UnwritableError("half a surrogate pair in a name")
-        for key, item in value.items() if isinstance(value, dict) else enumerate(value):
-            try:
-                refuse_unwritable(item, levels - 1)
-            except UnwritableError as problem:
-                problem.path.append(f".{key}" if is_object else f"[{key}]")
-                raise
+        _refuse_unwritable_items(value, levels - 1)
+
+
+def _refuse_unwritable_items(value: dict[str, Any] | list[Any], levels: int) -> None:
+    is_object = isinstance(value, dict)
+    if not is_object and _HARMLESS.issuperset(map(type, value)):
+        return  # Most long arrays are numbers.
+    if is_object and any(map(has_lone_surrogate, value)):
+        raise UnwritableError("half a surrogate pair in a name")
+    for key, item in value.items() if isinstance(value, dict) else enumerate(value):
+        try:
+            refuse_unwritable(item, levels)
+        except UnwritableError as problem:
+            problem.path.append(f".{key}" if is_object else f"[{key}]")
+            raise
 
 
 def resolve_tool_instance[T](tool_instances: Mapping[str, T] | None, tool_name: str) -> T | None:

@@ -53,6 +53,13 @@ def test_every_sum_of_money_is_a_multiple_of_a_cent(cents: int) -> None:
     assert fits({"multipleOf": 0.01}, float(f"{cents}e-2"))
 
 
+def test_the_checks_of_a_node_with_hundreds_of_tools_are_kept() -> None:
+    schemas = [{"type": "string", "maxLength": number} for number in range(600)]
+    checks = [check_of(schema) for schema in schemas]
+
+    assert all(check_of(schema) is check for schema, check in zip(schemas, checks, strict=True))
+
+
 def test_a_dialect_that_does_not_know_a_keyword_does_not_learn_it() -> None:
     assert fits({"$schema": OLDEST, "multipleOf": "x"}, 7)
 
