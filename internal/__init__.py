@@ -13,7 +13,7 @@
     what happens            events → transcript → window → attachments →
     the host                deadline → session →
     a model's turn          assembly → display → content_parts → reading → recovery → given_secrets → model_turn →
-    its tool calls          planning → submission → side_by_side → tool_runner →
+    its tool calls          planning → submission → side_by_side → tool_runner → tool_rounds →
     the run                 steps → answer → loop →
     written out             redacted_text → text_stream → log_content → log_metadata → log_preview → log_tree →
                             run_outputs → render → pacing →

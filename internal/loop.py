@@ -7,6 +7,7 @@ share the callers, the bibliography and the clock.
 
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import assert_never
 
 from internal.answer import working_line
@@ -15,30 +16,27 @@ from internal.display import DisplayRule
 from internal.events import (
     AnswerBreak,
     AnswerText,
-    CallsAnswered,
     Event,
     RoundFinished,
     RoundStarted,
     StopReason,
     ThoughtText,
-    ToolRun,
 )
-from internal.guards import PastCall, RepeatGuard
-from internal.kept_text import with_sources
+from internal.guards import RepeatGuard
 from internal.model_turn import ModelCaller, TimeIsUp
-from internal.planning import PlannedCall, RejectedCall, plan_calls, plan_submissions, refuse_calls
+from internal.planning import PlannedCall, RejectedCall, plan_calls, plan_submissions
 from internal.reading import ModelTurn, TurnSpan
-from internal.sources import Bibliography, citation_lines
+from internal.sources import Bibliography
 from internal.steps import AnotherRound, ClosingAnswer, Ending, Finish, NextStep, judge_final_turn
 from internal.submission import Submission, written_out
-from internal.tool_runner import ToolOutcome, ToolRunner
-from internal.transcript import CallResult, Transcript
+from internal.tool_rounds import REFUSED_AT_THE_END, ToolRounds
+from internal.tool_runner import ToolRunner
+from internal.transcript import Transcript
 from internal.virtual_tools import RESERVED_NAMES
 from prompt import template
 
 LEAST_CLOSING_SECONDS = 5
 """What the closing answer has even when the rounds took longer than they should have."""
-REFUSED_AT_THE_END = "not run: no more tools run in this conversation turn"
 
 
 def should_continue(*, iteration: int, maximum_iterations: int, has_tool_call: bool) -> bool:
@@ -71,19 +69,13 @@ class AgentLoop:
     guard: RepeatGuard = field(default_factory=RepeatGuard)
     asked: int = 0
     """Turns asked for, those of an earlier loop under the same log node included."""
-    _rounds_before: int = field(default=0, init=False)
     _closings: int = field(default=0, init=False)
     _words: str = field(default="", init=False)
     """The beginning of an answer that never went on; the user has not seen it."""
 
-    def __post_init__(self) -> None:
-        """A transcript may have had a loop before."""
-        self._rounds_before = self.transcript.rounds
-
-    @property
-    def _rounds(self) -> int:
-        """Tool rounds that this loop has done."""
-        return self.transcript.rounds - self._rounds_before
+    @cached_property
+    def _rounds(self) -> ToolRounds:
+        return ToolRounds(self.tools, self.transcript, self.bibliography, self.guard)
 
     def run(self) -> Generator[Event, None, Ending]:
         step: NextStep = AnotherRound()
@@ -94,7 +86,7 @@ class AgentLoop:
                 case ClosingAnswer(reason):
                     step = yield from self._closing_answer(reason)
                 case Finish(reason, text, submitted):
-                    return Ending(reason, text, submitted, self._rounds)
+                    return Ending(reason, text, submitted, self._rounds.done)
                 case _:
                     assert_never(step)
 
@@ -109,15 +101,14 @@ class AgentLoop:
             step: NextStep = ClosingAnswer(StopReason.TIME_LIMIT)
         elif turn.cut or not turn.calls:
             step = self._after_text(turn)
-            yield from self._refuse(turn, span)
+            yield from self._rounds.refuse(turn, span.parent, self.end)
         else:
             planned = plan_calls(turn.calls, self.tools.toolbox, self.guard)
             finish = self._after_submission(planned)
             if finish is not None:
                 planned = plan_submissions(turn.calls, self.tools.toolbox, REFUSED_AT_THE_END)
             yield from self._announce(turn)
-            outcomes = yield from self.tools.run(planned, span.parent, self.tool_deadline)
-            yield from self._append(turn, outcomes)
+            yield from self._rounds.run(turn, planned, span.parent, self.tool_deadline)
             step = self._after_tools(planned) if finish is None else finish
         yield RoundFinished(span.parent, self.models.clock.now() - started)
         return step
@@ -153,7 +144,7 @@ class AgentLoop:
         if self.tool_deadline.has_passed():
             return ClosingAnswer(StopReason.TIME_LIMIT)
         if should_continue(
-            iteration=self._rounds, maximum_iterations=self.maximum_iterations, has_tool_call=bool(planned)
+            iteration=self._rounds.done, maximum_iterations=self.maximum_iterations, has_tool_call=bool(planned)
         ):
             return AnotherRound()
         return ClosingAnswer(StopReason.ITERATION_LIMIT)
@@ -174,7 +165,7 @@ class AgentLoop:
             step = yield from self._close_by_submission(turn, span, self.submission, reason)
         elif isinstance(turn, ModelTurn):
             step = judge_final_turn(turn, reason)
-            yield from self._refuse(turn, span)
+            yield from self._rounds.refuse(turn, span.parent, self.end)
         has_files = isinstance(turn, ModelTurn) and turn.has_files
         if isinstance(step, Finish) and not step.text and not has_files and self._words:
             step = yield from self._keep_words(reason)
@@ -195,8 +186,7 @@ class AgentLoop:
         planned = plan_submissions(turn.calls, self.tools.toolbox, REFUSED_AT_THE_END)
         submitted, is_one = submission.take(planned), submission.is_among(planned)
         if turn.calls:
-            outcomes = yield from self.tools.run(planned, span.parent, self.end)
-            yield from self._append(turn, outcomes)
+            yield from self._rounds.run(turn, planned, span.parent, self.end)
         if submitted is not None:
             return Finish(reason, written_out(submitted), submitted)
         if not (submission.may_correct() if is_one else submission.may_remind()):
@@ -213,35 +203,10 @@ class AgentLoop:
             self.transcript.append_answer(turn.content, turn.opaque_body)
         return turn
 
-    def _refuse(self, turn: ModelTurn, span: TurnSpan) -> Generator[Event, None, None]:
-        """Calls of a cut or closing turn run no more; they stand in the log."""
-        if turn.calls:
-            planned = refuse_calls(turn.calls, REFUSED_AT_THE_END)
-            outcomes = yield from self.tools.run(planned, span.parent, self.end)
-            yield _answered(outcomes, self._rounds + 1)
-
-    def _append(self, turn: ModelTurn, outcomes: Sequence[ToolOutcome]) -> Generator[Event, None, None]:
-        """Append the round; sources are numbered now, in the model's order rather than that of completion."""
-        self.transcript.append_round(turn.content, turn.opaque_body, [self._result(outcome) for outcome in outcomes])
-        yield _answered(outcomes, self._rounds)
-        self.guard.record_round(
-            [
-                PastCall(signature, outcome.status, outcome.tool_response, outcome.transient)
-                for outcome in outcomes
-                if (signature := outcome.planned.signature) is not None
-            ]
-        )
-
-    def _result(self, outcome: ToolOutcome) -> CallResult:
-        numbers = self.bibliography.add(outcome.sources)
-        cited = citation_lines(zip(numbers, outcome.sources, strict=True))
-        text = with_sources(outcome.tool_response, cited, self.tools.result_limit)
-        return CallResult(outcome.planned.call, text)
-
     def _span(self, name: str, deadline: Deadline, *, may_call_tools: bool) -> TurnSpan:
         root = f"{self.parent}.{name}" if self.parent else name
         last_step = self.maximum_iterations + 1
-        step = self._rounds + 1 if may_call_tools else last_step
+        step = self._rounds.done + 1 if may_call_tools else last_step
         rule = DisplayRule(
             self.show_thoughts,
             may_call_tools,
@@ -251,11 +216,3 @@ class AgentLoop:
             is_seen=self.is_seen,
         )
         return TurnSpan(f"{root}.model", root, rule, deadline, max(deadline, self.end))
-
-
-def _answered(outcomes: Sequence[ToolOutcome], number: int) -> CallsAnswered:
-    return CallsAnswered(
-        tuple(
-            ToolRun(number, outcome.planned.call.name, outcome.status, outcome.elapsed_seconds) for outcome in outcomes
-        )
-    )
