@@ -3,7 +3,7 @@
     what everyone needs     host_message → failures → errors → node_errors →
                             wellformed → fairness → secret_detection → redaction → node_secrets →
     what the node was given pasted → panel_values → model_selection → params → policy →
-    one round, as values    flow → think_tags → markdown_tokens → markdown_code → thinking →
+    one round, as values    flow → think_tags → markdown_tokens → markdown_code → thought_levels → thinking →
                             usage → sources → source_reading →
     tools as offered        tool_names → schema_dialect → schema_check → mcp_schema → schema_types → schema_repair →
                             tool_schema → toolbox →
@@ -12,7 +12,8 @@
                             tool_output →
     what happens            events → transcript → window → attachments →
     the host                deadline → session →
-    a model's turn          assembly → display → content_parts → reading → recovery → given_secrets → model_turn →
+    a model's turn          assembly → display → content_parts → together → reading →
+                            recovery → given_secrets → model_turn →
     its tool calls          planning → submission → side_by_side → tool_runner → tool_rounds →
     the run                 steps → answer → loop →
     written out             redacted_text → text_stream → log_content → log_metadata → log_preview → log_tree →

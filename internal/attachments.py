@@ -5,10 +5,9 @@ instead. Files are fetched here, since their addresses mean nothing outside of D
 """
 
 import base64
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 
-import gevent
 import httpx
 from dify_plugin.entities.model.message import (
     AudioPromptMessageContent,
@@ -56,17 +55,25 @@ class FileUnavailable(Exception):  # noqa: N818 - its text is what the model rea
 
 
 def opening_messages(
-    model: ModelSelection, system_instruction: str, text: str, parts: Sequence[PromptMessageContentUnionTypes]
+    history: Iterable[PromptMessage],
+    system_instruction: str,
+    text: str,
+    parts: Sequence[PromptMessageContentUnionTypes],
 ) -> list[PromptMessage]:
     """System prompt, history, and a user's message of a text and the files of this turn."""
     content: str | list[PromptMessageContentUnionTypes] = text
     if parts:
         content = [TextPromptMessageContent(data=text), *parts]
     return build_round_prompt_messages(
-        history_prompt_messages=[_prepare(message, model) for message in model.history],
+        history_prompt_messages=history,
         system_message=SystemPromptMessage(content=system_instruction) if system_instruction else None,
         user_message=UserPromptMessage(content=content),
     )
+
+
+def visible_history(model: ModelSelection, give_way: Callable[[], None]) -> tuple[PromptMessage, ...]:
+    """The history without the thoughts that Dify stores raw and the media the model cannot take."""
+    return tuple(_prepare(message, model, give_way) for message in model.history)
 
 
 def file_parts(
@@ -126,16 +133,15 @@ def _fetch(file: File) -> bytes:
     return data
 
 
-def _prepare(message: PromptMessage, model: ModelSelection) -> PromptMessage:
-    """A message of the history, without the thoughts that Dify stores raw and the media the model cannot take."""
+def _prepare(message: PromptMessage, model: ModelSelection, give_way: Callable[[], None]) -> PromptMessage:
     if isinstance(message.content, str):
         if message.role is not PromptMessageRole.ASSISTANT:
             return message
-        return message.model_copy(update={"content": without_thoughts(message.content, gevent.sleep)})
+        return message.model_copy(update={"content": without_thoughts(message.content, give_way)})
     if isinstance(message.content, list):
         parts = list(_visible_parts(message.content, model))
         if message.role is PromptMessageRole.ASSISTANT:
-            parts = [_without_thoughts(part) for part in parts]
+            parts = [_without_thoughts(part, give_way) for part in parts]
         return message.model_copy(update={"content": parts})
     return message.model_copy(update={"content": ""})
 
@@ -151,7 +157,9 @@ def _visible_parts(
             yield part
 
 
-def _without_thoughts(part: PromptMessageContentUnionTypes) -> PromptMessageContentUnionTypes:
+def _without_thoughts(
+    part: PromptMessageContentUnionTypes, give_way: Callable[[], None]
+) -> PromptMessageContentUnionTypes:
     if isinstance(part, TextPromptMessageContent):
-        return part.model_copy(update={"data": without_thoughts(part.data, gevent.sleep)})
+        return part.model_copy(update={"data": without_thoughts(part.data, give_way)})
     return part

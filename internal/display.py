@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from internal.events import AnswerBreak, AnswerText, Shown, ThoughtText
 from internal.flow import should_emit_response_text
-from internal.thinking import Piece, PieceKind, ThoughtSplitter
+from internal.thinking import LONGEST_STEP, Piece, PieceKind, ThoughtSplitter
 
 PLAINLY_AN_ANSWER = 400
 """Visible characters after which text is no remark any more. A longer preamble is shown: a known departure."""
@@ -57,6 +57,7 @@ class TurnDisplay:
 
     def __init__(self, rule: DisplayRule, give_way: Callable[[], None] = lambda: None) -> None:
         self._rule = rule
+        self._give_way = give_way
         self._splitter = ThoughtSplitter(give_way)
         self._text_trimmer, self._thought_trimmer = Trimmer(), Trimmer()
         self._released: list[str] = []
@@ -84,8 +85,11 @@ class TurnDisplay:
         self._may_become_answer = False
 
     def feed(self, chunk: str) -> Iterator[Shown]:
-        for piece in self._splitter.feed(chunk):
-            yield from self._show(piece)
+        for start in range(0, len(chunk), LONGEST_STEP):
+            if start:
+                self._give_way()
+            for piece in self._splitter.feed(chunk[start : start + LONGEST_STEP]):
+                yield from self._show(piece)
 
     def finish(self, *, has_tool_calls: bool, is_cut: bool = False) -> Iterator[Shown]:
         """Show the rest, now that it is known what the turn was.

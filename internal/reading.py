@@ -19,8 +19,9 @@ from internal.assembly import CallAssembler
 from internal.content_parts import forward_image, joined, kept, writable
 from internal.deadline import Deadline
 from internal.display import DisplayRule, TurnDisplay
-from internal.events import Event, FileForwarded, Shown, ShownTogether, StopReason
+from internal.events import Event, FileForwarded, StopReason
 from internal.flow import extract_stream_tool_calls
+from internal.together import together
 from internal.transcript import Content, ToolCall
 from internal.usage import Usage
 from internal.wellformed import wellformed
@@ -42,8 +43,8 @@ _CUT_REASONS = {
     "spii": StopReason.CONTENT_FILTER,
 }
 
-_CHUNKS_AT_A_TIME = 100
-"""Chunks that are there already come without a wait between them."""
+_AT_A_TIME = 100
+"""Chunks that are there already come without a wait between them, and so do the parts of one."""
 
 
 @dataclass(frozen=True)
@@ -87,12 +88,13 @@ class Reading:
 
     def __init__(self, span: TurnSpan) -> None:
         self._span = span
+        self._give_way = span.deadline.clock.give_way
         self._calls = CallAssembler()
         self._content: list[str | PromptMessageContentUnionTypes] = []
         self._opaque_body: Any = None
         self._usage: LLMUsage | None = None
         self._has_forwarded = False
-        self.display = TurnDisplay(span.rule, span.deadline.clock.give_way)
+        self.display = TurnDisplay(span.rule, self._give_way)
         self.finish_reason: str | None = None
         self.chunks = 0
 
@@ -132,8 +134,8 @@ class Reading:
     def take(self, chunk: LLMResultChunk) -> Iterator[Event]:
         delta = chunk.delta
         self.chunks += 1
-        if self.chunks % _CHUNKS_AT_A_TIME == 0:
-            self._span.deadline.clock.give_way()
+        if self.chunks % _AT_A_TIME == 0:
+            self._give_way()
         if entries := extract_stream_tool_calls(chunk):
             self._calls.take(entries)
             self.display.expect_calls()
@@ -142,30 +144,29 @@ class Reading:
         if delta.message.opaque_body is not None:
             self._opaque_body = yield from writable(delta.message.opaque_body)
         content = delta.message.content
-        yield from self._take_content([content] if isinstance(content, str) else content or ())
+        taken = self._take_content([content] if isinstance(content, str) else content or ())
+        yield from together(taken, self._give_way)
 
     def finish(self, *, has_tool_calls: bool, is_cut: bool) -> Iterator[Event]:
         """Show what was held back, now that it is known what the turn was."""
-        yield from _together(self.display.finish(has_tool_calls=has_tool_calls, is_cut=is_cut))
+        yield from together(self.display.finish(has_tool_calls=has_tool_calls, is_cut=is_cut), self._give_way)
 
     def _take_content(self, content: Iterable[str | PromptMessageContentUnionTypes]) -> Iterator[Event]:
-        """Texts and parts of one chunk; what the user sees of them is there at once, but for the images between."""
-        shown: list[Shown] = []
-        for came in content:
+        """Texts and parts of one chunk."""
+        for number, came in enumerate(content, start=1):
+            if number % _AT_A_TIME == 0:
+                self._give_way()
             part = wellformed(came) if isinstance(came, str) else (yield from kept(came))
             if part:
                 self._content.append(part)
             if isinstance(part, str):
-                shown += self.display.feed(part)
+                yield from self.display.feed(part)
             elif isinstance(part, TextPromptMessageContent):
-                shown += self.display.feed(part.data)
+                yield from self.display.feed(part.data)
             elif isinstance(part, ImagePromptMessageContent):
-                yield from _together(shown)
-                shown = []
                 event = forward_image(part)
                 self._has_forwarded = self._has_forwarded or isinstance(event, FileForwarded)
                 yield event
-        yield from _together(shown)
 
     def turn(self, cut: StopReason | None = None) -> ModelTurn:
         cut = cut or _CUT_REASONS.get((self.finish_reason or "").rpartition(".")[2].lower())
@@ -181,9 +182,3 @@ class Reading:
 
     def calls(self) -> tuple[ToolCall, ...]:
         return self._calls.calls(f"call_{self._span.key.replace('.', '_')}")
-
-
-def _together(shown: Iterable[Shown]) -> Iterator[ShownTogether]:
-    parts = tuple(shown)
-    if parts:
-        yield ShownTogether(parts)

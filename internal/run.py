@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from dify_plugin.entities.model.message import PromptMessageContentUnionTypes, PromptMessageTool
+from dify_plugin.entities.model.message import PromptMessage, PromptMessageContentUnionTypes, PromptMessageTool
 from gevent.lock import BoundedSemaphore
 
 from internal.answer import no_answer_sentence
-from internal.attachments import file_parts, opening_messages
+from internal.attachments import file_parts, opening_messages, visible_history
 from internal.deadline import Clock, Deadline
 from internal.events import (
     AnswerBreak,
@@ -124,6 +124,11 @@ class Run[P: StrategyParams]:
         """This turn's files, fetched once."""
         return file_parts(self.params.files, self.params.model, self.deadline(1).left())
 
+    @cached_property
+    def history(self) -> tuple[PromptMessage, ...]:
+        """Read once."""
+        return visible_history(self.params.model, self.clock.give_way)
+
     @property
     def question(self) -> str:
         return self.params.query if self.params.query.strip() else template.SEE_ATTACHED_FILES
@@ -132,7 +137,7 @@ class Run[P: StrategyParams]:
         """A conversation that opens with the system prompt, the history, and a message of context, text and files."""
         context = context_block(self.bibliography.context())
         whole = "\n\n".join(part for part in (context, text) if part)
-        return Transcript(opening_messages(self.params.model, self.instruction, whole, self.parts), self.habits)
+        return Transcript(opening_messages(self.history, self.instruction, whole, self.parts), self.habits)
 
     def finish(
         self,

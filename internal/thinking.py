@@ -8,14 +8,16 @@ or when the turn was cut. Tags inside a thought count as levels. Text that merel
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from itertools import groupby
 
 from internal.markdown_code import CodeReader
 from internal.markdown_tokens import Kind, Token, Tokens, is_tag
 from internal.think_tags import has_tag, unquoted
+from internal.thought_levels import Thought
 
+LONGEST_STEP = 16 * 1024
+"""Characters to feed before giving way: some milliseconds of work, ten times as many if all of it is marks."""
 _TOKENS_AT_A_TIME = 2_000
-"""Some milliseconds of work."""
+"""As long, when tokens are read again."""
 
 
 class PieceKind(StrEnum):
@@ -31,48 +33,6 @@ class Piece:
     text: str
 
 
-class _Thought:
-    """A thought whose end is not certain yet.
-
-    After a closing tag that leaves a level open, what follows is this thought's if another closing tag comes, and
-    otherwise it is the answer; it is kept until that is known.
-    """
-
-    def __init__(self) -> None:
-        self._levels: list[bool] = []  # of the tags inside: whether each is among words, and so one of the words
-        self._follows_tag = True
-        self.after_close: list[Token] | None = None
-        self._words_after_close: list[str] = []
-
-    def take(self, token: Token) -> tuple[str, bool]:
-        """What is certainly a thought by now, and whether the thought has ended."""
-        if token.kind is Kind.CLOSE:
-            return self._close(token.text)
-        is_word = True
-        if token.kind is Kind.OPEN:
-            is_word = not self._follows_tag
-            self._levels.append(is_word)
-        self._follows_tag = token.kind is Kind.OPEN or (self._follows_tag and token.text.isspace())
-        words = token.text if is_word else ""
-        if self.after_close is None:
-            return words, False
-        self.after_close.append(token)
-        self._words_after_close.append(words)
-        return "", False
-
-    def _close(self, tag: str) -> tuple[str, bool]:
-        words = self.rest()
-        if not self._levels:
-            return words, True
-        self._words_after_close = [tag] if self._levels.pop() else []
-        self.after_close, self._follows_tag = [], True
-        return words, False
-
-    def rest(self) -> str:
-        """What was kept, as a part of the thought."""
-        return "".join(self._words_after_close)
-
-
 class ThoughtSplitter:
     """Splits one turn's text; ``feed`` it chunks, then ``finish`` it once.
 
@@ -86,13 +46,14 @@ class ThoughtSplitter:
         self._tokens, self._code = Tokens(), CodeReader()
         self._may_open_unclosed = True  # at the start of the turn or after a block
         self._opened: list[Token] | None = None  # a <think> in the middle of text, and what followed it
-        self._thought: _Thought | None = None
-        self._said: list[tuple[PieceKind, str]] = []
+        self._thought: Thought | None = None
+        self._pieces: list[Piece] = []
+        self._kind, self._said = PieceKind.TEXT, list[str]()  # the last piece, which may go on
 
     def feed(self, chunk: str) -> list[Piece]:
         """Take a chunk and return what is certain by now, in order."""
         self._read(self._tokens.feed(chunk))
-        return self._pieces()
+        return self._take_pieces()
 
     def finish(self, *, calls_follow: bool, is_cut: bool = False) -> list[Piece]:
         """Say that the turn has ended, whether tool calls came with it and whether it is whole; return the rest."""
@@ -104,9 +65,9 @@ class ThoughtSplitter:
             kind = PieceKind.THOUGHT if calls_follow or is_cut else PieceKind.TEXT
             tokens = self._opened[1:] if kind is PieceKind.THOUGHT else self._opened
             self._say(kind, "".join(token.text for token in tokens))
-        return self._pieces()
+        return self._take_pieces()
 
-    def _end_open_levels(self, thought: _Thought, after_close: list[Token], *, is_cut: bool) -> None:
+    def _end_open_levels(self, thought: Thought, after_close: list[Token], *, is_cut: bool) -> None:
         """The last closing tag closed the thought; in a cut turn those that are missing may have been cut off."""
         if is_cut:
             self._say(PieceKind.THOUGHT, thought.rest())
@@ -152,28 +113,37 @@ class ThoughtSplitter:
                 self._opened = [token]
 
     def _open_thought(self, tokens: Iterable[Token]) -> None:
-        self._thought = thought = _Thought()
+        self._thought = thought = Thought()
         for token in tokens:
             self._think(thought, token)
 
-    def _think(self, thought: _Thought, token: Token) -> None:
+    def _think(self, thought: Thought, token: Token) -> None:
         words, has_ended = thought.take(token)
         self._say(PieceKind.THOUGHT, words)
         if has_ended:
             self._end_thought()
 
     def _end_thought(self) -> None:
-        self._said.append((PieceKind.THOUGHT, "\n"))  # apart from the next block, should one follow
+        self._say(PieceKind.THOUGHT, "\n")  # apart from the next block, should one follow
         self._thought, self._may_open_unclosed = None, True
         self._code.begin_anew()
 
     def _say(self, kind: PieceKind, text: str) -> None:
-        if text or kind is PieceKind.WAS_THOUGHT:
-            self._said.append((kind, text))
+        if kind is not self._kind:
+            self._end_piece()
+            self._kind = kind
+        if text:
+            self._said.append(text)
 
-    def _pieces(self) -> list[Piece]:
-        said, self._said = self._said, []
-        return [Piece(kind, "".join(text for _, text in group)) for kind, group in groupby(said, lambda each: each[0])]
+    def _end_piece(self) -> None:
+        if self._said or self._kind is PieceKind.WAS_THOUGHT:
+            self._pieces.append(Piece(self._kind, "".join(self._said)))
+            self._said = []
+
+    def _take_pieces(self) -> list[Piece]:
+        self._end_piece()
+        pieces, self._pieces, self._kind = self._pieces, [], PieceKind.TEXT
+        return pieces
 
 
 def split_thoughts(text: str, *, calls_follow: bool = False, is_cut: bool = False) -> list[Piece]:
@@ -196,7 +166,23 @@ def without_thoughts(text: str, give_way: Callable[[], None] = lambda: None) -> 
     """
     if not has_tag(text):
         return unquoted(text)
+    visible: list[str] = []
+    has_thoughts = False
+    for piece in _pieces_of(text, give_way):
+        if piece.kind is PieceKind.WAS_THOUGHT:
+            visible.clear()
+        if piece.kind is PieceKind.TEXT:
+            visible.append(piece.text)
+        else:
+            has_thoughts = True
+    whole = "".join(visible)
+    return unquoted(whole.strip() if has_thoughts else whole)
+
+
+def _pieces_of(text: str, give_way: Callable[[], None]) -> Iterator[Piece]:
     splitter = ThoughtSplitter(give_way)
-    pieces = splitter.feed(text) + splitter.finish(calls_follow=False)
-    visible = "".join(piece.text for piece in settled(pieces) if piece.kind is PieceKind.TEXT)
-    return unquoted(visible if {piece.kind for piece in pieces} == {PieceKind.TEXT} else visible.strip())
+    for start in range(0, len(text), LONGEST_STEP):
+        if start:
+            give_way()
+        yield from splitter.feed(text[start : start + LONGEST_STEP])
+    yield from splitter.finish(calls_follow=False)

@@ -257,7 +257,7 @@ def test_quoted_code_without_end_goes_out_in_few_messages(size: int) -> None:
     outcome = run([says(*chunks)])
 
     assert outcome.text == said.strip()
-    assert len(outcome.bodies("text")) <= max(len(chunks), 2)
+    assert len(outcome.bodies("text")) <= max(len(chunks), 3)
 
 
 def test_history_of_a_megabyte_loses_its_thoughts_and_keeps_quoted_tags() -> None:
@@ -281,7 +281,7 @@ def test_a_megabyte_at_once_goes_out_in_few_messages_of_bounded_size() -> None:
     messages = [body["text"] for body in run([says(answer)], FOUND).bodies("text")]
 
     assert "".join(messages) == answer.strip()
-    assert len(messages) <= len(answer.encode()) // (256 * 1024) + 1
+    assert len(messages) <= len(answer.encode()) // (256 * 1024) + 2
     assert max(len(message.encode()) for message in messages) <= 256 * 1024
 
 

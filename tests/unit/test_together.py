@@ -1,0 +1,70 @@
+"""What is there at once goes out as few texts of bounded size."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from internal.events import AnswerBreak, AnswerText, Event, Noted, Shown, ShownTogether, ThoughtText
+from internal.together import MOST_BYTES, MOST_PARTS, together
+
+PARTS = st.one_of(
+    st.builds(AnswerText, st.text("ab", min_size=1, max_size=3)),
+    st.builds(ThoughtText, st.text("ab", min_size=1, max_size=3)),
+    st.just(AnswerBreak()),
+)
+
+
+def put_together(events: Sequence[Event]) -> tuple[list[Event], int]:
+    """What comes out, and how often others could go on."""
+    ways: list[None] = []
+    return list(together(events, lambda: ways.append(None))), len(ways)
+
+
+def letters(parts: Sequence[Shown]) -> list[tuple[type[Shown], str]]:
+    """Each character with its kind."""
+    said: list[tuple[type[Shown], str]] = []
+    for part in parts:
+        said += [(AnswerBreak, "")] if isinstance(part, AnswerBreak) else [(type(part), each) for each in part.text]
+    return said
+
+
+@given(st.lists(PARTS, max_size=12))
+@settings(deadline=None)
+def test_what_comes_together_says_the_same_in_one(parts: list[Shown]) -> None:
+    events, ways = put_together(parts)
+
+    assert (len(events), ways) == (min(1, len(parts)), 0)
+    for event in events:
+        assert isinstance(event, ShownTogether)
+        assert letters(event.parts) == letters(parts)
+        texts = [part for part in event.parts if not isinstance(part, AnswerBreak)]
+        assert len(texts) <= 1 + sum(type(a) is not type(b) for a, b in pairwise(parts))
+
+
+def test_other_events_keep_their_place() -> None:
+    note = Noted("n")
+
+    assert put_together([AnswerText("a"), AnswerText("b"), note, AnswerText("c")])[0] == [
+        ShownTogether((AnswerText("ab"),)),
+        note,
+        ShownTogether((AnswerText("c"),)),
+    ]
+
+
+def test_a_large_text_and_many_parts_give_way_in_between() -> None:
+    large, ways = put_together([AnswerText("日" * MOST_BYTES)])
+    assert (len(large), ways) == (4, 3)
+    sizes = [
+        len(part.text.encode())
+        for event in large
+        if isinstance(event, ShownTogether)
+        for part in event.parts
+        if isinstance(part, AnswerText)
+    ]
+    assert sum(sizes) == 3 * MOST_BYTES
+    assert max(sizes) <= MOST_BYTES
+
+    many, ways = put_together([ThoughtText("t"), AnswerText("a")] * MOST_PARTS)
+    assert (len(many), ways) == (2, 1)
