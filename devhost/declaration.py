@@ -140,22 +140,31 @@ class ToolProvider(_Declared):
 
 class _Access(_Declared):
     enabled: bool = False
+
+
+class _ModelAccess(_Access):
     llm: bool = False
+    text_embedding: bool = False
+    rerank: bool = False
+    tts: bool = False
+    speech2text: bool = False
+    moderation: bool = False
 
 
 class Permission(_Declared):
     """What the plugin may ask the host for; the daemon refuses the rest."""
 
     tool: _Access = _Access()
-    model: _Access = _Access()
+    model: _ModelAccess = _ModelAccess()
+    node: _Access = _Access()
+    app: _Access = _Access()
+    storage: _Access = _Access()
 
-    @property
-    def allows_tools(self) -> bool:
-        return self.tool.enabled
-
-    @property
-    def allows_models(self) -> bool:
-        return self.model.enabled and self.model.llm
+    def allows(self, access: str) -> bool:
+        """`access` is a key of resource.permission or of its model; the empty one is always allowed."""
+        if access in _ModelAccess.model_fields:
+            return self.model.enabled and bool(getattr(self.model, access))
+        return not access or bool(getattr(self, access).enabled)
 
 
 class _Resource(_Declared):

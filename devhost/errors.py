@@ -17,6 +17,8 @@ HostError ── DeclarationError      a plugin directory that cannot be read
                         └─ NodeFailedError      the Agent node fails on what the plugin sent
 """
 
+from typing import Any
+
 
 class HostError(Exception):
     """Something on the host's side, worded for the person at the terminal."""
@@ -47,7 +49,11 @@ class PluginStartError(HostError):
 
 
 class RegistrationError(HostError):
-    pass
+    """`line` is what the plugin reads before the connection ends."""
+
+    def __init__(self, message: str, line: str | None = None) -> None:
+        super().__init__(message)
+        self.line = line or message.replace("\n", " ")
 
 
 class ToolSetupError(HostError):
@@ -75,13 +81,21 @@ class PluginLostError(RunFailure):
 
 
 class InvocationError(RunFailure):
-    """The SDK's `{error_type, message, args}` of an invocation that raised."""
+    """The `{error_type, message, args}` of an invocation that raised, or an error of the daemon's in its place."""
 
-    def __init__(self, error_type: str, message: str, traceback: str | None = None) -> None:
+    def __init__(self, error_type: str, message: str, args: dict[str, Any] | None = None) -> None:
         super().__init__(message)
         self.error_type = error_type
         self.message = message
-        self.traceback = traceback
+        self.details = args
+        traceback = (args or {}).get("traceback")
+        self.traceback = None if traceback is None else str(traceback)
+
+    @property
+    def said(self) -> dict[str, Any]:
+        """What the daemon tells the node."""
+        said: dict[str, Any] = {"error_type": self.error_type, "message": self.message}
+        return said if self.details is None else {**said, "args": self.details}
 
 
 class RunTimeoutError(RunFailure):

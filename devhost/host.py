@@ -15,11 +15,14 @@ from typing import Self
 
 from devhost import declaration
 from devhost.backwards import BackwardsCalls
+from devhost.daemon.answers import agent_message
+from devhost.daemon.failures import ApiFault
 from devhost.errors import ParameterError, RunFailure
 from devhost.limits import HostLimits
 from devhost.messages import Message
 from devhost.model_backend import ModelBackend
 from devhost.model_request import OpaqueBodyPolicy
+from devhost.node_outputs import Finding
 from devhost.node_parameters import Picked, Setting, node_parameters, read_setting
 from devhost.node_variables import NodeVariables
 from devhost.outputs import OutputsFold
@@ -102,7 +105,8 @@ class Host:
         model: ModelBackend,
         tools: Sequence[Tool] | None = None,
         history: Sequence[JsonObject] = (),
-        opaque_body: OpaqueBodyPolicy = "keep",
+        opaque_body: OpaqueBodyPolicy = "drop",
+        api_fails: Mapping[str, ApiFault] | None = None,
         conversation_id: str | None = None,
         on_message: OnMessage | None = None,
         stop: Stop | None = None,
@@ -130,7 +134,9 @@ class Host:
             if raw
             else _settled(declared, picked, parameters, variables),
         }
-        calls = BackwardsCalls(model, tools, self.files, self.limits, opaque_body)
+        calls = BackwardsCalls(
+            model, tools, files=self.files, limits=self.limits, opaque_body=opaque_body, api_fails=api_fails
+        )
         opened = partial(self._open, request, conversation_id, stop)
         kept = frozenset(conversation_variables)
         fold = OutputsFold(self.files, self.limits, declared_outputs(declared), kept=kept, goes_on=strict)
@@ -158,10 +164,11 @@ class Host:
         messages: list[JsonObject] = []
         error = None
         session_id = ""
+        losses: list[str] = []
         try:
             with opened() as session:
-                session_id = session.id
-                for sent in session.messages(calls.answer, self.limits.run_seconds):
+                session_id, losses = session.id, session.losses
+                for sent in session.messages(calls.answer, self.limits.run_seconds, agent_message):
                     data = self.secrets.masked(sent)
                     messages.append(data)
                     _show(fold.add(data), on_message)
@@ -171,7 +178,8 @@ class Host:
         except RunFailure as failure:
             error = self.secrets.masked(RunError.of(failure))
         elapsed = time.monotonic() - began
-        return Run(strategy, fold.outputs(), error, fold.findings(), messages, elapsed, dict(calls.asked), session_id)
+        findings = [*fold.findings(), *calls.findings, *(Finding("message-lost", lost) for lost in losses)]
+        return Run(strategy, fold.outputs(), error, findings, messages, elapsed, dict(calls.asked), session_id)
 
 
 def _show(messages: Iterable[Message], on_message: OnMessage | None) -> None:

@@ -1,19 +1,19 @@
 """The host's limits, with the values of a self-hosted Dify (dify-plugin-daemon, August 2026)."""
 
-from dataclasses import dataclass, replace
-from typing import Self
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class HostLimits:
     line_bytes: int = 5 * 1024 * 1024
-    """A longer line on a plugin's stdout kills the plugin; over TCP and HTTP there is no such limit."""
+    """A longer line kills a local plugin and fails a serverless run; over TCP there is no such limit."""
     launch_seconds: float = 120
     """The plugin must serve by then: over stdio, its first heartbeat must have come."""
-    heartbeat_seconds: float = 120
-    """Longer silence kills a plugin that is run locally."""
-    debug_heartbeat_seconds: float = 60
-    """Longer silence ends the connection of a plugin that is debugged remotely."""
+    handshake_seconds: float = 10
+    """A plugin that is debugged remotely must have registered by then."""
+    heartbeat_seconds: float = 60
+    """How often the daemon looks for a sign of life. It acts after one to two such times of silence: a local plugin is
+    killed, and of one that is debugged remotely the connection is closed."""
     run_seconds: float = 600
     """One strategy invocation, all in all, in each of the three runtimes; the plugin is not told."""
     call_seconds: float = 240
@@ -26,11 +26,12 @@ class HostLimits:
     """The request that invokes a serverless plugin."""
     transaction_bytes: int = 6 * 1024 * 1024
     """A serverless plugin's request for a backwards call."""
+    transaction_seconds: float = 300
+    """One backwards call of a serverless plugin, wall clock: the daemon then ends its answer without an end event."""
     transaction_heartbeat_seconds: float = 25
     """How often a blank line keeps a silent answer to such a call alive."""
+    burst_messages: int = 0
+    """How many messages of a run may wait in the daemon, 128 in Dify; eight times as many of a backwards call's answer.
+    What comes while all places are taken is lost. 0 loses nothing."""
     stop_seconds: float = 5
     """How long a plugin may take to go when asked, before it is killed."""
-
-    def over(self, transport: str) -> Self:
-        """The limits of a plugin that is run this way."""
-        return replace(self, heartbeat_seconds=self.debug_heartbeat_seconds) if transport == "tcp" else self

@@ -29,8 +29,9 @@ class ModelCallError(Exception):
         self.message = message
 
     def as_dify_words_it(self) -> str:
-        details = {"args": {}, "error_type": self.error_type, "message": self.message}
-        return f"PluginInvokeError: {json.dumps(details, separators=(',', ':'), ensure_ascii=False)}"
+        details = {"error_type": self.error_type, "message": self.message, "args": {}}
+        said = {"message": json.dumps(details), "error_type": "PluginInvokeError", "args": None}
+        return f"PluginInvokeError: {json.dumps(said)}"
 
 
 @dataclass(frozen=True)

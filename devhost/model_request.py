@@ -1,20 +1,22 @@
-"""A plugin's request for a model call, decoded as strictly as the daemon and Dify decode it.
+"""A plugin's request for a model call, decoded as the daemon and then Dify's API decode it.
 
-In: the `request` of a backwards call of type llm. Out: a `ModelRequest`, or a `RefusedCallError` whose text names the
-field. What neither of them knows is dropped, as they drop it.
+In: the `request` of a backwards call for a model. Out: a `ModelRequest`; `RefusedCallError` in the daemon's words, or
+`ApiCallError` in those of the API. What neither of them knows is dropped, as they drop it.
 """
 
-from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictBool, StrictStr, Tag, ValidationError
 
-from devhost.errors import RefusedCallError
+from devhost.daemon import requests
+from devhost.daemon.failures import ApiCallError
+from devhost.daemon.go_types import Record
 from devhost.wire import JsonObject
 from devhost.yaml_file import describe
 
-type OpaqueBodyPolicy = Literal["keep", "drop", "refuse"]
-"""What hosts do with `opaque_body`: the newest keep it, older ones drop it, daemons of 2026 refuse the whole call."""
+type OpaqueBodyPolicy = Literal["drop", "refuse", "keep"]
+"""What hosts do with `opaque_body`. Today's Dify drops it from answers, and its daemon refuses a request that has one;
+with a newer Dify it arrives and is refused on its way back; a host that keeps it carries it both ways."""
 
 
 class _Decoded(BaseModel):
@@ -97,7 +99,8 @@ class ModelTool(_Decoded):
 class ModelRequest(_Decoded):
     provider: StrictStr
     model: StrictStr
-    model_type: Literal["llm"]
+    model_type: Literal["llm"] = "llm"
+    """The daemon leaves it out."""
     mode: StrictStr
     completion_params: dict[str, Any]
     prompt_messages: tuple[PromptMessage, ...]
@@ -106,25 +109,27 @@ class ModelRequest(_Decoded):
     stream: StrictBool = True
 
 
-def decode_model_request(request: JsonObject, opaque_body: OpaqueBodyPolicy) -> ModelRequest:
-    messages = request.get("prompt_messages")
-    if isinstance(messages, list) and opaque_body != "keep":
-        request = {**request, "prompt_messages": _without_opaque_bodies(messages, opaque_body)}
+def decode_model_request(
+    request: JsonObject, opaque_body: OpaqueBodyPolicy, record: Record = requests.LLM
+) -> ModelRequest:
+    """`record` is what the daemon reads: a plain call, or one for structured output."""
+    bodies: list[object] = []
+    if opaque_body == "keep":
+        request, bodies = _without_opaque_bodies(request)
+    body = requests.to_the_api(record, request)
+    for message, carried in zip(body["prompt_messages"] or (), bodies, strict=False):
+        message["opaque_body"] = carried
     try:
-        return ModelRequest.model_validate(request)
+        return ModelRequest.model_validate(body)
     except ValidationError as error:
-        raise RefusedCallError(f"invoke llm request refused: {describe(error)}") from error
+        raise ApiCallError.invalid(f"invalid payload: {describe(error)}") from error
 
 
-def _without_opaque_bodies(messages: Sequence[object], policy: OpaqueBodyPolicy) -> list[object]:
-    kept: list[object] = []
-    for position, message in enumerate(messages):
-        body = message.get("opaque_body") if isinstance(message, dict) else None
-        if body is not None and policy == "refuse":
-            kind = "map" if isinstance(body, dict) else "string"
-            raise RefusedCallError(
-                "unmarshal backwards invoke request failed: decoding failed due to the following error(s):\n\n"
-                f"'prompt_messages[{position}].opaque_body' source data must be an array or slice, got {kind}"
-            )
-        kept.append({**message, "opaque_body": None} if isinstance(message, dict) else message)
-    return kept
+def _without_opaque_bodies(request: JsonObject) -> tuple[JsonObject, list[object]]:
+    """The request as a daemon that knows the field would read it, and what it carries, by message."""
+    messages = request.get("prompt_messages")
+    if not isinstance(messages, list):
+        return request, []
+    bodies = [message.get("opaque_body") if isinstance(message, dict) else None for message in messages]
+    without = [{**message, "opaque_body": None} if isinstance(message, dict) else message for message in messages]
+    return {**request, "prompt_messages": without}, bodies

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Self
 
+from devhost.daemon.go_json import remarshalled
 from devhost.declaration import PluginDeclaration
 from devhost.errors import PluginLostError, PluginStartError, WireError
 from devhost.limits import HostLimits
@@ -24,7 +25,7 @@ from devhost.stdio import StdioTransport
 from devhost.tcp import TcpTransport
 from devhost.transport import Transport, TransportName
 from devhost.watcher import Watcher
-from devhost.wire import JsonObject, Lost, read_session_event, request_envelope
+from devhost.wire import Failed, JsonObject, Lost, read_session_event, request_envelope
 
 TRANSPORTS: Mapping[TransportName, type[Transport]] = {
     "stdio": StdioTransport,
@@ -42,11 +43,11 @@ class PluginProcess:
         self._transport = transport
         self._watcher = watcher
         self.limits = limits
-        """Those that hold for the way in which this plugin is run."""
         self._sessions: dict[str, Session] = {}
         self._routing = threading.Lock()
         self._lost: str | None = None
-        self._last_heartbeat: float | None = None
+        self._last_sign: float | None = None
+        """Of life; None before the first heartbeat, and while no heartbeat can come."""
         self._served_or_gone = threading.Event()
         self._gone = threading.Event()
 
@@ -61,7 +62,7 @@ class PluginProcess:
         watcher: Watcher | None = None,
     ) -> Self:
         """Returns when the plugin serves."""
-        limits = (limits or HostLimits()).over(transport)
+        limits = limits or HostLimits()
         declaration = PluginDeclaration.read(directory)
         entrypoint = declaration.manifest.meta.runner.entrypoint
         program = PluginProgram(declaration.directory, entrypoint, python, limits.stop_seconds)
@@ -91,13 +92,14 @@ class PluginProcess:
 
     def open_session(self, request: JsonObject, conversation_id: str | None = None) -> Session:
         """Sends the request; what comes back is in the session."""
-        session = Session(uuid.uuid4().hex, self.declaration, self._send, self._forget)
+        places = self.limits.burst_messages
+        session = Session(uuid.uuid4().hex, self.declaration, self._send, self._forget, places=places)
         with self._routing:
             if self._lost is not None:
                 raise PluginLostError(self._lost)
             self._sessions[session.id] = session
         try:
-            self._send(request_envelope(session.id, request, conversation_id))
+            self._send(request_envelope(session.id, remarshalled(request), conversation_id))
         except PluginLostError:
             self._forget(session.id)
             raise
@@ -110,7 +112,7 @@ class PluginProcess:
         self._watcher.crossed("plugin", self._name, message)
         match message:
             case {"event": "heartbeat"}:
-                self._last_heartbeat = time.monotonic()
+                self._last_sign = time.monotonic()
                 self.served()
             case {"event": "session", "session_id": str(session_id), "data": data}:
                 self._route(session_id, data)
@@ -129,6 +131,17 @@ class PluginProcess:
 
     def noted(self, line: str, /) -> None:
         self.printed.append(line)
+
+    def lived(self) -> None:
+        if self._last_sign is not None:
+            self._last_sign = time.monotonic()
+
+    def disconnected(self, reason: str, /) -> None:
+        self._last_sign = None
+        with self._routing:
+            sessions = list(self._sessions.values())
+        for session in sessions:
+            session.deliver(Failed("ConnectionClosedError", reason))
 
     def closed(self, reason: str, /) -> None:
         with self._routing:
@@ -167,11 +180,10 @@ class PluginProcess:
 
     def _watch_heartbeat(self) -> None:
         limit = self.limits.heartbeat_seconds
-        while not self._gone.wait(limit / 10):
-            if self._last_heartbeat is not None and time.monotonic() - self._last_heartbeat > limit:
-                self._transport.kill(
-                    f"the plugin sent no heartbeat for {limit:g} seconds: the daemon kills it for that"
-                )
+        while not self._gone.wait(limit):
+            last = self._last_sign
+            if last is not None and time.monotonic() - last > limit:
+                self._transport.give_up(f"the plugin gave no sign of life for {limit:g} seconds")
 
     def _with_last_words(self, reason: str) -> str:
         words = self._transport.last_words()

@@ -27,6 +27,8 @@ class PluginProgram:
         self._stop_seconds = stop_seconds
         self._stderr: deque[str] = deque(maxlen=40)
         self._readers: list[threading.Thread] = []
+        self.wrote: Callable[[], None] = lambda: None
+        """Called for each line on stderr."""
         # Its own lock, not one that a reader needs: a write blocks while the pipe is full, and the plugin empties
         # the pipe only if somebody goes on reading what it says.
         self._writing = threading.Lock()
@@ -62,8 +64,12 @@ class PluginProgram:
         except (OSError, ValueError) as error:  # a broken pipe, or one that stop() has closed
             raise PluginLostError(self.killed_because or "the plugin no longer reads its stdin") from error
 
-    def kill(self, reason: str) -> None:
+    def condemn(self, reason: str) -> None:
+        """Why it goes, should it go of itself before it is killed."""
         self.killed_because = self.killed_because or reason
+
+    def kill(self, reason: str) -> None:
+        self.condemn(reason)
         self.process.kill()
 
     def stop(self) -> None:
@@ -114,6 +120,7 @@ class PluginProgram:
         assert stderr is not None  # noqa: S101 - Popen was given PIPE
         for line in stderr:
             self._stderr.append(line.decode(errors="replace").rstrip())
+            self.wrote()
 
 
 def _inherited_environment() -> Mapping[str, str]:

@@ -53,7 +53,8 @@ class Registration:
 
     def _check_key(self, key: str) -> None:
         if key != self._key:
-            raise RegistrationError("the key is wrong: REMOTE_INSTALL_KEY must be the one that the host gave out")
+            sentence = "the key is wrong: REMOTE_INSTALL_KEY must be the one that the host gave out"
+            raise RegistrationError(sentence, "invalid key")
         self.knows_key = True
 
     def _declare(self, kind: str, providers: list[Any]) -> None:

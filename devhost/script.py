@@ -3,7 +3,6 @@
 Every mistake in the file is one sentence with the key, the turn and the file.
 """
 
-import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -21,7 +20,9 @@ from pydantic import (
 )
 from pydantic_core import ErrorDetails, PydanticCustomError
 
+from devhost.daemon.failures import Fault
 from devhost.errors import ScriptError
+from devhost.json_value import json_value
 from devhost.model_backend import DEFAULT_FEATURES
 from devhost.yaml_file import load_yaml
 
@@ -41,39 +42,8 @@ def _one_sentence(sentence: str) -> WrapValidator:
     return WrapValidator(validate)
 
 
-def _json(value: object) -> object:
-    """YAML has dates, bytes, sets and mappings that hold themselves; JSON has not."""
-    reason = _not_json(value, place="", around=())
-    if reason:
-        raise PydanticCustomError("no_json", "{reason}", {"reason": reason})
-    return value
-
-
-def _not_json(value: object, place: str, around: tuple[int, ...]) -> str | None:
-    """The first part of a value that is no JSON, if there is one; `around` has the ids of what it lies in."""
-    where = f"{place.removeprefix('.')} " if place else ""
-    if id(value) in around:
-        return f"{where}holds itself, which JSON cannot say"
-    around = (*around, id(value))
-    match value:
-        case None | bool() | int() | str():
-            return None
-        case float() if math.isfinite(value):
-            return None
-        case dict():
-            for key in value:
-                if not isinstance(key, str):
-                    return f"{where}has the key {key}, which is no text: put it in quotes"
-            parts = ((f"{place}.{key}", part) for key, part in value.items())
-        case list():
-            parts = ((f"{place}[{index}]", part) for index, part in enumerate(value))
-        case _:
-            return f"{where}is {value} ({type(value).__name__}), which is no JSON value: a text stands in quotes"
-    return next((reason for inner, part in parts if (reason := _not_json(part, inner, around))), None)
-
-
-type _Json = Annotated[JsonValue, BeforeValidator(_json)]
-type _JsonObject = Annotated[dict[str, Any], BeforeValidator(_json)]
+type _Json = Annotated[JsonValue, BeforeValidator(json_value)]
+type _JsonObject = Annotated[dict[str, Any], BeforeValidator(json_value)]
 type _Number = Annotated[float | str | None, _one_sentence("should be a number, or a text")]
 
 
@@ -85,7 +55,7 @@ class ScriptedCall(_Scripted):
     name: str
     id: str = ""
     arguments: Annotated[
-        dict[str, JsonValue] | str, _one_sentence("should be a mapping, or a text"), BeforeValidator(_json)
+        dict[str, JsonValue] | str, _one_sentence("should be a mapping, or a text"), BeforeValidator(json_value)
     ] = Field(default_factory=dict[str, JsonValue])
     """A mapping becomes JSON; a string is sent as it stands, however broken."""
 
@@ -124,6 +94,8 @@ class Turn(_Scripted):
     finish_reason: str | None = None
     usage: ScriptedUsage | None = ScriptedUsage()
     error: ScriptedError | None = None
+    api_fails: Fault | None = None
+    """What Dify's API does in place of answering: see `devhost.daemon.failures`."""
     opaque_body: _Json = None
     when: str | None = None
 

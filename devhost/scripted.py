@@ -67,6 +67,10 @@ class ScriptedModel:
 
     def invoke(self, request: ModelRequest, /) -> Iterator[JsonObject]:
         turn = self._take_turn(request)
+        answer = self._say(turn, request)
+        yield from answer if turn.api_fails is None else turn.api_fails.through(answer)
+
+    def _say(self, turn: Turn, request: ModelRequest) -> Iterator[JsonObject]:
         shown = None if turn.error is None else turn.error.after_chunks
         for chunk in islice(turn_chunks(turn, request), shown):
             time.sleep(turn.delay)

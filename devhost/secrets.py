@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import Any
 from urllib.parse import quote
 
-from devhost.wire import well_formed
+from devhost.daemon.go_json import well_formed
 
 SHORTEST = 6
 MASK = "[secret]"

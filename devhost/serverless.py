@@ -13,7 +13,7 @@ import threading
 from collections.abc import Mapping
 from typing import IO
 
-from devhost.errors import HostError
+from devhost.errors import HostError, WireError
 from devhost.limits import HostLimits
 from devhost.program import PluginProgram
 from devhost.transactions import Transactions
@@ -37,7 +37,7 @@ class HttpTransport(Transport):
 
     def start(self, listener: TransportListener, /) -> None:
         self._listener = listener
-        self._transactions = Transactions(self._limits, listener.received)
+        self._transactions = Transactions(self._limits, listener.received, listener.noted)
         try:
             self._program.start(self._environment(), self._note, listener.closed)
         except HostError:
@@ -117,6 +117,9 @@ class HttpTransport(Transport):
                         return
                 else:
                     cut = f"status {response.status}: {response.read(1000).decode(errors='replace')}"
+        except WireError as error:
+            self._fail(session_id, str(error))
+            return
         except (OSError, http.client.HTTPException) as error:
             cut = f"{type(error).__name__}: {error}; {cut}"
         finally:
@@ -127,8 +130,11 @@ class HttpTransport(Transport):
             self._fail(session_id, f"the plugin's response stopped before its end message; {cut}")
 
     def _read(self, response: http.client.HTTPResponse) -> bool:
-        """Whether the session came to its end."""
-        for line in response:
+        """Whether the session came to its end; WireError for a line that the daemon does not read."""
+        limit = self._limits.line_bytes
+        while line := response.readline(limit):
+            if len(line.rstrip(b"\n")) >= limit:  # of a chunked response, readline may give more than it is asked for
+                raise WireError(f"bufio.Scanner: token too long: a line of the response has more than {limit:,} bytes")
             deliver(line, self._listener)
             match json.loads(line or "null") if b'"end"' in line else None:
                 case {"event": "session", "data": {"type": "end"}}:

@@ -1,4 +1,7 @@
-"""The local way to run a plugin: JSON lines over its stdin and stdout. A line that is too long kills the plugin."""
+"""The local way to run a plugin: JSON lines over its stdin and stdout. A line that is too long kills the plugin.
+
+Whatever it writes to stdout or stderr is a sign of life.
+"""
 
 from functools import partial
 from typing import IO
@@ -12,6 +15,7 @@ class StdioTransport(Transport):
 
     def start(self, listener: TransportListener, /) -> None:
         read = partial(self._read, listener=listener)
+        self._program.wrote = listener.lived
         self._program.start({"INSTALL_METHOD": "local"}, read, listener.closed)
 
     def send(self, envelope: JsonObject, /) -> None:
@@ -29,4 +33,5 @@ class StdioTransport(Transport):
                     "the daemon kills it for that, and every session on it is lost"
                 )
                 break
+            listener.lived()
             deliver(line, listener)

@@ -1,10 +1,11 @@
-"""A plugin's request for a tool call, decoded as strictly as the daemon and Dify decode it."""
+"""A plugin's request for a tool call, decoded as the daemon and then Dify's API decode it."""
 
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, StrictStr, ValidationError
 
-from devhost.errors import RefusedCallError
+from devhost.daemon import requests
+from devhost.daemon.failures import ApiCallError
 from devhost.wire import JsonObject
 from devhost.yaml_file import describe
 
@@ -20,7 +21,8 @@ class ToolRequest(BaseModel):
 
 
 def decode_tool_request(request: JsonObject) -> ToolRequest:
+    """RefusedCallError in the daemon's words, or ApiCallError in those of the API."""
     try:
-        return ToolRequest.model_validate(request)
+        return ToolRequest.model_validate(requests.to_the_api(requests.TOOL, request))
     except ValidationError as error:
-        raise RefusedCallError(f"invoke tool request refused: {describe(error)}") from error
+        raise ApiCallError.invalid(f"invalid payload: {describe(error)}") from error

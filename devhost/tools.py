@@ -8,10 +8,11 @@ from collections.abc import Iterator
 from typing import Protocol
 
 from devhost.casting import cast_value
+from devhost.daemon.answers import tool_message
 from devhost.errors import InvocationError, PluginLostError
 from devhost.file_messages import FileMessages
 from devhost.limits import HostLimits
-from devhost.messages import read_message
+from devhost.messages import TYPES, read_message
 from devhost.plugin_process import PluginProcess
 from devhost.secrets import Secrets
 from devhost.session import Answer
@@ -68,9 +69,9 @@ class PluginTool:
         masked = self._secrets.masked
         try:
             with self._plugin.open_session(request) as session:
-                yield from map(masked, session.messages(answer, self._limits.run_seconds))
+                yield from map(masked, session.messages(answer, self._limits.run_seconds, tool_message))
         except InvocationError as error:
-            raise InvocationError(error.error_type, masked(error.message), masked(error.traceback)) from None
+            raise InvocationError(error.error_type, masked(error.message), masked(error.details)) from None
         except PluginLostError as error:
             raise PluginLostError(masked(str(error))) from None
 
@@ -85,5 +86,8 @@ def call_tool(
     """The messages as a strategy gets them: files are links to tool files, bytes never arrive."""
     transformed = FileMessages(files, limits, found=lambda *_: None)
     for message in tool.invoke(parameters, answer):
+        if message.get("type") not in TYPES:  # of a newer Dify; an older daemon will drop it
+            yield message
+            continue
         for result in transformed.transform(read_message(message)):
             yield result.on_the_wire()

@@ -1,13 +1,17 @@
 """The backwards calls of a serverless plugin: each is an HTTP request to the host, and its answer a stream of lines.
 
 In: `POST /backwards-invocation/transaction`, handed on as the session message it carries. Out: the answer's events as
-they are given to `answer`, and a blank line now and then while there are none.
+they are given to `answer`, and a blank line now and then while there are none. A request that is too long is cut off
+by the daemon and never understood: its call hangs.
 """
 
 import json
 import queue
 import threading
+import time
+import uuid
 from collections.abc import Callable, Generator
+from functools import partial
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -27,8 +31,12 @@ class _Transaction:
 
 
 class Transactions:
-    def __init__(self, limits: HostLimits, received: Callable[[JsonObject], None]) -> None:
+    def __init__(
+        self, limits: HostLimits, received: Callable[[JsonObject], None], noted: Callable[[str], None]
+    ) -> None:
+        """`noted` is told what hangs, and why."""
         self.limits = limits
+        self._noted = noted
         self._received = received
         self._sessions: set[str] = set()
         self._open: dict[str, _Transaction] = {}
@@ -74,27 +82,41 @@ class Transactions:
         transaction.events.put(envelope)
 
     def serve(self, message: JsonObject, request_id: str) -> Generator[bytes]:
-        """The answer's lines; LookupError when nobody listens to the session (any more)."""
-        transaction = _Transaction(message["session_id"])
-        with self._changing:
-            if transaction.session_id not in self._sessions:
-                raise LookupError(f"session {transaction.session_id} not found")
-            self._open[request_id] = transaction
-        return self._lines(message, request_id, transaction)
+        """The answer's lines; LookupError when the session is not known (any more)."""
+        transaction = self._opened(message["session_id"], request_id)
+        return self._lines(partial(self._received, message), request_id, transaction)
 
-    def _lines(self, message: JsonObject, request_id: str, transaction: _Transaction) -> Generator[bytes]:
+    def hang(self, session_id: str, size: int) -> Generator[bytes]:
+        """Blank lines only, for a request of too many bytes; LookupError as above."""
+        request_id = f"cut off {uuid.uuid4().hex}"
+        transaction = self._opened(session_id, request_id)
+        most = self.limits.transaction_bytes
+        sentence = f"a backwards call of {size:,} bytes hangs: the daemon cuts it off at {most:,} and never answers it"
+        return self._lines(partial(self._noted, sentence), request_id, transaction)
+
+    def _opened(self, session_id: str, request_id: str) -> _Transaction:
+        transaction = _Transaction(session_id)
+        with self._changing:
+            if session_id not in self._sessions:
+                raise LookupError("session not found")
+            self._open[request_id] = transaction
+        return transaction
+
+    def _lines(self, begin: Callable[[], None], request_id: str, transaction: _Transaction) -> Generator[bytes]:
+        """Ends with the answer; when the time is up, without its end event."""
+        deadline = time.monotonic() + self.limits.transaction_seconds
         try:
-            self._received(message)
-            while True:
+            begin()
+            while (left := deadline - time.monotonic()) > 0:
                 try:
-                    event = transaction.events.get(timeout=self.limits.transaction_heartbeat_seconds)
+                    event = transaction.events.get(timeout=min(left, self.limits.transaction_heartbeat_seconds))
                 except queue.Empty:
                     yield b"\n"
                     continue
                 if event is None:
                     raise ConnectionAbortedError("the session has ended")
                 yield encoded(event) + b"\n\n"
-                if event["data"]["event"] != "response":
+                if event["data"]["event"] == "end":
                     return
         finally:
             with self._changing:
@@ -118,13 +140,12 @@ class _Handler(BaseHTTPRequestHandler):
         if self.path != PATH:
             self._refuse(HTTPStatus.NOT_FOUND, f"there is only {PATH}")
             return
-        if len(body) > transactions.limits.transaction_bytes:
-            limit = transactions.limits.transaction_bytes
-            self._refuse(HTTPStatus.BAD_REQUEST, f"a transaction may have {limit:,} bytes, not {len(body):,}")
-            return
+        session_id = self.headers.get("Dify-Plugin-Session-ID")
         try:
-            message, request_id = _read_call(body, self.headers.get("Dify-Plugin-Session-ID"))
-            lines = transactions.serve(message, request_id)
+            if len(body) > transactions.limits.transaction_bytes:
+                lines = transactions.hang(session_id or "", len(body))
+            else:
+                lines = transactions.serve(*_read_call(body, session_id))
         except (WireError, LookupError) as error:
             self._refuse(HTTPStatus.BAD_REQUEST, str(error))
             return
@@ -150,10 +171,10 @@ class _Handler(BaseHTTPRequestHandler):
             lines.close()
 
     def _refuse(self, status: HTTPStatus, reason: str) -> None:
-        """As plain text, which the SDK reports as a response that it cannot parse: it does not look at the status."""
-        text = reason.encode()
+        """JSON without a session_id, on which the SDK's reading breaks: it does not look at the status."""
+        text = json.dumps({"error": reason}).encode()
         self.send_response(status)
-        self.send_header("Content-Type", "text/plain; charset=utf-8")
+        self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(text)))
         self.send_header("Connection", "close")
         self.end_headers()

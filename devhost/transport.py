@@ -38,6 +38,12 @@ class TransportListener(Protocol):
     def noted(self, line: str, /) -> None:
         """A line that is no message: something the plugin printed."""
 
+    def lived(self) -> None:
+        """A sign of life that is not a message."""
+
+    def disconnected(self, reason: str, /) -> None:
+        """The sessions that are open have lost their plugin, which may come back."""
+
     def closed(self, reason: str, /) -> None:
         """Nothing more can come; only the first reason counts."""
 
@@ -61,6 +67,10 @@ class Transport(ABC):
     @abstractmethod
     def hang_up(self, session_id: str, /) -> None:
         """Nobody listens to the session any more."""
+
+    def give_up(self, reason: str) -> None:
+        """What the daemon does with a plugin that has been silent for too long."""
+        self.kill(f"{reason}: the daemon kills it for that")
 
     def kill(self, reason: str) -> None:
         """End the plugin at once; the listener's `closed` gets the reason."""
@@ -89,10 +99,15 @@ def note(stdout: IO[bytes], listener: TransportListener) -> None:
 def deliver(line: bytes, listener: TransportListener) -> None:
     """One line from the plugin: a message, something printed, or nothing at all."""
     try:
-        message = json.loads(line)
+        message = json.loads(line, parse_constant=_refuse)
     except ValueError:
         message = line.decode(errors="replace").rstrip()
     if isinstance(message, dict):
         listener.received(message)
     elif message not in ("", None):
         listener.noted(str(message))
+
+
+def _refuse(constant: str) -> None:
+    """Go's JSON has no NaN and no Infinity."""
+    raise ValueError(f"{constant} is not JSON")

@@ -9,16 +9,19 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from devhost.daemon.go_json import well_formed
 from devhost.errors import WireError
 
 type JsonObject = dict[str, Any]
+KINDS = frozenset({"stream", "invoke", "error", "end"})
+"""Of a session message."""
 
 
 @dataclass(frozen=True)
 class Streamed:
-    """One message of the answer."""
+    """One message of the answer, of whatever shape."""
 
-    data: JsonObject
+    data: Any
 
 
 @dataclass(frozen=True)
@@ -34,7 +37,8 @@ class Invoked:
 class Failed:
     error_type: str
     message: str
-    traceback: str | None
+    args: JsonObject | None = None
+    """With the traceback; None when the daemon itself says it."""
 
 
 @dataclass(frozen=True)
@@ -54,8 +58,8 @@ type SessionEvent = Streamed | Invoked | Failed | Ended | Lost
 
 def read_session_event(data: object) -> SessionEvent:
     match data:
-        case {"type": "stream", "data": dict(message)}:
-            return Streamed(message)
+        case {"type": "stream", **rest}:
+            return Streamed(rest.get("data"))
         case {
             "type": "invoke",
             "data": {"type": str(kind), "backwards_request_id": str(request_id), "request": request},
@@ -66,15 +70,16 @@ def read_session_event(data: object) -> SessionEvent:
             return _read_failure(error)
         case {"type": "end"}:
             return Ended()
+        case {"type": str(kind)} if kind not in KINDS:
+            return Failed("unknown_stream_message_type", f"unknown stream message type: {kind}")
         case _:
             raise WireError(f"not a session message: {str(data)[:200]}")
 
 
 def _read_failure(error: JsonObject) -> Failed:
     args = error.get("args")
-    traceback = args.get("traceback") if isinstance(args, dict) else None
     kind, message = str(error.get("error_type", "Exception")), str(error.get("message", ""))
-    return Failed(kind, message, None if traceback is None else str(traceback))
+    return Failed(kind, message, args if isinstance(args, dict) else {})
 
 
 def request_envelope(session_id: str, data: JsonObject, conversation_id: str | None = None) -> JsonObject:
@@ -106,8 +111,3 @@ def encoded(envelope: JsonObject) -> bytes:
     if "\\ud" in text:
         text = json.dumps(json.loads(well_formed(json.dumps(envelope, ensure_ascii=False))))
     return text.encode()
-
-
-def well_formed(text: str) -> str:
-    """As Go reads it: two halves of a surrogate pair are one character, and half of one is U+FFFD."""
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

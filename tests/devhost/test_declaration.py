@@ -24,7 +24,7 @@ def test_a_strategy_plugin() -> None:
         "mood",
     ]
     permission = plugin.manifest.resource.permission
-    assert (permission.allows_tools, permission.allows_models) == (True, True)
+    assert [permission.allows(access) for access in ("tool", "llm", "", "tts", "app")] == [True] * 3 + [False] * 2
 
 
 def test_a_tool_as_dify_sends_it() -> None:

@@ -1,11 +1,13 @@
 """Where the daemon and Dify are strict about a request for a model, and where they are not."""
 
+import json
 from typing import Any
 
 import pytest
 
+from devhost.daemon.failures import ApiCallError
 from devhost.errors import RefusedCallError
-from devhost.model_request import AssistantMessage, decode_model_request
+from devhost.model_request import AssistantMessage, ToolMessage, decode_model_request
 
 CALL = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
 
@@ -50,19 +52,18 @@ def test_accepted(accepted: dict[str, Any]) -> None:
     ("refused", "words"),
     [
         (request(completion_params=None), "completion_params"),
-        (request(mode=None), "mode"),
+        (request(mode=None), "Mode.*required"),
         (request(stop="x"), "stop"),
         (request(stop=[1]), r"stop\[0\]"),
         (request(stream="true"), "stream"),
-        (request(model_type="rerank"), "model_type"),
         (request(tools=[{"name": "f", "description": "d", "parameters": []}]), r"tools\[0\]\.parameters"),
-        (request(tools=[{"name": "f", "description": None, "parameters": {}}]), r"tools\[0\]\.description"),
+        (request(tools=[{"name": "", "description": "d", "parameters": {}}]), r"Tools\[0\]\.Name"),
+        (request(tools=[{"name": "f", "description": None, "parameters": None}]), r"tools\[0\]\.parameters"),
         (request(prompt_messages=None), "prompt_messages"),
         (messages({"role": "developer", "content": "x"}), "prompt_messages.*developer"),
-        (messages({"role": "tool", "content": "x"}), "tool_call_id"),
         (messages({"role": "user", "content": [{"type": "surprise"}]}), "surprise"),
         (messages({"role": "assistant", "content": "", "tool_calls": None}), "tool_calls"),
-        (messages({"role": "assistant", "content": "", "tool_calls": [{**CALL, "id": None}]}), r"tool_calls\[0\]\.id"),
+        (messages({"role": "assistant", "content": "", "tool_calls": [{**CALL, "id": 1}]}), r"tool_calls\[0\]\.id"),
         (
             messages({"role": "assistant", "tool_calls": [{**CALL, "function": {"name": "f", "arguments": {}}}]}),
             r"tool_calls\[0\]\.function\.arguments",
@@ -70,21 +71,49 @@ def test_accepted(accepted: dict[str, Any]) -> None:
     ],
 )
 def test_refused(refused: dict[str, Any], words: str) -> None:
-    with pytest.raises(RefusedCallError, match=words):
+    with pytest.raises((RefusedCallError, ApiCallError), match=words):
         decode_model_request(refused, "keep")
 
 
+def test_what_the_daemon_lets_pass_the_api_refuses_in_its_own_words() -> None:
+    with pytest.raises(ApiCallError) as refusal:
+        decode_model_request(messages({"role": "developer", "content": "x"}), "drop")
+    assert refusal.value.stage == "refused"
+    assert refusal.value.words.startswith(
+        'request failed with status code: 400 and respond with: {"code":"invalid_param","message":"invalid payload: '
+    )
+
+
+def test_what_the_daemon_fills_in_or_leaves_out() -> None:
+    accepted = decode_model_request(
+        messages(
+            {"role": "assistant", "content": "", "tool_calls": [{**CALL, "id": None, "extra_content": 1}]},
+            {"role": "tool", "content": "x"},
+        )
+        | {"model_type": "rerank", "tools": [{"name": "f", "description": None, "parameters": {"b": 1.0, "a": 2}}]},
+        "drop",
+    )
+    called, answered = accepted.prompt_messages
+    assert isinstance(called, AssistantMessage)
+    assert isinstance(answered, ToolMessage)
+    assert (called.tool_calls[0].id, answered.tool_call_id, accepted.model_type) == ("", "", "llm")
+    assert accepted.tools is not None
+    assert accepted.tools[0].description == ""
+    assert json.dumps(accepted.tools[0].parameters) == '{"a": 2, "b": 1}'
+
+
 def test_opaque_bodies_are_kept_dropped_or_refused() -> None:
-    carrying = messages({"role": "assistant", "content": "", "opaque_body": {"items": []}})
+    carrying = messages({"role": "assistant", "content": "", "tool_calls": [], "opaque_body": {"items": []}})
 
     def body(policy: Any) -> object:  # noqa: ANN401 - a literal, from a loop
         (message,) = decode_model_request(carrying, policy).prompt_messages
         assert isinstance(message, AssistantMessage)
         return message.opaque_body
 
-    assert [body("keep"), body("drop")] == [{"items": []}, None]
-    with pytest.raises(
-        RefusedCallError, match=r"prompt_messages\[0\]\.opaque_body.*must be an array or slice, got map"
-    ):
-        body("refuse")
+    assert body("keep") == {"items": []}
+    for policy in ("drop", "refuse"):
+        with pytest.raises(
+            RefusedCallError, match=r"prompt_messages\[0\]\.opaque_body.*must be an array or slice, got map"
+        ):
+            body(policy)
     assert decode_model_request(request(), "refuse").model == "m"

@@ -59,7 +59,7 @@ def test_a_plugin_that_introduces_itself() -> None:
     assert [parameter.name for parameter in strategy.parameters] == [
         *("model", "tools", "query", "rounds", "loud", "mood")
     ]
-    assert declaration.manifest.resource.permission.allows_models
+    assert declaration.manifest.resource.permission.allows("llm")
     assert "chunks" in (strategy.output_schema or {})["properties"]  # from the files, as when it is installed
 
 

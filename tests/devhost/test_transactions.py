@@ -18,10 +18,13 @@ PATIENCE = 20
 class Host:
     """Transactions, and what they handed on."""
 
-    def __init__(self) -> None:
+    def __init__(self, transaction_seconds: float = 300) -> None:
         self.calls: queue.SimpleQueue[JsonObject] = queue.SimpleQueue()
-        limits = HostLimits(transaction_bytes=1000, transaction_heartbeat_seconds=0.05)
-        self.transactions = Transactions(limits, self.calls.put)
+        limits = HostLimits(
+            transaction_bytes=1000, transaction_heartbeat_seconds=0.05, transaction_seconds=transaction_seconds
+        )
+        self.noted: list[str] = []
+        self.transactions = Transactions(limits, self.calls.put, self.noted.append)
         self.transactions.start()
         self.transactions.expect("s")
 
@@ -63,25 +66,55 @@ def test_an_answer_is_a_stream_of_lines(host: Host) -> None:
         assert b'"end"' in response.read()
 
 
+def test_an_error_is_followed_by_an_end(host: Host) -> None:
+    with host.ask() as response:
+        host.answer("error")
+        host.answer("end")
+        events = [json.loads(line)["data"]["event"] for line in response if line.strip()]
+    assert events == ["error", "end"]
+
+
+def test_a_call_that_is_cut_off_hangs(host: Host) -> None:
+    with host.post("x" * 1001) as response:
+        assert [response.readline() for _ in range(3)] == [b"\n"] * 3
+        assert host.noted == [
+            "a backwards call of 1,001 bytes hangs: the daemon cuts it off at 1,000 and never answers it"
+        ]
+        assert host.calls.empty()
+        host.transactions.hang_up("s")
+
+
+def test_a_call_that_takes_too_long_is_ended_without_an_end_event() -> None:
+    host = Host(transaction_seconds=0.2)
+    try:
+        with host.ask() as response:
+            host.answer("response", {"n": 1})
+            assert [json.loads(line)["data"]["event"] for line in response if line.strip()] == ["response"]
+    finally:
+        host.transactions.stop()
+
+
 def test_silence_is_filled_with_blank_lines(host: Host) -> None:
     with host.ask() as response:
         assert [response.readline() for _ in range(3)] == [b"\n"] * 3
-        host.answer("error")
+        host.answer("end")
 
 
 @pytest.mark.parametrize(
     ("body", "session", "status", "words"),
     [
-        (call("other"), "other", 400, "session other not found"),
+        (call("other"), "other", 400, "session not found"),
         (call(), "other", 400, "no backwards call of the session in its header"),
         (call(kind="stream"), "s", 400, "no backwards call"),
         ("{", "s", 400, "the transaction is no JSON"),
-        ("x" * 1001, "s", 400, "may have 1,000 bytes, not 1,001"),
+        ("x" * 1001, "other", 400, "session not found"),
     ],
 )
 def test_requests_that_are_refused(host: Host, body: str, session: str, status: int, words: str) -> None:
     with host.post(body, session=session) as response:
-        assert (response.status, words in response.read().decode()) == (status, True)
+        text = response.read().decode()
+        assert (response.status, words in text) == (status, True)
+        assert "session_id" not in json.loads(text)
 
 
 def test_there_is_only_one_path(host: Host) -> None:
@@ -96,7 +129,7 @@ def test_an_answer_that_is_cut_off_is_no_whole_one(host: Host) -> None:
         with pytest.raises(http.client.IncompleteRead):
             response.read()
     with host.post(call()) as response:
-        assert "session s not found" in response.read().decode()
+        assert "session not found" in response.read().decode()
 
 
 def test_nobody_waits_for_a_second_answer(host: Host) -> None:

@@ -76,10 +76,16 @@ def failure(run: Run) -> str:
     return f"{run.error.kind}: {run.error.message}"
 
 
-@pytest.mark.parametrize("transport", ["tcp", "http"])
-def test_only_stdout_has_a_longest_line(transport: TransportName) -> None:
-    with Host.start(PUPPET, transport=transport, limits=HostLimits(line_bytes=10_000)) as host:
+def test_over_tcp_a_line_has_no_longest_length() -> None:
+    with Host.start(PUPPET, transport="tcp", limits=HostLimits(line_bytes=10_000)) as host:
         assert len(perform(host, {"say": "x" * 50_000}).outputs.text) == 50_000
+
+
+def test_a_line_too_long_fails_a_serverless_run_and_kills_nothing() -> None:
+    with Host.start(PUPPET, transport="http", limits=HostLimits(line_bytes=10_000)) as host:
+        words = failure(perform(host, {"say": "x" * 50_000}))
+        assert words.startswith("PluginDaemonInnerError: bufio.Scanner: token too long")
+        assert perform(host, {"say": "still here"}).outputs.text == "still here"
 
 
 @pytest.mark.parametrize("transport", ["tcp", "http"])
@@ -119,7 +125,7 @@ def test_a_python_that_is_not_there(transport: TransportName) -> None:
 def test_a_wrong_key_is_refused_and_the_right_one_is_still_welcome(tmp_path: Path) -> None:
     main = """
 wrong = dial("wrong")
-assert wrong.recv(1) == b""
+assert wrong.makefile().read() == "handshake failed, invalid key\\n"
 line = dial(os.environ["REMOTE_INSTALL_KEY"])
 introduce(line)
 line.recv(1)
@@ -155,20 +161,55 @@ sys.stdin.read()
 """
     limits = HostLimits(stop_seconds=0.5)
     with Host.start(plugin_with_main(tmp_path, main), transport="tcp", limits=limits) as host:
-        assert "PluginLostError: the plugin closed its connection" in failure(perform(host))
+        assert failure(perform(host)) == "ConnectionClosedError: the plugin closed its connection"
+        assert "PluginLostError: the plugin has closed its connection" in failure(perform(host))
+
+
+def test_a_plugin_that_dials_again_serves_again(tmp_path: Path) -> None:
+    main = """
+line = dial(os.environ["REMOTE_INSTALL_KEY"])
+introduce(line)
+line.recv(1)
+line.close()
+line = dial(os.environ["REMOTE_INSTALL_KEY"])
+introduce(line)
+for request in line.makefile():
+    session = json.loads(request)["session_id"]
+    say(line, "ignored", {})
+    message = {"event": "session", "session_id": session, "data": {"type": "end", "data": {}}}
+    line.sendall(json.dumps(message).encode() + b"\\n")
+"""
+    limits = HostLimits(stop_seconds=0.5)
+    with Host.start(plugin_with_main(tmp_path, main), transport="tcp", limits=limits) as host:
+        assert "ConnectionClosedError" in failure(perform(host))
+        patience = time.monotonic() + 20
+        while (run := perform(host)).error is not None:
+            assert time.monotonic() < patience, run.error
+            time.sleep(0.02)
+
+
+def test_a_handshake_has_a_time_of_its_own(tmp_path: Path) -> None:
+    main = """
+line = dial(os.environ["REMOTE_INSTALL_KEY"])
+line.makefile().read()
+"""
+    with pytest.raises(PluginStartError, match=r"the handshake was not complete within 0\.3 seconds"):
+        PluginProcess.start(plugin_with_main(tmp_path, main), transport="tcp", limits=HostLimits(handshake_seconds=0.3))
 
 
 def test_silence_on_the_line_has_a_limit_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HEARTBEAT_INTERVAL", "0.05")
-    with Host.start(PUPPET, transport="tcp", limits=HostLimits(debug_heartbeat_seconds=1)) as host:
-        assert "no heartbeat for 1 seconds" in failure(perform(host, {"freeze": 30}))
+    with Host.start(PUPPET, transport="tcp", limits=HostLimits(heartbeat_seconds=1)) as host:
+        assert failure(perform(host, {"freeze": 30})) == (
+            "ConnectionClosedError: the plugin gave no sign of life for 1 seconds: "
+            "the daemon closes its connection for that"
+        )
 
 
 # Serverless
 
 
 def test_a_serverless_run_has_the_same_deadline_as_any_other() -> None:
-    assert HostLimits().over("http").run_seconds == HostLimits().run_seconds == 600
     with Host.start(PUPPET, transport="http", limits=HostLimits(run_seconds=0.5)) as host:
         assert "longer than 0.5 seconds" in failure(perform(host, {"ask": "Hi"}, turns=SLOW))
         assert perform(host, {"say": "next"}).outputs.text == "next"
@@ -191,9 +232,10 @@ def test_a_request_has_a_largest_size() -> None:
 
 
 def test_a_backwards_call_has_a_largest_size() -> None:
-    with Host.start(PUPPET, transport="http", limits=HostLimits(transaction_bytes=5_000)) as host:
-        words = failure(perform(host, {"ask": "x" * 6_000}))
-        assert "a transaction may have 5,000" in words
+    limits = HostLimits(transaction_bytes=5_000, run_seconds=1)
+    with Host.start(PUPPET, transport="http", limits=limits) as host:
+        assert "RunTimeoutError: killed by timeout" in failure(perform(host, {"ask": "x" * 6_000}))
+        assert any("cuts it off at 5,000" in line for line in host.plugin.printed)
         assert perform(host, {"ask": "short"}).outputs.text == "x"
 
 

@@ -23,14 +23,16 @@ from devhost.wire import (
         ({"type": "end", "data": {}}, Ended()),
         (
             {"type": "error", "data": {"error_type": "KeyError", "message": "'a'", "args": {"traceback": "T"}}},
-            Failed("KeyError", "'a'", "T"),
+            Failed("KeyError", "'a'", {"traceback": "T"}),
         ),
-        ({"type": "error", "data": {}}, Failed("Exception", "", None)),
-        ({"type": "error", "data": {"args": {"traceback": ["T"]}}}, Failed("Exception", "", "['T']")),
+        ({"type": "error", "data": {}}, Failed("Exception", "", {})),
+        ({"type": "error", "data": {"args": {"traceback": ["T"]}}}, Failed("Exception", "", {"traceback": ["T"]})),
         (
             {"type": "invoke", "data": {"type": "llm", "backwards_request_id": "r", "request": {"model": "m"}}},
             Invoked("r", "llm", {"model": "m"}),
         ),
+        ({"type": "?"}, Failed("unknown_stream_message_type", "unknown stream message type: ?")),
+        ({"type": "stream"}, Streamed(None)),
         # An odd request is answered with a refusal rather than left hanging.
         (
             {"type": "invoke", "data": {"type": "llm", "backwards_request_id": "r", "request": None}},
@@ -43,7 +45,7 @@ def test_session_events(data: object, event: SessionEvent) -> None:
 
 
 @pytest.mark.parametrize(
-    "data", [None, [], {"type": "stream"}, {"type": "invoke", "data": {"type": "llm"}}, {"type": "?"}]
+    "data", [None, [], {"type": "error", "data": "x"}, {"type": "invoke", "data": {"type": "llm"}}, {"type": 5}]
 )
 def test_what_is_no_session_event(data: object) -> None:
     with pytest.raises(WireError, match="not a session message"):

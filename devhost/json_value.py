@@ -1,0 +1,36 @@
+"""Whether what YAML read is JSON: for fields of a script that go onto the wire as they are."""
+
+import math
+
+from pydantic_core import PydanticCustomError
+
+
+def json_value(value: object) -> object:
+    """YAML has dates, bytes, sets and mappings that hold themselves; JSON has not."""
+    reason = _not_json(value, place="", around=())
+    if reason:
+        raise PydanticCustomError("no_json", "{reason}", {"reason": reason})
+    return value
+
+
+def _not_json(value: object, place: str, around: tuple[int, ...]) -> str | None:
+    """The first part of a value that is no JSON, if there is one; `around` has the ids of what it lies in."""
+    where = f"{place.removeprefix('.')} " if place else ""
+    if id(value) in around:
+        return f"{where}holds itself, which JSON cannot say"
+    around = (*around, id(value))
+    match value:
+        case None | bool() | int() | str():
+            return None
+        case float() if math.isfinite(value):
+            return None
+        case dict():
+            for key in value:
+                if not isinstance(key, str):
+                    return f"{where}has the key {key}, which is no text: put it in quotes"
+            parts = ((f"{place}.{key}", part) for key, part in value.items())
+        case list():
+            parts = ((f"{place}[{index}]", part) for index, part in enumerate(value))
+        case _:
+            return f"{where}is {value} ({type(value).__name__}), which is no JSON value: a text stands in quotes"
+    return next((reason for inner, part in parts if (reason := _not_json(part, inner, around))), None)

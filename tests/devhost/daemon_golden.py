@@ -1,0 +1,71 @@
+"""The recorded decisions of Dify's plugin daemon (source of 2026-08-21), one a line, and a session that hears answers.
+
+Every line has a `kind`; the tests name the kinds that they run, and one test holds that no kind is left out.
+"""
+
+import json
+import queue
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from devhost.backwards import BackwardsCalls
+from devhost.declaration import PluginDeclaration
+from devhost.limits import HostLimits
+from devhost.model_backend import ModelBackend
+from devhost.model_request import OpaqueBodyPolicy
+from devhost.scripted import ScriptedModel
+from devhost.session import Session
+from devhost.tool_files import ToolFileStore
+from devhost.tools import Tool
+from devhost.wire import Invoked, JsonObject
+from tests.devhost.conftest import PUPPET
+
+RECORDING = Path(__file__).parents[1] / "fixtures" / "dify" / "daemon-golden.jsonl"
+LINES: list[dict[str, Any]] = [json.loads(line) for line in RECORDING.read_text(encoding="utf-8").splitlines()]
+PATIENCE = 60
+
+
+def lines(kind: str) -> list[Any]:
+    return [line for line in LINES if line["kind"] == kind]
+
+
+def same(got: object, recorded: object) -> bool:
+    """With the order of the keys, and 1 told from 1.0."""
+    return json.dumps(got) == json.dumps(recorded)
+
+
+class Caller:
+    """A session without a plugin, which asks and keeps what it is answered."""
+
+    def __init__(self) -> None:
+        self.heard: queue.SimpleQueue[JsonObject] = queue.SimpleQueue()
+        declaration = PluginDeclaration.read(PUPPET)
+        self.session = Session("s", declaration, lambda envelope: self.heard.put(envelope["data"]), lambda _: None)
+
+    def ask(self, calls: BackwardsCalls, kind: str, request: JsonObject) -> Iterator[JsonObject]:
+        """The events of the answer, to its end."""
+        calls.answer(self.session, Invoked("r", kind, request))
+        while True:
+            heard = self.heard.get(timeout=PATIENCE)
+            yield {key: heard[key] for key in ("event", "message", "data")}
+            if heard["event"] == "end":
+                return
+
+
+def backwards_calls(
+    model: ModelBackend | None = None,
+    *,
+    tools: tuple[Tool, ...] = (),
+    limits: HostLimits | None = None,
+    opaque_body: OpaqueBodyPolicy = "refuse",
+    api_fails: Mapping[str, Any] | None = None,
+) -> BackwardsCalls:
+    return BackwardsCalls(
+        model or ScriptedModel.of([{"text": "x"}]),
+        tools,
+        files=ToolFileStore(RECORDING.parent),  # nothing is saved
+        limits=limits or HostLimits(),
+        opaque_body=opaque_body,
+        api_fails=api_fails,
+    )
