@@ -12,6 +12,7 @@ from devhost.errors import NodeParameterError
 from devhost.wire import JsonObject
 
 FILE_IDENTITY = "__dify__file__"
+SELECTS = frozenset({"select", "dynamic-select"})
 
 
 def is_file(value: object) -> TypeGuard[JsonObject]:
@@ -31,17 +32,27 @@ def cast_parameter(parameter: Parameter, value: object) -> object:
             raise NodeParameterError(f"tool parameter {parameter.name} not found in tool config")
     if parameter.type == "select" and value is not None:
         options = [option.value for option in parameter.options]
-        if value not in options:
+        chosen = value if parameter.multiple and isinstance(value, list) else [value]
+        if any(one not in options for one in chosen):
             raise NodeParameterError(f"tool parameter {parameter.name} value {value} not in options {options}")
     return cast_value(parameter, value)
 
 
 def cast_value(parameter: Parameter, value: object) -> object:
     """The second half of the rule, which is all that a tool's own parameters go through."""
+    if parameter.multiple and parameter.type in SELECTS:
+        return _choices(value)
     try:
         return _cast(parameter.type, value)
     except ValueError as error:
         raise NodeParameterError(str(error), parameter.name) from error
+
+
+def _choices(value: object) -> list[str]:
+    """Several options of a select: a list of texts, also for one alone, or for none."""
+    if value is None or value == "":
+        return []
+    return [str(one) for one in (value if isinstance(value, list) else [value])]
 
 
 def _cast(kind: str, value: object) -> object:  # noqa: C901 - one case per type, each a line or two

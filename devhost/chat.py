@@ -30,6 +30,7 @@ class Chat:
         """`choose_model` is asked for each question anew: a script is used up by its turns."""
         self.broke_rules = False
         self._scenario = scenario
+        self._api_fails = scenario.api_fails
         self._options = options
         self._choose_model = choose_model
         self._view = view
@@ -57,6 +58,7 @@ class Chat:
                 model=self._choose_model(question),
                 variables=self._scenario.variables(question),
                 conversation_variables=self._scenario.conversation_variables,
+                api_fails=self._api_fails,
                 history=self._memory.messages(),
                 conversation_id=self._conversation_id,
                 on_message=view.show,

@@ -97,7 +97,7 @@ def run(  # noqa: PLR0913 - click gives one argument per option
     """Run a strategy and show it."""
     scenario = scenario_options.read(raw=host_options.raw)
     question = scenario.question(query)
-    values = scenario.values(question, raw=host_options.raw)
+    values, api_fails = scenario.values(question, raw=host_options.raw), scenario.api_fails
     model = model_options.choose(scenario.script, question)
 
     view = RunView(open_console(stderr=as_json, color=not no_color))
@@ -112,6 +112,7 @@ def run(  # noqa: PLR0913 - click gives one argument per option
                     model=model,
                     variables=scenario.variables(question),
                     conversation_variables=scenario.conversation_variables,
+                    api_fails=api_fails,
                     on_message=view.show,
                     raw=host_options.raw,
                     strict=host_options.strict,

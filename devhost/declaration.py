@@ -54,6 +54,8 @@ class Parameter(_Declared):
     label: I18n
     type: str
     required: bool = False
+    multiple: bool = False
+    """Of a select: its value is a list of options."""
     default: Any = None
     min: int | float | None = None
     max: int | float | None = None
@@ -73,9 +75,9 @@ class Parameter(_Declared):
     def _no_options(cls, value: object) -> object:
         return () if value is None else value
 
-    @field_validator("required", mode="before")
+    @field_validator("required", "multiple", mode="before")
     @classmethod
-    def _not_required(cls, value: object) -> object:
+    def _no(cls, value: object) -> object:
         return False if value is None else value
 
 

@@ -15,7 +15,6 @@ from typing import Self
 
 from devhost import declaration
 from devhost.backwards import BackwardsCalls
-from devhost.daemon.answers import agent_message
 from devhost.daemon.failures import ApiFault
 from devhost.errors import ParameterError, RunFailure
 from devhost.limits import HostLimits
@@ -168,7 +167,7 @@ class Host:
         try:
             with opened() as session:
                 session_id, losses = session.id, session.losses
-                for sent in session.messages(calls.answer, self.limits.run_seconds, agent_message):
+                for sent in session.messages(calls.answer, self.limits.run_seconds, fold.decoded):
                     data = self.secrets.masked(sent)
                     messages.append(data)
                     _show(fold.add(data), on_message)

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from devhost.agent_log import AgentLog
-from devhost.errors import NodeFailedError
+from devhost.daemon.run_messages import agent_message
+from devhost.errors import InvocationError, NodeFailedError, RunFailure
 from devhost.file_messages import FileMessages
 from devhost.final_findings import final_findings
 from devhost.limits import HostLimits
@@ -34,7 +35,7 @@ class OutputsFold:
 
         `goes_on`: also after what fails the node.
         """
-        self.failure: NodeFailedError | None = None
+        self.failure: RunFailure | None = None
         """What failed the node, first of all, when the fold goes on."""
         self._declared = declared
         self._kept = kept
@@ -51,6 +52,14 @@ class OutputsFold:
         self._dropped_resources = 0
         self._findings: list[Finding] = []
 
+    def decoded(self, said: Any) -> JsonObject | None:  # noqa: ANN401 - whatever the plugin streamed
+        """What the daemon passes on of it, to `add`; its error ends the run, unless the fold goes on."""
+        try:
+            return agent_message(said)
+        except InvocationError as failure:
+            self._failed("message-malformed", failure)
+            return None
+
     def add(self, data: JsonObject) -> Iterator[Message]:
         """Folds one message in; yields what the page gets of it, links instead of bytes."""
         try:
@@ -58,10 +67,7 @@ class OutputsFold:
                 self._add(message)
                 yield from self._text.take(message)
         except NodeFailedError as failure:
-            self._found(failure.rule, str(failure))
-            if not self._goes_on:
-                raise
-            self.failure = self.failure or failure
+            self._failed(failure.rule, failure)
 
     def finish(self) -> Iterator[Message]:
         """The run is over; yields what the page still gets."""
@@ -162,6 +168,12 @@ class OutputsFold:
             self._found(
                 "log-elapsed-time", f"log {body['label']!r} has elapsed_time {elapsed!r}: the panel breaks on it"
             )
+
+    def _failed(self, rule: str, failure: RunFailure) -> None:
+        self._found(rule, str(failure))
+        if not self._goes_on:
+            raise failure
+        self.failure = self.failure or failure
 
     def _found(self, rule: str, sentence: str) -> None:
         self._findings.append(Finding(rule, sentence))

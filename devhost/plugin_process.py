@@ -179,11 +179,13 @@ class PluginProcess:
         self._transport.hang_up(session_id)
 
     def _watch_heartbeat(self) -> None:
-        limit = self.limits.heartbeat_seconds
-        while not self._gone.wait(limit):
-            last = self._last_sign
-            if last is not None and time.monotonic() - last > limit:
-                self._transport.give_up(f"the plugin gave no sign of life for {limit:g} seconds")
+        while not self._gone.wait(self.limits.heartbeat_seconds):
+            self._look_for_life()
+
+    def _look_for_life(self) -> None:
+        limit, last = self.limits.heartbeat_seconds, self._last_sign
+        if last is not None and time.monotonic() - last > limit:
+            self._transport.give_up(f"the plugin gave no sign of life for {limit:g} seconds")
 
     def _with_last_words(self, reason: str) -> str:
         words = self._transport.last_words()

@@ -1,8 +1,10 @@
 """What a command line asks for, put together: an example's script, a strategy, and the values of its parameters."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from devhost.daemon.failures import ApiFault
 from devhost.declaration import Strategy
 from devhost.errors import ParameterError
 from devhost.memory import files_among
@@ -66,6 +68,17 @@ class Scenario:
     @property
     def description(self) -> str:
         return "" if self.script is None else self.script.description
+
+    @property
+    def api_fails(self) -> Mapping[str, ApiFault]:
+        """By tool; ParameterError for a tool that there is not."""
+        faults = {} if self.script is None else self.script.api_fails
+        names = {offered.declared.identity.name for setup in self.tools for offered in setup.tools}
+        for name in faults:
+            if name not in names:
+                there_are = ", ".join(sorted(names)) or "none"
+                raise ParameterError(f"api_fails names the tool {name!r}, which is not offered; there are: {there_are}")
+        return faults
 
     def question(self, query: str | None) -> str:
         if query is not None:

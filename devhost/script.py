@@ -119,6 +119,8 @@ class Script(_Scripted):
     model: ScriptedModelCard = ScriptedModelCard()
     turns: Annotated[tuple[Turn, ...], Field(min_length=1)]
     otherwise: tuple[Turn, ...] | None = None
+    api_fails: dict[str, Fault] = Field(default_factory=dict)
+    """By tool, what Dify's API does each time it is called."""
 
     @classmethod
     def read(cls, file: Path) -> Self:

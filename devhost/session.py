@@ -7,15 +7,14 @@ from collections.abc import Callable, Iterator
 from typing import Any, Self
 
 from devhost.daemon.bridge import Bridge
-from devhost.daemon.go_decode import GoDecodeError
-from devhost.daemon.go_json import NumberRangeError, remarshalled
+from devhost.daemon.go_json import remarshalled
 from devhost.declaration import PluginDeclaration
 from devhost.errors import InvocationError, PluginLostError, RunStoppedError, RunTimeoutError
 from devhost.wire import Ended, Failed, Invoked, JsonObject, Lost, SessionEvent, Streamed, answer_envelope
 
 type Send = Callable[[JsonObject], None]
-type Decoded = Callable[[Any], JsonObject]
-"""How the daemon decodes a message; GoDecodeError in its words."""
+type Decoded = Callable[[Any], JsonObject | None]
+"""How the daemon decodes a message; InvocationError in its words, or None for one that is passed over."""
 
 
 class Session:
@@ -52,7 +51,7 @@ class Session:
         return self._bridge.losses
 
     def deliver(self, event: SessionEvent) -> None:
-        if not isinstance(event, Streamed) or self._bridge.admits(_named(event.data)):
+        if not _crosses_the_bridge(event) or self._bridge.admits(_kind(event)):
             self._events.put(event)
 
     def stop(self) -> None:
@@ -72,9 +71,12 @@ class Session:
         deadline = time.monotonic() + seconds
         while True:
             match self._next(deadline, seconds):
-                case Streamed(data):
-                    self._bridge.passed_on()
-                    yield _passed_on(data, decoded)
+                case Streamed(data) as streamed:
+                    if _crosses_the_bridge(streamed):
+                        self._bridge.passed_on()
+                    passed = decoded(data)
+                    if passed is not None:
+                        yield passed
                 case Invoked() as invoked:
                     answer(self, invoked)
                 case Failed(error_type, message, args):
@@ -95,15 +97,13 @@ class Session:
         raise RunTimeoutError(f"killed by timeout: the invocation took longer than {seconds:g} seconds")
 
 
-def _passed_on(data: object, decoded: Decoded) -> JsonObject:
-    try:
-        return decoded(data)
-    except (GoDecodeError, NumberRangeError) as error:
-        raise InvocationError("unmarshal_error", f"unmarshal json failed: {error}") from error
+def _kind(event: SessionEvent) -> str:
+    return str(event.data.get("type")) if isinstance(event, Streamed) and isinstance(event.data, dict) else ""
 
 
-def _named(data: object) -> str:
-    return str(data.get("type")) if isinstance(data, dict) else "?"
+def _crosses_the_bridge(event: SessionEvent) -> bool:
+    """The daemon puts the chunks of a file together before it passes messages on."""
+    return isinstance(event, Streamed) and _kind(event) != "blob_chunk"
 
 
 type Answer = Callable[[Session, Invoked], None]

@@ -74,7 +74,8 @@ def _check_option(
     }
     answers = _ask(plugin, setup, request, limits, f"the options of {where} cannot be had")
     options = [str(option.get("value")) for answer in answers for option in answer.get("options") or ()]
-    if str(offered.fixed[parameter]) not in options:
+    fixed = offered.fixed[parameter]
+    if any(str(chosen) not in options for chosen in (fixed if isinstance(fixed, list) else [fixed])):
         raise ToolSetupError(f"{where} has no such option; there are: {', '.join(options) or 'none'}")
 
 

@@ -115,7 +115,7 @@ def _fixed_values(tool: Tool, texts: Mapping[str, str]) -> dict[str, object]:
 def _typed(tool: Tool, parameter: Parameter, text: str) -> object:
     """What the panel's widget for the type would have made of the text; the cast by the declaration comes after it."""
     where = f"{tool.identity.name}.{parameter.name}"
-    if text == "" or parameter.type in AS_TYPED:
+    if text == "" or (parameter.type in AS_TYPED and not parameter.multiple):
         return text
     if parameter.type == "boolean":
         return read_switch(where, text)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Protocol
 
 from devhost.casting import cast_value
-from devhost.daemon.answers import tool_message
+from devhost.daemon.run_messages import tool_message
 from devhost.errors import InvocationError, PluginLostError
 from devhost.file_messages import FileMessages
 from devhost.limits import HostLimits

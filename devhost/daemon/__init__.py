@@ -10,6 +10,7 @@ Requests and answers are decoded into the daemon's structs and written again; se
     answers      what the API answers, and the messages of a strategy or a tool
     invocations  what a manifest must permit for each kind of call, and the words around its failure
     failures     what a plugin reads when the API behind the daemon fails
+    run_messages the messages of a run as the daemon decodes them
     node_stream  what the Agent node reads of a run
     bridge       the queue that loses messages when they come faster than they are passed on
 """

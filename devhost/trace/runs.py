@@ -3,9 +3,12 @@
 In: a `Trace`. Out: a `TracedRun` for each session of the strategy's. A run without an end was killed, or goes on.
 """
 
+import contextlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from devhost.daemon.run_messages import agent_message
+from devhost.errors import InvocationError
 from devhost.trace.calls import Call, CallLog
 from devhost.trace.lines import EndLine, MessageLine, RemarkLine
 from devhost.trace.reader import Trace
@@ -75,7 +78,8 @@ def _streamed(lines: Iterable[MessageLine], session_id: str) -> Iterable[Arrival
         match line.message:
             case {"event": "session", "session_id": str(sent), "data": {"type": "stream", "data": dict(message)}}:
                 if sent == session_id:
-                    yield Arrival(line.at, message)
+                    with contextlib.suppress(InvocationError):  # the daemon passed nothing on
+                        yield Arrival(line.at, agent_message(message))
 
 
 def _calls(lines: Iterable[MessageLine]) -> tuple[Call, ...]:

@@ -8,9 +8,9 @@ import pytest
 
 from devhost import FunctionTool, HostLimits, ScriptedModel
 from devhost.daemon import requests
-from devhost.daemon.answers import agent_message
 from devhost.daemon.failures import read_fault
 from devhost.daemon.node_stream import failed, passed_on
+from devhost.daemon.run_messages import agent_message
 from devhost.errors import RefusedCallError, RunFailure
 from devhost.model_request import ModelRequest
 from devhost.tool_request import decode_tool_request

@@ -237,7 +237,7 @@ def test_a_fold_that_goes_on_keeps_the_first_failure(node: Node) -> None:
     node.add("variable", {"variable_name": "json", "variable_value": 1})
     node.add("text", {"text": "still read"})
     assert node.rules == ["message-malformed", "variable-name-reserved"]
-    assert node.fold.failure is not None
+    assert isinstance(node.fold.failure, NodeFailedError)
     assert (node.fold.failure.rule, node.fold.outputs().text) == ("message-malformed", "still read")
 
 

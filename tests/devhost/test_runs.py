@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from devhost import FunctionTool, Host, ParameterError, ScriptedModel
+from devhost.daemon.failures import read_fault
 from devhost.transport import TransportName
 from devhost.wire import JsonObject
 from tests.devhost.conftest import PUPPET, TOOLBOX, Perform
@@ -143,6 +144,40 @@ def test_a_tool_that_fails(perform: Perform, step: JsonObject, words: str) -> No
 def test_requests_that_are_refused(perform: Perform, kind: str, request_: JsonObject, words: str) -> None:
     run = perform({"request": {"type": kind, "request": request_}})
     assert words in run.outputs.variables["refused"]
+
+
+def test_what_crosses_the_daemon_is_written_again(perform: Perform, host: Host) -> None:
+    message = {"type": "json", "message": {"json_object": {"z": 1.0, "a": 9007199254740993}}, "meta": None}
+    (sent,) = perform({"emit": message}).messages
+    assert json.dumps(sent["message"]) == '{"json_object": {"a": 9007199254740992, "z": 1}}'
+    query = json.dumps([{"show_parameters": None}])
+    run = host.run("puppet", {"query": query, "rounds": 7.0}, model=ScriptedModel.of([{}]))
+    assert json.dumps(run.outputs.variables["parameters"]["rounds"]) == "7"
+
+
+def test_a_message_that_the_daemon_does_not_know_ends_the_run(perform: Perform) -> None:
+    run = perform({"emit": {"type": "hologram", "message": {"text": "x"}, "meta": None}}, {"say": "too late"})
+    assert run.error is not None
+    assert run.error.kind == "unmarshal_error"
+    assert "Error:Field validation for 'Type' failed on the 'is_valid_tool_response_chunk_type'" in run.error.message
+
+
+def test_an_api_that_fails(perform: Perform) -> None:
+    run = perform({"ask": "Hi"}, turns=[{"text": "abcd", "chunk_size": 2, "api_fails": "closes_mid_chunk"}])
+    assert (run.outputs.text, run.error is not None) == ("ab", True)
+    assert run.error is not None
+    assert run.error.message == "read llm model failed: unexpected EOF\nfailed to read data"
+    run = perform(call("repeat", word="a"), api_fails={"repeat": read_fault("closes")})
+    assert run.outputs.variables["tool_error"] == (
+        'invoke tool failed: Post "http://127.0.0.1:5062/inner/api/invoke/tool": EOF'
+    )
+
+
+def test_a_chunk_that_the_daemon_drops_is_a_finding(perform: Perform) -> None:
+    run = perform({"ask": "Hi"}, turns=[{"text": "abc", "usage": {"currency": "USD", "total_price": "much"}}])
+    assert run.error is None
+    (finding,) = (finding for finding in run.findings if finding.rule == "answer-dropped")
+    assert "can't convert much to decimal" in finding.sentence
 
 
 @pytest.mark.parametrize(("policy", "arrives"), [("keep", {"a": 1}), ("refuse", {"a": 1}), ("drop", None)])

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from devhost.cli import main
+from devhost.daemon.failures import KNOWN
 from devhost.errors import HostError, ScriptError
 from devhost.script import Script, read_turns
 
@@ -24,6 +25,7 @@ def sentence(tmp_path: Path, text: str | bytes) -> str:
     [
         ("[{text: hi, txt: x}]", "turn 1: unknown key 'txt'"),
         ("[{text: hi}, {tool_calls: [{nmae: x, name: x}]}]", "turn 2, tool call 1: unknown key 'nmae'"),
+        ("[{api_fails: explodes}]", f"turn 1: api_fails: must be one of {KNOWN}"),
         ("[]", "turns: Tuple should have at least 1 item after validation, not 0"),
         ("[{text: 3}]", "turn 1: text: should be a text, or a list of texts"),
         ("[{text: [a, 3]}]", "turn 1: text: should be a text, or a list of texts"),

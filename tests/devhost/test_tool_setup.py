@@ -8,6 +8,7 @@ import yaml
 
 from devhost.casting import cast_parameters
 from devhost.credentials import CredentialField, filled_credentials
+from devhost.declaration import Parameter
 from devhost.errors import DeclarationError, ParameterError
 from devhost.tool_assignments import read_tool_setups
 from devhost.tool_setup import ToolSetup
@@ -206,3 +207,16 @@ def test_a_plugin_given_twice_is_started_once() -> None:
 def test_a_plugin_without_tools_is_refused() -> None:
     with pytest.raises(ParameterError, match="is no tool plugin"):
         read_tool_setups([TOOLBOX.parent / "puppet"], [], [], {})
+
+
+def test_a_select_of_several_takes_a_list(tmp_path: Path) -> None:
+    options = [{"value": value, "label": {"en_US": value}} for value in "abc"]
+    kinds = declared("kinds", "select", options=options, multiple=True)
+    directory = copied(tmp_path, parameters=[kinds, {**kinds, "name": "fixed"}])
+    setups = read_tool_setups(
+        [directory], [f"charts.api_key={API_KEY}"], ['draw_chart.fixed=["a", "c"]'], environment={}
+    )
+    described = entity(setups[0])
+    assert parameter(described, "kinds")["multiple"] is True
+    assert described["runtime_parameters"] == {"fixed": ["a", "c"]}
+    assert cast_parameters([Parameter.model_validate(kinds)], {"kinds": ["b"]}) == {"kinds": ["b"]}

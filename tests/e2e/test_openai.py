@@ -128,7 +128,11 @@ def test_the_items_of_a_response_are_replayed_verbatim(host: Host, fake: FakeOpe
         Turn(text="Done."),
     )
     run = host.run(
-        STRATEGY, {"query": "?"}, model=model(fake, "responses", reasoning_summary="auto"), tools=[search_tool()]
+        STRATEGY,
+        {"query": "?"},
+        model=model(fake, "responses", reasoning_summary="auto"),
+        tools=[search_tool()],
+        opaque_body="keep",
     )
 
     assert answered(run, "Done.")

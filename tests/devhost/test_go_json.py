@@ -1,0 +1,105 @@
+"""JSON as Go writes it; the expected texts are what Go 1.26's own encoding/json and fmt printed for them."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from devhost.daemon.go_json import NumberRangeError, marshalled, remarshalled, shown
+from devhost.daemon.requests import LLM, to_the_api
+from devhost.errors import RefusedCallError
+
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(10**25), 10**25)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (1.0, "1"),
+        (9007199254740993, "9007199254740992"),
+        (1e20, "100000000000000000000"),
+        (1e21, "1e+21"),
+        (1e22, "1e+22"),
+        (123456789012345678901234, "1.2345678901234569e+23"),
+        (0.000001, "0.000001"),
+        (1e-7, "1e-7"),
+        (-0.0, "-0"),
+        (5e-324, "5e-324"),
+        (1.7976931348623157e308, "1.7976931348623157e+308"),
+        (0.1, "0.1"),
+        (
+            '<a>&\u2028\u2029\x7f\b\f\n\r\t\x01"\\/é',
+            '"\\u003ca\\u003e\\u0026\\u2028\\u2029\x7f\\b\\f\\n\\r\\t\\u0001\\"\\\\/é"',
+        ),
+        ({"a": [None, True, {}]}, '{"a":[null,true,{}]}'),
+    ],
+)
+def test_values_as_go_writes_them(value: object, text: str) -> None:
+    assert marshalled(value) == text
+
+
+def test_keys_are_sorted_and_surrogates_mended() -> None:
+    value = {"b": 1, "é": 1, "B": "\ud800", "_": "\ud83d\ude00", "\uffff": 2, "\U0001f600": 1}
+    assert json.dumps(remarshalled(value)) == json.dumps(
+        {"B": "\ufffd", "_": "\U0001f600", "b": 1, "é": 1, "\uffff": 2, "\U0001f600": 1}
+    )
+
+
+@given(JSON)
+def test_what_went_through_once_goes_through_unchanged(value: object) -> None:
+    once = remarshalled(value)
+    assert json.dumps(remarshalled(once)) == json.dumps(once)
+
+
+@given(JSON)
+def test_what_is_written_reads_as_what_was_passed_on(value: object) -> None:
+    passed = remarshalled(value)
+    assert json.dumps(remarshalled(json.loads(marshalled(passed)))) == json.dumps(passed)
+
+
+@pytest.mark.parametrize("number", [10**400, float("inf"), float("nan")])
+def test_numbers_that_no_float_holds_are_refused(number: float) -> None:
+    with pytest.raises(NumberRangeError, match="json: cannot unmarshal number"):
+        remarshalled({"a": [number]})
+
+
+def test_a_request_with_such_a_number_is_refused() -> None:
+    with pytest.raises(RefusedCallError, match="cannot unmarshal number"):
+        to_the_api(LLM, {"completion_params": {"seed": 10**400}})
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (
+            {"b": [1e21, "x", None, True, 1234567.0, 1e20, 0.00001, 12345678.9], "a": 1.0},
+            "map[a:1 b:[1e+21 x <nil> true 1.234567e+06 1e+20 1e-05 1.23456789e+07]]",
+        ),
+        (0, "0"),
+        (0.0001, "0.0001"),
+        (123456, "123456"),
+    ],
+)
+def test_values_as_go_shows_them(value: object, words: str) -> None:
+    assert shown(value) == words
+
+
+def test_faults_are_counted_and_sorted() -> None:
+    request = {"stop": "x", "stream": 1, "tools": [5], "mode": {"a": 1}}
+    with pytest.raises(RefusedCallError) as refusal:
+        to_the_api(LLM, request)
+    assert str(refusal.value) == (
+        "unmarshal backwards invoke request failed: error decoding map: 4 error(s) decoding:\n\n"
+        "* 'mode' expected type 'string', got unconvertible type 'map[string]interface {}', value: 'map[a:1]'\n"
+        "* 'stop': source data must be an array or slice, got string\n"
+        "* 'stream' expected type 'bool', got unconvertible type 'float64', value: '1'\n"
+        "* 'tools[0]' expected a map, got 'float64'"
+    )

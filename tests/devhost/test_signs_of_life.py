@@ -1,0 +1,120 @@
+"""What the daemon takes for a sign of life of a plugin, and whom it answers; on a line that a test holds."""
+
+import io
+from types import SimpleNamespace
+
+import pytest
+
+from devhost import plugin_process
+from devhost.declaration import PluginDeclaration
+from devhost.limits import HostLimits
+from devhost.plugin_process import PluginProcess
+from devhost.program import PluginProgram
+from devhost.session import Session
+from devhost.stdio import StdioTransport
+from devhost.transport import Transport, TransportListener
+from devhost.watcher import Watcher
+from devhost.wire import JsonObject
+from tests.devhost.conftest import PUPPET
+
+
+class HeldLine(Transport):
+    """Keeps what is sent, and why it was given up."""
+
+    def __init__(self) -> None:
+        super().__init__(PluginProgram(PUPPET, "main", "python", 1), HostLimits())
+        self.sent: list[JsonObject] = []
+        self.given_up: list[str] = []
+
+    def start(self, listener: TransportListener, /) -> None:
+        raise NotImplementedError
+
+    def send(self, envelope: JsonObject, /) -> None:
+        self.sent.append(envelope)
+
+    def hang_up(self, session_id: str, /) -> None:
+        """Nothing is told."""
+
+    def give_up(self, reason: str) -> None:
+        self.given_up.append(reason)
+
+
+@pytest.fixture
+def now(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    clock = SimpleNamespace(seconds=1000.0)
+    monkeypatch.setattr(plugin_process, "time", SimpleNamespace(monotonic=lambda: clock.seconds))
+    return clock
+
+
+def on_a_line() -> tuple[PluginProcess, HeldLine]:
+    line = HeldLine()
+    return PluginProcess(PluginDeclaration.read(PUPPET), line, HostLimits(), Watcher()), line
+
+
+def test_a_silent_plugin_is_given_up_and_any_output_counts(now: SimpleNamespace) -> None:
+    plugin, line = on_a_line()
+    plugin.received({"event": "heartbeat", "data": {}})
+    now.seconds += 59
+    plugin.lived()
+    now.seconds += 59
+    plugin._look_for_life()
+    assert line.given_up == []
+    now.seconds += 2
+    plugin._look_for_life()
+    assert line.given_up == ["the plugin gave no sign of life for 60 seconds"]
+
+
+def test_before_its_first_heartbeat_a_plugin_is_not_looked_at(now: SimpleNamespace) -> None:
+    plugin, line = on_a_line()
+    plugin.lived()
+    now.seconds += 1_000
+    plugin._look_for_life()
+    assert line.given_up == []
+
+
+class Heard:
+    """A listener that counts signs of life."""
+
+    lives = 0
+
+    def lived(self) -> None:
+        self.lives += 1
+
+    def received(self, _: JsonObject) -> None: ...
+    def noted(self, _: str) -> None: ...
+
+
+def test_each_line_of_a_local_plugin_is_a_sign_of_life() -> None:
+    heard = Heard()
+    program = PluginProgram(PUPPET, "main", "python", 1)
+    StdioTransport(program, HostLimits())._read(io.BytesIO(b"printed\n{}\n"), heard)  # type: ignore[arg-type] # of a listener, what is called
+    assert heard.lives == 2
+    program.wrote = heard.lived
+    program.process = SimpleNamespace(stderr=io.BytesIO(b"a\nb\n"))  # type: ignore[assignment] # what is read of it
+    program._read_stderr()
+    assert heard.lives == 4
+
+
+def test_a_call_of_a_session_that_has_ended_is_answered_with_nothing() -> None:
+    plugin, line = on_a_line()
+    with plugin.open_session({}) as session:
+        assert isinstance(session, Session)
+    asked = {"type": "invoke", "data": {"type": "llm", "backwards_request_id": "r", "request": {}}}
+    plugin.received({"event": "session", "session_id": session.id, "data": asked})
+    assert [envelope["event"] for envelope in line.sent] == ["request"]
+
+
+def test_sessions_on_a_lost_connection_are_told() -> None:
+    plugin, _ = on_a_line()
+    session = plugin.open_session({})
+    plugin.disconnected("the plugin closed its connection")
+    with pytest.raises(Exception, match="the plugin closed its connection") as lost:
+        next(session.messages(lambda *_: None, 60))
+    assert getattr(lost.value, "error_type", "") == "ConnectionClosedError"
+    assert plugin.open_session({}).id != session.id
+
+
+def test_what_the_plugin_is_asked_is_written_again() -> None:
+    plugin, line = on_a_line()
+    plugin.open_session({"agent_strategy_params": {"b": 1.0, "a": 2}})
+    assert str(line.sent[0]["data"]) == "{'agent_strategy_params': {'a': 2, 'b': 1}}"
