@@ -7,9 +7,10 @@ node's inputs can still be seen.
 import json
 from dataclasses import dataclass
 
+from devhost.daemon.node_stream import FAILED
+
 REQUEST_ID = "0123456789"
 """Stands for the one that Dify gives each request."""
-FAILED = -500
 MODEL_ERRORS = frozenset(
     {
         "InvokeRateLimitError",

@@ -91,7 +91,7 @@ def test_golden_node_error(line: Line) -> None:
 def test_golden_node_error_of_a_run(line: Line) -> None:
     """The same, from what the plugin raised on."""
     raised = line["raised"]
-    failure = InvocationError(raised["error_type"], raised["message"], raised["args"]["traceback"])
+    failure = InvocationError(raised["error_type"], raised["message"], raised["args"])
     error = RunError.of(failure)
     assert error.node is not None
     assert as_values(error.node.shows) == as_values(line["node_shows"])
