@@ -1,6 +1,6 @@
 """Long work that lets other sessions run: one process serves all of them in one thread.
 
-In: items that take time to make or to handle. Out: the same items, with a pause for the others now and then.
+In: items that take time to make or to handle. Out: the same items, with a turn for the others now and then.
 """
 
 from collections.abc import Iterable, Iterator
@@ -8,14 +8,17 @@ from time import perf_counter
 
 import gevent
 
-LONGEST_TURN = 0.003
-"""Seconds of work after which the others get their turn; a chunk on its way through a session takes about ten turns."""
+LONGEST_TURN = 0.001
+"""Seconds of work; a chunk of another session waits about ten turns on its way from the host to the user."""
 
 
 def in_turns[T](items: Iterable[T]) -> Iterator[T]:
-    """Pass items on; once they have taken their time, switch to other greenlets before the next one."""
+    """Pass items on; whenever making or handling them has taken a turn's time, other greenlets run first."""
     began = perf_counter()
     for item in items:
+        if perf_counter() - began > LONGEST_TURN:
+            gevent.sleep(0)
+            began = perf_counter()
         yield item
         if perf_counter() - began > LONGEST_TURN:
             gevent.sleep(0)

@@ -16,6 +16,7 @@ from dify_plugin.entities.invoke_message import InvokeMessage
 from pydantic_core import to_json
 
 from internal.events import RunSummary
+from internal.fairness import in_turns
 from internal.redaction import Redactor
 from internal.sources import Source, cited_numbers
 from internal.tool_files import LONGEST_NAME
@@ -120,7 +121,7 @@ def _bounded(value: object) -> object:
 
 
 def _leading[T](items: Sequence[T]) -> list[T]:
-    sizes = accumulate(_size(item) for item in items)
+    sizes = accumulate(_size(item) for item in in_turns(items))
     return [item for item, size in zip(items, sizes, strict=True) if size <= LONGEST_VALUE]
 
 
@@ -144,7 +145,7 @@ def _source_list(summary: RunSummary) -> list[dict[str, Any]]:
             "score": source.score,
             "cited": number in cited,
         }
-        for number, source in summary.sources
+        for number, source in in_turns(summary.sources)
     ]
     return listed if _size(listed) <= LONGEST_VALUE else sorted(listed, key=lambda entry: not entry["cited"])
 
@@ -164,7 +165,7 @@ def _tool_runs(summary: RunSummary) -> list[dict[str, Any]]:
 def _resources_messages(resources: Iterable[_Resource]) -> Iterator[AgentInvokeMessage]:
     waiting: list[_Resource] = []
     size = 0
-    for resource in resources:
+    for resource in in_turns(resources):
         added = _size(resource.model_dump())
         if waiting and size + added > LONGEST_VALUE:
             yield _resources_message(waiting)

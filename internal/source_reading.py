@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from internal.fairness import in_turns
 from internal.pasted import read_pasted
 from internal.sources import RESOURCE_FIELDS, Source
 from internal.wellformed import json_text, plain_json, wellformed
@@ -50,7 +51,7 @@ def _unpacked(text: str) -> object:
 
 def _read_context(value: object) -> Iterator[Source]:
     if isinstance(value, list | tuple):
-        for item in value:
+        for item in in_turns(value):
             yield from _read_context(item)
     elif isinstance(value, Mapping):
         source = read_source(value)

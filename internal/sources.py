@@ -5,10 +5,11 @@ numbers an answer cites.
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from internal.fairness import in_turns
 from prompt import template
 
 _CITATION = re.compile(r"[\[【]\s*(\d{1,4}(?:\s*[,、，;]\s*\d{1,4})*)\s*[\]】]")
@@ -17,6 +18,9 @@ _OWN_TAGS = re.compile(
     r"|findings?|results?)\b)",
     re.IGNORECASE,
 )
+
+_BLOCK = 16_384
+"""Characters that are looked through in one go, at least."""
 
 RESOURCE_FIELDS: Mapping[str, type] = {
     "dataset_id": str,
@@ -96,7 +100,7 @@ class Bibliography:
 
     def add(self, sources: Iterable[Source]) -> list[int]:
         """Number these sources; one that is already listed keeps its number."""
-        return [self._number(source) for source in sources]
+        return [self._number(source) for source in in_turns(sources)]
 
     def _number(self, source: Source) -> int:
         number = self._numbers.setdefault(source.identity, len(self._sources) + 1)
@@ -112,14 +116,24 @@ def context_block(entries: Iterable[tuple[int, Source]]) -> str:
     """The numbered ``<context>`` block, "" without sources; our own tags inside the data are escaped."""
     blocks = [
         f'<source number="{number}" title="{attribute(source.title)}">\n{escaped(source.content)}\n</source>'
-        for number, source in entries
+        for number, source in in_turns(entries)
     ]
     return "\n".join(["<context>", template.CONTEXT_HEADER, *blocks, "</context>"]) if blocks else ""
 
 
 def escaped(text: str) -> str:
     """Data in which our own tags are none."""
-    return _OWN_TAGS.sub("&lt;", text)
+    return "".join(_OWN_TAGS.sub("&lt;", block) for block in in_turns(_blocks(text)))
+
+
+def _blocks(text: str) -> Iterator[str]:
+    """A text in blocks that end before a ``<``, so that no tag is cut."""
+    start = 0
+    while start < len(text):
+        end = text.find("<", start + _BLOCK)
+        end = len(text) if end < 0 else end
+        yield text[start:end]
+        start = end
 
 
 def attribute(text: str) -> str:
