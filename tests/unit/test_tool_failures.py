@@ -65,6 +65,10 @@ PATHS = {
     "a share": (r"no \\server\share\a.csv", "no a.csv"),
     "a file's URL": ("no file:///srv/app/a.csv", "no a.csv"),
     "a URL": ("404 for https://a.example/v1/users?q=/x/y#z", "404 for https://a.example/v1/users?q=/x/y#z"),
+    "a URL with a port": (
+        "no http://[::1]:80/a/b, http://a.example:80/c/d",
+        "no http://[::1]:80/a/b, http://a.example:80/c/d",
+    ),
     "a route": ("GET /v1/users: 404, with url: /v1/users", "GET /v1/users: 404, with url: /v1/users"),
     "a word": ("and/or 1/2 of a/b/c is n/a", "and/or 1/2 of a/b/c is n/a"),
 }

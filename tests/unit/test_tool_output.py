@@ -94,6 +94,21 @@ def test_each_json_is_compared_with_the_text_before_it() -> None:
     assert read(text("[1]"), json_value([1]), text("[2]"), json_value([2]), json_value([3])) == "[1][2]\n\n[3]"
 
 
+def test_however_many_messages_come_each_text_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The whole text would be read for every value otherwise."""
+    read_texts: list[int] = []
+
+    def counted(text: str) -> object:
+        read_texts.append(len(text))
+        return [None]
+
+    monkeypatch.setattr("internal.tool_output.json.loads", counted)
+    collected(*[part for number in range(1_000) for part in (text(f"[{number},"), json_value(number))])
+
+    assert len(read_texts) == 1_001  # the texts together are compared once
+    assert max(read_texts) < 10
+
+
 def test_json_that_only_resembles_the_text_is_kept() -> None:
     assert read(text('{"a": 1}'), json_value({"a": 2})) == '{"a": 1}\n\n{"a": 2}'
     assert read(text("{broken"), json_value({"a": 2})) == '{broken\n\n{"a": 2}'

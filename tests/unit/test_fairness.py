@@ -1,0 +1,59 @@
+"""Long work lets other sessions run."""
+
+from collections.abc import Iterator
+
+import gevent
+import pytest
+
+from internal import fairness
+from internal.fairness import LONGEST_TURN, in_turns
+from internal.sources import escaped
+from tests.support.run import FakeTime
+
+
+@pytest.fixture
+def time(monkeypatch: pytest.MonkeyPatch) -> FakeTime:
+    time = FakeTime()
+    monkeypatch.setattr(fairness, "perf_counter", lambda: time.now)
+    return time
+
+
+def others_turns(items: Iterator[int], handle: float, time: FakeTime) -> list[int]:
+    """After which items another greenlet ran."""
+    done, turns = [0], list[int]()
+
+    def other() -> None:
+        while True:
+            turns.append(done[-1])
+            gevent.sleep(0)
+
+    greenlet = gevent.spawn(other)
+    for item in in_turns(items):
+        time.advance(handle)
+        done.append(item)
+    greenlet.kill(block=False)
+    return turns
+
+
+def test_quick_work_is_not_interrupted(time: FakeTime) -> None:
+    assert others_turns(iter(range(1, 10)), LONGEST_TURN / 10, time) == []
+
+
+def test_others_run_whenever_handling_took_a_turns_time(time: FakeTime) -> None:
+    assert others_turns(iter(range(1, 10)), LONGEST_TURN / 2.5, time) == [3, 6, 9]
+
+
+def test_others_run_between_making_and_handling(time: FakeTime) -> None:
+    def made() -> Iterator[int]:
+        for item in (1, 2):
+            time.advance(2 * LONGEST_TURN)
+            yield item
+
+    assert others_turns(made(), 0.0, time) == [0, 1]
+
+
+@pytest.mark.parametrize("text", ["<" * 100_000, "x" * 50_000 + "</context>" * 9_000, "< / source>" * 5_000, ""])
+def test_a_text_that_is_escaped_in_blocks_is_escaped_as_a_whole(text: str) -> None:
+    expected = text.replace("</c", "&lt;/c").replace("< / s", "&lt; / s")
+
+    assert escaped(text) == expected
