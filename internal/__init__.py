@@ -7,7 +7,8 @@
                             usage → sources → source_reading →
     tools as offered        tool_names → schema_dialect → schema_check → mcp_schema → schema_types → schema_repair →
                             tool_schema → toolbox →
-    calls as made           tooling → virtual_tools → fitting → schema_sentences → arguments → guards →
+    calls as made           tooling → virtual_tools → fitting → schema_sentences → arguments →
+                            structured_output → guards →
     what tools bring        local_files → user_files → tool_failures → kept_text → tool_files → tool_variables →
                             tool_output →
     what happens            events → transcript → window → attachments →

@@ -25,7 +25,7 @@ from internal.redaction import KnownSecrets
 from internal.render import render
 from internal.run import Run
 from internal.session import HostSession
-from internal.submission import Submission
+from internal.submission import Submission, refusing_secrets
 from internal.toolbox import Tool, Toolbox, build_toolbox
 from internal.virtual_tools import RESERVED_NAMES, answer_tool
 
@@ -86,7 +86,7 @@ def _run[P: StrategyParams](
     params = read_params(parameters, blueprint.params_type)
     secrets = KnownSecrets(node_secrets(params.tools))
     params = params.redacted(secrets.node)
-    submit = answer_tool(params.answer_schema) if params.answer_schema.strip() else None
+    submit = refusing_secrets(answer_tool(params.answer_schema), secrets) if params.answer_schema.strip() else None
     toolbox = build_toolbox(params.tools, allowed=params.allowed_tools, files=params.files, reserved=RESERVED_NAMES)
     if not params.model.can_call_tools():
         _refuse_to_go_without_tool_calls(params, toolbox, needed=blueprint.needs_tool_calls or submit is not None)

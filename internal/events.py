@@ -11,6 +11,7 @@ from typing import Any
 
 from internal.guards import CallStatus
 from internal.sources import Source
+from internal.structured_output import StructuredOutput
 from internal.usage import Usage
 from internal.user_files import UserFile
 
@@ -171,6 +172,8 @@ class RunSummary:
     tool_runs: tuple[ToolRun, ...] = ()
     sources: tuple[tuple[int, Source], ...] = field(default=())
     """By number, in order."""
+    structured_output: StructuredOutput | None = None
+    """None where no answer in a schema was asked for."""
     variables: Mapping[str, Any] = field(default_factory=dict)
     """What a strategy or parameter puts out beside the common variables."""
     decisions: Mapping[str, Any] = field(default_factory=dict)

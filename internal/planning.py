@@ -36,13 +36,16 @@ class RejectedCall:
     """A call that does not run; ``text`` is its result."""
 
     call: ToolCall
-    parsed: Mapping[str, Any] | None
-    """None when the model's text was no JSON object."""
     text: str
     tool: Tool | None = None
     signature: Signature | None = None
     """Set when the call was valid and only the repeat guard spoke against it."""
     ends_tool_phase: bool = False
+
+    @property
+    def parsed(self) -> Mapping[str, Any] | None:
+        """What the model wrote; None when its text was not a JSON object."""
+        return self.call.parsed.args if self.call.parsed.ok else None
 
 
 type PlannedCall = ValidCall | RejectedCall
@@ -54,15 +57,14 @@ def plan_calls(calls: Iterable[ToolCall], toolbox: Toolbox, guard: RepeatGuard) 
 
 def refuse_calls(calls: Iterable[ToolCall], reason: str) -> tuple[PlannedCall, ...]:
     """Answer every call without looking at it."""
-    return tuple(RejectedCall(call, None, reason) for call in calls)
+    return tuple(RejectedCall(call, reason) for call in calls)
 
 
 def plan_submissions(calls: Iterable[ToolCall], toolbox: Toolbox, reason: str) -> tuple[PlannedCall, ...]:
     """Plan what hands an answer over, and refuse every other call."""
     virtual = {name for name, tool in toolbox.tools.items() if tool.form is not None}
     return tuple(
-        _plan(call, toolbox, RepeatGuard()) if call.name in virtual else RejectedCall(call, None, reason)
-        for call in calls
+        _plan(call, toolbox, RepeatGuard()) if call.name in virtual else RejectedCall(call, reason) for call in calls
     )
 
 
@@ -70,17 +72,17 @@ def _plan(call: ToolCall, toolbox: Toolbox, guard: RepeatGuard) -> PlannedCall:
     parsed = call.parsed
     tool = resolve_tool_instance(toolbox.tools, call.name)
     if tool is None:
-        return RejectedCall(call, parsed.args if parsed.ok else None, unknown_tool_error(call.name, toolbox.tools))
+        return RejectedCall(call, unknown_tool_error(call.name, toolbox.tools))
     if not parsed.ok:
         takes_secrets = any(parameter.is_secret for parameter in tool.parameters.values())
         error = parsed.error or ""
-        return RejectedCall(call, None, without_quote(error) if takes_secrets else error, tool)
+        return RejectedCall(call, without_quote(error) if takes_secrets else error, tool)
     try:
         arguments = validate_arguments(tool, parsed.args)
     except ArgumentsInvalid as invalid:
-        return RejectedCall(call, parsed.args, str(invalid), tool)
+        return RejectedCall(call, str(invalid), tool)
     valid = ValidCall(call, tool, parsed.args, arguments)
     verdict = guard.judge(valid.signature)
     if isinstance(verdict, Refuse):
-        return RejectedCall(call, parsed.args, verdict.text, tool, valid.signature, verdict.ends_tool_phase)
+        return RejectedCall(call, verdict.text, tool, valid.signature, verdict.ends_tool_phase)
     return valid

@@ -36,6 +36,7 @@ from internal.session import HostSession
 from internal.source_reading import read_context
 from internal.sources import Bibliography, context_block
 from internal.steps import Ending
+from internal.structured_output import StructuredOutput
 from internal.tool_files import FileNames
 from internal.tool_runner import ToolRunner
 from internal.toolbox import Tool, Toolbox
@@ -153,7 +154,11 @@ class Run[P: StrategyParams]:
             answer, unsaid = no_answer_sentence(ending.reason, self.params.query), True
         if unsaid:
             yield ShownTogether((AnswerBreak(), AnswerText(answer)))
-        structured = {} if answer_tool is None else {"structured_output": ending.submitted}
+        structured = None
+        if answer_tool is not None and answer_tool.form is not None:
+            structured = StructuredOutput.of(ending.submitted, answer_tool.form.check)
+            if structured.note:
+                yield Noted(structured.note)
         yield RunFinished(
             RunSummary(
                 stop_reason=ending.reason,
@@ -162,7 +167,8 @@ class Run[P: StrategyParams]:
                 usage=self.tally.usage,
                 tool_runs=tuple(self.tally.tool_runs),
                 sources=self.bibliography.entries(),
-                variables={**structured, **(variables or {})},
+                structured_output=structured,
+                variables=variables or {},
                 decisions=decisions or {},
             )
         )

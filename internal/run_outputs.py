@@ -31,6 +31,9 @@ LONGEST_VALUE = 1024 * 1024
 LONGEST_SOURCE = 10_000
 """Characters of one field of a source."""
 
+_EXACT = frozenset({"stop_reason", "structured_output"})
+"""Variables that go out as they are: one of our own words, and an answer in which neither a secret nor NUL is."""
+
 _Type = InvokeMessage.MessageType
 _Resources = InvokeMessage.RetrieverResourceMessage
 _Resource = InvokeMessage.RetrieverResourceMessage.RetrieverResource
@@ -73,7 +76,7 @@ def _chunks(file: FileBytes) -> Iterator[AgentInvokeMessage]:
 
 def decision_summary(summary: RunSummary) -> dict[str, Any]:
     """What the run did, for people and for log search; never the model's thoughts."""
-    cited = cited_numbers(summary.answer)
+    cited = _cited(summary)
     used = [{"number": number, "title": source.label} for number, source in summary.sources if number in cited]
     whole = _variables(summary)
     left_out = {name: _count(value) - _count(_bounded(value)) for name, value in whole.items()}
@@ -93,8 +96,9 @@ def closing_messages(
     """Sources, variables, and last of all exactly one JSON: every later one would reset the node's usage."""
     yield from _resources_messages(_resource(number, source, redactor) for number, source in summary.sources)
     for name, value in _variables(summary).items():
-        kept = plain_json(_bounded(value))
-        kept = kept if name == "stop_reason" else redactor.values(kept)
+        kept = _bounded(value)
+        if name not in _EXACT:
+            kept = redactor.values(plain_json(kept))
         body = InvokeMessage.VariableMessage(variable_name=name, variable_value=kept)
         yield AgentInvokeMessage(type=_Type.VARIABLE, message=body)
     last = {
@@ -104,11 +108,20 @@ def closing_messages(
     yield AgentInvokeMessage(type=_Type.JSON, message=InvokeMessage.JsonMessage(json_object=last))
 
 
+def _cited(summary: RunSummary) -> frozenset[int]:
+    """The sources that the answer cites; in JSON the brackets around a number are a list."""
+    structured = summary.structured_output
+    texts = structured.texts() if structured and structured.answer is not None else [summary.answer]
+    return frozenset(number for text in texts for number in cited_numbers(text))
+
+
 def _variables(summary: RunSummary) -> dict[str, object]:
+    structured = summary.structured_output
     return {
         "stop_reason": summary.stop_reason.value,
         "sources": _source_list(summary),
         "tool_runs": _tool_runs(summary),
+        **({"structured_output": structured.variable} if structured else {}),
         **summary.variables,
     }
 
@@ -136,7 +149,7 @@ def _count(value: object) -> int:
 
 def _source_list(summary: RunSummary) -> list[dict[str, Any]]:
     """All sources by number; the cited ones first when not all of them fit."""
-    cited = cited_numbers(summary.answer)
+    cited = _cited(summary)
     listed = [
         {
             "number": number,

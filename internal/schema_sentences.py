@@ -91,13 +91,9 @@ def _predicate(error: ValidationError) -> str:
     say = _PREDICATES.get(str(error.validator))
     if say is not None:
         return say(error.instance, error.validator_value)
-    if error.validator in _NAMES:
+    if error.validator in _NAMES or not isinstance(error.validator, str):  # no keyword: the error is one of ours
         return f": {error.message}"
-    return (
-        f"does not satisfy {error.validator} {quoted(error.validator_value)}"
-        if error.validator
-        else f": {error.message}"
-    )
+    return f"does not satisfy {error.validator} {quoted(error.validator_value)}"
 
 
 _NAMES = frozenset({"required", "additionalProperties", "unevaluatedProperties", "dependentRequired"})

@@ -4,12 +4,17 @@ In: the planned calls of each turn. Out: the answer once it was handed over, and
 """
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
-from internal.planning import PlannedCall, ValidCall
+from jsonschema.exceptions import ValidationError
 
+from internal.planning import PlannedCall, ValidCall
+from internal.redaction import KnownSecrets, Redactor
+from internal.toolbox import Tool
+
+_HOLDS_SECRET = "it holds a secret value, which an answer must not repeat; leave it out"  # noqa: S105 - a sentence
 MOST_CORRECTIONS = 2
 """How often errors in the answer go back to the model."""
 
@@ -41,6 +46,25 @@ class Submission:
         """Whether a model that answered in text is asked for the call: once."""
         may, self._has_been_reminded = not self._has_been_reminded, True
         return may
+
+
+def refusing_secrets(tool: Tool, secrets: KnownSecrets) -> Tool:
+    """The tool that takes the answer; one that holds a known secret is refused like one that does not fit."""
+
+    def more(value: Any) -> Iterator[ValidationError]:  # noqa: ANN401 - JSON
+        if secrets.redactor.holds_secret(value):
+            yield ValidationError(_HOLDS_SECRET, path=_place_of_secret(value, secrets.redactor))
+
+    return tool if tool.form is None else replace(tool, form=replace(tool.form, check=tool.form.check.stricter(more)))
+
+
+def _place_of_secret(value: object, redactor: Redactor) -> list[str | int]:
+    """The way to the innermost value that holds one; not into the names of an object."""
+    items = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
+    for part, item in items:
+        if redactor.holds_secret(item) and not redactor.holds_secret(part):
+            return [part, *_place_of_secret(item, redactor)]
+    return []
 
 
 def written_out(answer: Mapping[str, Any]) -> str:

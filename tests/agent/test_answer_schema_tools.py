@@ -1,18 +1,17 @@
 """Answers in a schema beside other tools: in rounds, together with other calls, in the closing call; and secrets."""
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from internal.agent import FUNCTION_CALLING
-from internal.plan_and_reflect import PLAN_AND_REFLECT
 from prompt import template
-from tests.agent.plans import done_at_once, plans
 from tests.agent.scenes import check_growth, results_in, search
-from tests.support.host import Handler, Json
 from tests.support.run import Outcome, run
-from tests.support.wire import calls, model, parameter, replies, says, text_message, tool
+from tests.support.wire import calls, model, replies, says
+
+if TYPE_CHECKING:
+    from tests.support.host import Handler
 
 SCHEMA = json.dumps({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]})
 GOOD = {"city": "Bonn"}
@@ -112,35 +111,6 @@ def test_repeated_calls_end_in_an_answer_in_the_schema_too() -> None:
     outcome = schema_run(*[search("same")] * 4, calls(SUBMIT))
 
     assert (outcome.stop_reason, outcome.variables["structured_output"]) == ("repeated_calls", GOOD)
-
-
-SECRET = "s3cret-value-1234"
-
-
-def with_secret(answer: Json, schema: str, *, planned: bool) -> Outcome:
-    """A run whose tool has a secret that its result tells."""
-
-    def leak(_request: Json) -> list[Json]:
-        return [text_message(f"the key is {SECRET}")]
-
-    described = tool(
-        "search", parameter("q"), parameter("key", "secret-input", form="form"), runtime_parameters={"key": SECRET}
-    )
-    before = [plans("alpha"), *done_at_once("alpha")] if planned else [search()]
-    return run(
-        [*before, calls(("submit_answer", answer))],
-        {"search": leak},
-        {"answer_schema": schema, "tools": [described]},
-        blueprint=PLAN_AND_REFLECT if planned else FUNCTION_CALLING,
-    )
-
-
-@pytest.mark.parametrize("planned", [False, True], ids=["function calling", "plan and reflect"])
-def test_secrets_are_replaced_in_the_variable_and_in_the_log(planned: bool) -> None:  # noqa: FBT001 - parametrized
-    outcome = with_secret({"city": f"It is {SECRET}."}, SCHEMA, planned=planned)
-
-    assert outcome.variables["structured_output"] == {"city": "It is [redacted]."}
-    assert SECRET not in json.dumps([outcome.bodies("variable"), outcome.bodies("log"), outcome.bodies("json")])
 
 
 def test_a_repeated_closing_does_not_need_described_models() -> None:

@@ -12,6 +12,7 @@ from internal.guards import CallStatus
 from internal.redaction import Redactor
 from internal.run_outputs import closing_messages, decision_summary
 from internal.sources import RESOURCE_FIELDS
+from internal.structured_output import StructuredOutput
 from internal.usage import Usage
 from tests.agent.scenes import ANSWER, search
 from tests.support.host import Json
@@ -145,7 +146,8 @@ def test_more_tool_runs_than_fit_a_line_are_counted() -> None:
 
 
 def test_a_variable_that_no_line_can_carry_is_left_out() -> None:
-    summary = RunSummary(StopReason.ANSWERED, 1, "Done.", Usage(), variables={"structured_output": {"x": "y" * 2**23}})
+    answer = {"x": "y" * 2**23}
+    summary = RunSummary(StopReason.ANSWERED, 1, "Done.", Usage(), structured_output=StructuredOutput(answer, answer))
 
     sent = [
         message.model_dump(mode="json")["message"]
