@@ -4,7 +4,6 @@ In: a strategy's name, parameter values, a model. Out: a `Run`. One host serves 
 of its own.
 """
 
-import contextlib
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -13,17 +12,15 @@ from functools import partial
 from pathlib import Path
 from typing import Self
 
-from devhost import declaration
+from devhost.agent_node import built_parameters, declared_outputs, find_strategy, node_request, picked_values
 from devhost.backwards import BackwardsCalls
 from devhost.daemon.failures import ApiFault
-from devhost.errors import ParameterError, RunFailure
+from devhost.errors import RunFailure
 from devhost.limits import HostLimits
 from devhost.messages import Message
 from devhost.model_backend import ModelBackend
 from devhost.model_request import OpaqueBodyPolicy
 from devhost.node_outputs import Finding
-from devhost.node_parameters import Picked, Setting, node_parameters, read_setting
-from devhost.node_variables import NodeVariables
 from devhost.outputs import OutputsFold
 from devhost.plugin_process import PluginProcess
 from devhost.run import Run, RunError
@@ -122,17 +119,9 @@ class Host:
         """
         tools = self.tools if tools is None else tools
         provider, declared = find_strategy(self.plugin.declaration, strategy)
-        picked = _picked(declared, model.description.selector(history), tools)
-        request = {
-            "user_id": "devhost",
-            "type": "agent_strategy",
-            "action": "invoke_agent_strategy",
-            "agent_strategy_provider": provider.identity.name,
-            "agent_strategy": declared.identity.name,
-            "agent_strategy_params": {**picked, **parameters}
-            if raw
-            else _settled(declared, picked, parameters, variables),
-        }
+        picked = picked_values(declared, model.description.selector(history), tools)
+        values = {**picked, **parameters} if raw else built_parameters(declared, picked, parameters, variables)
+        request = node_request(provider, declared, values)
         calls = BackwardsCalls(
             model, tools, files=self.files, limits=self.limits, opaque_body=opaque_body, api_fails=api_fails
         )
@@ -185,33 +174,3 @@ def _show(messages: Iterable[Message], on_message: OnMessage | None) -> None:
     for message in messages:
         if on_message is not None:
             on_message(message.on_the_wire())
-
-
-def find_strategy(
-    plugin: declaration.PluginDeclaration, name: str
-) -> tuple[declaration.StrategyProvider, declaration.Strategy]:
-    with contextlib.suppress(KeyError):
-        return plugin.strategies[name]
-    raise ParameterError(f"there is no strategy {name!r}; {plugin.manifest.name} has: {', '.join(plugin.strategies)}")
-
-
-def declared_outputs(strategy: declaration.Strategy) -> frozenset[str]:
-    properties = (strategy.output_schema or {}).get("properties")
-    return frozenset(properties if isinstance(properties, dict) else ())
-
-
-def _picked(strategy: declaration.Strategy, model: JsonObject, tools: Sequence[Tool]) -> JsonObject:
-    """What the node's own pickers hold: the model and the tools, under whatever names the strategy gave them."""
-    picked: dict[str, object] = {"model-selector": model, "array[tools]": [tool.entity for tool in tools]}
-    return {parameter.name: picked[parameter.type] for parameter in strategy.parameters if parameter.type in picked}
-
-
-def _settled(
-    strategy: declaration.Strategy,
-    picked: JsonObject,
-    given: Mapping[str, object],
-    variables: Mapping[str, object] | None,
-) -> JsonObject:
-    settings: dict[str, Setting] = {name: Picked(value) for name, value in picked.items()}
-    settings |= {name: read_setting(value) for name, value in given.items()}
-    return node_parameters(strategy.parameters, settings, NodeVariables(variables or {}))

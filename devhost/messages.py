@@ -4,9 +4,10 @@ In: one dictionary from the wire. Out: the same as a `Message`, or `NodeFailedEr
 parse fails the node.
 """
 
-import json
 from dataclasses import dataclass, field
 
+from devhost.daemon.go_json import marshalled
+from devhost.daemon.node_stream import passed_on
 from devhost.errors import NodeFailedError
 from devhost.wire import JsonObject
 
@@ -93,5 +94,4 @@ def _malformed(data: JsonObject, sentence: str) -> NodeFailedError:
 
 def _line(data: JsonObject) -> str:
     """What Dify could not read, as it came from the daemon: that is all that the node shows."""
-    envelope = {"code": 0, "message": "success", "data": data}
-    return json.dumps(envelope, ensure_ascii=False, separators=(",", ":"))
+    return marshalled(passed_on(data))

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import click
 
+from devhost.agent_node import find_strategy
 from devhost.declaration import PluginDeclaration
 from devhost.errors import ParameterError
-from devhost.host import find_strategy
 from devhost.panel import parse_assignments, typed_settings
 from devhost.scenario import Example, Scenario
 from devhost.script import Script
