@@ -21,7 +21,8 @@
 raises `ParameterError` for what Dify would refuse before the plugin is asked. A parameter is a constant, a template
 (`"{{#start.items#}}"`) or a variable (`{"variable": "start.items"}`) of `variables={"start.items": […]}`. Call it
 from as many threads as you like. Its options: `tools=[…]` (instead of `host.tools`), `history=[prompt message
-dicts]`, `opaque_body="keep"|"drop"|"refuse"`, `on_message=callable(dict)`, `raw=True` (build nothing), `strict=True`
+dicts]`, `opaque_body="drop"|"refuse"|"keep"`, `api_fails={"tool": read_fault("closes")}` (from
+`devhost.daemon.failures`), `on_message=callable(dict)`, `raw=True` (build nothing), `strict=True`
 (go on after what fails the node, to find everything). `Host.start(transport="tcp"|"http")` runs the plugin as in
 remote debugging or serverless instead of locally. A tool without a plugin is `FunctionTool("add",
 {"a": "number"}, lambda arguments: "3")`: the function returns a text, a JSON object or a list of messages, or raises.

@@ -55,6 +55,9 @@ class FileMessages:
     def _chunk(self, message: Message) -> Iterator[Message]:
         """The last chunk only says that it is the last: the daemon does not look at its bytes."""
         blob_id = message.body["id"]
+        if not isinstance(message.body.get("total_length"), int):
+            self._found("blob-chunk-skipped", "a chunk of a file has no total_length: the daemon skips it silently")
+            return
         if message.body.get("end"):
             if message.body["blob"]:
                 self._found("blob-end-has-bytes", "a file's last chunk (end=true) is not empty: its bytes are lost")
@@ -69,12 +72,12 @@ class FileMessages:
             )
         self._names[blob_id] = f"file {message.meta.get('filename') or blob_id!r}"
         blob = self._unfinished.setdefault(blob_id, bytearray())
-        blob += data
-        if len(blob) > self._limits.blob_bytes:
+        if len(blob) + len(data) > self._limits.blob_bytes:
             raise NodeFailedError(
                 "blob-too-large",
                 f"a file grew beyond {self._limits.blob_bytes:,} bytes, the most that the daemon puts together",
             )
+        blob += data
 
     def _downloaded(self, message: Message) -> Message:
         try:

@@ -53,6 +53,16 @@ def test_text_is_texts_and_links(node: Node) -> None:
     assert node.fold.outputs().text == "See: Link: https://example.com\n"
 
 
+def test_a_file_that_grows_too_large_is_refused_before_it_does(node: Node) -> None:
+    node.chunk(b"a" * 8192)
+    node.chunk(b"a" * 8192)
+    with pytest.raises(NodeFailedError, match="grew beyond"):
+        node.chunk(b"a" * 8192)
+    assert node.chunk(b"", end=True) == ["image_link"]
+    (file,) = node.fold.outputs().files
+    assert file["size"] == 2 * 8192
+
+
 def test_a_blob_becomes_a_file(node: Node) -> None:
     assert node.add("blob", {"blob": base64.b64encode(b"abc").decode()}, {"mime_type": "text/plain"}) == ["binary_link"]
     (file,) = node.fold.outputs().files

@@ -8,6 +8,7 @@ from devhost.cli import main
 from devhost.daemon.failures import KNOWN
 from devhost.errors import HostError, ScriptError
 from devhost.script import Script, read_turns
+from tests.devhost.charts import CHARTS
 
 TURNS = "turns: [{text: hi}]"
 
@@ -88,3 +89,11 @@ def test_what_is_no_text_for_yaml(
     assert sentence(tmp_path, text) == said
     assert main(["run", "--script", str(tmp_path / "script.yaml")]) == 2
     assert said in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_tool_that_cannot_fail_because_it_is_not_offered(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "script.yaml"
+    file.write_text(f"query: a\napi_fails: {{serch: http_500}}\n{TURNS}")
+    assert main(["run", "--tools", str(CHARTS), "--credential", "charts.api_key=ck_1", "--script", str(file)]) == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert "api_fails names the tool 'serch', which is not offered; there are: draw_chart, export_table" in said

@@ -46,6 +46,7 @@ def run(host: Host, faults: str, *, strict: bool = True) -> Run:
         ("large-file", ["blob-too-large", "blob-left-open"], True),
         ("bytes-in-the-last-chunk", ["blob-end-has-bytes"], False),
         ("unfinished-file", ["blob-left-open"], False),
+        ("chunk-without-a-length", ["blob-chunk-skipped"], False),
         ("tokens-as-text", ["usage-types"], True),
         ("usage-twice", ["usage-replaced"], False),
         ("json-after-the-usage", ["usage-reset"], False),
