@@ -5,6 +5,7 @@ In: variable messages, streamed ones in pieces. Out: one JSON object of all of t
 
 from io import StringIO
 
+from internal.fairness import in_turns
 from internal.kept_text import LONGEST_KEPT
 from internal.wellformed import json_text, wellformed
 
@@ -56,6 +57,6 @@ class ToolVariables:
         """All variables as one JSON object, "" without any."""
         values = (
             f"{json_text(key)}: {json_text(value.getvalue()) if key in self._streamed else value.getvalue()}"
-            for key, value in self._values.items()
+            for key, value in in_turns(self._values.items())
         )
         return f"{{{', '.join(values)}}}" if self._values else ""
