@@ -5,6 +5,7 @@ Out: a running plugin.
 The SDK validates the environment while it is imported, so that one bad value would keep the plugin from starting.
 """
 
+import gc
 import logging
 import os
 from collections.abc import Mapping, MutableMapping
@@ -99,4 +100,7 @@ if __name__ == "__main__":
         logging.getLogger(name).addHandler(plugin_logger_handler)
     for change in changes:  # only now: the manifest, written by Plugin(), has to be the first line that Dify reads
         logger.warning(change)
+    # What was imported stays. Otherwise every full collection would look at all of it again, and no session runs then.
+    gc.collect()
+    gc.freeze()
     plugin.run()

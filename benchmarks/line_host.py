@@ -24,6 +24,8 @@ type Answer = Callable[[], Iterable[bytes]]
 """What one call brings: the JSON of each message."""
 
 BYTES_AT_ONCE = 65_536
+NEXT_READ = 0.00001
+"""Seconds. The SDK waits for every read; a sleep of 0 would come back before any timer is served."""
 _HEAD = 400
 """Characters of a line in which the id of a request stands."""
 _ID = '"backwards_request_id":"'
@@ -90,7 +92,7 @@ class LineHost(RequestReader, ResponseWriter):
                 self._pass_on(request_id, "response", line)
                 passed += len(line)
                 if passed >= BYTES_AT_ONCE:
-                    gevent.sleep(0)
+                    gevent.sleep(NEXT_READ)
                     passed = 0
         self._pass_on(request_id, "end", to_json(None))
 

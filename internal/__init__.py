@@ -18,7 +18,7 @@
     its tool calls          planning → submission → side_by_side → tool_runner → tool_rounds →
     the run                 steps → answer → loop →
     written out             redacted_text → text_stream → log_content → log_metadata → log_preview → log_tree →
-                            run_outputs → render → pacing →
+                            run_variables → run_outputs → render → pacing →
     put together            run → agent → asking → plan_params → subtask → plan_answer → plan_and_reflect
 
 ``session`` alone touches the SDK's Session. Everything that happens leaves the loop as an event, and render alone

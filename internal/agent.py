@@ -14,6 +14,7 @@ from dify_plugin.entities.agent import AgentInvokeMessage
 from internal.deadline import TOOL_PHASE_SHARE, Clock
 from internal.errors import InvalidParameters
 from internal.events import Event
+from internal.fairness import in_turns
 from internal.log_content import LogContent
 from internal.loop import AgentLoop
 from internal.node_errors import reported
@@ -92,7 +93,8 @@ def _run[P: StrategyParams](
         _refuse_to_go_without_tool_calls(params, toolbox, needed=blueprint.needs_tool_calls or submit is not None)
     offers_tools = bool(toolbox.tools) or blueprint.needs_tool_calls or submit is not None
     run = Run(params, toolbox, HostSession(session), secrets, blueprint.policy, clock, started, offers_tools)
-    yield from paced(render(run.tally.watch(blueprint.plot(run, submit)), secrets, log_content), clock)
+    messages = render(run.tally.watch(blueprint.plot(run, submit)), secrets, log_content)
+    yield from paced(in_turns(messages), clock)
 
 
 def _refuse_to_go_without_tool_calls(params: StrategyParams, toolbox: Toolbox, *, needed: bool) -> None:

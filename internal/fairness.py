@@ -8,18 +8,21 @@ from time import perf_counter
 
 import gevent
 
-LONGEST_TURN = 0.001
+LONGEST_TURN = 0.005
 """Seconds of work; a chunk of another session waits about ten turns on its way from the host to the user."""
+MOMENT = 0.00001
+"""Seconds. A sleep of 0 would not do: gevent may run what is ready fifty times over before it looks at timers and
+sockets again, and the other sessions wait for those."""
 
 
 def in_turns[T](items: Iterable[T]) -> Iterator[T]:
-    """Pass items on; whenever making or handling them has taken a turn's time, other greenlets run first."""
+    """Pass items on; whenever making or handling them has taken a turn's time, others run first."""
     began = perf_counter()
     for item in items:
         if perf_counter() - began > LONGEST_TURN:
-            gevent.sleep(0)
+            gevent.sleep(MOMENT)
             began = perf_counter()
         yield item
         if perf_counter() - began > LONGEST_TURN:
-            gevent.sleep(0)
+            gevent.sleep(MOMENT)
             began = perf_counter()

@@ -15,6 +15,7 @@ from internal.log_tree import LogTree
 from internal.redacted_text import redacted_text
 from internal.redaction import KnownSecrets
 from internal.run_outputs import closing_messages, decision_summary, file_messages
+from internal.run_variables import RunVariables
 from internal.text_stream import TextStream, message_texts
 from internal.user_files import ExternalImage
 from internal.wellformed import wellformed
@@ -32,9 +33,10 @@ def render(
                 case FileForwarded(file):
                     yield from file_messages(file, secrets.redactor)
                 case RunFinished(summary):
-                    decisions = decision_summary(summary)
+                    variables = RunVariables.of(summary)
+                    decisions = decision_summary(summary, variables)
                     yield logs.summary(summary, decisions)
-                    yield from closing_messages(summary, decisions, secrets.redactor)
+                    yield from closing_messages(summary, variables, decisions, secrets.redactor)
                 case _:
                     yield from logs.messages(event)
     except Exception as failure:

@@ -36,7 +36,7 @@ _KNOWLEDGE_FIELDS = frozenset({"metadata", "files", "position", *_RENAMED, *RESO
 
 def read_context(context: object) -> list[Source]:
     """Read the ``context`` parameter: str, dict, list of either, or nothing; a list or dict may be given as text."""
-    return list(_read_context(_unpacked(context) if isinstance(context, str) else context))
+    return list(in_turns(_read_context(_unpacked(context) if isinstance(context, str) else context)))
 
 
 def _unpacked(text: str) -> object:

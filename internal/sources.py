@@ -14,7 +14,7 @@ from prompt import template
 
 _CITATION = re.compile(r"[\[【]\s*(\d{1,4}(?:\s*[,、，;]\s*\d{1,4})*)\s*[\]】]")
 _OWN_TAGS = re.compile(
-    r"<(?=\s*/?\s*(?:context|source|persistence|context_gathering|uncertainty_and_ambiguity|tool_preamble|task|plan"
+    r"<(?=\s*+/?+\s*+(?:context|source|persistence|context_gathering|uncertainty_and_ambiguity|tool_preamble|task|plan"
     r"|findings?|results?)\b)",
     re.IGNORECASE,
 )
@@ -149,4 +149,5 @@ def citation_lines(entries: Iterable[tuple[int, Source]]) -> str:
 
 def cited_numbers(answer: str) -> frozenset[int]:
     """The numbers that stand in the answer as citations, such as [1] or [2, 3]."""
-    return frozenset(int(digits) for found in _CITATION.finditer(answer) for digits in re.findall(r"\d+", found[1]))
+    listed = frozenset(_CITATION.findall(answer))  # the same again and again, in a long answer
+    return frozenset(int(digits) for numbers in listed for digits in re.findall(r"\d+", numbers))

@@ -5,12 +5,14 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from dify_plugin.entities.agent import AgentInvokeMessage
 from dify_plugin.entities.invoke_message import InvokeMessage
 
 from internal.events import RunSummary, StopReason, ToolRun
 from internal.guards import CallStatus
 from internal.redaction import Redactor
 from internal.run_outputs import closing_messages, decision_summary
+from internal.run_variables import RunVariables
 from internal.sources import RESOURCE_FIELDS
 from internal.structured_output import StructuredOutput
 from internal.usage import Usage
@@ -132,11 +134,16 @@ def test_of_more_sources_than_fit_the_cited_ones_come_first_and_the_rest_is_coun
     assert [item["number"] for item in outcome.last_json["decision_summary"]["sources_used"]] == [7, 2400]
 
 
+def closed(summary: RunSummary) -> list[AgentInvokeMessage]:
+    variables = RunVariables.of(summary)
+    return list(closing_messages(summary, variables, decision_summary(summary, variables), Redactor()))
+
+
 def test_more_tool_runs_than_fit_a_line_are_counted() -> None:
     run_of_a_tool = ToolRun(1, "検" * 200, CallStatus.OK, 0.5)
     summary = RunSummary(StopReason.ANSWERED, 1, "Done.", Usage(), tool_runs=(run_of_a_tool,) * 10_000)
 
-    *_, last = closing_messages(summary, decision_summary(summary), Redactor())
+    *_, last = closed(summary)
 
     assert len(last.model_dump_json().encode()) < LONGEST_LINE
     assert isinstance(last.message, InvokeMessage.JsonMessage)
@@ -149,10 +156,7 @@ def test_a_variable_that_no_line_can_carry_is_left_out() -> None:
     answer = {"x": "y" * 2**23}
     summary = RunSummary(StopReason.ANSWERED, 1, "Done.", Usage(), structured_output=StructuredOutput(answer, answer))
 
-    sent = [
-        message.model_dump(mode="json")["message"]
-        for message in closing_messages(summary, decision_summary(summary), Redactor())
-    ]
+    sent = [message.model_dump(mode="json")["message"] for message in closed(summary)]
 
     assert len(str(sent)) < LONGEST_LINE
     assert [body["variable_value"] for body in sent if body.get("variable_name") == "structured_output"] == [None]

@@ -24,7 +24,8 @@ def others_turns(items: Iterator[int], handle: float, time: FakeTime) -> list[in
 
     def other() -> None:
         while True:
-            turns.append(done[-1])
+            if turns[-1:] != done[-1:]:
+                turns.append(done[-1])
             gevent.sleep(0)
 
     greenlet = gevent.spawn(other)
@@ -57,3 +58,15 @@ def test_a_text_that_is_escaped_in_blocks_is_escaped_as_a_whole(text: str) -> No
     expected = text.replace("</c", "&lt;/c").replace("< / s", "&lt; / s")
 
     assert escaped(text) == expected
+
+
+def test_a_timer_that_is_due_runs_at_the_next_turn(time: FakeTime) -> None:
+    """The other sessions wait for timers and sockets, which gevent looks at less often than at what is ready."""
+    handled, seen = list[int](), list[int]()
+    gevent.spawn_later(0.0, lambda: seen.append(len(handled)))
+
+    for item in in_turns(range(1, 100)):
+        time.advance(2 * LONGEST_TURN)
+        handled.append(item)
+
+    assert seen == [1]
