@@ -7,12 +7,14 @@ Truncation comes after redaction: half a secret would not be recognised.
 import json
 import math
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 from urllib.parse import quote, quote_plus
 
+from internal.fairness import in_turns
 from internal.secret_detection import REDACTED, without_shapes
 from internal.wellformed import wellformed
 
@@ -44,24 +46,31 @@ class Redactor:
         return Redactor(self._forms | new) if new else self
 
     @cached_property
-    def _by_head(self) -> Mapping[str, list[str]]:
-        """The forms by their first characters; the longest first."""
-        forms: dict[str, list[str]] = {}
-        for form in sorted(self._forms, key=len, reverse=True):
-            forms.setdefault(form[:SHORTEST_SECRET], []).append(form)
-        return forms
+    def _lengths(self) -> Mapping[str, list[int]]:
+        """How long the forms are that begin with the same characters; the longest first.
+
+        A node may hold thousands of secrets that differ in their ends alone: lengths are few.
+        """
+        lengths: dict[str, set[int]] = {}
+        for form in self._forms:
+            lengths.setdefault(form[:SHORTEST_SECRET], set()).add(len(form))
+        return {head: sorted(each, reverse=True) for head, each in lengths.items()}
+
+    @cached_property
+    def _in_order(self) -> list[str]:
+        return sorted(self._forms)
 
     @cached_property
     def _beginning(self) -> re.Pattern[str] | None:
         """Where a secret could stand: one class of characters for each of the first characters."""
-        columns = zip(*self._by_head, strict=True)
+        columns = zip(*self._lengths, strict=True)
         first, *others = [f"[{re.escape(''.join(set(characters)))}]" for characters in columns] or [""]
         return re.compile(f"{first}(?={''.join(others)})") if first else None
 
     @cached_property
     def _stubs(self) -> frozenset[str]:
         """Beginnings that are too short for ``_beginning``."""
-        return frozenset(head[:length] for head in self._by_head for length in range(1, SHORTEST_SECRET))
+        return frozenset(head[:length] for head in self._lengths for length in range(1, SHORTEST_SECRET))
 
     def text(self, text: str) -> str:
         """The whole text, redacted."""
@@ -82,14 +91,14 @@ class Redactor:
         if self._beginning is None:
             return text, ""
         pieces, end = list[str](), 0
-        for found in self._beginning.finditer(text):
+        for found in in_turns(self._beginning.finditer(text)):
             start = found.start()
             if start < end:
                 continue
-            forms = self._by_head.get(text[start : start + SHORTEST_SECRET], ())
-            if not is_whole and forms and _may_go_on(text, start, forms):
+            lengths = self._lengths.get(text[start : start + SHORTEST_SECRET], ())
+            if not is_whole and lengths and self._may_go_on(text, start, longest=lengths[0]):
                 return "".join([*pieces, text[end:start]]), text[start:]
-            length = next((len(form) for form in forms if text.startswith(form, start)), 0)
+            length = next((length for length in lengths if text[start : start + length] in self._forms), 0)
             if length:
                 pieces += [text[end:start], REDACTED]
                 end = start + length
@@ -97,6 +106,14 @@ class Redactor:
         rest = next((at for at in range(tail, len(text)) if text[at:] in self._stubs), len(text))
         rest = len(text) if is_whole else rest
         return "".join([*pieces, text[end:rest]]), text[rest:]
+
+    def _may_go_on(self, text: str, start: int, longest: int) -> bool:
+        """Whether the rest of a text is the beginning of a form that is longer."""
+        if len(text) - start >= longest:
+            return False
+        rest = text[start:]
+        after = bisect_right(self._in_order, rest)
+        return after < len(self._in_order) and self._in_order[after].startswith(rest)
 
     def error(self, text: str) -> str:
         """The beginning of a text that others wrote, without known secrets and without the shapes of credentials."""
@@ -169,12 +186,6 @@ class KnownSecrets:
     def learn(self, given: Iterable[str]) -> None:
         """Take in what the model gave to a secret parameter; the model itself goes on reading it."""
         self.redactor = self.redactor.knowing(given)
-
-
-def _may_go_on(text: str, start: int, forms: Iterable[str]) -> bool:
-    """Whether the rest of a text is a beginning of one of these."""
-    left = len(text) - start
-    return left < LONGEST_FORM and any(len(form) > left and form.startswith(text[start:]) for form in forms)
 
 
 def _written_forms(secret: str) -> Iterator[str]:
