@@ -71,7 +71,7 @@ def test_two_subtasks_overlap_and_end_in_one_answer(host: Host) -> None:
 
 
 def test_an_answer_in_a_schema_is_an_output_of_the_node(host: Host) -> None:
-    model = ScriptedModel.of([wants(("submit_answer", {"city": 7})), wants(("submit_answer", {"city": "Köln"}))])
+    model = ScriptedModel.of([wants(("submit_answer", {"city": ["Köln"]})), wants(("submit_answer", {"city": "Köln"}))])
 
     run = host.run("gpt5_react", {"query": "Where?", "answer_schema": json.dumps(SCHEMA)}, model=model, tools=[])
 
