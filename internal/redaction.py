@@ -16,7 +16,7 @@ from urllib.parse import quote, quote_plus
 
 from internal.fairness import in_turns
 from internal.secret_detection import REDACTED, without_shapes
-from internal.wellformed import wellformed
+from internal.wellformed import compact_json, wellformed
 
 SHORTEST_SECRET = 6
 """Characters. Shorter values would also stand in innocent words."""
@@ -156,7 +156,7 @@ class Redactor:
         """The text of a JSON value that holds a secret, None for others: most are not worth a walk."""
         if not self._forms:
             return None
-        dump = json.dumps(value, ensure_ascii=False, default=str)
+        dump = compact_json(value)
         return dump if self._in_json.text(dump) != dump else None
 
     def _without_secrets(self, value: object, *, keep_names: bool) -> object:
@@ -166,11 +166,11 @@ class Redactor:
             return REDACTED if self.text(str(value)) == REDACTED else value
         if isinstance(value, Mapping):
             return {
-                key if keep_names else self.text(str(key)): self._without_secrets(item, keep_names=keep_names)
-                for key, item in value.items()
+                name if keep_names else self.text(str(name)): self._without_secrets(item, keep_names=keep_names)
+                for name, item in in_turns(value.items())
             }
         if isinstance(value, list | tuple):
-            return [self._without_secrets(item, keep_names=keep_names) for item in value]
+            return [self._without_secrets(item, keep_names=keep_names) for item in in_turns(value)]
         return value
 
 

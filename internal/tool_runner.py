@@ -81,7 +81,7 @@ class ToolRunner:
             if position not in outcomes:
                 if key not in in_log:
                     yield self._started(call, key, parent)
-                elapsed, late = self.clock.now() - started, TIMED_OUT.for_model(self.secrets.redactor)
+                elapsed, late = self.clock.now() - started, TIMED_OUT.for_model(self.secrets.node)
                 outcomes[position] = ToolOutcome(call, CallStatus.ERROR, late, elapsed, transient=True)
                 yield self._finished(key, outcomes[position], TIMED_OUT.message)
         return tuple(outcomes[position] for position in range(len(planned)))

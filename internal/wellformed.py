@@ -6,10 +6,13 @@ keeps messages, variables and logs, refuses it in text and in jsonb (PostgreSQL'
 other character, and so does MySQL in utf8mb4.
 """
 
+import contextlib
 import json
 import re
 from collections.abc import Mapping
 from typing import Any
+
+from pydantic_core import from_json, to_json
 
 LARGEST_EXACT = 2**53
 """The host's daemon reads numbers as floats and rounds larger integers (dify-contract, Corrections)."""
@@ -62,16 +65,23 @@ def plain_json(value: object) -> object:
         return wellformed(value)
     if value is None or isinstance(value, bool):
         return value
+    text = compact_json(value)
+    if _LARGE_NUMBER.search(text) is None:
+        with contextlib.suppress(ValueError):  # nested deeper than this reader goes
+            return from_json(text)
+    return json.loads(text, parse_int=_exact_or_text)
+
+
+def compact_json(value: object) -> str:
+    """The text of ``json_text`` for readers that are no people: without spaces, and several times as fast.
+
+    Raises:
+        RecursionError: it is nested too deeply.
+    """
     try:
-        text = json.dumps(value, ensure_ascii=False, default=_nearest)
-    except TypeError:  # a key that JSON cannot write
-        text = json.dumps(_with_written_keys(value), ensure_ascii=False, default=_nearest)
-    has_large = _LARGE_NUMBER.search(text) is not None
-    return json.loads(
-        wellformed_text_of_json(wellformed(text)),
-        parse_int=_exact_or_text if has_large else None,
-        parse_constant=lambda _name: None,
-    )
+        return wellformed_text_of_json(to_json(value, inf_nan_mode="null", fallback=_nearest).decode())
+    except ValueError:  # a lone surrogate, or nested deeper than this writer goes
+        return json_text(value)
 
 
 def _exact_or_text(digits: str) -> int | str:

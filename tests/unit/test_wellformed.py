@@ -1,6 +1,7 @@
 """Text and JSON that every reader and writer on the way takes."""
 
 import json
+import math
 from decimal import Decimal
 from types import MappingProxyType
 from typing import Any
@@ -51,7 +52,8 @@ def test_plain_json_can_be_written_and_read_back_unchanged(value: object) -> Non
         (1.5, 1.5),
         (("a", {"b"}), ["a", ["b"]]),
         ({1: "\ud83d"}, {"1": "?"}),
-        ({(1, 2): {"\0a": "b\0"}}, {"(1, 2)": {"a": "b"}}),
+        ({None: {"\0a": "b\0"}}, {"None": {"a": "b"}}),
+        ({"\ud83d": {"\0a": ["b\0", math.nan, {1}]}}, {"?": {"a": ["b", None, [1]]}}),
         ("\0", ""),
         (["\\u0000 \\\0 \\\\u0000"], ["\\u0000 \\ \\\\u0000"]),
         (
@@ -90,4 +92,4 @@ def test_large_json_is_not_walked_through(monkeypatch: pytest.MonkeyPatch) -> No
 
     plain_json([{"a": number, "b": str(number)} for number in range(1_000)])
 
-    assert len(parsed) == 1
+    assert len(parsed) <= 1
