@@ -7,11 +7,13 @@ model itself goes on reading them: it had them before.
 import contextlib
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from internal.secret_detection import texts_in
 from internal.toolbox import Toolbox
 from internal.transcript import ToolCall
+
+_VALUE = r"""(?:"((?:[^"\\]|\\.)*+)|'((?:[^'\\]|\\.)*+)|([^\s"'{}\[\],;]++))"""
 
 
 def given_secrets(call: ToolCall, toolbox: Toolbox) -> Iterator[str]:
@@ -23,8 +25,20 @@ def given_secrets(call: ToolCall, toolbox: Toolbox) -> Iterator[str]:
     if call.parsed.ok:
         yield from texts_in([call.parsed.args.get(name) for name in names])
         return
-    quoted = "|".join(re.escape(json.dumps(name)) for name in names)
-    for found in re.finditer(rf'(?:{quoted})\s*:\s*"((?:[^"\\]|\\.)*+)', call.arguments):
-        yield found[1]
+    yield from _beside(names, call.arguments)
+
+
+def _beside(names: Iterable[str], text: str) -> Iterator[str]:
+    """What stands beside these names in a text that is not JSON: quoted by whatever quotes, or bare."""
+    written = "|".join(form for name in names for form in _forms(name))
+    for found in re.finditer(rf"(?:{written})\s*[:=]\s*{_VALUE}", text):
+        value = next(value for value in found.groups() if value is not None)
+        yield value
         with contextlib.suppress(ValueError):
-            yield json.loads(f'"{found[1]}"')
+            yield json.loads(f'"{value}"')
+
+
+def _forms(name: str) -> tuple[str, str, str]:
+    bare = re.escape(name)
+    # Without quotes it has to be where a name stands: words of a text are none.
+    return re.escape(json.dumps(name)), f"'{bare}'", rf"(?:^|[{{,])\s*{bare}"

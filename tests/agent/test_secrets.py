@@ -206,7 +206,15 @@ def with_given_secret(arguments: Json | str, *steps: Any, told: str = f"Welcome,
 
 @pytest.mark.parametrize(
     "arguments",
-    [{"pin": GIVEN}, {"pin": GIVEN, "bad": 1}, f'{{"pin": "{GIVEN}", "q', f'{{"q": "x" "pin": "{GIVEN}"'],
+    [
+        {"pin": GIVEN},
+        {"pin": GIVEN, "bad": 1},
+        f'{{"pin": "{GIVEN}", "q',
+        f'{{"q": "x" "pin": "{GIVEN}"',
+        f"{{'q': 'x', 'pin': '{GIVEN}'}}",
+        f"{{pin: {GIVEN}, q: x}}",
+        f"pin={GIVEN}",
+    ],
     ids=str,
 )
 @pytest.mark.parametrize("shown", [False, True])
@@ -228,6 +236,11 @@ def test_the_model_goes_on_reading_it() -> None:
     assert said["content"] == f"I log in with {GIVEN}."
     assert json.loads(said["tool_calls"][0]["function"]["arguments"]) == {"pin": GIVEN}
     assert outcome.tools.requests[0]["tool_parameters"] == {"pin": GIVEN}
+
+
+@pytest.mark.parametrize("arguments", ['{"q": "my pin: sesame"', '{"q": "pin sesame", pin', "pin: sesame"[5:]])
+def test_words_beside_a_secret_parameters_name_in_another_argument_are_no_secret(arguments: str) -> None:
+    assert with_given_secret(arguments, says("Open sesame.")).text == "Open sesame."
 
 
 def test_another_parameter_of_that_tool_hides_nothing() -> None:
