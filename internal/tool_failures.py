@@ -41,10 +41,12 @@ _DIRECTORIES = re.compile(
     r"\bfile://(?:[^\s\"'`<>/]*+/)++"
     r"|(?P<address>\b\w{1,20}://[^\s\"'<>]*+|\b(?:GET|HEAD|PUT|POST|PATCH|DELETE|url:) /[^\s\"'<>]*+)"
     r"|(?<=[\"'`])/(?:[^\"'`\n/]*+/)++(?=[^\"'`\n/]*+[\"'`])"  # in quotes a name may hold spaces
-    r"|(?<![\w.:/\\\]}%<~-])/(?:[^\s\"'`<>|()\[\]{},;:/]++/)++"
+    r"|(?<![\w.:/\\\]}%<~-])/(?:[^\s\"'`<>|()\[\]{},;:/]++/++)++"
     r"|(?<!\w)[A-Za-z]:(?:\\{1,4}|/(?!/))(?:[^\\/:*?\"'<>|\r\n]{1,100}+(?:\\{1,4}|/))*+"
     r"|(?<![\w\\])\\{2,8}[\w.$-]{1,100}+\\{1,4}(?:[^\\/:*?\"'<>|\r\n]{1,100}+\\{1,4})++"
 )
+_PATH_ENDS = re.compile(r"\.?(?:[\s\"'`<>|()\[\]{},;:]|$)")
+_LAST_NAME = re.compile(r"[^\\/]++[\\/]++$")
 
 
 @dataclass(frozen=True)
@@ -77,8 +79,18 @@ def plain_reason(message: str, redactor: Redactor) -> str:
     """The first lines of a message, without secrets, tracebacks and directories."""
     known = redactor.text(wellformed(message))  # first of all: a secret may have several lines
     lines = "\n".join(line.strip() for line in _without_tracebacks(known) if line.strip())
-    reason = _DIRECTORIES.sub(lambda found: found["address"] or "", redactor.error(lines)).strip()
+    reason = _DIRECTORIES.sub(_last_name, redactor.error(lines)).strip()
     return reason if len(reason) <= LONGEST_REASON else f"{reason[: LONGEST_REASON - 1]}…"
+
+
+def _last_name(found: re.Match[str]) -> str:
+    """What stays of the directories before a file's name; of a path that ends with one of them, its name."""
+    if found["address"] is not None:
+        return found["address"]
+    if not _PATH_ENDS.match(found.string, found.end()):
+        return ""
+    named = _LAST_NAME.search(found[0])
+    return named[0] if named else ""
 
 
 def _without_tracebacks(message: str) -> Iterator[str]:
