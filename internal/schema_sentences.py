@@ -24,11 +24,16 @@ def sentences(errors: Iterable[ValidationError], name: str) -> list[str]:
     first: dict[tuple[str | int, ...], ValidationError] = {}
     for error in islice(errors, _MOST_ERRORS):
         place = tuple(error.absolute_path)
-        if place not in first or (error.validator == "type" and first[place].validator != "type"):
+        if place not in first or _tells(error) > _tells(first[place]):
             first[place] = error
         if len(first) > _MOST_SENTENCES:
             break
     return [_sentence(error, name) for error in islice(first.values(), _MOST_SENTENCES)]
+
+
+def _tells(error: ValidationError) -> int:
+    """How much of what would be right an error tells: all values, the type, or one thing beside others."""
+    return {"const": 2, "enum": 2, "type": 1}.get(str(error.validator), 0)
 
 
 def quoted(value: object) -> str:
