@@ -6,6 +6,7 @@ In: a name and a text. Out: the tool and a JSON object, or the sentence that tel
 import json
 import math
 import re
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,6 +19,16 @@ LONGEST_ARGUMENTS = 1_000_000
 _LONGEST_QUOTE = 200
 _HARMLESS = frozenset({int, bool, type(None)})
 _PARSE_ERROR = "tool arguments parse error: "
+_ONE_OBJECT = "send one JSON object"
+
+
+class NoObjectError(ValueError):
+    """A text says no JSON object; the text of the error says why, and where."""
+
+    def __init__(self, problem: str, advice: str = "") -> None:
+        super().__init__(problem)
+        self.advice = advice
+        """What a model that wrote it for a tool should do instead."""
 
 
 @dataclass(frozen=True)
@@ -33,42 +44,51 @@ def parse_tool_arguments(arguments: object) -> ToolArgumentsParseResult:
     """Take "" as {} and the text of a JSON object as that object; anything else is an error that says where."""
     try:
         return ToolArgumentsParseResult(ok=True, args=parse_object(arguments))
-    except (TypeError, ValueError) as problem:
-        return ToolArgumentsParseResult(ok=False, error=_PARSE_ERROR + str(problem))
+    except NoObjectError as problem:
+        advice = f"; {problem.advice}" if problem.advice else ""
+        return ToolArgumentsParseResult(ok=False, error=f"{_PARSE_ERROR}{problem}{advice}")
+    except UnwritableError as problem:
+        return ToolArgumentsParseResult(ok=False, error=f"{_PARSE_ERROR}{problem}")
 
 
 def parse_object(arguments: object) -> dict[str, Any]:
     """The JSON object that a text says.
 
     Raises:
-        TypeError, ValueError: it says none, or one that could not be written out again; with the position.
+        NoObjectError: it says none; with the position.
+        UnwritableError: it says one that could not be written out again.
     """
     if not isinstance(arguments, str):
-        raise TypeError(f"expected the text of a JSON object, got {type(arguments).__name__}")
+        raise NoObjectError(f"expected the text of a JSON object, got {type(arguments).__name__}")
     if arguments == "":
         return {}
     if len(arguments) > LONGEST_ARGUMENTS:
-        raise ValueError(f"longer than {LONGEST_ARGUMENTS:,} characters; send less at once")
+        raise NoObjectError(f"longer than {LONGEST_ARGUMENTS:,} characters", "send less at once")
     if not arguments.strip():
-        raise ValueError("expected a JSON object, got only white space")
+        raise NoObjectError("expected a JSON object, got only white space")
     try:
         value = json.loads(arguments, parse_constant=refuse_constant)
     except json.JSONDecodeError as problem:
         near = f", near {arguments[max(0, problem.pos - 20) : problem.pos + 20]!r}"
-        raise ValueError(f"{problem.msg} at character {problem.pos}{near}; send one JSON object") from None
+        raise NoObjectError(f"{problem.msg} at character {problem.pos}{near}", _ONE_OBJECT) from None
     except NotANumberError as constant:
-        raise ValueError(f"{constant} is not a JSON number, at character {_position_of(constant, arguments)}") from None
+        where = _position_of(constant, arguments)
+        raise NoObjectError(f"{constant} is not a JSON number, at character {where}") from None
+    except ValueError:
+        raise NoObjectError(f"a number has more than {sys.get_int_max_str_digits():,} digits") from None
     except RecursionError:
-        raise ValueError(f"nested deeper than {DEEPEST_NESTING} levels") from None
+        raise NoObjectError(f"nested deeper than {DEEPEST_NESTING} levels") from None
     if not isinstance(value, dict):
-        raise TypeError(f"expected a JSON object, got {json_type(value)}; put the values under the argument names")
+        raise NoObjectError(
+            f"expected a JSON object, got {json_type(value)}", "put the values under the argument names"
+        )
     refuse_unwritable(value)
     return value
 
 
 def without_quote(error: str) -> str:
-    """A sentence of ``parse_object`` without the piece of the arguments in it, which may be half a secret."""
-    return re.sub(r", near (['\"]).*\1(?=; send one JSON object)", "", error)
+    """A sentence of ``parse_tool_arguments`` without the piece of the arguments in it, which may be half a secret."""
+    return re.sub(rf", near (['\"]).*\1(?=; {_ONE_OBJECT})", "", error)
 
 
 class NotANumberError(ValueError):

@@ -14,7 +14,7 @@ from internal.pasted import looks_like_selector, missing_variable, read_pasted
 from internal.schema_check import Check, Steps, Unchecked
 from internal.schema_types import possible_types
 from internal.toolbox import ArgumentForm, Tool
-from internal.tooling import parse_object
+from internal.tooling import NoObjectError, UnwritableError, parse_object
 from internal.wellformed import wellformed_text_of_json
 from prompt import template
 
@@ -62,7 +62,10 @@ def answer_tool(answer_schema: str) -> Tool:
         schema = parse_object(wellformed_text_of_json(read_pasted(answer_schema)))
         check = check_of(schema)
         form = ArgumentForm(_as_object(schema, check), check)
-    except (TypeError, ValueError, SchemaUnusable) as problem:
+    except NoObjectError as problem:
+        wanted = "it must be the JSON Schema of an object"
+        raise InvalidParameters(f"parameter 'answer_schema': {wanted}; {problem}") from None
+    except (UnwritableError, SchemaUnusable) as problem:
         raise InvalidParameters(f"parameter 'answer_schema': {problem}") from None
     return _virtual(SUBMIT_ANSWER, template.SUBMIT_ANSWER_DESCRIPTION, form)
 

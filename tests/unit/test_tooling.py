@@ -158,7 +158,9 @@ def test_arguments_beyond_a_million_characters_are_refused_unread() -> None:
 
 
 def test_a_number_with_thousands_of_digits_is_refused() -> None:
-    assert not parse_tool_arguments('{"a": ' + "1" * 10_000 + "}").ok
+    refused = parse_tool_arguments('{"a": ' + "1" * 10_000 + "}")
+
+    assert refused.error == "tool arguments parse error: a number has more than 4,300 digits"
 
 
 def test_a_refusal_quotes_little_of_a_long_text() -> None:

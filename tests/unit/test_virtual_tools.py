@@ -80,6 +80,21 @@ def test_an_unusable_schema_is_named_by_its_parameter(schema: str) -> None:
         answer_tool(schema)
 
 
+@pytest.mark.parametrize(
+    ("schema", "reason"),
+    [
+        ("[]", "expected a JSON object, got an array"),
+        ("hello", "Expecting value at character 0, near 'hello'"),
+        ('{"maximum": ' + "9" * 5_000 + "}", "a number has more than 4,300 digits"),
+    ],
+)
+def test_of_an_unusable_schema_the_builder_reads_what_would_be_right(schema: str, reason: str) -> None:
+    with pytest.raises(InvalidParameters) as raised:
+        answer_tool(schema)
+
+    assert str(raised.value) == f"parameter 'answer_schema': it must be the JSON Schema of an object; {reason}"
+
+
 def test_the_dialect_of_a_schema_is_not_shown_to_the_model() -> None:
     schema = json.dumps({"$schema": "https://json-schema.org/draft/2020-12/schema", **json.loads(CITY)})
 
