@@ -41,9 +41,8 @@ class StructuredOutput:
             return cls(answer, None, "structured_output is null: a number in it is too large for the host")
         if not rounded:
             return cls(answer, variable)
-        note = (
-            f"structured_output: the host rounds {len(rounded)} integers above 2^53; the answer's text has them exactly"
-        )
+        integers = "1 integer" if len(rounded) == 1 else f"{len(rounded)} integers"
+        note = f"structured_output: the host rounds {integers} above 2^53; the answer's text is exact"
         return cls(answer, variable, note)
 
     def texts(self) -> Iterator[str]:
