@@ -103,8 +103,10 @@ class StrategyParams(BaseModel):
         def string(name: str) -> str:
             return read_string(raw.get(name))
 
-        if looks_like_selector(raw.get("context")):
-            note(f"context: {missing_variable(raw['context'])}")
+        # A query may have been typed by a user: "example.com" is a question too.
+        for name in ("tools", "instruction", "context", "files"):
+            if looks_like_selector(raw.get(name)):
+                note(f"{name}: {missing_variable(raw[name])}")
         return {
             "model": ModelSelection.read(raw.get("model"), note),
             "tools": tuple(read_items("tools", raw.get("tools"), _read_tool, note)),

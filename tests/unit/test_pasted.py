@@ -182,8 +182,9 @@ def test_a_bare_selector_is_recognised(text: object, is_one: bool) -> None:  # n
 def test_a_variable_that_does_not_exist_is_named_as_one() -> None:
     with pytest.raises(InvalidParameters, match=rf"parameter 'answer_schema': 'start\.schema' {VARIABLE}"):
         answer_tool("start.schema")
-    (note,) = read(context="start.docs").notes
-    assert note.startswith(f"context: 'start.docs' {VARIABLE}")
+    for name in ("context", "instruction", "tools", "files"):
+        assert read(**{name: "start.docs"}).notes[0].startswith(f"{name}: 'start.docs' {VARIABLE}")
+    assert read(query="example.com").notes == ()
     (note,) = read_policy_overrides("conversation.policy").notes
     assert note.startswith(f"prompt_policy_overrides: 'conversation.policy' {VARIABLE}")
     notes = build_toolbox([tool("search")], allowed=["start.tools"]).notes
