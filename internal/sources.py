@@ -5,7 +5,7 @@ numbers an answer cites.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -52,17 +52,6 @@ class Source:
     score: float | None = None
     resource: Mapping[str, Any] = field(default_factory=dict)
     """What is known of it in RESOURCE_FIELDS, each of the field's type."""
-
-    def rewritten(self, clean: Callable[[object], object]) -> "Source":
-        """The same source with every text of it passed through ``clean``."""
-        resource = clean(self.resource)
-        return replace(
-            self,
-            title=str(clean(self.title)),
-            content=str(clean(self.content)),
-            document_id=None if self.document_id is None else str(clean(self.document_id)),
-            resource=resource if isinstance(resource, dict) else {},
-        )
 
     def shortened(self, length: int) -> "Source":
         """The same source, no text of it longer than this."""

@@ -77,7 +77,7 @@ class FileReader:
             return self._local(address)
         if kind in IMAGE_TYPES and address.startswith(_WEB):
             return _external_image(_given_name(meta), address)
-        return Told(f"file: {wellformed(address[:LONGEST_NAME])}")
+        return Told(f"file: {wellformed(address)}")
 
     def _local(self, path: str) -> Told:
         try:

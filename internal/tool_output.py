@@ -7,13 +7,14 @@ a note says so. Logs are not for the model; variables are, when the tool says no
 
 import contextlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from pydantic import BaseModel
 
 from internal.fairness import in_turns
 from internal.kept_text import LONGEST_KEPT, Excerpt, KeptText, joined
+from internal.redaction import Redactor
 from internal.source_reading import read_source
 from internal.sources import Source
 from internal.tool_files import IMAGE_TYPES, LONGEST_NAME, FileReader, Told
@@ -41,8 +42,10 @@ class WireMessage(BaseModel):
 class ToolOutput:
     """Collects the messages of one call in the order in which they come."""
 
-    def __init__(self, files: FileReader, between_texts: str = "") -> None:
+    def __init__(self, files: FileReader, redactor: Redactor, between_texts: str = "") -> None:
         self._files = files
+        self._redactor = redactor
+        """For what is cut when it comes, such as names and titles, and for the result before it is cut."""
         self._between_texts = between_texts
         self._texts, self._json, self._lines = KeptText(), KeptText(), KeptText()
         self._contents = KeptText()
@@ -63,7 +66,8 @@ class ToolOutput:
         self.said_something = True
         kind = str(wire.type or "")
         try:
-            return self._take(kind, self._mapping(wire.message, kind), self._mapping(wire.meta, kind))
+            meta = self._redactor.json(self._mapping(wire.meta, kind))
+            return self._take(kind, self._mapping(wire.message, kind), meta)
         except RecursionError:
             self._note(f"a message of the type {kind[:LONGEST_NAME]!r} is nested too deeply to be read")
             return None
@@ -141,7 +145,7 @@ class ToolOutput:
 
     def _take_resources(self, resources: object) -> None:
         for resource in in_turns(resources if isinstance(resources, list) else ()):
-            source = read_source(resource) if isinstance(resource, Mapping) else None
+            source = read_source(self._redactor.json(resource)) if isinstance(resource, Mapping) else None
             if source:
                 self._take_source(source)
 
@@ -153,9 +157,10 @@ class ToolOutput:
         if self._sources_length <= LONGEST_KEPT:
             self.sources.append(short)
 
-    def rendered(self, redact: Callable[[str], str]) -> Excerpt:
+    def rendered(self) -> Excerpt:
         """What the model reads, redacted, before it is cut to size; "" when the tool said nothing."""
         self._note_what_is_missing()
+        redact = self._redactor.text
         variables = "" if self._has_spoken() else redact(self._variables.text())
         said = joined([kept.excerpt(redact) for kept in in_turns((self._texts, self._json, self._lines))])
         if not said.text:

@@ -128,10 +128,10 @@ class ToolRunner:
             post(Noted(f"{call.call.name}: the host rounds integers above 2^53 within the argument {name!r}", key))
         # Text blocks of an MCP server are a text each; other tools stream one text in pieces.
         between = "\n" if call.tool.provider_type is ToolProviderType.MCP else ""
-        output = ToolOutput(FileReader(call.tool.name, self.file_names), between)
-        failure = self._invoke(call, output, key, deadline, post)
         redactor = self.secrets.node
-        said = output.rendered(redactor.text)
+        output = ToolOutput(FileReader(call.tool.name, self.file_names), redactor, between)
+        failure = self._invoke(call, output, key, deadline, post)
+        said = output.rendered()
         for note in output.notes:
             post(Noted(f"{call.call.name}: {note}", key))
         told = failure.for_model(redactor) if failure else ""
@@ -141,7 +141,7 @@ class ToolRunner:
             status=CallStatus.OK if failure is None else CallStatus.ERROR,
             tool_response=cut_to_size(text, self.result_limit, said.missing) if text.strip() else template.NO_OUTPUT,
             transient=failure is not None and is_transient(failure.kind),
-            sources=tuple(source.rewritten(redactor.json) for source in in_turns(output.sources)),
+            sources=tuple(output.sources),
         )
         return outcome, failure.for_log(self.secrets.redactor) if failure else None
 

@@ -9,8 +9,6 @@ from dify_plugin.entities.tool import ToolInvokeMessage
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from internal.redaction import Redactor
-from internal.secret_detection import REDACTED
 from internal.source_reading import read_context
 from internal.sources import RESOURCE_FIELDS, Bibliography, Source, citation_lines, cited_numbers, context_block
 from prompt import template
@@ -207,14 +205,6 @@ def test_two_segments_of_a_document_are_two_sources() -> None:
     segments = read_context([knowledge({"segment_id": number}) for number in ("s1", "s2", "s1")])
 
     assert Bibliography().add(segments) == [1, 2, 1]
-
-
-def test_a_source_can_be_rewritten_wherever_it_says_something() -> None:
-    rewritten = only([KNOWLEDGE]).rewritten(Redactor.of(["30 days.", "leave.md"]).json)
-
-    assert rewritten.content == rewritten.resource["content"] == rewritten.resource["document_name"] == REDACTED
-    assert (rewritten.title, rewritten.document_id, rewritten.score) == ("Leave", "doc1", 0.87)
-    assert Source("T", "30 days.").rewritten(Redactor.of([]).json) == Source("T", "30 days.")
 
 
 def test_the_block_says_that_its_sources_are_data_and_numbers_them() -> None:

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from internal.local_files import FileRefused
+from internal.redaction import Redactor
 from internal.tool_files import LONGEST_NAME, FileNames, FileReader
 from internal.tool_output import ToolOutput, WireMessage
 from internal.user_files import LARGEST_FILE, LONGEST_ADDRESS, ExternalImage, FileBytes, HostedFile, UserFile
@@ -25,6 +26,9 @@ def message(kind: str, meta: object = None, **body: Any) -> WireMessage:  # noqa
     return WireMessage.model_validate({"type": kind, "message": body or None, "meta": meta})
 
 
+NO_SECRETS = Redactor()
+
+
 def text(said: str | None) -> WireMessage:
     return message("text", text=said)
 
@@ -33,14 +37,14 @@ def json_value(value: object) -> WireMessage:
     return message("json", json_object=value)
 
 
-def make_output(between_texts: str = "") -> ToolOutput:
-    return ToolOutput(FileReader("chart", FileNames()), between_texts)
+def make_output(between_texts: str = "", redactor: Redactor = NO_SECRETS) -> ToolOutput:
+    return ToolOutput(FileReader("chart", FileNames()), redactor, between_texts)
 
 
 def collected(*messages: WireMessage, between_texts: str = "") -> tuple[str, list[UserFile], ToolOutput]:
     output = make_output(between_texts)
     files = [file for wire in messages if (file := output.take(wire))]
-    return output.rendered(str).text, files, output
+    return output.rendered().text, files, output
 
 
 def read(*messages: WireMessage) -> str:
@@ -235,11 +239,34 @@ def test_a_blob_is_handed_on_with_its_type(meta: object, mime_type: str, name: s
     assert said == f"file: {name} ({mime_type}), handed to the user"
 
 
+SECRET = "hunter2-hunter2"
+RESOURCES = {"title": "t" * 192 + SECRET, "content": "c" * 39_992 + SECRET, "document_name": "n" * 300 + SECRET}
+
+
+@pytest.mark.parametrize(
+    "wire",
+    [
+        message("blob", {"mime_type": f"text/{SECRET}", "filename": "a" * 192 + SECRET}, blob="aGVsbG8="),
+        message("link", {"tool_file_id": "t", "filename": "a" * 188 + SECRET + ".png"}, text="/files/tools/a.png"),
+        message("file", {"file": {"name": "a" * 192 + SECRET, "mime_type": SECRET}}),
+        message("binary_link", text="https://a.test/" + "a" * 177 + SECRET),
+        message("retriever_resources", retriever_resources=[RESOURCES]),
+    ],
+    ids=lambda wire: wire.type,
+)
+def test_no_part_of_a_secret_is_left_where_names_and_titles_are_cut(wire: WireMessage) -> None:
+    output = make_output(redactor=Redactor.of([SECRET]))
+    file = output.take(wire)
+
+    assert "hunter" not in output.rendered().text
+    assert "hunter" not in repr((file, output.sources))
+
+
 def test_files_without_a_name_have_different_ones_in_all_of_a_run() -> None:
     names = FileNames()
     blob = message("blob", {"mime_type": "text/plain"}, blob="")
 
-    outputs = [ToolOutput(FileReader(tool, names)) for tool in ("chart", "chart", "table")]
+    outputs = [ToolOutput(FileReader(tool, names), NO_SECRETS) for tool in ("chart", "chart", "table")]
     files = [output.take(blob) for output in outputs for _ in range(2)]
 
     assert [file.filename for file in files if isinstance(file, FileBytes)] == [
@@ -501,7 +528,7 @@ def test_of_any_amount_no_more_is_kept_than_can_be_read(flood: Callable[[int], W
     assert kept(output) < 9_000_000
     assert len(output.sources) < 5_000
     assert len(output.notes) <= 10
-    assert len(output.rendered(str).text) < 5_000_000
+    assert len(output.rendered().text) < 5_000_000
 
 
 NOTES = {
@@ -518,7 +545,7 @@ def test_what_is_not_kept_is_noted(kind: str) -> None:
     output = make_output()
     for number in range(30):
         output.take(FLOODS[kind](number))
-    output.rendered(str)
+    output.rendered()
 
     assert output.notes == [NOTES[kind]]
 
