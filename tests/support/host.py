@@ -53,6 +53,7 @@ class ScriptedModel:
             if isinstance(item, CallFails):
                 raise item
             if callable(item):
+                gevent.idle()  # the plugin has read all that was sent before, however slow the machine is
                 item()
             else:
                 yield item
