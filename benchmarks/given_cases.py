@@ -210,7 +210,7 @@ CASES = [
                         "q",
                         "select",
                         options=[
-                            {"value": f"option {number}", "label": {"en_US": "x"}} for number in range(size // 20 + 1)
+                            {"value": f"option {number}", "label": {"en_US": "x"}} for number in range(size // 55 + 1)
                         ],
                     ),
                 )

@@ -8,6 +8,7 @@ but for their id: what is measured is the plugin's work and the SDK's.
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from time import process_time
 from typing import Any
 
 import gevent
@@ -56,6 +57,8 @@ class LineHost(RequestReader, ResponseWriter):
         super().__init__()
         self._left = {"llm": list(model), "tool": list(tools)}
         self._line = TypeAdapter(dict[str, Any])
+        self.longest_read = 0.0
+        """Seconds of work that the SDK's reading of a line took, which no plugin can do anything about."""
 
     def session(self) -> Session:
         return Session(
@@ -99,6 +102,8 @@ class LineHost(RequestReader, ResponseWriter):
     def _pass_on(self, request_id: str, event: str, payload: bytes, message: str = "") -> None:
         head = to_json({"backwards_request_id": request_id, "event": event, "message": message})
         line = b'{"session_id":"s","event":"backwards_response","data":%b,"data":%b}}' % (head[:-1], payload)
+        began = process_time()
         read = self._line.validate_json(line)
+        self.longest_read = max(self.longest_read, process_time() - began)
         arrived = PluginInStreamEvent.value_of(read["event"])
         self._process_line(PluginInStream(read["session_id"], arrived, read["data"], self, self))

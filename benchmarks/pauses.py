@@ -55,19 +55,30 @@ class Pause:
     """Of the process's own work."""
     whole_run: float
     """How long the run took that was the cause."""
+    ended_with: str = ""
+    """The class of an exception."""
+    longest_read: float = 0.0
+    """Of the SDK's reading of one line."""
+
+
+@dataclass(frozen=True)
+class Played:
+    """What became of a run."""
+
     ended_with: str
+    longest_read: float
 
 
-def play(scenario: Scenario) -> str:
-    """Run it as the SDK does, every message written; return the class of the exception it ended with, or ""."""
+def play(scenario: Scenario) -> Played:
+    """Run it as the SDK does, every message written."""
     host = LineHost(scenario.model, scenario.tools)
     params = {"model": model(), "query": "?", **scenario.params}
     try:
         for message in run_agent(params, host.session(), scenario.blueprint):
             _write(host, message)
     except Exception as failure:  # noqa: BLE001 - some cases are failures
-        return type(failure).__name__
-    return ""
+        return Played(type(failure).__name__, host.longest_read)
+    return Played("", host.longest_read)
 
 
 def _write(host: LineHost, message: AgentInvokeMessage) -> None:
@@ -132,13 +143,14 @@ def longest_pause(case: Case, size: int) -> Pause:
     gc.freeze()  # as main.py does
     with watched() as stream:
         started = perf_counter()
-        ended_with = play(scenario)
+        played = play(scenario)
         took = perf_counter() - started
         del scenario
         stream.wait_for_more()
         moments = list(stream.moments)
     gaps = [(later[0] - earlier[0], later[1] - earlier[1]) for earlier, later in pairwise(moments)]
-    return Pause(max(wall for wall, _ in gaps), max(work for _, work in gaps), took, ended_with)
+    longest = max(wall for wall, _ in gaps), max(work for _, work in gaps)
+    return Pause(*longest, took, played.ended_with, played.longest_read)
 
 
 HEADINGS = ("size", "pause", "own work", "whole run")
@@ -165,5 +177,6 @@ def cells(case: Case, size: int, pause: Pause) -> tuple[str, ...]:
         f"{pause.work:.3f} s",
         f"{pause.whole_run:.2f} s",
     )
-    said = f"over {LIMIT:g} s" if pause.work > LIMIT else ""
-    return *(number.rjust(_COLUMN) for number in numbers), " ".join(part for part in (said, pause.ended_with) if part)
+    over = f"over {LIMIT:g} s, {pause.longest_read:.3f} s of it the SDK's reading" if pause.work > LIMIT else ""
+    said = "; ".join(part for part in (over, pause.ended_with) if part)
+    return *(number.rjust(_COLUMN) for number in numbers), said

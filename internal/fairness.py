@@ -15,14 +15,19 @@ MOMENT = 0.00001
 sockets again, and the other sessions wait for those."""
 
 
+def give_way() -> None:
+    """Let the others run, once."""
+    gevent.sleep(MOMENT)
+
+
 def in_turns[T](items: Iterable[T]) -> Iterator[T]:
     """Pass items on; whenever making or handling them has taken a turn's time, others run first."""
     began = perf_counter()
     for item in items:
         if perf_counter() - began > LONGEST_TURN:
-            gevent.sleep(MOMENT)
+            give_way()
             began = perf_counter()
         yield item
         if perf_counter() - began > LONGEST_TURN:
-            gevent.sleep(MOMENT)
+            give_way()
             began = perf_counter()

@@ -11,12 +11,13 @@ from functools import lru_cache
 from typing import Any
 from urllib.parse import unquote
 
-import gevent
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import SchemaError
+from jsonschema.protocols import Validator
 from jsonschema.validators import validator_for
 from referencing import Registry
 
+from internal.fairness import give_way, in_turns
 from internal.schema_check import Check
 from internal.schema_dialect import REFERENCES, without_patterns
 
@@ -61,11 +62,11 @@ def check_of(schema: Mapping[str, Any]) -> Check:
 @lru_cache(maxsize=MOST_SCHEMAS)
 def _checked(canonical: str) -> Check:
     """The check of a schema, given as JSON; kept, since a node's tools are the same in every run."""
-    gevent.sleep(0)  # It takes some 10 ms, and a node may have hundreds of tools.
+    give_way()  # It takes some 10 ms, and a node may have hundreds of tools.
     own = json.loads(canonical)
     kind = validator_for(own, default=Draft202012Validator)
     try:
-        kind.check_schema(own)
+        _check_schema(kind, own)
     except (SchemaError, RecursionError) as error:
         raise SchemaUnusable(f"not valid JSON Schema ({str(error).partition(chr(10))[0][:200]})") from None
     if _expanded_size(own, own, LARGEST_EXPANSION) <= 0:
@@ -74,6 +75,20 @@ def _checked(canonical: str) -> Check:
     pattern, names_by_pattern = '"pattern":' in canonical, '"patternProperties":' in canonical
     dialect = without_patterns(kind, pattern=pattern, names_by_pattern=names_by_pattern)
     return Check(own, dialect(own, registry=Registry()))
+
+
+def _check_schema(kind: type[Validator], own: Mapping[str, Any]) -> None:
+    """Hold a schema against its dialect, property by property: a thousand of them take a third of a second.
+
+    Raises:
+        SchemaError
+    """
+    properties = own.get("properties")
+    if isinstance(properties, Mapping):
+        for part in in_turns(properties.values()):
+            kind.check_schema(part)
+        own = {**own, "properties": {}}
+    kind.check_schema(dict(own))
 
 
 def _expanded_size(

@@ -19,6 +19,7 @@ from pydantic import (
 )
 
 from internal.errors import InvalidParameters
+from internal.fairness import in_turns
 from internal.model_selection import ModelSelection
 from internal.panel_values import Limits, Note, read_items, read_names, read_number, read_string, read_switch
 from internal.pasted import looks_like_selector, missing_variable
@@ -114,7 +115,7 @@ class StrategyParams(BaseModel):
             "query": string("query"),
             "context": raw.get("context"),
             "files": tuple(read_items("files", raw.get("files"), _read_file, note)),
-            "allowed_tools": tuple(read_names(raw.get("allowed_tools"))),
+            "allowed_tools": tuple(in_turns(read_names(raw.get("allowed_tools")))),
             "maximum_iterations": number("maximum_iterations", MAXIMUM_ITERATIONS),
             "emit_intermediate_thoughts": read_switch(
                 "emit_intermediate_thoughts", raw.get("emit_intermediate_thoughts"), note

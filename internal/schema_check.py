@@ -8,11 +8,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-import gevent
 from jsonschema import FormatChecker
 from jsonschema.exceptions import ValidationError
 from jsonschema.protocols import Validator
 from referencing.exceptions import Unresolvable
+
+from internal.fairness import give_way
 
 MOST_STEPS = 100_000
 """Schemas applied to values in one check."""
@@ -48,7 +49,7 @@ class Steps(FormatChecker):
         if self._left < 0:
             raise Unchecked
         if self._left % _STEPS_PER_TURN == 0:
-            gevent.sleep(0)
+            give_way()
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ In: Dify's tool dicts and this turn's files. Out: identities, unique names, and 
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, count
 from typing import Any, NamedTuple
 
@@ -35,11 +35,11 @@ def identify(raw: Mapping[str, Any]) -> ToolIdentity | None:
     )
 
 
-def matching_entries(identity: ToolIdentity, allowed: Sequence[str]) -> set[str]:
+def matching_entries(identity: ToolIdentity, allowed: frozenset[str]) -> frozenset[str]:
     """Which allow-list entries mean this tool: its name, or ``provider/name`` with all or the end of the provider."""
     parts = [*identity.provider.split("/"), identity.name]
     meanings = {"/".join(parts[start:]) for start in range(len(parts))}
-    return {entry for entry in allowed if entry in meanings}
+    return allowed & meanings
 
 
 def name_in_history(name: str) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from internal.fairness import in_turns
 from internal.mcp_schema import SchemaUnusable, check_of, own_schema
 from internal.node_secrets import SECRET_TYPE
 from internal.schema_check import Check
@@ -105,7 +106,7 @@ def read_parameter(raw: Mapping[str, Any], *, file_names: Sequence[str] = ()) ->
 
 
 def _read_options(raw: object) -> Iterator[str]:
-    for option in raw if isinstance(raw, list) else ():
+    for option in in_turns(raw if isinstance(raw, list) else ()):
         value = option.get("value") if isinstance(option, Mapping) else option
         if value is not None:
             yield str(value)

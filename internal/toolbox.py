@@ -5,21 +5,24 @@ every model API takes, in the node's order; what had to be left out is in its no
 parameter, a bad required one the tool, never the others.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-import gevent
 from dify_plugin.entities.model.message import PromptMessageTool
 from dify_plugin.entities.tool import ToolProviderType
 from dify_plugin.file.file import File
 
+from internal.fairness import in_turns
 from internal.pasted import looks_like_selector, missing_variable
 from internal.schema_check import Check
 from internal.tool_names import ToolIdentity, free_name, identify, matching_entries, name_files
 from internal.tool_schema import ParameterUnusable, ToolParameter, read_parameter
 from internal.wellformed import plain_json, wellformed
+
+_MOST_NAMED = 20
+"""Entries of an allow-list that are named when they mean no tool; each is a line in the log."""
 
 
 class ToolUnusable(Exception):  # noqa: N818 - says what is the matter
@@ -100,15 +103,15 @@ def build_toolbox(
     tools: dict[str, Tool] = {}
     notes: list[str] = []
     met: set[str] = set()
-    for position, raw in enumerate(raw_tools, start=1):
-        gevent.sleep(0)  # A node may have hundreds of tools; meanwhile other sessions go on.
+    wanted = frozenset(allowed)
+    for position, raw in enumerate(in_turns(raw_tools), start=1):
         identity = identify(raw)
         if identity is None:
             notes.append(f"tools: item {position} has no name and is left out")
             continue
-        matches = matching_entries(identity, allowed)
+        matches = matching_entries(identity, wanted)
         met |= matches
-        if allowed and not matches:
+        if wanted and not matches:
             notes.append(f"tool {identity.name!r} is left out: not among the allowed tools")
             continue
         name = free_name(identity, reserved | tools.keys())
@@ -116,13 +119,16 @@ def build_toolbox(
             tools[name] = _read_tool(raw, identity, name, tuple(named_files), notes.append)
         except ToolUnusable as reason:
             notes.append(f"tool {identity.name!r} is left out: {reason}")
-    notes += [_unmet(entry) for entry in allowed if entry not in met]
+    notes += _unmet_notes([entry for entry in dict.fromkeys(allowed) if entry not in met])
     return Toolbox(tools, named_files, tuple(notes))
 
 
-def _unmet(entry: str) -> str:
-    note = f"allowed_tools: no tool is called {entry!r}"
-    return f"{note}; {missing_variable(entry)}" if looks_like_selector(entry) else note
+def _unmet_notes(unmet: Sequence[str]) -> Iterator[str]:
+    for entry in unmet[:_MOST_NAMED]:
+        note = f"allowed_tools: no tool is called {entry!r}"
+        yield f"{note}; {missing_variable(entry)}" if looks_like_selector(entry) else note
+    if len(unmet) > _MOST_NAMED:
+        yield f"allowed_tools: nor is any tool called one of {len(unmet) - _MOST_NAMED:,} more names"
 
 
 def _read_tool(

@@ -218,3 +218,14 @@ def test_this_turns_files_have_distinct_readable_names() -> None:
 @settings(deadline=None)
 def test_no_file_is_lost_to_its_name(names: list[str | None]) -> None:
     assert len(name_files(map(file, names))) == len(names)
+
+
+def test_endless_allow_lists_are_named_by_their_beginning() -> None:
+    """Each entry that means no tool is a line in the log."""
+    allowed = [*("nope" for _ in range(50)), *(f"no{number}" for number in range(50))]
+
+    notes = build_toolbox([tool("search")], allowed=[*allowed, "search"]).notes
+
+    assert len(notes) == 21
+    assert notes[0] == "allowed_tools: no tool is called 'nope'"
+    assert notes[-1] == "allowed_tools: nor is any tool called one of 31 more names"
