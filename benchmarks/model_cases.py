@@ -15,6 +15,8 @@ ANSWER = prepared(says("Done."))
 SEARCH = {"tools": [tool("search", parameter("q"))]}
 A_FEW = 4
 """Characters of a small chunk."""
+SMALL = 0.05
+"""Of the size, where it comes in such chunks: each is a line of some 300 characters, so 2 MB would be 150 of lines."""
 SNAPSHOT_STEP = 4
 ANSWER_SCHEMA = json.dumps({"type": "object", "properties": {"items": {"type": "array"}}, "required": ["items"]})
 
@@ -133,7 +135,7 @@ SHOWN = {"emit_intermediate_thoughts": True}
 
 CASES = [
     Case("text in one chunk", says_at_once(PROSE)),
-    Case("text in chunks of 4", says_in_pieces(PROSE), share=0.1),
+    Case("text in chunks of 4", says_in_pieces(PROSE), share=SMALL),
     Case("text without a space", says_at_once("a")),
     Case("text of line breaks", says_at_once("\n")),
     Case("text of `<`", says_at_once("<")),
@@ -148,13 +150,13 @@ CASES = [
     Case("text in parts", parts),
     Case("thought in one chunk, hidden", says_at_once(PROSE, "<think>", "</think>Done.")),
     Case("thought in one chunk, shown", says_at_once(PROSE, "<think>", "</think>Done.", **SHOWN)),
-    Case("thought in chunks of 4", says_in_pieces(PROSE, "<think>"), share=0.1),
+    Case("thought in chunks of 4", says_in_pieces(PROSE, "<think>"), share=SMALL),
     Case("thought that is never closed", says_at_once(PROSE, "<think>")),
     Case("thought of `a ", says_at_once("`a ", "<think>", "</think>Done."), share=0.2),
     Case("call in one chunk", calls_with(lambda size: json.dumps({"q": filled(PROSE, size)}))),
     Case("call of small values", calls_with(small_values)),
     Case("call of quotes and escapes", calls_with(lambda size: json.dumps({"q": filled('"\\\n', size // 2)}))),
-    Case("call in fragments of 4", calls_in_fragments, share=0.1),
+    Case("call in fragments of 4", calls_in_fragments, share=SMALL),
     Case("call in snapshots every 4", calls_in_snapshots("tool_calls"), share=0.024),
     Case("call in snapshots, cut", calls_in_snapshots("length"), share=0.024),
     Case("call cut by length", calls_with(cut_text, "length"), share=3),

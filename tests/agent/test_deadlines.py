@@ -140,7 +140,7 @@ def test_an_answer_that_never_ends_is_kept_as_far_as_it_came() -> None:
     outcome = run([endless], FOUND, SHORT, clock=time.clock)
 
     assert outcome.error is None
-    assert outcome.text == "x" * 400 + "y"
+    assert outcome.text in {"x" * 400, "x" * 400 + "y"}, "a chunk that is there when the time is up may be read or not"
     assert outcome.stop_reason == "time_limit"
 
 
