@@ -1,17 +1,17 @@
 """What the user sees while a run goes on: answers, thoughts, remarks, and no stray blank lines."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
 import pytest
 from gevent.event import Event
 
-from tests.agent.scenes import ANSWER, PATIENCE, ends, live, part, search, text, wait_for
-from tests.support.host import CallFails, Json
+from tests.agent.scenes import ANSWER, ends, live, part, search, silent_until, text, wait_for
+from tests.support.host import CallFails
 from tests.support.run import FakeTime, run
-from tests.support.wire import calls, fails, model, replies, says, text_message
+from tests.support.wire import calls, fails, model, replies, says
 
 FOUND = {"search": replies("found")}
 LONG = "This is plainly the answer. " * 20  # 560 characters
@@ -127,11 +127,9 @@ def test_a_silent_round_is_announced_before_its_tools_run_in_the_language_of_the
 ) -> None:
     seen = Event()
 
-    def waits(_request: Json) -> Iterator[Json]:
-        assert seen.wait(PATIENCE)
-        yield text_message("found")
-
-    running = live([search(), ANSWER], {"search": waits}, {"emit_intermediate_thoughts": True, "query": query})
+    running = live(
+        [search(), ANSWER], {"search": silent_until(seen)}, {"emit_intermediate_thoughts": True, "query": query}
+    )
 
     assert str(running.until("text")["text"]) == f"<think>\n{line}"
     assert str(running.until("text")["text"]) == "\n</think>\n"
