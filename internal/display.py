@@ -4,7 +4,7 @@ In: pieces of text and thought, and at the end whether tool calls came with them
 back until it is plainly the answer; what turns out to be a remark before tool calls is a thought, or for the log only.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from internal.events import AnswerBreak, AnswerText, Shown, ThoughtText
@@ -13,6 +13,8 @@ from internal.thinking import LONGEST_STEP, Piece, PieceKind, ThoughtSplitter
 
 PLAINLY_AN_ANSWER = 400
 """Visible characters after which text is no remark any more. A longer preamble is shown: a known departure."""
+_PIECES_AT_A_TIME = 2_000
+"""Some milliseconds of work."""
 
 
 @dataclass(frozen=True)
@@ -85,19 +87,20 @@ class TurnDisplay:
         self._may_become_answer = False
 
     def feed(self, chunk: str) -> Iterator[Shown]:
+        yield from self._show_all(list(self._split(chunk)))
+
+    def _split(self, chunk: str) -> Iterator[Piece]:
         for start in range(0, len(chunk), LONGEST_STEP):
             if start:
                 self._give_way()
-            for piece in self._splitter.feed(chunk[start : start + LONGEST_STEP]):
-                yield from self._show(piece)
+            yield from self._splitter.feed(chunk[start : start + LONGEST_STEP])
 
     def finish(self, *, has_tool_calls: bool, is_cut: bool = False) -> Iterator[Shown]:
         """Show the rest, now that it is known what the turn was.
 
         The calls of a turn that was cut never run: what it says is no remark on the way to them.
         """
-        for piece in self._splitter.finish(calls_follow=has_tool_calls, is_cut=is_cut):
-            yield from self._show(piece)
+        yield from self._show_all(self._splitter.finish(calls_follow=has_tool_calls, is_cut=is_cut))
         if not self._rule.text_is_answer:
             if self._rule.show_thoughts:
                 yield from self._release_as_thought()
@@ -115,22 +118,29 @@ class TurnDisplay:
             else:
                 yield from self._release_as_answer()
 
-    def _show(self, piece: Piece) -> Iterator[Shown]:
-        match piece.kind:
-            case PieceKind.THOUGHT:
-                yield from self._think(piece.text)
-            case PieceKind.WAS_THOUGHT:
-                yield from self._think_what_is_held()
-            case PieceKind.TEXT:
-                yield from self._say(piece.text)
+    def _show_all(self, pieces: Sequence[Piece]) -> Iterator[Shown]:
+        """Show pieces that are there at once: text before the last WAS_THOUGHT among them waits for it."""
+        last = max((at for at, piece in enumerate(pieces) if piece.kind is PieceKind.WAS_THOUGHT), default=-1)
+        for at, piece in enumerate(pieces):
+            if at % _PIECES_AT_A_TIME == _PIECES_AT_A_TIME - 1:
+                self._give_way()
+            match piece.kind:
+                case PieceKind.THOUGHT:
+                    yield from self._think(piece.text)
+                case PieceKind.WAS_THOUGHT:
+                    yield from self._think_what_is_held()
+                case PieceKind.TEXT:
+                    yield from self._say(piece.text, may_begin=at > last)
 
-    def _say(self, raw: str) -> Iterator[Shown]:
+    def _say(self, raw: str, *, may_begin: bool) -> Iterator[Shown]:
+        """``may_begin`` is whether the text may be the first that is shown."""
         text = self._text_trimmer.feed(raw)
         if not text:
             return
         self._held.append(text)
         self._held_length += len(text)
-        if self._is_answer or (self._may_become_answer and self._held_length >= PLAINLY_AN_ANSWER):
+        is_answer = self._is_answer or (self._may_become_answer and self._held_length >= PLAINLY_AN_ANSWER)
+        if is_answer and (may_begin or self._released):
             yield from self._release_as_answer()
 
     def _think(self, raw: str) -> Iterator[Shown]:

@@ -90,6 +90,11 @@ SCREENS: dict[str, tuple[list[Sequence[Any]], str, str]] = {
         f"{LONG}Done.",
         f"{LONG}Done.",
     ),
+    "such a thought, long, that came at once with its end": (
+        [says(f"{LONG}\n{LONG}</think>Done.")],
+        "Done.",
+        f"<think>\n{LONG}\n{LONG.strip()}\n</think>\n\nDone.",
+    ),
     "an unclosed thought of a turn that was cut": (
         [says("Well. <think>hm", finish_reason="length")],
         "Well.",

@@ -1,14 +1,16 @@
 """What of a turn the user sees while it streams."""
 
+import re
 from collections.abc import Iterable
 from itertools import groupby
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from internal.display import PLAINLY_AN_ANSWER, DisplayRule, Trimmer, TurnDisplay
 from internal.events import AnswerBreak, AnswerText, Shown
+from internal.thinking import PieceKind, ThoughtSplitter
 from tests.unit.generators import cut, cut_lists, joined
 
 HIDDEN = DisplayRule(show_thoughts=False, may_call_tools=True, step=1, last_step=7)
@@ -31,6 +33,13 @@ def show(rule: DisplayRule, *chunks: str, calls: bool = False) -> list[tuple[str
     return words([*events, *display.finish(has_tool_calls=calls)])
 
 
+def lacks_a_beginning(text: str, *, calls: bool) -> bool:
+    """Whether a closing tag in it closes what nothing opened."""
+    splitter = ThoughtSplitter()
+    pieces = [*splitter.feed(text), *splitter.finish(calls_follow=calls)]
+    return any(piece.kind is PieceKind.WAS_THOUGHT for piece in pieces)
+
+
 def answer(text: str) -> list[tuple[str, str]]:
     return [("break", ""), ("AnswerText", text)]
 
@@ -43,7 +52,25 @@ def test_the_user_sees_the_same_however_a_text_is_cut(
     rule: DisplayRule,
     calls: bool,  # noqa: FBT001 - drawn
 ) -> None:
+    """Not so where a thought's beginning is missing: what was shown before its end came cannot be taken back."""
+    assume(not lacks_a_beginning(text, calls=calls))
+
     assert show(rule, *cut(text, cuts), calls=calls) == show(rule, text, calls=calls)
+
+
+@given(joined(PARTS), joined(PARTS), RULES, st.booleans())
+@settings(deadline=None, max_examples=200)
+def test_what_comes_at_once_with_the_end_of_a_thought_that_nothing_opened_is_no_answer(
+    thought: str,
+    rest: str,
+    rule: DisplayRule,
+    calls: bool,  # noqa: FBT001 - drawn
+) -> None:
+    before = re.sub(r"<[^>]*>|`", "", thought)  # neither tags nor code
+    after = re.sub(r"<[^>]*>|`", "", rest)
+    answers = [text for kind, text in show(rule, f"{before}</think>{after}", calls=calls) if kind == "AnswerText"]
+
+    assert answers == [text for kind, text in show(rule, after, calls=calls) if kind == "AnswerText"]
 
 
 @given(joined(PARTS), RULES, st.booleans())
