@@ -91,12 +91,20 @@ class ModelCaller:
             chunks = self.host.stream_model(request, reading.seconds_left, span.end.left())
             yield from self._stream(chunks, reading)
         except DeadlinePassed:
-            return (yield from _kept(reading)) if reading.is_answering else TimeIsUp(reading.words)
+            if not reading.is_answering:
+                return TimeIsUp(reading.words)
+            return (
+                yield from _kept(
+                    reading, OurWords("the time was up before the answer had ended; what had come of it is kept")
+                )
+            )
         except HostFailure as failure:
             if not reading.has_shown and (yield from recovery.prepare(failure, request)):
                 return _AskAgain()
             is_stalled = failure.kind is FailureKind.TIMEOUT and (reading.is_answering or bool(reading.words))
-            return (yield from _kept(reading)) if is_stalled else failure
+            if not is_stalled:
+                return failure
+            return (yield from _kept(reading, f"{self._sentence(failure)}; what had come of the answer is kept"))
         if (yield from self._ended_early(reading, request, recovery)):
             return _AskAgain()
         turn = reading.turn()
@@ -147,7 +155,8 @@ class ModelCaller:
         return f"{failure.kind}: {said}{f' ({remedy})' if remedy else ''}"
 
 
-def _kept(reading: Reading) -> Generator[Event, None, ModelTurn]:
-    """An answer that stalled, as far as it has come."""
+def _kept(reading: Reading, note: str) -> Generator[Event, None, ModelTurn]:
+    """An answer that stalled, as far as it has come; the note says why it ends there."""
     yield from reading.finish(has_tool_calls=False, is_cut=True)
+    yield Noted(note, reading.key)
     return reading.turn(cut=StopReason.TIME_LIMIT)

@@ -157,6 +157,7 @@ def test_an_answer_that_stalls_after_it_was_shown_keeps_its_words(failure: CallF
 
     assert outcome.error is None
     assert (outcome.text, outcome.stop_reason) == ("The answer is", "time_limit")
+    assert [note for note in outcome.notes if note.endswith("what had come of the answer is kept")]
 
 
 def test_an_answer_that_stalls_again_and_again_before_it_is_shown_keeps_its_words() -> None:
