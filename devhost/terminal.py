@@ -52,7 +52,7 @@ class RunView:
 
     def open(self, example: str, description: str, strategy: str, model: ModelDescription, question: str) -> None:
         facts = facts_table(example, description, strategy, model)
-        facts.add_row("question", Text(question))
+        facts.add_row("question", Text(printable(question)))
         self._console.print(facts)
         self._console.print(_heading("answer"))
 

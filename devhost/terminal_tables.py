@@ -17,9 +17,14 @@ LONGEST_ERROR = 2_000
 _MARKS = {"success": ("✓", "green"), "error": ("✗", "red"), "start": ("…", "yellow")}
 
 
+_JOINERS = "\u200c\u200d\u2060"
+"""Persian and emoji are written with the first two; the third stands in tags that an answer merely quotes."""
+
+
 def printable(value: object) -> str:
-    """Without control characters: what comes from the wire must not move the cursor."""
-    return "".join(letter if letter.isprintable() or letter in "\n\t" else "�" for letter in str(value))
+    """Without control characters: what comes from the wire must not move the cursor, nor turn the line around."""
+    kept = f"\n\t{_JOINERS}"
+    return "".join(letter if letter.isprintable() or letter in kept else "�" for letter in str(value))
 
 
 def log_tree(roots: Sequence[LogEntry]) -> RenderableType:

@@ -12,7 +12,7 @@ from devhost.node_outputs import Finding, IconLookups, NodeOutputs
 from devhost.run import Run, RunError
 from devhost.scripted import ScriptedModel
 from devhost.terminal import RunView
-from devhost.terminal_tables import usage_line
+from devhost.terminal_tables import printable, usage_line
 
 USAGE = {
     "total_tokens": 1234,
@@ -126,3 +126,18 @@ def test_what_the_node_shows_is_said_with_its_length() -> None:
 )
 def test_a_usage_that_a_variable_replaced_is_shown_as_it_is(usage: object, words: str) -> None:
     assert words in usage_line(usage).plain
+
+
+def test_joiners_are_shown_and_control_characters_are_not() -> None:
+    family, persian, quoted = "\U0001f468\u200d\U0001f469\u200d\U0001f467", "\u0645\u06cc\u200c\u062e", "<\u2060think>"
+
+    assert printable(f"{family} {persian} {quoted}\n\t") == f"{family} {persian} {quoted}\n\t"
+    assert printable("a\u202eb\x1b[31m") == "a\ufffdb\ufffd[31m"
+
+
+def test_a_question_cannot_move_the_cursor() -> None:
+    file = io.StringIO()
+
+    RunView(Console(file=file, width=100)).open("help desk", "", "s", ScriptedModel.of([{}]).description, "a\x1b[31mb")
+
+    assert "a\ufffd[31mb" in file.getvalue()
