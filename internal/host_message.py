@@ -106,11 +106,14 @@ _PEELS: tuple[Callable[[HostMessage], HostMessage | None], ...] = (_peel_call, _
 
 
 def _opaque_field(reason: str) -> str | None:
-    """The path of the opaque body that a refusal names; nothing else of the refusal, since decoders quote the value."""
+    """The path of the opaque body that a refusal names; nothing else of the refusal, since decoders quote the value.
+
+    Only a body of a request's messages: a tool may speak of a column or field of that name.
+    """
     position = reason.find("opaque_body")
-    if position < 0:
-        return None
     start = max(0, position - _LONGEST_PATH)
+    if position < 0 or "prompt_messages" not in reason[start:position]:
+        return None
     path = re.search(r"[\w.\[\]]*$", reason[start:position])
     return f"{path[0] if path else ''}opaque_body"
 

@@ -238,6 +238,14 @@ def test_a_refused_opaque_body_is_known_by_its_field_whatever_the_quoted_value_s
     assert said not in failure.reason
 
 
+def test_a_tool_may_speak_of_something_called_opaque_body() -> None:
+    failure = HostFailure(as_dify_words_it("Exception", 'column "opaque_body" does not exist'))
+
+    assert not failure.names_opaque_body
+    assert not failure.is_hosts_own
+    assert failure.reason == 'column "opaque_body" does not exist'
+
+
 HUGE = {
     "letters": "a" * 6_000_000,
     "braces": "{" * 6_000_000,
