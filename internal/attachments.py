@@ -5,7 +5,7 @@ instead. Files are fetched here, since their addresses mean nothing outside of D
 """
 
 import base64
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
 import httpx
@@ -71,9 +71,9 @@ def opening_messages(
     )
 
 
-def visible_history(model: ModelSelection, give_way: Callable[[], None]) -> tuple[PromptMessage, ...]:
+def visible_history(model: ModelSelection) -> tuple[PromptMessage, ...]:
     """The history without the thoughts that Dify stores raw and the media the model cannot take."""
-    return tuple(_prepare(message, model, give_way) for message in model.history)
+    return tuple(_prepare(message, model) for message in model.history)
 
 
 def file_parts(
@@ -133,15 +133,15 @@ def _fetch(file: File) -> bytes:
     return data
 
 
-def _prepare(message: PromptMessage, model: ModelSelection, give_way: Callable[[], None]) -> PromptMessage:
+def _prepare(message: PromptMessage, model: ModelSelection) -> PromptMessage:
     if isinstance(message.content, str):
         if message.role is not PromptMessageRole.ASSISTANT:
             return message
-        return message.model_copy(update={"content": without_thoughts(message.content, give_way)})
+        return message.model_copy(update={"content": without_thoughts(message.content)})
     if isinstance(message.content, list):
         parts = list(_visible_parts(message.content, model))
         if message.role is PromptMessageRole.ASSISTANT:
-            parts = [_without_thoughts(part, give_way) for part in parts]
+            parts = [_without_thoughts(part) for part in parts]
         return message.model_copy(update={"content": parts})
     return message.model_copy(update={"content": ""})
 
@@ -157,9 +157,7 @@ def _visible_parts(
             yield part
 
 
-def _without_thoughts(
-    part: PromptMessageContentUnionTypes, give_way: Callable[[], None]
-) -> PromptMessageContentUnionTypes:
+def _without_thoughts(part: PromptMessageContentUnionTypes) -> PromptMessageContentUnionTypes:
     if isinstance(part, TextPromptMessageContent):
-        return part.model_copy(update={"data": without_thoughts(part.data, give_way)})
+        return part.model_copy(update={"data": without_thoughts(part.data)})
     return part

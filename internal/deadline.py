@@ -8,8 +8,6 @@ import gevent
 
 TOOL_PHASE_SHARE = 0.9
 """The closing answer has the rest."""
-MOMENT = 0.0005
-"""Seconds."""
 
 
 @dataclass(frozen=True)
@@ -18,13 +16,6 @@ class Clock:
 
     now: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = gevent.sleep
-
-    def give_way(self) -> None:
-        """Let other sessions go on; long work in one thread would keep them waiting.
-
-        A sleep of 0 would not do: gevent serves timers and sockets only once all that is ready has run.
-        """
-        self.sleep(MOMENT)
 
 
 @dataclass(frozen=True)

@@ -4,17 +4,16 @@ In: pieces of text and thought, and at the end whether tool calls came with them
 back until it is plainly the answer; what turns out to be a remark before tool calls is a thought, or for the log only.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from internal.events import AnswerBreak, AnswerText, Shown, ThoughtText
+from internal.fairness import in_turns
 from internal.flow import should_emit_response_text
 from internal.thinking import LONGEST_STEP, Piece, PieceKind, ThoughtSplitter
 
 PLAINLY_AN_ANSWER = 400
 """Visible characters after which text is no remark any more. A longer preamble is shown: a known departure."""
-_PIECES_AT_A_TIME = 2_000
-"""Some milliseconds of work."""
 
 
 @dataclass(frozen=True)
@@ -57,10 +56,9 @@ class Trimmer:
 class TurnDisplay:
     """Shows one turn; ``feed`` it chunks of raw text, then ``finish`` it once."""
 
-    def __init__(self, rule: DisplayRule, give_way: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, rule: DisplayRule) -> None:
         self._rule = rule
-        self._give_way = give_way
-        self._splitter = ThoughtSplitter(give_way)
+        self._splitter = ThoughtSplitter()
         self._text_trimmer, self._thought_trimmer = Trimmer(), Trimmer()
         self._released: list[str] = []
         self._held: list[str] = []
@@ -90,9 +88,7 @@ class TurnDisplay:
         yield from self._show_all(list(self._split(chunk)))
 
     def _split(self, chunk: str) -> Iterator[Piece]:
-        for start in range(0, len(chunk), LONGEST_STEP):
-            if start:
-                self._give_way()
+        for start in in_turns(range(0, len(chunk), LONGEST_STEP)):
             yield from self._splitter.feed(chunk[start : start + LONGEST_STEP])
 
     def finish(self, *, has_tool_calls: bool, is_cut: bool = False) -> Iterator[Shown]:
@@ -121,9 +117,7 @@ class TurnDisplay:
     def _show_all(self, pieces: Sequence[Piece]) -> Iterator[Shown]:
         """Show pieces that are there at once: text before the last WAS_THOUGHT among them waits for it."""
         last = max((at for at, piece in enumerate(pieces) if piece.kind is PieceKind.WAS_THOUGHT), default=-1)
-        for at, piece in enumerate(pieces):
-            if at % _PIECES_AT_A_TIME == _PIECES_AT_A_TIME - 1:
-                self._give_way()
+        for at, piece in enumerate(in_turns(pieces)):
             match piece.kind:
                 case PieceKind.THOUGHT:
                     yield from self._think(piece.text)

@@ -20,6 +20,7 @@ from internal.content_parts import forward_image, joined, kept, writable
 from internal.deadline import Deadline
 from internal.display import DisplayRule, TurnDisplay
 from internal.events import Event, FileForwarded, StopReason
+from internal.fairness import give_way, in_turns
 from internal.flow import extract_stream_tool_calls
 from internal.together import together
 from internal.transcript import Content, ToolCall
@@ -43,8 +44,8 @@ _CUT_REASONS = {
     "spii": StopReason.CONTENT_FILTER,
 }
 
-_AT_A_TIME = 100
-"""Chunks that are there already come without a wait between them, and so do the parts of one."""
+_CHUNKS_AT_A_TIME = 100
+"""Chunks that are there already come without a wait between them."""
 
 
 @dataclass(frozen=True)
@@ -88,13 +89,12 @@ class Reading:
 
     def __init__(self, span: TurnSpan) -> None:
         self._span = span
-        self._give_way = span.deadline.clock.give_way
         self._calls = CallAssembler()
         self._content: list[str | PromptMessageContentUnionTypes] = []
         self._opaque_body: Any = None
         self._usage: LLMUsage | None = None
         self._has_forwarded = False
-        self.display = TurnDisplay(span.rule, self._give_way)
+        self.display = TurnDisplay(span.rule)
         self.finish_reason: str | None = None
         self.chunks = 0
 
@@ -134,8 +134,8 @@ class Reading:
     def take(self, chunk: LLMResultChunk) -> Iterator[Event]:
         delta = chunk.delta
         self.chunks += 1
-        if self.chunks % _AT_A_TIME == 0:
-            self._give_way()
+        if self.chunks % _CHUNKS_AT_A_TIME == 0:
+            give_way()
         if entries := extract_stream_tool_calls(chunk):
             self._calls.take(entries)
             self.display.expect_calls()
@@ -145,17 +145,15 @@ class Reading:
             self._opaque_body = yield from writable(delta.message.opaque_body)
         content = delta.message.content
         taken = self._take_content([content] if isinstance(content, str) else content or ())
-        yield from together(taken, self._give_way)
+        yield from together(taken)
 
     def finish(self, *, has_tool_calls: bool, is_cut: bool) -> Iterator[Event]:
         """Show what was held back, now that it is known what the turn was."""
-        yield from together(self.display.finish(has_tool_calls=has_tool_calls, is_cut=is_cut), self._give_way)
+        yield from together(self.display.finish(has_tool_calls=has_tool_calls, is_cut=is_cut))
 
     def _take_content(self, content: Iterable[str | PromptMessageContentUnionTypes]) -> Iterator[Event]:
         """Texts and parts of one chunk."""
-        for number, came in enumerate(content, start=1):
-            if number % _AT_A_TIME == 0:
-                self._give_way()
+        for came in in_turns(content):
             part = wellformed(came) if isinstance(came, str) else (yield from kept(came))
             if part:
                 self._content.append(part)

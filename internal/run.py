@@ -128,7 +128,7 @@ class Run[P: StrategyParams]:
     @cached_property
     def history(self) -> tuple[PromptMessage, ...]:
         """Read once."""
-        return visible_history(self.params.model, self.clock.give_way)
+        return visible_history(self.params.model)
 
     @property
     def question(self) -> str:

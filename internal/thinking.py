@@ -5,19 +5,18 @@ In: a model's text in chunks cut anywhere. Out: pieces of text and of thought, t
 or when the turn was cut. Tags inside a thought count as levels. Text that merely quotes a tag keeps its words.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
+from internal.fairness import in_turns
 from internal.markdown_code import CodeReader
 from internal.markdown_tokens import Kind, Token, Tokens, is_tag
 from internal.think_tags import has_tag, unquoted
 from internal.thought_levels import Thought
 
 LONGEST_STEP = 16 * 1024
-"""Characters to feed before giving way: some milliseconds of work, ten times as many if all of it is marks."""
-_TOKENS_AT_A_TIME = 2_000
-"""As long, when tokens are read again."""
+"""Characters to feed at once, so that no step takes long."""
 
 
 class PieceKind(StrEnum):
@@ -40,9 +39,7 @@ class ThoughtSplitter:
     the middle of text until its end is seen, and what follows a closing tag inside nested ones.
     """
 
-    def __init__(self, give_way: Callable[[], None] = lambda: None) -> None:
-        """``give_way`` is called during long work, to let others go on."""
-        self._give_way = give_way
+    def __init__(self) -> None:
         self._tokens, self._code = Tokens(), CodeReader()
         self._may_open_unclosed = True  # at the start of the turn or after a block
         self._opened: list[Token] | None = None  # a <think> in the middle of text, and what followed it
@@ -77,18 +74,12 @@ class ThoughtSplitter:
         self._finish_code()
 
     def _read(self, tokens: Iterable[Token]) -> None:
-        for token in self._code.read(self._unhurried(tokens)):
+        for token in self._code.read(in_turns(tokens)):
             self._take(token)
 
     def _finish_code(self) -> None:
-        for token in self._unhurried(self._code.finish()):
+        for token in in_turns(self._code.finish()):
             self._take(token)
-
-    def _unhurried(self, tokens: Iterable[Token]) -> Iterator[Token]:
-        for number, token in enumerate(tokens, start=1):
-            if number % _TOKENS_AT_A_TIME == 0:
-                self._give_way()
-            yield token
 
     def _take(self, token: Token) -> None:
         if self._thought:
@@ -159,7 +150,7 @@ def settled(pieces: list[Piece]) -> list[Piece]:
     return before + [piece for piece in pieces[last:] if piece.kind is not PieceKind.WAS_THOUGHT]
 
 
-def without_thoughts(text: str, give_way: Callable[[], None] = lambda: None) -> str:
+def without_thoughts(text: str) -> str:
     """The visible text of an earlier answer, without the blank lines that thoughts leave around it.
 
     Quoted tags are as the model had written them.
@@ -168,7 +159,7 @@ def without_thoughts(text: str, give_way: Callable[[], None] = lambda: None) -> 
         return unquoted(text)
     visible: list[str] = []
     has_thoughts = False
-    for piece in _pieces_of(text, give_way):
+    for piece in _pieces_of(text):
         if piece.kind is PieceKind.WAS_THOUGHT:
             visible.clear()
         if piece.kind is PieceKind.TEXT:
@@ -179,10 +170,8 @@ def without_thoughts(text: str, give_way: Callable[[], None] = lambda: None) -> 
     return unquoted(whole.strip() if has_thoughts else whole)
 
 
-def _pieces_of(text: str, give_way: Callable[[], None]) -> Iterator[Piece]:
-    splitter = ThoughtSplitter(give_way)
-    for start in range(0, len(text), LONGEST_STEP):
-        if start:
-            give_way()
+def _pieces_of(text: str) -> Iterator[Piece]:
+    splitter = ThoughtSplitter()
+    for start in in_turns(range(0, len(text), LONGEST_STEP)):
         yield from splitter.feed(text[start : start + LONGEST_STEP])
     yield from splitter.finish(calls_follow=False)

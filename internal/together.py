@@ -1,10 +1,10 @@
 """What the user sees at once, as few texts of bounded size.
 
 In: the events that one chunk of a model brings, in order. Out: the same, with neighbouring texts of one kind joined and
-put together; others may go on between two of them.
+put together.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
 from internal.events import AnswerBreak, AnswerText, Event, Shown, ShownTogether, ThoughtText
 
@@ -15,7 +15,7 @@ _LONGEST_PIECE = 16 * 1024
 MOST_PARTS = 500
 
 
-def together(events: Iterable[Event], give_way: Callable[[], None]) -> Iterator[Event]:
+def together(events: Iterable[Event]) -> Iterator[Event]:
     """Nothing is kept beyond the last event, for which there is no wait."""
     batch = _Batch()
     for event in events:
@@ -23,7 +23,6 @@ def together(events: Iterable[Event], give_way: Callable[[], None]) -> Iterator[
             for part in _parts(event):
                 if batch.is_full(part):
                     yield from batch.take()
-                    give_way()
                 batch.add(part)
         else:
             yield from batch.take()

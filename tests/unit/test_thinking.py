@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from internal import fairness
 from internal.markdown_code import CodeReader
 from internal.think_tags import TAG
 from internal.thinking import Piece, PieceKind, ThoughtSplitter, settled, split_thoughts, without_thoughts
@@ -257,12 +258,11 @@ def test_every_token_is_read_a_few_times_at_most(text: str, size: int) -> None:
 
 @pytest.mark.parametrize("text", ["`a " * 5_000, "a `<think> b" + "c ``" * 5_000, "<think>a<think></think>" + "`" * 99])
 def test_long_work_gives_way_to_others(text: str) -> None:
-    ways: list[None] = []
-    splitter = ThoughtSplitter(lambda: ways.append(None))
-    splitter.feed(text)
-    splitter.finish(calls_follow=False)
+    with patch.object(fairness, "LONGEST_TURN", -1), patch.object(fairness, "give_way") as give_way:
+        fed([text])
 
-    assert bool(ways) is (len(text) > 1_000)
+    tokens = len(re.findall(rf"{TAG}|`+", text))
+    assert give_way.call_count > tokens
 
 
 @pytest.mark.parametrize(

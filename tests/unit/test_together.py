@@ -6,7 +6,7 @@ from itertools import pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from internal.events import AnswerBreak, AnswerText, Event, Noted, Shown, ShownTogether, ThoughtText
+from internal.events import AnswerBreak, AnswerText, Noted, Shown, ShownTogether, ThoughtText
 from internal.together import MOST_BYTES, MOST_PARTS, together
 
 PARTS = st.one_of(
@@ -14,12 +14,6 @@ PARTS = st.one_of(
     st.builds(ThoughtText, st.text("ab", min_size=1, max_size=3)),
     st.just(AnswerBreak()),
 )
-
-
-def put_together(events: Sequence[Event]) -> tuple[list[Event], int]:
-    """What comes out, and how often others could go on."""
-    ways: list[None] = []
-    return list(together(events, lambda: ways.append(None))), len(ways)
 
 
 def letters(parts: Sequence[Shown]) -> list[tuple[type[Shown], str]]:
@@ -33,9 +27,9 @@ def letters(parts: Sequence[Shown]) -> list[tuple[type[Shown], str]]:
 @given(st.lists(PARTS, max_size=12))
 @settings(deadline=None)
 def test_what_comes_together_says_the_same_in_one(parts: list[Shown]) -> None:
-    events, ways = put_together(parts)
+    events = list(together(parts))
 
-    assert (len(events), ways) == (min(1, len(parts)), 0)
+    assert len(events) == min(1, len(parts))
     for event in events:
         assert isinstance(event, ShownTogether)
         assert letters(event.parts) == letters(parts)
@@ -46,16 +40,16 @@ def test_what_comes_together_says_the_same_in_one(parts: list[Shown]) -> None:
 def test_other_events_keep_their_place() -> None:
     note = Noted("n")
 
-    assert put_together([AnswerText("a"), AnswerText("b"), note, AnswerText("c")])[0] == [
+    assert list(together([AnswerText("a"), AnswerText("b"), note, AnswerText("c")])) == [
         ShownTogether((AnswerText("ab"),)),
         note,
         ShownTogether((AnswerText("c"),)),
     ]
 
 
-def test_a_large_text_and_many_parts_give_way_in_between() -> None:
-    large, ways = put_together([AnswerText("日" * MOST_BYTES)])
-    assert (len(large), ways) == (4, 3)
+def test_a_large_text_and_many_parts_are_several_texts() -> None:
+    large = list(together([AnswerText("日" * MOST_BYTES)]))
+    assert len(large) == 4
     sizes = [
         len(part.text.encode())
         for event in large
@@ -66,5 +60,4 @@ def test_a_large_text_and_many_parts_give_way_in_between() -> None:
     assert sum(sizes) == 3 * MOST_BYTES
     assert max(sizes) <= MOST_BYTES
 
-    many, ways = put_together([ThoughtText("t"), AnswerText("a")] * MOST_PARTS)
-    assert (len(many), ways) == (2, 1)
+    assert len(list(together([ThoughtText("t"), AnswerText("a")] * MOST_PARTS))) == 2
