@@ -2,7 +2,6 @@
 
 import json
 import logging
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,15 +12,15 @@ from internal.node_errors import node_error
 from tests.agent.scenes import text
 from tests.support.host import CallFails
 from tests.support.node import KNOWN_TO_DIFY, error_body, node_shows
+from tests.support.recordings import NODE, recorded
 from tests.support.run import FakeTime, run
 from tests.support.wire import MODEL, fails, replies
 
-RECORDED = Path(__file__).parent.parent / "fixtures" / "node_errors.jsonl"
 MODEL_FAILED = f"model langgenius/openai/openai/{MODEL}: "
 
 
 def test_the_rule_of_the_node_is_difys() -> None:
-    rows = [json.loads(line) for line in RECORDED.read_text().splitlines()]
+    rows = [row for row in recorded(NODE, "node_error") if "raised" in row]
 
     assert [node_shows(row["raised"]) for row in rows] == [row["node_shows"] for row in rows]
 

@@ -6,7 +6,6 @@ Every line has a `kind`; the tests name the kinds that they run, and one test ho
 import json
 import queue
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 from devhost.backwards import BackwardsCalls
@@ -20,9 +19,9 @@ from devhost.tool_files import ToolFileStore
 from devhost.tools import Tool
 from devhost.wire import Invoked, JsonObject
 from tests.devhost.conftest import PUPPET
+from tests.support.recordings import DAEMON
 
-RECORDING = Path(__file__).parents[1] / "fixtures" / "dify" / "daemon-golden.jsonl"
-LINES: list[dict[str, Any]] = [json.loads(line) for line in RECORDING.read_text(encoding="utf-8").splitlines()]
+LINES: list[dict[str, Any]] = [json.loads(line) for line in DAEMON.read_text(encoding="utf-8").splitlines()]
 PATIENCE = 60
 
 
@@ -64,7 +63,7 @@ def backwards_calls(
     return BackwardsCalls(
         model or ScriptedModel.of([{"text": "x"}]),
         tools,
-        files=ToolFileStore(RECORDING.parent),  # nothing is saved
+        files=ToolFileStore(DAEMON.parent),  # nothing is saved
         limits=limits or HostLimits(),
         opaque_body=opaque_body,
         api_fails=api_fails,

@@ -2,17 +2,17 @@
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-FILE = Path(__file__).parents[1] / "fixtures" / "dify" / "node-golden.jsonl"
+from tests.support.recordings import NODE
+
 type Line = dict[str, Any]
 
 
 def _read() -> Iterator[tuple[int, Line]]:
-    for number, text in enumerate(FILE.read_text(encoding="utf-8").splitlines(), start=1):
+    for number, text in enumerate(NODE.read_text(encoding="utf-8").splitlines(), start=1):
         yield number, json.loads(text)
 
 

@@ -1,11 +1,11 @@
 """What kind of failure a host's message means."""
 
 import json
-from pathlib import Path
 
 import pytest
 
 from internal.failures import FailureKind, HostFailure, classify, is_transient
+from tests.support.recordings import DAEMON, recorded
 
 
 def as_dify_words_it(error_type: str, message: str) -> str:
@@ -142,9 +142,6 @@ def test_a_failure_that_would_come_again_is_not(kind: FailureKind) -> None:
     assert not is_transient(kind)
 
 
-RECORDED = Path(__file__).parent.parent / "fixtures" / "backwards_failures.jsonl"
-"""What a plugin reads from the running daemon when the API behind it fails (daemon source of 2026-08-21)."""
-
 DAEMONS_WORDS = {
     "the API's stream holds an error of the model plugin (a rate limit)": (FailureKind.RATE_LIMITED, False),
     "the API's stream holds data null and an empty error": (FailureKind.UNAVAILABLE, True),
@@ -175,10 +172,9 @@ DAEMONS_WORDS = {
 
 
 def test_each_of_the_daemons_words_has_its_kind_and_its_speaker() -> None:
-    recorded = [json.loads(line) for line in RECORDED.read_text().splitlines()]
     heard = {
         row["fault"]: HostFailure(said["message"])
-        for row in recorded
+        for row in recorded(DAEMON, "backwards_failure")
         for said in row["plugin_reads"]
         if said["event"] == "error"
     }
@@ -187,7 +183,7 @@ def test_each_of_the_daemons_words_has_its_kind_and_its_speaker() -> None:
 
 
 def test_what_the_provider_or_tool_said_is_taken_out_of_the_daemons_words() -> None:
-    rows = {row["fault"]: row for row in map(json.loads, RECORDED.read_text().splitlines())}
+    rows = {row["fault"]: row for row in recorded(DAEMON, "backwards_failure")}
 
     def reason(fault: str) -> str:
         return HostFailure(rows[fault]["plugin_reads"][-2]["message"]).reason
