@@ -8,6 +8,7 @@ end is killed: all three as measured on the SDK (pool shutdown waits for a silen
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 
+import gevent
 from gevent.pool import Group
 from gevent.queue import Empty, Queue
 
@@ -50,7 +51,8 @@ def run_side_by_side[T](jobs: Sequence[Job[T]], deadline: Deadline) -> Generator
             else:
                 yield item
     finally:
-        workers.kill(block=True, timeout=_KILL_SECONDS)
+        # A run that nobody reads to its end may be collected while gevent's hub is at work, which must not wait.
+        workers.kill(block=gevent.getcurrent() is not gevent.get_hub(), timeout=_KILL_SECONDS)
     return results
 
 

@@ -135,6 +135,32 @@ def saying(*texts: str) -> Generator[Event, None, int]:
     return len(texts)
 
 
+def test_a_run_that_is_collected_while_the_hub_is_at_work_ends_its_jobs_too() -> None:
+    """A blocking call there would fail, and python would print what it cannot raise."""
+    ended, failures = Signal(), list[BaseException]()
+
+    def job(post: Post) -> None:
+        try:
+            post(Noted("begun"))
+            gevent.sleep(PATIENCE)
+        finally:
+            ended.set()
+
+    events = run_side_by_side([job], in_time())
+    next(events)
+
+    def close() -> None:
+        try:
+            events.close()
+        except BaseException as failure:  # noqa: BLE001 - handed to the test
+            failures.append(failure)
+
+    gevent.get_hub().loop.run_callback(close)
+
+    assert ended.wait(PATIENCE)
+    assert failures == []
+
+
 def test_only_what_is_wanted_is_passed_on_and_the_result_stays() -> None:
     wanted = pass_on(saying("one", "TWO", "three"), lambda event: isinstance(event, Noted))
 
