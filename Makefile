@@ -2,7 +2,7 @@
 # make test   the whole gate: format, lint, types, tests with coverage
 # Both make .venv first when it is missing or out of date.
 
-.PHONY: demo test format lint types unit docs clean setup
+.PHONY: demo test format lint types unit heavy e2e docs clean setup
 
 demo: setup
 	@.venv/bin/python -m devhost run --example helpdesk
@@ -15,7 +15,7 @@ format: setup
 	@.venv/bin/python -m ruff check --fix .
 	@.venv/bin/python -m ruff format .
 
-lint types unit: setup
+lint types unit heavy e2e: setup
 	@scripts/test $@
 
 # the parameter tables of README, readme/ and docs/, from the strategy's YAML

@@ -252,6 +252,7 @@ def test_an_unclosed_thought_of_a_turn_that_time_has_cut_stays_hidden() -> None:
     assert (outcome.stop_reason, outcome.text.strip()) == ("time_limit", "Well.")
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("size", [400_000, 2_000])
 def test_quoted_code_without_end_goes_out_in_few_messages(size: int) -> None:
     said = "`a " * 133_000
@@ -263,6 +264,7 @@ def test_quoted_code_without_end_goes_out_in_few_messages(size: int) -> None:
     assert len(outcome.bodies("text")) <= max(len(chunks), 3)
 
 
+@pytest.mark.heavy
 def test_history_of_a_megabyte_loses_its_thoughts_and_keeps_quoted_tags() -> None:
     long = "Word by word.\n" * 75_000
     history = [
@@ -278,6 +280,7 @@ def test_history_of_a_megabyte_loses_its_thoughts_and_keeps_quoted_tags() -> Non
     assert contents[2][0]["data"] == "Yes."
 
 
+@pytest.mark.heavy
 def test_a_megabyte_at_once_goes_out_in_few_messages_of_bounded_size() -> None:
     answer = "日本 <b> text.\n" * 76_000
 

@@ -1,6 +1,7 @@
 """``LOG_CONTENT=off``: a log of names, sizes and kinds, in which nothing stands that anybody has said."""
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from internal.log_content import LogContent, size_of
 from internal.plan_and_reflect import PLAN_AND_REFLECT
 from tests.agent.scenes import ANSWER, log_of
 from tests.support.host import CallFails, Handler
-from tests.support.run import Outcome, run
+from tests.support.run import FakeTime, Outcome, run
 from tests.support.wire import breaks, calls, json_message, replies, says
 
 OFF = {"LOG_CONTENT": "off"}
@@ -37,8 +38,13 @@ TALK: list[list[Any]] = [
 ]
 
 
+def talk(environment: Mapping[str, str], **params: object) -> Outcome:
+    """On a clock of its own: a call that was turned away is repeated after a second."""
+    return run(TALK, HANDLERS, params, environment=environment, clock=FakeTime().clock)
+
+
 def silent_run(**params: object) -> Outcome:
-    return run(TALK, HANDLERS, {"query": WORD, "context": [source(WORD)], **params}, environment=OFF)
+    return talk(OFF, query=WORD, context=[source(WORD)], **params)
 
 
 def test_nothing_that_was_said_stands_in_the_log() -> None:
@@ -119,8 +125,8 @@ def test_a_note_that_quotes_nobody_stays() -> None:
 
 
 def test_contents_are_shown_unless_the_environment_says_otherwise() -> None:
-    assert WORD in all_logs(run(TALK, HANDLERS))
-    assert WORD in all_logs(run(TALK, HANDLERS, environment={"LOG_CONTENT": "on"}))
+    assert WORD in all_logs(talk({}))
+    assert WORD in all_logs(talk({"LOG_CONTENT": "on"}))
 
 
 @pytest.mark.parametrize(
@@ -131,7 +137,7 @@ def test_sizes_are_characters_of_the_text_or_of_its_json(value: object, size: st
 
 
 def test_the_log_of_a_run_is_as_long_with_contents_as_without() -> None:
-    shown, silent = run(TALK, HANDLERS), run(TALK, HANDLERS, environment=OFF)
+    shown, silent = talk({}), talk(OFF)
 
     assert list(shown.logs) == list(silent.logs)
     assert [log["status"] for log in shown.logs.values()] == [log["status"] for log in silent.logs.values()]

@@ -199,6 +199,7 @@ def test_what_the_model_gives_as_a_secret_is_not_quoted() -> None:
     assert problem(tool, key="S3CR" + "abcdefghij" * 30) == "parameter 'key' does not fit"
 
 
+@pytest.mark.heavy
 @given(json_objects | st.fixed_dictionaries({"q": json_values}, optional={"limit": json_values, "exact": json_values}))
 @settings(deadline=None, max_examples=200)
 def test_what_is_accepted_has_the_types_that_the_tool_declares(arguments: dict[str, Any]) -> None:

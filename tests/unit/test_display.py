@@ -44,6 +44,7 @@ def answer(text: str) -> list[tuple[str, str]]:
     return [("break", ""), ("AnswerText", text)]
 
 
+@pytest.mark.heavy
 @given(joined(PARTS), cut_lists(), RULES, st.booleans())
 @settings(deadline=None, max_examples=300)
 def test_the_user_sees_the_same_however_a_text_is_cut(

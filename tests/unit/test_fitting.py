@@ -88,6 +88,7 @@ def test_null_for_a_nested_optional_is_left_out(
 SCHEMAS = [schema for schema, _, _ in [*UNIONS.values(), *NULLS.values()]]
 
 
+@pytest.mark.heavy
 @given(st.sampled_from(SCHEMAS), json_values | st.sampled_from(['["1"]', "7", "null", {"x": "1", "note": None}]))
 @settings(deadline=None, max_examples=300)
 def test_what_fits_as_it_is_still_fits(schema: dict[str, Any], value: object) -> None:
@@ -103,6 +104,7 @@ def doubling() -> Check:
     return check_of({"$ref": "#/$defs/a", "$defs": {"a": {"oneOf": [branch, {**branch, "required": ["y"]}]}}})
 
 
+@pytest.mark.heavy
 def test_choices_within_choices_are_given_up() -> None:
     value: dict[str, Any] = {}
     for _ in range(50):
@@ -114,6 +116,7 @@ def test_choices_within_choices_are_given_up() -> None:
         list(doubling()(value))
 
 
+@pytest.mark.heavy
 def test_a_long_array_is_checked_and_an_endless_one_given_up() -> None:
     check = check_of(NUMBERS)
     steps = Steps()

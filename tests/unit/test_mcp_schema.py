@@ -161,6 +161,7 @@ def test_a_dialect_must_be_named_by_a_text() -> None:
         check_of({"$schema": []})
 
 
+@pytest.mark.heavy
 def test_a_chain_of_references_has_an_end() -> None:
     chain = {f"d{n}": {"$ref": f"#/$defs/d{n + 1}"} for n in range(2_000)}
 

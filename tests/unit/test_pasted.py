@@ -28,6 +28,7 @@ def read(**given: Any) -> StrategyParams:  # noqa: ANN401 - whatever a host may 
     return read_params({"model": model(), "query": "Why?", **given}, StrategyParams)
 
 
+@pytest.mark.heavy
 @given(st.lists(json_values, max_size=4) | json_objects)
 @settings(deadline=None, max_examples=200)
 def test_pythons_repr_of_a_list_or_object_is_read_like_its_json(value: object) -> None:

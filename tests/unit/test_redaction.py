@@ -256,6 +256,7 @@ def test_a_secret_at_the_end_of_what_is_read_of_an_error_leaves_no_half_behind()
 FORMS = ["secret", "secret-longer", "crets-", 'a\\b"c d', "aaaaaab"]
 
 
+@pytest.mark.heavy
 @given(
     st.lists(st.sampled_from([*FORMS, *'secrtalong\\-" ', "aaaaaa", "\ud83d"]), max_size=20).map("".join), cut_lists(80)
 )

@@ -132,6 +132,7 @@ small_schemas: st.SearchStrategy[Any] = st.recursive(
 )
 
 
+@pytest.mark.heavy
 @given(small_schemas.filter(lambda schema: isinstance(schema, dict)), small_values)
 @settings(deadline=None, max_examples=500)
 def test_a_value_that_satisfies_a_schema_is_of_a_possible_type(schema: dict[str, Any], value: object) -> None:

@@ -59,6 +59,7 @@ def fed(chunks: list[str], **end: bool) -> list[Piece]:
 ENDS = st.fixed_dictionaries({"calls_follow": st.booleans(), "is_cut": st.booleans()})
 
 
+@pytest.mark.heavy
 @given(joined(PARTS), cut_lists(120), ENDS)
 @settings(deadline=None, max_examples=300)
 def test_any_split_of_a_text_gives_the_same_pieces(text: str, cuts: list[int], end: dict[str, bool]) -> None:
@@ -233,6 +234,7 @@ def test_what_cannot_be_a_tag_any_more_is_not_kept_back() -> None:
     assert [piece.text for piece in splitter.feed("aa")] == [f"<think {'a' * 101}"]
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     "text",
     [

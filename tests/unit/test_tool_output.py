@@ -424,6 +424,7 @@ def test_a_message_without_a_body_is_no_accident(kind: str) -> None:
     assert isinstance(read(message(kind)), str)
 
 
+@pytest.mark.heavy
 @given(
     st.lists(
         st.tuples(st.sampled_from(["text", "link", "image", "file", "blob", "json", "odd"]), any_text, json_values)
@@ -518,6 +519,7 @@ FLOODS: dict[str, Callable[[int], WireMessage]] = {
 }
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("flood", FLOODS.values(), ids=FLOODS)
 def test_of_any_amount_no_more_is_kept_than_can_be_read(flood: Callable[[int], WireMessage]) -> None:
     output = make_output()

@@ -39,6 +39,7 @@ def leaves(value: object) -> Iterator[object]:
         yield value
 
 
+@pytest.mark.heavy
 @given(json_objects, st.sampled_from([None, 2]), st.booleans())
 @settings(deadline=None, max_examples=200)
 def test_every_json_object_is_taken_as_it_is(value: dict[str, object], indent: int | None, ascii_only: bool) -> None:  # noqa: FBT001

@@ -105,6 +105,7 @@ def only_grew(before: list[PromptMessage], after: list[PromptMessage]) -> bool:
     return list(map(bones, before)) == list(map(bones, after[: len(before)]))
 
 
+@pytest.mark.heavy
 @given(st.lists(st.sampled_from(STEPS), max_size=10), st.data())
 @settings(deadline=None, max_examples=200)
 def test_after_any_steps_every_call_has_its_answer_and_the_prefix_stands(
