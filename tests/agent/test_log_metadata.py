@@ -1,10 +1,8 @@
 """What finished rows say beside their data: icons that cost no look-ups, tokens, prices, failed calls."""
 
-import json
 from typing import Any
 
 import pytest
-from dify_plugin.core.server.__base.response_writer import ResponseWriter
 
 from internal import events as e
 from internal.agent import FUNCTION_CALLING, run_agent
@@ -15,6 +13,7 @@ from internal.plan_and_reflect import PLAN_AND_REFLECT
 from internal.redaction import KnownSecrets, Redactor
 from tests.agent.scenes import ANSWER, log_of, search
 from tests.support.host import Json, ScriptedModel, Tools, make_session
+from tests.support.node import SdkLines
 from tests.support.run import Outcome, run
 from tests.support.wire import USAGE, breaks, calls, model, parameter, replies, says, tool
 
@@ -93,23 +92,9 @@ def test_a_file_name_means_nothing_where_the_provider_is_not_a_plugins() -> None
     assert log_of(outcome, "CALL search")["metadata"]["provider"] == "time"
 
 
-class Lines(ResponseWriter):
-    """What the SDK writes."""
-
-    def __init__(self) -> None:
-        self.lines: list[Json] = []
-
-    def write(self, data: str) -> None:
-        if data.strip():
-            self.lines.append(json.loads(data))
-
-    def done(self) -> None:
-        """Nothing is left to be written."""
-
-
 def test_the_icon_is_on_the_wire_as_the_sdk_writes_it() -> None:
     """The SDK's enum of metadata keys has no icon; pytest turns any warning of its serialisation into an error."""
-    scripted, tools, writer = ScriptedModel([search(), ANSWER]), Tools(FOUND), Lines()
+    scripted, tools, writer = ScriptedModel([search(), ANSWER]), Tools(FOUND), SdkLines()
     session, _ = make_session(scripted, tools)
     parameters = {"model": model(), "query": "?", "tools": [with_icon(ASSET)]}
 

@@ -24,7 +24,7 @@ KNOWN_TO_DIFY = frozenset(
 )
 
 
-class _Writer(ResponseWriter):
+class SdkLines(ResponseWriter):
     """Keeps the lines that the SDK writes."""
 
     def __init__(self) -> None:
@@ -49,7 +49,7 @@ class _Server(IOServer):
 
     def error_body(self) -> Json:
         """What the SDK sends when the job raises."""
-        writer = _Writer()
+        writer = SdkLines()
         reader: Any = None
         self._execute_request_in_thread("session-1", {}, reader, writer)
         (body,) = [line["data"]["data"] for line in writer.lines if line["data"]["type"] == "error"]
