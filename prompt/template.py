@@ -1,7 +1,7 @@
 """Every text that a model or a user reads from the agent itself, as constants.
 
-The policy blocks follow OpenAI's prompting guides for GPT-5 to 5.6 (model-behaviour §2.1): four short blocks, each rule
-once, no contradiction between them, one stop rule, and never a request for ``<think>`` text.
+The policy blocks follow OpenAI's prompting guides for GPT-5 to 5.6 (docs/model-facts.md, "Prompting guides"): four
+short blocks, each rule once, no contradictions, one stop rule, and never a request for ``<think>`` text.
 """
 
 PERSISTENCE_POLICY = """\
@@ -135,7 +135,7 @@ ACCEPTED = "Accepted."
 CHARACTERS_NOT_KEPT = "\n[… {count} characters were not kept …]\n"
 CHARACTERS_LEFT_OUT = "\n[… {count} characters left out; ask for less to see them …]\n"
 
-# What the user reads, when thoughts are shown, of a round in which the model calls tools without a word: by language.
+# With thoughts shown, what the user reads of a round in which the model calls tools and says nothing; by language.
 WORKING = {"en": "Using {tools}…", "ja": "{tools} を使用しています…", "zh": "正在使用 {tools}…"}
 WORKING_ON_MORE = {
     "en": "Using {tools} and {more} more…",
@@ -144,7 +144,7 @@ WORKING_ON_MORE = {
 }
 NAME_SEPARATOR = {"en": ", ", "ja": "、", "zh": "、"}
 
-# What the user reads when the run ends without a text of the model's: by stop reason, then by language.
+# What the user reads when a run ends without a text from the model; by stop reason, then by language.
 NO_ANSWER = {
     "iteration_limit": {
         "en": "I could not finish an answer within the allowed number of tool rounds.",

@@ -125,7 +125,7 @@ def test_help_of_the_overrides_shows_an_example_that_works(language: str) -> Non
 
 @pytest.mark.parametrize("language", sorted(LANGUAGES))
 def test_help_of_the_deadline_names_the_hosts_own_limits(language: str) -> None:
-    """600 s for a run, in each runtime; 300 s for one call under the serverless one (dify-contract, Corrections)."""
+    """600 s for a run in each runtime, 300 s for a call under the serverless one: docs/host-facts.md, "Time limits"."""
     numbers = re.findall(r"\d+", help_of("maximum_seconds")[language])
 
     assert {"600", "300"} <= set(numbers)
@@ -145,7 +145,7 @@ def test_manifest_identity() -> None:
 
 
 def test_plugin_and_provider_have_the_same_name() -> None:
-    """Dify looks a strategy's icon up as ``plugin_id/PLUGIN-NAME == plugin_id/PROVIDER-NAME`` (dify-contract §2.2)."""
+    """Dify finds the icon of a strategy only then: docs/host-facts.md, "Icons and log look-ups"."""
     assert MANIFEST["name"] == PROVIDER["identity"]["name"]
 
 

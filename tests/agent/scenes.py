@@ -134,7 +134,7 @@ def log_of(outcome: Outcome, beginning: str) -> Json:
 
 
 def check_prompt(prompt: Sequence[Json]) -> None:
-    """The invariants that every provider needs (model-behaviour §2.6)."""
+    """The invariants that every provider needs: docs/model-facts.md, "What every prompt has to keep"."""
     messages = list(prompt)
     assert {message["role"] for message in messages} <= {"system", "user", "assistant", "tool"}
     assert all(message["content"] is not None for message in messages)

@@ -1,4 +1,4 @@
-"""Whole runs over the streaming shape of each provider (model-behaviour §2.5)."""
+"""Whole runs over the streaming shape of each provider: docs/model-facts.md, "How tool calls stream"."""
 
 import json
 from dataclasses import dataclass
