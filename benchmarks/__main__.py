@@ -14,7 +14,7 @@ from benchmarks.floor import run_floor
 from benchmarks.host import Delays, a_plan_of, all_calls_at_once, one_call_a_round, run_once
 from benchmarks.pauses import table
 from benchmarks.table import Row, medians, written
-from internal.plan_and_reflect import PLAN_AND_REFLECT
+from internal.plan_and_reflect.strategy import PLAN_AND_REFLECT
 
 PAUSE_CASES = [*model_cases.CASES, *given_cases.CASES]
 MOST_MEGABYTES = 100

@@ -11,24 +11,23 @@ from typing import Any
 from dify_plugin.core.runtime import Session
 from dify_plugin.entities.agent import AgentInvokeMessage
 
-from internal.deadline import TOOL_PHASE_SHARE, Clock
-from internal.errors import InvalidParameters
-from internal.events import Event
-from internal.fairness import in_turns
-from internal.log_content import LogContent
+from internal.calls.submission import Submission, refusing_secrets
+from internal.errors import InvalidParameters, reported
+from internal.host.clock import TOOL_PHASE_SHARE, Clock
+from internal.host.session import HostSession
 from internal.loop import AgentLoop
-from internal.node_errors import reported
-from internal.node_secrets import node_secrets
-from internal.pacing import paced
-from internal.params import StrategyParams, read_params
+from internal.node.params import StrategyParams, read_params
+from internal.node.secrets import node_secrets
 from internal.policy import DEFAULT_POLICY, PolicyTexts
-from internal.redaction import KnownSecrets
-from internal.render import render
+from internal.render.log_content import LogContent
+from internal.render.messages import render
+from internal.render.pacing import paced
+from internal.report.events import Event
 from internal.run import Run
-from internal.session import HostSession
-from internal.submission import Submission, refusing_secrets
-from internal.toolbox import Tool, Toolbox, build_toolbox
-from internal.virtual_tools import RESERVED_NAMES, answer_tool
+from internal.text.fairness import in_turns
+from internal.text.redaction import KnownSecrets
+from internal.tools.toolbox import Tool, Toolbox, build_toolbox
+from internal.tools.virtual_tools import RESERVED_NAMES, answer_tool
 
 
 def function_calling(run: Run[StrategyParams], submit: Tool | None) -> Generator[Event, None, None]:
@@ -56,8 +55,8 @@ class Blueprint[P: StrategyParams]:
 
     policy: PolicyTexts
     params_type: type[P]
-    plot: Callable[[Run[P], Tool | None], Generator[Event, None, None]]
-    """How it goes about a run; given the tool by which the answer is handed over, if it has to be."""
+    execute: Callable[[Run[P], Tool | None], Generator[Event, None, None]]
+    """Runs the strategy; given the tool that takes the answer where the node sets ``answer_schema``."""
     needs_tool_calls: bool = False
     """Whether it calls tools of its own, whatever the node has."""
 
@@ -93,7 +92,7 @@ def _run[P: StrategyParams](
         _refuse_to_go_without_tool_calls(params, toolbox, needed=blueprint.needs_tool_calls or submit is not None)
     offers_tools = bool(toolbox.tools) or blueprint.needs_tool_calls or submit is not None
     run = Run(params, toolbox, HostSession(session), secrets, blueprint.policy, clock, started, offers_tools)
-    messages = render(run.tally.watch(blueprint.plot(run, submit)), secrets, log_content)
+    messages = render(run.tally.watch(blueprint.execute(run, submit)), secrets, log_content)
     yield from paced(in_turns(messages), clock)
 
 

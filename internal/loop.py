@@ -10,32 +10,32 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import assert_never
 
-from internal.answer import working_line
-from internal.deadline import Deadline
-from internal.display import DisplayRule
-from internal.events import (
+from internal.calls.guards import RepeatGuard
+from internal.calls.plan import PlannedCall, RejectedCall, plan_calls, plan_submissions
+from internal.calls.rounds import REFUSED_AT_THE_END, ToolRounds
+from internal.calls.runner import ToolRunner
+from internal.calls.submission import Submission, written_out
+from internal.conversation.transcript import Transcript
+from internal.host.clock import Deadline
+from internal.model.display import DisplayRule
+from internal.model.reading import ModelTurn, TurnSpan
+from internal.model.turn import ModelCaller, TimeIsUp
+from internal.report.events import (
     AnswerBreak,
     AnswerText,
     Event,
-    RoundFinished,
-    RoundStarted,
+    SpanFinished,
+    SpanStarted,
     StopReason,
     ThoughtText,
 )
-from internal.guards import RepeatGuard
-from internal.model_turn import ModelCaller, TimeIsUp
-from internal.planning import PlannedCall, RejectedCall, plan_calls, plan_submissions
-from internal.reading import ModelTurn, TurnSpan
-from internal.sources import Bibliography
+from internal.report.sentences import working_line
+from internal.report.sources import Bibliography
 from internal.steps import AnotherRound, ClosingAnswer, Ending, Finish, NextStep, judge_final_turn
-from internal.submission import Submission, written_out
-from internal.tool_rounds import REFUSED_AT_THE_END, ToolRounds
-from internal.tool_runner import ToolRunner
-from internal.transcript import Transcript
-from internal.virtual_tools import RESERVED_NAMES
+from internal.tools.virtual_tools import RESERVED_NAMES
 from prompt import template
 
-LEAST_CLOSING_SECONDS = 5
+MIN_CLOSING_SECONDS = 5
 """What the closing answer has even when the rounds took longer than they should have."""
 
 
@@ -95,7 +95,7 @@ class AgentLoop:
         self.asked += 1
         span = self._span(f"round{self.asked}", self.tool_deadline, may_call_tools=bool(self.tools.toolbox.tools))
         started = self.models.clock.now()
-        yield RoundStarted(span.parent, f"ROUND {self.asked}", self.parent)
+        yield SpanStarted(span.parent, f"ROUND {self.asked}", self.parent)
         turn = yield from self._ask(span)
         if isinstance(turn, TimeIsUp):
             step: NextStep = ClosingAnswer(StopReason.TIME_LIMIT)
@@ -110,7 +110,7 @@ class AgentLoop:
             yield from self._announce(turn)
             yield from self._rounds.run(turn, planned, span.parent, self.tool_deadline)
             step = self._after_tools(planned) if finish is None else finish
-        yield RoundFinished(span.parent, self.models.clock.now() - started)
+        yield SpanFinished(span.parent, self.models.clock.now() - started)
         return step
 
     def _announce(self, turn: ModelTurn) -> Iterator[Event]:
@@ -156,9 +156,9 @@ class AgentLoop:
             note = template.CLOSING_NOTE_FOR_SUBMISSION if self.submission else template.CLOSING_NOTE
             self.transcript.append_note(note)
         name = f"closing{self._closings}" if self._closings > 1 else "closing"
-        span = self._span(name, self.end.at_least(LEAST_CLOSING_SECONDS), may_call_tools=False)
+        span = self._span(name, self.end.at_least(MIN_CLOSING_SECONDS), may_call_tools=False)
         started = self.models.clock.now()
-        yield RoundStarted(span.parent, "CLOSING ANSWER", self.parent)
+        yield SpanStarted(span.parent, "CLOSING ANSWER", self.parent)
         turn = yield from self._ask(span)
         step: NextStep = Finish(reason)
         if isinstance(turn, ModelTurn) and self.submission and not turn.cut:
@@ -169,7 +169,7 @@ class AgentLoop:
         has_files = isinstance(turn, ModelTurn) and turn.has_files
         if isinstance(step, Finish) and not step.text and not has_files and self._words:
             step = yield from self._keep_words(reason)
-        yield RoundFinished(span.parent, self.models.clock.now() - started)
+        yield SpanFinished(span.parent, self.models.clock.now() - started)
         return step
 
     def _keep_words(self, reason: StopReason) -> Generator[Event, None, Finish]:

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from internal.pasted import looks_like_selector, missing_variable, read_pasted
-from internal.wellformed import wellformed, wellformed_text_of_json
+from internal.text.pasted import looks_like_selector, missing_variable, read_pasted
+from internal.text.wellformed import wellformed, wellformed_text_of_json
 from prompt import template
 
 _TAGS = {

@@ -12,10 +12,16 @@ from typing import Any
 from dify_plugin.entities.model.message import PromptMessage, PromptMessageContentUnionTypes, PromptMessageTool
 from gevent.lock import BoundedSemaphore
 
-from internal.answer import no_answer_sentence
-from internal.attachments import file_parts, opening_messages, visible_history
-from internal.deadline import Clock, Deadline
-from internal.events import (
+from internal.calls.runner import ToolRunner
+from internal.conversation.opening import file_parts, opening_messages, visible_history
+from internal.conversation.transcript import HostHabits, Transcript
+from internal.conversation.window import Window
+from internal.host.clock import Clock, Deadline
+from internal.host.session import HostSession
+from internal.model.turn import ModelCaller
+from internal.node.params import StrategyParams
+from internal.policy import PolicyTexts, build_system_instruction, read_policy_overrides
+from internal.report.events import (
     AnswerBreak,
     AnswerText,
     CallsAnswered,
@@ -28,21 +34,15 @@ from internal.events import (
     StopReason,
     ToolRun,
 )
-from internal.model_turn import ModelCaller
-from internal.params import StrategyParams
-from internal.policy import PolicyTexts, build_system_instruction, read_policy_overrides
-from internal.redaction import KnownSecrets, Redactor
-from internal.session import HostSession
-from internal.source_reading import read_context
-from internal.sources import Bibliography, context_block
+from internal.report.sentences import no_answer_sentence
+from internal.report.source_reading import read_context
+from internal.report.sources import Bibliography, context_block
+from internal.report.structured_output import StructuredOutput
+from internal.report.usage import Usage
+from internal.results.files import FileNames
 from internal.steps import Ending
-from internal.structured_output import StructuredOutput
-from internal.tool_files import FileNames
-from internal.tool_runner import ToolRunner
-from internal.toolbox import Tool, Toolbox
-from internal.transcript import HostHabits, Transcript
-from internal.usage import Usage
-from internal.window import Window
+from internal.text.redaction import KnownSecrets, Redactor
+from internal.tools.toolbox import Tool, Toolbox
 from prompt import template
 
 
@@ -155,8 +155,8 @@ class Run[P: StrategyParams]:
         if unsaid:
             yield ShownTogether((AnswerBreak(), AnswerText(answer)))
         structured = None
-        if answer_tool is not None and answer_tool.form is not None:
-            structured = StructuredOutput.of(ending.submitted, answer_tool.form.check)
+        if answer_tool is not None and answer_tool.virtual_schema is not None:
+            structured = StructuredOutput.of(ending.submitted, answer_tool.virtual_schema.check)
             if structured.note:
                 yield Noted(structured.note)
         yield RunFinished(

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from internal.events import StopReason
-from internal.reading import ModelTurn
+from internal.model.reading import ModelTurn
+from internal.report.events import StopReason
 
 
 @dataclass(frozen=True)

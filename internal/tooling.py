@@ -11,12 +11,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from internal.wellformed import has_lone_surrogate
+from internal.text.wellformed import has_lone_surrogate
 
-DEEPEST_NESTING = 64
-LONGEST_ARGUMENTS = 1_000_000
+MAX_NESTING = 64
+MAX_ARGUMENTS_LENGTH = 1_000_000
 """Characters of one call's arguments; no later request would fit beside longer ones, and no model writes as much."""
-_LONGEST_QUOTE = 200
+_MAX_QUOTE_LENGTH = 200
 _HARMLESS = frozenset({int, bool, type(None)})
 _PARSE_ERROR = "tool arguments parse error: "
 _ONE_OBJECT = "send one JSON object"
@@ -62,8 +62,8 @@ def parse_object(arguments: object) -> dict[str, Any]:
         raise NoObjectError(f"expected the text of a JSON object, got {type(arguments).__name__}")
     if arguments == "":
         return {}
-    if len(arguments) > LONGEST_ARGUMENTS:
-        raise NoObjectError(f"longer than {LONGEST_ARGUMENTS:,} characters", "send less at once")
+    if len(arguments) > MAX_ARGUMENTS_LENGTH:
+        raise NoObjectError(f"longer than {MAX_ARGUMENTS_LENGTH:,} characters", "send less at once")
     if not arguments.strip():
         raise NoObjectError("expected a JSON object, got only white space")
     try:
@@ -77,7 +77,7 @@ def parse_object(arguments: object) -> dict[str, Any]:
     except ValueError:
         raise NoObjectError(f"a number has more than {sys.get_int_max_str_digits():,} digits") from None
     except RecursionError:
-        raise NoObjectError(f"nested deeper than {DEEPEST_NESTING} levels") from None
+        raise NoObjectError(f"nested deeper than {MAX_NESTING} levels") from None
     if not isinstance(value, dict):
         raise NoObjectError(
             f"expected a JSON object, got {json_type(value)}", "put the values under the argument names"
@@ -115,10 +115,10 @@ class UnwritableError(ValueError):
 
     def __str__(self) -> str:
         where = "$" + "".join(reversed(self.path))
-        return f"{self.args[0]} at {where[:_LONGEST_QUOTE]}"
+        return f"{self.args[0]} at {where[:_MAX_QUOTE_LENGTH]}"
 
 
-def refuse_unwritable(value: object, levels: int = DEEPEST_NESTING) -> None:
+def refuse_unwritable(value: object, levels: int = MAX_NESTING) -> None:
     """Refuse half surrogate pairs, infinite numbers, and nesting of more than so many levels.
 
     Raises:
@@ -132,7 +132,7 @@ def refuse_unwritable(value: object, levels: int = DEEPEST_NESTING) -> None:
             raise UnwritableError("a number too large")
     elif isinstance(value, dict | list):
         if levels == 0:
-            raise UnwritableError(f"nested deeper than {DEEPEST_NESTING} levels")
+            raise UnwritableError(f"nested deeper than {MAX_NESTING} levels")
         _refuse_unwritable_items(value, levels - 1)
 
 
@@ -157,7 +157,7 @@ def resolve_tool_instance[T](tool_instances: Mapping[str, T] | None, tool_name: 
 
 def unknown_tool_error(tool_name: str, names: Iterable[str]) -> str:
     known = ", ".join(names)
-    return f"there is not a tool named {tool_name[:_LONGEST_QUOTE]}" + (
+    return f"there is not a tool named {tool_name[:_MAX_QUOTE_LENGTH]}" + (
         f"; the tools are: {known}" if known else "; there are no tools"
     )
 

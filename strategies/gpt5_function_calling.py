@@ -7,7 +7,7 @@ from dify_plugin import AgentStrategy
 from dify_plugin.entities.agent import AgentInvokeMessage
 
 from internal.agent import FUNCTION_CALLING, Blueprint, run_agent
-from internal.params import StrategyParams
+from internal.node.params import StrategyParams
 
 GPT5FunctionCallingParams = StrategyParams
 

@@ -17,11 +17,12 @@ import pytest
 import yaml
 from packaging.version import Version
 
-from internal import params, plan_params
-from internal.events import StopReason
-from internal.params import StrategyParams
-from internal.plan_params import PlanAndReflectParams
+from internal.node import params
+from internal.node.params import StrategyParams
+from internal.plan_and_reflect import params as plan_params
+from internal.plan_and_reflect.params import PlanAndReflectParams
 from internal.policy import build_system_instruction, read_policy_overrides
+from internal.report.events import StopReason
 
 ROOT = Path(__file__).parent.parent
 LANGUAGES = {"en_US", "ja_JP", "zh_Hans", "pt_BR"}

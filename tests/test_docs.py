@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from internal.virtual_tools import answer_tool
+from internal.tools.virtual_tools import answer_tool
 from scripts import docs
 
 ROOT = Path(__file__).parent.parent
@@ -91,7 +91,7 @@ def test_the_marketplace_finds_what_it_looks_for_in_the_readme() -> None:
 def test_the_schema_in_the_readme_is_one_and_the_answer_below_satisfies_it() -> None:
     section = README.read_text(encoding="utf-8").partition("\n## Answers in a schema\n")[2].partition("\n## ")[0]
     schema, answer = re.findall(r"^```json\n(.*?)^```", section, re.DOTALL | re.MULTILINE)
-    form = answer_tool(schema).form
+    form = answer_tool(schema).virtual_schema
     assert form is not None
     assert list(form.check(json.loads(answer))) == []
     assert list(form.check({})) != []

@@ -10,7 +10,7 @@ import pytest
 from dify_plugin import DifyPluginEnv
 
 from devhost.limits import HostLimits
-from internal.params import StrategyParams, read_params
+from internal.node.params import StrategyParams, read_params
 from main import TIMEOUTS, settle_log_content, settle_timeouts
 from tests.support.wire import model
 

@@ -12,7 +12,7 @@ from gevent.event import Event
 
 from devhost.model_backend import chunk, tool_call
 from internal.agent import FUNCTION_CALLING, Blueprint, run_agent
-from internal.deadline import Clock
+from internal.host.clock import Clock
 from tests.support.host import Handler, Json, ScriptedModel, Step, Tools, make_session
 from tests.support.run import Outcome
 from tests.support.wire import MODEL, USAGE, calls, model, parameter, says, text_message, tool

@@ -14,7 +14,7 @@ from gevent.event import Event
 
 from internal import loop
 from internal.agent import FUNCTION_CALLING, run_agent
-from internal.deadline import Clock
+from internal.host.clock import Clock
 from prompt import template
 from tests.agent.local_http import served
 from tests.agent.scenes import (
@@ -211,7 +211,7 @@ def test_words_that_were_held_back_give_way_to_the_closing_answer() -> None:
 
 
 def test_a_silent_closing_call_ends_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loop, "LEAST_CLOSING_SECONDS", 0.3)
+    monkeypatch.setattr(loop, "MIN_CLOSING_SECONDS", 0.3)
     time, never = MovableTime(), Event()
     steps = [[*search(), time.skip(29.5)], [wait_for(never)]]
 

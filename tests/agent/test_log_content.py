@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from internal.events import OurWords
-from internal.log_content import LogContent, size_of
-from internal.plan_and_reflect import PLAN_AND_REFLECT
+from internal.plan_and_reflect.strategy import PLAN_AND_REFLECT
+from internal.render.log_content import LogContent, size_of
+from internal.report.events import OurWords
 from tests.agent.scenes import ANSWER, log_of
 from tests.support.host import CallFails, Handler
 from tests.support.run import FakeTime, Outcome, run

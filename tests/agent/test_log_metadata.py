@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from internal import events as e
 from internal.agent import FUNCTION_CALLING, run_agent
-from internal.log_content import LogContent
-from internal.log_metadata import MOST_PROVIDERS
-from internal.log_tree import LogTree
-from internal.plan_and_reflect import PLAN_AND_REFLECT
-from internal.redaction import KnownSecrets, Redactor
+from internal.plan_and_reflect.strategy import PLAN_AND_REFLECT
+from internal.render.log_content import LogContent
+from internal.render.log_metadata import MAX_PROVIDERS
+from internal.render.log_tree import LogTree
+from internal.report import events as e
+from internal.text.redaction import KnownSecrets, Redactor
 from tests.agent.scenes import ANSWER, log_of, search
 from tests.support.host import Json, ScriptedModel, Tools, make_session
 from tests.support.node import SdkLines
@@ -48,7 +48,7 @@ def test_a_run_makes_dify_look_for_icons_at_most_so_often() -> None:
     outcome = run([*rounds, ANSWER], FOUND)
 
     assert len(outcome.bodies("log")) > 2 * 6 * 8
-    assert len(named_providers(outcome)) == MOST_PROVIDERS == 20
+    assert len(named_providers(outcome)) == MAX_PROVIDERS == 20
 
 
 def test_subtasks_name_the_models_provider_once_together() -> None:
@@ -150,9 +150,9 @@ def test_what_stands_above_rounds_sums_them_up() -> None:
 def test_a_call_that_a_failed_subtask_left_open_counts_as_failed() -> None:
     tree = LogTree(KnownSecrets(Redactor()), LogContent())
     events: list[e.Event] = [
-        e.RoundStarted("round1", "ROUND 1"),
+        e.SpanStarted("round1", "ROUND 1"),
         e.ToolStarted("round1.call1", "round1", "search", "", {}),
-        e.RoundFinished("round1", 1.0, error="lost"),
+        e.SpanFinished("round1", 1.0, error="lost"),
     ]
     written = [message.model_dump(mode="json")["message"] for event in events for message in tree.messages(event)]
 

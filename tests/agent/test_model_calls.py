@@ -11,11 +11,12 @@ from dify_plugin.entities.model.llm import LLMResult, LLMResultChunk, LLMUsage
 from dify_plugin.entities.model.message import AssistantPromptMessage
 
 from internal.agent import FUNCTION_CALLING, Blueprint
-from internal.deadline import Deadline
-from internal.display import DisplayRule
-from internal.plan_and_reflect import PLAN_AND_REFLECT
-from internal.reading import Reading, TurnSpan
-from internal.session import HostSession, ModelRequest, _as_chunk
+from internal.host.clock import Deadline
+from internal.host.request import ModelRequest
+from internal.host.session import HostSession, _as_chunk
+from internal.model.display import DisplayRule
+from internal.model.reading import Reading, TurnSpan
+from internal.plan_and_reflect.strategy import PLAN_AND_REFLECT
 from tests.agent.plans import answers, done_at_once, plans
 from tests.agent.scenes import ANSWER, asks, assistant_messages, ends, entry, part, search, text
 from tests.support.host import Json, ScriptedModel, Step, Tools, make_session

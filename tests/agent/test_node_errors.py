@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from internal.errors import ModelCallFailed
-from internal.failures import FailureKind
-from internal.node_errors import node_error
+from internal.errors import ModelCallFailed, node_error
+from internal.host.failures import FailureKind
 from tests.agent.scenes import text
 from tests.support.host import CallFails
 from tests.support.node import KNOWN_TO_DIFY, error_body, node_shows

@@ -8,14 +8,13 @@ import pytest
 from dify_plugin.entities.agent import AgentInvokeMessage
 from dify_plugin.entities.invoke_message import InvokeMessage
 
-from internal.events import RunSummary, StopReason, ToolRun
-from internal.guards import CallStatus
-from internal.redaction import Redactor
-from internal.run_outputs import closing_messages, decision_summary
-from internal.run_variables import RunVariables
-from internal.sources import RESOURCE_FIELDS
-from internal.structured_output import StructuredOutput
-from internal.usage import Usage
+from internal.render.outputs import closing_messages, decision_summary
+from internal.render.variables import RunVariables
+from internal.report.events import CallStatus, RunSummary, StopReason, ToolRun
+from internal.report.sources import RESOURCE_FIELDS
+from internal.report.structured_output import StructuredOutput
+from internal.report.usage import Usage
+from internal.text.redaction import Redactor
 from tests.agent.scenes import ANSWER, search
 from tests.support.host import Json
 from tests.support.run import FakeTime, Outcome, run

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from gevent.event import Event
 
-from internal import attachments
+from internal.conversation import opening
 from tests.agent.local_http import served
 from tests.agent.scenes import ANSWER, results_in, search
 from tests.support.host import Json
@@ -199,7 +199,7 @@ def test_an_address_that_leads_nowhere_becomes_a_note(url: str) -> None:
 
 
 def test_a_file_that_trickles_in_without_end_becomes_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(attachments, "_FETCH_SECONDS", 0.3)
+    monkeypatch.setattr(opening, "_FETCH_SECONDS", 0.3)
     over = Event()
 
     class Trickle(FileServer):

@@ -8,7 +8,7 @@ from dify_plugin import AgentStrategy
 from dify_plugin.entities.agent import AgentRuntime
 from dify_plugin.errors.model import InvokeBadRequestError
 
-from internal.params import StrategyParams
+from internal.node.params import StrategyParams
 from prompt import template
 from strategies import gpt5_function_calling, gpt5_react
 from tests.agent.scenes import ANSWER, search

@@ -10,7 +10,7 @@ from jsonschema.exceptions import SchemaError
 from tests.fake_openai.refusals import Refusal
 
 _NAME = re.compile(r"[a-zA-Z0-9_-]+")
-_LONGEST_NAME = 64
+_MAX_NAME_LENGTH = 64
 
 
 def check_tool(name: str, schema: Mapping[str, object] | None, place: str) -> None:
@@ -30,8 +30,8 @@ def check_tool(name: str, schema: Mapping[str, object] | None, place: str) -> No
 
 
 def check_name(name: str, param: str) -> None:
-    if len(name) > _LONGEST_NAME:
-        said = f"Invalid '{param}': string too long. Expected a string with maximum length {_LONGEST_NAME}."
+    if len(name) > _MAX_NAME_LENGTH:
+        said = f"Invalid '{param}': string too long. Expected a string with maximum length {_MAX_NAME_LENGTH}."
         raise Refusal(said, param=param, code="string_above_max_length")
     if not _NAME.fullmatch(name):
         said = f"Invalid '{param}': string does not match pattern. Expected a string that matches '^[a-zA-Z0-9_-]+$'."

@@ -5,8 +5,8 @@ from typing import Any
 from dify_plugin.entities.model.message import AssistantPromptMessage
 from dify_plugin.file.file import File
 
-from internal.tool_schema import ToolParameter
-from internal.toolbox import Tool, Toolbox, build_toolbox
+from internal.tools.parameters import ToolParameter
+from internal.tools.toolbox import Tool, Toolbox, build_toolbox
 from tests.support.wire import parameter, tool
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from internal.answer import no_answer_sentence, working_line
-from internal.events import StopReason
+from internal.report.events import StopReason
+from internal.report.sentences import no_answer_sentence, working_line
 from prompt import template
 
 ENDINGS = [reason for reason in StopReason if reason is not StopReason.ANSWERED]

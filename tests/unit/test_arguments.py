@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from internal.arguments import ArgumentsInvalid, call_parameters, rounded_arguments, validate_arguments
-from internal.toolbox import Tool
+from internal.calls.arguments import ArgumentsInvalid, call_parameters, rounded_arguments, validate_arguments
 from internal.tooling import parse_tool_arguments
+from internal.tools.toolbox import Tool
 from tests.support.wire import parameter
 from tests.unit.builders import file, tool_of, toolbox_of
 from tests.unit.generators import any_text, joined, json_objects, json_values

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from internal.assembly import CallAssembler
+from internal.conversation.transcript import ToolCall
 from internal.flow import SdkToolCall
-from internal.tooling import LONGEST_ARGUMENTS
-from internal.transcript import ToolCall
-from internal.wellformed import wellformed_text_of_json
+from internal.model.assembly import CallAssembler
+from internal.text.wellformed import wellformed_text_of_json
+from internal.tooling import MAX_ARGUMENTS_LENGTH
 from tests.unit.builders import sdk_call
 from tests.unit.generators import cut, json_objects
 
@@ -238,7 +238,7 @@ def test_of_growing_snapshots_only_the_last_is_kept() -> None:
 def test_of_endless_fragments_no_more_is_kept_than_could_be_arguments() -> None:
     (call,) = assemble([[sdk_call("c1" if number == 0 else "", "", f"{number:01000}")] for number in range(5_000)])
 
-    assert len(call.arguments) == LONGEST_ARGUMENTS + 1
+    assert len(call.arguments) == MAX_ARGUMENTS_LENGTH + 1
     assert "longer than" in str(call.parsed.error)
 
 
@@ -247,13 +247,13 @@ def test_snapshots_that_end_as_fragments_are_joined_within_the_same_bounds() -> 
 
     (call,) = assemble(snapshots_first)
 
-    assert len(call.arguments) == LONGEST_ARGUMENTS + 1
+    assert len(call.arguments) == MAX_ARGUMENTS_LENGTH + 1
 
 
 def test_one_endless_snapshot_is_too_long_whatever_comes_after_it() -> None:
-    (call,) = assemble([[sdk_call("c1", "search", "{" * LONGEST_ARGUMENTS * 2)], [sdk_call("c1", "", "{}")]])
+    (call,) = assemble([[sdk_call("c1", "search", "{" * MAX_ARGUMENTS_LENGTH * 2)], [sdk_call("c1", "", "{}")]])
 
-    assert len(call.arguments) == LONGEST_ARGUMENTS + 1
+    assert len(call.arguments) == MAX_ARGUMENTS_LENGTH + 1
 
 
 def test_calls_are_put_together_and_parsed_once() -> None:

@@ -1,6 +1,6 @@
 """The soft deadline of a run."""
 
-from internal.deadline import Clock, Deadline
+from internal.host.clock import Clock, Deadline
 from tests.support.run import FakeTime
 
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from internal.display import PLAINLY_AN_ANSWER, DisplayRule, Trimmer, TurnDisplay
-from internal.events import AnswerBreak, AnswerText, Shown
-from internal.thinking import PieceKind, ThoughtSplitter
+from internal.model.display import PLAINLY_AN_ANSWER, DisplayRule, Trimmer, TurnDisplay
+from internal.report.events import AnswerBreak, AnswerText, Shown
+from internal.thoughts.thinking import PieceKind, ThoughtSplitter
 from tests.unit.generators import cut, cut_lists, joined
 
 HIDDEN = DisplayRule(show_thoughts=False, may_call_tools=True, step=1, last_step=7)

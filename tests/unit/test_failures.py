@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from internal.failures import FailureKind, HostFailure, classify, is_transient
+from internal.host.failures import FailureKind, HostFailure, classify, is_transient
 from tests.support.recordings import DAEMON, recorded
 
 

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import gevent
 import pytest
 
-from internal import fairness
-from internal.fairness import LONGEST_TURN, in_turns
-from internal.sources import escaped
+from internal.report.sources import escaped
+from internal.text import fairness
+from internal.text.fairness import MAX_TURN_SECONDS, in_turns
 from tests.support.run import FakeTime
 
 
@@ -37,17 +37,17 @@ def others_turns(items: Iterator[int], handle: float, time: FakeTime) -> list[in
 
 
 def test_quick_work_is_not_interrupted(time: FakeTime) -> None:
-    assert others_turns(iter(range(1, 10)), LONGEST_TURN / 10, time) == []
+    assert others_turns(iter(range(1, 10)), MAX_TURN_SECONDS / 10, time) == []
 
 
 def test_others_run_whenever_handling_took_a_turns_time(time: FakeTime) -> None:
-    assert others_turns(iter(range(1, 10)), LONGEST_TURN / 2.5, time) == [3, 6, 9]
+    assert others_turns(iter(range(1, 10)), MAX_TURN_SECONDS / 2.5, time) == [3, 6, 9]
 
 
 def test_others_run_between_making_and_handling(time: FakeTime) -> None:
     def made() -> Iterator[int]:
         for item in (1, 2):
-            time.advance(2 * LONGEST_TURN)
+            time.advance(2 * MAX_TURN_SECONDS)
             yield item
 
     assert others_turns(made(), 0.0, time) == [0, 1]
@@ -66,7 +66,7 @@ def test_a_timer_that_is_due_runs_at_the_next_turn(time: FakeTime) -> None:
     gevent.spawn_later(0.0, lambda: seen.append(len(handled)))
 
     for item in in_turns(range(1, 100)):
-        time.advance(2 * LONGEST_TURN)
+        time.advance(2 * MAX_TURN_SECONDS)
         handled.append(item)
 
     assert seen == [1]

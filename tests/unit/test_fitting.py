@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from internal.fitting import Fitter
-from internal.mcp_schema import check_of
-from internal.schema_check import MOST_STEPS, Check, Steps, Unchecked
+from internal.schema.check import MAX_STEPS, Check, Steps, Unchecked
+from internal.schema.fitting import Fitter
+from internal.schema.references import check_of
 from tests.unit.generators import json_values
 
 NUMBERS = {"type": "array", "items": {"type": "integer"}}
@@ -120,12 +120,12 @@ def test_choices_within_choices_are_given_up() -> None:
 def test_a_long_array_is_checked_and_an_endless_one_given_up() -> None:
     check = check_of(NUMBERS)
     steps = Steps()
-    long = Fitter(check, takes_texts=True, steps=steps).fit(["1"] * (MOST_STEPS // 3))
+    long = Fitter(check, takes_texts=True, steps=steps).fit(["1"] * (MAX_STEPS // 3))
 
-    assert long == [1] * (MOST_STEPS // 3)
+    assert long == [1] * (MAX_STEPS // 3)
     assert not list(check(long, steps))
     with pytest.raises(Unchecked):
-        list(check([1] * (MOST_STEPS + 1)))
+        list(check([1] * (MAX_STEPS + 1)))
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,8 @@
 
 import pytest
 
-from internal.guards import REPEATED_FAILURE, CallStatus, PastCall, Refuse, RepeatGuard, Run, Signature
+from internal.calls.guards import REPEATED_FAILURE, Allow, PastCall, Refuse, RepeatGuard, Signature
+from internal.report.events import CallStatus
 from prompt import template
 
 CALL = Signature.of("search", {"q": "x"})
@@ -37,7 +38,7 @@ def test_the_order_of_arguments_makes_no_other_call_and_their_values_do() -> Non
 
 
 def test_a_first_call_runs() -> None:
-    assert RepeatGuard().judge(CALL) == Run()
+    assert RepeatGuard().judge(CALL) == Allow()
 
 
 def test_a_call_that_failed_before_is_not_run_again() -> None:
@@ -47,18 +48,18 @@ def test_a_call_that_failed_before_is_not_run_again() -> None:
 
 
 def test_a_failed_call_says_nothing_of_others() -> None:
-    assert guard_after(failed()).judge(OTHER) == Run()
+    assert guard_after(failed()).judge(OTHER) == Allow()
 
 
 def test_a_transient_failure_counts_from_its_second_time() -> None:
-    assert guard_after(failed(transient=True)).judge(CALL) == Run()
+    assert guard_after(failed(transient=True)).judge(CALL) == Allow()
     assert guard_after(failed(transient=True), failed(transient=True)).judge(CALL) == Refuse(REPEATED_FAILURE)
     assert guard_after([failed(transient=True), failed(transient=True)]).judge(CALL) == Refuse(REPEATED_FAILURE)
 
 
 @pytest.mark.parametrize("texts", [["a"], ["a", "b"], ["a", "a", "b"], ["a", "b", "a"]])
 def test_results_that_differ_are_no_repetition(texts: list[str]) -> None:
-    assert guard_after(*map(found, texts)).judge(CALL) == Run()
+    assert guard_after(*map(found, texts)).judge(CALL) == Allow()
 
 
 @pytest.mark.parametrize("texts", [["a", "a"], ["b", "a", "a"]])
@@ -69,14 +70,14 @@ def test_a_call_whose_last_two_results_were_equal_is_answered_with_the_latest_an
 
 
 def test_equal_results_within_one_round_are_no_repetition() -> None:
-    assert guard_after([found("a"), found("a")]).judge(CALL) == Run()
+    assert guard_after([found("a"), found("a")]).judge(CALL) == Allow()
 
 
 def test_asked_once_more_it_ends_the_tool_phase() -> None:
     guard = guard_after(found("a"), found("a"), refused())
 
     assert guard.judge(CALL) == Refuse(f"a\n\n{template.REPEATED_RESULT_NOTE}", ends_tool_phase=True)
-    assert guard.judge(OTHER) == Run()
+    assert guard.judge(OTHER) == Allow()
 
 
 def test_an_empty_result_repeats_like_any_other() -> None:

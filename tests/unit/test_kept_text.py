@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from internal.kept_text import Excerpt, KeptText, cut_to_size, joined, with_sources
-from internal.redaction import Redactor
+from internal.text.kept_text import Excerpt, KeptText, cut_to_size, joined, with_sources
+from internal.text.redaction import Redactor
 
 SECRET = "hunter2-hunter2"
 LONGEST, TAIL = 200_000, 50_000

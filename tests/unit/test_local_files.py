@@ -12,9 +12,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from internal import local_files
-from internal.local_files import (
-    LARGEST_LOCAL_FILE,
+from internal.host import local_files
+from internal.host.local_files import (
+    MAX_LOCAL_FILE_BYTES,
     FileRefused,
     LocalFile,
     is_local_path,
@@ -205,13 +205,13 @@ def test_a_socket_under_the_root_is_refused(tmp_path: Path, monkeypatch: pytest.
         assert refused(f"{tmp_path}/socket", tmp_path)
 
 
-@pytest.mark.parametrize(("size", "read"), [(0, True), (LARGEST_LOCAL_FILE, True), (LARGEST_LOCAL_FILE + 1, False)])
+@pytest.mark.parametrize(("size", "read"), [(0, True), (MAX_LOCAL_FILE_BYTES, True), (MAX_LOCAL_FILE_BYTES + 1, False)])
 def test_five_mebibytes_are_the_most(tmp_path: Path, size: int, read: bool) -> None:  # noqa: FBT001 - a table
     with (tmp_path / "big").open("wb") as file:
         file.truncate(size)
 
     assert refused(f"{tmp_path}/big", tmp_path) is not read
-    assert LARGEST_LOCAL_FILE == 5_242_880
+    assert MAX_LOCAL_FILE_BYTES == 5_242_880
     if read:
         assert len(read_local_file(f"{tmp_path}/big", root=tmp_path).data) == size
 
@@ -229,7 +229,7 @@ def test_a_file_that_cannot_be_read_is_refused() -> None:
 
 def test_a_path_that_changed_after_it_was_checked_is_caught_on_the_open_file(root: Path) -> None:
     with (root / "to_secret").open("rb") as file, pytest.raises(FileRefused):
-        local_files._read_checked(file.fileno(), str(root), LARGEST_LOCAL_FILE)
+        local_files._read_checked(file.fileno(), str(root), MAX_LOCAL_FILE_BYTES)
 
 
 def test_the_plugins_own_root_is_slash_files() -> None:

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from internal.log_preview import LONGEST_PREVIEW, preview, preview_of_arguments
-from internal.redaction import Redactor
-from internal.secret_detection import REDACTED
+from internal.render.log_preview import MAX_PREVIEW_LENGTH, preview, preview_of_arguments
+from internal.text.redaction import Redactor
+from internal.text.secret_detection import REDACTED
 from tests.unit.generators import any_text, json_values
 
 NONE = Redactor.of([])
@@ -73,14 +73,14 @@ def test_arguments_that_do_not_parse_hide_it_as_far_as_they_go(arguments: str) -
 def test_known_values_are_replaced_before_a_value_is_cut() -> None:
     redactor = Redactor.of(["correct-horse"])
 
-    for position in range(LONGEST_PREVIEW - 20, LONGEST_PREVIEW):
+    for position in range(MAX_PREVIEW_LENGTH - 20, MAX_PREVIEW_LENGTH):
         text = "x" * position + "correct-horse" + "y" * 9_000
         assert "correct" not in str(preview(text, redactor))
         assert "correct" not in str(preview({"a": [text]}, redactor))
 
 
 def test_a_long_value_is_the_beginning_of_its_text_with_its_length() -> None:
-    assert preview("x" * 10_000_000, NONE) == "x" * LONGEST_PREVIEW + "… (10,000,000 characters)"
+    assert preview("x" * 10_000_000, NONE) == "x" * MAX_PREVIEW_LENGTH + "… (10,000,000 characters)"
     assert str(preview({"a": "x" * 9_990}, NONE)).endswith("… (9,999 characters)")
     hidden = str(preview('{"token": "' + "x" * 100_000 + '", "q": 1}', NONE))
     assert hidden == f'{{"token": "{REDACTED}"… (100,021 characters)'
@@ -91,4 +91,4 @@ def test_a_long_value_is_the_beginning_of_its_text_with_its_length() -> None:
 def test_a_preview_is_small_and_can_be_written(value: Any, as_text: bool) -> None:  # noqa: ANN401, FBT001 - drawn
     shown = preview(json.dumps(value) if as_text else value, NONE)
 
-    assert len(json.dumps(shown, ensure_ascii=False).encode()) < 10 * LONGEST_PREVIEW
+    assert len(json.dumps(shown, ensure_ascii=False).encode()) < 10 * MAX_PREVIEW_LENGTH

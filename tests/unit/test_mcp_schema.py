@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from internal.mcp_schema import SchemaUnusable, check_of, own_schema
+from internal.schema.references import SchemaUnusable, check_of, own_schema
 
 OLD = "http://json-schema.org/draft-07/schema#"
 OLDEST = "http://json-schema.org/draft-03/schema#"

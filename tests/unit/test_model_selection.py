@@ -12,7 +12,7 @@ from dify_plugin.entities.model.message import (
 )
 from dify_plugin.interfaces.agent import AgentModelConfig
 
-from internal.model_selection import ModelSelection
+from internal.node.model_selection import ModelSelection
 from tests.support.wire import model
 from tests.unit.builders import sdk_call
 

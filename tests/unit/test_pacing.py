@@ -6,7 +6,7 @@ import pytest
 from dify_plugin.entities.agent import AgentInvokeMessage
 from dify_plugin.entities.invoke_message import InvokeMessage
 
-from internal.pacing import MOST_AT_ONCE, PAUSE_SECONDS, paced
+from internal.render.pacing import MAX_AT_ONCE, PAUSE_SECONDS, paced
 from tests.support.run import FakeTime
 
 TEXT = AgentInvokeMessage(type=InvokeMessage.MessageType.TEXT, message=InvokeMessage.TextMessage(text="a"))
@@ -31,7 +31,7 @@ def pauses(messages: Sequence[AgentInvokeMessage], seconds_between: float = 0.0)
 
 
 def test_after_every_hundred_messages_at_once_there_is_a_pause() -> None:
-    assert (MOST_AT_ONCE, PAUSE_SECONDS) == (100, 0.010)
+    assert (MAX_AT_ONCE, PAUSE_SECONDS) == (100, 0.010)
     assert pauses([TEXT] * 100) == []
     assert pauses([TEXT] * 350) == [100, 200, 300]
 

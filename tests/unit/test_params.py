@@ -10,8 +10,8 @@ from dify_plugin.file.file import File
 from pydantic import BaseModel
 
 from internal.errors import InvalidParameters
-from internal.params import StrategyParams, read_params
-from internal.source_reading import read_context
+from internal.node.params import StrategyParams, read_params
+from internal.report.source_reading import read_context
 from tests.support.wire import model, parameter, tool
 
 SECRET = "hunter2-hunter2"

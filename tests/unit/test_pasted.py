@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from internal.errors import InvalidParameters
-from internal.params import StrategyParams, read_params
-from internal.pasted import looks_like_selector, read_pasted
+from internal.node.params import StrategyParams, read_params
 from internal.policy import build_system_instruction, read_policy_overrides
-from internal.source_reading import read_context
-from internal.toolbox import build_toolbox
-from internal.virtual_tools import answer_tool
+from internal.report.source_reading import read_context
+from internal.text.pasted import looks_like_selector, read_pasted
+from internal.tools.toolbox import build_toolbox
+from internal.tools.virtual_tools import answer_tool
 from tests.support.wire import model, tool
 from tests.unit.generators import any_text, joined, json_objects, json_values
 
@@ -120,7 +120,7 @@ def test_what_is_no_list_after_all_is_taken_by_comma_and_line(given: str) -> Non
 @pytest.mark.parametrize("before", ["", MARK], ids=ascii)
 @pytest.mark.parametrize("write", [json.dumps, repr])
 def test_an_answer_schema_may_be_pasted_or_come_from_a_variable(write: Any, before: str) -> None:  # noqa: ANN401
-    form = answer_tool(before + write(SCHEMA)).form
+    form = answer_tool(before + write(SCHEMA)).virtual_schema
 
     assert form is not None
     assert form.schema == SCHEMA

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 
 from internal.policy import DEFAULT_POLICY, PolicyTexts, build_system_instruction, read_policy_overrides
-from internal.wellformed import wellformed
+from internal.text.wellformed import wellformed
 from strategies.gpt5_function_calling import GPT5FunctionCallingStrategy
 from strategies.gpt5_react import GPT5ReActStrategy
 from tests.unit.generators import any_text, joined, readable_text

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from internal.events import AnswerBreak, AnswerText, Event, Noted, ShownTogether, ThoughtText
-from internal.redacted_text import redacted_text
-from internal.redaction import KnownSecrets, Redactor
+from internal.render.redacted_text import redacted_text
+from internal.report.events import AnswerBreak, AnswerText, Event, Noted, ShownTogether, ThoughtText
+from internal.text.redaction import KnownSecrets, Redactor
 from tests.unit.generators import cut, cut_lists, joined
 
 SECRET = "hunter2-hunter2"

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from internal.redaction import LONGEST_ERROR, LONGEST_FORM, KnownSecrets, Redactor
-from internal.secret_detection import REDACTED, without_named, without_shapes
+from internal.text.redaction import MAX_ERROR_LENGTH, MAX_FORM_LENGTH, KnownSecrets, Redactor
+from internal.text.secret_detection import REDACTED, without_named, without_shapes
 from tests.unit.generators import cut, cut_lists, json_values, readable_text
 
 SECRET = 'p"ä/ss word'
@@ -247,7 +247,7 @@ def test_an_error_loses_known_secrets_and_shapes() -> None:
 def test_a_secret_at_the_end_of_what_is_read_of_an_error_leaves_no_half_behind() -> None:
     secret = "correct-horse-battery"
 
-    shown = Redactor.of([secret]).error(f"{secret} " * 2 + "x" * (LONGEST_ERROR - 50) + secret)
+    shown = Redactor.of([secret]).error(f"{secret} " * 2 + "x" * (MAX_ERROR_LENGTH - 50) + secret)
 
     assert shown.count(REDACTED) == 2
     assert "correct" not in shown
@@ -282,7 +282,7 @@ def test_only_what_may_be_the_beginning_of_a_secret_is_held_back() -> None:
 
 
 def test_a_long_secret_is_found_in_parts() -> None:
-    secret = "".join(map(str, range(LONGEST_FORM // 2)))
+    secret = "".join(map(str, range(MAX_FORM_LENGTH // 2)))
 
     redacted = Redactor.of([secret]).text(f"<{secret}>")
     assert redacted.replace(REDACTED, "") == "<>"

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from internal.arguments import ArgumentsInvalid, validate_arguments
-from internal.mcp_schema import SchemaUnusable
-from internal.schema_repair import repaired
-from internal.toolbox import Toolbox, build_toolbox
+from internal.calls.arguments import ArgumentsInvalid, validate_arguments
+from internal.schema.references import SchemaUnusable
+from internal.schema.repair import repaired
+from internal.tools.toolbox import Toolbox, build_toolbox
 from tests.support.wire import parameter, tool
 
 INTEGER = {"type": "integer"}

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from internal.mcp_schema import check_of
-from internal.schema_sentences import quoted, sentences
+from internal.schema.references import check_of
+from internal.schema.sentences import quoted, sentences
 from tests.unit.generators import json_values
 
 POINT = {"type": "object", "properties": {"x": {"type": "number"}, "kind": {"const": "point"}}, "required": ["x"]}

@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from internal.mcp_schema import check_of
-from internal.schema_check import Steps
-from internal.schema_types import ALL_TYPES, possible_types, type_of
+from internal.schema.check import Steps
+from internal.schema.references import check_of
+from internal.schema.types import ALL_TYPES, possible_types, type_of
 from tests.unit.generators import json_values
 
 TEXT, NUMBER = {"type": "string"}, {"type": "number"}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from internal.secret_detection import looks_secret, texts_in
+from internal.text.secret_detection import looks_secret, texts_in
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,10 @@ import gevent
 import pytest
 from gevent.event import Event as Signal
 
-from internal import side_by_side
-from internal.deadline import Clock, Deadline
-from internal.events import AnswerText, Event, Noted
-from internal.side_by_side import Post, drain, pass_on, run_side_by_side
+from internal.calls import side_by_side
+from internal.calls.side_by_side import Post, drain, pass_on, run_side_by_side
+from internal.host.clock import Clock, Deadline
+from internal.report.events import AnswerText, Event, Noted
 
 PATIENCE = 10.0
 

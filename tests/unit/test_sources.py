@@ -9,8 +9,8 @@ from dify_plugin.entities.tool import ToolInvokeMessage
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from internal.source_reading import read_context
-from internal.sources import RESOURCE_FIELDS, Bibliography, Source, citation_lines, cited_numbers, context_block
+from internal.report.source_reading import read_context
+from internal.report.sources import RESOURCE_FIELDS, Bibliography, Source, citation_lines, cited_numbers, context_block
 from prompt import template
 from tests.unit.generators import any_text, joined
 

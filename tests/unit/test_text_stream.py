@@ -6,7 +6,7 @@ from unittest.mock import patch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from internal.text_stream import TextStream, message_texts
+from internal.thoughts.text_stream import TextStream, message_texts
 from tests.unit.generators import cut, cut_lists, joined
 
 KINDS = ["thought", "answer", "new_paragraph", "host"]
@@ -96,7 +96,7 @@ def test_every_block_is_closed_before_the_next_one_opens(steps: list[tuple[str, 
 @given(st.text(st.sampled_from("aé日😀"), max_size=300), st.integers(4, 40))
 @settings(deadline=None)
 def test_a_text_is_cut_into_messages_by_its_bytes_and_never_within_a_character(text: str, most: int) -> None:
-    with patch("internal.text_stream.LARGEST_TEXT", most):
+    with patch("internal.thoughts.text_stream.MAX_TEXT_BYTES", most):
         pieces = list(message_texts(text))
 
     assert "".join(pieces) == text

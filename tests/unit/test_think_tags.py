@@ -5,7 +5,7 @@ import re
 import pytest
 from hypothesis import given, settings
 
-from internal.think_tags import LONGEST_ATTRIBUTES, QuotedTags, has_tag, possible_tag, unquoted
+from internal.thoughts.think_tags import MAX_ATTRIBUTES_LENGTH, QuotedTags, has_tag, possible_tag, unquoted
 from tests.unit.generators import cut, cut_lists, joined
 
 PARTS = ["<think>", "</think>", "<THINK a='b'>", "</Think >", "<thinking>", "<", "/", "think", "th", "ink>", " ", "x>"]
@@ -25,8 +25,8 @@ def quoted(*pieces: str) -> str:
         ("<THINK>", True),
         ('<think foo="bar">', True),
         ("</think\n>", True),
-        (f"<think {'a' * LONGEST_ATTRIBUTES}>", True),
-        (f"<think {'a' * (LONGEST_ATTRIBUTES + 1)}>", False),
+        (f"<think {'a' * MAX_ATTRIBUTES_LENGTH}>", True),
+        (f"<think {'a' * (MAX_ATTRIBUTES_LENGTH + 1)}>", False),
         ("<thinking>", False),
         ("<think-more>", False),
         ("<think/>", False),
@@ -49,7 +49,7 @@ def test_the_end_of_a_text_that_may_become_a_tag(text: str, expected: int) -> No
 
 
 def test_what_waits_for_a_tags_end_is_bounded() -> None:
-    assert possible_tag(f"<think {'a' * (LONGEST_ATTRIBUTES + 1)}") == 0
+    assert possible_tag(f"<think {'a' * (MAX_ATTRIBUTES_LENGTH + 1)}") == 0
 
 
 @pytest.mark.parametrize(

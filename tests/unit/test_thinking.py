@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from internal import fairness
-from internal.markdown_code import CodeReader
-from internal.think_tags import TAG
-from internal.thinking import Piece, PieceKind, ThoughtSplitter, settled, split_thoughts, without_thoughts
+from internal.text import fairness
+from internal.thoughts.markdown_code import CodeReader
+from internal.thoughts.think_tags import TAG
+from internal.thoughts.thinking import Piece, PieceKind, ThoughtSplitter, settled, split_thoughts, without_thoughts
 from tests.unit.generators import cut, cut_lists, joined
 
 PARTS = [
@@ -260,7 +260,7 @@ def test_every_token_is_read_a_few_times_at_most(text: str, size: int) -> None:
 
 @pytest.mark.parametrize("text", ["`a " * 5_000, "a `<think> b" + "c ``" * 5_000, "<think>a<think></think>" + "`" * 99])
 def test_long_work_gives_way_to_others(text: str) -> None:
-    with patch.object(fairness, "LONGEST_TURN", -1), patch.object(fairness, "give_way") as give_way:
+    with patch.object(fairness, "MAX_TURN_SECONDS", -1), patch.object(fairness, "give_way") as give_way:
         fed([text])
 
     tokens = len(re.findall(rf"{TAG}|`+", text))

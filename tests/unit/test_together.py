@@ -6,8 +6,8 @@ from itertools import pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from internal.events import AnswerBreak, AnswerText, Noted, Shown, ShownTogether, ThoughtText
-from internal.together import MOST_BYTES, MOST_PARTS, together
+from internal.model.together import MAX_BYTES, MAX_PARTS, together
+from internal.report.events import AnswerBreak, AnswerText, Noted, Shown, ShownTogether, ThoughtText
 
 PARTS = st.one_of(
     st.builds(AnswerText, st.text("ab", min_size=1, max_size=3)),
@@ -48,7 +48,7 @@ def test_other_events_keep_their_place() -> None:
 
 
 def test_a_large_text_and_many_parts_are_several_texts() -> None:
-    large = list(together([AnswerText("日" * MOST_BYTES)]))
+    large = list(together([AnswerText("日" * MAX_BYTES)]))
     assert len(large) == 4
     sizes = [
         len(part.text.encode())
@@ -57,7 +57,7 @@ def test_a_large_text_and_many_parts_are_several_texts() -> None:
         for part in event.parts
         if isinstance(part, AnswerText)
     ]
-    assert sum(sizes) == 3 * MOST_BYTES
-    assert max(sizes) <= MOST_BYTES
+    assert sum(sizes) == 3 * MAX_BYTES
+    assert max(sizes) <= MAX_BYTES
 
-    assert len(list(together([ThoughtText("t"), AnswerText("a")] * MOST_PARTS))) == 2
+    assert len(list(together([ThoughtText("t"), AnswerText("a")] * MAX_PARTS))) == 2

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from internal.failures import HostFailure
-from internal.redaction import Redactor
-from internal.tool_failures import LONGEST_REASON, TOOL_FAILED, ToolFailure, plain_reason
+from internal.host.failures import HostFailure
+from internal.results.failures import MAX_REASON_LENGTH, TOOL_FAILED, ToolFailure, plain_reason
+from internal.text.redaction import Redactor
 from tests.unit.generators import any_text, joined
 
 SECRET = "hunter2-hunter2"
@@ -109,7 +109,7 @@ def test_of_a_traceback_only_the_error_is_told(message: str, expected: str) -> N
 def test_a_reason_is_short_and_its_first_lines() -> None:
     text = reason("first line\n\n" + "x" * 10_000)
 
-    assert len(text) == LONGEST_REASON
+    assert len(text) == MAX_REASON_LENGTH
     assert text.startswith("first line\nx")
     assert text.endswith("…")
 
@@ -149,5 +149,5 @@ PIECES = [
 def test_whatever_a_message_says_its_reason_is_short_and_can_be_written(message: str) -> None:
     text = reason(message)
 
-    assert len(text) <= LONGEST_REASON
+    assert len(text) <= MAX_REASON_LENGTH
     assert text.encode().decode() == text

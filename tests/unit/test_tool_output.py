@@ -10,11 +10,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from internal.local_files import FileRefused
-from internal.redaction import Redactor
-from internal.tool_files import LONGEST_NAME, FileNames, FileReader
-from internal.tool_output import ToolOutput, WireMessage
-from internal.user_files import LARGEST_FILE, LONGEST_ADDRESS, ExternalImage, FileBytes, HostedFile, UserFile
+from internal.host.local_files import FileRefused
+from internal.host.wire import WireMessage
+from internal.report.files import (
+    MAX_ADDRESS_LENGTH,
+    MAX_FILE_BYTES,
+    MAX_NAME_LENGTH,
+    ExternalImage,
+    FileBytes,
+    HostedFile,
+    UserFile,
+)
+from internal.results.files import FileNames, FileReader
+from internal.results.output import ToolOutput
+from internal.text.redaction import Redactor
 from tests.unit.generators import any_text, json_values
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 16
@@ -106,7 +115,7 @@ def test_however_many_messages_come_each_text_is_read_once(monkeypatch: pytest.M
         read_texts.append(len(text))
         return [None]
 
-    monkeypatch.setattr("internal.tool_output.json.loads", counted)
+    monkeypatch.setattr("internal.results.output.json.loads", counted)
     collected(*[part for number in range(1_000) for part in (text(f"[{number},"), json_value(number))])
 
     assert len(read_texts) == 1_001  # the texts together are compared once
@@ -288,8 +297,8 @@ def test_no_text_of_a_files_meta_is_longer_than_a_name() -> None:
     hosted = collected(message("image_link", {"tool_file_id": "f1", **odd}, text=HOSTED))[1]
     blob = collected(message("blob", odd, blob=base64.b64encode(PNG).decode()))[1]
 
-    name = "x" * (LONGEST_NAME - 4) + ".png"
-    short = {"mime_type": "x" * LONGEST_NAME, "filename": name}
+    name = "x" * (MAX_NAME_LENGTH - 4) + ".png"
+    short = {"mime_type": "x" * MAX_NAME_LENGTH, "filename": name}
     assert hosted == [HostedFile(HOSTED, {"tool_file_id": "f1", **short, "size": 7})]
     assert blob == [FileBytes(PNG, short["mime_type"], name)]
 
@@ -301,11 +310,11 @@ def test_a_suffix_of_any_length_is_none(name: str) -> None:
     (file,) = collected(message("blob", {"filename": name}, blob=""))[1]
 
     assert isinstance(file, FileBytes)
-    assert len(file.filename) == LONGEST_NAME
+    assert len(file.filename) == MAX_NAME_LENGTH
 
 
 def test_an_address_of_any_length_is_no_address() -> None:
-    said, files, _ = collected(message("image_link", META, text="https://host.test/" + "x" * LONGEST_ADDRESS))
+    said, files, _ = collected(message("image_link", META, text="https://host.test/" + "x" * MAX_ADDRESS_LENGTH))
 
     assert files == []
     assert "too long" in said
@@ -323,7 +332,7 @@ def test_a_blob_that_is_no_base64_is_a_line_alone(blob: object) -> None:
 
 
 def test_a_blob_beyond_the_daemons_limit_is_a_line_alone() -> None:
-    said, files, _ = collected(message("blob", blob=b"\0" * (LARGEST_FILE + 1)))
+    said, files, _ = collected(message("blob", blob=b"\0" * (MAX_FILE_BYTES + 1)))
 
     assert files == []
     assert "larger than 15 MiB" in said

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from internal.tool_names import name_files
-from internal.toolbox import Toolbox, build_toolbox
-from internal.wellformed import wellformed
+from internal.text.wellformed import wellformed
+from internal.tools.names import name_files
+from internal.tools.toolbox import Toolbox, build_toolbox
 from tests.support.wire import parameter, tool
 from tests.unit.builders import file, tool_of
 from tests.unit.generators import any_text

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from internal.tooling import (
-    LONGEST_ARGUMENTS,
+    MAX_ARGUMENTS_LENGTH,
     ToolArgumentsParseResult,
     json_type,
     parse_tool_arguments,
@@ -150,11 +150,11 @@ def test_nesting_beyond_any_parser_is_refused_too(opening: str) -> None:
 
 
 def test_arguments_beyond_a_million_characters_are_refused_unread() -> None:
-    longest = json.dumps({"q": "x" * (LONGEST_ARGUMENTS - len('{"q": ""}'))})
+    longest = json.dumps({"q": "x" * (MAX_ARGUMENTS_LENGTH - len('{"q": ""}'))})
 
-    assert len(longest) == LONGEST_ARGUMENTS
+    assert len(longest) == MAX_ARGUMENTS_LENGTH
     assert parse_tool_arguments(longest).ok
-    for too_long in (longest + " ", "NaN" * LONGEST_ARGUMENTS):
+    for too_long in (longest + " ", "NaN" * MAX_ARGUMENTS_LENGTH):
         assert "longer than 1,000,000 characters" in str(parse_tool_arguments(too_long).error)
 
 

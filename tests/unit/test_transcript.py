@@ -19,8 +19,9 @@ from dify_plugin.entities.model.message import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from internal.tooling import LONGEST_ARGUMENTS
-from internal.transcript import CallResult, Content, HostHabits, ToolCall, Transcript, carries_opaque_body
+from internal.conversation.transcript import CallResult, Content, HostHabits, ToolCall, Transcript
+from internal.host.request import carries_opaque_body
+from internal.tooling import MAX_ARGUMENTS_LENGTH
 from prompt import template
 from tests.unit.generators import any_text, json_objects, readable_text
 
@@ -217,7 +218,7 @@ def test_opaque_bodies_of_parts_are_dropped_too() -> None:
 
 
 def test_arguments_that_no_request_could_carry_are_written_back_as_an_empty_object() -> None:
-    endless = json.dumps({"q": "x" * LONGEST_ARGUMENTS})
+    endless = json.dumps({"q": "x" * MAX_ARGUMENTS_LENGTH})
 
     turn = one_round(result("a", "search", endless, "too large")).messages()[-2]
 

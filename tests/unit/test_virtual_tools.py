@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
+from internal.calls.guards import RepeatGuard
+from internal.calls.plan import PlannedCall, ValidCall, plan_calls
+from internal.calls.submission import MAX_CORRECTIONS, Submission, written_out
+from internal.conversation.transcript import ToolCall
 from internal.errors import InvalidParameters
-from internal.guards import RepeatGuard
-from internal.planning import PlannedCall, ValidCall, plan_calls
-from internal.submission import MOST_CORRECTIONS, Submission, written_out
-from internal.toolbox import Tool, Toolbox
-from internal.transcript import ToolCall
-from internal.virtual_tools import RESERVED_NAMES, answer_tool, plan_tool, reflection_tool
+from internal.tools.toolbox import Tool, Toolbox
+from internal.tools.virtual_tools import RESERVED_NAMES, answer_tool, plan_tool, reflection_tool
 
 CITY = json.dumps({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]})
 
@@ -187,7 +187,7 @@ def test_two_corrections_are_allowed() -> None:
     submission = Submission()
 
     allowed = []
-    for _ in range(MOST_CORRECTIONS + 1):
+    for _ in range(MAX_CORRECTIONS + 1):
         assert submission.take(planned("{}")) is None
         allowed.append(submission.may_correct())
 

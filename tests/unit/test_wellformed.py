@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from internal.wellformed import has_lone_surrogate, plain_json, wellformed, wellformed_text_of_json
+from internal.text.wellformed import has_lone_surrogate, plain_json, wellformed, wellformed_text_of_json
 from tests.unit.generators import any_text
 
 odd_json: st.SearchStrategy[Any] = st.recursive(
@@ -88,7 +88,7 @@ def test_large_json_is_not_walked_through(monkeypatch: pytest.MonkeyPatch) -> No
         parsed.append(text)
         return text
 
-    monkeypatch.setattr("internal.wellformed.wellformed", counted)
+    monkeypatch.setattr("internal.text.wellformed.wellformed", counted)
 
     plain_json([{"a": number, "b": str(number)} for number in range(1_000)])
 

@@ -17,11 +17,12 @@ from dify_plugin.entities.model.message import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from internal.conversation.transcript import CallResult, ToolCall, Transcript
+from internal.conversation.window import Window, estimate_tokens
 from internal.errors import PromptTooLarge
-from internal.model_selection import ModelSelection
-from internal.session import HostSession, ModelRequest
-from internal.transcript import CallResult, ToolCall, Transcript, carries_opaque_body
-from internal.window import LONGEST_REQUEST, Window, estimate_tokens
+from internal.host.request import MAX_REQUEST_BYTES, ModelRequest, carries_opaque_body
+from internal.host.session import HostSession
+from internal.node.model_selection import ModelSelection
 from prompt import template
 from tests.support.host import ScriptedModel, Tools, make_session
 from tests.support.wire import model, says
@@ -179,8 +180,8 @@ def test_what_does_not_fit_without_them_is_an_error_that_says_what_to_shorten() 
 
 
 def test_a_request_stays_under_four_mebibytes() -> None:
-    assert LONGEST_REQUEST == 4 * 1024 * 1024
-    assert Window(()).longest_request == LONGEST_REQUEST
+    assert MAX_REQUEST_BYTES == 4 * 1024 * 1024
+    assert Window(()).longest_request == MAX_REQUEST_BYTES
 
 
 @st.composite

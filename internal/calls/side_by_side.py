@@ -1,0 +1,79 @@
+"""Several jobs at once, their events as they happen.
+
+In: jobs, each a function that posts events and returns a result. Out: the events, then the results by position; a job
+that was still running when time was up has none. A greenlet per job, an unbounded queue, and whatever is left at the
+end is killed: all three as measured on the SDK (pool shutdown waits for a silent tool, a bounded queue hangs).
+"""
+
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass
+
+import gevent
+from gevent.pool import Group
+from gevent.queue import Empty, Queue
+
+from internal.host.clock import Deadline
+from internal.report.events import Event
+
+GRACE_SECONDS = 1.0
+"""How long after the deadline jobs may take to say themselves that it has passed, and what they got until then."""
+_KILL_SECONDS = 2
+
+type Post = Callable[[Event], None]
+type Job[T] = Callable[[Post], T]
+
+
+@dataclass(frozen=True)
+class _Result[T]:
+    position: int
+    value: T
+
+
+def run_side_by_side[T](jobs: Sequence[Job[T]], deadline: Deadline) -> Generator[Event, None, dict[int, T]]:
+    """Run the jobs; a job never raises, since nobody waits for its exception."""
+    inbox: Queue[Event | _Result[T]] = Queue()
+    results: dict[int, T] = {}
+
+    def work(position: int, job: Job[T]) -> None:
+        inbox.put(_Result(position, job(inbox.put)))
+
+    workers = Group()
+    try:
+        for position, job in enumerate(jobs):
+            workers.spawn(work, position, job)
+        while len(results) < len(jobs):
+            try:
+                item = inbox.get(timeout=deadline.left() + GRACE_SECONDS)
+            except Empty:
+                break
+            if isinstance(item, _Result):
+                results[item.position] = item.value
+            else:
+                yield item
+    finally:
+        # A run that nobody reads to its end may be collected while gevent's hub is at work, which must not wait.
+        workers.kill(block=gevent.getcurrent() is not gevent.get_hub(), timeout=_KILL_SECONDS)
+    return results
+
+
+def pass_on[T](events: Generator[Event, None, T], wanted: Callable[[Event], bool]) -> Generator[Event, None, T]:
+    """The wanted ones among a generator's events, and its result."""
+    while True:
+        try:
+            event = next(events)
+        except StopIteration as end:
+            result: T = end.value
+            return result
+        if wanted(event):
+            yield event
+
+
+def drain[T](events: Generator[Event, None, T], post: Post) -> T:
+    """Post a generator's events, and return its result."""
+    while True:
+        try:
+            event = next(events)
+        except StopIteration as end:
+            result: T = end.value
+            return result
+        post(event)

@@ -1,0 +1,163 @@
+"""The opening messages of a conversation: system, history, and the user's message with its files.
+
+In: texts, files, and what the model can take. Out: prompt messages; media the model cannot take are named in a line
+instead. Files are fetched here, since their addresses mean nothing outside of Dify's own network.
+"""
+
+import base64
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+
+import httpx
+from dify_plugin.entities.model.message import (
+    AudioPromptMessageContent,
+    DocumentPromptMessageContent,
+    ImagePromptMessageContent,
+    MultiModalPromptMessageContent,
+    PromptMessage,
+    PromptMessageContentUnionTypes,
+    PromptMessageRole,
+    SystemPromptMessage,
+    TextPromptMessageContent,
+    UserPromptMessage,
+    VideoPromptMessageContent,
+)
+from dify_plugin.file.entities import FileType
+from dify_plugin.file.file import File
+from gevent import Timeout
+from gevent.pool import Pool
+
+from internal.flow import build_round_prompt_messages
+from internal.host.local_files import sniff_mime_type
+from internal.node.model_selection import ModelSelection
+from internal.text.wellformed import wellformed
+from internal.thoughts.thinking import without_thoughts
+from prompt import template
+
+MAX_FILE_PART_BYTES = 3 * 1024 * 1024
+"""Bytes of one file in a request, written as base64."""
+_MAX_FILE_BYTES = MAX_FILE_PART_BYTES // 4 * 3
+_FETCH_SECONDS = 10
+"""For one file, from the first byte to the last."""
+_FETCHED_AT_ONCE = 8
+
+_PARTS: dict[FileType, tuple[str, type[MultiModalPromptMessageContent]]] = {
+    FileType.IMAGE: ("vision", ImagePromptMessageContent),
+    FileType.DOCUMENT: ("document", DocumentPromptMessageContent),
+    FileType.AUDIO: ("audio", AudioPromptMessageContent),
+    FileType.VIDEO: ("video", VideoPromptMessageContent),
+}
+_FEATURES = {content: feature for feature, content in _PARTS.values()}
+
+
+class FileUnavailable(Exception):  # noqa: N818 - its text is what the model reads
+    """A file of this turn cannot be shown to the model."""
+
+
+def opening_messages(
+    history: Iterable[PromptMessage],
+    system_instruction: str,
+    text: str,
+    parts: Sequence[PromptMessageContentUnionTypes],
+) -> list[PromptMessage]:
+    """System prompt, history, and a user's message of a text and the files of this turn."""
+    content: str | list[PromptMessageContentUnionTypes] = text
+    if parts:
+        content = [TextPromptMessageContent(data=text), *parts]
+    return build_round_prompt_messages(
+        history_prompt_messages=history,
+        system_message=SystemPromptMessage(content=system_instruction) if system_instruction else None,
+        user_message=UserPromptMessage(content=content),
+    )
+
+
+def visible_history(model: ModelSelection) -> tuple[PromptMessage, ...]:
+    """The history without the thoughts that Dify stores raw and the media the model cannot take."""
+    return tuple(_prepare(message, model) for message in model.history)
+
+
+def file_parts(
+    files: Iterable[File], model: ModelSelection, seconds: float
+) -> tuple[PromptMessageContentUnionTypes, ...]:
+    """This turn's files as the model can take them, fetched at once and within the seconds given."""
+    read = partial(_file_part, model=model, seconds=min(seconds, _FETCH_SECONDS))
+    return tuple(Pool(_FETCHED_AT_ONCE).map(read, files))
+
+
+def _file_part(file: File, model: ModelSelection, seconds: float) -> PromptMessageContentUnionTypes:
+    feature, content = _PARTS.get(file.type, ("", None))
+    name = " ".join((file.filename or "unnamed").split())
+    if content is None or not _can_take(model, feature):
+        return TextPromptMessageContent(data=template.HIDDEN_MEDIA.format(kind=file.type.value, name=f" {name}"))
+    try:
+        with Timeout(seconds, FileUnavailable("could not be fetched in time")):
+            data = _fetch(file)
+    except FileUnavailable as reason:
+        return TextPromptMessageContent(data=f"[{file.type.value} {name}: {reason}]")
+    mime_type = file.mime_type or sniff_mime_type(data)
+    part = content(
+        format=(file.extension or "").removeprefix(".") or mime_type.rsplit("/", 1)[-1],
+        base64_data=base64.b64encode(data).decode(),
+        mime_type=mime_type,
+        filename=wellformed(name),
+    )
+    if isinstance(part, ImagePromptMessageContent):
+        part.detail = ImagePromptMessageContent.DETAIL.HIGH  # as Dify sends the images of the history
+    return part  # type: ignore[return-value] # the table holds members of the union only
+
+
+def _can_take(model: ModelSelection, feature: str) -> bool:
+    """A model that nobody described is taken to see images, as all of GPT-5's kind do, and nothing more."""
+    return feature in model.features if model.features is not None else feature == "vision"
+
+
+def _fetch(file: File) -> bytes:
+    """Read a file's address, up to what fits into a request.
+
+    Raises:
+        FileUnavailable: in words for the model, without the address, which is signed.
+    """
+    too_large = FileUnavailable(f"larger than {_MAX_FILE_BYTES / 2**20:.2f} MiB, not shown")
+    if file.size is not None and file.size > _MAX_FILE_BYTES:
+        raise too_large
+    data = b""
+    try:
+        with httpx.stream("GET", file.url, timeout=_FETCH_SECONDS, follow_redirects=True) as response:
+            response.raise_for_status()
+            for block in response.iter_bytes():
+                data += block
+                if len(data) > _MAX_FILE_BYTES:
+                    raise too_large
+    except (httpx.HTTPError, httpx.InvalidURL, ValueError, OSError):  # a host that IDNA cannot write is a ValueError
+        raise FileUnavailable("could not be fetched") from None
+    return data
+
+
+def _prepare(message: PromptMessage, model: ModelSelection) -> PromptMessage:
+    if isinstance(message.content, str):
+        if message.role is not PromptMessageRole.ASSISTANT:
+            return message
+        return message.model_copy(update={"content": without_thoughts(message.content)})
+    if isinstance(message.content, list):
+        parts = list(_visible_parts(message.content, model))
+        if message.role is PromptMessageRole.ASSISTANT:
+            parts = [_without_thoughts(part) for part in parts]
+        return message.model_copy(update={"content": parts})
+    return message.model_copy(update={"content": ""})
+
+
+def _visible_parts(
+    parts: Iterable[PromptMessageContentUnionTypes], model: ModelSelection
+) -> Iterator[PromptMessageContentUnionTypes]:
+    for part in parts:
+        if isinstance(part, MultiModalPromptMessageContent) and not _can_take(model, _FEATURES[type(part)]):
+            name = f" {part.filename}" if part.filename else ""
+            yield TextPromptMessageContent(data=template.HIDDEN_MEDIA.format(kind=part.type.value, name=name))
+        else:
+            yield part
+
+
+def _without_thoughts(part: PromptMessageContentUnionTypes) -> PromptMessageContentUnionTypes:
+    if isinstance(part, TextPromptMessageContent):
+        return part.model_copy(update={"data": without_thoughts(part.data)})
+    return part

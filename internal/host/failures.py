@@ -1,0 +1,203 @@
+"""What kind of failure a host's message means.
+
+The SDK reports every failed backwards call as a bare ``Exception(message)``, so its text is all there is. In: that
+text. Out: a FailureKind. The provider facts are those of dify-plugin 0.10.2 and Dify 1.14 (August 2026).
+"""
+
+import re
+from enum import StrEnum
+
+from internal.host.host_message import HostMessage, unwrap
+
+
+class FailureKind(StrEnum):
+    """Values are words a person can read in an error message."""
+
+    RATE_LIMITED = "rate limited"
+    UNAVAILABLE = "unavailable"
+    CONNECTION_REFUSED = "connection refused"
+    CONNECTION = "connection failed"
+    CUT_STREAM = "stream cut off"
+    CONTEXT_LENGTH = "context length exceeded"
+    INVALID_REQUEST = "invalid request"
+    UNAUTHORIZED = "unauthorized"
+    NOT_FOUND = "not found"
+    TOO_LARGE = "too large"
+    TIMEOUT = "timeout"
+    UNKNOWN = "unknown error"
+
+
+class HostFailure(Exception):  # noqa: N818 - names what happened on the host's side
+    """A backwards call failed on the host's side.
+
+    Never leaves ``internal``: a failed model call becomes ModelCallFailed, a failed tool call becomes a tool result.
+    """
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        unwrapped = unwrap(message)
+        self.kind = _kind_of(unwrapped)
+        self.reason = unwrapped.reason
+        """The innermost message: what the provider or tool itself said, unless ``is_hosts_own``."""
+        self.is_hosts_own = unwrapped.is_hosts_own
+        """Whether the host alone has spoken: its transport broke, or it refused the request."""
+        self.names_opaque_body = unwrapped.names_opaque_body
+
+
+_TRANSIENT = frozenset(
+    {
+        FailureKind.RATE_LIMITED,
+        FailureKind.UNAVAILABLE,
+        FailureKind.CONNECTION_REFUSED,
+        FailureKind.CONNECTION,
+        FailureKind.CUT_STREAM,
+        FailureKind.TIMEOUT,
+    }
+)
+
+# Names that Dify and the SDK give to a provider's error; they win over the words around them, since a rate limit's text
+# may well speak of tokens, and a bad request's of a limit.
+_ERROR_TYPES = {
+    "InvokeRateLimitError": FailureKind.RATE_LIMITED,
+    "InvokeServerUnavailableError": FailureKind.UNAVAILABLE,
+    "InvokeConnectionError": FailureKind.CONNECTION,
+    "InvokeAuthorizationError": FailureKind.UNAUTHORIZED,
+    "InvokeBadRequestError": FailureKind.INVALID_REQUEST,
+    "ToolProviderCredentialValidationError": FailureKind.UNAUTHORIZED,
+    "ToolParameterValidationError": FailureKind.INVALID_REQUEST,
+    "ToolProviderNotFoundError": FailureKind.NOT_FOUND,
+    "ToolNotFoundError": FailureKind.NOT_FOUND,
+}
+_ERROR_TYPE = re.compile("|".join(_ERROR_TYPES))
+
+_STATUSES = {
+    401: FailureKind.UNAUTHORIZED,
+    403: FailureKind.UNAUTHORIZED,
+    404: FailureKind.NOT_FOUND,
+    408: FailureKind.TIMEOUT,
+    429: FailureKind.RATE_LIMITED,
+    504: FailureKind.TIMEOUT,
+}
+_SERVER_ERRORS = 500
+
+_MAX_SEARCHED_LENGTH = 8_000
+"""Characters of a message's beginning, and of its end, in which words are looked for."""
+# What stands in an address says nothing about the failure: a URL, a path with a query, a name that was looked up.
+_ADDRESS = re.compile(
+    r"(?<!\w)\w{1,20}://[^\s\"'<>]*+|(?<![^\s\"'])/[^\s\"'<>?]*+\?[^\s\"'<>]*+"
+    r"|(?:\blookup |\bhost=['\"]?)[^\s'\",]*+|(?<![\w.-])[\w-]{1,63}(?:\.[\w-]{1,63}){1,10}:\d{1,5}\b"
+)
+
+_CONTEXT_LENGTH = re.compile(
+    r"context[_ ]length|maximum context|context window|prompt is too long|input is too long|too many (input )?tokens"
+    r"|reduce the length|exceeds? the (model'?s )?(maximum|max|limit of) ((?!output|completion).){0,40}tokens",
+    re.IGNORECASE,
+)
+
+# A number means a status only where one is spoken of: a room 503 may be booked.
+_STATUS = r"(?:^|https?(?:/[\d.]+)?|status|code|error)[\s:/=(]*"
+
+# In this order: the first that is found names the kind. Time-outs come first, since a call that timed out must never be
+# taken for one that was turned away, whatever else its text speaks of.
+_WORDS: tuple[tuple[FailureKind, re.Pattern[str]], ...] = tuple(
+    (kind, re.compile("|".join(patterns), re.IGNORECASE))
+    for kind, *patterns in (
+        # The daemon closes a connection on which the API says nothing for its read timeout (240 s).
+        (
+            FailureKind.TIMEOUT,
+            r"exited without response|timed? ?-?out|deadline exceeded|use of closed network connection",
+            rf"{_STATUS}(?:408|504)\b",
+        ),
+        (FailureKind.RATE_LIMITED, rf"rate.?limit|too many requests|quota exceeded|{_STATUS}429\b"),
+        (FailureKind.CONNECTION_REFUSED, r"connection refused|ECONNREFUSED|actively refused"),
+        (
+            FailureKind.CUT_STREAM,
+            r"failed to read (?:data|system header|(?:the )?(?:response|body|stream|chunk))",
+            r"unexpected eof|incomplete chunked|stream (?:ended|closed|cut)",
+        ),
+        (FailureKind.CONNECTION, r"no such host|(?:^|: )EOF$"),
+        (FailureKind.TOO_LARGE, r"data length is too long"),
+        (
+            FailureKind.UNAUTHORIZED,
+            rf"unauthorized|forbidden|invalid api key|permission denied|{_STATUS}40[13]\b",
+        ),
+        (FailureKind.NOT_FOUND, rf"not found|does not exist|no such|{_STATUS}404\b"),
+        (
+            FailureKind.UNAVAILABLE,
+            r"overloaded|unavailable|internal server error|bad gateway|data is nil|magic number mismatch",
+            rf"{_STATUS}5(?:00|02|03|29)\b",
+        ),
+        (
+            FailureKind.CONNECTION,
+            r"connection|disconnected|network|reset by peer|broken pipe|\bdns\b|name resolution|unreachable",
+        ),
+        (
+            FailureKind.INVALID_REQUEST,
+            rf"bad request|invalid|validation error|unmarshal|unsupported|must be|{_STATUS}4(?:00|13|22)\b",
+        ),
+    )
+)
+
+
+def classify(message: str) -> FailureKind:
+    """Say what kind of failure the host's message reports."""
+    return _kind_of(unwrap(message))
+
+
+def _kind_of(message: HostMessage) -> FailureKind:
+    """The name of the innermost error counts before a status, and both before the words."""
+    if message.names_opaque_body:
+        return FailureKind.INVALID_REQUEST
+    words = _searched(message)
+    kind = _named_kind(message, words) or _kind_of_status(message.status)
+    if kind in {None, FailureKind.INVALID_REQUEST} and _CONTEXT_LENGTH.search(words):
+        return FailureKind.CONTEXT_LENGTH
+    if kind is FailureKind.CONNECTION and re.search(r"refused", words, re.IGNORECASE):
+        return FailureKind.CONNECTION_REFUSED
+    if kind is not None:
+        return kind
+    return next((kind for kind, pattern in _WORDS if pattern.search(words)), FailureKind.UNKNOWN)
+
+
+def _searched(message: HostMessage) -> str:
+    """The words that may tell the kind: the innermost message and its error's name, without addresses."""
+    reason = message.reason
+    if len(reason) > 2 * _MAX_SEARCHED_LENGTH:
+        reason = f"{reason[:_MAX_SEARCHED_LENGTH]}\n{reason[-_MAX_SEARCHED_LENGTH:]}"
+    named = f"{message.error_types[0][:100]}: " if message.error_types else ""
+    return named + _ADDRESS.sub("", reason)
+
+
+def _named_kind(message: HostMessage, words: str) -> FailureKind | None:
+    """What the innermost error calls itself; a traceback beside it may name any other type."""
+    named = next((name for name in message.error_types if name in _ERROR_TYPES), None)
+    if named is None and (found := _ERROR_TYPE.search(words)):
+        named = found.group()
+    return _ERROR_TYPES[named] if named else None
+
+
+def _kind_of_status(status: int | None) -> FailureKind | None:
+    if status is None:
+        return None
+    other = FailureKind.UNAVAILABLE if status >= _SERVER_ERRORS else FailureKind.INVALID_REQUEST
+    return _STATUSES.get(status, other)
+
+
+_REMEDIES = (
+    # GPT-5.6 and later with reasoning (model-behaviour §2.2, August 2026).
+    (
+        re.compile(r"\btools?\b.{0,100}not supported.{0,100}/chat/completions", re.IGNORECASE),
+        "choose the Responses protocol in the model's settings",
+    ),
+)
+
+
+def remedy_for(failure: HostFailure) -> str | None:
+    """What an app builder can do about a failure of the model, where its words say so."""
+    said = failure.reason[:_MAX_SEARCHED_LENGTH]
+    return next((remedy for words, remedy in _REMEDIES if words.search(said)), None)
+
+
+def is_transient(kind: FailureKind) -> bool:
+    """Whether the same call may well succeed a few seconds later."""
+    return kind in _TRANSIENT

@@ -1,0 +1,141 @@
+"""The only module that touches the SDK's Session.
+
+In: requests of the agent. Out: the model's chunks and the tools' messages, each bounded in silence and in time, with
+every failure as a HostFailure. Nothing is remembered here but the session.
+"""
+
+import math
+from collections.abc import Callable, Generator, Iterator, Mapping
+from typing import Any, Protocol, cast
+
+import gevent
+from dify_plugin.core.entities.invocation import InvokeType
+from dify_plugin.core.runtime import Session
+from dify_plugin.entities.model.llm import LLMResult, LLMResultChunk, LLMResultChunkDelta
+from dify_plugin.entities.tool import ToolProviderType
+from dify_plugin.invocations.tool import ToolInvocation
+from pydantic_core import to_json
+
+from internal.flow import extract_blocking_tool_calls
+from internal.host.failures import HostFailure
+from internal.host.request import MAX_REQUEST_BYTES, ModelRequest
+from internal.host.wire import WireMessage
+
+
+class DeadlinePassed(Exception):  # noqa: N818 - says what happened
+    """The time that was given for a call is over."""
+
+
+class RequestTooLarge(Exception):  # noqa: N818 - says what is the matter
+    """The request's line would kill the plugin."""
+
+
+class HostTool(Protocol):
+    """How the host finds a tool."""
+
+    @property
+    def own_name(self) -> str: ...
+    @property
+    def provider(self) -> str: ...
+    @property
+    def provider_type(self) -> ToolProviderType: ...
+    @property
+    def credential_id(self) -> str | None: ...
+
+
+class _LenientToolInvocation(ToolInvocation):
+    """The SDK's public ``invoke``, reading messages of any type: one unknown type would end the SDK's own generator."""
+
+    def _backwards_invoke(self, type: InvokeType, data_type: Any, data: dict[str, Any]) -> Any:  # noqa: A002, ANN401
+        del data_type
+        return super()._backwards_invoke(type, WireMessage, data)  # type: ignore[arg-type] # what this class is for
+
+
+class HostSession:
+    """Calls back to the host on behalf of one run."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._tools = _LenientToolInvocation(session)
+        self._longest_silence: float = session.max_invocation_timeout
+        """Seconds, as MAX_INVOCATION_TIMEOUT was when the run began; the session's own value changes with each call."""
+
+    def stream_model(self, request: ModelRequest, left: Callable[[], float], most: float) -> Iterator[LLMResultChunk]:
+        """Call the model; a result that comes in one piece is one chunk.
+
+        ``left`` tells the seconds left for the next chunk, ``most`` those that a call may take once it answers.
+        Always streaming: the SDK's blocking form loses ``opaque_body`` and all but the last tool calls (0.10.2).
+
+        Raises:
+            HostFailure: the call failed, before the first chunk or after any.
+            DeadlinePassed: while waiting for the next chunk.
+        """
+        self._bound_silence(most)
+        answer = self._session.model.llm.invoke(
+            model_config=request.config,
+            prompt_messages=list(request.messages),
+            tools=list(request.tools),
+            stop=list(request.stop),
+            stream=True,
+        )
+        if isinstance(answer, LLMResult):
+            yield _as_chunk(answer)
+        else:
+            yield from _bounded(answer, left, self._longest_silence)
+
+    def invoke_tool(
+        self, tool: HostTool, parameters: Mapping[str, Any], left: Callable[[], float]
+    ) -> Iterator[WireMessage]:
+        """Call a tool with its own credential.
+
+        Raises:
+            HostFailure: the tool or the host failed.
+            DeadlinePassed: while waiting for the next message.
+            RequestTooLarge: the request was not sent.
+        """
+        size = len(to_json(parameters))
+        if size > MAX_REQUEST_BYTES:
+            raise RequestTooLarge(f"the parameters have {size:,} bytes; at most {MAX_REQUEST_BYTES:,} reach the host")
+        self._bound_silence(left())
+        messages = self._tools.invoke(
+            tool.provider_type, tool.provider, tool.own_name, dict(parameters), credential_id=tool.credential_id
+        )
+        yield from _bounded(cast("Generator[WireMessage, None, None]", messages), left, self._longest_silence)
+
+    def _bound_silence(self, most: float) -> None:
+        """Set the SDK's own limit on silence, which calls that start later obey, in whole seconds."""
+        self._session.max_invocation_timeout = max(1, math.ceil(min(most, self._longest_silence)))
+
+
+def _as_chunk(result: LLMResult) -> LLMResultChunk:
+    message = result.message.model_copy(update={"tool_calls": extract_blocking_tool_calls(result)})
+    return LLMResultChunk(model=result.model, delta=LLMResultChunkDelta(index=0, message=message, usage=result.usage))
+
+
+def _bounded[T](items: Generator[T, None, None], left: Callable[[], float], silence: float) -> Iterator[T]:
+    """Pass items on while there is time and none of them takes longer than ``silence`` seconds.
+
+    Heartbeats of the HTTP transport extend neither, though they do extend the SDK's own limit.
+
+    The broad ``except`` stands around the host alone: the SDK reports every failure as a bare ``Exception``. Our own
+    time-out is no ``Exception``, since the SDK's reader takes any of those for the end of the stream.
+    """
+    try:
+        while (seconds := left()) > 0:
+            try:
+                with gevent.Timeout(min(seconds, silence)):
+                    item = next(items)
+            except StopIteration:
+                return
+            except gevent.Timeout:
+                if silence < seconds:
+                    raise HostFailure(f"invocation exited without response after {silence:g} seconds") from None
+                raise DeadlinePassed from None
+            except Exception as failure:  # noqa: BLE001 - see above
+                if left() <= 0:
+                    raise DeadlinePassed from None
+                raise HostFailure(str(failure)) from None
+            yield item
+        raise DeadlinePassed
+    finally:
+        items.close()

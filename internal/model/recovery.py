@@ -1,0 +1,78 @@
+"""What may save a model call that failed: waiting, a shorter prompt, a prompt without opaque bodies.
+
+In: how a try failed, and what its request carried. Out: whether another try makes sense, and notes for the log. Each
+remedy has an end, so a turn has one too.
+"""
+
+from collections.abc import Generator
+from dataclasses import dataclass
+
+from internal.conversation.transcript import Transcript
+from internal.conversation.window import Window
+from internal.host.clock import Clock
+from internal.host.failures import FailureKind, HostFailure, is_transient
+from internal.host.request import ModelRequest
+from internal.model.reading import TurnSpan
+from internal.report.events import Event, Noted, OurWords
+
+RETRY_WAITS = (1.0, 4.0)
+"""Seconds before the second and the third try of a call that failed for a temporary reason."""
+# A provider refuses a body in its own words, or in none that anybody knows.
+_MAY_REFUSE_A_BODY = frozenset({FailureKind.INVALID_REQUEST, FailureKind.UNKNOWN})
+
+
+@dataclass
+class Recovery:
+    """What was done so far to save one turn."""
+
+    transcript: Transcript
+    window: Window
+    clock: Clock
+    span: TurnSpan
+    _retries: int = 0
+    _has_shrunk: bool = False
+    _has_asked_once_more: bool = False
+
+    def prepare(self, failure: HostFailure, request: ModelRequest) -> Generator[Event, None, bool]:
+        """Do what may let the next try succeed; False when nothing is left.
+
+        What decides about opaque bodies is what this request carried: another conversation of the run may have done
+        without them since it was sent.
+        """
+        if failure.names_opaque_body and request.carries_opaque_body():
+            return (yield from self._do_without_opaque_bodies())
+        if is_transient(failure.kind) and (yield from self._wait(failure.kind)):
+            return True
+        if failure.kind is FailureKind.CONTEXT_LENGTH and not self._has_shrunk:
+            self._has_shrunk = True
+            if (yield from self._shrink()):
+                return True
+        if failure.kind in _MAY_REFUSE_A_BODY and request.carries_opaque_body():
+            return (yield from self._do_without_opaque_bodies())
+        return False
+
+    def may_ask_once_more(self) -> bool:
+        """Whether a turn that was cut without an error may be asked for again: once."""
+        may, self._has_asked_once_more = not self._has_asked_once_more, True
+        return may and not self.span.deadline.has_passed()
+
+    def _wait(self, kind: FailureKind) -> Generator[Event, None, bool]:
+        wait = RETRY_WAITS[self._retries] if self._retries < len(RETRY_WAITS) else None
+        if wait is None or wait >= self.span.deadline.left():
+            return False
+        self._retries += 1
+        yield Noted(OurWords(f"{kind}; tried again after {wait:g} s"), self.span.key)
+        self.clock.sleep(wait)
+        return True
+
+    def _shrink(self) -> Generator[Event, None, bool]:
+        notes = list(self.window.shrink(self.transcript))
+        for note in notes:
+            yield Noted(OurWords(note), self.span.key)
+        return bool(notes)
+
+    def _do_without_opaque_bodies(self) -> Generator[Event, None, bool]:
+        self.transcript.drop_opaque_bodies()
+        note = OurWords("the host refused the provider's opaque bodies; the run goes on without them")
+        yield Noted(note, self.span.key)
+        return True

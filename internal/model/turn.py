@@ -1,0 +1,163 @@
+"""One model turn: the request, the stream, and another try when it fails.
+
+In: a transcript. Out: events while it streams, then a ModelTurn, or TimeIsUp. A failed call is tried again while the
+user has seen nothing of the turn (recovery); an answer that stalls after that is kept as far as it has come.
+"""
+
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass
+
+from dify_plugin.entities.model.llm import LLMResultChunk
+
+from internal.conversation.transcript import Transcript
+from internal.conversation.window import Window
+from internal.errors import ModelCallFailed
+from internal.host.clock import Clock
+from internal.host.failures import FailureKind, HostFailure, remedy_for
+from internal.host.request import ModelRequest
+from internal.host.session import DeadlinePassed, HostSession
+from internal.model.given_secrets import given_secrets
+from internal.model.reading import ModelTurn, Reading, TurnSpan
+from internal.model.recovery import Recovery
+from internal.node.model_selection import ModelSelection
+from internal.report.events import Event, ModelFinished, ModelStarted, Noted, OurWords, StopReason
+from internal.report.usage import Usage
+from internal.text.redaction import KnownSecrets
+from internal.text.secret_detection import without_named
+from internal.tools.toolbox import Toolbox
+
+_MAX_MESSAGE_LENGTH = 1_000
+
+
+@dataclass(frozen=True)
+class TimeIsUp:
+    """The deadline passed before the user saw anything of the turn."""
+
+    words: str = ""
+    """What the model had said until then, if it may have been the beginning of an answer."""
+
+
+@dataclass(frozen=True)
+class _AskAgain:
+    """The try failed, and another may succeed."""
+
+
+@dataclass(frozen=True)
+class ModelCaller:
+    """Calls the model of one run."""
+
+    host: HostSession
+    toolbox: Toolbox
+    model: ModelSelection
+    window: Window
+    clock: Clock
+    secrets: KnownSecrets
+    stop: tuple[str, ...] = ()
+    """Stop words of every request; a hit discards tool calls, so only a run that offers no tool has any."""
+
+    def take_turn(self, transcript: Transcript, span: TurnSpan) -> Generator[Event, None, ModelTurn | TimeIsUp]:
+        """Have the model take a turn.
+
+        Raises:
+            ModelCallFailed: nothing is left to try, or something of the turn was shown already.
+            PromptTooLarge: the request cannot be made to fit.
+        """
+        config = self.model.config
+        yield ModelStarted(span.key, span.parent, config.model, config.provider)
+        started, spent = self.clock.now(), Usage()
+        recovery = Recovery(transcript, self.window, self.clock, span)
+        while True:
+            reading = Reading(span)
+            outcome = yield from self._try(transcript, span, reading, recovery)
+            spent += reading.usage
+            if isinstance(outcome, _AskAgain):
+                continue
+            elapsed = self.clock.now() - started
+            if isinstance(outcome, HostFailure):
+                message = self._sentence(outcome)
+                yield self._finished(span, elapsed, reading, spent, error=message)
+                raise ModelCallFailed(f"model {config.provider}/{config.model}: {message}", outcome.kind)
+            error = OurWords("no answer in the time that was left") if isinstance(outcome, TimeIsUp) else None
+            yield self._finished(span, elapsed, reading, spent, error)
+            return outcome
+
+    def _try(
+        self, transcript: Transcript, span: TurnSpan, reading: Reading, recovery: Recovery
+    ) -> Generator[Event, None, ModelTurn | TimeIsUp | HostFailure | _AskAgain]:
+        """Send the request and read the stream to its end."""
+        for note in self.window.fit(transcript):
+            yield Noted(OurWords(note), span.key)
+        request = ModelRequest(self.model.config, transcript.messages(), self.window.tools, self.stop)
+        try:
+            chunks = self.host.stream_model(request, reading.seconds_left, span.end.left())
+            yield from self._stream(chunks, reading)
+        except DeadlinePassed:
+            if not reading.is_answering:
+                return TimeIsUp(reading.words)
+            return (
+                yield from _kept(
+                    reading, OurWords("the time was up before the answer had ended; what had come of it is kept")
+                )
+            )
+        except HostFailure as failure:
+            if not reading.has_shown and (yield from recovery.prepare(failure, request)):
+                return _AskAgain()
+            is_stalled = failure.kind is FailureKind.TIMEOUT and (reading.is_answering or bool(reading.words))
+            if not is_stalled:
+                return failure
+            return (yield from _kept(reading, f"{self._sentence(failure)}; what had come of the answer is kept"))
+        if (yield from self._ended_early(reading, request, recovery)):
+            return _AskAgain()
+        turn = reading.turn()
+        is_cut = turn.cut is not None or (reading.was_cut_off and not turn.calls)
+        yield from reading.finish(has_tool_calls=bool(turn.calls), is_cut=is_cut)
+        return reading.turn()
+
+    def _stream(self, chunks: Iterator[LLMResultChunk], reading: Reading) -> Generator[Event, None, None]:
+        """Read to the end; what the model passes on as a secret is known before more of its text is shown."""
+        try:
+            for chunk in chunks:
+                yield from reading.take(chunk)
+        finally:
+            for call in reading.calls():
+                self.secrets.learn(given_secrets(call, self.toolbox))
+
+    def _ended_early(self, reading: Reading, request: ModelRequest, recovery: Recovery) -> Generator[Event, None, bool]:
+        """Whether a stream that ended without an error has to be asked for again."""
+        if reading.chunks == 0:
+            silent = HostFailure("the stream ended without a single chunk: stream cut off")
+            return (yield from recovery.prepare(silent, request))
+        if not reading.was_cut_off:
+            return False
+        is_lost = not reading.calls() and not reading.has_shown and recovery.may_ask_once_more()
+        consequence = "it is asked for once more" if is_lost else "what came last may be missing"
+        note = OurWords(f"the stream ended with neither finish reason nor usage, so it was cut: {consequence}")
+        yield Noted(note, reading.key)
+        return is_lost
+
+    def _finished(
+        self, span: TurnSpan, elapsed: float, reading: Reading, spent: Usage, error: str | None
+    ) -> ModelFinished:
+        return ModelFinished(
+            key=span.key,
+            elapsed_seconds=elapsed,
+            usage=spent,
+            text=reading.display.text,
+            thought=reading.display.thought,
+            calls=tuple(call.name for call in reading.calls()),
+            finish_reason=reading.finish_reason,
+            error=error,
+        )
+
+    def _sentence(self, failure: HostFailure) -> str:
+        """The kind of failure, what the provider said, and what helps where that is known."""
+        said = without_named(self.secrets.redactor.error(failure.reason))[:_MAX_MESSAGE_LENGTH]
+        remedy = remedy_for(failure)
+        return f"{failure.kind}: {said}{f' ({remedy})' if remedy else ''}"
+
+
+def _kept(reading: Reading, note: str) -> Generator[Event, None, ModelTurn]:
+    """An answer that stalled, as far as it has come; the note says why it ends there."""
+    yield from reading.finish(has_tool_calls=False, is_cut=True)
+    yield Noted(note, reading.key)
+    return reading.turn(cut=StopReason.TIME_LIMIT)

@@ -1,0 +1,155 @@
+"""The model that the node's panel chose.
+
+In: the ``model`` parameter as the web and the server put it together (dify-contract §1.5). Out: ModelSelection: the
+plain config that goes into a request, what the model can take, and the conversation so far.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Self
+
+from dify_plugin.entities.model import ModelType
+from dify_plugin.entities.model.llm import LLMModelConfig
+from dify_plugin.entities.model.message import (
+    AssistantPromptMessage,
+    MultiModalPromptMessageContent,
+    PromptMessage,
+    PromptMessageContentUnionTypes,
+    ensure_prompt_message,
+)
+from pydantic import BaseModel, ConfigDict
+
+from internal.text.redaction import Redactor
+from internal.text.wellformed import wellformed_json
+
+TOOL_CALL_FEATURES = frozenset({"tool-call", "multi-tool-call", "stream-tool-call"})
+_CONVERSATION_ROLES = frozenset({"system", "user", "assistant", "tool"})
+
+
+class ModelSelection(BaseModel):
+    """The chosen model, read leniently."""
+
+    model_config = ConfigDict(frozen=True, protected_namespaces=(), hide_input_in_errors=True)
+
+    config: LLMModelConfig
+    """provider, model, mode and completion_params, without the entity and history that Dify sends along."""
+    features: frozenset[str] | None = None
+    """None when the host did not say (old cores send no entity)."""
+    context_size: int | None = None
+    """Tokens; None when the provider does not say."""
+    history: tuple[PromptMessage, ...] = ()
+    stop: tuple[str, ...] = ()
+    """Stop words among the completion parameters, where models would not find them: requests have a field for them."""
+
+    @property
+    def max_tokens(self) -> int:
+        """Tokens the developer reserved for one answer, 0 when unset."""
+        return _positive_int(self.config.completion_params.get("max_tokens")) or 0
+
+    def can_call_tools(self) -> bool:
+        """Whether it is worth trying: a model that nobody described is tried."""
+        return self.features is None or bool(self.features & TOOL_CALL_FEATURES)
+
+    def redacted(self, secrets: Redactor) -> Self:
+        """The same without the node's secrets in the conversation so far."""
+        return self.model_copy(update={"history": tuple(_redacted(message, secrets) for message in self.history)})
+
+    @classmethod
+    def read(cls, raw: object, note: Callable[[str], None]) -> Self:
+        """Read the ``model`` parameter.
+
+        Raises:
+            ValueError: no model was chosen.
+        """
+        if isinstance(raw, cls):
+            return raw
+        # Field by field: a dump of the whole would write every message of the history as the plain base class.
+        values = wellformed_json(dict(raw) if isinstance(raw, BaseModel) else raw)
+        if not isinstance(values, Mapping) or not values.get("provider") or not values.get("model"):
+            raise ValueError("parameter 'model': no model is chosen; choose one in the node's panel")
+        entity = values.get("entity")
+        entity = entity.model_dump(mode="json") if isinstance(entity, BaseModel) else entity
+        completion_params, stop = _read_completion_params(values.get("completion_params"))
+        return cls(
+            config=LLMModelConfig(
+                provider=str(values["provider"]),
+                model=str(values["model"]),
+                model_type=ModelType.LLM,
+                mode=str(values.get("mode") or "chat"),
+                completion_params=completion_params,
+            ),
+            features=_read_features(entity) if isinstance(entity, Mapping) else None,
+            context_size=_read_context_size(entity) if isinstance(entity, Mapping) else None,
+            history=tuple(_read_history(values.get("history_prompt_messages"), note)),
+            stop=stop,
+        )
+
+
+def _read_completion_params(raw: object) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """The parameters without the stop words, and the stop words."""
+    params = {str(key): value for key, value in raw.items()} if isinstance(raw, Mapping) else {}
+    stop = params.pop("stop", None)
+    words = [stop] if isinstance(stop, str) else stop if isinstance(stop, list) else []
+    return params, tuple(word for word in words if isinstance(word, str) and word)
+
+
+def _read_features(entity: Mapping[str, Any]) -> frozenset[str]:
+    listed = entity.get("features")
+    return frozenset(str(getattr(item, "value", item)) for item in listed) if isinstance(listed, list) else frozenset()
+
+
+def _read_context_size(entity: Mapping[str, Any]) -> int | None:
+    properties = entity.get("model_properties")
+    if not isinstance(properties, Mapping):
+        return None
+    return next(
+        (_positive_int(value) for key, value in properties.items() if getattr(key, "value", key) == "context_size"),
+        None,
+    )
+
+
+def _positive_int(value: object) -> int | None:
+    try:
+        number = int(value) if isinstance(value, int | float | str) else 0
+    except (ValueError, OverflowError):
+        return None
+    return number if number > 0 else None
+
+
+def _read_history(raw: object, note: Callable[[str], None]) -> Iterable[PromptMessage]:
+    for position, item in enumerate(raw if isinstance(raw, list) else [], start=1):
+        try:
+            message = ensure_prompt_message(item)
+        except (TypeError, ValueError):
+            note(f"model: message {position} of the history cannot be read and is left out")
+            continue
+        if message.role.value in _CONVERSATION_ROLES:
+            yield message
+        else:
+            note(f"model: message {position} of the history has a role that Dify refuses and is left out")
+
+
+def _redacted(message: PromptMessage, secrets: Redactor) -> PromptMessage:
+    """A message without secrets in its texts, its files' names and its calls."""
+    changes: dict[str, Any] = {}
+    if isinstance(message.content, str):
+        changes["content"] = secrets.text(message.content)
+    elif message.content:
+        changes["content"] = [_redacted_part(part, secrets) for part in message.content]
+    if isinstance(message, AssistantPromptMessage):
+        calls = message.tool_calls
+        changes["tool_calls"] = [
+            call.model_copy(update={"function": _redacted_function(call.function, secrets)}) for call in calls
+        ]
+    return message.model_copy(update=changes)
+
+
+def _redacted_part(part: PromptMessageContentUnionTypes, secrets: Redactor) -> PromptMessageContentUnionTypes:
+    if isinstance(part, MultiModalPromptMessageContent):
+        return part.model_copy(update={"filename": secrets.text(part.filename)})
+    return part.model_copy(update={"data": secrets.text(part.data)})
+
+
+def _redacted_function(
+    function: AssistantPromptMessage.ToolCall.ToolCallFunction, secrets: Redactor
+) -> AssistantPromptMessage.ToolCall.ToolCallFunction:
+    return function.model_copy(update={"arguments": secrets.json_text(function.arguments)})

@@ -1,0 +1,108 @@
+"""Values as the node's panel sends them, read leniently.
+
+In: whatever stands under a parameter's name: text for numbers, words for switches, nothing in five spellings. Out: the
+value that was meant; what cannot be meant is replaced and noted, never an exception.
+"""
+
+import json
+import math
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple
+
+from pydantic import ValidationError
+
+from internal.text.pasted import read_pasted
+from internal.text.wellformed import wellformed
+
+type Note = Callable[[str], None]
+
+_TRUE_WORDS = frozenset({"true", "yes", "y", "1", "on"})
+_FALSE_WORDS = frozenset({"false", "no", "n", "0", "off"})
+
+
+class Limits(NamedTuple):
+    """The range of a whole number and what it is when nobody says."""
+
+    least: int
+    default: int
+    most: int
+
+
+def _was_left_alone(value: object) -> bool:
+    return value is None or value in ("", [], [None], {})
+
+
+def read_string(value: object) -> str:
+    if _was_left_alone(value):
+        return ""
+    if isinstance(value, Mapping | list | tuple):
+        # Dify parses a template that happens to be JSON.
+        return wellformed(json.dumps(value, ensure_ascii=False, default=str))
+    return wellformed(str(value))
+
+
+def read_number(name: str, value: object, limits: Limits, note: Note) -> int:
+    if _was_left_alone(value):
+        return limits.default
+    number = _as_number(value)
+    if math.isnan(number):
+        note(f"{name}: not a number; {limits.default} is used")
+        return limits.default
+    clamped = int(min(max(number, limits.least), limits.most))
+    if not limits.least <= number <= limits.most:
+        note(f"{name}: {number:g} is outside {limits.least} to {limits.most}; {clamped} is used")
+    return clamped
+
+
+def _as_number(value: object) -> float:
+    """What a value says as a number; NaN when it says none, infinity when it says more than a float holds."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return math.nan
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if isinstance(value, int) and value > 0 else -math.inf
+    except ValueError:
+        return math.nan
+
+
+def read_switch(name: str, value: object, note: Note) -> bool:
+    if _was_left_alone(value):
+        return False
+    word = str(value).strip().lower()
+    if word in _TRUE_WORDS:
+        return True
+    if word not in _FALSE_WORDS:
+        note(f"{name}: neither true nor false; false is used")
+    return False
+
+
+def read_names(value: object) -> Iterable[str]:
+    """Names from a list, from the text of one, or separated by commas or lines."""
+    for entry in value if isinstance(value, list | tuple) else [value]:
+        text = read_pasted(read_string(entry))
+        listed = _read_list(text)
+        for item in [text] if listed is None else listed:
+            for name in read_string(item).replace("\n", ",").split(","):
+                if name.strip():
+                    yield name.strip()
+
+
+def _read_list(text: str) -> list[object] | None:
+    try:
+        value = json.loads(text) if text.lstrip().startswith("[") else None
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, list) else None
+
+
+def read_items[T](name: str, value: object, read: Callable[[object], T], note: Note) -> Iterable[T]:
+    """Read a list item by item, so that a bad one costs only itself."""
+    items = value if isinstance(value, list | tuple) else [value]
+    for position, item in enumerate(items, start=1):
+        if item is None or item == "":
+            continue
+        try:
+            yield read(item)
+        except (ValidationError, TypeError, ValueError):
+            note(f"{name}: item {position} cannot be read and is left out")

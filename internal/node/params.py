@@ -1,0 +1,160 @@
+"""The node's parameters, read in every shape that Dify sends.
+
+In: the dict that the host gives to a strategy. Out: StrategyParams, frozen and complete. What was left alone in the
+panel ('' / None / [] / [None] / a missing key) is the default; what cannot be meant is clamped and noted; only what
+makes a run impossible raises InvalidParameters.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+from dify_plugin.file.file import File
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    ModelWrapValidatorHandler,
+    PrivateAttr,
+    ValidationError,
+    model_validator,
+)
+
+from internal.errors import InvalidParameters
+from internal.node.model_selection import ModelSelection
+from internal.node.panel_values import Limits, Note, read_items, read_names, read_number, read_string, read_switch
+from internal.text.fairness import in_turns
+from internal.text.pasted import looks_like_selector, missing_variable
+from internal.text.redaction import Redactor
+from internal.text.wellformed import wellformed_json
+
+MAXIMUM_ITERATIONS = Limits(1, 6, 100)
+PARALLEL_TOOL_CALLS = Limits(1, 8, 16)
+TOOL_RESULT_LIMIT = Limits(1_000, 20_000, 200_000)
+MAXIMUM_SECONDS = Limits(30, 540, 3_600)
+
+
+class StrategyParams(BaseModel):
+    """One run's parameters; a field per parameter of the strategies' YAML, under the same name."""
+
+    model_config = ConfigDict(frozen=True, arbitrary_types_allowed=True, hide_input_in_errors=True)
+
+    model: ModelSelection
+    tools: tuple[Mapping[str, Any], ...] = ()
+    """Dify's tool dicts, unread: which of them can be used is for the toolbox to say."""
+    instruction: str = ""
+    query: str = ""
+    context: Any = None
+    """str, dict or list of either, as the knowledge node gives it."""
+    files: tuple[File, ...] = ()
+    allowed_tools: tuple[str, ...] = ()
+    """Names or ``provider/name``; empty allows all."""
+    maximum_iterations: int = MAXIMUM_ITERATIONS.default
+    """Rounds in which tools may run."""
+    emit_intermediate_thoughts: bool = False
+    prompt_policy_overrides: str = ""
+    parallel_tool_calls: int = PARALLEL_TOOL_CALLS.default
+    """Tool calls of one run that are under way at once."""
+    tool_result_limit: int = TOOL_RESULT_LIMIT.default
+    """Characters of one tool result that reach the model."""
+    maximum_seconds: int = MAXIMUM_SECONDS.default
+    """Soft deadline of the run."""
+    answer_schema: str = ""
+    """JSON Schema of an object that the answer has to satisfy; blank for an answer in text."""
+
+    _notes: tuple[str, ...] = PrivateAttr(default=())
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences about what was read differently from how it was written, for the log."""
+        return self._notes
+
+    def redacted(self, secrets: Redactor) -> Self:
+        """The same without the node's secrets in what the model reads."""
+        texts = ("instruction", "query", "prompt_policy_overrides")
+        files = [
+            file.model_copy(update={"filename": secrets.text(file.filename)} if file.filename else {})
+            for file in self.files
+        ]
+        return self.model_copy(
+            update={
+                **{name: secrets.text(getattr(self, name)) for name in texts},
+                "answer_schema": secrets.json_text(self.answer_schema),
+                "context": secrets.json(self.context),
+                "files": tuple(files),
+                "model": self.model.redacted(secrets),
+            }
+        )
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _read_leniently(cls, raw: object, build: ModelWrapValidatorHandler[Self]) -> Self:
+        if isinstance(raw, cls):
+            return raw
+        notes: list[str] = []
+        params = build(cls._read_values(raw if isinstance(raw, Mapping) else {}, notes.append))
+        params._notes = tuple(notes)  # noqa: SLF001 - our own, and not a field
+        return params
+
+    @classmethod
+    def _read_values(cls, raw: Mapping[str, Any], note: Note) -> dict[str, object]:
+        """A value for every field; a strategy with parameters of its own adds theirs."""
+
+        def number(name: str, limits: Limits) -> int:
+            return read_number(name, raw.get(name), limits, note)
+
+        def string(name: str) -> str:
+            return read_string(raw.get(name))
+
+        # A query may have been typed by a user: "example.com" is a question too.
+        for name in ("tools", "instruction", "context", "files"):
+            if looks_like_selector(raw.get(name)):
+                note(f"{name}: {missing_variable(raw[name])}")
+        return {
+            "model": ModelSelection.read(raw.get("model"), note),
+            "tools": tuple(read_items("tools", raw.get("tools"), _read_tool, note)),
+            "instruction": string("instruction"),
+            "query": string("query"),
+            "context": raw.get("context"),
+            "files": tuple(read_items("files", raw.get("files"), _read_file, note)),
+            "allowed_tools": tuple(in_turns(read_names(raw.get("allowed_tools")))),
+            "maximum_iterations": number("maximum_iterations", MAXIMUM_ITERATIONS),
+            "emit_intermediate_thoughts": read_switch(
+                "emit_intermediate_thoughts", raw.get("emit_intermediate_thoughts"), note
+            ),
+            "prompt_policy_overrides": string("prompt_policy_overrides"),
+            "parallel_tool_calls": number("parallel_tool_calls", PARALLEL_TOOL_CALLS),
+            "tool_result_limit": number("tool_result_limit", TOOL_RESULT_LIMIT),
+            "maximum_seconds": number("maximum_seconds", MAXIMUM_SECONDS),
+            "answer_schema": string("answer_schema"),
+        }
+
+
+def read_params[P: StrategyParams](raw: Mapping[str, Any], params_type: type[P]) -> P:
+    """Read what the host sent.
+
+    Raises:
+        InvalidParameters: no usable model was chosen, or there is nothing to answer. Never quotes the value: tool dicts
+            carry decrypted secrets.
+    """
+    try:
+        params = params_type.model_validate(raw)
+    except ValidationError as problem:
+        first = problem.errors(include_input=False, include_context=False, include_url=False)[0]
+        where = "".join(f"parameter {str(part)!r}: " for part in first["loc"][:1])
+        raise InvalidParameters(where + first["msg"].removeprefix("Value error, ")) from None
+    if not params.query.strip() and not params.files:
+        raise InvalidParameters(
+            "parameter 'query': it is blank and there are no files; give the agent a question, e.g. {{#sys.query#}}"
+        )
+    return params
+
+
+def _read_tool(item: object) -> Mapping[str, Any]:
+    if isinstance(item, BaseModel):
+        return item.model_dump(mode="json")
+    if isinstance(item, Mapping):
+        return item
+    raise TypeError
+
+
+def _read_file(item: object) -> File:
+    return File.model_validate(wellformed_json(item.model_dump() if isinstance(item, File) else item))

@@ -1,0 +1,43 @@
+"""The secrets that a developer set in the node.
+
+In: Dify's tool dicts, whose ``runtime_parameters`` hold decrypted values (dify-contract §1.6). Out: what is secret in
+them: the values of ``secret-input`` parameters, and those under a secret's name. Also of tools that are left out.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from internal.text.redaction import Redactor
+from internal.text.secret_detection import looks_secret, texts_in
+from internal.text.wellformed import plain_json
+
+SECRET_TYPE = "secret-input"  # noqa: S105 - Dify's name of a type
+_PUBLIC_TYPES = frozenset({"select", "boolean", "checkbox", "number"})
+"""Their values stand in the tool's own declaration, or are limits such as ``max_token``: no secret has these types."""
+
+
+def node_secrets(raw_tools: Iterable[Mapping[str, Any]]) -> Redactor:
+    """Replaces every secret that the developer set."""
+    return Redactor.of(secret for raw in raw_tools for secret in _secrets_of(raw))
+
+
+def _secrets_of(raw: Mapping[str, Any]) -> Iterator[str]:
+    runtime, listed = raw.get("runtime_parameters"), raw.get("parameters")
+    declared = [item for item in listed if isinstance(item, Mapping)] if isinstance(listed, list) else []
+    kinds = {str(item.get("name")): str(item.get("type")) for item in declared}
+    for name, value in runtime.items() if isinstance(runtime, Mapping) else ():
+        kind = kinds.get(str(name))
+        if kind == SECRET_TYPE:
+            yield from texts_in(plain_json(value))
+        elif kind not in _PUBLIC_TYPES:
+            yield from _named({str(name): plain_json(value)})
+
+
+def _named(value: object) -> Iterator[str]:
+    """Everything below a secret's name."""
+    if isinstance(value, Mapping):
+        for name, item in value.items():
+            yield from texts_in(item) if looks_secret(str(name)) else _named(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _named(item)

@@ -1,0 +1,147 @@
+"""The answer of a plan: one streamed call over what its subtasks found.
+
+In: the subtasks' outcomes. Out: events, then an Ending. Findings that exceed the window together are cut evenly; if no
+answer comes in time, the findings themselves are the answer.
+"""
+
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import replace
+
+from pydantic_core import to_json
+
+from internal.calls.submission import MAX_CORRECTIONS, Submission
+from internal.conversation.window import estimate_tokens
+from internal.errors import AgentError, ModelCallFailed
+from internal.host.failures import FailureKind
+from internal.loop import AgentLoop
+from internal.model.turn import ModelCaller
+from internal.plan_and_reflect.params import PlanAndReflectParams
+from internal.plan_and_reflect.subtask import SubtaskOutcome
+from internal.report.events import (
+    AnswerBreak,
+    AnswerText,
+    Event,
+    Noted,
+    OurWords,
+    SpanFinished,
+    SpanStarted,
+    StopReason,
+)
+from internal.report.sources import attribute, escaped
+from internal.run import Run
+from internal.steps import Ending
+from internal.text.kept_text import cut_to_size
+from internal.tools.toolbox import Tool, Toolbox
+from prompt import template
+
+_KEPT_SHARES = (0.95, 0.5, 0.25)
+"""Of what findings may weigh: the next one after the model's provider said that the prompt is too long."""
+_MIN_KEPT = 200
+"""Characters of each finding."""
+
+
+def answer_from_findings(
+    run: Run[PlanAndReflectParams], subtasks: Sequence[SubtaskOutcome], submit: Tool | None
+) -> Generator[Event, None, Ending]:
+    """Ask for the answer, offering no tools but the one that takes it.
+
+    Raises:
+        AgentError: the model failed for good; what was found stands in the log.
+    """
+    started = run.clock.now()
+    yield SpanStarted("answer", "ANSWER")
+    try:
+        ending = yield from _ask(run, subtasks, submit)
+    except AgentError as failure:
+        if not (isinstance(failure, ModelCallFailed) and failure.kind is FailureKind.TIMEOUT):
+            found = {"findings": {subtask.name: subtask.answer for subtask in subtasks}}
+            yield SpanFinished("answer", run.clock.now() - started, found, str(failure))
+            raise
+        ending = Ending(StopReason.TIME_LIMIT, "", None, 0)
+    if ending.reason is StopReason.TIME_LIMIT and not ending.text:
+        ending = replace(ending, text=_as_answer(subtasks))
+        if submit is None:  # with a form, the text of the ending is shown at the end of the run
+            yield AnswerBreak()
+            yield AnswerText(ending.text)
+    yield SpanFinished("answer", run.clock.now() - started)
+    return ending
+
+
+def _ask(
+    run: Run[PlanAndReflectParams], subtasks: Sequence[SubtaskOutcome], submit: Tool | None
+) -> Generator[Event, None, Ending]:
+    """Ask with as much of the findings as fits; with less of them if the provider says that it does not."""
+    toolbox = Toolbox().with_tool(submit) if submit else Toolbox()
+    models = run.models(toolbox)
+    for tried, share in enumerate(_KEPT_SHARES):
+        kept = _fitted(run, models, subtasks, share)
+        if any(len(short.answer) < len(subtask.answer) for short, subtask in zip(kept, subtasks, strict=True)):
+            yield Noted(OurWords("the findings were too long for one prompt and were cut evenly"), "answer")
+        loop = AgentLoop(
+            models=models,
+            tools=run.tools(toolbox),
+            transcript=run.transcript(_request(run, kept)),
+            bibliography=run.bibliography,
+            maximum_iterations=MAX_CORRECTIONS + 1 if submit else 1,
+            show_thoughts=run.params.emit_intermediate_thoughts,
+            tool_deadline=run.deadline(1),
+            end=run.deadline(1),
+            parent="answer",
+            submission=Submission() if submit else None,
+            asked=tried,
+        )
+        try:
+            return (yield from loop.run())
+        except ModelCallFailed as failure:
+            if failure.kind is not FailureKind.CONTEXT_LENGTH or share == _KEPT_SHARES[-1]:
+                raise
+    raise AssertionError  # the last share either brings an ending or raises
+
+
+def _request(run: Run[PlanAndReflectParams], subtasks: Sequence[SubtaskOutcome]) -> str:
+    findings = "\n".join(
+        f'<finding subtask="{attribute(subtask.name)}" completed="{"yes" if subtask.completed else "no"}">\n'
+        f"{escaped(subtask.answer)}\n</finding>"
+        for subtask in subtasks
+    )
+    return template.ANSWER_REQUEST.format(task=escaped(run.question), findings=findings)
+
+
+def _fitted(
+    run: Run[PlanAndReflectParams], models: ModelCaller, subtasks: Sequence[SubtaskOutcome], share: float
+) -> list[SubtaskOutcome]:
+    """The outcomes with answers that fit beside everything else in the prompt."""
+    window = models.window
+    rest = window.weigh(run.transcript(_request(run, [replace(subtask, answer="") for subtask in subtasks])))
+    answers = cut_evenly([subtask.answer for subtask in subtasks], share * (window.longest_request - rest.size), _bytes)
+    if window.prompt_tokens is not None:
+        answers = cut_evenly(answers, share * (window.prompt_tokens - rest.tokens), estimate_tokens)
+    elif share != _KEPT_SHARES[0]:
+        answers = cut_evenly(answers, share * sum(map(estimate_tokens, answers)), estimate_tokens)
+    return [replace(subtask, answer=answer) for subtask, answer in zip(subtasks, answers, strict=True)]
+
+
+def _bytes(text: str) -> int:
+    return len(to_json(text))
+
+
+def cut_evenly(texts: Sequence[str], most: float, weigh: Callable[[str], int]) -> list[str]:
+    """Cut the heaviest texts to one common weight, so that all together weigh about ``most``; light ones stay whole."""
+    weights = [weigh(text) for text in texts]
+    left, share = most, most
+    for number, weight in enumerate(sorted(weights)):
+        share = left / (len(weights) - number)
+        if weight > share:
+            break
+        left -= weight
+    else:
+        return list(texts)
+    return [
+        text if weight <= share else cut_to_size(text, max(_MIN_KEPT, int(len(text) * share / weight)))
+        for text, weight in zip(texts, weights, strict=True)
+    ]
+
+
+def _as_answer(subtasks: Sequence[SubtaskOutcome]) -> str:
+    """What was found, under the names of the subtasks."""
+    return "\n\n".join(f"**{subtask.name}**\n\n{subtask.answer}" for subtask in subtasks)

@@ -1,0 +1,58 @@
+"""A question whose answer has to be a call of one virtual tool.
+
+In: a transcript that ends in the request, and the tool. Out: the call's valid arguments. What should have been such a
+call is answered with what is missing, at most twice; then there is none.
+"""
+
+from collections.abc import Generator, Mapping
+from typing import Any
+
+from internal.calls.guards import RepeatGuard
+from internal.calls.plan import RejectedCall, ValidCall, plan_calls
+from internal.calls.submission import MAX_CORRECTIONS
+from internal.conversation.transcript import CallResult, Transcript
+from internal.host.clock import Deadline
+from internal.model.display import DisplayRule
+from internal.model.reading import ModelTurn, TurnSpan
+from internal.model.turn import ModelCaller, TimeIsUp
+from internal.report.events import Event, Noted
+from internal.tools.toolbox import Tool, Toolbox
+from prompt import template
+
+_UNSEEN = DisplayRule(show_thoughts=False, may_call_tools=True, step=1, last_step=2, text_is_answer=False)
+
+
+def ask_for_call(
+    models: ModelCaller, transcript: Transcript, tool: Tool, key: str, deadline: Deadline
+) -> Generator[Event, None, Mapping[str, Any] | None]:
+    """Ask, and ask again for what is missing.
+
+    Raises:
+        ModelCallFailed: the model's side failed for good.
+    """
+    for number in range(1, MAX_CORRECTIONS + 2):
+        span = TurnSpan(f"{key}.model{number}", key, _UNSEEN, deadline, deadline)
+        turn = yield from models.take_turn(transcript, span)
+        if isinstance(turn, TimeIsUp):
+            break
+        if turn.cut:
+            break
+        planned = plan_calls(turn.calls, Toolbox({tool.name: tool}), RepeatGuard())
+        for call in planned:
+            if isinstance(call, ValidCall):
+                return call.arguments
+        rejected = [call for call in planned if isinstance(call, RejectedCall)]
+        _answer(transcript, turn, rejected, tool.name)
+        missing = "; ".join(call.text for call in rejected) or "no call"
+        yield Noted(f"{tool.name} is missing ({missing})", key)
+    return None
+
+
+def _answer(transcript: Transcript, turn: ModelTurn, rejected: list[RejectedCall], name: str) -> None:
+    """Tell the model what is missing, in the shape that its turn asks for."""
+    if rejected:
+        results = [CallResult(call.call, call.text) for call in rejected]
+        transcript.append_round(turn.content, turn.opaque_body, results)
+    else:
+        transcript.append_answer(turn.content, turn.opaque_body)
+        transcript.append_note(template.MISSING_CALL.format(name=name))

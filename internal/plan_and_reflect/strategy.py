@@ -1,0 +1,127 @@
+"""Plan, subtasks side by side, reflection, one answer: built from the same rounds as everything else.
+
+In: a run. Out: its events. One subtask that fails does not take the others along; without a plan the question itself
+is the only subtask. The log is PLAN, SUBTASK i (ATTEMPT j → rounds → REFLECTION), ANSWER.
+"""
+
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+
+from internal.agent import Blueprint
+from internal.calls.side_by_side import Post, drain, run_side_by_side
+from internal.errors import AgentError, log_defect
+from internal.plan_and_reflect.answer import answer_from_findings
+from internal.plan_and_reflect.asking import ask_for_call
+from internal.plan_and_reflect.params import PlanAndReflectParams
+from internal.plan_and_reflect.subtask import SUBTASKS_SHARE, SubtaskOutcome, SubtaskWorker
+from internal.policy import DEFAULT_POLICY
+from internal.report.events import Event, Noted, OurWords, SpanFinished, SpanStarted, StopReason, ThoughtText
+from internal.report.sources import escaped
+from internal.run import Run
+from internal.tools.toolbox import Tool, Toolbox
+from internal.tools.virtual_tools import plan_tool
+from prompt import template
+
+PLAN_SHARE = 0.4
+"""Of the run's time: a plan that has not come by then is done without."""
+
+
+def plan_and_reflect(run: Run[PlanAndReflectParams], submit: Tool | None) -> Generator[Event, None, None]:
+    """The whole run."""
+    yield from run.begin()
+    plan = yield from _plan(run)
+    subtasks = yield from _work_side_by_side(run, plan)
+    ending = yield from answer_from_findings(run, subtasks, submit)
+    late = ending.reason is StopReason.ANSWERED and any(subtask.ran_out_of_time for subtask in subtasks)
+    whole = replace(
+        ending,
+        reason=StopReason.TIME_LIMIT if late else ending.reason,
+        rounds=sum(subtask.rounds for subtask in subtasks),
+    )
+    yield from run.finish(whole, _variables(plan, subtasks), _decisions(subtasks), submit)
+
+
+PLAN_AND_REFLECT = Blueprint(DEFAULT_POLICY, PlanAndReflectParams, plan_and_reflect, needs_tool_calls=True)
+
+
+def _plan(run: Run[PlanAndReflectParams]) -> Generator[Event, None, list[str]]:
+    """One call splits the question; no plan makes the question the only subtask."""
+    started = run.clock.now()
+    yield SpanStarted("plan", "PLAN")
+    tool = plan_tool(run.params.maximum_subtasks)
+    request = template.PLAN_REQUEST.format(task=escaped(run.question), most=run.params.maximum_subtasks)
+    models = run.models(Toolbox({tool.name: tool}))
+    reply = yield from ask_for_call(models, run.transcript(request), tool, "plan", run.deadline(PLAN_SHARE))
+    named = (reply or {}).get("subtasks", [])
+    plan = list(dict.fromkeys(" ".join(name.split()) for name in named if name.strip()))
+    if not plan:
+        yield Noted(OurWords("no plan came; the question is worked on as one subtask"), "plan")
+        plan = [run.question]
+    if run.params.emit_intermediate_thoughts:
+        yield ThoughtText("\n".join(f"{number}. {name}" for number, name in enumerate(plan, start=1)))
+    yield SpanFinished("plan", run.clock.now() - started, {"subtasks": plan})
+    return plan
+
+
+def _work_side_by_side(
+    run: Run[PlanAndReflectParams], plan: Sequence[str]
+) -> Generator[Event, None, list[SubtaskOutcome]]:
+    """Work on all subtasks at once; one that is not done in time is answered as such."""
+    workers = [SubtaskWorker(run, plan, number) for number in range(1, len(plan) + 1)]
+    started = run.clock.now()
+    for worker in workers:
+        yield SpanStarted(worker.key, f"SUBTASK {worker.number}", about=worker.name)
+    deadline = run.deadline(SUBTASKS_SHARE)
+    outcomes = yield from run_side_by_side([partial(_work, worker) for worker in workers], deadline)
+    for position, worker in enumerate(workers):
+        if position not in outcomes:
+            outcomes[position] = worker.incomplete(template.SUBTASK_OUT_OF_TIME, ran_out_of_time=True)
+            yield from _finished(worker, outcomes[position], started, "not done before the deadline")
+    return [outcomes[position] for position in range(len(workers))]
+
+
+def _work(worker: SubtaskWorker, post: Post) -> SubtaskOutcome:
+    """One subtask in a greenlet of its own; whatever fails in it is its own."""
+    started, error = worker.run.clock.now(), None
+    try:
+        outcome = drain(worker.work(), post)
+    except AgentError as failure:
+        outcome, error = worker.incomplete(template.SUBTASK_FAILED), str(failure)
+    except Exception as defect:  # noqa: BLE001 - a defect of ours costs this subtask, not the others
+        log_defect(defect)
+        outcome, error = worker.incomplete(template.SUBTASK_FAILED), OurWords(f"a defect: {type(defect).__name__}")
+    for event in _finished(worker, outcome, started, error):
+        post(event)
+    return outcome
+
+
+def _finished(worker: SubtaskWorker, outcome: SubtaskOutcome, started: float, error: str | None) -> Iterator[Event]:
+    """A subtask's outcome for whoever reads the thoughts, and for the log."""
+    if worker.run.params.emit_intermediate_thoughts:
+        yield ThoughtText(f"{worker.number}. {worker.name}\n{outcome.answer}")
+    data = {"answer": outcome.answer, "completed": outcome.completed, "attempts": outcome.attempts}
+    yield SpanFinished(worker.key, worker.run.clock.now() - started, data, error)
+
+
+def _variables(plan: Sequence[str], subtasks: Sequence[SubtaskOutcome]) -> dict[str, object]:
+    return {
+        "plan": list(plan),
+        "subtasks": [
+            {
+                "name": subtask.name,
+                "answer": subtask.answer,
+                "completed": subtask.completed,
+                "attempts": subtask.attempts,
+            }
+            for subtask in subtasks
+        ],
+    }
+
+
+def _decisions(subtasks: Sequence[SubtaskOutcome]) -> dict[str, object]:
+    return {
+        "subtasks": len(subtasks),
+        "subtasks_completed": sum(subtask.completed for subtask in subtasks),
+        "attempts": sum(subtask.attempts for subtask in subtasks),
+    }

@@ -1,0 +1,207 @@
+"""One subtask of a plan: attempts, each a loop of its own, until a judgement says that it is completed.
+
+In: the subtask and the plan around it. Out: events for the log, then a SubtaskOutcome. All attempts share a transcript
+and its guard; results of an attempt that was judged become one-line notes before the next.
+"""
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, field
+
+from internal.calls.guards import RepeatGuard
+from internal.calls.side_by_side import pass_on
+from internal.conversation.transcript import Transcript
+from internal.errors import AgentError
+from internal.host.clock import Deadline
+from internal.loop import AgentLoop
+from internal.plan_and_reflect.asking import ask_for_call
+from internal.plan_and_reflect.params import PlanAndReflectParams
+from internal.report.events import (
+    AnswerBreak,
+    AnswerText,
+    Event,
+    Noted,
+    OurWords,
+    ShownTogether,
+    SpanFinished,
+    SpanStarted,
+    StopReason,
+    ThoughtText,
+)
+from internal.report.sources import escaped
+from internal.run import Run
+from internal.steps import Ending
+from internal.text.kept_text import cut_to_size
+from internal.tools.toolbox import Toolbox
+from internal.tools.virtual_tools import reflection_tool
+from prompt import template
+
+TOOLS_SHARE = 0.7
+"""Of the run's time: until then subtasks may call tools."""
+SUBTASKS_SHARE = 0.85
+"""Until then they have to be answered; the rest is the final answer's."""
+_JUDGED_RESULT = 4_000
+"""Characters of one tool result that a judgement is shown."""
+
+
+@dataclass(frozen=True)
+class SubtaskOutcome:
+    """What came of one subtask."""
+
+    name: str
+    answer: str
+    completed: bool = False
+    attempts: int = 0
+    rounds: int = 0
+    ran_out_of_time: bool = False
+
+
+@dataclass(frozen=True)
+class _Judgement:
+    is_completed: bool
+    advice: str | None
+    """None without a judgement."""
+
+
+@dataclass
+class SubtaskWorker:
+    """Works on one subtask."""
+
+    run: Run[PlanAndReflectParams]
+    plan: Sequence[str]
+    number: int
+    """From 1; its place in the plan."""
+    _advised: list[str] = field(default_factory=list, init=False)
+    _nearest: str = field(default="", init=False)
+    """The best answer so far that was not judged to be one."""
+    _attempts: int = field(default=0, init=False)
+    _transcript: Transcript | None = field(default=None, init=False)
+
+    @property
+    def key(self) -> str:
+        return f"subtask{self.number}"
+
+    @property
+    def name(self) -> str:
+        return self.plan[self.number - 1]
+
+    @property
+    def _numbered_plan(self) -> str:
+        return "\n".join(f"{number}. {escaped(name)}" for number, name in enumerate(self.plan, start=1))
+
+    def work(self) -> Generator[Event, None, SubtaskOutcome]:
+        """Attempt until completed, out of attempts, out of time, or out of advice."""
+        request = template.SUBTASK_REQUEST.format(
+            task=escaped(self.run.question), plan=self._numbered_plan, subtask=escaped(self.name)
+        )
+        transcript, guard = self.run.transcript(request), RepeatGuard()
+        self._transcript = transcript
+        while True:
+            self._attempts += 1
+            key = f"{self.key}.attempt{self._attempts}"
+            started = self.run.clock.now()
+            yield SpanStarted(key, f"ATTEMPT {self._attempts}", self.key)
+            rounds_before = transcript.rounds
+            ending = yield from self._loop(transcript, guard, key)
+            judgement = yield from self._judge(ending, transcript.results_since(rounds_before), key)
+            yield SpanFinished(key, self.run.clock.now() - started)
+            if judgement.is_completed:
+                return self.outcome(ending.text, completed=True)
+            self._keep(ending)
+            if self._attempts == self.run.params.maximum_attempts or not self._may_go_on(judgement):
+                late = ending.reason is StopReason.TIME_LIMIT or self.run.deadline(TOOLS_SHARE).has_passed()
+                return self.incomplete(template.SUBTASK_NOT_FOUND, ran_out_of_time=late)
+            self._advise(transcript, judgement.advice)
+
+    def _loop(self, transcript: Transcript, guard: RepeatGuard, key: str) -> Generator[Event, None, Ending]:
+        """The same rounds as everywhere; what a subtask says is not the user's to read."""
+        loop = AgentLoop(
+            models=self.run.models(self.run.toolbox),
+            tools=self.run.tools(self.run.toolbox),
+            transcript=transcript,
+            bibliography=self.run.bibliography,
+            maximum_iterations=self.run.params.maximum_iterations,
+            show_thoughts=False,
+            tool_deadline=self.run.deadline(TOOLS_SHARE),
+            end=self._end,
+            parent=key,
+            guard=guard,
+            is_seen=False,
+        )
+        return (yield from pass_on(loop.run(), _is_for_the_log))
+
+    def _judge(self, ending: Ending, results: Sequence[str], key: str) -> Generator[Event, None, _Judgement]:
+        """Have the answer judged by its results; without a judgement it is not completed."""
+        earlier = "".join(template.EARLIER_ADVICE.format(advice=advice) for advice in self._advised)
+        shown = [escaped(cut_to_size(result, _JUDGED_RESULT)) for result in results]
+        request = template.REFLECTION_REQUEST.format(
+            plan=self._numbered_plan,
+            results="\n\n".join(shown) or template.NO_RESULTS,
+            answer=escaped(ending.text),
+            subtask=escaped(self.name),
+            earlier=earlier,
+        )
+        tool, node = reflection_tool(), f"{key}.reflection"
+        started = self.run.clock.now()
+        yield SpanStarted(node, "REFLECTION", key)
+        models, error = self.run.models(Toolbox({tool.name: tool})), None
+        try:
+            reply = yield from ask_for_call(models, self.run.transcript(request), tool, node, self._end)
+        except AgentError as failure:  # what was found stays
+            reply, error = None, str(failure)
+        if reply is None:
+            yield Noted(OurWords("no judgement came; the subtask counts as not completed"), node)
+        data = dict(reply or {"is_completed": False, "advice": ""})
+        yield SpanFinished(node, self.run.clock.now() - started, data, error)
+        if reply is None:
+            return _Judgement(is_completed=False, advice=None)
+        return _Judgement(bool(data["is_completed"]) and bool(ending.text), str(data["advice"]).strip())
+
+    def _keep(self, ending: Ending) -> None:
+        """An answer replaces the one before; one that the time cut short stands beside it."""
+        before = f"{self._nearest}\n\n" if self._nearest and ending.reason is StopReason.TIME_LIMIT else ""
+        if ending.text:
+            self._nearest = f"{before}{ending.text}"
+
+    def _may_go_on(self, judgement: _Judgement) -> bool:
+        """Whether another attempt makes sense: there is time, and it would be told something new.
+
+        A judgement that did not come repeats nothing.
+        """
+        given = {_gist(advice) for advice in self._advised}
+        is_new = judgement.advice is None or _gist(judgement.advice or template.DEFAULT_ADVICE) not in given
+        return is_new and not self.run.deadline(TOOLS_SHARE).has_passed()
+
+    def _advise(self, transcript: Transcript, advice: str | None) -> None:
+        self._advised.append(advice or template.DEFAULT_ADVICE)
+        for position in list(transcript.trimmable_results()):
+            transcript.trim_result(position)
+        transcript.append_note(template.ADVICE_NOTE.format(advice=self._advised[-1]))
+
+    def incomplete(self, sentence: str, *, ran_out_of_time: bool = False) -> SubtaskOutcome:
+        """Without an answer; what came nearest is not lost."""
+        nearest = template.NEAREST.format(answer=self._nearest) if self._nearest else ""
+        return self.outcome(f"{sentence}{nearest}", ran_out_of_time=ran_out_of_time)
+
+    def outcome(self, answer: str, *, completed: bool = False, ran_out_of_time: bool = False) -> SubtaskOutcome:
+        """What has come of it so far; a subtask that fails has cost something too."""
+        return SubtaskOutcome(
+            name=self.name,
+            answer=answer,
+            completed=completed,
+            attempts=self._attempts,
+            rounds=self._transcript.rounds if self._transcript else 0,
+            ran_out_of_time=ran_out_of_time,
+        )
+
+    @property
+    def _end(self) -> Deadline:
+        return self.run.deadline(SUBTASKS_SHARE)
+
+
+def _gist(advice: str) -> str:
+    """What makes two pieces of advice the same."""
+    return " ".join(advice.casefold().split()).rstrip(".!。！")
+
+
+def _is_for_the_log(event: Event) -> bool:
+    return not isinstance(event, AnswerBreak | AnswerText | ThoughtText | ShownTogether)

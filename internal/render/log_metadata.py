@@ -1,0 +1,109 @@
+"""What a finished row of the log says beside its data: what it has cost, and where Dify finds its icon.
+
+Dify reads tokens, price and currency there. For every finished row that names a provider its API looks the icon up
+while the stream waits (57 look-ups for 6 rounds of 8 calls); a row that brings its icon costs nothing (dify-contract,
+Corrections: "Log lookups").
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from dify_plugin.entities.invoke_message import InvokeMessage
+from dify_plugin.entities.provider_config import LogMetadata
+
+from internal.report.usage import Usage
+
+MAX_PROVIDERS = 20
+"""Rows of a run that name a provider."""
+_ICON = "icon"
+_MAX_ICON_LENGTH = 1_000
+_ADDRESS = re.compile(r"https?://\S+", re.IGNORECASE)
+_ASSET = re.compile(r"[\w-][\w.-]*\.(?:svg|png|jpe?g|gif|webp|ico)", re.IGNORECASE)
+
+
+class LogRow(InvokeMessage.LogMessage):
+    """A log message whose metadata may hold ``icon``, which Dify's log view reads and the SDK's enum of keys lacks."""
+
+    metadata: Mapping[str, Any] | None = None  # type: ignore[assignment] # what this class is for
+
+
+@dataclass
+class Icons:
+    """Says by what the rows of one run show their icons, and counts those that name a provider."""
+
+    _providers: int = 0
+    _has_model: bool = False
+
+    def of_model(self, provider: str) -> dict[str, str]:
+        """The model is the same in the whole run: its first row shows whose it is."""
+        if self._has_model:
+            return {}
+        self._has_model = True
+        return self._of_provider(provider)
+
+    def of_tool(self, provider: str, icon: str) -> dict[str, str]:
+        """The icon that the tool brings, else its provider."""
+        return {_ICON: icon} if is_shown(icon, provider) else self._of_provider(provider)
+
+    def _of_provider(self, provider: str) -> dict[str, str]:
+        if not provider or self._providers == MAX_PROVIDERS:
+            return {}
+        self._providers += 1
+        return {LogMetadata.PROVIDER.value: provider}
+
+
+def is_shown(icon: str, provider: str) -> bool:
+    """Whether the log view can show it: an address, or a file among the assets of the plugin that has the provider.
+
+    The provider of a plugin is ``author/plugin/provider``; a file name of any other leads nowhere.
+    """
+    is_asset = "/" in provider and _ASSET.fullmatch(icon) is not None
+    return len(icon) <= _MAX_ICON_LENGTH and (is_asset or _ADDRESS.fullmatch(icon) is not None)
+
+
+def cost(usage: Usage) -> dict[str, Any]:
+    """Tokens and price as Dify's panel reads them."""
+    return {
+        LogMetadata.TOTAL_TOKENS.value: usage.total_tokens,
+        LogMetadata.TOTAL_PRICE.value: float(usage.total_price),
+        LogMetadata.CURRENCY.value: usage.currency or "USD",
+    }
+
+
+def elapsed(seconds: float | None) -> dict[str, float]:
+    return {} if seconds is None else {LogMetadata.ELAPSED_TIME.value: round(seconds, 3)}
+
+
+@dataclass
+class Totals:
+    """What the rows below each row of a run have cost, and how many calls among them failed.
+
+    The key of a row begins with the key of the row that it hangs from, and a dot.
+    """
+
+    _usage: dict[str, Usage] = field(default_factory=dict)
+    _failed: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+
+    def add_turn(self, key: str, usage: Usage) -> None:
+        for above in _keys_above(key):
+            self._usage[above] = self._usage.get(above, Usage()) + usage
+
+    def add_call(self, key: str, *, failed: bool) -> None:
+        for above in _keys_above(key):
+            self._failed[above] += failed
+
+    def cost_below(self, key: str) -> dict[str, Any]:
+        """Nothing where no model was asked."""
+        return cost(self._usage[key]) if key in self._usage else {}
+
+    def failed_below(self, key: str) -> dict[str, int]:
+        """Nothing where nothing was called."""
+        return {"failed_calls": self._failed[key]} if key in self._failed else {}
+
+
+def _keys_above(key: str) -> Iterator[str]:
+    parts = key.split(".")
+    return (".".join(parts[:count]) for count in range(1, len(parts)))

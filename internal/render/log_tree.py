@@ -1,0 +1,174 @@
+"""The log that a person reads: ROUND n, below it the model's turn and each CALL.
+
+In: the events that are no text. Out: log messages: small, JSON-safe, redacted before they are cut to size, and always
+finished. Each inner row sums up what the rows below it have cost.
+"""
+
+import uuid
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from dify_plugin.entities.agent import AgentInvokeMessage
+from dify_plugin.entities.invoke_message import InvokeMessage
+
+from internal.render.log_content import LogContent
+from internal.render.log_metadata import Icons, LogRow, Totals, cost, elapsed
+from internal.render.log_preview import preview, preview_of_arguments
+from internal.report import events as e
+from internal.report.events import CallStatus
+from internal.text.redaction import KnownSecrets
+from internal.text.secret_detection import without_named
+from internal.text.wellformed import wellformed
+
+_MAX_LABEL_LENGTH = 120
+_LEFT_UNFINISHED = e.OurWords("left unfinished")
+
+_Status = LogRow.LogStatus
+
+
+class LogTree:
+    """Writes log messages and remembers which of them are open."""
+
+    def __init__(self, secrets: KnownSecrets, content: LogContent) -> None:
+        self._secrets = secrets
+        self._content = content
+        self._run = uuid.uuid4().hex[:12]
+        self._notes = 0
+        self._open: dict[str, LogRow] = {}
+        self._started: dict[str, e.ModelStarted | e.ToolStarted] = {}
+        self._icons = Icons()
+        self._totals = Totals()
+
+    def messages(self, event: e.Event) -> Iterator[AgentInvokeMessage]:
+        """The log messages of an event; none for those that are no concern of the log's."""
+        match event:
+            case e.Noted():
+                yield self._note(event)
+            case e.SpanStarted():
+                yield self._start(event.key, event.parent, self._content.label(event.label, event.about), {})
+            case e.SpanFinished():
+                yield from self._round_finished(event)
+            case e.ModelStarted():
+                self._started[event.key] = event
+                yield self._start(event.key, event.parent, event.model, {})
+            case e.ModelFinished():
+                yield self._model_finished(event)
+            case e.ToolStarted():
+                self._started[event.key] = event
+                arguments = preview_of_arguments(self._content.arguments(event.arguments), self._secrets.redactor)
+                data = {"arguments": arguments} if arguments else {}
+                yield self._start(event.key, event.parent, f"CALL {event.name}", data)
+            case e.ToolFinished():
+                yield self._tool_finished(event)
+            case _:
+                return
+
+    def summary(self, summary: e.RunSummary, data: Mapping[str, Any]) -> AgentInvokeMessage:
+        """The last log of a run."""
+        shown, label = self._shown(data), f"RUN FINISHED: {summary.stop_reason}"
+        return self._write(self._new("summary", None, label, _Status.SUCCESS, shown))
+
+    def close_all(self, error: str) -> Iterator[AgentInvokeMessage]:
+        """Finish every open log in error, innermost first."""
+        for key in reversed(list(self._open)):
+            yield self._finish(key, None, error=error)
+
+    def _note(self, event: e.Noted) -> AgentInvokeMessage:
+        self._notes += 1
+        text = self._secrets.redactor.error(self._content.words(event.text))
+        return self._write(
+            self._new(
+                f"note{self._notes}", event.parent, f"NOTE {text}", _Status.SUCCESS, self._preview({"note": text})
+            )
+        )
+
+    def _round_finished(self, event: e.SpanFinished) -> Iterator[AgentInvokeMessage]:
+        inner = [key for key in self._open if key.startswith(f"{event.key}.")]
+        for key in reversed(inner):
+            if isinstance(self._started.get(key), e.ToolStarted):
+                self._totals.add_call(key, failed=True)
+            yield self._finish(key, None, error=event.error or _LEFT_UNFINISHED)
+        data = {**event.data, **self._totals.failed_below(event.key)}
+        metadata = self._totals.cost_below(event.key)
+        yield self._finish(event.key, event.elapsed_seconds, data, metadata, error=event.error)
+
+    def _model_finished(self, event: e.ModelFinished) -> AgentInvokeMessage:
+        data = {
+            "text": event.text,
+            "thought": event.thought,
+            "tool_calls": list(event.calls),
+            "finish_reason": event.finish_reason,
+            "prompt_tokens": event.usage.prompt_tokens,
+            "completion_tokens": event.usage.completion_tokens,
+        }
+        self._totals.add_turn(event.key, event.usage)
+        metadata = {**self._icons.of_model(self._started[event.key].provider), **cost(event.usage)}
+        return self._finish(event.key, event.elapsed_seconds, data, metadata, error=event.error)
+
+    def _tool_finished(self, event: e.ToolFinished) -> AgentInvokeMessage:
+        data = {"tool_response": event.tool_response, "status": event.status.value}
+        failed = event.status is not CallStatus.OK
+        self._totals.add_call(event.key, failed=failed)
+        error = (event.error or e.OurWords(event.status.value)) if failed else None
+        return self._finish(event.key, event.elapsed_seconds, data, self._tools_icon(event.key), error=error)
+
+    def _tools_icon(self, key: str) -> dict[str, str]:
+        started = self._started[key]
+        return self._icons.of_tool(started.provider, started.icon) if isinstance(started, e.ToolStarted) else {}
+
+    def _start(self, key: str, parent: str | None, label: str, data: Mapping[str, Any]) -> AgentInvokeMessage:
+        self._open[key] = self._new(key, parent, label, _Status.START, data)
+        return self._write(self._open[key])
+
+    def _finish(
+        self,
+        key: str,
+        elapsed_seconds: float | None,
+        data: Mapping[str, Any] | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        error: str | None = None,
+    ) -> AgentInvokeMessage:
+        """Finish an open log under its own id."""
+        opened = self._open.pop(key)
+        self._started.pop(key, None)
+        error = without_named(self._secrets.redactor.error(self._content.error(error))) if error else None
+        finished = opened.model_copy(
+            update={
+                "status": _Status.ERROR if error else _Status.SUCCESS,
+                "error": error,
+                "data": {**opened.data, **self._shown(data or {}), **self._preview({"error": error})},
+                "metadata": {**elapsed(elapsed_seconds), **(metadata or {})},
+            }
+        )
+        return self._write(finished)
+
+    def _new(
+        self,
+        key: str,
+        parent: str | None,
+        label: str,
+        status: LogRow.LogStatus,
+        data: Mapping[str, Any],
+    ) -> LogRow:
+        return LogRow(
+            id=self._id(key),
+            parent_id=self._id(parent) if parent else None,
+            label=wellformed(self._secrets.redactor.text(label))[:_MAX_LABEL_LENGTH],
+            status=status,
+            data=dict(data),
+        )
+
+    def _id(self, key: str) -> str:
+        """Keys are unique in a run, ids must be among all runs of a workflow."""
+        return f"{self._run}-{key}"
+
+    def _shown(self, data: Mapping[str, Any]) -> dict[str, Any]:
+        return self._preview(self._content.data(data))
+
+    def _preview(self, data: Mapping[str, Any]) -> dict[str, Any]:
+        """What is said, redacted and then cut to size, without what is empty."""
+        said = {name: value for name, value in data.items() if value not in (None, "", [], {})}
+        return {name: preview(value, self._secrets.redactor) for name, value in said.items()}
+
+    def _write(self, log: LogRow) -> AgentInvokeMessage:
+        return AgentInvokeMessage(type=InvokeMessage.MessageType.LOG, message=log)

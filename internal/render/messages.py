@@ -1,0 +1,79 @@
+"""Events folded into the messages that Dify understands: text here, logs by log_tree, the rest by run_outputs.
+
+In: the events of a run, in order. Out: text with closed thoughts, files, the log tree, and at the very end sources,
+variables and usage. If the run fails, what is open is closed before the failure goes on to the host.
+"""
+
+from collections.abc import Generator, Iterable, Iterator
+
+from dify_plugin.entities.agent import AgentInvokeMessage
+from dify_plugin.entities.invoke_message import InvokeMessage
+
+from internal.render.log_content import LogContent
+from internal.render.log_tree import LogTree
+from internal.render.outputs import closing_messages, decision_summary, file_messages
+from internal.render.redacted_text import redacted_text
+from internal.render.variables import RunVariables
+from internal.report.events import (
+    AnswerBreak,
+    AnswerText,
+    Event,
+    FileForwarded,
+    RunFinished,
+    ShownTogether,
+    ThoughtText,
+)
+from internal.report.files import ExternalImage
+from internal.text.redaction import KnownSecrets
+from internal.text.wellformed import wellformed
+from internal.thoughts.text_stream import TextStream, message_texts
+
+
+def render(
+    events: Iterable[Event], secrets: KnownSecrets, log_content: LogContent
+) -> Generator[AgentInvokeMessage, None, None]:
+    """Write a run out as it happens."""
+    text, logs = TextStream(), LogTree(secrets, log_content)
+    try:
+        for event in redacted_text(events, secrets):
+            yield from _text_messages(_written(event, text))
+            match event:
+                case FileForwarded(file):
+                    yield from file_messages(file, secrets.redactor)
+                case RunFinished(summary):
+                    variables = RunVariables.of(summary)
+                    decisions = decision_summary(summary, variables)
+                    yield logs.summary(summary, decisions)
+                    yield from closing_messages(summary, variables, decisions, secrets.redactor)
+                case _:
+                    yield from logs.messages(event)
+    except Exception as failure:
+        yield from _text_messages(text.finish())
+        yield from logs.close_all(secrets.redactor.error(str(failure)))
+        raise
+
+
+def _written(event: Event, text: TextStream) -> str:
+    """What an event adds to the text; whatever is not a thought closes the thought before it."""
+    match event:
+        case ShownTogether(parts):
+            return "".join(_written(part, text) for part in parts)
+        case ThoughtText(thought):
+            return text.thought(thought)
+        case AnswerBreak():
+            return text.new_paragraph()
+        case AnswerText(answer):
+            return text.answer(answer)
+        case FileForwarded(ExternalImage()):  # Dify writes into the text that it could not fetch one
+            return text.leave_a_line()
+        case FileForwarded() | RunFinished():
+            return text.finish()
+        case _:
+            return text.close_thought()
+
+
+def _text_messages(text: str) -> Iterator[AgentInvokeMessage]:
+    """A text in messages whose lines stay far below the length that kills a plugin."""
+    for piece in message_texts(wellformed(text)):
+        body = InvokeMessage.TextMessage(text=piece)
+        yield AgentInvokeMessage(type=InvokeMessage.MessageType.TEXT, message=body)

@@ -1,0 +1,131 @@
+"""What a run leaves in the node's outputs besides its text: files, sources, variables, usage.
+
+In: files as they are forwarded, and one RunSummary at the end. Out: messages in the shape that Dify keeps
+(dify-contract §2).
+"""
+
+import json
+import uuid
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any, assert_never
+
+from dify_plugin.entities.agent import AgentInvokeMessage
+from dify_plugin.entities.invoke_message import InvokeMessage
+
+from internal.render.variables import MAX_VALUE_BYTES, RunVariables, leading, size_on_the_wire
+from internal.report.events import RunSummary
+from internal.report.files import MAX_NAME_LENGTH, ExternalImage, FileBytes, HostedFile, UserFile
+from internal.report.sources import Source
+from internal.text.fairness import in_turns
+from internal.text.redaction import Redactor
+from internal.text.wellformed import plain_json, wellformed
+
+MAX_CHUNK_BYTES = 8192
+"""Bytes of one blob chunk that the daemon takes (dify-contract §6)."""
+
+MAX_SOURCE_LENGTH = 10_000
+"""Characters of one field of a source."""
+
+_EXACT = frozenset({"stop_reason", "structured_output"})
+"""Variables that go out as they are: one of our own words, and an answer in which neither a secret nor NUL is."""
+
+_Type = InvokeMessage.MessageType
+_Resources = InvokeMessage.RetrieverResourceMessage
+_Resource = InvokeMessage.RetrieverResourceMessage.RetrieverResource
+
+
+def file_messages(file: UserFile, redactor: Redactor) -> Iterator[AgentInvokeMessage]:
+    """Hand a file on to the user.
+
+    The SDK's enum lacks ``binary_link``; Dify finds a tool file by its meta, whatever the link is called.
+    """
+    match file:
+        case HostedFile(address, meta):
+            body = InvokeMessage.TextMessage(text=wellformed(address))
+            yield AgentInvokeMessage(type=_Type.IMAGE_LINK, message=body, meta=redactor.values(_plain_dict(meta)))
+        case ExternalImage(address):
+            body = InvokeMessage.TextMessage(text=redactor.text(wellformed(address)))
+            yield AgentInvokeMessage(type=_Type.IMAGE, message=body)
+        case FileBytes():
+            yield from _chunks(replace(file, filename=redactor.text(file.filename)))
+        case _:
+            assert_never(file)
+
+
+def _chunks(file: FileBytes) -> Iterator[AgentInvokeMessage]:
+    """A blob in pieces: one in a single line could kill the plugin, and the SDK splits only tools' own messages.
+
+    The last chunk is empty, since the daemon ignores the bytes of the chunk that ends a blob.
+    """
+    blob_id = uuid.uuid4().hex
+    pieces = [file.data[at : at + MAX_CHUNK_BYTES] for at in range(0, len(file.data), MAX_CHUNK_BYTES)]
+    meta = {"mime_type": wellformed(file.mime_type[:MAX_NAME_LENGTH])}
+    if file.filename:
+        meta["filename"] = wellformed(file.filename[:MAX_NAME_LENGTH])
+    for sequence, piece in enumerate([*pieces, b""]):
+        chunk = InvokeMessage.BlobChunkMessage(
+            id=blob_id, sequence=sequence, total_length=len(file.data), blob=piece, end=sequence == len(pieces)
+        )
+        yield AgentInvokeMessage(type=_Type.BLOB_CHUNK, message=chunk, meta=meta)
+
+
+def decision_summary(summary: RunSummary, variables: RunVariables) -> dict[str, Any]:
+    """What the run did, for people and for log search; never the model's thoughts."""
+    cited = variables.cited
+    used = [{"number": number, "title": source.label} for number, source in summary.sources if number in cited]
+    return {
+        "stop_reason": summary.stop_reason.value,
+        "rounds": summary.rounds,
+        "tool_calls": variables.values["tool_runs"],
+        "sources_used": leading(used),
+        **summary.decisions,
+        **({"left_out": variables.left_out} if variables.left_out else {}),
+    }
+
+
+def closing_messages(
+    summary: RunSummary, variables: RunVariables, decisions: Mapping[str, Any], redactor: Redactor
+) -> Iterator[AgentInvokeMessage]:
+    """Sources, variables, and last of all exactly one JSON: every later one would reset the node's usage."""
+    yield from _resources_messages(_resource(number, source, redactor) for number, source in summary.sources)
+    for name, value in variables.values.items():
+        kept = value if name in _EXACT else redactor.values(plain_json(value))
+        body = InvokeMessage.VariableMessage(variable_name=name, variable_value=kept)
+        yield AgentInvokeMessage(type=_Type.VARIABLE, message=body)
+    last = {
+        "execution_metadata": summary.usage.execution_metadata(),
+        "decision_summary": {**redactor.values(plain_json(decisions)), "stop_reason": summary.stop_reason.value},
+    }
+    yield AgentInvokeMessage(type=_Type.JSON, message=InvokeMessage.JsonMessage(json_object=last))
+
+
+def _resources_messages(resources: Iterable[_Resource]) -> Iterator[AgentInvokeMessage]:
+    waiting: list[_Resource] = []
+    size = 0
+    for resource in in_turns(resources):
+        added = size_on_the_wire(resource.model_dump())
+        if waiting and size + added > MAX_VALUE_BYTES:
+            yield _resources_message(waiting)
+            waiting, size = [], 0
+        waiting.append(resource)
+        size += added
+    if waiting:
+        yield _resources_message(waiting)
+
+
+def _resources_message(resources: list[_Resource]) -> AgentInvokeMessage:
+    body = _Resources(retriever_resources=resources, context="")
+    return AgentInvokeMessage(type=_Type.RETRIEVER_RESOURCES, message=body)
+
+
+def _resource(number: int, source: Source, redactor: Redactor) -> _Resource:
+    fields = redactor.values(_plain_dict({"document_name": source.title, **source.resource, "content": source.content}))
+    short = {name: value[:MAX_SOURCE_LENGTH] if isinstance(value, str) else value for name, value in fields.items()}
+    if len(json.dumps(short.get("doc_metadata"))) > MAX_SOURCE_LENGTH:
+        del short["doc_metadata"]
+    return _Resource.model_validate({**short, "position": number})
+
+
+def _plain_dict(value: Mapping[str, Any]) -> dict[str, Any]:
+    return {str(key): plain_json(item) for key, item in value.items()}

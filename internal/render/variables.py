@@ -1,0 +1,108 @@
+"""The variables of a run, each so small that its line can be written.
+
+In: the RunSummary. Out: the variables by name, and how much of each list had to be left out.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import accumulate
+from typing import Any
+
+from pydantic_core import to_json
+
+from internal.report.events import RunSummary
+from internal.report.files import MAX_NAME_LENGTH
+from internal.report.sources import cited_numbers
+from internal.text.fairness import in_turns
+from internal.text.wellformed import plain_json, wellformed
+
+MAX_VALUE_BYTES = 1024 * 1024
+"""Bytes of one variable, of one list in the last JSON, of the resources of a message: lines far below the longest."""
+
+
+@dataclass(frozen=True)
+class RunVariables:
+    """What goes out, bounded."""
+
+    values: Mapping[str, Any]
+    cited: frozenset[int]
+    """Numbers of the sources that the answer cites."""
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    """Entries by the variable that lacks them; 1 for a variable that is no list."""
+
+    @classmethod
+    def of(cls, summary: RunSummary) -> "RunVariables":
+        cited, structured = _cited(summary), summary.structured_output
+        whole = {
+            "stop_reason": summary.stop_reason.value,
+            "sources": _sources(summary, cited),
+            "tool_runs": _tool_runs(summary),
+            **({"structured_output": structured.variable} if structured else {}),
+            **summary.variables,
+        }
+        values = {name: _bounded(value) for name, value in whole.items()}
+        counts = {name: _count(value) - _count(values[name]) for name, value in whole.items()}
+        return cls(values, cited, {name: count for name, count in counts.items() if count})
+
+
+def leading[T](items: Iterable[T]) -> list[T]:
+    """The beginning of a list, as far as one line can carry it."""
+    sized = ((item, size_on_the_wire(item)) for item in in_turns(items))
+    totals = accumulate(sized, lambda before, item: (item[0], before[1] + item[1]))
+    return [item for item, size in totals if size <= MAX_VALUE_BYTES]
+
+
+def size_on_the_wire(value: object) -> int:
+    """Bytes, with a comma."""
+    try:
+        return len(to_json(value)) + 1
+    except ValueError:  # what JSON cannot write
+        return len(to_json(plain_json(value))) + 1
+
+
+def _bounded(value: object) -> object:
+    """Of a list its beginning, of anything else all or nothing."""
+    if isinstance(value, list):
+        return leading(value)
+    return value if size_on_the_wire(value) <= MAX_VALUE_BYTES else None
+
+
+def _count(value: object) -> int:
+    return len(value) if isinstance(value, list) else int(value is not None)
+
+
+def _cited(summary: RunSummary) -> frozenset[int]:
+    """The sources that the answer cites; in JSON the brackets around a number are a list."""
+    structured = summary.structured_output
+    texts = structured.texts() if structured and structured.answer is not None else [summary.answer]
+    return frozenset(number for text in in_turns(texts) for number in cited_numbers(text))
+
+
+def _sources(summary: RunSummary, cited: frozenset[int]) -> list[dict[str, Any]]:
+    """All sources by number; the cited ones first when not all of them fit."""
+    listed = list(in_turns(_described(summary, cited)))
+    size = sum(size_on_the_wire(entry) for entry in in_turns(listed))
+    return listed if size <= MAX_VALUE_BYTES else sorted(listed, key=lambda entry: not entry["cited"])
+
+
+def _described(summary: RunSummary, cited: frozenset[int]) -> Iterator[dict[str, Any]]:
+    for number, source in summary.sources:
+        yield {
+            "number": number,
+            "title": source.label,
+            "document_id": source.document_id and source.document_id[:MAX_NAME_LENGTH],
+            "score": source.score,
+            "cited": number in cited,
+        }
+
+
+def _tool_runs(summary: RunSummary) -> list[dict[str, Any]]:
+    return [
+        {
+            "round": run.round,
+            "tool": wellformed(run.tool)[:MAX_NAME_LENGTH],
+            "status": run.status.value,
+            "elapsed_seconds": round(run.elapsed_seconds, 3),
+        }
+        for run in summary.tool_runs
+    ]

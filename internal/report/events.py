@@ -1,0 +1,208 @@
+"""What happens in a run, as values: everything the agent does leaves it as one of these.
+
+Out of the loop, into render (and, for several loops at once, through whoever runs them). A ``key`` names a node of the
+log tree, ``parent`` the node it hangs from (None for the root); a key that was started is always finished.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from internal.report.files import UserFile
+from internal.report.sources import Source
+from internal.report.structured_output import StructuredOutput
+from internal.report.usage import Usage
+
+
+class StopReason(StrEnum):
+    """What ended the tool phase; the last four say it of the final turn and win."""
+
+    ANSWERED = "answered"
+    ITERATION_LIMIT = "iteration_limit"
+    TIME_LIMIT = "time_limit"
+    REPEATED_CALLS = "repeated_calls"
+    LENGTH = "length"
+    CONTENT_FILTER = "content_filter"
+    EMPTY = "empty"
+    ANSWER_INVALID = "answer_invalid"
+    """With an answer schema: the model never handed over an answer that satisfies it."""
+
+
+class CallStatus(StrEnum):
+    """What became of a tool call; the words stand in the ``tool_runs`` variable."""
+
+    OK = "ok"
+    ERROR = "error"
+    REFUSED = "refused"
+
+
+class OurWords(str):
+    """A sentence that quotes nobody, so that it may stand in a log that keeps contents out."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True)
+class Noted:
+    """Something a person should find in the log: what was clamped, left out, trimmed, retried."""
+
+    text: str
+    parent: str | None = None
+
+
+@dataclass(frozen=True)
+class SpanStarted:
+    """A round, or another inner node of the log tree, which ``label`` names."""
+
+    key: str
+    label: str
+    parent: str | None = None
+    about: str = ""
+    """What it works on, in somebody's words."""
+
+
+@dataclass(frozen=True)
+class SpanFinished:
+    """Whatever is still open below it is finished with it."""
+
+    key: str
+    elapsed_seconds: float
+    data: Mapping[str, Any] = field(default_factory=dict)
+    error: str | None = None
+
+
+@dataclass(frozen=True)
+class ModelStarted:
+    key: str
+    parent: str
+    model: str
+    provider: str
+
+
+@dataclass(frozen=True)
+class ModelFinished:
+    key: str
+    elapsed_seconds: float
+    usage: Usage
+    """Of every try."""
+    text: str = ""
+    thought: str = ""
+    calls: tuple[str, ...] = ()
+    """Names of the tools it asked for, in its order."""
+    finish_reason: str | None = None
+    error: str | None = None
+
+
+@dataclass(frozen=True)
+class AnswerText:
+    """Visible text, as it streams."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class AnswerBreak:
+    """What comes next is a new turn's text, not a continuation."""
+
+
+@dataclass(frozen=True)
+class ThoughtText:
+    """Thought that the user may see, as it streams."""
+
+    text: str
+
+
+type Shown = AnswerText | AnswerBreak | ThoughtText
+
+
+@dataclass(frozen=True)
+class ShownTogether:
+    """What is there to be seen at once, in order; it is written as one text."""
+
+    parts: tuple[Shown, ...]
+
+
+@dataclass(frozen=True)
+class ToolStarted:
+    key: str
+    parent: str
+    name: str
+    provider: str
+    arguments: Mapping[str, Any] | str
+    """What the model wrote, as JSON where it is JSON."""
+    icon: str = ""
+    """The tool's own: an address or the name of a file, if it has one."""
+
+
+@dataclass(frozen=True)
+class ToolFinished:
+    key: str
+    status: CallStatus
+    elapsed_seconds: float
+    tool_response: str
+    error: str | None = None
+    """For the log: what the host said; redacted."""
+
+
+@dataclass(frozen=True)
+class CallsAnswered:
+    """All calls of a turn have their results; ``runs`` in the model's order."""
+
+    runs: tuple["ToolRun", ...]
+
+
+@dataclass(frozen=True)
+class FileForwarded:
+    file: UserFile
+
+
+@dataclass(frozen=True)
+class ToolRun:
+    """One line of the ``tool_runs`` variable."""
+
+    round: int
+    tool: str
+    status: CallStatus
+    elapsed_seconds: float
+
+
+@dataclass(frozen=True)
+class RunSummary:
+    """What is left when a run is over: feeds the variables, ``decision_summary`` and the last log."""
+
+    stop_reason: StopReason
+    rounds: int
+    """Tool rounds done."""
+    answer: str
+    usage: Usage
+    tool_runs: tuple[ToolRun, ...] = ()
+    sources: tuple[tuple[int, Source], ...] = field(default=())
+    """By number, in order."""
+    structured_output: StructuredOutput | None = None
+    """None where no answer in a schema was asked for."""
+    variables: Mapping[str, Any] = field(default_factory=dict)
+    """What a strategy or parameter puts out beside the common variables."""
+    decisions: Mapping[str, Any] = field(default_factory=dict)
+    """What it adds to ``decision_summary``."""
+
+
+@dataclass(frozen=True)
+class RunFinished:
+    summary: RunSummary
+
+
+type Event = (
+    Noted
+    | SpanStarted
+    | SpanFinished
+    | ModelStarted
+    | ModelFinished
+    | Shown
+    | ShownTogether
+    | ToolStarted
+    | ToolFinished
+    | CallsAnswered
+    | FileForwarded
+    | RunFinished
+)

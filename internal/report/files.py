@@ -1,0 +1,39 @@
+"""What can be handed on to the user as a file. Values only: tool_output makes them, render writes them out."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+MAX_FILE_BYTES = 15 * 1024 * 1024
+"""Bytes; the daemon takes no larger blob (dify-contract §6)."""
+MAX_ADDRESS_LENGTH = 2_048
+"""Characters of an address that is handed on."""
+MAX_NAME_LENGTH = 200
+"""Characters of a file's name or type."""
+
+
+@dataclass(frozen=True)
+class HostedFile:
+    """A file that Dify has already: its address and meta go out as they came in."""
+
+    address: str
+    meta: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class ExternalImage:
+    """An image somewhere on the web; Dify fetches it."""
+
+    address: str
+
+
+@dataclass(frozen=True)
+class FileBytes:
+    """A file that only we have."""
+
+    data: bytes
+    mime_type: str
+    filename: str
+
+
+type UserFile = HostedFile | ExternalImage | FileBytes

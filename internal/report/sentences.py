@@ -1,0 +1,37 @@
+"""What the user reads in the agent's own words, in the language that the script of the question suggests.
+
+In: why a run ends without a text of the model's, or the tools of a round without a word. Out: one sentence.
+"""
+
+import re
+from collections.abc import Iterable
+
+from internal.report.events import StopReason
+from prompt import template
+
+_KANA = re.compile(r"[\u3040-\u30ff\uff66-\uff9f]")
+_HAN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]")
+_MAX_NAMES = 3
+_MAX_NAME_LENGTH = 64
+"""Characters; the names are the model's, and it may invent any."""
+
+
+def no_answer_sentence(reason: StopReason, query: str) -> str:
+    """Say why there is no answer."""
+    sentences = template.NO_ANSWER.get(reason.value, template.NO_ANSWER[StopReason.EMPTY.value])
+    return sentences[_language(query)]
+
+
+def working_line(tools: Iterable[str], query: str) -> str:
+    """Name the first few of these tools, each once; empty without any name."""
+    language = _language(query)
+    names = list(dict.fromkeys(name for tool in tools if (name := " ".join(tool.split())[:_MAX_NAME_LENGTH])))
+    if not names:
+        return ""
+    listed = template.NAME_SEPARATOR[language].join(names[:_MAX_NAMES])
+    sentences = template.WORKING if len(names) <= _MAX_NAMES else template.WORKING_ON_MORE
+    return sentences[language].format(tools=listed, more=len(names) - _MAX_NAMES)
+
+
+def _language(query: str) -> str:
+    return "ja" if _KANA.search(query) else "zh" if _HAN.search(query) else "en"

@@ -1,0 +1,133 @@
+"""Sources as the node and the tools describe them.
+
+In: the ``context`` parameter (dify-contract §1.7) and tools' retriever resources, in any shape. Out: sources. A
+knowledge result of Dify's says its content; any other object reaches the model whole.
+"""
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from internal.report.sources import RESOURCE_FIELDS, Source
+from internal.text.fairness import in_turns
+from internal.text.pasted import read_pasted
+from internal.text.wellformed import json_text, plain_json, wellformed
+
+MAX_TITLE_LENGTH = 200
+"""Characters."""
+
+_MAX_METADATA_LENGTH = 10_000
+"""Characters of a source's metadata; the host is sent no more of it."""
+
+# Keys of the knowledge node's metadata, and the fields of Dify's retriever resource that they fill.
+_RENAMED = {
+    "segment_hit_count": "hit_count",
+    "segment_word_count": "word_count",
+    "segment_index_node_hash": "index_node_hash",
+    "document_data_source_type": "data_source_type",
+}
+# What search tools and vector stores call the text of a result; the first that holds text counts.
+_CONTENT_NAMES = ("page_content", "text", "snippet", "summary", "body", "description", "abstract")
+_TITLE_NAMES = ("title", "document_name", "dataset_name")
+_UNTITLED = "Untitled"
+_KNOWLEDGE_FIELDS = frozenset({"metadata", "files", "position", *_RENAMED, *RESOURCE_FIELDS})
+
+
+def read_context(context: object) -> list[Source]:
+    """Read the ``context`` parameter: str, dict, list of either, or nothing; a list or dict may be given as text."""
+    return list(in_turns(_read_context(_unpacked(context) if isinstance(context, str) else context)))
+
+
+def _unpacked(text: str) -> object:
+    """What the text of a JSON list or object says, else the text."""
+    pasted = read_pasted(text)
+    try:
+        value = json.loads(pasted, parse_constant=str) if pasted.lstrip().startswith(("[", "{")) else None
+    except (ValueError, RecursionError):
+        return pasted
+    return pasted if value is None else value
+
+
+def _read_context(value: object) -> Iterator[Source]:
+    if isinstance(value, list | tuple):
+        for item in in_turns(value):
+            yield from _read_context(item)
+    elif isinstance(value, Mapping):
+        source = read_source(value)
+        if source:
+            yield source
+    elif value is not None and str(value).strip():
+        yield Source(title="Context", content=wellformed(str(value)))
+
+
+def read_source(item: Mapping[str, Any]) -> Source | None:
+    """Read one knowledge result, retriever resource or other object; None when it says nothing."""
+    own = _said(item)
+    values = {**_said(item.get("metadata")), **own}
+    resource = _read_resource({**_renamed(values), **values})
+    title_name = next((name for name in _TITLE_NAMES if _text(values.get(name))), "")
+    named = _text(values.get(title_name)) or _UNTITLED
+    title = " ".join(named.split())[:MAX_TITLE_LENGTH]
+    content = resource.get("content") or ""
+    if not content.strip():
+        content = _whole(own, said=title_name if title == named else "", is_knowledge=_is_knowledge(values))
+    if not content and title == _UNTITLED:
+        return None
+    return Source(title, content, resource.get("document_id"), resource.get("score"), resource)
+
+
+def _said(item: object) -> dict[str, Any]:
+    """The fields of an object that hold something."""
+    fields = item.items() if isinstance(item, Mapping) else ()
+    return {str(key): value for key, value in fields if value not in (None, "", [], {})}
+
+
+def _is_knowledge(values: Mapping[str, Any]) -> bool:
+    """Whether it comes from Dify's own knowledge retrieval, whose metadata is not for the model."""
+    return values.get("_source") == "knowledge" or "dataset_id" in values or "segment_id" in values
+
+
+def _whole(item: Mapping[str, Any], *, said: str, is_knowledge: bool) -> str:
+    """The text of an object that has no ``content``, and its other fields as JSON, but for the one ``said`` already."""
+    texts = (name for name in _CONTENT_NAMES if isinstance(item.get(name), str) and item[name].strip())
+    text_name = next(texts, "")
+    told = {said, text_name, *(_KNOWLEDGE_FIELDS if is_knowledge else ())}
+    rest = {key: value for key, value in item.items() if key not in told}
+    others = json_text(rest) if rest else ""
+    return "\n\n".join(part for part in (_text(item.get(text_name)), others) if part)
+
+
+def _renamed(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: values[key] for key, name in _RENAMED.items() if key in values}
+
+
+def _read_resource(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Keep what has a field, in the field's type; an odd value costs only itself."""
+    resource: dict[str, Any] = {}
+    for name, kind in RESOURCE_FIELDS.items():
+        value = values.get(name)
+        if value is None or value == "":
+            continue
+        if kind is dict:
+            if isinstance(value, Mapping) and len(json_text(value)) <= _MAX_METADATA_LENGTH:
+                resource[name] = plain_json(value)
+        elif kind is str:
+            resource[name] = _text(value)
+        elif (number := _number(value)) is not None:
+            resource[name] = kind(number)
+    return resource
+
+
+def _text(value: object) -> str:
+    if value is None:
+        return ""
+    return wellformed(value if isinstance(value, str) else json_text(value))
+
+
+def _number(value: object) -> float | None:
+    try:
+        number = float(value) if isinstance(value, int | float | str) else math.nan
+    except (ValueError, OverflowError):
+        return None
+    return number if math.isfinite(number) else None

@@ -1,0 +1,142 @@
+"""Sources that the answer may cite: the node's context first, then what the tools brought.
+
+In: sources as source_reading makes them. Out: numbered sources, the ``<context>`` block of the user message, and which
+numbers an answer cites.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from internal.text.fairness import in_turns
+from prompt import template
+
+_CITATION = re.compile(r"[\[【]\s*(\d{1,4}(?:\s*[,、，;]\s*\d{1,4})*)\s*[\]】]")
+_OWN_TAGS = re.compile(
+    r"<(?=\s*+/?+\s*+(?:context|source|persistence|context_gathering|uncertainty_and_ambiguity|tool_preamble|task|plan"
+    r"|findings?|results?)\b)",
+    re.IGNORECASE,
+)
+
+_BLOCK = 16_384
+"""Characters that are looked through in one go, at least."""
+
+RESOURCE_FIELDS: Mapping[str, type] = {
+    "dataset_id": str,
+    "dataset_name": str,
+    "document_id": str,
+    "document_name": str,
+    "data_source_type": str,
+    "segment_id": str,
+    "retriever_from": str,
+    "score": float,
+    "hit_count": int,
+    "word_count": int,
+    "segment_position": int,
+    "index_node_hash": str,
+    "content": str,
+    "page": int,
+    "doc_metadata": dict,
+}
+"""Fields of the SDK's RetrieverResource, but for ``position``, which is the source's number."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """One source, before it has a number."""
+
+    title: str
+    content: str
+    document_id: str | None = None
+    score: float | None = None
+    resource: Mapping[str, Any] = field(default_factory=dict)
+    """What is known of it in RESOURCE_FIELDS, each of the field's type."""
+
+    def shortened(self, length: int) -> "Source":
+        """The same source, no text of it longer than this."""
+        resource = {name: value[:length] if isinstance(value, str) else value for name, value in self.resource.items()}
+        document_id = self.document_id and self.document_id[:length]
+        return replace(self, content=self.content[:length], document_id=document_id, resource=resource)
+
+    @property
+    def label(self) -> str:
+        """Title and page, as a person would name it."""
+        page = self.resource.get("page")
+        return self.title if page is None else f"{self.title}, page {page}"
+
+    @property
+    def identity(self) -> tuple[str | None, str, str]:
+        """Two sources with the same identity are one."""
+        return (self.document_id or self.title, str(self.resource.get("segment_id") or ""), self.content)
+
+
+class Bibliography:
+    """The sources of one run, numbered from 1 in the order in which they were first offered."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[tuple[str | None, str, str], int] = {}
+        self._sources: list[Source] = []
+        self._context = 0
+
+    def open_with(self, sources: Iterable[Source]) -> None:
+        """Number the node's own context, which stands in every opening message."""
+        self.add(sources)
+        self._context = len(self._sources)
+
+    def context(self) -> tuple[tuple[int, Source], ...]:
+        return self.entries()[: self._context]
+
+    def add(self, sources: Iterable[Source]) -> list[int]:
+        """Number these sources; one that is already listed keeps its number."""
+        return [self._number(source) for source in in_turns(sources)]
+
+    def _number(self, source: Source) -> int:
+        number = self._numbers.setdefault(source.identity, len(self._sources) + 1)
+        if number > len(self._sources):
+            self._sources.append(source)
+        return number
+
+    def entries(self) -> tuple[tuple[int, Source], ...]:
+        return tuple(enumerate(self._sources, start=1))
+
+
+def context_block(entries: Iterable[tuple[int, Source]]) -> str:
+    """The numbered ``<context>`` block, "" without sources; our own tags inside the data are escaped."""
+    blocks = [
+        f'<source number="{number}" title="{attribute(source.title)}">\n{escaped(source.content)}\n</source>'
+        for number, source in in_turns(entries)
+    ]
+    return "\n".join(["<context>", template.CONTEXT_HEADER, *blocks, "</context>"]) if blocks else ""
+
+
+def escaped(text: str) -> str:
+    """Data in which our own tags are none."""
+    return "".join(_OWN_TAGS.sub("&lt;", block) for block in in_turns(_blocks(text)))
+
+
+def _blocks(text: str) -> Iterator[str]:
+    """A text in blocks that end before a ``<``, so that no tag is cut."""
+    start = 0
+    while start < len(text):
+        end = text.find("<", start + _BLOCK)
+        end = len(text) if end < 0 else end
+        yield text[start:end]
+        start = end
+
+
+def attribute(text: str) -> str:
+    """Data as the value of an attribute of ours."""
+    return " ".join(escaped(text).replace('"', "&quot;").split())
+
+
+def citation_lines(entries: Iterable[tuple[int, Source]]) -> str:
+    """What the model is told of the sources that a tool's result brought, "" without any."""
+    lines = [f"[{number}] {source.label}" for number, source in entries]
+    return "\n".join([template.TOOL_SOURCES_HEADER, *lines]) if lines else ""
+
+
+def cited_numbers(answer: str) -> frozenset[int]:
+    """The numbers that stand in the answer as citations, such as [1] or [2, 3]."""
+    listed = frozenset(_CITATION.findall(answer))  # the same again and again, in a long answer
+    return frozenset(int(digits) for numbers in listed for digits in re.findall(r"\d+", numbers))

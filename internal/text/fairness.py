@@ -1,0 +1,33 @@
+"""Long work that lets other sessions run: one process serves all of them in one thread.
+
+In: items that take time to make or to handle. Out: the same items, with a turn for the others now and then.
+"""
+
+from collections.abc import Iterable, Iterator
+from time import perf_counter
+
+import gevent
+
+MAX_TURN_SECONDS = 0.005
+"""Seconds of work; a chunk of another session waits about ten turns on its way from the host to the user."""
+MOMENT = 0.00001
+"""Seconds. A sleep of 0 would not do: gevent may run what is ready fifty times over before it looks at timers and
+sockets again, and the other sessions wait for those."""
+
+
+def give_way() -> None:
+    """Let the others run, once."""
+    gevent.sleep(MOMENT)
+
+
+def in_turns[T](items: Iterable[T]) -> Iterator[T]:
+    """Pass items on; whenever making or handling them has taken a turn's time, others run first."""
+    began = perf_counter()
+    for item in items:
+        if perf_counter() - began > MAX_TURN_SECONDS:
+            give_way()
+            began = perf_counter()
+        yield item
+        if perf_counter() - began > MAX_TURN_SECONDS:
+            give_way()
+            began = perf_counter()

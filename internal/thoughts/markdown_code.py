@@ -1,0 +1,158 @@
+"""Which tags stand in Markdown's code, so that they are words and not tags.
+
+In: tokens of a text. Out: the same, but that a tag in code has become text. Code is a fenced block, or what stands
+between two equal runs of backticks in one paragraph (CommonMark 4.5 and 6.1).
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+from internal.thoughts.markdown_tokens import Kind, Token, is_tag
+
+_MIN_FENCE_LENGTH = 3
+_MAX_INDENT = 3
+"""Spaces before a fence; with four the line is indented code."""
+
+
+class CodeReader:
+    """Reads one text; whoever takes a tag for a thought's switches the reading off until the thought has ended.
+
+    A tag after a run of backticks waits until that run is closed or its paragraph ends. The paragraph is then read
+    again, now with the number of runs of each length that are left, so that nothing has to wait in it twice.
+    """
+
+    def __init__(self) -> None:
+        self._is_on = True
+        self._fence = ""  # the run that opened the block we are in
+        self._is_opening_line = self._may_close = False  # of that block
+        self._code = 0  # length of the run that opened the inline code we may be in
+        self._runs: list[int] = []  # the other runs since then
+        self._waiting: list[Token] | None = None
+        self._indent: int | None = 0  # spaces since the line began; None once anything else stood on it
+        self._is_blank = True  # the line, so far
+        self._place_before: tuple[int | None, bool] = (0, True)  # where the first waiting token stands
+        self._left: Counter[int] | None = None  # runs in the rest of the paragraph, by length; None while unknown
+
+    def switch_off(self) -> None:
+        """What comes is a thought's, and is passed on unread."""
+        self._is_on = False
+
+    def begin_anew(self) -> None:
+        """What comes is read again; it stands at the beginning of a line, outside of code."""
+        self._is_on, self._fence, self._code, self._runs = True, "", 0, []
+        self._begin_line()
+
+    def read(self, tokens: Iterable[Token]) -> Iterator[Token]:
+        for token in tokens:
+            yield from self._read(token)
+
+    def finish(self) -> Iterator[Token]:
+        """The text has ended, and with it its last paragraph."""
+        if self._waiting is not None:
+            yield from self._read_paragraph_again(self._waiting)
+
+    def _read(self, token: Token) -> Iterable[Token]:
+        if self._waiting is not None:
+            return self._wait(token, self._waiting)
+        if not self._is_on:
+            return (token,)
+        if self._fence:
+            self._pass_fenced(token)
+            return (_as_words(token),)
+        if not is_tag(token):
+            self._pass(token)
+            return (token,)
+        if not self._code:
+            return (token,)
+        if self._left is None:
+            self._waiting, self._place_before = [token], (self._indent, self._is_blank)
+            self._move(token)
+            return ()
+        self._move(token)
+        return (_as_words(token),)
+
+    def _wait(self, token: Token, waiting: list[Token]) -> Iterable[Token]:
+        """Look for the end of the code that a tag may stand in."""
+        waiting.append(token)
+        opens_block = self._opens_block(token)
+        if opens_block or (token.kind is Kind.LINE_END and self._is_blank):
+            return self._read_paragraph_again(waiting)
+        self._move(token)
+        if token.kind is not Kind.BACKTICKS or len(token.text) != self._code:
+            return ()
+        self._waiting, self._code, self._runs = None, 0, []
+        return (Token(Kind.TEXT, "".join(passed.text for passed in waiting)),)
+
+    def _read_paragraph_again(self, tokens: Sequence[Token]) -> Iterator[Token]:
+        """The run that was taken for the beginning of code is text, and the runs after it are judged without it."""
+        self._waiting, self._code, runs, self._runs = None, 0, self._runs, []
+        self._indent, self._is_blank = self._place_before
+        left = Counter([*runs, *(len(token.text) for token in tokens if token.kind is Kind.BACKTICKS)])
+        self._left = left
+        for run in runs:
+            left[run] -= 1
+            self._pass_run(run)
+        for token in tokens:
+            if token.kind is Kind.BACKTICKS:
+                left[len(token.text)] -= 1
+            yield from self._read(token)
+        self._left = None
+
+    def _pass(self, token: Token) -> None:
+        if self._opens_block(token):
+            self._fence, self._is_opening_line, self._may_close = token.text, True, False
+            self._code, self._runs = 0, []
+        elif token.kind is Kind.BACKTICKS:
+            self._pass_run(len(token.text))
+        elif token.kind is Kind.LINE_END and self._is_blank:
+            self._code, self._runs = 0, []
+        self._move(token)
+
+    def _pass_run(self, length: int) -> None:
+        if not self._code:
+            self._code = length if self._left is None or self._left[length] > 0 else 0
+        elif length == self._code:
+            self._code, self._runs = 0, []
+        elif self._left is None:
+            self._runs.append(length)
+
+    def _pass_fenced(self, token: Token) -> None:
+        if token.kind is Kind.LINE_END:
+            if self._may_close:
+                self._fence = ""
+            self._is_opening_line = self._may_close = False
+        elif self._is_opening_line and token.kind is Kind.BACKTICKS and self._fence[0] == "`":
+            opening, self._fence = self._fence, ""  # not a block: those have no backticks in their first line
+            self._pass_run(len(opening))
+            self._pass_run(len(token.text))
+        elif not self._is_opening_line and self._opens_block(token) and token.text.startswith(self._fence):
+            self._may_close = True
+        elif token.text.strip():
+            self._may_close = False
+        self._move(token)
+
+    def _opens_block(self, token: Token) -> bool:
+        return (
+            len(token.text) >= _MIN_FENCE_LENGTH
+            and (token.kind is Kind.BACKTICKS or token.kind is Kind.TILDES)
+            and self._indent is not None
+            and self._indent <= _MAX_INDENT
+        )
+
+    def _begin_line(self) -> None:
+        self._indent, self._is_blank = 0, True
+
+    def _move(self, token: Token) -> None:
+        """Remember where in its line the token leaves us."""
+        if token.kind is Kind.LINE_END:
+            self._begin_line()
+            return
+        if token.text.strip(" "):
+            self._indent = None
+        elif self._indent is not None:
+            self._indent += len(token.text)
+        self._is_blank = self._is_blank and not token.text.strip()
+
+
+def _as_words(token: Token) -> Token:
+    return Token(Kind.TEXT, token.text) if is_tag(token) else token

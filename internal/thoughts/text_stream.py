@@ -1,0 +1,75 @@
+"""The text that the user sees, with thoughts in ``<think>`` blocks that are always closed.
+
+In: answers and thoughts as they stream. Out: the text to write next. An unclosed block would swallow the rest of the
+answer in Dify's web page (dify-contract §3), and so would a tag that an answer or a thought merely quotes.
+"""
+
+from collections.abc import Iterator
+
+from internal.thoughts.think_tags import CLOSE, OPEN, QuotedTags
+
+MAX_TEXT_BYTES = 256 * 1024
+"""Bytes of one text message in UTF-8."""
+_MAX_CHARACTER_BYTES = 4
+
+
+class TextStream:
+    """Remembers whether a block is open and how the text so far ends."""
+
+    def __init__(self) -> None:
+        self._in_thought = False
+        self._end = ""  # the last two characters written
+        self._after_host = False  # the host may have written something since
+        self._quoted = QuotedTags()
+
+    def thought(self, text: str) -> str:
+        """A piece of thought."""
+        opening = "" if self._in_thought else self.finish() + self._write(f"{self._gap(1)}{OPEN}\n")
+        self._in_thought = True
+        return opening + self._write(self._quoted.feed(text))
+
+    def answer(self, text: str) -> str:
+        closing = self.close_thought()
+        gap = self._write(self._gap(1)) if text and self._after_host else ""
+        return closing + gap + self._write(self._quoted.feed(text))
+
+    def new_paragraph(self) -> str:
+        """Set off what comes next from what stands there; nothing at the very beginning."""
+        return self.finish() + self._write(self._gap(2))
+
+    def leave_a_line(self) -> str:
+        """Make room for a line that the host may write: what comes next will stand on another one."""
+        before = self.finish() + self._write(self._gap(1))
+        self._after_host = True
+        return before
+
+    def close_thought(self) -> str:
+        """What ends an open block; an answer may go on, and what waits of it stays."""
+        return self.finish() if self._in_thought else ""
+
+    def finish(self) -> str:
+        """What is still to be written of the thought or answer so far."""
+        closing, self._in_thought = f"\n{CLOSE}\n" if self._in_thought else "", False
+        return self._write(self._quoted.finish() + closing)
+
+    def _gap(self, newlines: int) -> str:
+        if self._after_host:
+            return "\n" * (newlines if self._end else 1)
+        there = len(self._end) - len(self._end.rstrip("\n"))
+        return "\n" * max(0, newlines - there) if self._end else ""
+
+    def _write(self, text: str) -> str:
+        self._end = (self._end + text[-2:])[-2:]
+        self._after_host = self._after_host and not text
+        return text
+
+
+def message_texts(text: str) -> Iterator[str]:
+    """A text in pieces of at most MAX_TEXT_BYTES bytes; no character is cut."""
+    start = 0
+    while start < len(text):
+        piece = text[start : start + MAX_TEXT_BYTES]
+        if len(piece) > MAX_TEXT_BYTES // _MAX_CHARACTER_BYTES:
+            piece = piece.encode()[:MAX_TEXT_BYTES].decode(errors="ignore")
+        yield piece
+        start += len(piece)

@@ -1,0 +1,76 @@
+"""What tools and files are called: who is meant by an allow-list, and names that every model API takes.
+
+In: Dify's tool dicts and this turn's files. Out: identities, unique names, and which allow-list entries mean a tool.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain, count
+from typing import Any, NamedTuple
+
+from dify_plugin.file.file import File
+
+from internal.text.wellformed import wellformed
+
+_NAME_LENGTH = 64
+_NOT_IN_A_NAME = re.compile(r"[^a-zA-Z0-9_-]")
+
+
+class ToolIdentity(NamedTuple):
+    name: str
+    provider: str
+    icon: str = ""
+    """An address or the name of a file; a drawing put together from an emoji, which is an object, is none."""
+
+
+def identify(raw: Mapping[str, Any]) -> ToolIdentity | None:
+    identity = raw.get("identity")
+    if not isinstance(identity, Mapping) or not isinstance(identity.get("name"), str) or not identity["name"]:
+        return None
+    icon = identity.get("icon")
+    return ToolIdentity(
+        name=wellformed(identity["name"]),
+        provider=wellformed(str(identity.get("provider") or "")),
+        icon=wellformed(icon) if isinstance(icon, str) else "",
+    )
+
+
+def matching_entries(identity: ToolIdentity, allowed: frozenset[str]) -> frozenset[str]:
+    """Which allow-list entries mean this tool: its name, or ``provider/name`` with all or the end of the provider."""
+    parts = [*identity.provider.split("/"), identity.name]
+    meanings = {"/".join(parts[start:]) for start in range(len(parts))}
+    return allowed & meanings
+
+
+def name_in_history(name: str) -> str:
+    """The name of a call as model APIs take it back: a model may call what nobody offered it, under any name."""
+    return _NOT_IN_A_NAME.sub("_", name)[:_NAME_LENGTH] or "unnamed"
+
+
+def free_name(identity: ToolIdentity, taken: Iterable[str]) -> str:
+    """A name that model APIs take and no other tool has; the provider tells namesakes apart."""
+    plain = _NOT_IN_A_NAME.sub("_", identity.name)[:_NAME_LENGTH]
+    plain = plain if re.search(r"[a-zA-Z0-9]", plain) else "tool"
+    qualified = _NOT_IN_A_NAME.sub("_", f"{identity.provider.rsplit('/', 1)[-1]}_{plain}")[:_NAME_LENGTH]
+    unavailable = frozenset(taken)
+    return next(name for name in _candidates(plain, qualified) if name not in unavailable)
+
+
+def _candidates(plain: str, qualified: str) -> Iterator[str]:
+    yield plain
+    yield qualified
+    number = 2
+    while True:
+        ending = f"_{number}"
+        yield plain[: _NAME_LENGTH - len(ending)] + ending
+        number += 1
+
+
+def name_files(files: Iterable[File]) -> dict[str, File]:
+    """A distinct, readable name for each of this turn's files."""
+    named: dict[str, File] = {}
+    for position, file in enumerate(files, start=1):
+        name = file.filename or f"{file.type.value}-{position}{file.extension or ''}"
+        free = next(each for each in chain([name], (f"{number}-{name}" for number in count(2))) if each not in named)
+        named[free] = file
+    return named

@@ -1,0 +1,191 @@
+"""The node's tools as the model sees them, and the way back from a name to a call.
+
+In: Dify's tool dicts (dify-contract §1.6), the allow-list, this turn's files. Out: a Toolbox: tools under names that
+every model API takes, in the node's order; what had to be left out is in its notes. A bad parameter costs the
+parameter, a bad required one the tool, never the others.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+from dify_plugin.entities.model.message import PromptMessageTool
+from dify_plugin.entities.tool import ToolProviderType
+from dify_plugin.file.file import File
+
+from internal.schema.check import Check
+from internal.text.fairness import in_turns
+from internal.text.pasted import looks_like_selector, missing_variable
+from internal.text.wellformed import plain_json, wellformed
+from internal.tools.names import ToolIdentity, free_name, identify, matching_entries, name_files
+from internal.tools.parameters import ParameterUnusable, ToolParameter, read_parameter
+
+_MAX_NAMED = 20
+"""Entries of an allow-list that are named when they mean no tool; each is a line in the log."""
+
+
+class ToolUnusable(Exception):  # noqa: N818 - says what is the matter
+    """This tool cannot be offered to a model."""
+
+
+@dataclass(frozen=True)
+class VirtualSchema:
+    """A schema that all arguments of a call have to satisfy together."""
+
+    schema: Mapping[str, Any]
+    """JSON Schema of an object, as sent to the model."""
+    check: Check
+
+
+@dataclass(frozen=True)
+class Tool:
+    """One tool: what the model is told of it and what a call of it needs."""
+
+    name: str
+    """Unique in the toolbox, ``^[a-zA-Z0-9_-]{1,64}$``."""
+    own_name: str
+    """What Dify calls it."""
+    provider: str
+    provider_type: ToolProviderType = ToolProviderType.BUILT_IN
+    credential_id: str | None = None
+    icon: str = ""
+    """An address or the name of a file; "" without one."""
+    description: str = ""
+    parameters: Mapping[str, ToolParameter] = field(default_factory=dict)
+    fixed: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    """Values that the developer set, secrets in clear among them; they win over any argument."""
+    virtual_schema: VirtualSchema | None = None
+    """Set for a virtual tool: its arguments are what the agent wants, and nobody is called."""
+
+    @cached_property
+    def prompt_tool(self) -> PromptMessageTool:
+        parameters = {
+            "type": "object",
+            "properties": {name: dict(parameter.schema) for name, parameter in self.parameters.items()},
+            "required": [name for name, parameter in self.parameters.items() if parameter.required],
+        }
+        return PromptMessageTool(
+            name=self.name,
+            description=self.description,
+            parameters=dict(self.virtual_schema.schema) if self.virtual_schema else parameters,
+        )
+
+
+@dataclass(frozen=True)
+class Toolbox:
+    """The tools of one run."""
+
+    tools: Mapping[str, Tool] = field(default_factory=dict)
+    files: Mapping[str, File] = field(default_factory=dict)
+    """This turn's files by the names under which the model may pass them to a tool."""
+    notes: tuple[str, ...] = ()
+
+    def with_tool(self, tool: Tool) -> "Toolbox":
+        """The same tools and a virtual one at the end."""
+        return replace(self, tools={**self.tools, tool.name: tool})
+
+    @cached_property
+    def prompt_tools(self) -> tuple[PromptMessageTool, ...]:
+        """What goes into every request of the run, byte for byte the same."""
+        return tuple(tool.prompt_tool for tool in self.tools.values())
+
+
+def build_toolbox(
+    raw_tools: Iterable[Mapping[str, Any]],
+    *,
+    allowed: Sequence[str] = (),
+    files: Iterable[File] = (),
+    reserved: frozenset[str] = frozenset(),
+) -> Toolbox:
+    """Read the tools one by one; ``reserved`` are the names of virtual tools, which none of these may take."""
+    named_files = name_files(files)
+    tools: dict[str, Tool] = {}
+    notes: list[str] = []
+    met: set[str] = set()
+    wanted = frozenset(allowed)
+    for position, raw in enumerate(in_turns(raw_tools), start=1):
+        identity = identify(raw)
+        if identity is None:
+            notes.append(f"tools: item {position} has no name and is left out")
+            continue
+        matches = matching_entries(identity, wanted)
+        met |= matches
+        if wanted and not matches:
+            notes.append(f"tool {identity.name!r} is left out: not among the allowed tools")
+            continue
+        name = free_name(identity, reserved | tools.keys())
+        try:
+            tools[name] = _read_tool(raw, identity, name, tuple(named_files), notes.append)
+        except ToolUnusable as reason:
+            notes.append(f"tool {identity.name!r} is left out: {reason}")
+    notes += _unmet_notes([entry for entry in dict.fromkeys(allowed) if entry not in met])
+    return Toolbox(tools, named_files, tuple(notes))
+
+
+def _unmet_notes(unmet: Sequence[str]) -> Iterator[str]:
+    for entry in unmet[:_MAX_NAMED]:
+        note = f"allowed_tools: no tool is called {entry!r}"
+        yield f"{note}; {missing_variable(entry)}" if looks_like_selector(entry) else note
+    if len(unmet) > _MAX_NAMED:
+        yield f"allowed_tools: nor is any tool called one of {len(unmet) - _MAX_NAMED:,} more names"
+
+
+def _read_tool(
+    raw: Mapping[str, Any], identity: ToolIdentity, name: str, file_names: Sequence[str], note: Callable[[str], None]
+) -> Tool:
+    fixed = _read_fixed(raw.get("runtime_parameters"))
+    parameters: dict[str, ToolParameter] = {}
+    listed = raw.get("parameters")
+    for declared in listed if isinstance(listed, list) else ():
+        if not isinstance(declared, Mapping):
+            note(f"tool {identity.name!r}: a parameter is not an object and is left out")
+            continue
+        label = str(declared.get("name") or "?")
+        if declared.get("form") in ("form", "schema") or label in fixed:  # a tuple: the form may be unhashable
+            continue  # the developer's: the model neither sees nor sets it
+        try:
+            parameter = read_parameter(declared, file_names=file_names)
+        except ParameterUnusable as reason:
+            if declared.get("required"):
+                raise ToolUnusable(f"its required parameter {label!r} cannot be offered: {reason}") from None
+            note(f"tool {identity.name!r}: parameter {label!r} is left out: {reason}")
+            continue
+        if parameter.note:
+            note(f"tool {identity.name!r}: parameter {label!r}: {parameter.note}")
+        parameters[parameter.name] = parameter
+    credential_id = raw.get("credential_id")
+    return Tool(
+        name=name,
+        own_name=identity.name,
+        provider=identity.provider,
+        provider_type=_read_provider_type(raw.get("provider_type")),
+        credential_id=str(credential_id) if credential_id else None,
+        icon=identity.icon,
+        description=_read_description(raw),
+        parameters=parameters,
+        fixed=fixed,
+    )
+
+
+def _read_fixed(runtime: object) -> dict[str, Any]:
+    """The developer's values; null means that the model fills the parameter in."""
+    values = runtime.items() if isinstance(runtime, Mapping) else ()
+    return {str(key): plain_json(value) for key, value in values if value is not None}
+
+
+def _read_provider_type(value: object) -> ToolProviderType:
+    try:
+        return ToolProviderType(value)
+    except ValueError:
+        return ToolProviderType.BUILT_IN
+
+
+def _read_description(raw: Mapping[str, Any]) -> str:
+    """What the developer wrote for the model, else what is shown to people; "" when there is nothing."""
+    description = raw.get("description")
+    if not isinstance(description, Mapping):
+        return ""
+    human = description.get("human")
+    shown = human.get("en_US") if isinstance(human, Mapping) else human
+    return wellformed(str(description.get("llm") or shown or ""))

@@ -1,0 +1,126 @@
+"""Tools that nobody runs: their calls are how the model hands over a plan, a judgement, or an answer in a schema.
+
+In: limits and the ``answer_schema`` parameter. Out: Tool values whose calls are parsed and validated like any other.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from jsonschema.exceptions import ValidationError
+
+from internal.errors import InvalidParameters
+from internal.schema.check import Check, Steps, Unchecked
+from internal.schema.references import SchemaUnusable, check_of, resolve
+from internal.schema.types import possible_types
+from internal.text.pasted import looks_like_selector, missing_variable, read_pasted
+from internal.text.wellformed import wellformed_text_of_json
+from internal.tooling import NoObjectError, UnwritableError, parse_object
+from internal.tools.toolbox import Tool, VirtualSchema
+from prompt import template
+
+SUBMIT_ANSWER = "submit_answer"
+SUBMIT_PLAN = "submit_plan"
+SUBMIT_REFLECTION = "submit_reflection"
+RESERVED_NAMES = frozenset({SUBMIT_ANSWER, SUBMIT_PLAN, SUBMIT_REFLECTION})
+"""No tool of the node's may have one of these names."""
+_OVERWRITABLE = frozenset({"title", "description", "default", "examples", "$comment", "$defs", "definitions"})
+"""Keywords that check nothing: what stands beside a reference says it better than the reference's target."""
+
+
+def plan_tool(maximum_subtasks: int) -> Tool:
+    subtasks = {
+        "type": "array",
+        "items": {"type": "string", "minLength": 1},
+        "minItems": 1,
+        "maxItems": maximum_subtasks,
+        "description": template.SUBTASKS_DESCRIPTION,
+    }
+    schema = _closed_object({"subtasks": subtasks})
+    arguments = VirtualSchema(schema, check_of(schema).stricter(_blank_subtasks))
+    return _virtual(SUBMIT_PLAN, template.SUBMIT_PLAN_DESCRIPTION, arguments)
+
+
+def reflection_tool() -> Tool:
+    schema = _closed_object(
+        {
+            "is_completed": {"type": "boolean", "description": template.IS_COMPLETED_DESCRIPTION},
+            "advice": {"type": "string", "description": template.ADVICE_DESCRIPTION},
+        }
+    )
+    return _virtual(SUBMIT_REFLECTION, template.SUBMIT_REFLECTION_DESCRIPTION, VirtualSchema(schema, check_of(schema)))
+
+
+def answer_tool(answer_schema: str) -> Tool:
+    """The tool whose arguments are the answer.
+
+    Raises:
+        InvalidParameters: the text is no JSON Schema of an object.
+    """
+    if looks_like_selector(answer_schema):
+        raise InvalidParameters(f"parameter 'answer_schema': {missing_variable(answer_schema)}")
+    try:
+        schema = parse_object(wellformed_text_of_json(read_pasted(answer_schema)))
+        check = check_of(schema)
+        arguments = VirtualSchema(_as_object(schema, check), check)
+    except NoObjectError as problem:
+        wanted = "it must be the JSON Schema of an object"
+        raise InvalidParameters(f"parameter 'answer_schema': {wanted}; {problem}") from None
+    except (UnwritableError, SchemaUnusable) as problem:
+        raise InvalidParameters(f"parameter 'answer_schema': {problem}") from None
+    return _virtual(SUBMIT_ANSWER, template.SUBMIT_ANSWER_DESCRIPTION, arguments)
+
+
+def _as_object(schema: Mapping[str, Any], check: Check) -> dict[str, Any]:
+    """A checked schema with its type on top, where model APIs look for it; references there are written out."""
+    top = {key: value for key, value in schema.items() if key != "$schema"}
+    while isinstance(reference := top.pop("$ref", None), str):
+        target = resolve(schema, reference)
+        top = _both(top, target if isinstance(target, Mapping) else {})
+    if not _allows_object(schema, check):
+        reason = f"its type is {top['type']!r}" if "type" in top else "it allows none"
+        raise SchemaUnusable(f"it must describe an object, and {reason}")
+    return {**top, "type": "object"}
+
+
+def _both(own: Mapping[str, Any], target: Mapping[str, Any]) -> dict[str, Any]:
+    """What stands beside a reference together with the reference's target, whole once more if they differ."""
+    both = {**target, **own}
+    ours, theirs = own.get("properties", {}), target.get("properties", {})
+    if ours and theirs:
+        both["properties"] = {**theirs, **ours}
+    if "required" in own and "required" in target:
+        both["required"] = list(dict.fromkeys([*target["required"], *own["required"]]))
+    if _differing(own, target) - _OVERWRITABLE - {"properties", "required"} or _differing(ours, theirs):
+        both["allOf"] = [*own.get("allOf", ()), target]
+    return both
+
+
+def _differing(one: Mapping[str, Any], other: Mapping[str, Any]) -> set[str]:
+    return {key for key in one.keys() & other.keys() if one[key] != other[key]}
+
+
+def _allows_object(schema: Mapping[str, Any], check: Check) -> bool:
+    try:
+        return "object" in possible_types(schema, check, Steps())
+    except Unchecked:
+        return True
+
+
+def _closed_object(properties: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": dict(properties),
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def _blank_subtasks(value: Any) -> Iterator[ValidationError]:  # noqa: ANN401 - JSON
+    """White space is no text: JSON Schema can say so only by a pattern, and patterns are not run."""
+    names = value.get("subtasks") if isinstance(value, Mapping) else None
+    if isinstance(names, list) and any(isinstance(name, str) and not name.strip() for name in names):
+        yield ValidationError("no subtask may be blank", path=["subtasks"])
+
+
+def _virtual(name: str, description: str, schema: VirtualSchema) -> Tool:
+    return Tool(name, name, provider="", description=description, virtual_schema=schema)

@@ -1,0 +1,83 @@
+"""Which package may import which, and that the drawing of it is true."""
+
+import ast
+import re
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+import internal
+
+ROOT = Path(internal.__file__).parent.parent
+AGENT = ROOT / "internal"
+ORDER = re.findall(r"^    (\w+)  ", internal.__doc__ or "", re.MULTILINE)
+MODULES = sorted(path for path in AGENT.rglob("*.py") if path != AGENT / "__init__.py")
+MAX_MODULES = 9
+"""Of one package: as many as a reader can hold in mind."""
+
+
+def imported(path: Path) -> set[str]:
+    """Full names of the modules that a file imports."""
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            names |= {node.module or "", *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return names
+
+
+def part_of(path: Path) -> str:
+    """The package, or the module at the top, that a file of the agent belongs to."""
+    return path.relative_to(AGENT).parts[0].removesuffix(".py")
+
+
+def module_name(path: Path) -> str:
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+def test_the_drawing_names_every_package_once() -> None:
+    assert sorted(ORDER) == sorted({part_of(path) for path in MODULES})
+
+
+@pytest.mark.parametrize("path", MODULES, ids=module_name)
+def test_a_module_imports_only_packages_above_its_own(path: Path) -> None:
+    own = part_of(path)
+    used = {name.split(".")[1] for name in imported(path) if name.startswith("internal.")}
+
+    assert used - {own} <= set(ORDER[: ORDER.index(own)])
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    names = {module_name(path) for path in MODULES}
+
+    TopologicalSorter({module_name(path): imported(path) & names for path in MODULES}).prepare()
+
+
+@pytest.mark.parametrize("package", [path for path in AGENT.iterdir() if (path / "__init__.py").exists()], ids=part_of)
+def test_a_package_is_small(package: Path) -> None:
+    assert len([path for path in package.glob("*.py") if path.stem != "__init__"]) <= MAX_MODULES
+
+
+@pytest.mark.parametrize("path", [path for path in MODULES if part_of(path) not in {"host", "agent"}], ids=module_name)
+def test_only_the_host_package_uses_the_sdk_session(path: Path) -> None:
+    """``agent`` is given the session and passes it on."""
+    used = [name for name in imported(path) if name.startswith(("dify_plugin.core.runtime", "dify_plugin.invocations"))]
+
+    assert used == []
+
+
+@pytest.mark.parametrize("folder", ["internal", "strategies", "prompt", "provider"])
+def test_what_is_packaged_imports_only_what_is_packaged(folder: str) -> None:
+    for path in (ROOT / folder).rglob("*.py"):
+        used = {name.split(".")[0] for name in imported(path)}
+        assert used & {"devhost", "examples", "tests", "benchmarks"} == set()
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "devhost").rglob("*.py")), ids=module_name)
+def test_devhost_imports_nothing_of_the_plugin(path: Path) -> None:
+    """The SDK would patch devhost's own threads when it is imported, and the plugin runs in a process of its own."""
+    used = {name.split(".")[0] for name in imported(path)}
+
+    assert used & {"dify_plugin", "internal", "strategies", "prompt"} == set()
