@@ -113,7 +113,7 @@ def test_translations_have_the_names_that_the_daemon_reads() -> None:
 @pytest.mark.parametrize("page", [README, *TRANSLATIONS], ids=lambda page: page.name)
 def test_every_readme_says_what_was_verified_and_what_was_not(page: Path) -> None:
     not_seen = {
-        "README.md": "A whole Dify with its web interface, and a live model provider, have still not been seen",
+        "README.md": "It has not yet been tested in a whole Dify with its web interface, nor with a live model provider",
         "README_ja_JP.md": "まだ確認していません",
         "README_pt_BR.md": "Ainda não foi testado em um Dify completo",
         "README_zh_Hans.md": "尚未在带有 Web 界面的完整 Dify",
