@@ -1,4 +1,4 @@
-"""A conversation as the node's memory hands it to a strategy (dify-contract §4.1).
+"""A conversation as the node's memory hands it to a strategy: docs/host-facts.md, "Conversation memory".
 
 In: each turn's question with its files, and the raw answer, thoughts included. Out: user and assistant messages, the
 oldest dropped first, one by one, until about 2,000 tokens are left; the newest stays however long it is. Tool calls

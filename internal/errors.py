@@ -9,8 +9,8 @@ Each text is redacted where it is raised. What the model can correct is never an
 result.
 
 Dify knows five errors of ``dify_plugin.errors.model`` by the names of their classes, subclasses not included, and shows
-their message alone. For any other class the node shows the traceback that the SDK sends with it (dify-contract,
-"Corrections"). ``reported`` therefore turns each exception into exactly one of the five.
+their message alone. For any other class the node shows the traceback that the SDK sends with it
+(docs/host-facts.md, "Errors at the node"). ``reported`` therefore turns each exception into exactly one of the five.
 """
 
 import logging

@@ -116,7 +116,7 @@ class Run[P: StrategyParams]:
         for note in (*self.params.notes, *overrides.notes, *self.toolbox.notes):
             yield Noted(note)
         if self.params.model.stop and self.offers_tools:
-            # The OpenAI plugin emulates stop words and discards tool calls when one is hit (model-behaviour §2.4).
+            # The OpenAI plugin discards a turn's tool calls when a stop word comes: docs/model-facts.md, "Stop words".
             yield Noted("model: the completion parameter 'stop' is dropped, since it would discard tool calls")
         self.bibliography.open_with(read_context(self.params.context))
 

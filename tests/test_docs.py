@@ -15,6 +15,11 @@ README = ROOT / "README.md"
 TRANSLATIONS = sorted((ROOT / "readme").iterdir())
 PAGES = [README, ROOT / "CHANGELOG.md", ROOT / "PRIVACY.md", *TRANSLATIONS, *sorted((ROOT / "docs").glob("*.md"))]
 
+CODE_FOLDERS = ("internal", "strategies", "prompt", "provider", "devhost", "examples", "benchmarks", "scripts", "tests")
+CODE = [path for folder in CODE_FOLDERS for path in sorted((ROOT / folder).rglob("*.py")) if path != Path(__file__)]
+CITATION = re.compile(r'(docs/[\w-]+-facts\.md)((?:,? (?:and )?"[^"]+")*)')
+PATH = re.compile(r"\b(?:internal|strategies|prompt|devhost|benchmarks|scripts|tests|docs|readme)/[\w./-]*\w")
+
 FENCE = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 IDEOGRAPH = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]")
@@ -113,7 +118,7 @@ def test_translations_have_the_names_that_the_daemon_reads() -> None:
 @pytest.mark.parametrize("page", [README, *TRANSLATIONS], ids=lambda page: page.name)
 def test_every_readme_says_what_was_verified_and_what_was_not(page: Path) -> None:
     not_seen = {
-        "README.md": "It has not yet been tested in a whole Dify with its web interface, nor with a live model provider",
+        "README.md": "It has not yet been tested in a whole Dify with its web interface",
         "README_ja_JP.md": "まだ確認していません",
         "README_pt_BR.md": "Ainda não foi testado em um Dify completo",
         "README_zh_Hans.md": "尚未在带有 Web 界面的完整 Dify",
@@ -128,3 +133,46 @@ def test_the_page_on_debugging_warns_of_an_installed_package() -> None:
     assert "Debug in a workspace in which the packaged plugin is not installed, or uninstall it first." in text
     assert "`no available node, plugin runtime not found`" in text
     assert "A debugging session survives a restart of the daemon" in text
+
+
+def comments(path: Path) -> str:
+    """A module's text with line breaks and comment signs as single spaces, so that a citation stands in one piece."""
+    return re.sub(r"\s*\n\s*(?:# ?)?", " ", path.read_text(encoding="utf-8"))
+
+
+def headings(page: str) -> list[str]:
+    return re.findall(r"^#+ (.+)$", (ROOT / page).read_text(encoding="utf-8"), re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", ["docs/host-facts.md", "docs/model-facts.md"])
+def test_every_fact_has_one_heading_and_a_source(page: str) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    sections = text.split("\n### ")[1:]
+
+    assert len(set(headings(page))) == len(headings(page))
+    assert [section.splitlines()[0] for section in sections if section.count("\nSource: ") != 1] == []
+
+
+@pytest.mark.parametrize("path", [path for path in CODE if "-facts.md" in path.read_text(encoding="utf-8")], ids=str)
+def test_a_citation_names_a_heading_that_exists(path: Path) -> None:
+    for page, cited in CITATION.findall(comments(path)):
+        names = re.findall(r'"([^"]+)"', cited)
+        assert names, f"{path.name} cites {page} without a heading"
+        assert [name for name in names if name not in headings(page)] == []
+
+
+def test_only_documents_of_the_repository_are_cited() -> None:
+    """A section sign would be the mark of another: headings have names here."""
+    outside = re.compile(r"\N{SECTION SIGN}|\b(?:dify-contract|model-behaviour|sdk-recipes|field-notes)\b")
+    texts = {path: path.read_text(encoding="utf-8") for path in (*CODE, *PAGES)}
+
+    assert [str(path) for path, text in texts.items() if outside.search(text)] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_files_and_folders_that_a_page_names_exist(page: Path) -> None:
+    """Those in backticks that begin at the repository's root; a changelog may name what is gone."""
+    text = page.read_text(encoding="utf-8").partition("\n## [0.")[0]
+    named = [path for code in re.findall(r"`([^`\n]+)`", text) for path in PATH.findall(code)]
+
+    assert [path for path in named if not (ROOT / path).exists()] == []

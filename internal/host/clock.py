@@ -1,4 +1,7 @@
-"""The soft deadline of a run, kept before the host's own, of which a plugin is not told (dify-contract §6)."""
+"""The soft deadline of a run: earlier than the host's, which ends a run without telling the plugin.
+
+The host's own is in docs/host-facts.md, "Time limits".
+"""
 
 import time
 from collections.abc import Callable

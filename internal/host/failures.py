@@ -184,7 +184,7 @@ def _kind_of_status(status: int | None) -> FailureKind | None:
 
 
 _REMEDIES = (
-    # GPT-5.6 and later with reasoning (model-behaviour §2.2, August 2026).
+    # docs/model-facts.md, "Tools over Chat Completions".
     (
         re.compile(r"\btools?\b.{0,100}not supported.{0,100}/chat/completions", re.IGNORECASE),
         "choose the Responses protocol in the model's settings",

@@ -2,8 +2,8 @@
 
 In: what a failed backwards call reports: a bare text in which the daemon, Dify's API and the plugin that failed have
 wrapped each other's messages. Out: the innermost message, and what the wrappings said about it. The words are those of
-the daemon's source of 2026-08-21, of Dify 1.17 and dify-plugin 0.10.2; tests/fixtures/backwards_failures.jsonl has
-them as recorded.
+the daemon, Dify's API and the SDK: docs/host-facts.md, "Failed calls"; the recordings are in
+tests/fixtures/dify/daemon-golden.jsonl.
 """
 
 import json

@@ -8,7 +8,7 @@ from dify_plugin.entities.model.llm import LLMModelConfig
 from dify_plugin.entities.model.message import AssistantPromptMessage, PromptMessage, PromptMessageTool
 
 MAX_REQUEST_BYTES = 4 * 1024 * 1024
-"""Bytes; the daemon kills a plugin whose stdout line exceeds 5 MiB (dify-contract §6)."""
+"""Bytes; the daemon kills a plugin whose stdout line exceeds 5 MiB: docs/host-facts.md, "Size limits"."""
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
 """Tool calls put together from what a stream brings: fragments, growing snapshots, duplicates, missing or equal ids.
 
-In: the tool-call entries of each chunk, in order. Out: whole calls, in the order in which they began. The rule is
-provider-neutral (model-behaviour §2.5) and judged once, when the stream has ended. What is kept and looked at is
-bounded by MAX_ARGUMENTS_LENGTH, however the stream cuts it up.
+In: the tool-call entries of each chunk, in order. Out: whole calls, in the order in which they began. One rule serves
+all providers (docs/model-facts.md, "How tool calls stream"), and it is applied once, when the stream has ended. What is
+kept and looked at is bounded by MAX_ARGUMENTS_LENGTH, however the stream cuts it up.
 """
 
 from collections.abc import Iterable, Iterator

@@ -27,7 +27,7 @@ from internal.report.usage import Usage
 from internal.text.fairness import give_way, in_turns
 from internal.text.wellformed import wellformed
 
-# Finish reasons of a turn that was cut, by provider's word (model-behaviour §2.4 and §2.5, August 2026).
+# How providers say that a turn was cut: docs/model-facts.md, "Finish reasons".
 _CUT_REASONS = {
     "length": StopReason.LENGTH,
     "max_tokens": StopReason.LENGTH,

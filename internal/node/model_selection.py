@@ -1,7 +1,7 @@
 """The model that the node's panel chose.
 
-In: the ``model`` parameter as the web and the server put it together (dify-contract §1.5). Out: ModelSelection: the
-plain config that goes into a request, what the model can take, and the conversation so far.
+In: the ``model`` parameter as Dify sends it (docs/host-facts.md, "The model parameter"). Out: ModelSelection: the plain
+config that goes into a request, what the model can take, and the conversation so far.
 """
 
 from collections.abc import Callable, Iterable, Mapping

@@ -1,7 +1,8 @@
 """The secrets that a developer set in the node.
 
-In: Dify's tool dicts, whose ``runtime_parameters`` hold decrypted values (dify-contract §1.6). Out: what is secret in
-them: the values of ``secret-input`` parameters, and those under a secret's name. Also of tools that are left out.
+In: Dify's tool dicts, whose ``runtime_parameters`` hold decrypted values (docs/host-facts.md, "The tools parameter").
+Out: the secrets among them: values of ``secret-input`` parameters and values under a secret's name, also those of tools
+that are left out.
 """
 
 from collections.abc import Iterable, Iterator, Mapping

@@ -1,8 +1,7 @@
 """What a finished row of the log says beside its data: what it has cost, and where Dify finds its icon.
 
 Dify reads tokens, price and currency there. For every finished row that names a provider its API looks the icon up
-while the stream waits (57 look-ups for 6 rounds of 8 calls); a row that brings its icon costs nothing (dify-contract,
-Corrections: "Log lookups").
+while the stream waits; a row that brings its icon costs no look-up (docs/host-facts.md, "Icons and log look-ups").
 """
 
 import re

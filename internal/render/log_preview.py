@@ -14,7 +14,7 @@ from internal.text.secret_detection import REDACTED, looks_secret
 from internal.text.wellformed import plain_json, wellformed
 
 MAX_PREVIEW_LENGTH = 2_000
-"""Characters of one value; Dify stores every log twice (dify-contract §2.2)."""
+"""Characters of one value; Dify stores every log twice: docs/host-facts.md, "Log entries"."""
 _MAX_LOOK_LENGTH = 10 * MAX_PREVIEW_LENGTH
 """Characters of a value that are looked at."""
 

@@ -1,7 +1,7 @@
 """What a run leaves in the node's outputs besides its text: files, sources, variables, usage.
 
 In: files as they are forwarded, and one RunSummary at the end. Out: messages in the shape that Dify keeps
-(dify-contract §2).
+(docs/host-facts.md, "Messages that the node keeps").
 """
 
 import json
@@ -22,7 +22,7 @@ from internal.text.redaction import Redactor
 from internal.text.wellformed import plain_json, wellformed
 
 MAX_CHUNK_BYTES = 8192
-"""Bytes of one blob chunk that the daemon takes (dify-contract §6)."""
+"""Bytes of one blob chunk that the daemon takes: docs/host-facts.md, "Size limits"."""
 
 MAX_SOURCE_LENGTH = 10_000
 """Characters of one field of a source."""

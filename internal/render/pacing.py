@@ -1,8 +1,8 @@
 """A run's messages, never more at once than the host can take.
 
-The daemon passes a run's messages on over a bridge of 128 places and drops, without an error, what finds it full
-(dify-contract, corrections: of 2,000 messages with a pause of 10 ms after every 100 none was lost). In: the messages of
-a run, all its loops and logs among them. Out: the same, with pauses.
+The daemon passes a run's messages on through a queue of 128 places, and drops messages without an error when it is
+full. With a pause of 10 ms after every 100 messages none was lost (docs/host-facts.md, "Bursts of messages"). In: the
+messages of a run, all its loops and logs among them. Out: the same, with pauses.
 """
 
 from collections import deque

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 MAX_FILE_BYTES = 15 * 1024 * 1024
-"""Bytes; the daemon takes no larger blob (dify-contract §6)."""
+"""Bytes; the daemon refuses a larger blob: docs/host-facts.md, "Size limits"."""
 MAX_ADDRESS_LENGTH = 2_048
 """Characters of an address that is handed on."""
 MAX_NAME_LENGTH = 200

@@ -1,7 +1,7 @@
 """Sources as the node and the tools describe them.
 
-In: the ``context`` parameter (dify-contract §1.7) and tools' retriever resources, in any shape. Out: sources. A
-knowledge result of Dify's says its content; any other object reaches the model whole.
+In: the ``context`` parameter (docs/host-facts.md, "The context parameter") and tools' retriever resources, in any
+shape. Out: sources. Of a knowledge result of Dify's the model reads the content; any other object reaches it whole.
 """
 
 import json

@@ -1,7 +1,7 @@
 """Token usage and price of a run, summed over its model calls.
 
 In: the last LLMUsage of each call. Out: a frozen Usage and the ``execution_metadata`` that Dify reads strictly
-(dify-contract §2.1): tokens are ints, prices numeric strings, nothing is None.
+(docs/host-facts.md, "Usage"): tokens are ints, prices numeric strings, nothing is None.
 """
 
 import math

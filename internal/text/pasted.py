@@ -26,7 +26,7 @@ def read_pasted(text: str) -> str:
     """A text that may hold JSON, as it was meant.
 
     A byte order mark before it is dropped. Python's repr of a list or object, which Dify writes for a variable in a
-    text field (dify-contract, Corrections), becomes its JSON. Any other text is returned as it is.
+    text field (docs/host-facts.md, "Values of parameters"), becomes its JSON. Any other text is returned as it is.
     """
     text = _BYTE_ORDER_MARK.sub("", text)
     if not text.lstrip().startswith(("[", "{")) or len(text) > _MAX_REPR_LENGTH:

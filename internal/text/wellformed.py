@@ -15,7 +15,7 @@ from typing import Any
 from pydantic_core import from_json, to_json
 
 MAX_EXACT_INTEGER = 2**53
-"""The host's daemon reads numbers as floats and rounds larger integers (dify-contract, Corrections)."""
+"""The host's daemon reads numbers as floats and rounds larger integers: docs/host-facts.md, "Numbers and keys"."""
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _LARGE_NUMBER = re.compile(r"\d{16}")
 _BACKSLASH, _NUL = r"\\", r"\u0000"
@@ -57,9 +57,9 @@ def wellformed_json(value: Any) -> Any:  # noqa: ANN401 - JSON in, JSON out
 def plain_json(value: object) -> object:
     """A copy that every JSON writer and reader takes.
 
-    Strings are well-formed, keys are strings, numbers that JSON lacks become null, integers beyond the 53 bits that the
-    host's daemon keeps become strings (dify-contract §6), and anything else its text. Written out and read back rather
-    than walked through: 2 MB of small values would hold up every session of the process.
+    Strings are well-formed, keys are strings, numbers that JSON lacks become null, integers above MAX_EXACT_INTEGER
+    become strings, and anything else its text. Written out and read back rather than walked through: 2 MB of small
+    values would hold up every session of the process.
     """
     if isinstance(value, str):
         return wellformed(value)

@@ -1,7 +1,8 @@
 """The text that the user sees, with thoughts in ``<think>`` blocks that are always closed.
 
-In: answers and thoughts as they stream. Out: the text to write next. An unclosed block would swallow the rest of the
-answer in Dify's web page (dify-contract §3), and so would a tag that an answer or a thought merely quotes.
+In: answers and thoughts as they stream. Out: the text to write next. In Dify's web page an unclosed block would swallow
+the rest of the answer, and so would a tag that an answer or a thought merely quotes (docs/host-facts.md, "Thinking
+tags").
 """
 
 from collections.abc import Iterator

@@ -1,8 +1,8 @@
 """The tags that begin and end a thought, and how an answer quotes one.
 
 A tag is ``<think>`` or ``</think>`` in any letter case, with white space or attributes. Dify's page takes every such
-tag for a thought's, in code too, and newer hosts close what it seems to open (dify-contract §3). A quoted tag is
-therefore written with a word joiner after its ``<``: invisible, and no tag any more.
+tag for a thought's, in code too, and newer hosts close what it seems to open (docs/host-facts.md, "Thinking tags"). A
+quoted tag is therefore written with a word joiner after its ``<``: invisible, but not a tag any more.
 """
 
 import re

@@ -1,8 +1,8 @@
 """The node's tools as the model sees them, and the way back from a name to a call.
 
-In: Dify's tool dicts (dify-contract §1.6), the allow-list, this turn's files. Out: a Toolbox: tools under names that
-every model API takes, in the node's order; what had to be left out is in its notes. A bad parameter costs the
-parameter, a bad required one the tool, never the others.
+In: Dify's tool dicts (docs/host-facts.md, "The tools parameter"), the allow-list, this turn's files. Out: a Toolbox:
+tools under names that every model API takes, in the node's order; what had to be left out is in its notes. A bad
+parameter is left out; when it is required, its tool is left out. Other tools are not affected.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
