@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Write the parameter tables of README, readme/ and docs/ from the strategies' YAML: what is generated cannot lie.
+"""Write the parameter tables of README, readme/ and docs/ from the strategies' YAML, so that they always agree.
 
 In: strategies/*.yaml; a parameter that all strategies take is described once, then those that only one of them takes.
-Out: the text between the markers of each page. `scripts/docs.py --check` writes nothing, names the stale pages and ends
-with 1.
+Out: the text between the markers of each page. `scripts/docs.py --check` writes nothing, names the stale pages and
+returns 1 if there are any.
 """
 
 import sys
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ import yaml
 ROOT = Path(__file__).resolve().parent.parent
 BEGIN = "<!-- parameters: written by `make docs`, do not edit -->"
 END = "<!-- /parameters -->"
+MAX_LINE = 100
+"""Characters of a line of prose; table rows are longer."""
 
 HEADINGS = {
     "en_US": ("Parameter", "Type", "What it does"),
@@ -39,20 +42,20 @@ def declared() -> dict[str, list[Parameter]]:
 
 
 def common(strategies: dict[str, list[Parameter]]) -> list[Parameter]:
-    """The parameters that all strategies take; tests hold their declarations to be the same."""
+    """The parameters that all strategies take; tests check that they are declared alike."""
     first, *others = strategies.values()
     return [parameter for parameter in first if all(parameter in other for other in others)]
 
 
 def own(strategies: dict[str, list[Parameter]]) -> dict[str, list[Parameter]]:
-    """What a strategy takes beyond that, for each that takes any."""
+    """The parameters that only one strategy takes, by strategy."""
     shared = common(strategies)
     more = {name: [each for each in taken if each not in shared] for name, taken in strategies.items()}
     return {name: parameters for name, parameters in more.items() if parameters}
 
 
 def tables(language: str) -> str:
-    """The table of what all strategies take, then one for each strategy that takes more."""
+    """The table of the common parameters, then one table for each strategy that takes more."""
     strategies = declared()
     parts = [_table(common(strategies), language)]
     for strategy, parameters in own(strategies).items():
@@ -61,7 +64,7 @@ def tables(language: str) -> str:
 
 
 def _table(parameters: list[Parameter], language: str) -> str:
-    """Name and label, type, help: the help says range and default, so no column repeats them."""
+    """Name and label, type, help; the help tells range and default, so no column repeats them."""
     rows = [
         "| " + " | ".join(HEADINGS[language]) + " |",
         "|---|---|---|",
@@ -96,11 +99,12 @@ def _entry(parameter: Parameter) -> str:
         "Range": f"{parameter['min']} to {parameter['max']}" if "min" in parameter else None,
     }
     lines = [f"- {name}: {fact}" for name, fact in facts.items() if fact is not None]
-    return f"### `{parameter['name']}`\n\n{parameter['help']['en_US']}\n\n" + "\n".join(lines)
+    text = textwrap.fill(parameter["help"]["en_US"], MAX_LINE, break_long_words=False, break_on_hyphens=False)
+    return f"### `{parameter['name']}`\n\n{text}\n\n" + "\n".join(lines)
 
 
 def pages() -> dict[Path, str]:
-    """Each page that carries generated text, with that text."""
+    """Each page with generated text, and that text."""
     return {
         ROOT / "README.md": tables("en_US"),
         ROOT / "readme" / "README_ja_JP.md": tables("ja_JP"),
@@ -111,7 +115,11 @@ def pages() -> dict[Path, str]:
 
 
 def with_generated(page: str, generated: str) -> str:
-    """The page with the text between its markers replaced; both markers have to stand in it once."""
+    """The page with the text between its two markers replaced.
+
+    Raises:
+        ValueError: one of the markers is missing.
+    """
     before, begin, rest = page.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not begin or not end:
