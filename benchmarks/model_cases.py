@@ -6,7 +6,7 @@ from itertools import cycle, islice
 
 from benchmarks.line_host import Answer, Failure, Json, one_by_one, prepared
 from benchmarks.pauses import Case, Scenario
-from devhost.model_backend import chunk, tool_call
+from devhost.models.backend import chunk, tool_call
 from internal.plan_and_reflect.strategy import PLAN_AND_REFLECT
 from tests.support.wire import MODEL, calls, parameter, says, tool
 

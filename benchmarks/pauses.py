@@ -16,7 +16,7 @@ import gevent
 from dify_plugin.entities.agent import AgentInvokeMessage
 
 from benchmarks.line_host import Answer, Failure, Json, LineHost, one_by_one
-from devhost.model_backend import chunk
+from devhost.models.backend import chunk
 from internal.agent import FUNCTION_CALLING, Blueprint, run_agent
 from tests.support.wire import MODEL, model
 

@@ -2,8 +2,8 @@
 
 import sys
 
-from devhost.cli import main
-from devhost.ending import end_with_signals
+from devhost.cli.commands import main
+from devhost.cli.ending import end_with_signals
 
 end_with_signals()
 sys.exit(main())

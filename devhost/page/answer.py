@@ -15,7 +15,7 @@ from markdown_it.token import Token
 from markdown_it.utils import EnvType, OptionsDict
 from markupsafe import Markup
 
-from devhost.thought_spans import ThoughtSpans
+from devhost.node.messages.thought_spans import ThoughtSpans
 
 _CITATION = re.compile(r"\[(\d{1,4})\]")
 _MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from devhost.thought_spans import ThoughtSpans
+from devhost.node.messages.thought_spans import ThoughtSpans
+from devhost.protocol.wire import JsonObject
 from devhost.trace.calls import Call
-from devhost.wire import JsonObject
 
 
 @dataclass(frozen=True)

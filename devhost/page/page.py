@@ -12,16 +12,16 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from devhost.node_outputs import NodeOutputs
+from devhost.node.outputs.outputs import NodeOutputs
+from devhost.node.outputs.run import Run
 from devhost.page.answer import Passage, passages
 from devhost.page.bars import Axis, written
 from devhost.page.opened import model_call, tool_call
-from devhost.run import Run
+from devhost.protocol.wire import JsonObject
 from devhost.trace.outcome import run_of
 from devhost.trace.reader import Trace
 from devhost.trace.runs import TracedRun, traced_runs
 from devhost.trace.timeline import Span, timeline
-from devhost.wire import JsonObject
 
 HERE = Path(__file__).parent
 LONGEST = 20_000

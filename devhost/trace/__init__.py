@@ -1,5 +1,6 @@
-"""A run written down, message by message, and read again.
+"""A run written to a file, message by message, and read again.
 
-A trace is a file of JSON lines (`lines.py`): what was run; then every message both ways and what came of each run, in
-the order of their coming. `writer.py` writes it while it happens; `reader.py` reads it, `runs.py` finds the runs in it.
+In: what a `Watcher` is told. Out: a file of JSON lines (`lines`): a header, then every message in both directions and
+the end of each run, in the order in which they came. `writer` writes it during the run; `reader` reads it, `runs`,
+`calls`, `timeline` and `outcome` say what happened in it.
 """

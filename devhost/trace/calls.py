@@ -6,8 +6,8 @@ In: the messages of a trace. Out: a `Call` each, with the time of every piece.
 from dataclasses import dataclass, field
 
 from devhost.errors import WireError
+from devhost.protocol.wire import Invoked, JsonObject, read_session_event
 from devhost.trace.lines import MessageLine
-from devhost.wire import Invoked, JsonObject, read_session_event
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
-from devhost.watcher import Side
+from devhost.process.watcher import Side
 
 VERSION = 1
 

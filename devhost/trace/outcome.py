@@ -3,13 +3,13 @@
 Nothing is judged anew: without its end a run has the text, the log and the variables that had come, and no findings.
 """
 
-from devhost.agent_log import LogEntry
 from devhost.limits import HostLimits
-from devhost.node_error import NodeError
-from devhost.node_outputs import Finding, IconLookups, NodeOutputs
-from devhost.outputs import OutputsFold
-from devhost.run import Run, RunError
-from devhost.tool_files import ToolFileStore
+from devhost.node.messages.tool_files import ToolFileStore
+from devhost.node.outputs.error import NodeError
+from devhost.node.outputs.fold import OutputsFold
+from devhost.node.outputs.log import LogEntry
+from devhost.node.outputs.outputs import Finding, IconLookups, NodeOutputs
+from devhost.node.outputs.run import Run, RunError
 from devhost.trace.lines import EndLine, Failure, Log
 from devhost.trace.runs import TracedRun
 

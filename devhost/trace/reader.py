@@ -11,8 +11,8 @@ from pathlib import Path
 from pydantic import TypeAdapter, ValidationError
 
 from devhost.errors import TraceError
+from devhost.text.yaml_file import describe
 from devhost.trace.lines import VERSION, Header, TraceLine
-from devhost.yaml_file import describe
 
 _LINE: TypeAdapter[TraceLine] = TypeAdapter(TraceLine)
 

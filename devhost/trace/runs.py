@@ -7,12 +7,12 @@ import contextlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from devhost.daemon.run_messages import agent_message
 from devhost.errors import InvocationError
+from devhost.protocol.run_messages import agent_message
+from devhost.protocol.wire import JsonObject
 from devhost.trace.calls import Call, CallLog
 from devhost.trace.lines import EndLine, MessageLine, RemarkLine
 from devhost.trace.reader import Trace
-from devhost.wire import JsonObject
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
-from devhost.agent_log import AgentLog, LogEntry
+from devhost.node.outputs.log import AgentLog, LogEntry
+from devhost.protocol.wire import JsonObject
 from devhost.trace.calls import Call
 from devhost.trace.runs import Arrival, TracedRun
-from devhost.wire import JsonObject
 
 type SpanKind = Literal["model", "tool", "group", "step", "moment"]
 OPEN = "start"

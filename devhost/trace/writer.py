@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Any, Self, TextIO
 
 from devhost.errors import TraceError
-from devhost.model_backend import ModelDescription
-from devhost.report import report
-from devhost.run import Run
-from devhost.secrets import MASK, Secrets
+from devhost.models.backend import ModelDescription
+from devhost.node.outputs.report import report
+from devhost.node.outputs.run import Run
+from devhost.process.watcher import Side, Watcher
+from devhost.protocol.wire import JsonObject
+from devhost.text.secrets import MASK, Secrets
 from devhost.trace.lines import VERSION
-from devhost.watcher import Side, Watcher
-from devhost.wire import JsonObject
 
 UNHEARD = frozenset({None, "heartbeat"})
 """Messages of no session, which only some transports have: heartbeats, and the manifest, which is no event."""

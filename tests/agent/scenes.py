@@ -10,7 +10,7 @@ from typing import Any
 from dify_plugin.core.runtime import Session
 from gevent.event import Event
 
-from devhost.model_backend import chunk, tool_call
+from devhost.models.backend import chunk, tool_call
 from internal.agent import FUNCTION_CALLING, Blueprint, run_agent
 from internal.host.clock import Clock
 from tests.support.host import Handler, Json, ScriptedModel, Step, Tools, make_session

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from devhost.tool_assignments import read_tool_setups
-from devhost.tool_setup import ToolSetup
+from devhost.scenario.tool_assignments import read_tool_setups
+from devhost.tools.setup import ToolSetup
 
 ROOT = Path(__file__).parents[2]
 CHARTS = ROOT / "tests" / "fixtures" / "charts"

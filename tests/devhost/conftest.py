@@ -8,7 +8,7 @@ from typing import Protocol
 import pytest
 
 from devhost import Host, Run, ScriptedModel
-from devhost.wire import JsonObject
+from devhost.protocol.wire import JsonObject
 
 FIXTURES = Path(__file__).parent / "fixtures"
 PUPPET = FIXTURES / "puppet"

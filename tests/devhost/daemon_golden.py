@@ -8,16 +8,16 @@ import queue
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from devhost.backwards import BackwardsCalls
-from devhost.declaration import PluginDeclaration
+from devhost.host.backwards import BackwardsCalls
 from devhost.limits import HostLimits
-from devhost.model_backend import ModelBackend
-from devhost.model_request import OpaqueBodyPolicy
-from devhost.scripted import ScriptedModel
-from devhost.session import Session
-from devhost.tool_files import ToolFileStore
-from devhost.tools import Tool
-from devhost.wire import Invoked, JsonObject
+from devhost.models.backend import ModelBackend
+from devhost.models.request import OpaqueBodyPolicy
+from devhost.models.scripted import ScriptedModel
+from devhost.node.messages.tool_files import ToolFileStore
+from devhost.plugin.declaration import PluginDeclaration
+from devhost.process.session import Session
+from devhost.protocol.wire import Invoked, JsonObject
+from devhost.tools.tool import Tool
 from tests.devhost.conftest import PUPPET
 from tests.support.recordings import DAEMON
 

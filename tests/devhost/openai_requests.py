@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from devhost.model_request import ModelRequest
+from devhost.models.request import ModelRequest
 
 SEARCH = {
     "name": "search",

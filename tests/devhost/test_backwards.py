@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from devhost import FunctionTool, HostLimits, ScriptedModel
-from devhost.daemon.failures import FAULTS, read_fault
-from devhost.declaration import PluginDeclaration
-from devhost.model_request import ModelRequest
-from devhost.session import Session
-from devhost.wire import Invoked, JsonObject, Streamed
+from devhost.models.request import ModelRequest
+from devhost.plugin.declaration import PluginDeclaration
+from devhost.process.session import Session
+from devhost.protocol.failures import FAULTS, read_fault
+from devhost.protocol.wire import Invoked, JsonObject, Streamed
 from tests.devhost.conftest import PUPPET
 from tests.devhost.daemon_golden import PATIENCE, Caller, backwards_calls
 

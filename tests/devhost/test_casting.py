@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from devhost.casting import cast_parameter, cast_parameters
-from devhost.declaration import Parameter
 from devhost.errors import ParameterError
+from devhost.plugin.casting import cast_parameter, cast_parameters
+from devhost.plugin.declaration import Parameter
 
 FILE = {"dify_model_identity": "__dify__file__", "url": "http://files/1", "type": "image"}
 OPTIONS = [{"value": "a", "label": {"en_US": "A"}}, {"value": "b", "label": {"en_US": "B"}}]

@@ -15,16 +15,16 @@ import yaml
 from rich.console import Console
 
 from devhost import Host, HostLimits, ScriptedModel
-from devhost.chat import Chat
-from devhost.chat_view import ChatView
-from devhost.cli import main
-from devhost.declaration import PluginDeclaration
-from devhost.model_request import ModelRequest
-from devhost.options.hosting import HostOptions
-from devhost.scenario import Scenario
-from devhost.script import Script
-from devhost.stop import Stop
-from devhost.wire import JsonObject
+from devhost.cli.chat import Chat
+from devhost.cli.commands import main
+from devhost.cli.hosting_options import HostOptions
+from devhost.models.request import ModelRequest
+from devhost.models.script import Script
+from devhost.plugin.declaration import PluginDeclaration
+from devhost.process.stop import Stop
+from devhost.protocol.wire import JsonObject
+from devhost.scenario.scenario import Scenario
+from devhost.terminal.chat_view import ChatView
 from tests.devhost.charts import ROOT
 from tests.devhost.conftest import FIXTURES, PUPPET, TOOLBOX
 from tests.devhost.terminal_session import CTRL_C, CTRL_D, on_a_terminal

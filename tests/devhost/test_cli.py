@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from devhost.cli import main
-from devhost.options.scenario import HOME
+from devhost.cli.commands import main
+from devhost.cli.scenario_options import HOME
 from tests.devhost.conftest import FIXTURES, PUPPET
 
 WHERE = ["--example", "toolbox", "--plugin", str(PUPPET), "--examples", str(FIXTURES)]
@@ -84,7 +84,7 @@ def test_the_json_comes_whatever_becomes_of_the_view(
     def fail(*_: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("devhost.terminal.RunView.close", fail)
+    monkeypatch.setattr("devhost.terminal.run_view.RunView.close", fail)
     with pytest.raises(ZeroDivisionError):
         main(["run", *WHERE, "--json", "--query", '[{"say": "Hi"}]'])
     assert json.loads(capsys.readouterr().out)["text"] == "Hi"
@@ -108,7 +108,7 @@ def test_an_error_that_is_no_full_disk_is_not_hidden(monkeypatch: pytest.MonkeyP
     def fail(*_: object) -> None:
         raise ConnectionRefusedError
 
-    monkeypatch.setattr("devhost.terminal.RunView.close", fail)
+    monkeypatch.setattr("devhost.terminal.run_view.RunView.close", fail)
     with pytest.raises(ConnectionRefusedError):
         main(["run", *WHERE, "--query", "[]"])
 
@@ -130,7 +130,7 @@ def test_a_signal_ends_it_cleanly(sent: signal.Signals, code: int) -> None:
 
 HIT_WHERE_EXCEPTIONS_ARE_DROPPED = """
 import os, signal, threading, weakref
-from devhost.ending import end_with_signals
+from devhost.cli.ending import end_with_signals
 end_with_signals()
 thread = threading.Thread()
 died = weakref.ref(thread, lambda _: os.kill(os.getpid(), signal.{sent}))

@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 
 from devhost import FunctionTool, HostLimits, ScriptedModel
-from devhost.daemon import requests
-from devhost.daemon.failures import read_fault
-from devhost.daemon.node_stream import failed, passed_on
-from devhost.daemon.run_messages import agent_message
 from devhost.errors import RefusedCallError, RunFailure
-from devhost.model_request import ModelRequest
-from devhost.tool_request import decode_tool_request
-from devhost.wire import JsonObject, read_session_event
+from devhost.models.request import ModelRequest
+from devhost.protocol import requests
+from devhost.protocol.failures import read_fault
+from devhost.protocol.node_stream import failed, passed_on
+from devhost.protocol.run_messages import agent_message
+from devhost.protocol.wire import JsonObject, read_session_event
+from devhost.tools.request import decode_tool_request
 from tests.devhost.daemon_golden import LINES, Caller, backwards_calls, lines, same
 
 KINDS = {"llm_request", "tool_request", "llm_chunk", "agent_message", "backwards_failure", "run_message"}

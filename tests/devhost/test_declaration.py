@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from devhost.declaration import PluginDeclaration
 from devhost.errors import DeclarationError
-from devhost.tool_entity import tool_entity
+from devhost.plugin.declaration import PluginDeclaration
+from devhost.tools.entity import tool_entity
 from tests.devhost.conftest import PUPPET, TOOLBOX
 
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from devhost.daemon.go_json import NumberRangeError, marshalled, remarshalled, shown
-from devhost.daemon.requests import LLM, to_the_api
 from devhost.errors import RefusedCallError
+from devhost.protocol.golang.values import NumberRangeError, marshalled, remarshalled, shown
+from devhost.protocol.requests import LLM, to_the_api
 
 JSON = st.recursive(
     st.none()

@@ -6,7 +6,7 @@ from dataclasses import fields
 
 import pytest
 
-from devhost.cli import main
+from devhost.cli.commands import main
 from devhost.limits import HostLimits
 from tests.devhost.conftest import PUPPET, TOOLBOX
 

@@ -4,8 +4,8 @@ from typing import Any
 
 from dify_plugin.entities.model.message import ensure_prompt_message
 
-from devhost.casting import FILE_IDENTITY
-from devhost.memory import Memory, PastTurn, estimated_tokens, files_among
+from devhost.node.memory import Memory, PastTurn, estimated_tokens, files_among
+from devhost.plugin.casting import FILE_IDENTITY
 
 IMAGE = {
     "dify_model_identity": FILE_IDENTITY,

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
+from devhost.cli.model_options import ModelOptions
 from devhost.errors import ParameterError
-from devhost.openai_api.backend import OpenAIModel
-from devhost.options.model import ModelOptions
-from devhost.program import PluginProgram
-from devhost.script import Script
-from devhost.scripted import ScriptedModel
+from devhost.models.openai_api.backend import OpenAIModel
+from devhost.models.script import Script
+from devhost.models.scripted import ScriptedModel
+from devhost.process.transports.program import PluginProgram
 from tests.devhost.conftest import FIXTURES
 
 SCRIPT = Script.model_validate({"query": "?", "turns": [{"text": "Hello"}]})
@@ -124,12 +124,14 @@ def python(program: str, **environment: str) -> subprocess.CompletedProcess[str]
 
 
 def test_the_command_line_imports_openai_only_for_a_real_model() -> None:
-    ended = python("import sys, devhost.cli; print('openai' in sys.modules)")
+    ended = python("import sys, devhost.cli.commands; print('openai' in sys.modules)")
     assert ended.stdout == "False\n", ended.stderr
 
 
 def test_a_missing_openai_is_said_with_the_remedy() -> None:
-    program = "import sys; sys.modules['openai'] = None; from devhost.cli import main; sys.exit(main(sys.argv[1:]))"
+    program = (
+        "import sys; sys.modules['openai'] = None; from devhost.cli.commands import main; sys.exit(main(sys.argv[1:]))"
+    )
     command = [sys.executable, "-c", program, "run", "--example", "helpdesk"]
     ended = subprocess.run(
         command, cwd=FIXTURES.parents[2], env=KEY, capture_output=True, text=True, timeout=60, check=False

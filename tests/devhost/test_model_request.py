@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from devhost.daemon.failures import ApiCallError
 from devhost.errors import RefusedCallError
-from devhost.model_request import AssistantMessage, ToolMessage, decode_model_request
+from devhost.models.request import AssistantMessage, ToolMessage, decode_model_request
+from devhost.protocol.failures import ApiCallError
 
 CALL = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
 

@@ -8,12 +8,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from openai.types.responses import ResponseErrorEvent
 
-from devhost.model_backend import ModelCallError
-from devhost.openai_api.backend import Connection, OpenAIModel
-from devhost.openai_api.failures import reading_the_stream
-from devhost.openai_api.parameters import Api
-from devhost.openai_api.responses_stream import responses_turn
-from devhost.wire import JsonObject
+from devhost.models.backend import ModelCallError
+from devhost.models.openai_api.backend import Connection, OpenAIModel
+from devhost.models.openai_api.responses_stream import responses_turn
+from devhost.models.provider.failures import reading_the_stream
+from devhost.models.provider.parameters import Api
+from devhost.protocol.wire import JsonObject
 from tests.devhost.openai_requests import SEARCH, call, model_request, result
 from tests.fake_openai import (
     KEY,

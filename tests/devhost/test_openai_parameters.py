@@ -4,9 +4,9 @@ from decimal import Decimal
 
 import pytest
 
-from devhost.openai_api.catalog import MODELS, facts_of
-from devhost.openai_api.parameters import Api, parameter_rules, settle
-from devhost.openai_api.tokens import PricedCall, Spending, TokenCounts, price_notice
+from devhost.models.provider.catalog import MODELS, facts_of
+from devhost.models.provider.parameters import Api, parameter_rules, settle
+from devhost.models.provider.tokens import PricedCall, Spending, TokenCounts, price_notice
 
 
 def names(api: Api, model: str) -> set[str]:

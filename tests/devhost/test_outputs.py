@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from devhost.errors import NodeFailedError
-from devhost.final_findings import leaves_thought_open
 from devhost.limits import HostLimits
-from devhost.outputs import OutputsFold
-from devhost.tool_files import ToolFileStore
-from devhost.wire import JsonObject
+from devhost.node.messages.tool_files import ToolFileStore
+from devhost.node.outputs.final_findings import leaves_thought_open
+from devhost.node.outputs.fold import OutputsFold
+from devhost.protocol.wire import JsonObject
 
 LIMITS = HostLimits(blob_bytes=20_000)
 

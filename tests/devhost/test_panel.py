@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from devhost.cli import main
-from devhost.declaration import Strategy
+from devhost.cli.commands import main
 from devhost.errors import ParameterError
-from devhost.node_parameters import node_parameters, read_setting
-from devhost.node_variables import NodeVariables
-from devhost.panel import typed_settings
-from devhost.scenario import Scenario
-from devhost.script import Script
+from devhost.models.script import Script
+from devhost.node.parameters import node_parameters, read_setting
+from devhost.node.variables import NodeVariables
+from devhost.plugin.declaration import Strategy
+from devhost.scenario.scenario import Scenario
+from devhost.scenario.settings import typed_settings
 from tests.devhost.conftest import FIXTURES, PUPPET
 
 LABEL = {"en_US": "L"}

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from devhost import Host, HostLimits, PluginStartError, Run, ScriptedModel
-from devhost.model_request import ModelRequest
-from devhost.plugin_process import PluginProcess
-from devhost.transport import TransportName
-from devhost.wire import JsonObject
+from devhost.models.request import ModelRequest
+from devhost.process.plugin_process import PluginProcess
+from devhost.process.transports.transport import TransportName
+from devhost.protocol.wire import JsonObject
 from tests.devhost.conftest import PUPPET
 
 pytestmark = pytest.mark.e2e

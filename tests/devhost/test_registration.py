@@ -9,11 +9,11 @@ import pytest
 import yaml
 
 from devhost import PluginStartError
-from devhost.declaration import PluginDeclaration
 from devhost.errors import RegistrationError
-from devhost.plugin_process import PluginProcess
-from devhost.registration import Registration
-from devhost.wire import JsonObject
+from devhost.plugin.declaration import PluginDeclaration
+from devhost.plugin.registration import Registration
+from devhost.process.plugin_process import PluginProcess
+from devhost.protocol.wire import JsonObject
 from tests.devhost.conftest import PUPPET
 
 KEY = {"type": "handshake", "data": {"key": "k"}}

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from devhost import FunctionTool, Host, ScriptedModel
-from devhost.cli import main
-from devhost.options.scenario import HOME
-from devhost.wire import JsonObject
+from devhost.cli.commands import main
+from devhost.cli.scenario_options import HOME
+from devhost.protocol.wire import JsonObject
 from tests.devhost.chromium import NAMES, chromium, measured, screenshot
 from tests.devhost.tracing import tracing
 

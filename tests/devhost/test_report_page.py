@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from devhost import Host, ScriptedModel
-from devhost.cli import main
+from devhost.cli.commands import main
 from devhost.page.answer import passages
 from devhost.page.bars import Axis, written
 from devhost.page.page import LONGEST, clip, render_page

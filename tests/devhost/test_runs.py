@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from devhost import FunctionTool, Host, ParameterError, ScriptedModel
-from devhost.daemon.failures import read_fault
-from devhost.transport import TransportName
-from devhost.wire import JsonObject
+from devhost.process.transports.transport import TransportName
+from devhost.protocol.failures import read_fault
+from devhost.protocol.wire import JsonObject
 from tests.devhost.conftest import PUPPET, TOOLBOX, Perform
 
 pytestmark = pytest.mark.e2e

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from devhost.cli import main
-from devhost.daemon.failures import KNOWN
+from devhost.cli.commands import main
 from devhost.errors import HostError, ScriptError
-from devhost.script import Script, read_turns
+from devhost.models.script import Script, read_turns
+from devhost.protocol.failures import KNOWN
 from tests.devhost.charts import CHARTS
 
 TURNS = "turns: [{text: hi}]"

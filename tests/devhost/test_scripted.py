@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from devhost.errors import ScriptError
-from devhost.model_backend import ModelCallError
-from devhost.model_request import ModelRequest, decode_model_request
-from devhost.script import Script
-from devhost.scripted import ScriptedModel
-from devhost.wire import JsonObject
+from devhost.models.backend import ModelCallError
+from devhost.models.request import ModelRequest, decode_model_request
+from devhost.models.script import Script
+from devhost.models.scripted import ScriptedModel
+from devhost.protocol.wire import JsonObject
 
 CALLS = [
     {"name": "search", "id": "c1", "arguments": {"q": "äö"}},

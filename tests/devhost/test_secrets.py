@@ -7,8 +7,8 @@ from urllib.parse import quote, quote_plus
 
 import pytest
 
-from devhost.run import RunError
-from devhost.secrets import Secrets
+from devhost.node.outputs.run import RunError
+from devhost.text.secrets import Secrets
 
 SECRETS = Secrets(["s3cret/value", "short", 'quo"te"d-one'])
 

@@ -5,16 +5,16 @@ from types import SimpleNamespace
 
 import pytest
 
-from devhost import plugin_process
-from devhost.declaration import PluginDeclaration
 from devhost.limits import HostLimits
-from devhost.plugin_process import PluginProcess
-from devhost.program import PluginProgram
-from devhost.session import Session
-from devhost.stdio import StdioTransport
-from devhost.transport import Transport, TransportListener
-from devhost.watcher import Watcher
-from devhost.wire import JsonObject
+from devhost.plugin.declaration import PluginDeclaration
+from devhost.process import plugin_process
+from devhost.process.plugin_process import PluginProcess
+from devhost.process.session import Session
+from devhost.process.transports.program import PluginProgram
+from devhost.process.transports.stdio import StdioTransport
+from devhost.process.transports.transport import Transport, TransportListener
+from devhost.process.watcher import Watcher
+from devhost.protocol.wire import JsonObject
 from tests.devhost.conftest import PUPPET
 
 

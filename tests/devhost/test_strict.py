@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from devhost import Host, Run, ScriptedModel
-from devhost.cli import main
+from devhost.cli.commands import main
 
 BAD = Path(__file__).parents[1] / "fixtures" / "bad_strategy"
 DEVHOST = Path(__file__).parents[2] / "devhost"
 RULES = {
     rule
-    for module in DEVHOST.glob("*.py")
+    for module in DEVHOST.rglob("*.py")
     for rule in re.findall(r"(?:_found|Finding|NodeFailedError)\(\s*\"([a-z-]+)\"", module.read_text(encoding="utf-8"))
 } | {"message-malformed"}
 LOSSES = {"answer-dropped", "answer-lost", "message-lost"}

@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from devhost.agent_log import AgentLog
-from devhost.node_error import NodeError
-from devhost.node_outputs import Finding, IconLookups, NodeOutputs
-from devhost.run import Run, RunError
-from devhost.scripted import ScriptedModel
-from devhost.terminal import RunView
-from devhost.terminal_tables import printable, usage_line
+from devhost.models.scripted import ScriptedModel
+from devhost.node.outputs.error import NodeError
+from devhost.node.outputs.log import AgentLog
+from devhost.node.outputs.outputs import Finding, IconLookups, NodeOutputs
+from devhost.node.outputs.run import Run, RunError
+from devhost.terminal.run_view import RunView
+from devhost.terminal.tables import printable, usage_line
 
 USAGE = {
     "total_tokens": 1234,

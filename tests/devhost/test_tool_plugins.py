@@ -12,10 +12,10 @@ import pytest
 import yaml
 
 from devhost import Host, Run, ScriptedModel
-from devhost.cli import main
+from devhost.cli.commands import main
 from devhost.errors import PluginStartError, ToolSetupError
-from devhost.tool_setup import ToolSetup
-from devhost.wire import JsonObject
+from devhost.protocol.wire import JsonObject
+from devhost.tools.setup import ToolSetup
 from tests.devhost.charts import API_KEY, CHARTS, ROOT, charts
 from tests.devhost.conftest import PUPPET
 

@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 import yaml
 
-from devhost.casting import cast_parameters
-from devhost.credentials import CredentialField, filled_credentials
-from devhost.declaration import Parameter
 from devhost.errors import DeclarationError, ParameterError
-from devhost.tool_assignments import read_tool_setups
-from devhost.tool_setup import ToolSetup
-from devhost.wire import JsonObject
+from devhost.plugin.casting import cast_parameters
+from devhost.plugin.credentials import CredentialField, filled_credentials
+from devhost.plugin.declaration import Parameter
+from devhost.protocol.wire import JsonObject
+from devhost.scenario.tool_assignments import read_tool_setups
+from devhost.tools.setup import ToolSetup
 from tests.devhost.charts import API_KEY, CHARTS, charts
 from tests.devhost.conftest import TOOLBOX
 

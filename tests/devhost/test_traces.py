@@ -9,17 +9,17 @@ from pathlib import Path
 import pytest
 
 from devhost import FunctionTool, Host, ScriptedModel
-from devhost.cli import main
+from devhost.cli.commands import main
+from devhost.cli.scenario_options import HOME
 from devhost.errors import TraceError
-from devhost.options.scenario import HOME
-from devhost.secrets import Secrets
+from devhost.process.transports.transport import TransportName
+from devhost.protocol.wire import JsonObject
+from devhost.text.secrets import Secrets
 from devhost.trace.outcome import run_of
 from devhost.trace.reader import read_trace
 from devhost.trace.runs import traced_runs
 from devhost.trace.timeline import Span, timeline
 from devhost.trace.writer import TraceWriter
-from devhost.transport import TransportName
-from devhost.wire import JsonObject
 from tests.devhost.charts import API_KEY, CHARTS
 from tests.devhost.conftest import FIXTURES, PUPPET, TOOLBOX
 from tests.devhost.tracing import FACTS, remove_files, tracing
@@ -384,7 +384,7 @@ def test_a_replay_can_take_its_time(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     ]
     file.write_text("\n".join([HEADER, *map(json.dumps, lines)]) + "\n")
     slept: list[float] = []
-    monkeypatch.setattr("devhost.trace_commands.sleep", slept.append)
+    monkeypatch.setattr("devhost.cli.trace_commands.sleep", slept.append)
     assert main(["replay", str(file), "--speed", "2"]) == 0
     assert slept == [0.25, 1.0]
     slept.clear()

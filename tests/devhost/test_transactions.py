@@ -9,8 +9,8 @@ import pytest
 
 from devhost.errors import PluginLostError
 from devhost.limits import HostLimits
-from devhost.transactions import PATH, Transactions
-from devhost.wire import JsonObject, answer_envelope
+from devhost.process.transports.transactions import PATH, Transactions
+from devhost.protocol.wire import JsonObject, answer_envelope
 
 PATIENCE = 20
 

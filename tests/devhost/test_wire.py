@@ -3,7 +3,7 @@ import json
 import pytest
 
 from devhost.errors import WireError
-from devhost.wire import (
+from devhost.protocol.wire import (
     Ended,
     Failed,
     Invoked,

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from devhost.secrets import Secrets
+from devhost.text.secrets import Secrets
 from devhost.trace.writer import TraceWriter
 
 FACTS = {

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from devhost import FunctionTool, Host, HostLimits, ScriptedModel
-from devhost.wire import JsonObject
+from devhost.protocol.wire import JsonObject
 from tests.e2e.test_plugin_process import ended_well, says, wants
 
 pytestmark = pytest.mark.e2e

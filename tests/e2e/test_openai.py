@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from devhost import FunctionTool, Host, HostLimits, Run
-from devhost.openai_api.backend import Connection, OpenAIModel
-from devhost.openai_api.parameters import Api
-from devhost.wire import JsonObject
+from devhost.models.openai_api.backend import Connection, OpenAIModel
+from devhost.models.provider.parameters import Api
+from devhost.protocol.wire import JsonObject
 from tests.fake_openai import (
     KEY,
     Call,

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import pytest
 
 from devhost import FunctionTool, Host, Run, ScriptedModel
-from devhost.openai_api.backend import Connection, OpenAIModel
-from devhost.openai_api.parameters import Api
-from devhost.wire import JsonObject
+from devhost.models.openai_api.backend import Connection, OpenAIModel
+from devhost.models.provider.parameters import Api
+from devhost.protocol.wire import JsonObject
 from tests.e2e.test_plugin_process import PATIENCE, ended_well, labels, says, wants
 from tests.fake_openai import KEY, Call, FakeOpenAI, Turn
 

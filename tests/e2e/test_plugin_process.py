@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from devhost import FunctionTool, Host, Run, ScriptedModel
-from devhost.agent_log import LogEntry
-from devhost.wire import JsonObject
+from devhost.node.outputs.log import LogEntry
+from devhost.protocol.wire import JsonObject
 
 pytestmark = pytest.mark.e2e
 

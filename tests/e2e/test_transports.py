@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from devhost import Host, ScriptedModel
-from devhost.node_outputs import NodeOutputs
-from devhost.script import Script
-from devhost.transport import TransportName
+from devhost.models.script import Script
+from devhost.node.outputs.outputs import NodeOutputs
+from devhost.process.transports.transport import TransportName
 
 pytestmark = pytest.mark.e2e
 ROOT = Path(__file__).parents[2]

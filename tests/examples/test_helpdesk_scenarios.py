@@ -17,7 +17,7 @@ from helpdesk_search.search import find
 from helpdesk_search.terms import parse_terms
 from helpdesk_search.wording import answers_as_text, hits_as_text, pair
 
-from devhost.script import Script, Turn
+from devhost.models.script import Script, Turn
 
 NAMES = ["two-topics", "single-topic", "not-found"]
 LOCAL = NgramEmbedding()

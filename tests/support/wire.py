@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from devhost.model_backend import chunk, tool_call
+from devhost.models.backend import chunk, tool_call
 from tests.support.host import CallFails, Handler, Json
 
 MODEL = "gpt-5-scripted"

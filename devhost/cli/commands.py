@@ -1,0 +1,186 @@
+"""`python -m devhost`: the commands.
+
+Exit codes: 0 the run ended well, 1 it did not (under --strict: or it broke a rule), 2 it was asked for wrongly,
+130 Ctrl-C.
+"""
+
+import contextlib
+import errno
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+
+import click
+
+from devhost.cli.chat import Chat
+from devhost.cli.hosting_options import HostOptions, host_options
+from devhost.cli.model_options import ModelOptions, model_options
+from devhost.cli.scenario_options import ScenarioOptions, scenario_options
+from devhost.cli.trace_commands import replay, report_page
+from devhost.cli.trace_options import trace_option, traced
+from devhost.errors import HostError, PluginLostError, PluginStartError
+from devhost.host.host import Host
+from devhost.node.outputs.report import never_begun, report
+from devhost.process.watcher import Watcher
+from devhost.protocol.wire import JsonObject
+from devhost.scenario.scenario import Scenario
+from devhost.terminal.chat_view import ChatView
+from devhost.terminal.questions import read_questions
+from devhost.terminal.run_view import RunView, open_console
+
+ENDED_WELL, RUN_FAILED, ASKED_WRONGLY, INTERRUPTED = 0, 1, 2, 130
+ANY_QUESTION = "?"
+"""Stands in for one that is not yet typed, when the other parameters are checked."""
+DISK_FAULTS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    try:
+        code: int = commands.main(args=arguments, prog_name="python -m devhost", standalone_mode=False)
+    except click.Abort:
+        return INTERRUPTED
+    except click.ClickException as error:
+        error.show()
+        return ASKED_WRONGLY
+    except HostError as error:
+        click.echo(f"Error: {error}", err=True)
+        return RUN_FAILED if isinstance(error, PluginStartError | PluginLostError) else ASKED_WRONGLY
+    except OSError as error:
+        if error.errno not in DISK_FAULTS:
+            raise
+        with contextlib.suppress(OSError):
+            where = error.filename or "the output"
+            click.echo(f"Error: {where} cannot be written: {error.strerror}", err=True)
+        _discard_stdout()
+        return RUN_FAILED
+    return code
+
+
+def _discard_stdout() -> None:
+    """What it still buffers would be written, and fail, once more when Python ends."""
+    with contextlib.suppress(OSError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+@click.group()
+def commands() -> None:
+    """An embedded Dify for agent strategies."""
+
+
+commands.add_command(replay)
+commands.add_command(report_page)
+
+
+@commands.command()
+@scenario_options
+@click.option("--query", metavar="TEXT", help="Ask this instead of the script's own question.")
+@model_options
+@host_options
+@trace_option
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout, and the rest on stderr.")
+@click.option("--no-color", is_flag=True, help="Print without colours.")
+def run(  # noqa: PLR0913 - click gives one argument per option
+    *,
+    scenario_options: ScenarioOptions,
+    query: str | None,
+    model_options: ModelOptions,
+    host_options: HostOptions,
+    trace_file: Path | None,
+    as_json: bool,
+    no_color: bool,
+) -> int:
+    """Run a strategy and show it."""
+    scenario = scenario_options.read(raw=host_options.raw)
+    question = scenario.question(query)
+    values, api_fails = scenario.values(question, raw=host_options.raw), scenario.api_fails
+    model = model_options.choose(scenario.script, question)
+
+    view = RunView(open_console(stderr=as_json, color=not no_color))
+    transport = host_options.transport
+    with traced(trace_file, scenario, model.description, transport, command="run", query=question) as watcher:
+        view.open(scenario.name, scenario.description, scenario.strategy.identity.name, model.description, question)
+        try:
+            with _host(scenario, host_options, watcher) as host:
+                ended = host.run(
+                    scenario.strategy.identity.name,
+                    values,
+                    model=model,
+                    variables=scenario.variables(question),
+                    conversation_variables=scenario.conversation_variables,
+                    api_fails=api_fails,
+                    on_message=view.show,
+                    raw=host_options.raw,
+                    strict=host_options.strict,
+                )
+        except (PluginStartError, PluginLostError) as error:
+            if as_json:
+                _print_json(report(never_begun(scenario.strategy.identity.name, error), model.description))
+            raise
+        finally:
+            view.abandon()
+        watcher.remark(model.afterwards)
+        if as_json:
+            _print_json(report(ended, model.description, model.spent()))
+        view.close(ended, model.afterwards)
+    broke_rules = host_options.strict and ended.findings
+    return RUN_FAILED if ended.error or broke_rules else ENDED_WELL
+
+
+def _print_json(value: JsonObject) -> None:
+    click.echo(json.dumps(value, ensure_ascii=False, indent=2))
+
+
+@commands.command()
+@scenario_options
+@model_options
+@host_options
+@trace_option
+@click.option("--log", "show_log", is_flag=True, help="Show the log tree after each answer.")
+@click.option("--no-color", is_flag=True, help="Print without colours.")
+def chat(  # noqa: PLR0913 - as above
+    *,
+    scenario_options: ScenarioOptions,
+    model_options: ModelOptions,
+    host_options: HostOptions,
+    trace_file: Path | None,
+    show_log: bool,
+    no_color: bool,
+) -> int:
+    """Keep a conversation with a strategy, one question a line."""
+    scenario = scenario_options.read(raw=host_options.raw)
+    scenario.values(ANY_QUESTION, raw=host_options.raw)
+    questions = read_questions()
+    view = ChatView(open_console(stderr=False, color=not no_color), show_log=show_log)
+    model = model_options.choose(scenario.script, "").description
+    conversation = Chat(scenario, host_options, partial(model_options.choose, scenario.script), view)
+    with traced(trace_file, scenario, model, host_options.transport, command="chat") as watcher:
+        view.open(scenario, model)
+        conversation.converse(questions, partial(_host, scenario, host_options, watcher))
+    return RUN_FAILED if host_options.strict and conversation.broke_rules else ENDED_WELL
+
+
+@contextmanager
+def _host(scenario: Scenario, options: HostOptions, watcher: Watcher) -> Iterator[Host]:
+    """The run's files outlive it, for whoever wants to open them; without files nothing is left."""
+    for setup in scenario.tools:
+        for sentence in setup.left_out:
+            click.echo(f"Left out: tool {sentence}", err=True)
+    files = Path(tempfile.mkdtemp(prefix=f"devhost-{scenario.name or 'run'}-"))
+    try:
+        with Host.start(
+            scenario.plugin,
+            tools=scenario.tools,
+            files=files,
+            limits=options.limits,
+            transport=options.transport,
+            watcher=watcher,
+        ) as host:
+            yield host
+    finally:
+        if not any(files.iterdir()):
+            files.rmdir()

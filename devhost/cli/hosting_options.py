@@ -1,0 +1,73 @@
+"""How the plugin is run and judged: --transport, --limit, --raw, --strict, as one value."""
+
+import functools
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import get_args
+
+import click
+
+from devhost.errors import ParameterError
+from devhost.limits import HostLimits
+from devhost.process.transports.transport import TransportName
+from devhost.scenario.settings import parse_assignments
+
+MOST_BYTES = 2**40
+FOREVER = int(threading.TIMEOUT_MAX)
+"""Seconds; no lock waits longer."""
+
+
+def host_options(command: Callable[..., int]) -> Callable[..., int]:
+    """The options as one argument `host_options` of the command."""
+
+    @click.option(
+        "--transport",
+        type=click.Choice(get_args(TransportName.__value__)),
+        default="stdio",
+        help="How the plugin is run: locally (stdio), as in remote debugging (tcp) or serverless (http).",
+    )
+    @click.option(
+        "--limit",
+        "limits",
+        metavar="NAME=NUMBER",
+        multiple=True,
+        help=f"Change a limit of the host's; repeatable. {_limits_and_defaults()}",
+    )
+    @click.option("--raw", is_flag=True, help="Send the parameters as they are given, not cast as Dify casts them.")
+    @click.option("--strict", is_flag=True, help="Exit code 1 for every rule of Dify's that the run breaks.")
+    @functools.wraps(command)
+    def with_host_options(
+        *, transport: TransportName, limits: tuple[str, ...], raw: bool, strict: bool, **options: object
+    ) -> int:
+        return command(**options, host_options=HostOptions(transport, _limits(limits), raw, strict))
+
+    return with_host_options
+
+
+@dataclass(frozen=True)
+class HostOptions:
+    transport: TransportName
+    limits: HostLimits
+    raw: bool
+    strict: bool
+
+
+def _limits(assignments: tuple[str, ...]) -> HostLimits:
+    given = {}
+    known = {field.name: field for field in fields(HostLimits)}
+    for name, value in parse_assignments(assignments, option="--limit").items():
+        field = known.get(name.replace("-", "_"))
+        if field is None:
+            raise ParameterError(f"--limit {name}: there is no such limit. {_limits_and_defaults()}")
+        kind, words, most = (int, "whole number", MOST_BYTES) if field.type is int else (int | float, "number", FOREVER)
+        # NaN is between no two numbers.
+        if isinstance(value, bool) or not isinstance(value, kind) or not 0 < value <= most:
+            raise ParameterError(f"--limit {name}={value!r} must be a {words} above 0, and {most:,} at most")
+        given[field.name] = value
+    return HostLimits(**given)
+
+
+def _limits_and_defaults() -> str:
+    names = ", ".join(f"{field.name.replace('_', '-')}={field.default}" for field in fields(HostLimits))
+    return f"There are: {names}."

@@ -1,0 +1,140 @@
+"""What is run: which strategy of which plugin, with which tools, by which script.
+
+In: --example, --script, --tools and what goes with them. Out: a `Scenario`, every mistake said before a process starts.
+"""
+
+import functools
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import click
+
+from devhost.errors import ParameterError
+from devhost.host.agent_node import find_strategy
+from devhost.models.script import Script
+from devhost.plugin.declaration import PluginDeclaration
+from devhost.scenario.scenario import Example, Scenario
+from devhost.scenario.settings import parse_assignments, typed_settings
+from devhost.scenario.tool_assignments import read_tool_setups
+
+HOME = Path(__file__).resolve().parents[2]
+DIRECTORY = click.Path(file_okay=False, path_type=Path)
+
+
+def scenario_options(command: Callable[..., int]) -> Callable[..., int]:
+    """The options as one argument `scenario_options` of the command."""
+
+    @click.option("--example", metavar="NAME", help="An example, a folder of examples/: its tools and its script.")
+    @click.option("--scenario", metavar="NAME", help="Another script of the example, a file of its scenarios/.")
+    @click.option(
+        "--script",
+        type=click.Path(dir_okay=False, path_type=Path),
+        help="A script of a scripted model's turns and parameters, instead of the example's.",
+    )
+    @click.option(
+        "--tools",
+        metavar="DIR",
+        type=DIRECTORY,
+        multiple=True,
+        help="A Dify tool plugin whose tools the agent gets, with those of the example; repeatable.",
+    )
+    @click.option(
+        "--credential",
+        "credentials",
+        metavar="PROVIDER.KEY=VALUE",
+        multiple=True,
+        help="A credential of a tool provider; else the variable PROVIDER_KEY, upper case, is read. Repeatable.",
+    )
+    @click.option(
+        "--set",
+        "settings",
+        metavar="TOOL.PARAM=VALUE",
+        multiple=True,
+        help="Fix a tool's parameter, as the node's panel does: the model no longer sets it. Repeatable.",
+    )
+    @click.option("--strategy", metavar="NAME", help="The strategy; the plugin's first one by default.")
+    @click.option(
+        "--param", "parameters", metavar="KEY=VALUE", multiple=True, help="Set a parameter of the strategy; repeatable."
+    )
+    @click.option(
+        "--variable",
+        "variables",
+        metavar="NODE.NAME=VALUE",
+        multiple=True,
+        help='A variable of the workflow, for {{#node.name#}} in a text and --param KEY=\'{"variable": "node.name"}\'. '
+        "Repeatable.",
+    )
+    @click.option(
+        "--plugin", type=DIRECTORY, default=HOME, help="The strategy plugin; by default the one devhost stands in."
+    )
+    @click.option(
+        "--examples",
+        type=DIRECTORY,
+        default=HOME / "examples",
+        help="Where the examples are; by default beside devhost.",
+    )
+    @functools.wraps(command)
+    def with_scenario_options(  # noqa: PLR0913 - click gives one argument per option
+        *,
+        example: str | None,
+        scenario: str | None,
+        script: Path | None,
+        tools: tuple[Path, ...],
+        credentials: tuple[str, ...],
+        settings: tuple[str, ...],
+        strategy: str | None,
+        parameters: tuple[str, ...],
+        variables: tuple[str, ...],
+        plugin: Path,
+        examples: Path,
+        **options: object,
+    ) -> int:
+        chosen = ScenarioOptions(
+            example, scenario, script, tools, credentials, settings, strategy, parameters, variables, plugin, examples
+        )
+        return command(**options, scenario_options=chosen)
+
+    return with_scenario_options
+
+
+@dataclass(frozen=True)
+class ScenarioOptions:
+    example: str | None
+    scenario: str | None
+    script: Path | None
+    tools: tuple[Path, ...]
+    credentials: tuple[str, ...] = field(repr=False)
+    settings: tuple[str, ...] = field(repr=False)
+    strategy: str | None
+    parameters: tuple[str, ...]
+    variables: tuple[str, ...]
+    plugin: Path
+    examples: Path
+
+    def read(self, *, raw: bool) -> Scenario:
+        given = parse_assignments(self.parameters)
+        if "query" in given and not raw:
+            raise ParameterError("--param query: a question is given with --query, or typed in a chat")
+        if self.scenario is not None and (self.example is None or self.script is not None):
+            raise ParameterError("--scenario names a script of an --example, and goes without --script")
+        example = None if self.example is None else Example.read(self.examples, self.example, self.scenario)
+        script = example.script if example is not None and self.script is None else None
+        if self.script is not None:
+            script = Script.read(self.script)
+        declaration = PluginDeclaration.read(self.plugin)
+        if not declaration.strategies:
+            raise ParameterError(f"{self.plugin} has no agent strategy")
+        written_for = None if script is None else script.strategy
+        _, strategy = find_strategy(declaration, self.strategy or written_for or next(iter(declaration.strategies)))
+        directories = self.tools if example is None else (example.directory, *self.tools)
+        return Scenario(
+            name="" if example is None else example.name,
+            script=script,
+            plugin=self.plugin,
+            strategy=strategy,
+            tools=tuple(read_tool_setups(directories, self.credentials, self.settings, os.environ)),
+            given=given if raw else typed_settings(strategy, self.parameters),
+            given_variables=parse_assignments(self.variables, option="--variable"),
+        )

@@ -1,0 +1,66 @@
+"""`replay` and `report`: what can be done with a trace afterwards."""
+
+import math
+from pathlib import Path
+from time import sleep
+
+import click
+
+from devhost.errors import TraceError
+from devhost.page.page import render_page
+from devhost.terminal.replay import replay_trace
+from devhost.terminal.run_view import open_console
+from devhost.trace.reader import read_trace
+
+trace_argument = click.argument("trace_file", metavar="TRACE", type=click.Path(dir_okay=False, path_type=Path))
+SLOWEST = 0.001
+STDOUT = Path("-")
+
+
+def _refuse_nan(_context: click.Context, _option: click.Parameter, speed: float | None) -> float | None:
+    """NaN is outside no range."""
+    if speed is not None and math.isnan(speed):
+        raise click.BadParameter(f"nan is no number; give {SLOWEST} or more")
+    return speed
+
+
+@click.command()
+@trace_argument
+@click.option(
+    "--speed",
+    metavar="NUMBER",
+    type=click.FloatRange(min=SLOWEST),
+    callback=_refuse_nan,
+    help="Show it in its own time: 1 as it was, 2 twice as fast. Without it, at once.",
+)
+@click.option("--no-color", is_flag=True, help="Print without colours.")
+def replay(*, trace_file: Path, speed: float | None, no_color: bool) -> int:
+    """Show a traced run again, as it was shown."""
+    replay_trace(read_trace(trace_file), open_console(stderr=False, color=not no_color), pause=sleep, speed=speed)
+    return 0
+
+
+@click.command("report")
+@trace_argument
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Where the page goes, - for stdout; by default beside the trace, with .html at its end.",
+)
+def report_page(*, trace_file: Path, output: Path | None) -> int:
+    """Make one page, complete in itself, of a traced run."""
+    page = render_page(read_trace(trace_file))
+    if output == STDOUT:
+        click.echo(page.encode(errors="replace"), nl=False)
+        return 0
+    output = output or trace_file.with_suffix(".html")
+    if output.resolve() == trace_file.resolve():
+        raise TraceError(f"-o {output} is the trace itself")
+    try:
+        output.write_text(page, encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise TraceError(f"{output} cannot be written: {error.strerror}") from error
+    click.echo(output)
+    return 0

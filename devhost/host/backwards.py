@@ -1,0 +1,150 @@
+"""Answers what a plugin asks of its host while it works, each call in a thread of its own.
+
+In: an `Invoked` of a session. Out: response events, an error event if the call fails, and an end, on that session. A
+call goes through the daemon's decoding to what stands for Dify's API here, and its answer comes back through it.
+"""
+
+import contextlib
+import json
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from devhost.errors import HostError, InvocationError, PluginLostError, RefusedCallError
+from devhost.host.invocations import Invocation, find_invocation
+from devhost.host.reply import Reply
+from devhost.limits import HostLimits
+from devhost.models.answers import model_answer, structured_answer, summary
+from devhost.models.backend import ModelBackend, ModelCallError
+from devhost.models.request import OpaqueBodyPolicy
+from devhost.node.messages.tool_files import ToolFileStore
+from devhost.node.outputs.outputs import Finding
+from devhost.process.session import Session
+from devhost.protocol import answers, requests
+from devhost.protocol.failures import LONGEST_CHUNK, ApiCallError, ApiFault, ApiStalledError
+from devhost.protocol.golang.decode import GoDecodeError
+from devhost.protocol.golang.values import remarshalled
+from devhost.protocol.wire import Invoked, JsonObject
+from devhost.tools.request import ToolRequest, decode_tool_request
+from devhost.tools.tool import Tool, call_tool
+
+
+class BackwardsCalls:
+    """The calls of one run. `fault` is a mistake of devhost's or a backend's own, for the host to raise."""
+
+    def __init__(  # noqa: PLR0913 - what a run's calls can reach
+        self,
+        model: ModelBackend,
+        tools: Sequence[Tool],
+        *,
+        files: ToolFileStore,
+        limits: HostLimits,
+        opaque_body: OpaqueBodyPolicy,
+        api_fails: Mapping[str, ApiFault] | None = None,
+    ) -> None:
+        """`api_fails`: by tool, what Dify's API does when it is called."""
+        self.fault: Exception | None = None
+        self.asked: Counter[str] = Counter()
+        self.findings: list[Finding] = []
+        self._model = model
+        self._tools = {(tool.provider, tool.name): tool for tool in tools}
+        self._files = files
+        self._limits = limits
+        self._opaque_body: OpaqueBodyPolicy = opaque_body
+        self._api_fails = api_fails or {}
+
+    def answer(self, session: Session, invoked: Invoked) -> None:
+        self.asked[invoked.kind] += 1
+        threading.Thread(target=self._serve, args=(session, invoked), daemon=True).start()
+
+    def _serve(self, session: Session, invoked: Invoked) -> None:
+        permission = session.declaration.manifest.resource.permission
+        reply = Reply(session, invoked.request_id, self._limits)
+        # A plugin that has gone needs no answer, and its run already knows.
+        with contextlib.suppress(PluginLostError), reply:
+            try:
+                invocation = find_invocation(invoked.kind, permission)
+                reply.cut_with(invocation.stalled)
+                self._pass_on(invoked, invocation, reply)
+            except HostError as error:  # the daemon's own refusal
+                reply.fail(str(error))
+            except Exception as error:  # noqa: BLE001 - kept for the host to raise; the plugin must not wait for ever
+                self.fault = error
+                reply.fail(f"devhost failed: {type(error).__name__}")
+        self.findings += [Finding("answer-lost", f"of a call for {invoked.kind}, {lost}") for lost in reply.losses]
+
+    def _pass_on(self, invoked: Invoked, invocation: Invocation, reply: Reply) -> None:
+        try:
+            for said in self._responses(invoked, invocation):
+                passed = self._decoded(said, invoked.kind)
+                if passed is not None and not reply.respond(passed):
+                    return
+        except (RefusedCallError, PluginLostError):
+            raise
+        except ApiStalledError:
+            reply.wait_for_the_cut()
+        except (HostError, ModelCallError) as error:
+            reply.fail(invocation.failed(_as_the_api_tells(error)))
+
+    def _decoded(self, said: JsonObject, kind: str) -> JsonObject | None:
+        """What the daemon passes on of one item of the answer; None when it drops it without a word."""
+        size = len(json.dumps({"data": said, "error": ""}, separators=(",", ":")))
+        if size > LONGEST_CHUNK:
+            raise ApiCallError("broken", f"data length is too long: {size}")
+        try:
+            return _DECODED.get(kind, remarshalled)(said)
+        except GoDecodeError as error:
+            self.findings.append(Finding("answer-dropped", f"the daemon drops a part of an answer for {kind}: {error}"))
+            return None
+
+    def _responses(self, invoked: Invoked, invocation: Invocation) -> Iterator[JsonObject]:
+        match invoked.kind:
+            case "llm":
+                return model_answer(self._model, requests.LLM, invoked.request, self._opaque_body)
+            case "llm_structured_output":
+                return structured_answer(self._model, invoked.request, self._opaque_body)
+            case "system_summary":
+                return summary(self._model, requests.to_the_api(requests.SUMMARY, invoked.request))
+            case "tool":
+                return self._call_tool(invoked.request)
+            case kind:
+                what = kind.replace("_", " ")
+                raise RefusedCallError(invocation.failed(ApiCallError.http(501, f"devhost does not offer {what}")))
+
+    def _call_tool(self, request: JsonObject) -> Iterator[JsonObject]:
+        call = decode_tool_request(request)
+        fault = self._api_fails.get(call.tool)
+        return self._asked_tool(call) if fault is None else fault.through(self._asked_tool(call))
+
+    def _asked_tool(self, call: ToolRequest) -> Iterator[JsonObject]:
+        tool = self._tools.get((call.provider, call.tool))
+        if tool is None:
+            there_are = ", ".join(sorted(f"{provider}/{name}" for provider, name in self._tools)) or "none"
+            said = f"tool {call.tool} of provider {call.provider} not found; there are: {there_are}"
+            raise ApiCallError.invalid(said)
+        yield from call_tool(tool, call.tool_parameters, self.answer, self._files, self._limits)
+
+
+_DECODED: Mapping[str, Callable[[JsonObject], JsonObject]] = {
+    "llm": answers.llm_chunk,
+    "llm_structured_output": answers.structured_chunk,
+    "tool": answers.tool_message,
+}
+
+
+def _tool_error(error: InvocationError) -> str:
+    """With the traceback, as Dify passes on whatever a plugin raised."""
+    said = {"args": error.details or {}, "error_type": error.error_type, "message": error.message}
+    return f"req_id: 0123456789 PluginInvokeError: {json.dumps(said)}"
+
+
+def _as_the_api_tells(error: HostError | ModelCallError) -> ApiCallError:
+    match error:
+        case ApiCallError():
+            return error
+        case ModelCallError():
+            return ApiCallError.stream_error(error.as_dify_words_it())
+        case InvocationError():
+            return ApiCallError.stream_error(_tool_error(error))
+        case _:
+            return ApiCallError.stream_error(str(error))

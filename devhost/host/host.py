@@ -1,0 +1,176 @@
+"""The Agent node and the daemon around one strategy plugin: casts the parameters, invokes, answers, folds the outputs.
+
+In: a strategy's name, parameter values, a model. Out: a `Run`. One host serves many runs at once, each from a thread
+of its own.
+"""
+
+import sys
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from typing import Self
+
+from devhost.errors import RunFailure
+from devhost.host.agent_node import built_parameters, declared_outputs, find_strategy, node_request, picked_values
+from devhost.host.backwards import BackwardsCalls
+from devhost.limits import HostLimits
+from devhost.models.backend import ModelBackend
+from devhost.models.request import OpaqueBodyPolicy
+from devhost.node.messages.message import Message
+from devhost.node.messages.tool_files import ToolFileStore
+from devhost.node.outputs.fold import OutputsFold
+from devhost.node.outputs.outputs import Finding
+from devhost.node.outputs.run import Run, RunError
+from devhost.process.plugin_process import PluginProcess
+from devhost.process.session import Session
+from devhost.process.stop import Stop
+from devhost.process.transports.transport import TransportName
+from devhost.process.watcher import Watcher
+from devhost.protocol.failures import ApiFault
+from devhost.protocol.wire import JsonObject
+from devhost.text.secrets import Secrets
+from devhost.tools.panel import start_tool_plugin
+from devhost.tools.setup import ToolSetup
+from devhost.tools.tool import Tool, plugin_tools
+
+type OnMessage = Callable[[JsonObject], None]
+
+
+class Host:
+    def __init__(
+        self,
+        plugin: PluginProcess,
+        tools: Sequence[Tool],
+        files: ToolFileStore,
+        limits: HostLimits,
+        watcher: Watcher | None = None,
+    ) -> None:
+        self.plugin = plugin
+        self.tools = list(tools)
+        self.files = files
+        self.limits = limits
+        self.secrets = Secrets()
+        """What must be hidden in whatever is shown or written down of a run."""
+        self._watcher = watcher or Watcher()
+        self._to_close = ExitStack()
+
+    @classmethod
+    def start(  # noqa: PLR0913 - a host's options, by keyword
+        cls,
+        plugin: Path,
+        *,
+        tools: Sequence[Path | ToolSetup] = (),
+        limits: HostLimits | None = None,
+        files: Path | None = None,
+        python: str = sys.executable,
+        transport: TransportName = "stdio",
+        watcher: Watcher | None = None,
+    ) -> Self:
+        """Starts the strategy plugin and a process for each tool plugin; leaving the host ends them all."""
+        limits = limits or HostLimits()
+        watcher = watcher or Watcher()
+        setups = [ToolSetup.read(tool) if isinstance(tool, Path) else tool for tool in tools]
+        with ExitStack() as started:
+            store = ToolFileStore(files)
+            started.callback(store.remove)
+            process = started.enter_context(
+                PluginProcess.start(plugin, transport=transport, limits=limits, python=python, watcher=watcher)
+            )
+            offered: list[Tool] = []
+            for setup in setups:
+                tool_process = started.enter_context(start_tool_plugin(setup, limits, python, watcher))
+                offered += plugin_tools(tool_process, setup, limits)
+            host = cls(process, offered, store, process.limits, watcher)
+            host.secrets = Secrets(value for setup in setups for value in setup.secrets)
+            host._to_close = started.pop_all()
+        return host
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._to_close.close()
+
+    def run(  # noqa: PLR0913 - a run's options, by keyword
+        self,
+        strategy: str,
+        parameters: Mapping[str, object],
+        *,
+        model: ModelBackend,
+        tools: Sequence[Tool] | None = None,
+        history: Sequence[JsonObject] = (),
+        opaque_body: OpaqueBodyPolicy = "drop",
+        api_fails: Mapping[str, ApiFault] | None = None,
+        conversation_id: str | None = None,
+        on_message: OnMessage | None = None,
+        stop: Stop | None = None,
+        variables: Mapping[str, object] | None = None,
+        conversation_variables: Iterable[str] = (),
+        raw: bool = False,
+        strict: bool = False,
+    ) -> Run:
+        """Runs the node once.
+
+        `parameters` are settings as `node_parameters.read_setting` reads them, `variables` those of the workflow, by
+        `node.name`. `conversation_variables` are those of the strategy that the conversation keeps. `raw` sends the
+        parameters as they are given; `strict` goes on after what fails the node, to find all.
+        """
+        tools = self.tools if tools is None else tools
+        provider, declared = find_strategy(self.plugin.declaration, strategy)
+        picked = picked_values(declared, model.description.selector(history), tools)
+        values = {**picked, **parameters} if raw else built_parameters(declared, picked, parameters, variables)
+        request = node_request(provider, declared, values)
+        calls = BackwardsCalls(
+            model, tools, files=self.files, limits=self.limits, opaque_body=opaque_body, api_fails=api_fails
+        )
+        opened = partial(self._open, request, conversation_id, stop)
+        kept = frozenset(conversation_variables)
+        fold = OutputsFold(self.files, self.limits, declared_outputs(declared), kept=kept, goes_on=strict)
+        run = self._converse(strategy, opened, calls, fold, on_message)
+        self._watcher.ended(run.session_id, run, model.description)
+        if calls.fault is not None:
+            raise calls.fault
+        return run
+
+    def _open(self, request: JsonObject, conversation_id: str | None, stop: Stop | None) -> Session:
+        session = self.plugin.open_session(request, conversation_id)
+        if stop is not None:
+            stop.ends(session)
+        return session
+
+    def _converse(
+        self,
+        strategy: str,
+        opened: Callable[[], Session],
+        calls: BackwardsCalls,
+        fold: OutputsFold,
+        on_message: OnMessage | None,
+    ) -> Run:
+        began = time.monotonic()
+        messages: list[JsonObject] = []
+        error = None
+        session_id = ""
+        losses: list[str] = []
+        try:
+            with opened() as session:
+                session_id, losses = session.id, session.losses
+                for sent in session.messages(calls.answer, self.limits.run_seconds, fold.decoded):
+                    data = self.secrets.masked(sent)
+                    messages.append(data)
+                    _show(fold.add(data), on_message)
+                if fold.failure is not None:
+                    raise fold.failure
+                _show(fold.finish(), on_message)
+        except RunFailure as failure:
+            error = self.secrets.masked(RunError.of(failure))
+        elapsed = time.monotonic() - began
+        findings = [*fold.findings(), *calls.findings, *(Finding("message-lost", lost) for lost in losses)]
+        return Run(strategy, fold.outputs(), error, findings, messages, elapsed, dict(calls.asked), session_id)
+
+
+def _show(messages: Iterable[Message], on_message: OnMessage | None) -> None:
+    for message in messages:
+        if on_message is not None:
+            on_message(message.on_the_wire())

@@ -1,0 +1,94 @@
+"""A provider's failures in the words in which Dify's openai plugin passes them on.
+
+In: what the openai client raises, and the errors inside its streams. Out: `ModelCallError`, with the key taken out of
+whatever the server said.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import openai
+
+from devhost.models.backend import ModelCallError
+from devhost.text.secrets import Secrets
+
+_DESCRIPTIONS = {
+    "InvokeConnectionError": "Connection Error",
+    "InvokeServerUnavailableError": "Server Unavailable Error",
+    "InvokeRateLimitError": "Rate Limit Error",
+    "InvokeBadRequestError": "Bad Request Error",
+}
+_RAISED: tuple[tuple[type[openai.APIError], str], ...] = (
+    (openai.APIConnectionError, "InvokeConnectionError"),
+    (openai.InternalServerError, "InvokeServerUnavailableError"),
+    (openai.RateLimitError, "InvokeRateLimitError"),
+    (openai.AuthenticationError, "InvokeAuthorizationError"),
+    (openai.PermissionDeniedError, "InvokeAuthorizationError"),
+    (openai.APIStatusError, "InvokeBadRequestError"),
+)
+_IN_STREAM = {
+    "rate_limit_exceeded": "InvokeRateLimitError",
+    "insufficient_quota": "InvokeRateLimitError",
+    "server_error": "InvokeServerUnavailableError",
+    "server_is_overloaded": "InvokeServerUnavailableError",
+}
+"""Codes, and types, of errors that come after the 200."""
+
+
+def failure(error_type: str, message: str) -> ModelCallError:
+    """Dify's openai plugin says nothing of its own about a refused key, so that nothing of it can get out."""
+    if error_type == "InvokeAuthorizationError":
+        return ModelCallError(error_type, "[models] Incorrect model credentials provided, please check and try again. ")
+    return ModelCallError(error_type, f"[models] {_DESCRIPTIONS[error_type]}, {message}")
+
+
+def refused(message: str) -> ModelCallError:
+    """What cannot even be asked of the provider."""
+    return failure("InvokeBadRequestError", message)
+
+
+def cut_off(missing: str) -> ModelCallError:
+    return failure("InvokeConnectionError", f"the stream ended without {missing}: stream cut off")
+
+
+def failed_in_stream(code: str | None, message: str, kind: str | None = None) -> ModelCallError:
+    error_type = _IN_STREAM.get(code or "") or _IN_STREAM.get(kind or "") or "InvokeBadRequestError"
+    return failure(error_type, f"{code or kind or 'error'}: {message}")
+
+
+@contextmanager
+def provider_failures(key: str) -> Iterator[None]:
+    """Every failure of the call inside as a ModelCallError without the key."""
+    try:
+        yield
+    except (ModelCallError, openai.APIError, ValueError) as error:
+        worded = _worded(error)
+        raise ModelCallError(worded.error_type, Secrets([key]).masked(worded.message)) from None
+
+
+@contextmanager
+def reading_the_stream() -> Iterator[None]:
+    """The client checks no event's form: what is not as the API has it fails wherever it is first used."""
+    try:
+        yield
+    except (AttributeError, TypeError, LookupError, ValueError, RecursionError) as error:
+        said = f"[models] Error: the server's stream cannot be read: {_detail(error)}"
+        raise ModelCallError("InvokeError", said) from error
+
+
+def _detail(error: Exception) -> str:
+    if isinstance(error, ValueError):  # an event that is no JSON
+        return str(error)
+    return f"an event is not of the form that the API gives it ({type(error).__name__}: {error})"
+
+
+def _worded(error: ModelCallError | openai.APIError | ValueError) -> ModelCallError:
+    if isinstance(error, ModelCallError):
+        return error
+    if isinstance(error, ValueError):  # a text with half a character, for instance
+        return ModelCallError("InvokeError", f"[models] Error: the request cannot be sent: {error}")
+    for raised, error_type in _RAISED:
+        if isinstance(error, raised):
+            cause = f" {error.__cause__}" if isinstance(error, openai.APIConnectionError) and error.__cause__ else ""
+            return failure(error_type, f"{error}{cause}")
+    return failed_in_stream(error.code, error.message, error.type)

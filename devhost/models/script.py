@@ -1,0 +1,177 @@
+"""script.yaml as a value: what is asked, with which parameters, and how the scripted model answers, turn by turn.
+
+Every mistake in the file is one sentence with the key, the turn and the file.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    JsonValue,
+    NonNegativeInt,
+    PositiveInt,
+    ValidationError,
+    WrapValidator,
+)
+from pydantic_core import ErrorDetails, PydanticCustomError
+
+from devhost.errors import ScriptError
+from devhost.models.backend import DEFAULT_FEATURES
+from devhost.protocol.failures import Fault
+from devhost.text.json_value import json_value
+from devhost.text.yaml_file import load_yaml
+
+LONGEST_DELAY = 3_600
+"""Seconds; a longer wait is a slip of the keyboard."""
+
+
+def _one_sentence(sentence: str) -> WrapValidator:
+    """A union complains once for each of its branches; this is said instead."""
+
+    def validate(value: object, handler: Callable[[object], object]) -> object:
+        try:
+            return handler(value)
+        except ValidationError as error:
+            raise PydanticCustomError("wrong_type", "{sentence}", {"sentence": sentence}) from error
+
+    return WrapValidator(validate)
+
+
+type _Json = Annotated[JsonValue, BeforeValidator(json_value)]
+type _JsonObject = Annotated[dict[str, Any], BeforeValidator(json_value)]
+type _Number = Annotated[float | str | None, _one_sentence("should be a number, or a text")]
+
+
+class _Scripted(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class ScriptedCall(_Scripted):
+    name: str
+    id: str = ""
+    arguments: Annotated[
+        dict[str, JsonValue] | str, _one_sentence("should be a mapping, or a text"), BeforeValidator(json_value)
+    ] = Field(default_factory=dict[str, JsonValue])
+    """A mapping becomes JSON; a string is sent as it stands, however broken."""
+
+
+class ScriptedError(_Scripted):
+    type: str
+    message: str
+    after_chunks: NonNegativeInt = 0
+
+
+class ScriptedUsage(_Scripted):
+    """The fields of LLMUsage that the script sets; the others are estimated or zero."""
+
+    prompt_tokens: NonNegativeInt | None = None
+    completion_tokens: NonNegativeInt | None = None
+    total_tokens: NonNegativeInt | None = None
+    prompt_unit_price: _Number = None
+    prompt_price_unit: _Number = None
+    prompt_price: _Number = None
+    completion_unit_price: _Number = None
+    completion_price_unit: _Number = None
+    completion_price: _Number = None
+    total_price: _Number = None
+    currency: str | None = None
+    latency: float | None = None
+
+
+class Turn(_Scripted):
+    thought: str = ""
+    text: Annotated[str | tuple[str, ...], _one_sentence("should be a text, or a list of texts")] = ""
+    tool_calls: tuple[ScriptedCall, ...] = ()
+    call_chunking: Literal["whole", "per_call", "fragments", "snapshots"] = "whole"
+    chunk_size: PositiveInt = 12
+    delay: Annotated[float, Field(ge=0, le=LONGEST_DELAY, allow_inf_nan=False)] = 0.0
+    """Seconds."""
+    finish_reason: str | None = None
+    usage: ScriptedUsage | None = ScriptedUsage()
+    error: ScriptedError | None = None
+    api_fails: Fault | None = None
+    """What Dify's API does in place of answering: see `devhost.protocol.failures`."""
+    opaque_body: _Json = None
+    when: str | None = None
+
+
+class ScriptedModelCard(_Scripted):
+    name: str = "scripted-gpt-5"
+    features: tuple[str, ...] = DEFAULT_FEATURES
+    context_size: PositiveInt = 400_000
+
+
+class Script(_Scripted):
+    description: str = ""
+    query: str
+    strategy: str | None = None
+    """The one it was written for; the command line may name another."""
+    params: _JsonObject = Field(default_factory=dict)
+    variables: _JsonObject = Field(default_factory=dict)
+    """Of the workflow around the node, by `node.name`: what templates and selectors in `params` refer to."""
+    conversation_variables: tuple[str, ...] = ()
+    """Variables of the strategy that the app assigns to conversation variables, which have a largest size."""
+    model: ScriptedModelCard = ScriptedModelCard()
+    turns: Annotated[tuple[Turn, ...], Field(min_length=1)]
+    otherwise: tuple[Turn, ...] | None = None
+    api_fails: dict[str, Fault] = Field(default_factory=dict)
+    """By tool, what Dify's API does each time it is called."""
+
+    @classmethod
+    def read(cls, file: Path) -> Self:
+        data = load_yaml(file)
+        try:
+            return cls.model_validate(data)
+        except ValidationError as error:
+            raise ScriptError(f"{file}: {_sentences(error)}") from error
+
+    def turns_for(self, query: str) -> tuple[Turn, ...]:
+        """A scenario's own turns answer its own question; another question has answers of its own, if any."""
+        return self.turns if query == self.query or self.otherwise is None else self.otherwise
+
+
+def read_turns(turns: object) -> tuple[Turn, ...]:
+    """Turns given as plain data, by a test for instance."""
+    try:
+        return Script.model_validate({"query": "", "turns": turns}).turns
+    except ValidationError as error:
+        raise ScriptError(_sentences(error)) from error
+
+
+def _sentences(error: ValidationError) -> str:
+    sentences = []
+    for finding in _findings(error):
+        *path, key = _readable(finding["loc"])
+        where = f"{', '.join(path)}: " if path else ""
+        if finding["type"] == "extra_forbidden":
+            sentences.append(f"{where}unknown key {key!r}")
+        else:
+            sentences.append(f"{where}{key}: {finding['msg']}")
+    return "; ".join(sentences)
+
+
+def _findings(error: ValidationError) -> list[ErrorDetails]:
+    """Turns with mistakes are not counted, so that a list of them is called too short as well: that is not said."""
+    findings = error.errors()
+
+    def holds_another(location: tuple[int | str, ...]) -> bool:
+        return any(other["loc"][: len(location)] == location != other["loc"] for other in findings)
+
+    return [finding for finding in findings if finding["type"] != "too_short" or not holds_another(finding["loc"])]
+
+
+def _readable(location: tuple[int | str, ...]) -> list[str]:
+    """`("turns", 1, "tool_calls", 0, "nmae")` → turn 2, tool call 1, nmae."""
+    names = {"turns": "turn", "otherwise": "turn of otherwise", "tool_calls": "tool call"}
+    path: list[str] = []
+    for part in location:
+        if isinstance(part, int) and path:
+            path[-1] = f"{names.get(path[-1], path[-1])} {part + 1}"
+        else:
+            path.append(str(part))
+    return path

@@ -1,0 +1,124 @@
+"""A model whose answers are written down: the turns of a script, one per call, as provider plugins would stream them.
+
+In: a `ModelRequest`. Out: chunks in the turn's chunking. A call that no turn fits is an error that the plugin sees.
+Thread-safe; every request is kept for whoever wants to look.
+"""
+
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Self
+
+from devhost.models.backend import ModelCallError, ModelDescription
+from devhost.models.request import AssistantMessage, ModelRequest, ToolMessage
+from devhost.models.script import Script, ScriptedModelCard, Turn, read_turns
+from devhost.models.scripted_chunks import turn_chunks
+from devhost.protocol.wire import JsonObject
+
+NOTICE = "scripted model: the answers are written in script.yaml, no provider is called"
+
+
+class ScriptedModel:
+    def __init__(self, turns: Sequence[Turn], query: str = "", card: ScriptedModelCard | None = None) -> None:
+        card = card or ScriptedModelCard()
+        self.description = ModelDescription(
+            provider="devhost/scripted/scripted",
+            name=card.name,
+            notice=NOTICE,
+            scripted=True,
+            features=card.features,
+            context_size=card.context_size,
+        )
+        self.requests: list[ModelRequest] = []
+        self._query = query
+        self._unused = list(turns)
+        self._choosing = threading.Lock()
+
+    @classmethod
+    def of(cls, turns: Sequence[JsonObject], *, query: str = "", features: Sequence[str] | None = None) -> Self:
+        """From plain data in the form of script.yaml's turns."""
+        card = ScriptedModelCard() if features is None else ScriptedModelCard(features=tuple(features))
+        return cls(read_turns(list(turns)), query, card)
+
+    @classmethod
+    def from_script(cls, script: Script, *, query: str | None = None) -> Self:
+        asked = script.query if query is None else query
+        return cls(script.turns_for(asked), asked, script.model)
+
+    @classmethod
+    def from_file(cls, file: Path, *, query: str | None = None) -> Self:
+        return cls.from_script(Script.read(file), query=query)
+
+    @property
+    def remaining(self) -> int:
+        """How many turns nobody has asked for."""
+        return len(self._unused)
+
+    @property
+    def afterwards(self) -> str:
+        """For the person at the terminal, once the run is over."""
+        return f"The script has turns that no model call asked for: {self.remaining}." if self.remaining else ""
+
+    def spent(self) -> JsonObject | None:
+        """What the provider counted: here there is none."""
+        return None
+
+    def invoke(self, request: ModelRequest, /) -> Iterator[JsonObject]:
+        turn = self._take_turn(request)
+        answer = self._say(turn, request)
+        yield from answer if turn.api_fails is None else turn.api_fails.through(answer)
+
+    def _say(self, turn: Turn, request: ModelRequest) -> Iterator[JsonObject]:
+        shown = None if turn.error is None else turn.error.after_chunks
+        for chunk in islice(turn_chunks(turn, request), shown):
+            time.sleep(turn.delay)
+            yield chunk
+        if turn.error is not None:
+            raise ModelCallError(turn.error.type, turn.error.message)
+
+    def _take_turn(self, request: ModelRequest) -> Turn:
+        last = request.prompt_messages[-1].text if request.prompt_messages else ""
+        results = tool_results(request)
+        with self._choosing:
+            self.requests.append(request)
+            for position, turn in enumerate(self._unused):
+                filled = fill(turn, self._query, results)
+                if filled.when is None or filled.when in last:
+                    del self._unused[position]
+                    return filled
+            left = f"; {len(self._unused)} turns wait for another prompt" if self._unused else ""
+        raise ModelCallError(
+            "InvokeBadRequestError",
+            f"the script has no turn for model call {len(self.requests)}{left}. Add one to its turns.",
+        )
+
+
+def tool_results(request: ModelRequest) -> str:
+    """All tool messages since the last assistant message, joined by blank lines."""
+    results: list[str] = []
+    for message in reversed(request.prompt_messages):
+        if isinstance(message, AssistantMessage):
+            break
+        if isinstance(message, ToolMessage):
+            results.append(message.text)
+    return "\n\n".join(reversed(results))
+
+
+def fill(turn: Turn, query: str, results: str) -> Turn:
+    """The turn with both placeholders replaced in every string of it."""
+    return Turn.model_validate(
+        {key: _filled(value, query, results) for key, value in turn.model_dump(exclude_unset=True).items()}
+    )
+
+
+def _filled(value: object, query: str, results: str) -> object:
+    if isinstance(value, str):
+        # One pass each, the results last: what a tool said is never searched for placeholders.
+        return results.join(part.replace("{{query}}", query) for part in value.split("{{tool_results}}"))
+    if isinstance(value, dict):
+        return {key: _filled(item, query, results) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_filled(item, query, results) for item in value]
+    return value

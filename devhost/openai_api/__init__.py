@@ -1,5 +1,0 @@
-"""Model backends over OpenAI's official SDK: the Responses API, and Chat Completions for compatible servers.
-
-In: a `ModelRequest`, as Dify's core hands it to a model plugin. Out: chunks as Dify's openai plugins stream them. Only
-this package imports `openai`; a scripted run never does.
-"""

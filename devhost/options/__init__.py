@@ -1,1 +1,0 @@
-"""The options of devhost's commands, a module for what belongs together."""

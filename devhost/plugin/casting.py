@@ -1,0 +1,116 @@
+"""Parameter values as Dify casts them by a declaration before it sends them to a plugin.
+
+In: the declared parameters and what the node holds. Out: every declared parameter, and nothing else. Rule for rule
+what dify-api does (`init_frontend_parameter`, `cast_parameter_value`), surprises and wording of errors included.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import TypeGuard
+
+from devhost.errors import NodeParameterError
+from devhost.plugin.declaration import Parameter
+from devhost.protocol.wire import JsonObject
+
+FILE_IDENTITY = "__dify__file__"
+SELECTS = frozenset({"select", "dynamic-select"})
+
+
+def is_file(value: object) -> TypeGuard[JsonObject]:
+    """A file as it stands on the wire."""
+    return isinstance(value, dict) and value.get("dify_model_identity") == FILE_IDENTITY
+
+
+def cast_parameters(declared: Iterable[Parameter], values: Mapping[str, object]) -> JsonObject:
+    return {parameter.name: cast_parameter(parameter, values.get(parameter.name)) for parameter in declared}
+
+
+def cast_parameter(parameter: Parameter, value: object) -> object:
+    """Absent, None and '' are the default; so is every other empty value but 0 and False, which equals 0."""
+    if not value and value != 0:
+        value = parameter.default
+        if not value and parameter.required:
+            raise NodeParameterError(f"tool parameter {parameter.name} not found in tool config")
+    if parameter.type == "select" and value is not None:
+        options = [option.value for option in parameter.options]
+        chosen = value if parameter.multiple and isinstance(value, list) else [value]
+        if any(one not in options for one in chosen):
+            raise NodeParameterError(f"tool parameter {parameter.name} value {value} not in options {options}")
+    return cast_value(parameter, value)
+
+
+def cast_value(parameter: Parameter, value: object) -> object:
+    """The second half of the rule, which is all that a tool's own parameters go through."""
+    if parameter.multiple and parameter.type in SELECTS:
+        return _choices(value)
+    try:
+        return _cast(parameter.type, value)
+    except ValueError as error:
+        raise NodeParameterError(str(error), parameter.name) from error
+
+
+def _choices(value: object) -> list[str]:
+    """Several options of a select: a list of texts, also for one alone, or for none."""
+    if value is None or value == "":
+        return []
+    return [str(one) for one in (value if isinstance(value, list) else [value])]
+
+
+def _cast(kind: str, value: object) -> object:  # noqa: C901 - one case per type, each a line or two
+    match kind:
+        case "boolean":
+            return _boolean(value)
+        case "number":
+            return _number(value)
+        case "files" | "system-files":
+            return value if isinstance(value, list) else [value]
+        case "file":
+            return _single_file(value)
+        case "model-selector" | "app-selector":
+            if not isinstance(value, dict):
+                raise ValueError("The selector must be a dictionary.")  # noqa: TRY004 - as Dify does
+            return value
+        case "array[tools]":
+            if value and not isinstance(value, list):
+                raise ValueError("The tools selector must be a list.")
+            return value
+        case "any":
+            return _any(value)
+        case "array":
+            return value if isinstance(value, list) else [value]
+        case "object":
+            return value if isinstance(value, dict) else {}
+        case _:  # string, secret-input, select and whatever else
+            return "" if value is None else str(value)
+
+
+def _boolean(value: object) -> bool:
+    if isinstance(value, str):
+        match value.lower():
+            case "true" | "yes" | "y" | "1":
+                return True
+            case "false" | "no" | "n" | "0":
+                return False
+    return bool(value)
+
+
+def _number(value: object) -> int | float | None:
+    if isinstance(value, int | float):
+        return value
+    if isinstance(value, str) and value:
+        return float(value) if "." in value else int(value)
+    return None
+
+
+def _single_file(value: object) -> object:
+    if not isinstance(value, list):
+        return value
+    if len(value) != 1:
+        raise ValueError("This parameter only accepts one file but got multiple files while invoking.")
+    return value[0]
+
+
+def _any(value: object) -> object:
+    # In Dify a single file is a File object here, which the rule does not name; only on the wire is it a dictionary.
+    if value and (is_file(value) or not isinstance(value, str | dict | list | int | float)):
+        raise ValueError("The var selector must be a string, dictionary, list or number.")
+    return value

@@ -1,0 +1,117 @@
+"""A tool provider's credentials: what its YAML asks for, and what was given, held against it as Dify does on saving.
+
+In: `credentials_for_provider`, and values by key. Out: the credentials as the tool gets them, or a `ParameterError`
+that names what there is, and never a value.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, field_validator
+
+from devhost.errors import ParameterError
+from devhost.protocol.wire import JsonObject
+
+type CredentialType = Literal[
+    "secret-input", "text-input", "select", "boolean", "model-selector", "app-selector", "array[tools]"
+]
+
+
+class _Declared(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class CredentialOption(_Declared):
+    value: str
+
+    @field_validator("value", mode="before")
+    @classmethod
+    def _as_text(cls, value: object) -> object:
+        return str(value)
+
+
+class CredentialField(_Declared):
+    type: CredentialType
+    required: bool = False
+    default: Any = None
+    options: tuple[CredentialOption, ...] | None = None
+
+    @field_validator("required", mode="before")
+    @classmethod
+    def _not_required(cls, value: object) -> object:
+        return False if value is None else value
+
+    @property
+    def is_secret(self) -> bool:
+        return self.type == "secret-input"
+
+
+type CredentialFields = Mapping[str, CredentialField]
+
+
+def environment_name(provider: str, key: str) -> str:
+    """`my-tools`, `api_key` → MY_TOOLS_API_KEY."""
+    return re.sub(r"[^A-Z0-9]", "_", f"{provider}_{key}".upper())
+
+
+def filled_credentials(provider: str, fields: CredentialFields, given: Mapping[str, str]) -> JsonObject:
+    """What is not given, or given empty, is the default; without one it stays away, unless it is required."""
+    for key in given:
+        if key not in fields:
+            raise ParameterError(f"provider {provider} has no credential {key!r}; {_there_are(fields)}")
+    credentials: JsonObject = {}
+    for key, field in fields.items():
+        value = given.get(key) or field.default
+        if value is not None and value != "":
+            credentials[key] = _cast(provider, key, field, value)
+        elif field.required:
+            raise ParameterError(
+                f"provider {provider} needs its credential {key}: --credential {provider}.{key}=VALUE, or "
+                f"{environment_name(provider, key)} in the environment; {_there_are(fields)}"
+            )
+    return credentials
+
+
+def _there_are(fields: CredentialFields) -> str:
+    names = ", ".join(f"{key} (required)" if field.required else key for key, field in fields.items())
+    return f"there are: {names or 'none'}"
+
+
+def _cast(provider: str, key: str, field: CredentialField, value: object) -> object:
+    """A form's widgets give the right type of themselves; here it is read from a text."""
+    where = f"credential {provider}.{key}"
+    match field.type:
+        case "secret-input" | "text-input":
+            return str(value)
+        case "select":
+            options = [option.value for option in field.options or ()]
+            if not options:
+                raise ParameterError(
+                    f"{where} cannot be set: it is a select, and the plugin's YAML has no options for it"
+                )
+            if str(value) not in options:
+                raise ParameterError(f"{where} must be one of: {', '.join(options)}")
+            return str(value)
+        case "boolean":
+            return read_switch(where, value)
+        case _:
+            return _from_json(where, field, value)
+
+
+def read_switch(where: str, value: object) -> bool:
+    """Strict, since a switch in a panel has no third position; the server itself takes any other word for true."""
+    word = str(value).lower()
+    if word not in {"true", "yes", "y", "1", "false", "no", "n", "0"}:
+        raise ParameterError(f"{where} must be true or false")
+    return word in {"true", "yes", "y", "1"}
+
+
+def _from_json(where: str, field: CredentialField, value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    try:
+        return json.loads(value)
+    except ValueError as error:
+        raise ParameterError(f"{where} is a {field.type}: write its value as JSON") from error

@@ -1,0 +1,75 @@
+"""What the daemon demands of the manifest of a plugin that registers, rule by rule.
+
+In: the manifest as JSON without nulls. Out: nothing, or a `RegistrationError` that names every field at fault.
+"""
+
+import re
+from datetime import datetime
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field, StrictBool, StrictInt, StrictStr
+from pydantic_core import PydanticCustomError
+
+from devhost.plugin.registration_fields import Checked, I18n, Path, Tag, check
+from devhost.protocol.wire import JsonObject
+
+type Version = Annotated[StrictStr, Field(pattern=r"^\d{1,4}(\.\d{1,4}){2}(-\w{1,16})?$")]
+
+
+def _rfc3339(value: object) -> object:
+    if isinstance(value, str) and re.match(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)$", value):
+        return datetime.fromisoformat(value)
+    raise PydanticCustomError("rfc3339", "{value} is no time as in RFC 3339", {"value": repr(value)})
+
+
+class _Storage(Checked):
+    enabled: StrictBool = False
+    size: Annotated[StrictInt, Field(ge=1024, le=1024**3)]
+    """Looked at even when the storage is not enabled."""
+
+
+class _Permission(Checked):
+    storage: _Storage | None = None
+
+
+class _Resource(Checked):
+    memory: Annotated[StrictInt, Field(gt=0)]
+    permission: _Permission | None = None
+
+
+class _Plugins(Checked):
+    agent_strategies: tuple[Path, ...] = ()
+    tools: tuple[Path, ...] = ()
+
+
+class _Runner(Checked):
+    language: Literal["python"]
+    version: Path
+    entrypoint: Annotated[StrictStr, Field(min_length=1, max_length=256)]
+
+
+class _Meta(Checked):
+    version: Version
+    arch: Annotated[list[Literal["amd64", "arm64"]], Field(min_length=1)]
+    runner: _Runner
+    minimum_dify_version: StrictStr | None = None
+
+
+class _Manifest(Checked):
+    version: Version
+    type: Literal["plugin"]
+    author: Annotated[StrictStr, Field(pattern=r"^[a-z0-9_-]{1,64}$")]
+    name: Annotated[StrictStr, Field(pattern=r"^[a-z0-9_-]{1,128}$")]
+    label: I18n
+    description: I18n
+    icon: Path
+    icon_dark: Annotated[StrictStr, Field(max_length=128)] = ""
+    created_at: Annotated[datetime, BeforeValidator(_rfc3339)]
+    resource: _Resource
+    plugins: _Plugins
+    meta: _Meta
+    tags: tuple[Tag, ...] = ()
+
+
+def check_manifest(manifest: JsonObject) -> None:
+    check(_Manifest, manifest, "manifest_declaration")

@@ -1,0 +1,118 @@
+"""How a plugin introduces itself over TCP: its key, its manifest, its strategies, its assets, and an end.
+
+In: the handshake's messages, one after another, in the daemon's order of checks. Out: a `PluginDeclaration`, once the
+last has come; `RegistrationError` for what the daemon hangs up on.
+"""
+
+import base64
+import binascii
+from typing import Any
+
+from devhost.errors import RegistrationError
+from devhost.plugin.declaration import Manifest, PluginDeclaration, StrategyProvider
+from devhost.plugin.manifest_rules import check_manifest
+from devhost.plugin.strategy_rules import check_strategy_provider
+from devhost.protocol.wire import JsonObject
+
+DECLARATIONS = frozenset(
+    f"{kind}_declaration" for kind in ("tool", "model", "endpoint", "agent_strategy", "datasource", "trigger")
+)
+
+
+class Registration:
+    def __init__(self, key: str, files: PluginDeclaration) -> None:
+        """`files`: the plugin's YAML, for what a plugin does not say of itself."""
+        self._key = key
+        self._files = files
+        self.knows_key = False
+        self._manifest: JsonObject | None = None
+        self._declared: dict[str, list[JsonObject]] = {}
+        self._assets: set[str] = set()
+
+    def add(self, message: JsonObject) -> PluginDeclaration | None:
+        """The declaration when this was the end of the handshake."""
+        match message:
+            case {"type": "handshake", "data": {"key": str(key)}}:
+                self._check_key(key)
+            case {"type": str(kind)} if not self.knows_key:
+                raise RegistrationError(f"a {kind} message came before the handshake's key")
+            case {"type": "manifest_declaration", "data": dict(manifest)}:
+                self._manifest = _without_nulls(manifest)
+                check_manifest(self._manifest)
+            case {"type": str(kind)} if self._manifest is None:
+                raise RegistrationError(f"a {kind} message came before the manifest_declaration")
+            case {"type": str(kind), "data": list(providers)} if kind in DECLARATIONS:
+                self._declare(kind, providers)
+            case {"type": "asset_chunk", "data": dict(chunk)}:
+                self._add_asset(chunk)
+            case {"type": "end"} if self._manifest is not None:
+                return self._end(self._manifest)
+            case _:
+                raise RegistrationError(f"not a message of the handshake: {str(message)[:200]}")
+        return None
+
+    def _check_key(self, key: str) -> None:
+        if key != self._key:
+            sentence = "the key is wrong: REMOTE_INSTALL_KEY must be the one that the host gave out"
+            raise RegistrationError(sentence, "invalid key")
+        self.knows_key = True
+
+    def _declare(self, kind: str, providers: list[Any]) -> None:
+        if kind in self._declared:
+            raise RegistrationError(f"{kind} came twice")
+        self._declared[kind] = _without_nulls(providers)
+        if kind == "agent_strategy_declaration":
+            for number, provider in enumerate(self._declared[kind]):
+                check_strategy_provider(provider, f"{kind}[{number}]")
+
+    def _add_asset(self, chunk: JsonObject) -> None:
+        name, data = chunk.get("filename"), chunk.get("data")
+        try:
+            base64.b64decode(str(data), validate=True)
+        except binascii.Error as error:
+            raise RegistrationError(f"asset_chunk of {name}: data is not base64: {error}") from error
+        if chunk.get("end"):
+            self._assets.add(str(name))
+
+    def _end(self, manifest: JsonObject) -> PluginDeclaration:
+        if not self._declared:
+            raise RegistrationError("no registration transferred: the plugin declares nothing")
+        strategies = self._declared.get("agent_strategy_declaration", [])
+        if strategies and len(self._declared) > 1:
+            others = ", ".join(sorted(set(self._declared) - {"agent_strategy_declaration"}))
+            raise RegistrationError(f"agent_strategy_declaration cannot share a plugin with {others}")
+        self._check_icon("manifest_declaration.icon", manifest.get("icon"))
+        self._check_icon("manifest_declaration.icon_dark", manifest.get("icon_dark"))
+        for number, provider in enumerate(strategies):
+            identity = provider["identity"]
+            self._check_icon(f"agent_strategy_declaration[{number}].identity.icon", identity.get("icon"))
+            self._check_icon(f"agent_strategy_declaration[{number}].identity.icon_dark", identity.get("icon_dark"))
+        return self._files.model_copy(
+            update={
+                "manifest": Manifest.model_validate(manifest),
+                "strategy_providers": tuple(self._provider(provider) for provider in strategies),
+            }
+        )
+
+    def _check_icon(self, field: str, icon: str | None) -> None:
+        if icon and icon not in self._assets:
+            raise RegistrationError(f"{field} is {icon!r}, which is not among the assets: {sorted(self._assets)}")
+
+    def _provider(self, declared: JsonObject) -> StrategyProvider:
+        """The SDK leaves `output_schema` out. An installed plugin has it, so the files' is taken."""
+        provider = StrategyProvider.model_validate(declared)
+        files = self._files.strategies
+        strategies = []
+        for strategy in provider.strategies:
+            schema = files[strategy.identity.name][1].output_schema if strategy.identity.name in files else None
+            strategies.append(strategy.model_copy(update={"output_schema": schema}))
+        return provider.model_copy(update={"strategies": tuple(strategies)})
+
+
+def _without_nulls(value: Any) -> Any:  # noqa: ANN401 - JSON of any shape
+    """To the daemon, which is written in Go, null is as good as absent."""
+    if isinstance(value, dict):
+        return {key: _without_nulls(item) for key, item in value.items() if item is not None}
+    if isinstance(value, list):
+        return [_without_nulls(item) for item in value]
+    return value

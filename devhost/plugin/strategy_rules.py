@@ -1,0 +1,113 @@
+"""What the daemon demands of a strategy provider that registers for remote debugging, rule by rule.
+
+In: the provider with its strategies, as JSON without nulls. Out: nothing, or a `RegistrationError` that names every
+field at fault. A zip install does not look as closely, so that such faults ship and break in Dify later.
+"""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, StrictBool, StrictFloat, StrictInt, StrictStr, ValidationInfo, field_validator
+from pydantic_core import PydanticCustomError
+
+from devhost.plugin.registration_fields import Checked, I18n, Tag, Text, check
+from devhost.protocol.wire import JsonObject
+
+SCOPES = {
+    "app-selector": {"all", "chat", "workflow", "completion"},
+    "model-selector": {
+        *("llm", "text-embedding", "rerank", "tts", "speech2text"),
+        *("moderation", "vision", "document", "tool-call"),
+    },
+    "any": {
+        *("string", "number", "object"),
+        *("array[number]", "array[string]", "array[object]", "array[file]"),
+    },
+}
+
+
+class _Option(Checked):
+    value: Text
+    label: I18n
+
+
+class _AutoGenerate(Checked):
+    type: Literal["prompt_instruction"]
+
+
+class _Template(Checked):
+    enabled: StrictBool = False
+
+
+class _Parameter(Checked):
+    name: Text
+    label: I18n
+    help: I18n | None = None
+    type: Literal[
+        "string",
+        "number",
+        "boolean",
+        "select",
+        "secret-input",
+        "file",
+        "files",
+        "app-selector",
+        "model-selector",
+        "array[tools]",
+        "any",
+    ]
+    auto_generate: _AutoGenerate | None = None
+    template: _Template | None = None
+    scope: Annotated[StrictStr, Field(max_length=1024)] | None = None
+    required: StrictBool = False
+    default: StrictStr | StrictBool | StrictInt | StrictFloat | None = None
+    min: StrictInt | StrictFloat | None = None
+    max: StrictInt | StrictFloat | None = None
+    precision: StrictInt | None = None
+    options: tuple[_Option, ...] = ()
+
+    @field_validator("scope")
+    @classmethod
+    def _fits_type(cls, scope: str | None, checked: ValidationInfo) -> str | None:
+        kind = checked.data.get("type")
+        if not scope or kind is None:
+            return scope
+        if kind not in SCOPES:
+            raise PydanticCustomError("scope", "a parameter of type {kind} has no scope", {"kind": kind})
+        for part in scope.split("&"):
+            if part not in SCOPES[kind]:
+                context = {"part": repr(part), "known": ", ".join(sorted(SCOPES[kind]))}
+                raise PydanticCustomError("scope", "{part} is none of {known} (joined by &)", context)
+        return scope
+
+
+class _StrategyIdentity(Checked):
+    author: Text
+    name: Annotated[StrictStr, Field(pattern=r"^[a-zA-Z0-9_-]+$")]
+    label: I18n
+
+
+class _Strategy(Checked):
+    identity: _StrategyIdentity
+    description: I18n
+    parameters: tuple[_Parameter, ...] = ()
+    output_schema: dict[str, Any] = Field(default_factory=dict)
+    features: tuple[Annotated[StrictStr, Field(max_length=255)], ...] = ()
+
+
+class _ProviderIdentity(Checked):
+    author: Text
+    name: Annotated[StrictStr, Field(pattern=r"^[a-zA-Z0-9_-]+$")]
+    label: I18n
+    description: I18n
+    icon: Text
+    icon_dark: StrictStr = ""
+    tags: tuple[Tag, ...] = ()
+
+
+class _StrategyProvider(Checked):
+    identity: _ProviderIdentity
+    strategies: Annotated[list[_Strategy], Field(min_length=1)]
+
+
+def check_strategy_provider(provider: JsonObject, where: str) -> None:
+    check(_StrategyProvider, provider, where)

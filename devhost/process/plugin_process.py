@@ -1,0 +1,192 @@
+"""A plugin that runs and serves many sessions at once, whatever transport carries its messages.
+
+Routes what comes from the plugin to its sessions; watches its heartbeats; keeps what it printed, for error messages.
+When it goes, every session on it is told why.
+"""
+
+import contextlib
+import sys
+import threading
+import time
+import uuid
+from collections import deque
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Self
+
+from devhost.errors import PluginLostError, PluginStartError, WireError
+from devhost.limits import HostLimits
+from devhost.plugin.declaration import PluginDeclaration
+from devhost.process.session import Session
+from devhost.process.transports.program import PluginProgram
+from devhost.process.transports.serverless import HttpTransport
+from devhost.process.transports.stdio import StdioTransport
+from devhost.process.transports.tcp import TcpTransport
+from devhost.process.transports.transport import Transport, TransportName
+from devhost.process.watcher import Watcher
+from devhost.protocol.golang.values import remarshalled
+from devhost.protocol.wire import Failed, JsonObject, Lost, read_session_event, request_envelope
+
+TRANSPORTS: Mapping[TransportName, type[Transport]] = {
+    "stdio": StdioTransport,
+    "tcp": TcpTransport,
+    "http": HttpTransport,
+}
+
+
+class PluginProcess:
+    def __init__(
+        self, declaration: PluginDeclaration, transport: Transport, limits: HostLimits, watcher: Watcher
+    ) -> None:
+        self.declaration = declaration
+        self.printed: deque[str] = deque(maxlen=200)
+        self._transport = transport
+        self._watcher = watcher
+        self.limits = limits
+        self._sessions: dict[str, Session] = {}
+        self._routing = threading.Lock()
+        self._lost: str | None = None
+        self._last_sign: float | None = None
+        """Of life; None before the first heartbeat, and while no heartbeat can come."""
+        self._served_or_gone = threading.Event()
+        self._gone = threading.Event()
+
+    @classmethod
+    def start(
+        cls,
+        directory: Path,
+        *,
+        transport: TransportName = "stdio",
+        limits: HostLimits | None = None,
+        python: str = sys.executable,
+        watcher: Watcher | None = None,
+    ) -> Self:
+        """Returns when the plugin serves."""
+        limits = limits or HostLimits()
+        declaration = PluginDeclaration.read(directory)
+        entrypoint = declaration.manifest.meta.runner.entrypoint
+        program = PluginProgram(declaration.directory, entrypoint, python, limits.stop_seconds)
+        plugin = cls(declaration, TRANSPORTS[transport](program, limits), limits, watcher or Watcher())
+        plugin.launch()
+        return plugin
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def launch(self) -> None:
+        self._transport.start(self)
+        try:
+            served = self._served_or_gone.wait(self.limits.launch_seconds)
+        except BaseException:  # Ctrl-C while it starts must not leave it behind
+            self._transport.stop()
+            raise
+        if self._lost is not None or not served:
+            silent = f"{self._transport.awaited} within {self.limits.launch_seconds:g} seconds"
+            reason = self._lost or self._with_last_words("\n".join([silent, *self.printed]))
+            self._transport.stop()
+            raise PluginStartError(f"{self.declaration.directory} did not start: {reason}")
+        threading.Thread(target=self._watch_heartbeat, daemon=True).start()
+
+    def open_session(self, request: JsonObject, conversation_id: str | None = None) -> Session:
+        """Sends the request; what comes back is in the session."""
+        places = self.limits.burst_messages
+        session = Session(uuid.uuid4().hex, self.declaration, self._send, self._forget, places=places)
+        with self._routing:
+            if self._lost is not None:
+                raise PluginLostError(self._lost)
+            self._sessions[session.id] = session
+        try:
+            self._send(request_envelope(session.id, remarshalled(request), conversation_id))
+        except PluginLostError:
+            self._forget(session.id)
+            raise
+        return session
+
+    def stop(self) -> None:
+        self._transport.stop()
+
+    def received(self, message: JsonObject, /) -> None:
+        self._watcher.crossed("plugin", self._name, message)
+        match message:
+            case {"event": "heartbeat"}:
+                self._last_sign = time.monotonic()
+                self.served()
+            case {"event": "session", "session_id": str(session_id), "data": data}:
+                self._route(session_id, data)
+            case {"event": "log", "data": {"message": str(text)}}:
+                self.printed.append(text)
+            case {"event": _}:
+                self.printed.append(str(message))
+            case _:  # the manifest, with which the SDK introduces a plugin
+                pass
+
+    def introduced(self, declaration: PluginDeclaration, /) -> None:
+        self.declaration = declaration
+
+    def served(self) -> None:
+        self._served_or_gone.set()
+
+    def noted(self, line: str, /) -> None:
+        self.printed.append(line)
+
+    def lived(self) -> None:
+        if self._last_sign is not None:
+            self._last_sign = time.monotonic()
+
+    def disconnected(self, reason: str, /) -> None:
+        self._last_sign = None
+        with self._routing:
+            sessions = list(self._sessions.values())
+        for session in sessions:
+            session.deliver(Failed("ConnectionClosedError", reason))
+
+    def closed(self, reason: str, /) -> None:
+        with self._routing:
+            if self._lost is not None:
+                return
+            self._lost = self._with_last_words(reason)
+            sessions = list(self._sessions.values())
+        for session in sessions:
+            session.deliver(Lost(self._lost))
+        self._gone.set()
+        self._served_or_gone.set()
+
+    def _send(self, envelope: JsonObject) -> None:
+        # Told first: what the plugin answers must not seem to come before it was asked.
+        self._watcher.crossed("host", self._name, envelope)
+        self._transport.send(envelope)
+
+    @property
+    def _name(self) -> str:
+        return self.declaration.manifest.name
+
+    def _route(self, session_id: str, data: object) -> None:
+        with self._routing:
+            session = self._sessions.get(session_id)
+        if session is None:
+            return  # nobody listens any more: the daemon drops it too
+        try:
+            session.deliver(read_session_event(data))
+        except WireError as error:
+            self.printed.append(str(error))
+
+    def _forget(self, session_id: str) -> None:
+        with self._routing, contextlib.suppress(KeyError):
+            del self._sessions[session_id]
+        self._transport.hang_up(session_id)
+
+    def _watch_heartbeat(self) -> None:
+        while not self._gone.wait(self.limits.heartbeat_seconds):
+            self._look_for_life()
+
+    def _look_for_life(self) -> None:
+        limit, last = self.limits.heartbeat_seconds, self._last_sign
+        if last is not None and time.monotonic() - last > limit:
+            self._transport.give_up(f"the plugin gave no sign of life for {limit:g} seconds")
+
+    def _with_last_words(self, reason: str) -> str:
+        words = self._transport.last_words()
+        return f"{reason}\n{words}" if words else reason

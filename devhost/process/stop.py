@@ -1,0 +1,23 @@
+"""Ends one run from outside, as Dify's Stop does: nobody listens to it any more, and the plugin is not told.
+
+`request` may be called from a signal handler: it takes no lock.
+"""
+
+from devhost.process.session import Session
+
+
+class Stop:
+    def __init__(self) -> None:
+        self._requested = False
+        self._session: Session | None = None
+
+    def request(self) -> None:
+        self._requested = True
+        if self._session is not None:
+            self._session.stop()
+
+    def ends(self, session: Session) -> None:
+        """Now or later, whenever the request comes."""
+        self._session = session
+        if self._requested:
+            session.stop()

@@ -1,0 +1,113 @@
+"""The seam between a plugin and the way it is run.
+
+A transport carries whole JSON objects both ways and knows nothing of sessions but their ids. Requests and answers go
+in through `send` (told apart by their `event`); all that comes out goes to the listener, from threads of its own.
+"""
+
+import contextlib
+import json
+from abc import ABC, abstractmethod
+from typing import IO, ClassVar, Literal, Protocol
+
+from devhost.limits import HostLimits
+from devhost.plugin.declaration import PluginDeclaration
+from devhost.process.transports.program import PluginProgram
+from devhost.protocol.wire import JsonObject
+
+type TransportName = Literal["stdio", "tcp", "http"]
+
+LOOPBACK = "127.0.0.1"
+NOTED_CHARACTERS = 2000
+"""Of one line: over TCP the SDK logs every request in full."""
+
+
+class TransportListener(Protocol):
+    @property
+    def declaration(self) -> PluginDeclaration:
+        """What the plugin's YAML files say of it."""
+
+    def introduced(self, declaration: PluginDeclaration, /) -> None:
+        """What the plugin itself says of itself; it takes the place of the files."""
+
+    def served(self) -> None:
+        """The plugin takes requests from now on. Over stdio its first heartbeat says so."""
+
+    def received(self, message: JsonObject, /) -> None:
+        """One object from the plugin."""
+
+    def noted(self, line: str, /) -> None:
+        """A line that is no message: something the plugin printed."""
+
+    def lived(self) -> None:
+        """A sign of life that is not a message."""
+
+    def disconnected(self, reason: str, /) -> None:
+        """The sessions that are open have lost their plugin, which may come back."""
+
+    def closed(self, reason: str, /) -> None:
+        """Nothing more can come; only the first reason counts."""
+
+
+class Transport(ABC):
+    awaited: ClassVar[str]
+    """What is missing while the plugin does not serve, for error messages."""
+
+    def __init__(self, program: PluginProgram, limits: HostLimits) -> None:
+        self._program = program
+        self._limits = limits
+
+    @abstractmethod
+    def start(self, listener: TransportListener, /) -> None:
+        """Begin to carry; PluginStartError when the plugin cannot even be started."""
+
+    @abstractmethod
+    def send(self, envelope: JsonObject, /) -> None:
+        """PluginLostError when the plugin has gone."""
+
+    @abstractmethod
+    def hang_up(self, session_id: str, /) -> None:
+        """Nobody listens to the session any more."""
+
+    def give_up(self, reason: str) -> None:
+        """What the daemon does with a plugin that has been silent for too long."""
+        self.kill(f"{reason}: the daemon kills it for that")
+
+    def kill(self, reason: str) -> None:
+        """End the plugin at once; the listener's `closed` gets the reason."""
+        self._program.kill(reason)
+
+    def stop(self) -> None:
+        """End the plugin politely, and return when nothing of it is left."""
+        self._program.stop()
+
+    def last_words(self) -> str:
+        """The end of what the plugin wrote to stderr."""
+        return self._program.last_words()
+
+
+def note(stdout: IO[bytes], listener: TransportListener) -> None:
+    """What a plugin prints whose messages go another way; the SDK's logger prints records in JSON."""
+    for line in stdout:
+        text = line.decode(errors="replace").rstrip()
+        with contextlib.suppress(ValueError):
+            match json.loads(text):
+                case {"event": "log", "data": {"message": str(message)}}:
+                    text = message
+        listener.noted(text[:NOTED_CHARACTERS])
+
+
+def deliver(line: bytes, listener: TransportListener) -> None:
+    """One line from the plugin: a message, something printed, or nothing at all."""
+    try:
+        message = json.loads(line, parse_constant=_refuse)
+    except ValueError:
+        message = line.decode(errors="replace").rstrip()
+    if isinstance(message, dict):
+        listener.received(message)
+    elif message not in ("", None):
+        listener.noted(str(message))
+
+
+def _refuse(constant: str) -> None:
+    """Go's JSON has no NaN and no Infinity."""
+    raise ValueError(f"{constant} is not JSON")

@@ -1,0 +1,119 @@
+"""What a plugin reads when Dify's API fails behind the daemon, in the daemon's words.
+
+In: a failure, either met on the way or named by a script as `api_fails`. Out: the sentence of the error event. All
+words are recorded from a running daemon (2026-08-21).
+"""
+
+import json
+from collections.abc import Iterator
+from itertools import islice
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic_core import PydanticCustomError
+
+from devhost.errors import HostError
+from devhost.protocol.wire import JsonObject
+
+API = "http://127.0.0.1:5062/inner/api/invoke"
+"""Stands for the address of the API that a plugin never sees but in these words; the recording's."""
+CLOSED = "read tcp 127.0.0.1:39898->127.0.0.1:5062: use of closed network connection\nfailed to read system header"
+"""The daemon closes the connection itself when a call has taken too long."""
+NO_HEADER, NO_DATA = "unexpected EOF\nfailed to read system header", "unexpected EOF\nfailed to read data"
+LONGEST_CHUNK = 30 * 1024 * 1024
+
+type Stage = Literal["unanswered", "refused", "broken"]
+"""The API did not answer at all, answered with a status, or failed within its answer's stream."""
+
+
+class ApiCallError(HostError):
+    def __init__(self, stage: Stage, words: str = "EOF") -> None:
+        super().__init__(words)
+        self.stage = stage
+        self.words = words
+
+    @classmethod
+    def http(cls, status: int, body: str) -> Self:
+        return cls("refused", f"request failed with status code: {status} and respond with: {body}")
+
+    @classmethod
+    def invalid(cls, message: str) -> Self:
+        """The API refuses the request: Dify's JSON for a ValueError."""
+        said = {"code": "invalid_param", "message": message, "status": 400}
+        return cls.http(400, json.dumps(said, separators=(",", ":")) + "\n")
+
+    @classmethod
+    def stream_error(cls, message: str) -> Self:
+        """The stream holds an error of Dify's own, of a model or of a tool."""
+        return cls("broken", f"request failed: {message}")
+
+
+class ApiStalledError(HostError):
+    """The API says nothing more: the daemon's time limit ends the call."""
+
+
+FAULTS: dict[str, tuple[int, ApiCallError | ApiStalledError | None]] = {
+    "closes": (0, ApiCallError("unanswered")),
+    "resets": (0, ApiCallError("unanswered")),
+    "closes_mid_chunk": (1, ApiCallError("broken", NO_DATA)),
+    "closes_between_chunks": (1, ApiCallError("broken", NO_HEADER)),
+    "resets_mid_answer": (1, ApiCallError("broken", NO_HEADER)),
+    "garbage": (0, ApiCallError("broken", "magic number mismatch: 1")),
+    "null": (0, ApiCallError("broken", "data is nil")),
+    "empty": (0, None),
+    "stalls": (1, ApiStalledError()),
+}
+"""How many chunks arrive, and what comes then; None is a normal end."""
+_HTTP = "http_"
+
+
+def _named(value: object) -> object:
+    """`closes` and `http_500` as the mappings they are short for."""
+    if not isinstance(value, str):
+        return value
+    if value.startswith(_HTTP) and value.removeprefix(_HTTP).isdecimal():
+        return {"http": int(value.removeprefix(_HTTP))}
+    return {"fault": value}
+
+
+class ApiFault(BaseModel):
+    """One of `FAULTS`, a status with a body, or an error within the stream after its first chunk."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    fault: str | None = None
+    http: Annotated[int, Field(ge=300, le=599)] | None = None
+    body: str = ""
+    error: str | None = None
+
+    @model_validator(mode="after")
+    def _one(self) -> Self:
+        given = [value for value in (self.fault, self.http, self.error) if value is not None]
+        if len(given) != 1 or (self.fault is not None and self.fault not in FAULTS):
+            raise PydanticCustomError("fault", "must be one of {known}", {"known": KNOWN})
+        return self
+
+    def through(self, answer: Iterator[JsonObject]) -> Iterator[JsonObject]:
+        """What of the answer reaches the daemon; then the failure is raised."""
+        if self.http is not None:
+            raise ApiCallError.http(self.http, self.body)
+        chunks, failure = FAULTS[self.fault] if self.fault else (1, ApiCallError.stream_error(self.error or ""))
+        yield from islice(answer, chunks)
+        if failure is not None:
+            raise failure
+
+
+KNOWN = ", ".join([*FAULTS, "http_500 or another status", "{http: 500, body: …}", "{error: …}"])
+type Fault = Annotated[ApiFault, BeforeValidator(_named)]
+
+
+class _Holder(BaseModel):
+    fault: Fault
+
+
+def read_fault(value: object) -> ApiFault:
+    """As a script gives it; ValueError for what is not a failure."""
+    try:
+        return _Holder.model_validate({"fault": value}).fault
+    except ValidationError as error:
+        raise ValueError(f"{value!r} is not a failure of the API: it must be one of {KNOWN}") from error

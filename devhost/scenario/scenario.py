@@ -1,0 +1,115 @@
+"""What a command line asks for, put together: an example's script, a strategy, and the values of its parameters."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from devhost.errors import ParameterError
+from devhost.models.script import Script
+from devhost.node.memory import files_among
+from devhost.node.parameters import read_setting, resolved
+from devhost.node.variables import NodeVariables
+from devhost.plugin.declaration import Strategy
+from devhost.protocol.failures import ApiFault
+from devhost.protocol.wire import JsonObject
+from devhost.scenario.settings import checked_settings
+from devhost.tools.setup import ToolSetup
+
+SCRIPT = "script.yaml"
+SCENARIOS = "scenarios"
+"""The folder of an example's other scripts."""
+QUESTION = "sys.query"
+"""The variable that the node's query is, as in a chatflow."""
+
+
+@dataclass(frozen=True)
+class Example:
+    name: str
+    directory: Path
+    script: Script
+
+    @classmethod
+    def read(cls, examples: Path, name: str, scenario: str | None = None) -> "Example":
+        names = sorted(file.parent.name for file in examples.glob(f"*/{SCRIPT}"))
+        if name not in names:
+            raise ParameterError(
+                f"there is no example {name!r}; there are: {', '.join(names) or f'none in {examples}'}"
+            )
+        return cls(name, examples / name, Script.read(_script_file(examples / name, scenario)))
+
+
+def _script_file(example: Path, scenario: str | None) -> Path:
+    if scenario is None:
+        return example / SCRIPT
+    names = sorted(file.stem for file in (example / SCENARIOS).glob("*.yaml"))
+    if scenario not in names:
+        raise ParameterError(
+            f"the example {example.name} has no scenario {scenario!r}; there are: {', '.join(names) or 'none'}"
+        )
+    return example / SCENARIOS / f"{scenario}.yaml"
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """What a command line asks for, apart from the question."""
+
+    name: str
+    """The example's; empty without one."""
+    script: Script | None
+    """Without one, only a real model can answer."""
+    plugin: Path
+    strategy: Strategy
+    tools: tuple[ToolSetup, ...]
+    given: JsonObject
+    """Settings of the strategy's parameters, over the script's."""
+    given_variables: JsonObject = field(default_factory=dict)
+    """Of the workflow, over the script's."""
+
+    @property
+    def description(self) -> str:
+        return "" if self.script is None else self.script.description
+
+    @property
+    def api_fails(self) -> Mapping[str, ApiFault]:
+        """By tool; ParameterError for a tool that there is not."""
+        faults = {} if self.script is None else self.script.api_fails
+        names = {offered.declared.identity.name for setup in self.tools for offered in setup.tools}
+        for name in faults:
+            if name not in names:
+                there_are = ", ".join(sorted(names)) or "none"
+                raise ParameterError(f"api_fails names the tool {name!r}, which is not offered; there are: {there_are}")
+        return faults
+
+    def question(self, query: str | None) -> str:
+        if query is not None:
+            return query
+        if self.script is None:
+            raise ParameterError("there is nothing to ask: give --query TEXT, or a script that has a query")
+        return self.script.query
+
+    def values(self, question: str, *, raw: bool = False) -> JsonObject:
+        """The settings: the script's, over them the question, over them the command line's; raw ones go unchecked."""
+        params = {} if self.script is None else self.script.params
+        if raw:
+            return {**params, "query": question, **self.given}
+        values = {**params, "query": {"variable": QUESTION}, **self.given}
+        return checked_settings(self.strategy, values, NodeVariables(self.variables(question)))
+
+    def variables(self, question: str) -> JsonObject:
+        """By `node.name`; those of the system that a chatflow always has are among them."""
+        variables = {**({} if self.script is None else self.script.variables), **self.given_variables}
+        if QUESTION in variables:
+            raise ParameterError(f"variable {QUESTION!r} is the question itself: give it as query, or with --query")
+        return {"sys.files": [], **variables, QUESTION: question}
+
+    @property
+    def conversation_variables(self) -> tuple[str, ...]:
+        return () if self.script is None else self.script.conversation_variables
+
+    def files(self, question: str, *, raw: bool = False) -> tuple[JsonObject, ...]:
+        """The question's files, whatever parameter carries them."""
+        values = self.values(question, raw=raw)
+        if raw:
+            return files_among(values)
+        variables = NodeVariables(self.variables(question))
+        return files_among({name: resolved(read_setting(value), variables) for name, value in values.items()})

@@ -1,0 +1,75 @@
+"""What a person sees of a conversation: each answer as it streams, and one line about how it came to be."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.text import Text
+
+from devhost.errors import RunStoppedError
+from devhost.models.backend import ModelDescription
+from devhost.node.outputs.run import Run
+from devhost.scenario.scenario import Scenario
+from devhost.terminal.run_view import RunView, facts_table
+from devhost.terminal.tables import files_table, findings_list, log_tree, node_error_text, printable
+
+
+class ChatView:
+    def __init__(self, console: Console, *, show_log: bool) -> None:
+        self._console = console
+        self._show_log = show_log
+
+    def open(self, scenario: Scenario, model: ModelDescription) -> None:
+        facts = facts_table(scenario.name, scenario.description, scenario.strategy.identity.name, model)
+        if model.scripted and scenario.script is not None:
+            facts.add_row("try", Text(scenario.script.query))
+        self._console.print(facts)
+        self._console.print(Text("Ctrl-C ends an answer, Ctrl-D the chat.", "dim"))
+
+    @contextmanager
+    def turn(self) -> Iterator[RunView]:
+        view = RunView(self._console)
+        try:
+            yield view
+        finally:
+            view.abandon()
+
+    def close_turn(self, view: RunView, run: Run, *, show_findings: bool = False) -> None:
+        view.finish_answer()
+        if run.outputs.files:
+            self._console.print(files_table(run.outputs.files))
+        if self._show_log and run.outputs.logs:
+            self._console.print(log_tree(run.outputs.logs))
+        if show_findings and run.findings:
+            self._console.print(findings_list(run.findings))
+        stopped = was_stopped(run)
+        if run.error is not None and not stopped:
+            self._console.print(Text(f"{run.error.kind}: {printable(run.error.message)}", "red"))
+            if run.error.node is not None and run.error.node.shows != run.error.message:
+                self._console.print(node_error_text(run.error.node))
+        self._console.print(Text(f"{'stopped: ' if stopped else ''}{summary(run)}", "dim"))
+        self._console.line()
+
+    def note(self, sentence: str) -> None:
+        self._console.print(Text(sentence, "dim"))
+
+
+def was_stopped(run: Run) -> bool:
+    return run.error is not None and run.error.kind == RunStoppedError.__name__
+
+
+def summary(run: Run) -> str:
+    """A round is a model call, whatever the strategy itself calls one."""
+    usage = run.outputs.usage
+    tokens = usage.get("total_tokens") if isinstance(usage, dict) else None
+    parts = [
+        _count(run.asked.get("llm", 0), "round"),
+        _count(run.asked.get("tool", 0), "call"),
+        _count(tokens, "token") if isinstance(tokens, int) else "",
+        f"{run.elapsed_seconds:.1f} s",
+    ]
+    return " · ".join(part for part in parts if part)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -1,0 +1,37 @@
+"""Ctrl-C in a conversation: during a turn it ends that turn, at the prompt it is Python's own KeyboardInterrupt.
+
+A handler instead of an exception: an exception could strike in the middle of a line that is written to a plugin.
+"""
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+from devhost.process.stop import Stop
+
+
+class Interrupt:
+    def __init__(self) -> None:
+        self._stop: Stop | None = None
+
+    @contextmanager
+    def handled(self) -> Iterator[None]:
+        before = signal.signal(signal.SIGINT, self._handle)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, before)
+
+    @contextmanager
+    def stops_a_turn(self) -> Iterator[Stop]:
+        self._stop = Stop()
+        try:
+            yield self._stop
+        finally:
+            self._stop = None
+
+    def _handle(self, _number: int, _frame: FrameType | None) -> None:
+        if self._stop is None:
+            raise KeyboardInterrupt
+        self._stop.request()

@@ -1,0 +1,77 @@
+"""Shows a trace in the terminal as the run showed itself: at once, or in its own time.
+
+In: a `Trace`. Out: what `RunView` or, for a conversation, `ChatView` prints.
+"""
+
+import contextlib
+import threading
+from collections.abc import Callable, Iterator
+
+from rich.console import Console
+from rich.text import Text
+
+from devhost.errors import NodeFailedError
+from devhost.models.backend import ModelDescription
+from devhost.node.messages.message import Message, read_message
+from devhost.node.messages.text import NodeText
+from devhost.terminal.chat_view import ChatView
+from devhost.terminal.questions import PROMPT
+from devhost.terminal.run_view import RunView, facts_table
+from devhost.terminal.tables import printable
+from devhost.trace.outcome import run_of
+from devhost.trace.reader import Trace
+from devhost.trace.runs import TracedRun, traced_runs
+
+type Pause = Callable[[float], None]
+
+
+def replay_trace(trace: Trace, console: Console, *, pause: Pause, speed: float | None) -> None:
+    """`speed` 2 is twice as fast as it was; None is at once."""
+    header = trace.header
+    runs = traced_runs(trace)
+    if header.command == "chat":
+        _replay_chat(trace, runs, console, speed, pause)
+    else:
+        for traced in runs:
+            view = RunView(console)
+            view.open(header.example, header.description, header.strategy, model_of(trace), traced.question)
+            _stream(view, traced, speed, pause)
+            view.close(run_of(traced, header.strategy), traced.remark)
+    if not runs:
+        console.print(Text("The trace ends before the strategy was asked.", "yellow"))
+    if trace.cut_off:
+        console.print(Text("The last line of the trace is cut off: whoever wrote it was killed.", "yellow"))
+
+
+def model_of(trace: Trace) -> ModelDescription:
+    model = trace.header.model
+    return ModelDescription(model.provider, model.name, model.notice, model.scripted)
+
+
+def _replay_chat(trace: Trace, runs: list[TracedRun], console: Console, speed: float | None, pause: Pause) -> None:
+    header = trace.header
+    console.print(facts_table(header.example, header.description, header.strategy, model_of(trace)))
+    chat = ChatView(console, show_log=False)
+    for traced in runs:
+        console.print(Text(f"{PROMPT}{printable(traced.question)}"))
+        with chat.turn() as view:
+            _stream(view, traced, speed, pause)
+            chat.close_turn(view, run_of(traced, header.strategy), show_findings=True)
+
+
+def _stream(view: RunView, traced: TracedRun, speed: float | None, pause: Pause) -> None:
+    at = traced.began
+    text = NodeText()
+    for arrival in traced.streamed:
+        if speed is not None:
+            pause(min(max(0.0, arrival.at - at) / speed, threading.TIMEOUT_MAX))
+            at = arrival.at
+        with contextlib.suppress(NodeFailedError):  # what the host refused was never shown
+            _show(view, text.take(read_message(arrival.message)))
+    if traced.end is not None and traced.end.outcome.error is None:
+        _show(view, text.finish())
+
+
+def _show(view: RunView, messages: Iterator[Message]) -> None:
+    for message in messages:
+        view.show(message.on_the_wire())

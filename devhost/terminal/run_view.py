@@ -1,0 +1,158 @@
+"""The view of a run for a person: who answers what, the answer as it streams, and afterwards what it left behind.
+
+In: messages of the strategy as they come, then the `Run`. Out: a rich console; plain text where there is no terminal.
+"""
+
+from typing import TYPE_CHECKING
+
+from rich.console import Console, RenderableType
+from rich.rule import Rule
+from rich.table import Table
+from rich.text import Text
+
+from devhost.models.backend import ModelDescription
+from devhost.node.messages.thought_spans import Span, ThoughtSpans
+from devhost.node.outputs.run import Run
+from devhost.protocol.wire import JsonObject
+from devhost.terminal.tables import (
+    files_table,
+    findings_list,
+    json_list,
+    log_tree,
+    lookups,
+    node_error_text,
+    printable,
+    sources_table,
+    usage_line,
+    variables_list,
+)
+
+if TYPE_CHECKING:
+    from rich.status import Status
+
+PIPED_WIDTH = 120
+
+
+def open_console(*, stderr: bool, color: bool) -> Console:
+    console = (
+        Console(stderr=stderr, highlight=False) if color else Console(stderr=stderr, highlight=False, color_system=None)
+    )
+    if not console.is_terminal:
+        console.width = PIPED_WIDTH
+    return console
+
+
+class RunView:
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._spans = ThoughtSpans(keep_tags=True)
+        self._status: Status | None = None
+        self._at_line_start = True
+        self._said_anything = False
+
+    def open(self, example: str, description: str, strategy: str, model: ModelDescription, question: str) -> None:
+        facts = facts_table(example, description, strategy, model)
+        facts.add_row("question", Text(printable(question)))
+        self._console.print(facts)
+        self._console.print(_heading("answer"))
+
+    def show(self, message: JsonObject) -> None:
+        match message:
+            case {"type": "text", "message": {"text": text}}:
+                self._write(list(self._spans.feed(text)))
+            case {"type": "log", "message": {"status": "start", "label": label}} if self._at_line_start:
+                self._show_status(printable(label))
+
+    def finish_answer(self) -> None:
+        self._write(list(self._spans.finish()))
+        self._end_status()
+        if not self._at_line_start:
+            self._console.line()
+        if not self._said_anything:
+            self._console.print(Text("(no text)", "dim"))
+
+    def close(self, run: Run, model_note: str = "") -> None:
+        self.finish_answer()
+        outputs = run.outputs
+        variables = dict(outputs.variables)
+        sources = variables.pop("sources", None)
+        self._section("log", log_tree(outputs.logs) if outputs.logs else None)
+        self._section("sources", sources_table(sources) if isinstance(sources, list) and sources else None)
+        self._section("files", files_table(outputs.files) if outputs.files else None)
+        self._section("variables", variables_list(variables) if variables else None)
+        values = outputs.json_of_strategy()
+        self._section("json", json_list(values) if values else None)
+        self._section("usage", usage_line(outputs.usage))
+        self._section("what Dify would mind", findings_list(run.findings) if run.findings else None)
+        self._close_with_result(run, model_note)
+
+    def _close_with_result(self, run: Run, model_note: str) -> None:
+        self._console.print(Rule(style="dim"))
+        if run.outputs.dropped_retriever_resources:
+            self._note(f"Retriever resources sent: {run.outputs.dropped_retriever_resources}. Dify drops them today.")
+        if run.outputs.icon_lookups.list_builtin_tools:
+            self._note(f"Icons of the log cost Dify {lookups(run.outputs.icon_lookups)}.")
+        if model_note:
+            self._note(model_note)
+        if run.error is None:
+            self._console.print(Text(f"finished in {run.elapsed_seconds:.2f} s", "green"))
+            return
+        self._console.print(Text(f"failed after {run.elapsed_seconds:.2f} s", "red bold"))
+        self._console.print(Text(f"{run.error.kind}: {printable(run.error.message)}", "red"))
+        if run.error.traceback:
+            self._console.print(Text(printable(run.error.traceback), "dim"))
+        if run.error.node:
+            self._console.print(node_error_text(run.error.node))
+
+    def abandon(self) -> None:
+        """After Ctrl-C: nothing more to show."""
+        self._end_status()
+
+    def _write(self, spans: list[Span]) -> None:
+        for thinking, text in spans:
+            self._end_status()
+            shown = printable(text)
+            self._console.out(shown, style="dim italic" if thinking else None, highlight=False, end="")
+            self._at_line_start = shown.endswith("\n")
+            self._said_anything = self._said_anything or bool(shown.strip())
+
+    def _section(self, title: str, content: RenderableType | None) -> None:
+        if content is not None:
+            self._console.line()
+            self._console.print(_heading(title))
+            self._console.print(content)
+
+    def _note(self, sentence: str) -> None:
+        self._console.print(Text(sentence, "dim"))
+
+    def _show_status(self, label: str) -> None:
+        """What is under way, while nothing streams; a status below a half-written line would tear it apart."""
+        if not self._console.is_terminal:
+            return
+        if self._status is None:
+            self._status = self._console.status(Text(label))
+            self._status.start()
+        else:
+            self._status.update(Text(label))
+
+    def _end_status(self) -> None:
+        if self._status is not None:
+            self._status.stop()
+            self._status = None
+
+
+def facts_table(example: str, description: str, strategy: str, model: ModelDescription) -> Table:
+    """Who is about to answer."""
+    facts = Table.grid(padding=(0, 2))
+    facts.add_column(style="bold")
+    for name, fact in (("example", example), ("script", description)):
+        if fact:
+            facts.add_row(name, Text(fact))
+    facts.add_row("strategy", Text(strategy))
+    facts.add_row("model", Text(model.name))
+    facts.add_row("", Text(model.notice, "yellow" if model.scripted else ""))
+    return facts
+
+
+def _heading(title: str) -> Rule:
+    return Rule(Text(title, "bold cyan"), align="left", style="dim")

@@ -1,0 +1,133 @@
+"""What a run left behind, as things that rich can print: the log tree, sources, files, variables, usage, findings."""
+
+import json
+from collections.abc import Mapping, Sequence
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+from rich.tree import Tree
+
+from devhost.node.outputs.error import NodeError
+from devhost.node.outputs.log import LogEntry
+from devhost.node.outputs.outputs import Finding, IconLookups
+from devhost.protocol.wire import JsonObject
+
+LONGEST_ERROR = 2_000
+_MARKS = {"success": ("✓", "green"), "error": ("✗", "red"), "start": ("…", "yellow")}
+
+
+_JOINERS = "\u200c\u200d\u2060"
+"""Persian and emoji are written with the first two; the third stands in tags that an answer merely quotes."""
+
+
+def printable(value: object) -> str:
+    """Without control characters: what comes from the wire must not move the cursor, nor turn the line around."""
+    kept = f"\n\t{_JOINERS}"
+    return "".join(letter if letter.isprintable() or letter in kept else "�" for letter in str(value))
+
+
+def log_tree(roots: Sequence[LogEntry]) -> RenderableType:
+    return Group(*(_branch(Tree(_entry(root), guide_style="dim"), root) for root in roots))
+
+
+def _branch(tree: Tree, entry: LogEntry) -> Tree:
+    for child in entry.children:
+        _branch(tree.add(_entry(child)), child)
+    return tree
+
+
+def _entry(entry: LogEntry) -> Text:
+    mark, style = _MARKS[entry.status]
+    line = Text.assemble((f"{mark} ", style), printable(entry.label), overflow="ellipsis", no_wrap=True)
+    elapsed = entry.metadata.get("elapsed_time")
+    if isinstance(elapsed, int | float):
+        line.append(f"  {elapsed:.3f} s", "cyan")
+    if entry.status == "start":
+        line.append("  never finished", "yellow")
+    if entry.error:
+        line.append(f"\n  {printable(entry.error)}", "red")
+    if entry.data:
+        line.append(f"\n  {printable(preview(entry.data))}", "dim")
+    return line
+
+
+def preview(value: object) -> str:
+    """JSON on one line."""
+    return " ".join(json.dumps(value, ensure_ascii=False, default=str).split())
+
+
+def sources_table(sources: Sequence[object]) -> RenderableType:
+    table = Table(box=None, pad_edge=False, show_header=False)
+    for source in sources:
+        if isinstance(source, dict):
+            title, document = source.get("title") or "", source.get("document_id") or ""
+            cited = ("cited", "green") if source.get("cited") else ("", "")
+            table.add_row(
+                Text(f"[{source.get('number', '?')}]"),
+                Text(printable(title)),
+                Text(printable(document), "dim"),
+                Text(*cited),
+            )
+        else:
+            table.add_row("", Text(printable(source)), "", "")
+    return table
+
+
+def files_table(files: Sequence[JsonObject]) -> RenderableType:
+    table = Table(box=None, pad_edge=False, show_header=False)
+    for file in files:
+        size = f"{file['size']:,} bytes"
+        name, path = Text(printable(file["filename"])), Text(file["path"], overflow="fold")
+        table.add_row(name, Text(printable(file["mime_type"]), "dim"), Text(size, "dim"), path)
+    return table
+
+
+def variables_list(variables: Mapping[str, object]) -> RenderableType:
+    width = max(len(name) for name in variables)
+    lines = [Text(overflow="ellipsis", no_wrap=True) for _ in variables]
+    for line, (name, value) in zip(lines, variables.items(), strict=True):
+        line.append(printable(name).ljust(width), "bold")
+        line.append(f"  {printable(value if isinstance(value, str) else preview(value))}")
+    return Group(*lines)
+
+
+def json_list(values: Sequence[object]) -> RenderableType:
+    return Group(*(Text(printable(preview(value)), overflow="ellipsis", no_wrap=True) for value in values))
+
+
+def usage_line(usage: object) -> Text:
+    """As it stands when it is not what Dify counts: a variable called usage takes its place."""
+    match usage:
+        case {
+            "total_tokens": int(total),
+            "prompt_tokens": int(prompt),
+            "completion_tokens": int(completion),
+            "total_price": str() | int() | float() as price,
+            "currency": str(currency),
+            "latency": int() | float() as latency,
+        }:
+            return Text.assemble(
+                (f"{total:,} tokens", "bold"),
+                f" = {prompt:,} prompt + {completion:,} completion",
+                f" · {printable(price)} {printable(currency)} · {latency:.3f} s in the model",
+            )
+        case _:
+            return Text(printable(usage if isinstance(usage, str) else preview(usage)))
+
+
+def lookups(found: IconLookups) -> str:
+    return f"{found.list_plugins:,} × list_plugins and {found.list_builtin_tools:,} × list_builtin_tools"
+
+
+def node_error_text(error: NodeError) -> Text:
+    """What one would read at the failed node in Dify."""
+    shown = printable(error.shows)
+    left = len(shown) - LONGEST_ERROR
+    clipped = f"{shown[:LONGEST_ERROR]}… ({left:,} more characters)" if left > 0 else shown
+    inputs = "its inputs are kept" if error.inputs_kept else "its inputs are lost"
+    return Text.assemble((f"Dify's node shows ({len(shown):,} characters; {inputs}):\n", "bold"), clipped)
+
+
+def findings_list(findings: Sequence[Finding]) -> RenderableType:
+    return Group(*(Text.assemble((finding.rule, "yellow"), f": {printable(finding.sentence)}") for finding in findings))

@@ -1,0 +1,65 @@
+"""A declared tool as the dictionary that Dify sends to a strategy.
+
+The shape is ToolEntity's JSON plus `runtime_parameters`, `credential_id` and `provider_type`. A parameter that the
+node's panel holds a value for is form: its own form parameters (untouched, at their cast default) and what was fixed.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from devhost.errors import ParameterError
+from devhost.plugin.casting import cast_parameter
+from devhost.plugin.declaration import Parameter, Tool, ToolProvider
+from devhost.protocol.wire import JsonObject
+
+FILES = frozenset({"file", "files", "system-files"})
+
+
+def tool_entity(
+    provider_id: str, provider: ToolProvider, tool: Tool, fixed: Mapping[str, object] | None = None
+) -> JsonObject:
+    """`ParameterError` when the panel lacks a value that Dify insists on."""
+    fixed = fixed or {}
+    parameters = [_in_panel(parameter, fixed) for parameter in tool.parameters]
+    return {
+        "identity": {
+            **tool.identity.model_dump(mode="json", exclude={"icon"}),
+            "provider": provider_id,
+            "icon": provider.identity.icon,
+        },
+        "parameters": [_described(parameter) for parameter in parameters],
+        "description": tool.description.model_dump(mode="json"),
+        "output_schema": tool.output_schema or {},
+        "has_runtime_parameters": tool.has_runtime_parameters,
+        "runtime_parameters": {
+            parameter.name: _value(tool, parameter, fixed) for parameter in parameters if parameter.form == "form"
+        },
+        "credential_id": None,
+        "provider_type": "builtin",
+    }
+
+
+def refused_parameters(tool: Tool) -> list[str]:
+    """Those for which Dify refuses the whole tool in an agent: nobody there could give it a file."""
+    return [parameter.name for parameter in tool.parameters if parameter.required and parameter.type in FILES]
+
+
+def _in_panel(parameter: Parameter, fixed: Mapping[str, object]) -> Parameter:
+    return parameter.model_copy(update={"form": "form"}) if parameter.name in fixed else parameter
+
+
+def _value(tool: Tool, parameter: Parameter, fixed: Mapping[str, object]) -> object:
+    name = f"{tool.identity.name}.{parameter.name}"
+    try:
+        return cast_parameter(parameter, fixed.get(parameter.name))
+    except ParameterError as error:
+        raise ParameterError(f"{name} needs another value: {error}. Give it one with --set {name}=VALUE") from error
+
+
+def _described(parameter: Parameter) -> dict[str, Any]:
+    described = parameter.model_dump(mode="json")
+    described["options"] = [
+        {"value": option.value, "label": option.label.model_dump(mode="json"), "icon": None}
+        for option in parameter.options
+    ]
+    return described

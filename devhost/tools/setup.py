@@ -1,0 +1,127 @@
+"""A tool plugin made ready for an agent: which tools it offers, with which credentials and which values in the panel.
+
+In: a plugin directory, credentials and fixed values as texts. Out: a `ToolSetup`, or the one sentence that says what
+is missing or unknown; nothing is started yet.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Self
+
+from devhost.errors import ParameterError
+from devhost.plugin.credentials import filled_credentials, read_switch
+from devhost.plugin.declaration import Parameter, PluginDeclaration, Tool, ToolProvider
+from devhost.protocol.wire import JsonObject
+from devhost.tools.entity import refused_parameters, tool_entity
+
+type Texts = Mapping[str, Mapping[str, str]]
+"""By provider or tool, then by key."""
+AS_TYPED = frozenset({"string", "secret-input", "select", "dynamic-select", "number", "date", "checkbox"})
+
+
+@dataclass(frozen=True)
+class OfferedTool:
+    provider: ToolProvider
+    declared: Tool
+    entity: JsonObject = field(repr=False)
+    fixed: Mapping[str, object] = field(repr=False)
+
+    @property
+    def credential_type(self) -> str:
+        return "api-key" if self.provider.credentials_for_provider else "unauthorized"
+
+
+@dataclass(frozen=True)
+class ToolSetup:
+    declaration: PluginDeclaration
+    tools: tuple[OfferedTool, ...]
+    credentials: Mapping[str, JsonObject] = field(repr=False)
+    """By provider."""
+    left_out: tuple[str, ...] = ()
+    """A sentence for each tool that Dify would not let an agent have."""
+
+    @classmethod
+    def read(cls, directory: Path, *, credentials: Texts | None = None, fixed: Texts | None = None) -> Self:
+        """`fixed` is by tool: its name, or provider/name."""
+        return cls.of(PluginDeclaration.read(directory), credentials or {}, fixed or {})
+
+    @classmethod
+    def of(cls, declaration: PluginDeclaration, credentials: Texts, fixed: Texts) -> Self:
+        if not declaration.tool_providers:
+            raise ParameterError(f"{declaration.directory} is no tool plugin: its manifest names no tools")
+        offered, left_out = [], []
+        for provider in declaration.tool_providers:
+            for tool in provider.tools:
+                name = tool.identity.name
+                if files := refused_parameters(tool):
+                    left_out.append(f"{name} needs a file ({', '.join(files)}), for which Dify refuses it in an agent")
+                    continue
+                texts = {**fixed.get(name, {}), **fixed.get(f"{provider.identity.name}/{name}", {})}
+                values = _fixed_values(tool, texts)
+                entity = tool_entity(declaration.provider_id(provider), provider, tool, values)
+                offered.append(OfferedTool(provider, tool, entity, values))
+        filled = {
+            provider.identity.name: filled_credentials(
+                provider.identity.name,
+                provider.credentials_for_provider,
+                credentials.get(provider.identity.name, {}),
+            )
+            for provider in declaration.tool_providers
+        }
+        return cls(declaration, tuple(offered), filled, tuple(left_out))
+
+    @property
+    def python(self) -> Path | None:
+        """The plugin's own, as the daemon would have made it; None where there is none."""
+        python = self.declaration.directory / ".venv" / "bin" / "python"
+        return python if python.is_file() else None
+
+    @property
+    def secrets(self) -> list[str]:
+        return [*self.secret_credentials, *self.secret_parameters]
+
+    @property
+    def secret_credentials(self) -> list[str]:
+        return [
+            str(self.credentials[provider.identity.name][key])
+            for provider in self.declaration.tool_providers
+            for key, credential in provider.credentials_for_provider.items()
+            if credential.is_secret and key in self.credentials[provider.identity.name]
+        ]
+
+    @property
+    def secret_parameters(self) -> list[str]:
+        """Values that `--set` gave, which the strategy gets as Dify gives them to it: in clear."""
+        return [
+            str(offered.fixed[parameter.name])
+            for offered in self.tools
+            for parameter in offered.declared.parameters
+            if parameter.type == "secret-input" and parameter.name in offered.fixed
+        ]
+
+
+def _fixed_values(tool: Tool, texts: Mapping[str, str]) -> dict[str, object]:
+    parameters = {parameter.name: parameter for parameter in tool.parameters}
+    for name in texts:
+        if name not in parameters:
+            raise ParameterError(
+                f"tool {tool.identity.name} has no parameter {name!r}; there are: {', '.join(parameters) or 'none'}"
+            )
+    return {name: _typed(tool, parameters[name], text) for name, text in texts.items()}
+
+
+def _typed(tool: Tool, parameter: Parameter, text: str) -> object:
+    """What the panel's widget for the type would have made of the text; the cast by the declaration comes after it."""
+    where = f"{tool.identity.name}.{parameter.name}"
+    if text == "" or (parameter.type in AS_TYPED and not parameter.multiple):
+        return text
+    if parameter.type == "boolean":
+        return read_switch(where, text)
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        if parameter.type == "any":
+            return text
+        raise ParameterError(f"{where} is of type {parameter.type}: write its value as JSON") from error

@@ -1,0 +1,93 @@
+"""The tools a run can use: anything that has Dify's description of itself and answers a call with messages.
+
+`PluginTool` is a tool of a tool plugin that runs; it casts the parameters by the tool's declaration, as Dify does.
+`call_tool` is what Dify does around any of them: bytes become tool files on the way back.
+"""
+
+from collections.abc import Iterator
+from typing import Protocol
+
+from devhost.errors import InvocationError, PluginLostError
+from devhost.limits import HostLimits
+from devhost.node.messages.file_messages import FileMessages
+from devhost.node.messages.message import TYPES, read_message
+from devhost.node.messages.tool_files import ToolFileStore
+from devhost.plugin.casting import cast_value
+from devhost.process.plugin_process import PluginProcess
+from devhost.process.session import Answer
+from devhost.protocol.run_messages import tool_message
+from devhost.protocol.wire import JsonObject
+from devhost.text.secrets import Secrets
+from devhost.tools.setup import OfferedTool, ToolSetup
+
+
+class Tool(Protocol):
+    @property
+    def provider(self) -> str: ...
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def entity(self) -> JsonObject:
+        """As Dify sends it to a strategy."""
+
+    def invoke(self, parameters: JsonObject, answer: Answer, /) -> Iterator[JsonObject]:
+        """Messages as a tool plugin sends them; `answer` serves the tool's own backwards calls."""
+
+
+class PluginTool:
+    """What it says comes back without its secret credentials: those are between it and the host alone."""
+
+    def __init__(self, plugin: PluginProcess, offered: OfferedTool, setup: ToolSetup, limits: HostLimits) -> None:
+        self.provider = plugin.declaration.provider_id(offered.provider)
+        self.name = offered.declared.identity.name
+        self.entity = offered.entity
+        self._plugin = plugin
+        self._provider_name = offered.provider.identity.name
+        self._declared = {parameter.name: parameter for parameter in offered.declared.parameters}
+        self._limits = limits
+        self._credentials = setup.credentials[self._provider_name]
+        self._credential_type = offered.credential_type
+        self._secrets = Secrets(setup.secret_credentials)
+
+    def invoke(self, parameters: JsonObject, answer: Answer, /) -> Iterator[JsonObject]:
+        cast = {
+            name: cast_value(self._declared[name], value) if name in self._declared else value
+            for name, value in parameters.items()
+        }
+        request = {
+            "type": "tool",
+            "action": "invoke_tool",
+            "user_id": "devhost",
+            "provider": self._provider_name,
+            "tool": self.name,
+            "credentials": self._credentials,
+            "credential_type": self._credential_type,
+            "tool_parameters": cast,
+        }
+        masked = self._secrets.masked
+        try:
+            with self._plugin.open_session(request) as session:
+                yield from map(masked, session.messages(answer, self._limits.run_seconds, tool_message))
+        except InvocationError as error:
+            raise InvocationError(error.error_type, masked(error.message), masked(error.details)) from None
+        except PluginLostError as error:
+            raise PluginLostError(masked(str(error))) from None
+
+
+def plugin_tools(plugin: PluginProcess, setup: ToolSetup, limits: HostLimits) -> list[Tool]:
+    return [PluginTool(plugin, offered, setup, limits) for offered in setup.tools]
+
+
+def call_tool(
+    tool: Tool, parameters: JsonObject, answer: Answer, files: ToolFileStore, limits: HostLimits
+) -> Iterator[JsonObject]:
+    """The messages as a strategy gets them: files are links to tool files, bytes never arrive."""
+    transformed = FileMessages(files, limits, found=lambda *_: None)
+    for message in tool.invoke(parameters, answer):
+        if message.get("type") not in TYPES:  # of a newer Dify; an older daemon will drop it
+            yield message
+            continue
+        for result in transformed.transform(read_message(message)):
+            yield result.on_the_wire()

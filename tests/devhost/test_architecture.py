@@ -1,0 +1,95 @@
+"""The packages of devhost import downwards only, in the order that the docstring of `devhost` lists."""
+
+import ast
+import re
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+import devhost
+
+DEVHOST = Path(devhost.__file__).parent
+ROOT = DEVHOST.parent
+MAX_MODULES = 8
+TOP_MODULES = {"errors", "limits"}
+OUTSIDE = {"dify_plugin", "internal", "strategies", "prompt", "provider", "examples", "benchmarks", "tests"}
+
+
+def listed_packages() -> list[str]:
+    """Highest first; each may import those after it."""
+    lines = re.findall(r"^    ([a-z_.]+(?:, [a-z_.]+)*)  +\S", devhost.__doc__ or "", re.MULTILINE)
+    return [name for line in lines for name in line.split(", ")]
+
+
+ORDER = listed_packages()
+FILES = {".".join(path.relative_to(ROOT).with_suffix("").parts): path for path in DEVHOST.rglob("*.py")}
+MODULES = {name: path for name, path in FILES.items() if path.name not in {"__init__.py", "__main__.py"}}
+
+
+def imported(path: Path) -> set[str]:
+    """Full names of the modules that a file imports, wherever in the file the import stands."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            module = node.module or ""
+            names |= {full if (full := f"{module}.{alias.name}") in FILES else module for alias in node.names}
+    return names
+
+
+def package_of(module: str) -> str:
+    """`devhost.models.script` is in `models`; a module directly in devhost stands for itself."""
+    inner = module.removeprefix("devhost.")
+    return inner.rpartition(".")[0] or inner
+
+
+def test_the_order_lists_every_package_once() -> None:
+    assert sorted(ORDER) == sorted({package_of(module) for module in MODULES})
+
+
+def test_only_the_named_modules_stand_outside_packages() -> None:
+    assert {name.removeprefix("devhost.") for name in MODULES if name.count(".") == 1} == TOP_MODULES
+
+
+@pytest.mark.parametrize("package", ORDER)
+def test_a_package_imports_only_packages_below_it(package: str) -> None:
+    above = ORDER[: ORDER.index(package)]
+    mine = [module for module in MODULES if package_of(module) == package]
+    upward = {
+        (module, name)
+        for module in mine
+        for name in imported(MODULES[module])
+        if name == "devhost" or package_of(name) in above
+    }
+
+    assert mine
+    assert upward == set()
+
+
+def test_the_modules_of_devhost_import_each_other_without_circles() -> None:
+    order = list(
+        TopologicalSorter({name: imported(path) & set(MODULES) for name, path in MODULES.items()}).static_order()
+    )
+
+    assert sorted(order) == sorted(MODULES)
+
+
+@pytest.mark.parametrize("package", ORDER)
+def test_a_package_is_small_and_says_what_it_is_for(package: str) -> None:
+    if package in TOP_MODULES:
+        return
+    folder = DEVHOST / package.replace(".", "/")
+    says = ast.get_docstring(ast.parse((folder / "__init__.py").read_text())) or ""
+
+    assert len(list(folder.glob("*.py"))) - 1 <= MAX_MODULES
+    assert "In: " in says
+    assert "Out: " in says
+
+
+def test_devhost_imports_nothing_of_a_plugin_and_no_tests() -> None:
+    """The SDK's import would patch devhost's threads, and a plugin runs in a process of its own."""
+    reached = {(file, name) for file, path in FILES.items() for name in imported(path) if name.split(".")[0] in OUTSIDE}
+
+    assert reached == set()
