@@ -16,6 +16,7 @@
     model             one model turn
     calls             the tool calls of one turn
     steps             what may come next in a loop
+    answer            when a loop has its answer
     loop              ask, read, answer every call, append, decide
     render            events written out as messages
     run               what one run is made of

@@ -11,11 +11,11 @@ from typing import Any
 from dify_plugin.core.runtime import Session
 from dify_plugin.entities.agent import AgentInvokeMessage
 
-from internal.calls.submission import Submission, refusing_secrets
+from internal.answer import CallAnswer, TextAnswer
+from internal.calls.submission import refusing_secrets
 from internal.errors import InvalidParameters, reported
-from internal.host.clock import TOOL_PHASE_SHARE, Clock
+from internal.host.clock import Clock
 from internal.host.session import HostSession
-from internal.loop import AgentLoop
 from internal.node.params import StrategyParams, read_params
 from internal.node.secrets import node_secrets
 from internal.policy import DEFAULT_POLICY, PolicyTexts
@@ -34,18 +34,8 @@ def function_calling(run: Run[StrategyParams], submit: Tool | None) -> Generator
     """One transcript, one loop."""
     yield from run.begin()
     toolbox = run.toolbox.with_tool(submit) if submit else run.toolbox
-    ending = yield from AgentLoop(
-        models=run.models(toolbox),
-        tools=run.tools(toolbox),
-        transcript=run.transcript(run.question),
-        bibliography=run.bibliography,
-        maximum_iterations=run.params.maximum_iterations,
-        show_thoughts=run.params.emit_intermediate_thoughts,
-        tool_deadline=run.deadline(TOOL_PHASE_SHARE),
-        end=run.deadline(1),
-        submission=Submission() if submit else None,
-        query=run.params.query,
-    ).run()
+    loop = run.loop(run.models(toolbox), run.transcript(run.question), CallAnswer() if submit else TextAnswer())
+    ending = yield from loop.run()
     yield from run.finish(ending, answer_tool=submit)
 
 

@@ -12,12 +12,16 @@ from typing import Any
 from dify_plugin.entities.model.message import PromptMessage, PromptMessageContentUnionTypes, PromptMessageTool
 from gevent.lock import BoundedSemaphore
 
+from internal.answer import AnswerRule
+from internal.calls.guards import RepeatGuard
+from internal.calls.rounds import ToolRounds
 from internal.calls.runner import ToolRunner
 from internal.conversation.opening import file_parts, opening_messages, visible_history
 from internal.conversation.transcript import HostHabits, Transcript
 from internal.conversation.window import Window
-from internal.host.clock import Clock, Deadline
+from internal.host.clock import TOOL_PHASE_SHARE, Clock, Deadline
 from internal.host.session import HostSession
+from internal.loop import AgentLoop, Audience, LoopLimits
 from internal.model.turn import ModelCaller
 from internal.node.params import StrategyParams
 from internal.policy import PolicyTexts, build_system_instruction, read_policy_overrides
@@ -32,7 +36,6 @@ from internal.report.events import (
     RunSummary,
     ShownTogether,
     StopReason,
-    ToolRun,
 )
 from internal.report.sentences import no_answer_sentence
 from internal.report.source_reading import read_context
@@ -51,15 +54,33 @@ class Tally:
     """What a run has cost and done so far, told by its events; so nothing is lost with a loop that is given up."""
 
     usage: Usage = field(default_factory=Usage)
-    tool_runs: list[ToolRun] = field(default_factory=list)
+    tool_rounds: list[CallsAnswered] = field(default_factory=list)
 
     def watch(self, events: Iterable[Event]) -> Generator[Event, None, None]:
         for event in events:
             if isinstance(event, ModelFinished):
                 self.usage += event.usage
             elif isinstance(event, CallsAnswered):
-                self.tool_runs += event.runs
+                self.tool_rounds.append(event)
             yield event
+
+
+@dataclass(frozen=True)
+class LoopPart:
+    """What a loop has of a run: of its time, its log and its screen."""
+
+    tool_share: float = TOOL_PHASE_SHARE
+    """Of the run's time, from its beginning; then the tool phase ends."""
+    end_share: float = 1
+    """Then the closing answer ends."""
+    maximum_iterations: int | None = None
+    """Rounds in which tools may run; None for as many as the node allows."""
+    is_seen: bool = True
+    """Whether the user sees what the model says."""
+    parent: str | None = None
+    """The log node that its rounds hang from."""
+    asked: int = 0
+    """Turns that an earlier loop under the same log node asked for."""
 
 
 @dataclass(frozen=True)
@@ -108,6 +129,30 @@ class Run[P: StrategyParams]:
     def tools(self, toolbox: Toolbox) -> ToolRunner:
         return ToolRunner(
             self.host, toolbox, self.clock, self.slots, self.params.tool_result_limit, self.secrets, self.file_names
+        )
+
+    def loop(
+        self,
+        models: ModelCaller,
+        transcript: Transcript,
+        answer: AnswerRule,
+        part: LoopPart | None = None,
+        guard: RepeatGuard | None = None,
+    ) -> AgentLoop:
+        """A loop over a transcript, with what the model may call; without a part it has the whole run."""
+        part, params = part or LoopPart(), self.params
+        return AgentLoop(
+            models=models,
+            rounds=ToolRounds(self.tools(models.toolbox), transcript, self.bibliography, guard or RepeatGuard()),
+            answer=answer,
+            limits=LoopLimits(
+                maximum_iterations=part.maximum_iterations or params.maximum_iterations,
+                tool_deadline=self.deadline(part.tool_share),
+                end=self.deadline(part.end_share),
+            ),
+            audience=Audience(params.emit_intermediate_thoughts and part.is_seen, part.is_seen, params.query),
+            parent=part.parent,
+            asked=part.asked,
         )
 
     def begin(self) -> Generator[Event, None, None]:
@@ -165,7 +210,7 @@ class Run[P: StrategyParams]:
                 rounds=ending.rounds,
                 answer=answer,
                 usage=self.tally.usage,
-                tool_runs=tuple(self.tally.tool_runs),
+                tool_rounds=tuple(self.tally.tool_rounds),
                 sources=self.bibliography.entries(),
                 structured_output=structured,
                 variables=variables or {},

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from internal.model.reading import ModelTurn
 from internal.report.events import StopReason
 
 
@@ -43,15 +42,3 @@ class Ending:
     submitted: Mapping[str, Any] | None
     rounds: int
     """Tool rounds done."""
-
-
-def judge_final_turn(turn: ModelTurn, reason: StopReason) -> Finish:
-    """What was wrong with the final turn itself wins over what ended the tool phase; empty is never a success.
-
-    A closing answer that ran out of time is still the answer to whatever ended the tool phase.
-    """
-    if turn.cut is StopReason.TIME_LIMIT and reason is not StopReason.ANSWERED:
-        return Finish(reason, turn.text)
-    if turn.cut:
-        return Finish(turn.cut, turn.text)
-    return Finish(StopReason.EMPTY if turn.is_empty else reason, turn.text)

@@ -4,29 +4,14 @@ In: the signature of each call that is about to run, and later what came of it. 
 without running. One guard per transcript; nothing is shared between runs.
 """
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
-from internal.report.events import CallStatus
+from internal.report.tool_calls import CallStatus, EndedCall, Signature
 from prompt import template
 
 REPEATED_FAILURE = "tool invoke error: repeated failure detected; skipped duplicate call"
 _TRANSIENT_CHANCES = 2
-
-
-@dataclass(frozen=True)
-class Signature:
-    """A call as the guard sees it: the same tool with the same arguments is the same call."""
-
-    tool: str
-    arguments: str
-
-    @classmethod
-    def of(cls, tool: str, arguments: Mapping[str, Any]) -> "Signature":
-        canonical = json.dumps(arguments, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
-        return cls(tool, canonical)
 
 
 @dataclass(frozen=True)
@@ -41,17 +26,6 @@ class Refuse:
     text: str
     ends_tool_phase: bool = False
     """The model was told already and asks again: no more rounds, the answer is due."""
-
-
-@dataclass(frozen=True)
-class PastCall:
-    """One call of a round that is over."""
-
-    signature: Signature
-    status: CallStatus
-    tool_response: str
-    transient: bool = False
-    """An error that may not come again."""
 
 
 @dataclass(frozen=True)
@@ -80,17 +54,18 @@ class RepeatGuard:
             return Refuse(f"{past.last}\n\n{template.REPEATED_RESULT_NOTE}", ends_tool_phase=past.told)
         return Allow()
 
-    def record_round(self, calls: Sequence[PastCall]) -> None:
-        """Take in a round that is over. Of several equal calls in it every failure counts, and the last result."""
-        results = {call.signature: call.tool_response for call in calls if call.status is CallStatus.OK}
-        for call in calls:
-            past = self._past.get(call.signature, _Past())
+    def record_round(self, ended: Sequence[EndedCall]) -> None:
+        """Remember a round that is over. Of several equal calls in it every failure counts, and the last result."""
+        known = [(call.judged.signature, call) for call in ended if call.judged.signature is not None]
+        results = {signature: call.tool_response for signature, call in known if call.status is CallStatus.OK}
+        for signature, call in known:
+            past = self._past.get(signature, _Past())
             if call.status is CallStatus.REFUSED:
-                self._past[call.signature] = replace(past, told=past.repeats)
+                self._past[signature] = replace(past, told=past.repeats)
             elif call.status is CallStatus.ERROR and call.transient:
-                self._past[call.signature] = replace(past, transient_failures=past.transient_failures + 1)
+                self._past[signature] = replace(past, transient_failures=past.transient_failures + 1)
             elif call.status is CallStatus.ERROR:
-                self._past[call.signature] = replace(past, failed=True)
+                self._past[signature] = replace(past, failed=True)
         for signature, text in results.items():
             past = self._past.get(signature, _Past())
             self._past[signature] = replace(past, last=text, repeats=past.last == text)

@@ -1,74 +1,40 @@
-"""Plan before side effects: every call of a turn is judged before any of them runs.
+"""Every call of a turn is judged before any of them runs.
 
-In: the calls of a model's turn. Out: for each a ValidCall that may run or a RejectedCall with what the model reads
-instead, in the model's order.
+In: the calls of a model's turn. Out: for each, in the model's order, a ValidCall that may run or a RejectedCall with
+what the model reads instead.
 """
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable
 
 from internal.calls.arguments import ArgumentsInvalid, validate_arguments
-from internal.calls.guards import Refuse, RepeatGuard, Signature
-from internal.conversation.transcript import ToolCall
+from internal.calls.guards import Refuse, RepeatGuard
+from internal.report.tool_calls import JudgedCall, RejectedCall, ToolCall, ValidCall
 from internal.tooling import resolve_tool_instance, unknown_tool_error, without_quote
-from internal.tools.toolbox import Tool, Toolbox
+from internal.tools.toolbox import Toolbox
+
+REFUSED_AT_THE_END = "not run: no more tools run in this conversation turn"
 
 
-@dataclass(frozen=True)
-class ValidCall:
-    """A call that may run."""
-
-    call: ToolCall
-    tool: Tool
-    parsed: Mapping[str, Any]
-    """What the model wrote."""
-    arguments: Mapping[str, Any]
-    """The same, checked and coerced."""
-
-    @property
-    def signature(self) -> Signature:
-        return Signature.of(self.tool.name, self.arguments)
+def plan_calls(calls: Iterable[ToolCall], toolbox: Toolbox, guard: RepeatGuard) -> tuple[JudgedCall, ...]:
+    return tuple(_judge(call, toolbox, guard) for call in calls)
 
 
-@dataclass(frozen=True)
-class RejectedCall:
-    """A call that does not run; ``text`` is its result."""
-
-    call: ToolCall
-    text: str
-    tool: Tool | None = None
-    signature: Signature | None = None
-    """Set when the call was valid and only the repeat guard spoke against it."""
-    ends_tool_phase: bool = False
-
-    @property
-    def parsed(self) -> Mapping[str, Any] | None:
-        """What the model wrote; None when its text was not a JSON object."""
-        return self.call.parsed.args if self.call.parsed.ok else None
+def without_tools(judged: Iterable[JudgedCall]) -> tuple[JudgedCall, ...]:
+    """Refuse every call that does not hand over an answer, since no more tools will run."""
+    return tuple(call if is_virtual(call) else RejectedCall(call.call, REFUSED_AT_THE_END) for call in judged)
 
 
-type PlannedCall = ValidCall | RejectedCall
+def refuse_calls(calls: Iterable[ToolCall]) -> tuple[JudgedCall, ...]:
+    """Refuse every call without looking at it."""
+    return tuple(RejectedCall(call, REFUSED_AT_THE_END) for call in calls)
 
 
-def plan_calls(calls: Iterable[ToolCall], toolbox: Toolbox, guard: RepeatGuard) -> tuple[PlannedCall, ...]:
-    return tuple(_plan(call, toolbox, guard) for call in calls)
+def is_virtual(call: JudgedCall) -> bool:
+    """Whether the call hands something over, validly or not, instead of running a tool."""
+    return call.tool is not None and call.tool.virtual_schema is not None
 
 
-def refuse_calls(calls: Iterable[ToolCall], reason: str) -> tuple[PlannedCall, ...]:
-    """Answer every call without looking at it."""
-    return tuple(RejectedCall(call, reason) for call in calls)
-
-
-def plan_submissions(calls: Iterable[ToolCall], toolbox: Toolbox, reason: str) -> tuple[PlannedCall, ...]:
-    """Plan what hands an answer over, and refuse every other call."""
-    virtual = {name for name, tool in toolbox.tools.items() if tool.virtual_schema is not None}
-    return tuple(
-        _plan(call, toolbox, RepeatGuard()) if call.name in virtual else RejectedCall(call, reason) for call in calls
-    )
-
-
-def _plan(call: ToolCall, toolbox: Toolbox, guard: RepeatGuard) -> PlannedCall:
+def _judge(call: ToolCall, toolbox: Toolbox, guard: RepeatGuard) -> JudgedCall:
     parsed = call.parsed
     tool = resolve_tool_instance(toolbox.tools, call.name)
     if tool is None:
@@ -81,7 +47,7 @@ def _plan(call: ToolCall, toolbox: Toolbox, guard: RepeatGuard) -> PlannedCall:
         arguments = validate_arguments(tool, parsed.args)
     except ArgumentsInvalid as invalid:
         return RejectedCall(call, str(invalid), tool)
-    valid = ValidCall(call, tool, parsed.args, arguments)
+    valid = ValidCall(call, tool, arguments)
     verdict = guard.judge(valid.signature)
     if isinstance(verdict, Refuse):
         return RejectedCall(call, verdict.text, tool, valid.signature, verdict.ends_tool_phase)

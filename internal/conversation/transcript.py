@@ -8,7 +8,6 @@ or when the host refuses them.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 from dify_plugin.entities.model.message import (
@@ -21,48 +20,12 @@ from dify_plugin.entities.model.message import (
 )
 
 from internal.host.request import carries_opaque_body, without_opaque_body
+from internal.report.tool_calls import EndedCall
 from internal.text.wellformed import wellformed
-from internal.tooling import ToolArgumentsParseResult, parse_tool_arguments
 from internal.tools.names import name_in_history
 from prompt import template
 
-
-@dataclass(frozen=True)
-class ToolCall:
-    """A call as the model made it."""
-
-    id: str
-    """The provider's, verbatim, or one of ours where it gave none. Need not be unique: some providers repeat it."""
-    name: str
-    arguments: str
-
-    @cached_property
-    def parsed(self) -> ToolArgumentsParseResult:
-        """What the arguments say; parsed once, since several modules ask."""
-        return parse_tool_arguments(self.arguments)
-
-    def written_back(self) -> AssistantPromptMessage.ToolCall:
-        """The call as history shows it: arguments are a JSON object's text, whatever the model wrote."""
-        is_kept = self.parsed.ok and self.arguments
-        return AssistantPromptMessage.ToolCall(
-            id=self.id,
-            type="function",
-            function=AssistantPromptMessage.ToolCall.ToolCallFunction(
-                name=name_in_history(self.name),
-                arguments=self.arguments if is_kept else "{}",
-            ),
-        )
-
-
 type Content = str | list[PromptMessageContentUnionTypes]
-
-
-@dataclass(frozen=True)
-class CallResult:
-    """What the model reads as the result of one call."""
-
-    call: ToolCall
-    text: str
 
 
 @dataclass
@@ -92,20 +55,20 @@ class Transcript:
             self._messages = [without_opaque_body(message) for message in self._messages]
         return list(self._messages)
 
-    def append_round(self, content: Content, opaque_body: Any, results: Sequence[CallResult]) -> None:  # noqa: ANN401
+    def append_round(self, content: Content, opaque_body: Any, ended: Sequence[EndedCall]) -> None:  # noqa: ANN401
         """Append an assistant turn that called tools, and one result for each of its calls, in their order.
 
         ``content`` is what the model said, thoughts included: some providers rebuild their reasoning from it.
         """
         self._rounds += 1
-        self._append_turn(content, opaque_body, [result.call.written_back() for result in results])
+        self._append_turn(content, opaque_body, [each.call.written_back() for each in ended])
         self._messages += [
             ToolPromptMessage(
-                content=wellformed(result.text),
-                tool_call_id=result.call.id,
-                name=name_in_history(result.call.name),
+                content=wellformed(each.tool_response),
+                tool_call_id=each.call.id,
+                name=name_in_history(each.call.name),
             )
-            for result in results
+            for each in ended
         ]
 
     def append_answer(self, content: Content, opaque_body: Any) -> None:  # noqa: ANN401

@@ -8,8 +8,8 @@ kept and looked at is bounded by MAX_ARGUMENTS_LENGTH, however the stream cuts i
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from internal.conversation.transcript import ToolCall
 from internal.flow import SdkToolCall
+from internal.report.tool_calls import ToolCall
 from internal.text.wellformed import wellformed, wellformed_text_of_json
 from internal.tooling import MAX_ARGUMENTS_LENGTH
 

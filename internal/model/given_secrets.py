@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 
-from internal.conversation.transcript import ToolCall
+from internal.report.tool_calls import ToolCall
 from internal.text.secret_detection import texts_in
 from internal.tools.toolbox import Toolbox
 

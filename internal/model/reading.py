@@ -15,7 +15,7 @@ from dify_plugin.entities.model.message import (
     TextPromptMessageContent,
 )
 
-from internal.conversation.transcript import Content, ToolCall
+from internal.conversation.transcript import Content
 from internal.flow import extract_stream_tool_calls
 from internal.host.clock import Deadline
 from internal.model.assembly import CallAssembler
@@ -23,6 +23,7 @@ from internal.model.content import forward_image, joined, kept, writable
 from internal.model.display import DisplayRule, TurnDisplay
 from internal.model.together import together
 from internal.report.events import Event, FileForwarded, StopReason
+from internal.report.tool_calls import ToolCall
 from internal.report.usage import Usage
 from internal.text.fairness import give_way, in_turns
 from internal.text.wellformed import wellformed

@@ -63,7 +63,7 @@ class ModelCaller:
             PromptTooLarge: the request cannot be made to fit.
         """
         config = self.model.config
-        yield ModelStarted(span.key, span.parent, config.model, config.provider)
+        yield ModelStarted(span.key, span.parent, config.model)
         started, spent = self.clock.now(), Usage()
         recovery = Recovery(transcript, self.window, self.clock, span)
         while True:
@@ -140,6 +140,7 @@ class ModelCaller:
     ) -> ModelFinished:
         return ModelFinished(
             key=span.key,
+            provider=self.model.config.provider,
             elapsed_seconds=elapsed,
             usage=spent,
             text=reading.display.text,

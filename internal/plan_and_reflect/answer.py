@@ -9,11 +9,10 @@ from dataclasses import replace
 
 from pydantic_core import to_json
 
-from internal.calls.submission import MAX_CORRECTIONS, Submission
+from internal.answer import MAX_CORRECTIONS, CallAnswer, TextAnswer
 from internal.conversation.window import estimate_tokens
 from internal.errors import AgentError, ModelCallFailed
 from internal.host.failures import FailureKind
-from internal.loop import AgentLoop
 from internal.model.turn import ModelCaller
 from internal.plan_and_reflect.params import PlanAndReflectParams
 from internal.plan_and_reflect.subtask import SubtaskOutcome
@@ -28,7 +27,7 @@ from internal.report.events import (
     StopReason,
 )
 from internal.report.sources import attribute, escaped
-from internal.run import Run
+from internal.run import LoopPart, Run
 from internal.steps import Ending
 from internal.text.kept_text import cut_to_size
 from internal.tools.toolbox import Tool, Toolbox
@@ -77,18 +76,16 @@ def _ask(
         kept = _fitted(run, models, subtasks, share)
         if any(len(short.answer) < len(subtask.answer) for short, subtask in zip(kept, subtasks, strict=True)):
             yield Noted(OurWords("the findings were too long for one prompt and were cut evenly"), "answer")
-        loop = AgentLoop(
-            models=models,
-            tools=run.tools(toolbox),
-            transcript=run.transcript(_request(run, kept)),
-            bibliography=run.bibliography,
-            maximum_iterations=MAX_CORRECTIONS + 1 if submit else 1,
-            show_thoughts=run.params.emit_intermediate_thoughts,
-            tool_deadline=run.deadline(1),
-            end=run.deadline(1),
-            parent="answer",
-            submission=Submission() if submit else None,
-            asked=tried,
+        loop = run.loop(
+            models,
+            run.transcript(_request(run, kept)),
+            CallAnswer() if submit else TextAnswer(),
+            LoopPart(
+                tool_share=1,
+                maximum_iterations=MAX_CORRECTIONS + 1 if submit else 1,
+                parent="answer",
+                asked=tried,
+            ),
         )
         try:
             return (yield from loop.run())

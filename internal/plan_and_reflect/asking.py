@@ -7,15 +7,16 @@ call is answered with what is missing, at most twice; then there is none.
 from collections.abc import Generator, Mapping
 from typing import Any
 
+from internal.answer import MAX_CORRECTIONS
 from internal.calls.guards import RepeatGuard
-from internal.calls.plan import RejectedCall, ValidCall, plan_calls
-from internal.calls.submission import MAX_CORRECTIONS
-from internal.conversation.transcript import CallResult, Transcript
+from internal.calls.plan import plan_calls
+from internal.conversation.transcript import Transcript
 from internal.host.clock import Deadline
 from internal.model.display import DisplayRule
 from internal.model.reading import ModelTurn, TurnSpan
 from internal.model.turn import ModelCaller, TimeIsUp
 from internal.report.events import Event, Noted
+from internal.report.tool_calls import CallStatus, EndedCall, RejectedCall, ValidCall
 from internal.tools.toolbox import Tool, Toolbox
 from prompt import template
 
@@ -51,7 +52,7 @@ def ask_for_call(
 def _answer(transcript: Transcript, turn: ModelTurn, rejected: list[RejectedCall], name: str) -> None:
     """Tell the model what is missing, in the shape that its turn asks for."""
     if rejected:
-        results = [CallResult(call.call, call.text) for call in rejected]
+        results = [EndedCall(call, CallStatus.REFUSED, call.text) for call in rejected]
         transcript.append_round(turn.content, turn.opaque_body, results)
     else:
         transcript.append_answer(turn.content, turn.opaque_body)

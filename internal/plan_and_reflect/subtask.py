@@ -7,12 +7,12 @@ and its guard; results of an attempt that was judged become one-line notes befor
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 
+from internal.answer import TextAnswer
 from internal.calls.guards import RepeatGuard
 from internal.calls.side_by_side import pass_on
 from internal.conversation.transcript import Transcript
 from internal.errors import AgentError
 from internal.host.clock import Deadline
-from internal.loop import AgentLoop
 from internal.plan_and_reflect.asking import ask_for_call
 from internal.plan_and_reflect.params import PlanAndReflectParams
 from internal.report.events import (
@@ -28,7 +28,7 @@ from internal.report.events import (
     ThoughtText,
 )
 from internal.report.sources import escaped
-from internal.run import Run
+from internal.run import LoopPart, Run
 from internal.steps import Ending
 from internal.text.kept_text import cut_to_size
 from internal.tools.toolbox import Toolbox
@@ -113,19 +113,13 @@ class SubtaskWorker:
             self._advise(transcript, judgement.advice)
 
     def _loop(self, transcript: Transcript, guard: RepeatGuard, key: str) -> Generator[Event, None, Ending]:
-        """The same rounds as everywhere; what a subtask says is not the user's to read."""
-        loop = AgentLoop(
-            models=self.run.models(self.run.toolbox),
-            tools=self.run.tools(self.run.toolbox),
-            transcript=transcript,
-            bibliography=self.run.bibliography,
-            maximum_iterations=self.run.params.maximum_iterations,
-            show_thoughts=False,
-            tool_deadline=self.run.deadline(TOOLS_SHARE),
-            end=self._end,
-            parent=key,
-            guard=guard,
-            is_seen=False,
+        """The same rounds as in every strategy; the user does not see what the model says in them."""
+        loop = self.run.loop(
+            self.run.models(self.run.toolbox),
+            transcript,
+            TextAnswer(),
+            LoopPart(TOOLS_SHARE, SUBTASKS_SHARE, is_seen=False, parent=key),
+            guard,
         )
         return (yield from pass_on(loop.run(), _is_for_the_log))
 

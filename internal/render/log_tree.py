@@ -15,7 +15,7 @@ from internal.render.log_content import LogContent
 from internal.render.log_metadata import Icons, LogRow, Totals, cost, elapsed
 from internal.render.log_preview import preview, preview_of_arguments
 from internal.report import events as e
-from internal.report.events import CallStatus
+from internal.report.tool_calls import CallStatus, JudgedCall
 from internal.text.redaction import KnownSecrets
 from internal.text.secret_detection import without_named
 from internal.text.wellformed import wellformed
@@ -35,7 +35,7 @@ class LogTree:
         self._run = uuid.uuid4().hex[:12]
         self._notes = 0
         self._open: dict[str, LogRow] = {}
-        self._started: dict[str, e.ModelStarted | e.ToolStarted] = {}
+        self._open_calls: set[str] = set()
         self._icons = Icons()
         self._totals = Totals()
 
@@ -49,15 +49,11 @@ class LogTree:
             case e.SpanFinished():
                 yield from self._round_finished(event)
             case e.ModelStarted():
-                self._started[event.key] = event
                 yield self._start(event.key, event.parent, event.model, {})
             case e.ModelFinished():
                 yield self._model_finished(event)
             case e.ToolStarted():
-                self._started[event.key] = event
-                arguments = preview_of_arguments(self._content.arguments(event.arguments), self._secrets.redactor)
-                data = {"arguments": arguments} if arguments else {}
-                yield self._start(event.key, event.parent, f"CALL {event.name}", data)
+                yield self._tool_started(event)
             case e.ToolFinished():
                 yield self._tool_finished(event)
             case _:
@@ -85,7 +81,7 @@ class LogTree:
     def _round_finished(self, event: e.SpanFinished) -> Iterator[AgentInvokeMessage]:
         inner = [key for key in self._open if key.startswith(f"{event.key}.")]
         for key in reversed(inner):
-            if isinstance(self._started.get(key), e.ToolStarted):
+            if key in self._open_calls:
                 self._totals.add_call(key, failed=True)
             yield self._finish(key, None, error=event.error or _LEFT_UNFINISHED)
         data = {**event.data, **self._totals.failed_below(event.key)}
@@ -102,19 +98,26 @@ class LogTree:
             "completion_tokens": event.usage.completion_tokens,
         }
         self._totals.add_turn(event.key, event.usage)
-        metadata = {**self._icons.of_model(self._started[event.key].provider), **cost(event.usage)}
+        metadata = {**self._icons.of_model(event.provider), **cost(event.usage)}
         return self._finish(event.key, event.elapsed_seconds, data, metadata, error=event.error)
 
-    def _tool_finished(self, event: e.ToolFinished) -> AgentInvokeMessage:
-        data = {"tool_response": event.tool_response, "status": event.status.value}
-        failed = event.status is not CallStatus.OK
-        self._totals.add_call(event.key, failed=failed)
-        error = (event.error or e.OurWords(event.status.value)) if failed else None
-        return self._finish(event.key, event.elapsed_seconds, data, self._tools_icon(event.key), error=error)
+    def _tool_started(self, event: e.ToolStarted) -> AgentInvokeMessage:
+        written = event.call.call.parsed.args if event.call.call.parsed.ok else event.call.call.arguments
+        arguments = preview_of_arguments(self._content.arguments(written), self._secrets.redactor)
+        data = {"arguments": arguments} if arguments else {}
+        self._open_calls.add(event.key)
+        return self._start(event.key, event.parent, f"CALL {event.call.call.name}", data)
 
-    def _tools_icon(self, key: str) -> dict[str, str]:
-        started = self._started[key]
-        return self._icons.of_tool(started.provider, started.icon) if isinstance(started, e.ToolStarted) else {}
+    def _tool_finished(self, event: e.ToolFinished) -> AgentInvokeMessage:
+        call = event.call
+        data = {"tool_response": call.tool_response, "status": call.status.value}
+        failed = call.status is not CallStatus.OK
+        self._totals.add_call(event.key, failed=failed)
+        error = (call.error or e.OurWords(call.status.value)) if failed else None
+        return self._finish(event.key, call.elapsed_seconds, data, self._tools_icon(call.judged), error=error)
+
+    def _tools_icon(self, call: JudgedCall) -> dict[str, str]:
+        return self._icons.of_tool(call.tool.provider, call.tool.icon) if call.tool else self._icons.of_tool("", "")
 
     def _start(self, key: str, parent: str | None, label: str, data: Mapping[str, Any]) -> AgentInvokeMessage:
         self._open[key] = self._new(key, parent, label, _Status.START, data)
@@ -130,7 +133,7 @@ class LogTree:
     ) -> AgentInvokeMessage:
         """Finish an open log under its own id."""
         opened = self._open.pop(key)
-        self._started.pop(key, None)
+        self._open_calls.discard(key)
         error = without_named(self._secrets.redactor.error(self._content.error(error))) if error else None
         finished = opened.model_copy(
             update={

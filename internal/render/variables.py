@@ -99,10 +99,11 @@ def _described(summary: RunSummary, cited: frozenset[int]) -> Iterator[dict[str,
 def _tool_runs(summary: RunSummary) -> list[dict[str, Any]]:
     return [
         {
-            "round": run.round,
-            "tool": wellformed(run.tool)[:MAX_NAME_LENGTH],
-            "status": run.status.value,
-            "elapsed_seconds": round(run.elapsed_seconds, 3),
+            "round": answered.round,
+            "tool": wellformed(ended.call.name)[:MAX_NAME_LENGTH],
+            "status": ended.status.value,
+            "elapsed_seconds": round(ended.elapsed_seconds, 3),
         }
-        for run in summary.tool_runs
+        for answered in summary.tool_rounds
+        for ended in answered.calls
     ]

@@ -12,6 +12,7 @@ from typing import Any
 from internal.report.files import UserFile
 from internal.report.sources import Source
 from internal.report.structured_output import StructuredOutput
+from internal.report.tool_calls import EndedCall, JudgedCall
 from internal.report.usage import Usage
 
 
@@ -27,14 +28,6 @@ class StopReason(StrEnum):
     EMPTY = "empty"
     ANSWER_INVALID = "answer_invalid"
     """With an answer schema: the model never handed over an answer that satisfies it."""
-
-
-class CallStatus(StrEnum):
-    """What became of a tool call; the words stand in the ``tool_runs`` variable."""
-
-    OK = "ok"
-    ERROR = "error"
-    REFUSED = "refused"
 
 
 class OurWords(str):
@@ -77,12 +70,12 @@ class ModelStarted:
     key: str
     parent: str
     model: str
-    provider: str
 
 
 @dataclass(frozen=True)
 class ModelFinished:
     key: str
+    provider: str
     elapsed_seconds: float
     usage: Usage
     """Of every try."""
@@ -127,44 +120,27 @@ class ShownTogether:
 class ToolStarted:
     key: str
     parent: str
-    name: str
-    provider: str
-    arguments: Mapping[str, Any] | str
-    """What the model wrote, as JSON where it is JSON."""
-    icon: str = ""
-    """The tool's own: an address or the name of a file, if it has one."""
+    call: JudgedCall
 
 
 @dataclass(frozen=True)
 class ToolFinished:
     key: str
-    status: CallStatus
-    elapsed_seconds: float
-    tool_response: str
-    error: str | None = None
-    """For the log: what the host said; redacted."""
+    call: EndedCall
 
 
 @dataclass(frozen=True)
 class CallsAnswered:
-    """All calls of a turn have their results; ``runs`` in the model's order."""
+    """All calls of a turn have their results, in the model's order."""
 
-    runs: tuple["ToolRun", ...]
+    round: int
+    """From 1; the tool round that the calls belong to."""
+    calls: tuple[EndedCall, ...]
 
 
 @dataclass(frozen=True)
 class FileForwarded:
     file: UserFile
-
-
-@dataclass(frozen=True)
-class ToolRun:
-    """One line of the ``tool_runs`` variable."""
-
-    round: int
-    tool: str
-    status: CallStatus
-    elapsed_seconds: float
 
 
 @dataclass(frozen=True)
@@ -176,7 +152,7 @@ class RunSummary:
     """Tool rounds done."""
     answer: str
     usage: Usage
-    tool_runs: tuple[ToolRun, ...] = ()
+    tool_rounds: tuple[CallsAnswered, ...] = ()
     sources: tuple[tuple[int, Source], ...] = field(default=())
     """By number, in order."""
     structured_output: StructuredOutput | None = None

@@ -10,6 +10,7 @@ from internal.render.log_content import LogContent
 from internal.render.log_metadata import MAX_PROVIDERS
 from internal.render.log_tree import LogTree
 from internal.report import events as e
+from internal.report.tool_calls import RejectedCall, ToolCall
 from internal.text.redaction import KnownSecrets, Redactor
 from tests.agent.scenes import ANSWER, log_of, search
 from tests.support.host import Json, ScriptedModel, Tools, make_session
@@ -151,7 +152,7 @@ def test_a_call_that_a_failed_subtask_left_open_counts_as_failed() -> None:
     tree = LogTree(KnownSecrets(Redactor()), LogContent())
     events: list[e.Event] = [
         e.SpanStarted("round1", "ROUND 1"),
-        e.ToolStarted("round1.call1", "round1", "search", "", {}),
+        e.ToolStarted("round1.call1", "round1", RejectedCall(ToolCall("call_1", "search", "{}"), "")),
         e.SpanFinished("round1", 1.0, error="lost"),
     ]
     written = [message.model_dump(mode="json")["message"] for event in events for message in tree.messages(event)]

@@ -10,9 +10,10 @@ from dify_plugin.entities.invoke_message import InvokeMessage
 
 from internal.render.outputs import closing_messages, decision_summary
 from internal.render.variables import RunVariables
-from internal.report.events import CallStatus, RunSummary, StopReason, ToolRun
+from internal.report.events import CallsAnswered, RunSummary, StopReason
 from internal.report.sources import RESOURCE_FIELDS
 from internal.report.structured_output import StructuredOutput
+from internal.report.tool_calls import CallStatus, EndedCall, RejectedCall, ToolCall
 from internal.report.usage import Usage
 from internal.text.redaction import Redactor
 from tests.agent.scenes import ANSWER, search
@@ -139,8 +140,9 @@ def closed(summary: RunSummary) -> list[AgentInvokeMessage]:
 
 
 def test_more_tool_runs_than_fit_a_line_are_counted() -> None:
-    run_of_a_tool = ToolRun(1, "検" * 200, CallStatus.OK, 0.5)
-    summary = RunSummary(StopReason.ANSWERED, 1, "Done.", Usage(), tool_runs=(run_of_a_tool,) * 10_000)
+    call = RejectedCall(ToolCall("call_1", "検" * 200, "{}"), "")
+    answered = CallsAnswered(1, (EndedCall(call, CallStatus.OK, "", elapsed_seconds=0.5),) * 10_000)
+    summary = RunSummary(StopReason.ANSWERED, 1, "Done.", Usage(), tool_rounds=(answered,))
 
     *_, last = closed(summary)
 

@@ -5,6 +5,7 @@ from typing import Any
 from dify_plugin.entities.model.message import AssistantPromptMessage
 from dify_plugin.file.file import File
 
+from internal.report.tool_calls import CallStatus, EndedCall, RejectedCall, ToolCall
 from internal.tools.parameters import ToolParameter
 from internal.tools.toolbox import Tool, Toolbox, build_toolbox
 from tests.support.wire import parameter, tool
@@ -32,3 +33,8 @@ def tool_of(*parameters: dict[str, Any], **more: Any) -> Tool:  # noqa: ANN401 -
 def parameter_of(kind: str = "string", **more: Any) -> ToolParameter:  # noqa: ANN401 - as above
     """The parameter ``x``, read."""
     return tool_of(parameter("x", kind, **more)).parameters["x"]
+
+
+def ended(call: ToolCall, text: str) -> EndedCall:
+    """A call whose result is this text, whatever became of it."""
+    return EndedCall(RejectedCall(call, text), CallStatus.REFUSED, text)

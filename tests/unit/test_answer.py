@@ -1,61 +1,78 @@
-"""The one sentence that a user reads when a run ends without a text of the model's."""
+"""What counts as the answer of a loop: text, or a valid call of ``submit_answer``."""
+
+import json
 
 import pytest
 
+from internal.answer import MAX_CORRECTIONS, CallAnswer, TextAnswer, written_out
+from internal.calls.guards import RepeatGuard
+from internal.calls.plan import plan_calls
+from internal.model.reading import ModelTurn
 from internal.report.events import StopReason
-from internal.report.sentences import no_answer_sentence, working_line
+from internal.report.tool_calls import JudgedCall, ToolCall
+from internal.steps import Finish
+from internal.tools.toolbox import Toolbox
+from internal.tools.virtual_tools import answer_tool
 from prompt import template
 
-ENDINGS = [reason for reason in StopReason if reason is not StopReason.ANSWERED]
+CITY = json.dumps({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]})
+SAID = ModelTurn("Köln it is.", "Köln it is.")
+LATE = StopReason.ITERATION_LIMIT
 
 
-@pytest.mark.parametrize(
-    ("query", "language"),
-    [
-        ("What is it?", "en"),
-        ("", "en"),
-        ("Qué es?", "en"),
-        ("これは何ですか", "ja"),
-        ("東京のカフェ", "ja"),
-        ("ｶﾌｪ", "ja"),
-        ("这是什么", "zh"),
-        ("GPT-5 是什么?", "zh"),
-    ],
-)
-@pytest.mark.parametrize("reason", ENDINGS)
-def test_the_sentence_is_in_the_language_that_the_questions_script_suggests(
-    reason: StopReason, query: str, language: str
-) -> None:
-    assert no_answer_sentence(reason, query) == template.NO_ANSWER[reason.value][language]
+def submissions(*arguments: str) -> tuple[JudgedCall, ...]:
+    """Calls of ``submit_answer``, judged."""
+    tool = answer_tool(CITY)
+    made = [ToolCall(f"call_{number}", tool.name, text) for number, text in enumerate(arguments)]
+    return plan_calls(made, Toolbox({tool.name: tool}), RepeatGuard())
 
 
-def test_every_reason_has_a_sentence_of_its_own_in_every_language() -> None:
-    sentences = [no_answer_sentence(reason, query) for reason in ENDINGS for query in ("why", "なぜ", "为什么")]
-
-    assert all(sentences)
-    assert len(set(sentences)) == len(sentences)
+OTHERS = plan_calls([ToolCall("call_1", "search", "{}")] * 5, Toolbox(), RepeatGuard())
 
 
-def test_a_run_that_was_answered_with_nothing_reads_as_empty() -> None:
-    assert no_answer_sentence(StopReason.ANSWERED, "why") == no_answer_sentence(StopReason.EMPTY, "why")
+@pytest.mark.parametrize(("closing", "reason"), [(None, StopReason.ANSWERED), (LATE, LATE)])
+def test_text_is_the_answer_and_keeps_what_ended_the_tool_phase(closing: StopReason | None, reason: StopReason) -> None:
+    assert TextAnswer().after_text(SAID, closing) == Finish(reason, SAID.text)
 
 
-@pytest.mark.parametrize(
-    ("tools", "query", "line"),
-    [
-        (["search"], "why", "Using search…"),
-        (["b", "a", "b"], "why", "Using b, a…"),
-        (["a", "b", "c", "d", "e"], "why", "Using a, b, c and 2 more…"),
-        (["a", "b"], "なぜ", "a、b を使用しています…"),
-        (["a", "b", "c", "d"], "なぜ", "a、b、c ほか 1 件のツールを使用しています…"),
-        (["a", "b"], "为什么", "正在使用 a、b…"),
-        (["a", "b", "c", "d"], "为什么", "正在使用 a、b、c 和另外 1 个工具…"),
-        (["x" * 100], "why", f"Using {'x' * 64}…"),
-        ([" a\n b "], "why", "Using a b…"),
-        (["{tools}"], "why", "Using {tools}…"),
-        ([" "], "why", ""),
-        ([], "why", ""),
-    ],
-)
-def test_a_line_names_the_first_tools_of_a_silent_round(tools: list[str], query: str, line: str) -> None:
-    assert working_line(tools, query) == line
+@pytest.mark.parametrize(("closing", "reason"), [(None, StopReason.ANSWERED), (LATE, LATE)])
+def test_the_first_valid_call_is_the_answer(closing: StopReason | None, reason: StopReason) -> None:
+    judged = submissions("{}", '{"city": "Bonn"}', '{"city": "Kiel"}')
+
+    finish = CallAnswer().after_calls(SAID, judged, closing)
+
+    assert finish == Finish(reason, '{\n  "city": "Bonn"\n}', {"city": "Bonn"})
+
+
+@pytest.mark.parametrize(("closing", "text"), [(None, ""), (LATE, SAID.text)])
+def test_errors_in_the_answer_go_back_to_the_model_twice(closing: StopReason | None, text: str) -> None:
+    answer = CallAnswer()
+
+    for _ in range(MAX_CORRECTIONS):
+        assert answer.after_calls(SAID, submissions("{}"), closing) is None
+
+    assert answer.after_calls(SAID, submissions("{}"), closing) == Finish(StopReason.ANSWER_INVALID, text)
+
+
+def test_calls_of_other_tools_do_not_count_as_wrong_answers() -> None:
+    answer = CallAnswer()
+
+    assert [answer.after_calls(SAID, OTHERS, None) for _ in range(MAX_CORRECTIONS + 1)] == [None] * 3
+
+
+def test_text_is_answered_with_one_reminder() -> None:
+    answer = CallAnswer()
+
+    assert answer.after_text(SAID, None) == template.SUBMIT_ANSWER_REMINDER
+    assert answer.after_text(SAID, None) == Finish(StopReason.ANSWER_INVALID, SAID.text)
+
+
+def test_calls_of_other_tools_in_the_closing_answer_are_refused_once_more_like_text() -> None:
+    answer = CallAnswer()
+
+    assert answer.after_calls(SAID, OTHERS, LATE) is None
+    assert answer.after_calls(SAID, OTHERS, LATE) == Finish(StopReason.ANSWER_INVALID, SAID.text)
+
+
+def test_an_answer_is_written_out_for_people() -> None:
+    assert written_out({"city": "Köln"}) == '{\n  "city": "Köln"\n}'

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from internal.conversation.transcript import ToolCall
 from internal.flow import SdkToolCall
 from internal.model.assembly import CallAssembler
+from internal.report.tool_calls import ToolCall
 from internal.text.wellformed import wellformed_text_of_json
 from internal.tooling import MAX_ARGUMENTS_LENGTH
 from tests.unit.builders import sdk_call

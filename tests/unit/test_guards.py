@@ -2,30 +2,35 @@
 
 import pytest
 
-from internal.calls.guards import REPEATED_FAILURE, Allow, PastCall, Refuse, RepeatGuard, Signature
-from internal.report.events import CallStatus
+from internal.calls.guards import REPEATED_FAILURE, Allow, Refuse, RepeatGuard
+from internal.report.tool_calls import CallStatus, EndedCall, RejectedCall, Signature, ToolCall
 from prompt import template
 
 CALL = Signature.of("search", {"q": "x"})
 OTHER = Signature.of("search", {"q": "y"})
 
 
-def found(text: str, signature: Signature = CALL) -> PastCall:
-    return PastCall(signature, CallStatus.OK, text)
+def past(signature: Signature, status: CallStatus, text: str, *, transient: bool = False) -> EndedCall:
+    judged = RejectedCall(ToolCall("call_1", signature.tool, signature.arguments), text, signature=signature)
+    return EndedCall(judged, status, text, transient=transient)
 
 
-def failed(signature: Signature = CALL, *, transient: bool = False) -> PastCall:
-    return PastCall(signature, CallStatus.ERROR, "tool invoke error", transient)
+def found(text: str, signature: Signature = CALL) -> EndedCall:
+    return past(signature, CallStatus.OK, text)
 
 
-def refused(signature: Signature = CALL) -> PastCall:
-    return PastCall(signature, CallStatus.REFUSED, "refused")
+def failed(signature: Signature = CALL, *, transient: bool = False) -> EndedCall:
+    return past(signature, CallStatus.ERROR, "tool invoke error", transient=transient)
 
 
-def guard_after(*rounds: PastCall | list[PastCall]) -> RepeatGuard:
+def refused(signature: Signature = CALL) -> EndedCall:
+    return past(signature, CallStatus.REFUSED, "refused")
+
+
+def guard_after(*rounds: EndedCall | list[EndedCall]) -> RepeatGuard:
     guard = RepeatGuard()
-    for past in rounds:
-        guard.record_round(past if isinstance(past, list) else [past])
+    for calls in rounds:
+        guard.record_round(calls if isinstance(calls, list) else [calls])
     return guard
 
 

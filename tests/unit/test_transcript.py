@@ -19,10 +19,12 @@ from dify_plugin.entities.model.message import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from internal.conversation.transcript import CallResult, Content, HostHabits, ToolCall, Transcript
+from internal.conversation.transcript import Content, HostHabits, Transcript
 from internal.host.request import carries_opaque_body
+from internal.report.tool_calls import EndedCall, ToolCall
 from internal.tooling import MAX_ARGUMENTS_LENGTH
 from prompt import template
+from tests.unit.builders import ended
 from tests.unit.generators import any_text, json_objects, readable_text
 
 OPENING: list[PromptMessage] = [
@@ -34,8 +36,8 @@ OPENING: list[PromptMessage] = [
 IMAGE = ImagePromptMessageContent(format="png", base64_data="AAAA", mime_type="image/png")
 
 
-def result(call_id: str, name: str, arguments: str, text: str) -> CallResult:
-    return CallResult(ToolCall(call_id, name, arguments), text)
+def result(call_id: str, name: str, arguments: str, text: str) -> EndedCall:
+    return ended(ToolCall(call_id, name, arguments), text)
 
 
 results = st.builds(
@@ -125,7 +127,7 @@ def test_after_any_steps_every_call_has_its_answer_and_the_prefix_stands(
     assert transcript.rounds == steps.count(append)
 
 
-def one_round(*items: CallResult, content: str = "", opaque: object = None) -> Transcript:
+def one_round(*items: EndedCall, content: str = "", opaque: object = None) -> Transcript:
     transcript = Transcript(OPENING)
     transcript.append_round(content, opaque, items)
     return transcript

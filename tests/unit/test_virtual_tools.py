@@ -7,10 +7,9 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from internal.calls.guards import RepeatGuard
-from internal.calls.plan import PlannedCall, ValidCall, plan_calls
-from internal.calls.submission import MAX_CORRECTIONS, Submission, written_out
-from internal.conversation.transcript import ToolCall
+from internal.calls.plan import plan_calls
 from internal.errors import InvalidParameters
+from internal.report.tool_calls import ToolCall, ValidCall
 from internal.tools.toolbox import Tool, Toolbox
 from internal.tools.virtual_tools import RESERVED_NAMES, answer_tool, plan_tool, reflection_tool
 
@@ -170,43 +169,3 @@ def test_an_answer_schema_must_allow_an_object(schema: dict[str, Any], *, fits: 
     else:
         with pytest.raises(InvalidParameters, match="it must describe an object, and it"):
             answer_tool(json.dumps(schema))
-
-
-def planned(*arguments: str) -> tuple[PlannedCall, ...]:
-    """Calls of ``submit_answer`` as they are planned."""
-    tool = answer_tool(CITY)
-    made = [ToolCall(f"call_{number}", tool.name, text) for number, text in enumerate(arguments)]
-    return plan_calls(made, Toolbox({tool.name: tool}), RepeatGuard())
-
-
-def test_the_first_answer_that_fits_is_taken() -> None:
-    assert Submission().take(planned("{}", '{"city": "Bonn"}', '{"city": "Kiel"}')) == {"city": "Bonn"}
-
-
-def test_two_corrections_are_allowed() -> None:
-    submission = Submission()
-
-    allowed = []
-    for _ in range(MAX_CORRECTIONS + 1):
-        assert submission.take(planned("{}")) is None
-        allowed.append(submission.may_correct())
-
-    assert allowed == [True, True, False]
-
-
-def test_calls_of_other_tools_are_no_wrong_answers() -> None:
-    submission = Submission()
-    other = plan_calls([ToolCall("call_1", "search", "{}")] * 5, Toolbox(), RepeatGuard())
-
-    assert submission.take(other) is None
-    assert submission.may_correct()
-
-
-def test_a_reminder_is_given_once() -> None:
-    submission = Submission()
-
-    assert [submission.may_remind() for _ in range(3)] == [True, False, False]
-
-
-def test_an_answer_is_written_out_for_people() -> None:
-    assert written_out({"city": "Köln"}) == '{\n  "city": "Köln"\n}'

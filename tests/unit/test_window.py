@@ -17,15 +17,17 @@ from dify_plugin.entities.model.message import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from internal.conversation.transcript import CallResult, ToolCall, Transcript
+from internal.conversation.transcript import Transcript
 from internal.conversation.window import Window, estimate_tokens
 from internal.errors import PromptTooLarge
 from internal.host.request import MAX_REQUEST_BYTES, ModelRequest, carries_opaque_body
 from internal.host.session import HostSession
 from internal.node.model_selection import ModelSelection
+from internal.report.tool_calls import ToolCall
 from prompt import template
 from tests.support.host import ScriptedModel, Tools, make_session
 from tests.support.wire import model, says
+from tests.unit.builders import ended
 from tests.unit.generators import any_text, json_values, readable_text
 
 QUESTION = UserPromptMessage(content="question")
@@ -39,7 +41,7 @@ def transcript_of(*results: str, opening: Sequence[PromptMessage] = (QUESTION,))
     """A round per result."""
     transcript = Transcript(opening)
     for number, text in enumerate(results):
-        transcript.append_round("", None, [CallResult(ToolCall(f"c{number}", "search", "{}"), text)])
+        transcript.append_round("", None, [ended(ToolCall(f"c{number}", "search", "{}"), text)])
     return transcript
 
 
@@ -195,7 +197,7 @@ def conversations(draw: st.DrawFn) -> Transcript:
     transcript = Transcript(opening)
     for _ in range(draw(st.integers(0, 2))):
         call = ToolCall(draw(readable_text), draw(readable_text), '{"q": "\\u65e5\\n"}')
-        transcript.append_round(draw(any_text), draw(json_values), [CallResult(call, draw(any_text))] * 2)
+        transcript.append_round(draw(any_text), draw(json_values), [ended(call, draw(any_text))] * 2)
     return transcript
 
 

@@ -1,0 +1,116 @@
+"""A tool call in its three shapes: as the model wrote it, as it was judged, and as it ended.
+
+The prompt, the log, the variables and the repeat guard all read from these three.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+from typing import Any
+
+from dify_plugin.entities.model.message import AssistantPromptMessage
+
+from internal.report.sources import Source
+from internal.tooling import ToolArgumentsParseResult, parse_tool_arguments
+from internal.tools.names import name_in_history
+from internal.tools.toolbox import Tool
+
+
+class CallStatus(StrEnum):
+    """How a tool call ended; the words stand in the ``tool_runs`` variable."""
+
+    OK = "ok"
+    ERROR = "error"
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True)
+class ToolCall:
+    """A call as the model wrote it."""
+
+    id: str
+    """The provider's, verbatim, or one of ours where it gave none. Need not be unique: some providers repeat it."""
+    name: str
+    arguments: str
+
+    @cached_property
+    def parsed(self) -> ToolArgumentsParseResult:
+        """What the arguments say; they are parsed once, and every later step reads this."""
+        return parse_tool_arguments(self.arguments)
+
+    def written_back(self) -> AssistantPromptMessage.ToolCall:
+        """The call as later prompts show it: arguments that are not a JSON object become ``{}``."""
+        is_kept = self.parsed.ok and self.arguments
+        return AssistantPromptMessage.ToolCall(
+            id=self.id,
+            type="function",
+            function=AssistantPromptMessage.ToolCall.ToolCallFunction(
+                name=name_in_history(self.name),
+                arguments=self.arguments if is_kept else "{}",
+            ),
+        )
+
+
+@dataclass(frozen=True)
+class Signature:
+    """What makes two calls the same for the repeat guard: the tool and the checked arguments."""
+
+    tool: str
+    arguments: str
+
+    @classmethod
+    def of(cls, tool: str, arguments: Mapping[str, Any]) -> "Signature":
+        canonical = json.dumps(arguments, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+        return cls(tool, canonical)
+
+
+@dataclass(frozen=True)
+class ValidCall:
+    """A call that may run."""
+
+    call: ToolCall
+    tool: Tool
+    arguments: Mapping[str, Any]
+    """Checked, and converted to the types that the tool asks for."""
+
+    @cached_property
+    def signature(self) -> Signature:
+        return Signature.of(self.tool.name, self.arguments)
+
+
+@dataclass(frozen=True)
+class RejectedCall:
+    """A call that does not run; the model reads ``text`` as its result."""
+
+    call: ToolCall
+    text: str
+    tool: Tool | None = None
+    """None when no tool has this name, or when the call was not looked at."""
+    signature: Signature | None = None
+    """Set when the call was valid and only the repeat guard refused it."""
+    ends_tool_phase: bool = False
+
+
+type JudgedCall = ValidCall | RejectedCall
+
+
+@dataclass(frozen=True)
+class EndedCall:
+    """A call with its result."""
+
+    judged: JudgedCall
+    status: CallStatus
+    tool_response: str
+    """What the model reads: redacted and cut to the limit."""
+    error: str | None = None
+    """For the log: why it failed, redacted; None for a call that succeeded."""
+    elapsed_seconds: float = 0.0
+    transient: bool = False
+    """Whether the failure may not come again."""
+    sources: tuple[Source, ...] = ()
+
+    @property
+    def call(self) -> ToolCall:
+        return self.judged.call
