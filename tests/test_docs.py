@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+import devhost
+import internal
 from internal.tools.virtual_tools import answer_tool
 from scripts import docs
 
@@ -16,7 +18,10 @@ TRANSLATIONS = sorted((ROOT / "readme").iterdir())
 PAGES = [README, ROOT / "CHANGELOG.md", ROOT / "PRIVACY.md", *TRANSLATIONS, *sorted((ROOT / "docs").glob("*.md"))]
 
 CODE_FOLDERS = ("internal", "strategies", "prompt", "provider", "devhost", "examples", "benchmarks", "scripts", "tests")
-CODE = [path for folder in CODE_FOLDERS for path in sorted((ROOT / folder).rglob("*.py")) if path != Path(__file__)]
+CODE = [
+    ROOT / "main.py",
+    *(path for folder in CODE_FOLDERS for path in sorted((ROOT / folder).rglob("*.py")) if path != Path(__file__)),
+]
 CITATION = re.compile(r'(docs/[\w-]+-facts\.md)((?:,? (?:and )?"[^"]+")*)')
 PATH = re.compile(r"\b(?:internal|strategies|prompt|devhost|benchmarks|scripts|tests|docs|readme)/[\w./-]*\w")
 
@@ -176,3 +181,36 @@ def test_files_and_folders_that_a_page_names_exist(page: Path) -> None:
     named = [path for code in re.findall(r"`([^`\n]+)`", text) for path in PATH.findall(code)]
 
     assert [path for path in named if not (ROOT / path).exists()] == []
+
+
+ARCHITECTURE = ROOT / "docs" / "architecture.md"
+
+
+def section(page: Path, heading: str) -> str:
+    """The text below a heading, up to the next one of its level or above."""
+    level = heading.split(maxsplit=1)[0]
+    text = page.read_text(encoding="utf-8").partition(f"\n{heading}\n")[2]
+    return re.split(rf"^#{{2,{len(level)}}} ", text, maxsplit=1, flags=re.MULTILINE)[0]
+
+
+def packages(heading: str) -> list[str]:
+    """The packages of the table below a heading, in its order."""
+    return re.findall(r"^\| `([\w.]+)` \|", section(ARCHITECTURE, heading), re.MULTILINE)
+
+
+def drawn(drawing: str | None) -> list[str]:
+    """The packages that a package's own docstring lists, in its order."""
+    return re.findall(r"^    ([\w.]+)  ", drawing or "", re.MULTILINE)
+
+
+def test_the_page_on_architecture_has_the_order_of_the_packages() -> None:
+    """The page begins with the strategies; the agent's docstring begins with what they all use."""
+    assert packages("### Who may import whom") == drawn(internal.__doc__)[::-1]
+    assert packages("## devhost") == drawn(devhost.__doc__)
+
+
+def test_every_name_on_the_page_on_architecture_is_in_the_code() -> None:
+    names = set(re.findall(r"`([A-Z][A-Za-z]+|[A-Z]+(?:_[A-Z]+)+)\b[^`/]*`", ARCHITECTURE.read_text(encoding="utf-8")))
+    words = {word for path in CODE for word in re.findall(r"\w+", path.read_text(encoding="utf-8"))}
+
+    assert names - words - {"CALL", "CHANGELOG", "README"} == set()
