@@ -1,8 +1,7 @@
-"""Starts the plugin: its settings are settled first, then the SDK serves Dify over stdio, TCP or HTTP.
+"""Starts the plugin: first its settings are checked, then the SDK serves Dify over stdio, TCP or HTTP.
 
 In: MAX_REQUEST_TIMEOUT and MAX_INVOCATION_TIMEOUT (seconds) and LOG_CONTENT (on or off) from the environment or `.env`.
-Out: a running plugin.
-The SDK validates the environment while it is imported, so that one bad value would keep the plugin from starting.
+Out: a running plugin. The SDK validates the environment while it is imported, so one bad value would prevent the start.
 """
 
 import gc
@@ -15,7 +14,7 @@ from dotenv import dotenv_values
 
 
 class Timeout(NamedTuple):
-    """Seconds: what holds when nothing usable is asked for, and the bounds of what may be."""
+    """Seconds: the default for a missing or unusable value, and the bounds of a usable one."""
 
     default: int
     least: int
@@ -25,18 +24,19 @@ class Timeout(NamedTuple):
 
 
 TIMEOUTS = {
-    # How long a serverless connection may stay silent. Dify reads a connection that ends early as a success, so it has
-    # to outlast the longest silence of a run: a whole run, since hidden thoughts write nothing. A run has 600 s unless
-    # the host is configured otherwise, and an hour at most. The SDK's own 300 s would be too short.
+    # How long a serverless connection may stay silent. Dify takes a connection that ends early for a success
+    # (docs/host-facts.md, "The three runtimes"), and a run whose thoughts are hidden may write nothing until its end.
+    # So the limit is that of a whole run: 600 s unless Dify is configured otherwise, and an hour at most. The SDK's
+    # default of 300 s would be too short.
     "MAX_REQUEST_TIMEOUT": Timeout(default=3600, least=600, most=3600, is_always_set=True),
-    # How long a model or tool call may stay silent. Dify cuts such a call after 240 s with a message that says so,
-    # and a run after 600 s without telling the plugin: a larger value only keeps abandoned runs alive.
+    # How long a model or tool call may stay silent. Dify ends such a call after 240 s with an error, and a run after
+    # 600 s without telling the plugin (docs/host-facts.md, "Time limits"): a larger value only keeps abandoned runs.
     "MAX_INVOCATION_TIMEOUT": Timeout(default=250, least=10, most=600),
 }
 
 
 def settle_timeouts(environment: MutableMapping[str, str], dotenv: Mapping[str, str | None]) -> list[str]:
-    """Put usable values into ``environment``; return a line for the log for each one that had to be changed."""
+    """Put usable values into ``environment``; return a line for the log for each value that was changed."""
     changes = []
     for name, timeout in TIMEOUTS.items():
         asked = environment.get(name, dotenv.get(name))
@@ -50,7 +50,7 @@ def settle_timeouts(environment: MutableMapping[str, str], dotenv: Mapping[str, 
 
 
 def settle(timeout: Timeout, asked: str) -> tuple[int, str]:
-    """The seconds to use, and what had to be changed in what was asked for; blank means that nothing was asked for."""
+    """The seconds to use, and what was changed, if anything; a blank ``asked`` means the default."""
     try:
         wanted = round(float(asked))
     except (ValueError, OverflowError):
@@ -75,9 +75,9 @@ SWITCH = {
 
 
 def settle_log_content(environment: MutableMapping[str, str], dotenv: Mapping[str, str | None]) -> list[str]:
-    """Put ``on`` or ``off`` into ``environment`` if LOG_CONTENT is set; a line for the log where neither was meant.
+    """Put ``on`` or ``off`` into ``environment`` if LOG_CONTENT is set; return a line for the log if it is neither.
 
-    Whoever sets it wants contents kept out of the logs, so what cannot be understood is ``off``.
+    An unknown value counts as ``off``: who sets the variable wants to keep contents out of the logs.
     """
     asked = environment.get("LOG_CONTENT", dotenv.get("LOG_CONTENT"))
     if asked is None:
@@ -98,9 +98,9 @@ if __name__ == "__main__":
     logger = logging.getLogger(__name__)
     for name in (__name__, "internal"):
         logging.getLogger(name).addHandler(plugin_logger_handler)
-    for change in changes:  # only now: the manifest, written by Plugin(), has to be the first line that Dify reads
+    for change in changes:  # not earlier: the first line that Dify reads must be the manifest, which Plugin() writes
         logger.warning(change)
-    # What was imported stays. Otherwise every full collection would look at all of it again, and no session runs then.
+    # Imported objects stay until the end. Without this, each full collection would visit them all and stop every run.
     gc.collect()
     gc.freeze()
     plugin.run()

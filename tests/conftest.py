@@ -1,7 +1,7 @@
-"""Loads the SDK before any test: its import patches threads and sockets, which comes first, and warns of itself.
+"""Imports the SDK before any test, because its import patches threads and sockets.
 
-Takes away what a developer's machine would add: an OpenAI key and server of one's own, which no test may call, and
-the deafness to Ctrl-C of whatever a shell runs in the background, which children inherit.
+Removes two things that a developer's machine adds: the settings of an OpenAI key or server, which no test may call, and
+the disabled Ctrl-C of processes that a shell starts in the background, which child processes inherit.
 """
 
 import os
@@ -20,7 +20,7 @@ for name in [name for name in os.environ if name.startswith("OPENAI_")]:
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# CI has to give the same verdict on the same code; at home every run looks somewhere else.
+# In CI the same code always gets the same examples; elsewhere each run tries others.
 settings.register_profile("ci", derandomize=True)
 if os.environ.get("CI"):
     settings.load_profile("ci")

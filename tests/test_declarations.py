@@ -1,6 +1,7 @@
-"""manifest.yaml, the provider's and the strategies' YAML, held against what Dify's daemon and marketplace demand.
+"""manifest.yaml and the YAML of provider and strategies follow the rules of Dify's daemon and marketplace.
 
-The daemon checks a strategy's YAML only under remote debugging: a bad one would be installed, and fail in use.
+The daemon checks a strategy's YAML only under remote debugging (docs/host-facts.md, "Declarations"): an invalid one
+would be installed, and fail in use.
 """
 
 import json
@@ -59,7 +60,7 @@ each_number = pytest.mark.parametrize(
 
 
 def texts(declared: object, where: str) -> Iterator[Any]:
-    """Every translated text, with the place where it stands; an output schema's descriptions are plain strings."""
+    """Every translated text, with its place; an output schema's descriptions are plain strings."""
     if isinstance(declared, dict):
         for key, value in declared.items():
             if key in {"label", "description", "help"}:
@@ -80,7 +81,7 @@ def texts(declared: object, where: str) -> Iterator[Any]:
         *(text for name, strategy in STRATEGY.items() for text in texts(strategy, name)),
     ],
 )
-def test_every_text_has_the_four_languages_and_no_other(text: dict[str, str]) -> None:
+def test_every_text_has_exactly_the_four_languages(text: dict[str, str]) -> None:
     assert set(text) == LANGUAGES
     for translation in text.values():
         assert translation == translation.strip()
@@ -88,7 +89,7 @@ def test_every_text_has_the_four_languages_and_no_other(text: dict[str, str]) ->
 
 
 @each_parameter
-def test_every_parameter_has_help_that_is_translated(parameter: Yaml) -> None:
+def test_the_help_of_every_parameter_is_translated(parameter: Yaml) -> None:
     assert len(set(parameter["help"].values())) == len(LANGUAGES)
 
 
@@ -106,7 +107,7 @@ def help_of(name: str) -> dict[str, str]:
 
 @pytest.mark.parametrize("language", sorted(LANGUAGES))
 def test_help_of_the_overrides_shows_an_example_that_works(language: str) -> None:
-    """It can be pasted: an object that is read without a note, whose text reaches the prompt."""
+    """It can be pasted: it is read without a note, and its text reaches the prompt."""
     text = help_of("prompt_policy_overrides")[language]
     example = text[text.index("{") : text.index("}") + 1]
 
@@ -114,7 +115,7 @@ def test_help_of_the_overrides_shows_an_example_that_works(language: str) -> Non
     prompt = build_system_instruction("", example)
     assert json.loads(example)["extra_policy"] in prompt
     assert "<tool_preamble>" not in prompt
-    assert "<persistence>" in prompt, "what the example leaves alone stays"
+    assert "<persistence>" in prompt, "a block that the example does not name stays"
     for said in {
         "en_US": ("tags", "log"),
         "ja_JP": ("タグ", "ログ"),
@@ -125,7 +126,7 @@ def test_help_of_the_overrides_shows_an_example_that_works(language: str) -> Non
 
 
 @pytest.mark.parametrize("language", sorted(LANGUAGES))
-def test_help_of_the_deadline_names_the_hosts_own_limits(language: str) -> None:
+def test_help_of_the_deadline_names_the_limits_of_dify(language: str) -> None:
     """600 s for a run in each runtime, 300 s for a call under the serverless one: docs/host-facts.md, "Time limits"."""
     numbers = re.findall(r"\d+", help_of("maximum_seconds")[language])
 
@@ -156,20 +157,20 @@ def test_manifest_version_is_the_newest_of_the_changelog() -> None:
     assert released[0] == MANIFEST["version"]
 
 
-def test_manifest_asks_for_tools_and_llm_and_nothing_else() -> None:
+def test_manifest_asks_for_tools_and_llms_only() -> None:
     assert MANIFEST["resource"]["memory"] > 0
     assert MANIFEST["resource"]["permission"] == {"tool": {"enabled": True}, "model": {"enabled": True, "llm": True}}
 
 
 def test_manifest_meta() -> None:
     meta = MANIFEST["meta"]
-    assert Version(meta["version"]) >= Version("0.0.2"), "Dify leaves MCP tools out below"
+    assert Version(meta["version"]) >= Version("0.0.2"), "Dify sends no MCP tools to an older one"
     assert set(meta["arch"]) == {"amd64", "arm64"}
     assert meta["runner"] == {"language": "python", "version": "3.12", "entrypoint": "main"}
-    assert Version(meta["minimum_dify_version"]) >= Version("1.14"), "older hosts were never looked at"
+    assert Version(meta["minimum_dify_version"]) >= Version("1.14"), "older versions of Dify were not tested"
 
 
-def test_manifest_has_what_the_marketplace_wants() -> None:
+def test_manifest_has_the_fields_that_the_marketplace_requires() -> None:
     assert MANIFEST["repo"] == "https://github.com/gpt5-agents/gpt5-agent-strategies"
     assert re.fullmatch(r"[^@\s]+@[^@\s]+\.[a-z]+", MANIFEST["contact"])
     assert (ROOT / MANIFEST["privacy"]).read_text(encoding="utf-8").strip()
@@ -182,7 +183,7 @@ def test_manifest_has_what_the_marketplace_wants() -> None:
 
 
 @pytest.mark.parametrize("icon", [MANIFEST["icon"], MANIFEST["icon_dark"]])
-def test_icons_are_there(icon: str) -> None:
+def test_icons_exist(icon: str) -> None:
     drawing = (ROOT / "_assets" / icon).read_text(encoding="utf-8")
     assert drawing.startswith("<svg ")
     assert "DIFY_MARKETPLACE_TEMPLATE_ICON" not in drawing
@@ -203,7 +204,7 @@ SHIPPED = {
 }
 
 
-def test_nothing_but_the_plugin_and_its_papers_is_packed() -> None:
+def test_only_the_plugin_and_its_documents_are_packaged() -> None:
     patterns = [
         line.rstrip("/")
         for line in (ROOT / ".difyignore").read_text(encoding="utf-8").splitlines()
@@ -232,20 +233,20 @@ def test_strategy_identity(name: str, strategy: Yaml) -> None:
     assert strategy["identity"]["name"] == name
     assert re.fullmatch(r"[a-zA-Z0-9_-]+", name)
     assert strategy["features"] == ["history-messages"], (
-        "Dify knows no other, and an unknown one kills its provider list"
+        "Dify has no other feature, and an unknown one breaks its provider list"
     )
     assert strategy["extra"] == {"python": {"source": f"strategies/{name}.py"}}
 
 
 @each_strategy
-def test_what_all_strategies_take_and_give_is_declared_the_same_in_each(strategy: Yaml) -> None:
-    """In the same order too; what a strategy has of its own comes after it."""
+def test_common_parameters_and_variables_are_declared_alike_in_all_strategies(strategy: Yaml) -> None:
+    """In the same order; parameters and variables of one strategy come after the common ones."""
     assert strategy["parameters"][: len(COMMON)] == COMMON
     variables = STRATEGY["gpt5_function_calling"]["output_schema"]["properties"]
     assert list(strategy["output_schema"]["properties"].items())[: len(variables)] == list(variables.items())
 
 
-def test_labels_tell_the_strategies_apart_in_every_language() -> None:
+def test_labels_and_descriptions_differ_between_strategies_in_every_language() -> None:
     for language in LANGUAGES:
         for text in ("label", "description"):
             texts = [(strategy["identity"] | strategy)[text][language] for strategy in STRATEGY.values()]
@@ -263,7 +264,7 @@ ANY_SCOPES = {
 }
 SCOPES = {"model-selector": MODEL_SCOPES, "any": ANY_SCOPES}
 TYPES = {"string", "number", "boolean", "model-selector", "array[tools]", "any"}
-"""Of the daemon's types those that we use. `file` and `files` have no picker in the panel."""
+"""The daemon's types that we use. Dify's panel cannot edit `file` and `files`."""
 
 
 @each_parameter
@@ -278,11 +279,11 @@ def test_the_daemon_accepts_the_parameter(parameter: Yaml) -> None:
 
 
 @each_parameter
-def test_what_dify_cannot_leave_empty_is_required_and_nothing_else(parameter: Yaml) -> None:
-    """An absent selector and a required list of tools that is empty both end the node before the plugin is asked."""
+def test_only_model_and_query_are_required(parameter: Yaml) -> None:
+    """Dify fails the node for a missing model, and would for an empty list of tools that is required."""
     assert parameter["required"] == (parameter["name"] in {"model", "query"})
     if parameter["type"] == "boolean":
-        assert parameter["default"] is False, "only an absent value and a stored one have to mean the same"
+        assert parameter["default"] is False, "Dify turns an absent value into false"
 
 
 @each_number
@@ -309,7 +310,7 @@ def test_output_schema_declares_our_variables(name: str, strategy: Yaml) -> None
     wanted = VARIABLES | OWN_VARIABLES.get(name, {})
     assert {variable: declared["type"] for variable, declared in variables.items()} == wanted
     assert all(variable["description"] for variable in variables.values())
-    assert not set(variables) & {"text", "files", "json", "usage"}, "the host's own outputs"
+    assert not set(variables) & {"text", "files", "json", "usage"}, "Dify uses these names itself"
     for variable in set(FIELDS) & set(variables):
         items = variables[variable]["items"]
         assert (items["type"], set(items["properties"])) == ("object", FIELDS[variable])
@@ -327,23 +328,23 @@ def test_every_stop_reason_is_named_where_the_variable_is_declared(strategy: Yam
     assert {reason.value for reason in StopReason} <= named
 
 
-# --- YAML and code say the same --------------------------------------------------------------------------------------
+# --- YAML and code agree -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("name", "strategy"), STRATEGY.items(), ids=STRATEGY)
-def test_parameters_are_the_fields_of_the_params_model(name: str, strategy: Yaml) -> None:
-    """In the model's order, which puts what a strategy adds last."""
+def test_declared_parameters_are_the_fields_of_the_params_model(name: str, strategy: Yaml) -> None:
+    """In the model's order: fields that a strategy adds come last."""
     assert [parameter["name"] for parameter in strategy["parameters"]] == list(PARAMS_TYPES[name].model_fields)
 
 
-def test_only_the_third_strategy_takes_more() -> None:
+def test_only_plan_and_reflect_has_parameters_of_its_own() -> None:
     more = list(PlanAndReflectParams.model_fields)[len(StrategyParams.model_fields) :]
     assert [parameter["name"] for parameter in OWN] == more == ["maximum_subtasks", "maximum_attempts"]
     assert len(STRATEGY["gpt5_react"]["parameters"]) == len(COMMON)
 
 
 @each_parameter
-def test_defaults_are_those_of_the_params_model(parameter: Yaml) -> None:
+def test_declared_defaults_are_those_of_the_params_model(parameter: Yaml) -> None:
     field = PlanAndReflectParams.model_fields[parameter["name"]]
     if "default" in parameter:
         assert parameter["default"] == field.default
@@ -352,7 +353,7 @@ def test_defaults_are_those_of_the_params_model(parameter: Yaml) -> None:
 
 
 @each_number
-def test_ranges_are_those_of_the_params_model(parameter: Yaml) -> None:
+def test_declared_ranges_are_those_of_the_params_model(parameter: Yaml) -> None:
     constants = vars(plan_params) | vars(params)
     limits = constants[parameter["name"].upper()]
     assert (parameter["min"], parameter["default"], parameter["max"]) == (limits.least, limits.default, limits.most)

@@ -1,4 +1,4 @@
-"""The pages a user reads: generated tables are up to date, links lead somewhere, the marketplace finds its topics."""
+"""The documentation: generated tables are up to date, links and citations have targets, names are those of the code."""
 
 import json
 import re
@@ -40,10 +40,8 @@ def test_generated_tables_are_up_to_date() -> None:
 
 
 @pytest.mark.parametrize("name", ["answer_schema", "maximum_attempts"])
-def test_a_stale_page_is_noticed_and_named(
-    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Whether all strategies take the parameter or one."""
+def test_a_stale_page_is_named(name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """For a parameter of all strategies and for one of a single strategy."""
     strategies = docs.declared()
     for parameter in (parameter for taken in strategies.values() for parameter in taken if parameter["name"] == name):
         parameter["help"]["en_US"] += " Changed."
@@ -54,14 +52,14 @@ def test_a_stale_page_is_noticed_and_named(
 
 
 @pytest.mark.parametrize("page", docs.pages().items(), ids=lambda page: page[0].name)
-def test_every_parameter_stands_on_the_page_once(page: tuple[Path, str]) -> None:
-    """A parameter that is not the same in all strategies would be described once for each."""
+def test_every_parameter_is_on_the_page_once(page: tuple[Path, str]) -> None:
+    """A parameter that the strategies declare differently would be on it several times."""
     names = re.findall(r"^(?:\| |### )`(\w+)`", page[1], re.MULTILINE)
     assert names == [parameter["name"] for parameter in docs.declared()["gpt5_plan_and_reflect"]]
 
 
 @pytest.mark.parametrize("page", docs.pages().items(), ids=lambda page: page[0].name)
-def test_what_one_strategy_takes_stands_below_its_name(page: tuple[Path, str]) -> None:
+def test_parameters_of_one_strategy_are_below_its_name(page: tuple[Path, str]) -> None:
     _, named, only = page[1].partition("`gpt5_plan_and_reflect`")
     assert named
     assert re.findall(r"^(?:\| |### )`(\w+)`", only, re.MULTILINE) == ["maximum_subtasks", "maximum_attempts"]
@@ -79,18 +77,18 @@ def test_a_page_without_its_markers_is_an_error(page: str) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_links_to_files_lead_somewhere(page: Path) -> None:
+def test_links_to_files_have_a_target(page: Path) -> None:
     targets = [link.split("#")[0] for link in LINK.findall(prose(page)) if not re.match(r"[a-z]+:|#", link)]
     assert [target for target in targets if not (page.parent / target).exists()] == []
 
 
-def test_both_commands_stand_on_the_first_screen() -> None:
+def test_both_commands_are_on_the_first_screen() -> None:
     first_screen = README.read_text(encoding="utf-8").splitlines()[:12]
     assert any(line.startswith("make demo") for line in first_screen)
     assert any(line.startswith("make test") for line in first_screen)
 
 
-def test_the_marketplace_finds_what_it_looks_for_in_the_readme() -> None:
+def test_the_readme_has_the_topics_that_the_marketplace_requires() -> None:
     text = README.read_text(encoding="utf-8")
     assert "https://github.com/gpt5-agents/gpt5-agent-strategies" in text
     for topic in ("setting up", "usage", "credentials", "connection"):
@@ -98,7 +96,7 @@ def test_the_marketplace_finds_what_it_looks_for_in_the_readme() -> None:
     assert IDEOGRAPH.findall(prose(README)) == []
 
 
-def test_the_schema_in_the_readme_is_one_and_the_answer_below_satisfies_it() -> None:
+def test_the_answer_in_the_readme_satisfies_the_schema_above_it() -> None:
     section = README.read_text(encoding="utf-8").partition("\n## Answers in a schema\n")[2].partition("\n## ")[0]
     schema, answer = re.findall(r"^```json\n(.*?)^```", section, re.DOTALL | re.MULTILINE)
     form = answer_tool(schema).virtual_schema
@@ -108,7 +106,7 @@ def test_the_schema_in_the_readme_is_one_and_the_answer_below_satisfies_it() -> 
 
 
 @pytest.mark.parametrize("page", [README, *TRANSLATIONS, ROOT / "docs" / "strategies.md"], ids=lambda page: page.name)
-def test_every_strategy_and_variable_stands_on_the_pages_that_describe_them(page: Path) -> None:
+def test_the_pages_name_every_strategy_and_variable(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     schemas = [yaml.safe_load(path.read_text(encoding="utf-8")) for path in (ROOT / "strategies").glob("*.yaml")]
     names = {schema["identity"]["name"] for schema in schemas}
@@ -116,12 +114,12 @@ def test_every_strategy_and_variable_stands_on_the_pages_that_describe_them(page
     assert [name for name in sorted(names) if f"`{name}`" not in text] == []
 
 
-def test_translations_have_the_names_that_the_daemon_reads() -> None:
+def test_translations_have_the_file_names_that_the_daemon_reads() -> None:
     assert [page.name for page in TRANSLATIONS] == ["README_ja_JP.md", "README_pt_BR.md", "README_zh_Hans.md"]
 
 
 @pytest.mark.parametrize("page", [README, *TRANSLATIONS], ids=lambda page: page.name)
-def test_every_readme_says_what_was_verified_and_what_was_not(page: Path) -> None:
+def test_every_readme_says_what_was_tested_and_what_was_not(page: Path) -> None:
     not_seen = {
         "README.md": "It has not yet been tested in a whole Dify with its web interface",
         "README_ja_JP.md": "まだ確認していません",
@@ -133,7 +131,7 @@ def test_every_readme_says_what_was_verified_and_what_was_not(page: Path) -> Non
     assert all(fact in text for fact in ("2026-08-21", "PostgreSQL", "Redis", "API 1.17.0"))
 
 
-def test_the_page_on_debugging_warns_of_an_installed_package() -> None:
+def test_the_debugging_page_warns_of_an_installed_package() -> None:
     text = " ".join((ROOT / "docs" / "debugging.md").read_text(encoding="utf-8").replace("> ", "").split())
     assert "Debug in a workspace in which the packaged plugin is not installed, or uninstall it first." in text
     assert "`no available node, plugin runtime not found`" in text

@@ -1,4 +1,4 @@
-"""How main.py starts the plugin: timeouts that cannot be meant are mended and named, never a reason not to start."""
+"""How main.py starts the plugin: an unusable timeout is replaced and named, and never prevents the start."""
 
 import json
 import os
@@ -34,14 +34,14 @@ ROOT = Path(__file__).parent.parent
         ("MAX_INVOCATION_TIMEOUT", "900", "600", "900 is outside 10 to 600; 600 is used"),
     ],
 )
-def test_a_timeout_is_put_within_its_bounds(name: str, asked: str, used: str, change: str | None) -> None:
+def test_a_timeout_is_kept_within_its_bounds(name: str, asked: str, used: str, change: str | None) -> None:
     for environment, dotenv in (({name: asked}, {}), ({}, {name: asked})):
         settled: dict[str, str] = dict(environment)
         assert settle_timeouts(settled, dict(dotenv)) == ([f"{name}: {change}"] if change else [])
         assert settled == {"MAX_REQUEST_TIMEOUT": "3600", name: used}
 
 
-def test_the_limit_on_silent_calls_is_the_sdks_unless_it_is_set() -> None:
+def test_an_unset_limit_on_silent_calls_is_the_default_of_the_sdk() -> None:
     environment: dict[str, str] = {}
     assert settle_timeouts(environment, {}) == []
     assert "MAX_INVOCATION_TIMEOUT" not in environment
@@ -49,7 +49,7 @@ def test_the_limit_on_silent_calls_is_the_sdks_unless_it_is_set() -> None:
 
 
 def test_a_serverless_connection_outlasts_the_longest_run() -> None:
-    """Hidden thoughts write nothing for as long as they last; a connection that ends early looks like a success."""
+    """While thoughts are hidden nothing is written, and Dify takes a connection that ends early for a success."""
     environment: dict[str, str] = {}
     settle_timeouts(environment, {})
     longest = read_params({"model": model(), "query": "?", "maximum_seconds": 10**6}, StrategyParams).maximum_seconds
@@ -72,8 +72,8 @@ def test_the_environment_wins_over_dotenv() -> None:
         ("sizes", "off", False),
     ],
 )
-def test_log_content_is_on_or_off(asked: str, used: str, *, is_understood: bool) -> None:
-    """In doubt contents stay out of the logs."""
+def test_log_content_is_read_as_on_or_off(asked: str, used: str, *, is_understood: bool) -> None:
+    """An unknown value counts as off, which keeps contents out of the logs."""
     for environment, dotenv in (({"LOG_CONTENT": asked}, {}), ({}, {"LOG_CONTENT": asked})):
         settled: dict[str, str] = dict(environment)
         said = settle_log_content(settled, dict(dotenv))
@@ -81,20 +81,20 @@ def test_log_content_is_on_or_off(asked: str, used: str, *, is_understood: bool)
         assert said == ([] if is_understood else ["LOG_CONTENT: neither on nor off; off is used"])
 
 
-def test_log_content_that_nobody_sets_is_not_set() -> None:
+def test_unset_log_content_stays_unset() -> None:
     environment: dict[str, str] = {}
     assert settle_log_content(environment, {"LOG_CONTENT": None}) == []
     assert environment == {}
 
 
-def test_log_content_of_the_environment_wins_over_dotenv() -> None:
+def test_log_content_in_the_environment_wins_over_dotenv() -> None:
     environment = {"LOG_CONTENT": "off"}
     assert settle_log_content(environment, {"LOG_CONTENT": "on"}) == []
     assert environment == {"LOG_CONTENT": "off"}
 
 
 @pytest.mark.e2e
-def test_the_plugin_starts_with_garbage_in_its_environment_and_says_so() -> None:
+def test_the_plugin_starts_with_unusable_timeouts_and_warns() -> None:
     garbage = {"MAX_REQUEST_TIMEOUT": "soon", "MAX_INVOCATION_TIMEOUT": "99999", "INSTALL_METHOD": "local"}
     with subprocess.Popen(
         [sys.executable, "-m", "main"],

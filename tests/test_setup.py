@@ -1,4 +1,4 @@
-"""`make demo` and `make test` start from nothing: which Python they take, and when .venv is made again.
+"""`make demo` and `make test` from a fresh clone: which Python they use, and when they make .venv again.
 
 The interpreters are small programs that answer as Python would; no package is installed.
 """
@@ -17,7 +17,7 @@ TOOLS = ("cat", "cksum", "cp", "dirname", "mkdir", "rm", "sleep", "sh")
 
 
 class Machine:
-    """A home, two folders on PATH, and nothing else."""
+    """A home directory and two folders on PATH."""
 
     def __init__(self, home: Path) -> None:
         self.home = home
@@ -59,7 +59,7 @@ def shim(path: Path) -> Path:
 
 
 def python(path: Path, version: tuple[int, int], *, lacks: tuple[str, ...] = ()) -> Path:
-    """A real Python that runs the real probe, and takes itself for another version."""
+    """A real Python that runs the real probe, and reports another version."""
     disguise = (
         f"import sys; sys.version_info = {version}; sys._base_executable = '{path}'; "
         f"sys.modules.update(dict.fromkeys({list(lacks)})); exec(sys.argv[1])"
@@ -72,20 +72,20 @@ def python(path: Path, version: tuple[int, int], *, lacks: tuple[str, ...] = ())
 FIND = ROOT / "scripts" / "find-python"
 
 
-def test_version_3_12_comes_before_newer_ones_wherever_it_is(machine: Machine) -> None:
+def test_python_3_12_is_preferred_to_newer_ones_wherever_it_is(machine: Machine) -> None:
     newest = python(machine.first / "python3.14", (3, 14))
     newer = python(machine.second / "python3", (3, 13))
     best = python(machine.pyenv / "3.12.4" / "bin" / "python", (3, 12))
     assert machine.run(FIND) == (0, [str(best), str(newest), str(newer)], "")
 
 
-def test_the_one_that_was_asked_for_comes_first(machine: Machine) -> None:
+def test_the_requested_python_comes_first(machine: Machine) -> None:
     best = python(machine.first / "python3.12", (3, 12))
     asked = python(machine.home / "elsewhere" / "python", (3, 14))
     assert machine.run(FIND, PYTHON=str(asked))[1] == [str(asked), str(best)]
 
 
-def test_one_that_was_asked_for_and_is_no_use_is_named(machine: Machine) -> None:
+def test_a_requested_python_that_does_not_run_is_named(machine: Machine) -> None:
     best = python(machine.first / "python3.12", (3, 12))
     code, found, errors = machine.run(FIND, PYTHON=str(machine.home / "no such python"))
     assert (code, found) == (0, [str(best)])
@@ -93,12 +93,12 @@ def test_one_that_was_asked_for_and_is_no_use_is_named(machine: Machine) -> None
     assert "no such python: it does not run" in errors
 
 
-def test_a_name_in_python_is_looked_up_on_path(machine: Machine) -> None:
+def test_a_bare_name_in_the_variable_python_is_looked_up_on_path(machine: Machine) -> None:
     asked = python(machine.second / "mypython", (3, 13))
     assert machine.run(FIND, PYTHON="mypython")[1] == [str(asked)]
 
 
-def test_a_shim_that_fails_hides_nothing_behind_it(machine: Machine) -> None:
+def test_a_failing_shim_does_not_hide_a_later_python_on_path(machine: Machine) -> None:
     for name in ("python3.12", "python3", "python"):
         shim(machine.first / name)
     behind = python(machine.second / "python3.12", (3, 12))
@@ -106,7 +106,7 @@ def test_a_shim_that_fails_hides_nothing_behind_it(machine: Machine) -> None:
     assert machine.run(FIND) == (0, [str(behind), str(newer)], "")
 
 
-def test_one_interpreter_under_several_names_is_listed_once(machine: Machine) -> None:
+def test_an_interpreter_with_several_names_is_listed_once(machine: Machine) -> None:
     best = python(machine.first / "python3.12", (3, 12))
     machine.second.mkdir()
     shutil.copy(best, machine.first / "python3")
@@ -114,7 +114,7 @@ def test_one_interpreter_under_several_names_is_listed_once(machine: Machine) ->
     assert machine.run(FIND)[1] == [str(best)]
 
 
-def test_the_interpreter_of_an_active_environment_is_never_taken(machine: Machine) -> None:
+def test_the_interpreter_of_an_active_environment_is_not_used(machine: Machine) -> None:
     machine.first.mkdir(parents=True)
     (machine.first / "python3").symlink_to(sys.executable)
     _, found, _ = machine.run(FIND, PYTHON=sys.executable)
@@ -122,18 +122,18 @@ def test_the_interpreter_of_an_active_environment_is_never_taken(machine: Machin
     assert sys.prefix == sys.base_prefix or not any(line.startswith(sys.prefix) for line in found)
 
 
-def test_uv_knows_one(machine: Machine) -> None:
+def test_a_python_of_uv_is_found(machine: Machine) -> None:
     hidden = python(machine.home / "of uv" / "python3.12", (3, 12))
     program(machine.first / "uv", f'[ "$1 $2" = "python find" ] && echo "{hidden}"')
     assert machine.run(FIND) == (0, [str(hidden)], "")
 
 
-def test_uv_without_one_is_no_python(machine: Machine) -> None:
+def test_uv_without_a_python_finds_none(machine: Machine) -> None:
     program(machine.first / "uv", "exit 2")
     assert machine.run(FIND)[:2] == (1, [])
 
 
-def test_too_old(machine: Machine) -> None:
+def test_a_python_that_is_too_old_is_named(machine: Machine) -> None:
     old = python(machine.first / "python3", (3, 11))
     code, found, errors = machine.run(FIND)
     assert (code, found) == (1, [])
@@ -141,7 +141,7 @@ def test_too_old(machine: Machine) -> None:
     assert f"{old}: it is Python 3.11" in errors
 
 
-def test_only_shims_that_fail(machine: Machine) -> None:
+def test_failing_shims_are_named(machine: Machine) -> None:
     broken = [shim(machine.first / name) for name in ("python3.12", "python3.13", "python3", "python")]
     code, found, errors = machine.run(FIND)
     assert (code, found) == (1, [])
@@ -150,7 +150,7 @@ def test_only_shims_that_fail(machine: Machine) -> None:
 
 
 @pytest.mark.parametrize("module", ["ensurepip", "venv"])
-def test_a_python_that_cannot_make_environments(machine: Machine, module: str) -> None:
+def test_a_python_that_cannot_make_environments_is_named(machine: Machine, module: str) -> None:
     bare = python(machine.first / "python3", (3, 12), lacks=(module,))
     code, _, errors = machine.run(FIND)
     assert code == 1
@@ -158,12 +158,12 @@ def test_a_python_that_cannot_make_environments(machine: Machine, module: str) -
     assert "apt-get install python3-venv" in errors
 
 
-def test_something_that_is_no_python(machine: Machine) -> None:
+def test_a_program_that_is_not_python_is_named(machine: Machine) -> None:
     stranger = program(machine.first / "python", "echo hello")
     assert f"{stranger}: it does not answer as Python does" in machine.run(FIND)[2]
 
 
-def test_nothing_at_all(machine: Machine) -> None:
+def test_without_any_python_the_places_that_were_searched_are_named(machine: Machine) -> None:
     code, found, errors = machine.run(FIND)
     assert (code, found) == (1, [])
     for place in ("PYTHON", "python3.12", "on PATH", str(machine.pyenv), "uv"):
@@ -192,7 +192,10 @@ class Checkout:
             (machine.second / tool).symlink_to(shutil.which(tool) or tool)
 
     def python(self, path: Path, *, venv: str = "", pip: str = "", install: str = "") -> Path:
-        """Answers the probe, copies itself as an environment's python, notes what pip installs; each may end early."""
+        """A program that answers the probe, copies itself as an environment's python, and notes what pip installs.
+
+        Each argument is shell code to run first, in the step that it names.
+        """
         return program(
             path,
             f"""
@@ -226,14 +229,14 @@ def checkout(machine: Machine) -> Checkout:
 
 @pytest.fixture
 def made(checkout: Checkout) -> Checkout:
-    """With a .venv that is ready, and a file in it that goes when it is made again."""
+    """A checkout with a finished .venv, and a file in it that disappears when .venv is made again."""
     checkout.python(checkout.machine.first / "python3.12")
     assert checkout.setup()[0] == 0
     (checkout.venv / "mark").touch()
     return checkout
 
 
-def test_the_first_run_makes_and_installs_and_says_so(checkout: Checkout) -> None:
+def test_the_first_run_makes_and_fills_the_environment_and_says_so(checkout: Checkout) -> None:
     taken = checkout.python(checkout.machine.first / "python3.12")
     code, said = checkout.setup()
     assert code == 0
@@ -262,7 +265,7 @@ def test_an_environment_made_by_hand_is_kept(checkout: Checkout) -> None:
     assert (checkout.venv / "mark").exists()
 
 
-def test_an_install_that_failed_is_begun_again(made: Checkout) -> None:
+def test_a_failed_install_is_started_again(made: Checkout) -> None:
     made.python(made.venv / "bin" / "python", install="echo no network >&2; exit 1")
     (made.root / "requirements.txt").write_text("rich==15.0.1\n", encoding="utf-8")
     code, said = made.setup()
@@ -295,7 +298,7 @@ def test_a_moved_checkout_gets_a_new_environment(made: Checkout) -> None:
     assert not (elsewhere / ".venv" / "mark").exists()
 
 
-def test_a_python_that_fails_to_make_one_gives_way_to_the_next(checkout: Checkout) -> None:
+def test_when_one_python_cannot_make_an_environment_the_next_is_used(checkout: Checkout) -> None:
     checkout.python(checkout.machine.first / "python3.12", venv="echo ensurepip is missing; exit 1")
     good = checkout.python(checkout.machine.first / "python3.13")
     code, said = checkout.setup()
@@ -303,7 +306,7 @@ def test_a_python_that_fails_to_make_one_gives_way_to_the_next(checkout: Checkou
     assert f"making .venv with {good}" in said
 
 
-def test_uv_makes_one_where_no_python_can(checkout: Checkout) -> None:
+def test_uv_makes_the_environment_when_no_python_can(checkout: Checkout) -> None:
     model = checkout.python(checkout.machine.home / "model")
     program(
         checkout.machine.first / "uv",
@@ -315,7 +318,7 @@ def test_uv_makes_one_where_no_python_can(checkout: Checkout) -> None:
     assert checkout.setup() == (0, "")
 
 
-def test_without_any_it_says_what_was_tried_and_how_to_get_one(checkout: Checkout) -> None:
+def test_when_nothing_works_it_says_what_was_tried_and_how_to_get_a_python(checkout: Checkout) -> None:
     checkout.python(checkout.machine.first / "python3.12", venv="echo ensurepip is missing; exit 1")
     program(checkout.machine.first / "uv", "echo no such version >&2; exit 2")
     code, said = checkout.setup()
@@ -325,13 +328,13 @@ def test_without_any_it_says_what_was_tried_and_how_to_get_one(checkout: Checkou
     assert not checkout.venv.exists()
 
 
-def test_no_python_on_the_machine(checkout: Checkout) -> None:
+def test_setup_fails_without_a_python(checkout: Checkout) -> None:
     code, said = checkout.setup()
     assert code == 1
     assert "No Python 3.12 or newer was found." in said
 
 
-def test_two_at_once_make_one(checkout: Checkout) -> None:
+def test_two_setups_at_once_make_one_environment(checkout: Checkout) -> None:
     checkout.python(checkout.machine.first / "python3.12")
     both = [checkout.machine.start(checkout.root / "scripts" / "setup") for _ in range(2)]
     for process in both:
@@ -340,7 +343,7 @@ def test_two_at_once_make_one(checkout: Checkout) -> None:
     assert checkout.installed() == 1
 
 
-def test_the_lock_of_a_setup_that_died_is_taken_over(checkout: Checkout) -> None:
+def test_the_lock_of_a_dead_setup_is_taken_over(checkout: Checkout) -> None:
     checkout.python(checkout.machine.first / "python3.12")
     dead = checkout.machine.start(ROOT / "scripts" / "find-python")
     dead.communicate(timeout=60)
