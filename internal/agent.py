@@ -41,14 +41,14 @@ def function_calling(run: Run[StrategyParams], submit: Tool | None) -> Generator
 
 @dataclass(frozen=True)
 class Blueprint[P: StrategyParams]:
-    """What makes a strategy: data that its class hands to ``run_agent``."""
+    """What a strategy class gives to ``run_agent``."""
 
     policy: PolicyTexts
     params_type: type[P]
     execute: Callable[[Run[P], Tool | None], Generator[Event, None, None]]
     """Runs the strategy; given the tool that takes the answer where the node sets ``answer_schema``."""
     needs_tool_calls: bool = False
-    """Whether it calls tools of its own, whatever the node has."""
+    """Whether it calls virtual tools even when the node has no tools."""
 
 
 FUNCTION_CALLING = Blueprint(DEFAULT_POLICY, StrategyParams, function_calling)
@@ -79,17 +79,17 @@ def _run[P: StrategyParams](
     submit = refusing_secrets(answer_tool(params.answer_schema), secrets) if params.answer_schema.strip() else None
     toolbox = build_toolbox(params.tools, allowed=params.allowed_tools, files=params.files, reserved=RESERVED_NAMES)
     if not params.model.can_call_tools():
-        _refuse_to_go_without_tool_calls(params, toolbox, needed=blueprint.needs_tool_calls or submit is not None)
+        _require_tool_calls(params, toolbox, needed=blueprint.needs_tool_calls or submit is not None)
     offers_tools = bool(toolbox.tools) or blueprint.needs_tool_calls or submit is not None
     run = Run(params, toolbox, HostSession(session), secrets, blueprint.policy, clock, started, offers_tools)
     messages = render(run.tally.watch(blueprint.execute(run, submit)), secrets, log_content)
     yield from paced(in_turns(messages), clock)
 
 
-def _refuse_to_go_without_tool_calls(params: StrategyParams, toolbox: Toolbox, *, needed: bool) -> None:
+def _require_tool_calls(params: StrategyParams, toolbox: Toolbox, *, needed: bool) -> None:
     cannot = f"parameter 'model': {params.model.config.model} cannot call tools"
-    mend = "choose a model with the feature 'tool-call'"
+    advice = "choose a model with the feature 'tool-call'"
     if toolbox.tools:
-        raise InvalidParameters(f"{cannot}, and the node has {len(toolbox.tools)}; {mend}, or remove the tools")
+        raise InvalidParameters(f"{cannot}, and the node has {len(toolbox.tools)}; {advice}, or remove the tools")
     if needed:
-        raise InvalidParameters(f"{cannot}, which this strategy, or its answer_schema, needs; {mend}")
+        raise InvalidParameters(f"{cannot}, which this strategy, or its answer_schema, needs; {advice}")

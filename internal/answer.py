@@ -86,7 +86,7 @@ class CallAnswer:
 def judge_final_turn(turn: ModelTurn, reason: StopReason) -> Finish:
     """What was wrong with the final turn itself wins over what ended the tool phase; empty is never a success.
 
-    A closing answer that ran out of time is still the answer to whatever ended the tool phase.
+    A closing answer that ran out of time keeps the reason that ended the tool phase.
     """
     if turn.cut is StopReason.TIME_LIMIT and reason is not StopReason.ANSWERED:
         return Finish(reason, turn.text)

@@ -2,7 +2,7 @@
 
 AgentError                 the run cannot go on; its text is written for the app builder
 ├── InvalidParameters      a parameter of the node must be changed before a run makes sense
-├── PromptTooLarge         what the node was given does not fit into one request, whatever is left out
+├── PromptTooLarge         what the node was given does not fit into one request even after trimming
 └── ModelCallFailed        the model's side failed for good; says what kind of failure and what the provider said
 
 Each text is redacted where it is raised. What the model can correct is never an exception: it is the text of a tool
@@ -68,7 +68,7 @@ _CLASSES: dict[FailureKind, type[InvokeError]] = {
 
 
 def reported[T](messages: Iterator[T]) -> Generator[T, None, None]:
-    """Pass a run's messages on; whatever ends the run early is raised as an error that Dify knows.
+    """Pass a run's messages on; what ends the run early is raised as an error that Dify knows.
 
     The error is raised where no other is being handled: the SDK sends the traceback of the whole chain along.
     """

@@ -1,7 +1,7 @@
 """The system prompt: the task's instruction, then the policy blocks, then extra policy.
 
 In: the node's ``instruction`` and ``prompt_policy_overrides``, and a strategy's default texts. Out: one string, and
-notes on what in the overrides was not understood. Blocks are separated by a blank line; empty ones are left out.
+notes about what was ignored in the overrides. Blocks are separated by a blank line; empty ones are left out.
 """
 
 import json
@@ -37,7 +37,7 @@ DEFAULT_POLICY = PolicyTexts()
 
 @dataclass(frozen=True)
 class PolicyOverrides:
-    """What ``prompt_policy_overrides`` asks for, once read."""
+    """``prompt_policy_overrides``, read."""
 
     blocks: Mapping[str, str | None] = field(default_factory=lambda: MappingProxyType({}))
     """Override name -> text, or None for a block that is switched off."""
@@ -46,7 +46,7 @@ class PolicyOverrides:
 
 
 def read_policy_overrides(prompt_policy_overrides: str | None) -> PolicyOverrides:
-    """Read blank text, free text or a JSON object; nothing is an error, what is ignored is named in the notes."""
+    """Read blank text, free text or a JSON object. No text is an error; the notes name what is ignored."""
     text = read_pasted(prompt_policy_overrides or "")
     if not text.strip():
         return PolicyOverrides()
@@ -86,11 +86,12 @@ def build_system_instruction(
     *,
     defaults: PolicyTexts = DEFAULT_POLICY,
 ) -> str:
-    """Compose the system prompt; pure, and never fails.
+    """Compose the system prompt from the parameters as Dify sends them; pure, and never fails."""
+    return compose_instruction(base_instruction, read_policy_overrides(prompt_policy_overrides), defaults)
 
-    The extra policy stands exactly as it was written.
-    """
-    overrides = read_policy_overrides(prompt_policy_overrides)
+
+def compose_instruction(base_instruction: str, overrides: PolicyOverrides, defaults: PolicyTexts) -> str:
+    """Compose the system prompt. The extra policy is appended exactly as it was written."""
     blocks = [_wrap(tag, overrides.blocks.get(name, getattr(defaults, name)) or "") for name, tag in _TAGS.items()]
     texts = (base_instruction.strip(), *blocks, overrides.extra)
     return wellformed("\n\n".join(text for text in texts if text.strip()))

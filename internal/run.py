@@ -1,10 +1,10 @@
-"""What one run is made of: everything in it is made here, handed down, and gone when the run is over.
+"""One run: everything that lives as long as the run is made here and passed on.
 
 In: the parameters, the host and a strategy's policy texts. Out: the callers, deadlines and transcripts that loops are
 built from, and the event that ends a run.
 """
 
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -24,13 +24,11 @@ from internal.host.session import HostSession
 from internal.loop import AgentLoop, Audience, LoopLimits
 from internal.model.turn import ModelCaller
 from internal.node.params import StrategyParams
-from internal.policy import PolicyTexts, build_system_instruction, read_policy_overrides
+from internal.policy import PolicyOverrides, PolicyTexts, compose_instruction, read_policy_overrides
 from internal.report.events import (
     AnswerBreak,
     AnswerText,
-    CallsAnswered,
     Event,
-    ModelFinished,
     Noted,
     RunFinished,
     RunSummary,
@@ -41,28 +39,12 @@ from internal.report.sentences import no_answer_sentence
 from internal.report.source_reading import read_context
 from internal.report.sources import Bibliography, context_block
 from internal.report.structured_output import StructuredOutput
-from internal.report.usage import Usage
+from internal.report.tally import Tally
 from internal.results.files import FileNames
 from internal.steps import Ending
 from internal.text.redaction import KnownSecrets, Redactor
 from internal.tools.toolbox import Tool, Toolbox
 from prompt import template
-
-
-@dataclass
-class Tally:
-    """What a run has cost and done so far, told by its events; so nothing is lost with a loop that is given up."""
-
-    usage: Usage = field(default_factory=Usage)
-    tool_rounds: list[CallsAnswered] = field(default_factory=list)
-
-    def watch(self, events: Iterable[Event]) -> Generator[Event, None, None]:
-        for event in events:
-            if isinstance(event, ModelFinished):
-                self.usage += event.usage
-            elif isinstance(event, CallsAnswered):
-                self.tool_rounds.append(event)
-            yield event
 
 
 @dataclass(frozen=True)
@@ -95,7 +77,7 @@ class Run[P: StrategyParams]:
     policy: PolicyTexts
     clock: Clock
     started: float
-    """On the clock; what is done before the first model call counts too."""
+    """On the clock, before anything else is done."""
     offers_tools: bool = True
     """Whether any of the run's requests offers a tool, virtual ones included."""
     bibliography: Bibliography = field(default_factory=Bibliography)
@@ -104,14 +86,16 @@ class Run[P: StrategyParams]:
     file_names: FileNames = field(default_factory=FileNames)
 
     @cached_property
+    def overrides(self) -> PolicyOverrides:
+        return read_policy_overrides(self.params.prompt_policy_overrides)
+
+    @cached_property
     def instruction(self) -> str:
-        return build_system_instruction(
-            self.params.instruction, self.params.prompt_policy_overrides, defaults=self.policy
-        )
+        return compose_instruction(self.params.instruction, self.overrides, self.policy)
 
     @cached_property
     def slots(self) -> BoundedSemaphore:
-        """Tool calls that may be under way at once, over all loops of the run."""
+        """Limits the tool calls that run at the same time, over all loops of the run."""
         return BoundedSemaphore(self.params.parallel_tool_calls)
 
     def deadline(self, share: float) -> Deadline:
@@ -156,9 +140,8 @@ class Run[P: StrategyParams]:
         )
 
     def begin(self) -> Generator[Event, None, None]:
-        """What has to be said and numbered before the first model call."""
-        overrides = read_policy_overrides(self.params.prompt_policy_overrides)
-        for note in (*self.params.notes, *overrides.notes, *self.toolbox.notes):
+        """Note what was ignored or left out, and number the sources of the context."""
+        for note in (*self.params.notes, *self.overrides.notes, *self.toolbox.notes):
             yield Noted(note)
         if self.params.model.stop and self.offers_tools:
             # The OpenAI plugin discards a turn's tool calls when a stop word comes: docs/model-facts.md, "Stop words".
@@ -167,12 +150,12 @@ class Run[P: StrategyParams]:
 
     @cached_property
     def parts(self) -> tuple[PromptMessageContentUnionTypes, ...]:
-        """This turn's files, fetched once."""
+        """This turn's files as parts of the user's message, fetched once."""
         return file_parts(self.params.files, self.params.model, self.deadline(1).left())
 
     @cached_property
     def history(self) -> tuple[PromptMessage, ...]:
-        """Read once."""
+        """Earlier turns as the model reads them."""
         return visible_history(self.params.model)
 
     @property
@@ -180,7 +163,7 @@ class Run[P: StrategyParams]:
         return self.params.query if self.params.query.strip() else template.SEE_ATTACHED_FILES
 
     def transcript(self, text: str) -> Transcript:
-        """A conversation that opens with the system prompt, the history, and a message of context, text and files."""
+        """A new conversation: the system prompt, the history, and a message of context, text and files."""
         context = context_block(self.bibliography.context())
         whole = "\n\n".join(part for part in (context, text) if part)
         return Transcript(opening_messages(self.history, self.instruction, whole, self.parts), self.habits)
@@ -192,7 +175,7 @@ class Run[P: StrategyParams]:
         decisions: Mapping[str, Any] | None = None,
         answer_tool: Tool | None = None,
     ) -> Generator[Event, None, None]:
-        """Say what has not been said yet, and end the run."""
+        """Show what the user has not seen yet, and end the run."""
         answer = ending.text
         unsaid = bool(answer) and answer_tool is not None
         if not answer and ending.reason is not StopReason.ANSWERED:  # an image alone is an answer too

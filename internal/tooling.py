@@ -1,6 +1,6 @@
-"""A tool call's name and arguments as the model wrote them; fail-closed, nothing is repaired.
+"""Parsing of a tool call's name and arguments. Fail-closed: broken arguments are never repaired.
 
-In: a name and a text. Out: the tool and a JSON object, or the sentence that tells the model what is wrong and where.
+In: a name and a text. Out: the tool and a JSON object, or a sentence that tells the model what is wrong and where.
 """
 
 import json
@@ -23,17 +23,17 @@ _ONE_OBJECT = "send one JSON object"
 
 
 class NoObjectError(ValueError):
-    """A text says no JSON object; the text of the error says why, and where."""
+    """A text is not a JSON object; the error says why, and where."""
 
     def __init__(self, problem: str, advice: str = "") -> None:
         super().__init__(problem)
         self.advice = advice
-        """What a model that wrote it for a tool should do instead."""
+        """What a model that wrote it should do instead."""
 
 
 @dataclass(frozen=True)
 class ToolArgumentsParseResult:
-    """``args`` is what the text says; with ``ok`` false it is {} and ``error`` is the sentence for the model."""
+    """The parsed arguments; with ``ok`` false, ``args`` is {} and ``error`` is a sentence for the model."""
 
     ok: bool
     args: dict[str, Any] = field(default_factory=dict)
@@ -41,7 +41,7 @@ class ToolArgumentsParseResult:
 
 
 def parse_tool_arguments(arguments: object) -> ToolArgumentsParseResult:
-    """Take "" as {} and the text of a JSON object as that object; anything else is an error that says where."""
+    """Read "" as {} and the text of a JSON object as that object; anything else is an error with its position."""
     try:
         return ToolArgumentsParseResult(ok=True, args=parse_object(arguments))
     except NoObjectError as problem:
@@ -52,11 +52,11 @@ def parse_tool_arguments(arguments: object) -> ToolArgumentsParseResult:
 
 
 def parse_object(arguments: object) -> dict[str, Any]:
-    """The JSON object that a text says.
+    """Read the text of a JSON object.
 
     Raises:
-        NoObjectError: it says none; with the position.
-        UnwritableError: it says one that could not be written out again.
+        NoObjectError: the text is not a JSON object; says where.
+        UnwritableError: the object could not be written out as JSON again.
     """
     if not isinstance(arguments, str):
         raise NoObjectError(f"expected the text of a JSON object, got {type(arguments).__name__}")
@@ -87,12 +87,12 @@ def parse_object(arguments: object) -> dict[str, Any]:
 
 
 def without_quote(error: str) -> str:
-    """A sentence of ``parse_tool_arguments`` without the piece of the arguments in it, which may be half a secret."""
+    """An error of ``parse_tool_arguments`` without its quote from the arguments, which may hold part of a secret."""
     return re.sub(rf", near (['\"]).*\1(?=; {_ONE_OBJECT})", "", error)
 
 
 class NotANumberError(ValueError):
-    """NaN or an infinity, which Python's reader takes and JSON does not have; the text is the word itself."""
+    """NaN or an infinity, which Python's parser accepts and JSON does not have; the text is the word itself."""
 
 
 def refuse_constant(name: str) -> None:
@@ -100,13 +100,13 @@ def refuse_constant(name: str) -> None:
 
 
 def _position_of(constant: NotANumberError, arguments: str) -> int:
-    """Where the word stands outside of strings."""
+    """The position of the word outside of strings."""
     words = re.finditer(r'"(?:[^"\\]++|\\.)*+"|' + re.escape(str(constant)), arguments)
     return next((word.start() for word in words if not word.group().startswith('"')), 0)
 
 
 class UnwritableError(ValueError):
-    """What JSON's grammar lets through and no tool could be sent; the text says where it stands."""
+    """A value that parses but cannot be sent to a tool; the text says where it is."""
 
     def __init__(self, problem: str) -> None:
         super().__init__(problem)
@@ -119,10 +119,10 @@ class UnwritableError(ValueError):
 
 
 def refuse_unwritable(value: object, levels: int = MAX_NESTING) -> None:
-    """Refuse half surrogate pairs, infinite numbers, and nesting of more than so many levels.
+    """Refuse half surrogate pairs, infinite numbers, and more nesting than ``levels``.
 
     Raises:
-        UnwritableError: with the place, put together on the way out, since most values are fine.
+        UnwritableError: says where. The path is built only on the way out, because most values are fine.
     """
     if isinstance(value, str):
         if has_lone_surrogate(value):
@@ -151,7 +151,7 @@ def _refuse_unwritable_items(value: dict[str, Any] | list[Any], levels: int) -> 
 
 
 def resolve_tool_instance[T](tool_instances: Mapping[str, T] | None, tool_name: str) -> T | None:
-    """The tool of that name, None when there is none."""
+    """The tool with that name; None if no tool has it."""
     return (tool_instances or {}).get(tool_name)
 
 
@@ -163,7 +163,7 @@ def unknown_tool_error(tool_name: str, names: Iterable[str]) -> str:
 
 
 def json_type(value: object) -> str:
-    """What a person would call the value's type."""
+    """The value's JSON type with its article."""
     names = {
         dict: "an object",
         list: "an array",

@@ -1,7 +1,7 @@
-"""Endless loops of one identical call, stopped.
+"""Endless loops of one identical call are stopped.
 
-In: the signature of each call that is about to run, and later what came of it. Out: a verdict: run it, or answer it
-without running. One guard per transcript; nothing is shared between runs.
+In: the signature of each call that is about to run, and later how it ended. Out: Allow, or Refuse with the text that
+the model reads instead of a result. One guard per transcript; nothing is shared between runs.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ class Allow:
 
 @dataclass(frozen=True)
 class Refuse:
-    """Not to be run; the model reads ``text`` instead of a result."""
+    """The call must not run; the model reads ``text`` instead of a result."""
 
     text: str
     ends_tool_phase: bool = False
@@ -30,7 +30,7 @@ class Refuse:
 
 @dataclass(frozen=True)
 class _Past:
-    """What earlier rounds brought for one signature."""
+    """How the calls with one signature ended in earlier rounds."""
 
     failed: bool = False
     transient_failures: int = 0
@@ -42,7 +42,7 @@ class _Past:
 
 @dataclass
 class RepeatGuard:
-    """Remembers the rounds of one transcript."""
+    """Remembers the calls of one transcript."""
 
     _past: dict[Signature, _Past] = field(default_factory=dict)
 

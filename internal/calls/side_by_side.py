@@ -1,8 +1,8 @@
 """Several jobs at once, their events as they happen.
 
 In: jobs, each a function that posts events and returns a result. Out: the events, then the results by position; a job
-that was still running when time was up has none. A greenlet per job, an unbounded queue, and whatever is left at the
-end is killed: all three as measured on the SDK (pool shutdown waits for a silent tool, a bounded queue hangs).
+that is still running at the deadline has no result. Each job has a greenlet, the queue is unbounded, and jobs that are
+left at the end are killed: with the SDK, shutting down a pool waits for a silent tool, and a bounded queue hangs.
 """
 
 from collections.abc import Callable, Generator, Sequence
@@ -16,7 +16,7 @@ from internal.host.clock import Deadline
 from internal.report.events import Event
 
 GRACE_SECONDS = 1.0
-"""How long after the deadline jobs may take to say themselves that it has passed, and what they got until then."""
+"""How long after the deadline a job may take to return what it has."""
 _KILL_SECONDS = 2
 
 type Post = Callable[[Event], None]
@@ -30,7 +30,7 @@ class _Result[T]:
 
 
 def run_side_by_side[T](jobs: Sequence[Job[T]], deadline: Deadline) -> Generator[Event, None, dict[int, T]]:
-    """Run the jobs; a job never raises, since nobody waits for its exception."""
+    """Run the jobs. A job must not raise: its exception would be lost."""
     inbox: Queue[Event | _Result[T]] = Queue()
     results: dict[int, T] = {}
 
@@ -51,7 +51,7 @@ def run_side_by_side[T](jobs: Sequence[Job[T]], deadline: Deadline) -> Generator
             else:
                 yield item
     finally:
-        # A run that nobody reads to its end may be collected while gevent's hub is at work, which must not wait.
+        # A run that is not read to its end may be collected while gevent's hub runs, and the hub must not wait.
         workers.kill(block=gevent.getcurrent() is not gevent.get_hub(), timeout=_KILL_SECONDS)
     return results
 

@@ -1,7 +1,7 @@
-"""The answer of a plan: one streamed call over what its subtasks found.
+"""The answer of a plan: one streamed model call over the findings of the subtasks.
 
-In: the subtasks' outcomes. Out: events, then an Ending. Findings that exceed the window together are cut evenly; if no
-answer comes in time, the findings themselves are the answer.
+In: the subtasks' outcomes. Out: events, then an Ending. Findings that do not fit into the window together are cut
+evenly. If no answer comes in time, the findings themselves are the answer.
 """
 
 from collections.abc import Callable, Generator, Sequence
@@ -34,7 +34,7 @@ from internal.tools.toolbox import Tool, Toolbox
 from prompt import template
 
 _KEPT_SHARES = (0.95, 0.5, 0.25)
-"""Of what findings may weigh: the next one after the model's provider said that the prompt is too long."""
+"""Of the size that findings may have; the next share is tried when the provider says that the prompt is too long."""
 _MIN_KEPT = 200
 """Characters of each finding."""
 
@@ -45,7 +45,7 @@ def answer_from_findings(
     """Ask for the answer, offering no tools but the one that takes it.
 
     Raises:
-        AgentError: the model failed for good; what was found stands in the log.
+        AgentError: the model call failed, and retries did not help; the log holds the findings.
     """
     started = run.clock.now()
     yield SpanStarted("answer", "ANSWER")
@@ -59,7 +59,7 @@ def answer_from_findings(
         ending = Ending(StopReason.TIME_LIMIT, "", None, 0)
     if ending.reason is StopReason.TIME_LIMIT and not ending.text:
         ending = replace(ending, text=_as_answer(subtasks))
-        if submit is None:  # with a form, the text of the ending is shown at the end of the run
+        if submit is None:  # with an answer schema, the text is shown at the end of the run
             yield AnswerBreak()
             yield AnswerText(ending.text)
     yield SpanFinished("answer", run.clock.now() - started)
@@ -69,7 +69,7 @@ def answer_from_findings(
 def _ask(
     run: Run[PlanAndReflectParams], subtasks: Sequence[SubtaskOutcome], submit: Tool | None
 ) -> Generator[Event, None, Ending]:
-    """Ask with as much of the findings as fits; with less of them if the provider says that it does not."""
+    """Ask with as much of the findings as fits, and with less if the provider says that it is too much."""
     toolbox = Toolbox().with_tool(submit) if submit else Toolbox()
     models = run.models(toolbox)
     for tried, share in enumerate(_KEPT_SHARES):
@@ -107,7 +107,7 @@ def _request(run: Run[PlanAndReflectParams], subtasks: Sequence[SubtaskOutcome])
 def _fitted(
     run: Run[PlanAndReflectParams], models: ModelCaller, subtasks: Sequence[SubtaskOutcome], share: float
 ) -> list[SubtaskOutcome]:
-    """The outcomes with answers that fit beside everything else in the prompt."""
+    """The outcomes, with answers cut so that they fit beside the rest of the prompt."""
     window = models.window
     rest = window.weigh(run.transcript(_request(run, [replace(subtask, answer="") for subtask in subtasks])))
     answers = cut_evenly([subtask.answer for subtask in subtasks], share * (window.longest_request - rest.size), _bytes)
@@ -140,5 +140,5 @@ def cut_evenly(texts: Sequence[str], most: float, weigh: Callable[[str], int]) -
 
 
 def _as_answer(subtasks: Sequence[SubtaskOutcome]) -> str:
-    """What was found, under the names of the subtasks."""
+    """The findings, each under the name of its subtask."""
     return "\n\n".join(f"**{subtask.name}**\n\n{subtask.answer}" for subtask in subtasks)

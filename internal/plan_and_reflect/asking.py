@@ -1,7 +1,7 @@
-"""A question whose answer has to be a call of one virtual tool.
+"""A question that the model must answer by a call of one virtual tool.
 
-In: a transcript that ends in the request, and the tool. Out: the call's valid arguments. What should have been such a
-call is answered with what is missing, at most twice; then there is none.
+In: a transcript that ends in the request, and the tool. Out: the call's valid arguments, or None. A wrong answer is
+sent back with what is missing, at most twice.
 """
 
 from collections.abc import Generator, Mapping
@@ -26,17 +26,15 @@ _UNSEEN = DisplayRule(show_thoughts=False, may_call_tools=True, step=1, last_ste
 def ask_for_call(
     models: ModelCaller, transcript: Transcript, tool: Tool, key: str, deadline: Deadline
 ) -> Generator[Event, None, Mapping[str, Any] | None]:
-    """Ask, and ask again for what is missing.
+    """Ask; if the call is missing or wrong, say so and ask again.
 
     Raises:
-        ModelCallFailed: the model's side failed for good.
+        ModelCallFailed: the model call failed, and retries did not help.
     """
     for number in range(1, MAX_CORRECTIONS + 2):
         span = TurnSpan(f"{key}.model{number}", key, _UNSEEN, deadline, deadline)
         turn = yield from models.take_turn(transcript, span)
-        if isinstance(turn, TimeIsUp):
-            break
-        if turn.cut:
+        if isinstance(turn, TimeIsUp) or turn.cut:
             break
         planned = plan_calls(turn.calls, Toolbox({tool.name: tool}), RepeatGuard())
         for call in planned:
@@ -50,7 +48,7 @@ def ask_for_call(
 
 
 def _answer(transcript: Transcript, turn: ModelTurn, rejected: list[RejectedCall], name: str) -> None:
-    """Tell the model what is missing, in the shape that its turn asks for."""
+    """Append the turn, and tell the model what is missing: as results of its calls, or as a note."""
     if rejected:
         results = [EndedCall(call, CallStatus.REFUSED, call.text) for call in rejected]
         transcript.append_round(turn.content, turn.opaque_body, results)

@@ -1,7 +1,7 @@
-"""Plan, subtasks side by side, reflection, one answer: built from the same rounds as everything else.
+"""Plan, subtasks side by side, reflection, one answer: built from the same rounds as the other strategies.
 
-In: a run. Out: its events. One subtask that fails does not take the others along; without a plan the question itself
-is the only subtask. The log is PLAN, SUBTASK i (ATTEMPT j → rounds → REFLECTION), ANSWER.
+In: a run. Out: its events. A subtask that fails does not affect the others. Without a plan the question itself is the
+only subtask. The log is PLAN, SUBTASK i (ATTEMPT j → rounds → REFLECTION), ANSWER.
 """
 
 from collections.abc import Generator, Iterator, Sequence
@@ -24,11 +24,11 @@ from internal.tools.virtual_tools import plan_tool
 from prompt import template
 
 PLAN_SHARE = 0.4
-"""Of the run's time: a plan that has not come by then is done without."""
+"""Of the run's time; without a plan by then, the run goes on without one."""
 
 
 def plan_and_reflect(run: Run[PlanAndReflectParams], submit: Tool | None) -> Generator[Event, None, None]:
-    """The whole run."""
+    """Run the strategy."""
     yield from run.begin()
     plan = yield from _plan(run)
     subtasks = yield from _work_side_by_side(run, plan)
@@ -46,7 +46,7 @@ PLAN_AND_REFLECT = Blueprint(DEFAULT_POLICY, PlanAndReflectParams, plan_and_refl
 
 
 def _plan(run: Run[PlanAndReflectParams]) -> Generator[Event, None, list[str]]:
-    """One call splits the question; no plan makes the question the only subtask."""
+    """Have the model split the question; without a plan the question is the only subtask."""
     started = run.clock.now()
     yield SpanStarted("plan", "PLAN")
     tool = plan_tool(run.params.maximum_subtasks)
@@ -67,7 +67,7 @@ def _plan(run: Run[PlanAndReflectParams]) -> Generator[Event, None, list[str]]:
 def _work_side_by_side(
     run: Run[PlanAndReflectParams], plan: Sequence[str]
 ) -> Generator[Event, None, list[SubtaskOutcome]]:
-    """Work on all subtasks at once; one that is not done in time is answered as such."""
+    """Work on all subtasks at once; one that does not end in time has an outcome that says so."""
     workers = [SubtaskWorker(run, plan, number) for number in range(1, len(plan) + 1)]
     started = run.clock.now()
     for worker in workers:
@@ -82,7 +82,7 @@ def _work_side_by_side(
 
 
 def _work(worker: SubtaskWorker, post: Post) -> SubtaskOutcome:
-    """One subtask in a greenlet of its own; whatever fails in it is its own."""
+    """One subtask in its own greenlet; a failure ends only this subtask."""
     started, error = worker.run.clock.now(), None
     try:
         outcome = drain(worker.work(), post)
@@ -97,7 +97,7 @@ def _work(worker: SubtaskWorker, post: Post) -> SubtaskOutcome:
 
 
 def _finished(worker: SubtaskWorker, outcome: SubtaskOutcome, started: float, error: str | None) -> Iterator[Event]:
-    """A subtask's outcome for whoever reads the thoughts, and for the log."""
+    """Show a subtask's outcome among the thoughts, if they are shown, and in the log."""
     if worker.run.params.emit_intermediate_thoughts:
         yield ThoughtText(f"{worker.number}. {worker.name}\n{outcome.answer}")
     data = {"answer": outcome.answer, "completed": outcome.completed, "attempts": outcome.attempts}

@@ -1,7 +1,7 @@
-"""One subtask of a plan: attempts, each a loop of its own, until a judgement says that it is completed.
+"""One subtask of a plan: attempts, each its own loop, until a judgement says that it is completed.
 
-In: the subtask and the plan around it. Out: events for the log, then a SubtaskOutcome. All attempts share a transcript
-and its guard; results of an attempt that was judged become one-line notes before the next.
+In: the subtask and the whole plan. Out: events for the log, then a SubtaskOutcome. All attempts share a transcript and
+its guard. Before the next attempt, the tool results of the last one become one-line notes.
 """
 
 from collections.abc import Generator, Sequence
@@ -38,14 +38,14 @@ from prompt import template
 TOOLS_SHARE = 0.7
 """Of the run's time: until then subtasks may call tools."""
 SUBTASKS_SHARE = 0.85
-"""Until then they have to be answered; the rest is the final answer's."""
+"""Until then they must have an answer; the rest of the time is for the final answer."""
 _JUDGED_RESULT = 4_000
-"""Characters of one tool result that a judgement is shown."""
+"""Characters of one tool result that the model reads when it judges."""
 
 
 @dataclass(frozen=True)
 class SubtaskOutcome:
-    """What came of one subtask."""
+    """How one subtask ended."""
 
     name: str
     answer: str
@@ -72,7 +72,7 @@ class SubtaskWorker:
     """From 1; its place in the plan."""
     _advised: list[str] = field(default_factory=list, init=False)
     _nearest: str = field(default="", init=False)
-    """The best answer so far that was not judged to be one."""
+    """The best answer so far among those that were not accepted."""
     _attempts: int = field(default=0, init=False)
     _transcript: Transcript | None = field(default=None, init=False)
 
@@ -124,7 +124,7 @@ class SubtaskWorker:
         return (yield from pass_on(loop.run(), _is_for_the_log))
 
     def _judge(self, ending: Ending, results: Sequence[str], key: str) -> Generator[Event, None, _Judgement]:
-        """Have the answer judged by its results; without a judgement it is not completed."""
+        """Have the model judge the answer by the tool results; without a judgement it is not completed."""
         earlier = "".join(template.EARLIER_ADVICE.format(advice=advice) for advice in self._advised)
         shown = [escaped(cut_to_size(result, _JUDGED_RESULT)) for result in results]
         request = template.REFLECTION_REQUEST.format(
@@ -140,7 +140,7 @@ class SubtaskWorker:
         models, error = self.run.models(Toolbox({tool.name: tool})), None
         try:
             reply = yield from ask_for_call(models, self.run.transcript(request), tool, node, self._end)
-        except AgentError as failure:  # what was found stays
+        except AgentError as failure:  # the findings of the subtask are kept
             reply, error = None, str(failure)
         if reply is None:
             yield Noted(OurWords("no judgement came; the subtask counts as not completed"), node)
@@ -151,15 +151,15 @@ class SubtaskWorker:
         return _Judgement(bool(data["is_completed"]) and bool(ending.text), str(data["advice"]).strip())
 
     def _keep(self, ending: Ending) -> None:
-        """An answer replaces the one before; one that the time cut short stands beside it."""
+        """Remember the answer in place of the one before; one that ran out of time is added to it."""
         before = f"{self._nearest}\n\n" if self._nearest and ending.reason is StopReason.TIME_LIMIT else ""
         if ending.text:
             self._nearest = f"{before}{ending.text}"
 
     def _may_go_on(self, judgement: _Judgement) -> bool:
-        """Whether another attempt makes sense: there is time, and it would be told something new.
+        """Whether another attempt makes sense: there is time, and the advice for it is new.
 
-        A judgement that did not come repeats nothing.
+        A missing judgement does not count as repeated advice.
         """
         given = {_gist(advice) for advice in self._advised}
         is_new = judgement.advice is None or _gist(judgement.advice or template.DEFAULT_ADVICE) not in given
@@ -172,12 +172,12 @@ class SubtaskWorker:
         transcript.append_note(template.ADVICE_NOTE.format(advice=self._advised[-1]))
 
     def incomplete(self, sentence: str, *, ran_out_of_time: bool = False) -> SubtaskOutcome:
-        """Without an answer; what came nearest is not lost."""
+        """The outcome of a subtask without an accepted answer; it quotes the best attempt."""
         nearest = template.NEAREST.format(answer=self._nearest) if self._nearest else ""
         return self.outcome(f"{sentence}{nearest}", ran_out_of_time=ran_out_of_time)
 
     def outcome(self, answer: str, *, completed: bool = False, ran_out_of_time: bool = False) -> SubtaskOutcome:
-        """What has come of it so far; a subtask that fails has cost something too."""
+        """The outcome, with what the subtask has cost so far."""
         return SubtaskOutcome(
             name=self.name,
             answer=answer,
@@ -193,7 +193,7 @@ class SubtaskWorker:
 
 
 def _gist(advice: str) -> str:
-    """What makes two pieces of advice the same."""
+    """Two pieces of advice with the same gist are the same."""
     return " ".join(advice.casefold().split()).rstrip(".!。！")
 
 
