@@ -15,7 +15,8 @@ from internal.calls.arguments import call_parameters, rounded_arguments
 from internal.calls.side_by_side import Post, pass_on, run_side_by_side
 from internal.host.clock import Clock, Deadline
 from internal.host.failures import FailureKind, HostFailure, is_transient
-from internal.host.session import DeadlinePassed, HostSession, RequestTooLarge
+from internal.host.read_ahead import DeadlinePassed
+from internal.host.session import HostSession, RequestTooLarge
 from internal.report.events import Event, FileForwarded, Noted, OurWords, ToolFinished, ToolStarted
 from internal.report.tool_calls import CallStatus, EndedCall, ValidCall
 from internal.results.failures import NOT_BEGUN, TIMED_OUT, TOOL_FAILED, ToolFailure

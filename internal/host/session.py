@@ -8,7 +8,6 @@ import math
 from collections.abc import Callable, Generator, Iterator, Mapping
 from typing import Any, Protocol, cast
 
-import gevent
 from dify_plugin.core.entities.invocation import InvokeType
 from dify_plugin.core.runtime import Session
 from dify_plugin.entities.model.llm import LLMResult, LLMResultChunk, LLMResultChunkDelta
@@ -17,13 +16,9 @@ from dify_plugin.invocations.tool import ToolInvocation
 from pydantic_core import to_json
 
 from internal.flow import extract_blocking_tool_calls
-from internal.host.failures import HostFailure
+from internal.host.read_ahead import batches
 from internal.host.request import MAX_REQUEST_BYTES, ModelRequest
 from internal.host.wire import WireMessage
-
-
-class DeadlinePassed(Exception):  # noqa: N818 - says what happened
-    """The time that was given for a call is over."""
 
 
 class RequestTooLarge(Exception):  # noqa: N818 - says what is the matter
@@ -60,8 +55,10 @@ class HostSession:
         self._longest_silence: float = session.max_invocation_timeout
         """Seconds, as MAX_INVOCATION_TIMEOUT was when the run began; the session's own value changes with each call."""
 
-    def stream_model(self, request: ModelRequest, left: Callable[[], float], most: float) -> Iterator[LLMResultChunk]:
-        """Call the model; a result that comes in one piece is one chunk.
+    def stream_model(
+        self, request: ModelRequest, left: Callable[[], float], most: float
+    ) -> Iterator[list[LLMResultChunk]]:
+        """Call the model, and bring all chunks that wait at once; a result that comes in one piece is one chunk.
 
         ``left`` tells the seconds left for the next chunk, ``most`` those that a call may take once it answers.
         Always streaming: the SDK's blocking form loses ``opaque_body`` and all but the last tool calls (0.10.2).
@@ -79,9 +76,9 @@ class HostSession:
             stream=True,
         )
         if isinstance(answer, LLMResult):
-            yield _as_chunk(answer)
+            yield [_as_chunk(answer)]
         else:
-            yield from _bounded(answer, left, self._longest_silence)
+            yield from batches(answer, left, self._longest_silence)
 
     def invoke_tool(
         self, tool: HostTool, parameters: Mapping[str, Any], left: Callable[[], float]
@@ -100,7 +97,8 @@ class HostSession:
         messages = self._tools.invoke(
             tool.provider_type, tool.provider, tool.own_name, dict(parameters), credential_id=tool.credential_id
         )
-        yield from _bounded(cast("Generator[WireMessage, None, None]", messages), left, self._longest_silence)
+        for batch in batches(cast("Generator[WireMessage, None, None]", messages), left, self._longest_silence):
+            yield from batch
 
     def _bound_silence(self, most: float) -> None:
         """Set the SDK's own limit on silence, which calls that start later obey, in whole seconds."""
@@ -110,32 +108,3 @@ class HostSession:
 def _as_chunk(result: LLMResult) -> LLMResultChunk:
     message = result.message.model_copy(update={"tool_calls": extract_blocking_tool_calls(result)})
     return LLMResultChunk(model=result.model, delta=LLMResultChunkDelta(index=0, message=message, usage=result.usage))
-
-
-def _bounded[T](items: Generator[T, None, None], left: Callable[[], float], silence: float) -> Iterator[T]:
-    """Pass items on while there is time and none of them takes longer than ``silence`` seconds.
-
-    Heartbeats of the HTTP transport extend neither, though they do extend the SDK's own limit.
-
-    The broad ``except`` stands around the host alone: the SDK reports every failure as a bare ``Exception``. Our own
-    time-out is no ``Exception``, since the SDK's reader takes any of those for the end of the stream.
-    """
-    try:
-        while (seconds := left()) > 0:
-            try:
-                with gevent.Timeout(min(seconds, silence)):
-                    item = next(items)
-            except StopIteration:
-                return
-            except gevent.Timeout:
-                if silence < seconds:
-                    raise HostFailure(f"invocation exited without response after {silence:g} seconds") from None
-                raise DeadlinePassed from None
-            except Exception as failure:  # noqa: BLE001 - see above
-                if left() <= 0:
-                    raise DeadlinePassed from None
-                raise HostFailure(str(failure)) from None
-            yield item
-        raise DeadlinePassed
-    finally:
-        items.close()

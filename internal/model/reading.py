@@ -25,7 +25,7 @@ from internal.model.together import together
 from internal.report.events import Event, FileForwarded, StopReason
 from internal.report.tool_calls import ToolCall
 from internal.report.usage import Usage
-from internal.text.fairness import give_way, in_turns
+from internal.text.fairness import in_turns
 from internal.text.wellformed import wellformed
 
 # How providers say that a turn was cut: docs/model-facts.md, "Finish reasons".
@@ -44,9 +44,6 @@ _CUT_REASONS = {
     "sensitive": StopReason.CONTENT_FILTER,
     "spii": StopReason.CONTENT_FILTER,
 }
-
-_CHUNKS_AT_A_TIME = 100
-"""Chunks that are there already come without a wait between them."""
 
 
 @dataclass(frozen=True)
@@ -132,35 +129,48 @@ class Reading:
         """Only an answer that streams is worth more time than the turn was given."""
         return (self._span.end if self.is_answering else self._span.deadline).left()
 
-    def take(self, chunk: LLMResultChunk) -> Iterator[Event]:
-        delta = chunk.delta
-        self.chunks += 1
-        if self.chunks % _CHUNKS_AT_A_TIME == 0:
-            give_way()
-        if entries := extract_stream_tool_calls(chunk):
-            self._calls.take(entries)
-            self.display.expect_calls()
-        self._usage = delta.usage or self._usage
-        self.finish_reason = delta.finish_reason or self.finish_reason
-        if delta.message.opaque_body is not None:
-            self._opaque_body = yield from writable(delta.message.opaque_body)
-        content = delta.message.content
-        taken = self._take_content([content] if isinstance(content, str) else content or ())
-        yield from together(taken)
+    def take(self, chunks: Iterable[LLMResultChunk]) -> Iterator[Event]:
+        """Read the chunks that have come; what the user sees of them goes out together."""
+        yield from together(self._read(chunks))
+
+    def _read(self, chunks: Iterable[LLMResultChunk]) -> Iterator[Event]:
+        """Texts that follow each other are read as one: many chunks of a few characters cost little more than one."""
+        texts: list[str] = []
+        for chunk in chunks:
+            delta = chunk.delta
+            self.chunks += 1
+            self._usage = delta.usage or self._usage
+            self.finish_reason = delta.finish_reason or self.finish_reason
+            if delta.message.opaque_body is not None:
+                self._opaque_body = yield from writable(delta.message.opaque_body)
+            entries, content = extract_stream_tool_calls(chunk), delta.message.content
+            if entries or not isinstance(content, str):
+                yield from self._take_text("".join(texts))
+                texts = []
+            if entries:
+                self._calls.take(entries)
+                self.display.expect_calls()
+            if isinstance(content, str):
+                texts.append(content)
+            else:
+                yield from self._take_parts(content or ())
+        yield from self._take_text("".join(texts))
 
     def finish(self, *, has_tool_calls: bool, is_cut: bool) -> Iterator[Event]:
         """Show what was held back, now that it is known what the turn was."""
         yield from together(self.display.finish(has_tool_calls=has_tool_calls, is_cut=is_cut))
 
-    def _take_content(self, content: Iterable[str | PromptMessageContentUnionTypes]) -> Iterator[Event]:
-        """Texts and parts of one chunk."""
-        for came in in_turns(content):
-            part = wellformed(came) if isinstance(came, str) else (yield from kept(came))
-            if part:
-                self._content.append(part)
-            if isinstance(part, str):
-                yield from self.display.feed(part)
-            elif isinstance(part, TextPromptMessageContent):
+    def _take_text(self, text: str) -> Iterator[Event]:
+        if text:
+            text = wellformed(text)
+            self._content.append(text)
+            yield from self.display.feed(text)
+
+    def _take_parts(self, parts: Iterable[PromptMessageContentUnionTypes]) -> Iterator[Event]:
+        for came in in_turns(parts):
+            part = yield from kept(came)
+            self._content.append(part)
+            if isinstance(part, TextPromptMessageContent):
                 yield from self.display.feed(part.data)
             elif isinstance(part, ImagePromptMessageContent):
                 event = forward_image(part)

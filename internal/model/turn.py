@@ -14,8 +14,9 @@ from internal.conversation.window import Window
 from internal.errors import ModelCallFailed
 from internal.host.clock import Clock
 from internal.host.failures import FailureKind, HostFailure, remedy_for
+from internal.host.read_ahead import DeadlinePassed
 from internal.host.request import ModelRequest
-from internal.host.session import DeadlinePassed, HostSession
+from internal.host.session import HostSession
 from internal.model.given_secrets import given_secrets
 from internal.model.reading import ModelTurn, Reading, TurnSpan
 from internal.model.recovery import Recovery
@@ -89,8 +90,8 @@ class ModelCaller:
             yield Noted(OurWords(note), span.key)
         request = ModelRequest(self.model.config, transcript.messages(), self.window.tools, self.stop)
         try:
-            chunks = self.host.stream_model(request, reading.seconds_left, span.end.left())
-            yield from self._stream(chunks, reading)
+            batches = self.host.stream_model(request, reading.seconds_left, span.end.left())
+            yield from self._stream(batches, reading)
         except DeadlinePassed:
             if not reading.is_answering:
                 return TimeIsUp(reading.words)
@@ -113,11 +114,11 @@ class ModelCaller:
         yield from reading.finish(has_tool_calls=bool(turn.calls), is_cut=is_cut)
         return reading.turn()
 
-    def _stream(self, chunks: Iterator[LLMResultChunk], reading: Reading) -> Generator[Event, None, None]:
+    def _stream(self, batches: Iterator[list[LLMResultChunk]], reading: Reading) -> Generator[Event, None, None]:
         """Read to the end; what the model passes on as a secret is known before more of its text is shown."""
         try:
-            for chunk in chunks:
-                yield from reading.take(chunk)
+            for chunks in batches:
+                yield from reading.take(chunks)
         finally:
             for call in reading.calls():
                 self.secrets.learn(given_secrets(call, self.toolbox))

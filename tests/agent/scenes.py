@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -94,7 +94,7 @@ class MovableTime:
 class LiveRun:
     """A run whose messages are taken one by one."""
 
-    messages: Iterator[Json]
+    messages: Generator[Json, None, None]
     session: Session
     model: ScriptedModel
 

@@ -225,11 +225,12 @@ def test_a_silent_closing_call_ends_in_a_sentence(monkeypatch: pytest.MonkeyPatc
 
 def test_a_closing_answer_cut_by_the_clock_keeps_the_reason_that_ended_the_tool_phase() -> None:
     """Only length, content_filter and empty win over it."""
-    time = FakeTime()
-    closing = [text("Half of it"), lambda: time.advance(31), text("!"), text("?")]
+    time, never = FakeTime(), Event()
+    closing = [text("Half of it"), lambda: time.advance(31), text("!"), wait_for(never)]
 
     outcome = run([search(), closing], FOUND, {**SHORT, "maximum_iterations": 1}, clock=time.clock)
 
+    never.set()
     assert (outcome.text, outcome.stop_reason) == ("Half of it!", "iteration_limit")
 
 

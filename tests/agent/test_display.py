@@ -5,10 +5,11 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
+import gevent
 import pytest
 from gevent.event import Event
 
-from tests.agent.scenes import ANSWER, ends, live, part, search, silent_until, text, wait_for
+from tests.agent.scenes import ANSWER, PATIENCE, ends, live, part, search, silent_until, text, wait_for
 from tests.support.host import CallFails
 from tests.support.run import FakeTime, run
 from tests.support.wire import calls, fails, model, replies, says
@@ -343,6 +344,31 @@ def test_the_first_text_comes_before_the_models_stream_has_ended(
     with_tools: bool,
 ) -> None:
     assert first_text_of_a_held_model(shown, params, with_tools=with_tools) == first
+
+
+def test_chunks_that_wait_already_go_out_as_one_message() -> None:
+    seen, all_sent = Event(), Event()
+    running = live([[text("First"), wait_for(seen), *says(*" word by word."), all_sent.set]])
+
+    assert running.until("text")["text"] == "First"
+    seen.set()
+    assert all_sent.wait(PATIENCE)
+    rest = [message["message"]["text"] for message in running.messages if message["type"] == "text"]
+    assert rest == [" word by word."]
+
+
+def test_a_run_that_ends_early_leaves_nothing_that_reads_the_model() -> None:
+    """The host has stopped the run while the model was still silent."""
+    never = Event()
+    running = live([[text("First"), wait_for(never)]])
+    running.until("text")
+    assert running.session.reader.readers
+
+    running.messages.close()
+    gevent.idle()
+    never.set()
+
+    assert not running.session.reader.readers
 
 
 def test_the_closing_answer_streams_though_there_are_tools() -> None:

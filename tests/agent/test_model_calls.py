@@ -124,7 +124,7 @@ def test_a_cut_turn_drops_its_opaque_body(finish_reason: str, kept: object) -> N
     reading = Reading(TurnSpan("round1.model", "round1", rule, deadline, deadline))
 
     for chunk in [text("Half", opaque_body=OPAQUE), ends(finish_reason)]:
-        list(reading.take(LLMResultChunk.model_validate(chunk)))
+        list(reading.take([LLMResultChunk.model_validate(chunk)]))
 
     assert reading.turn().opaque_body == kept
 
@@ -313,6 +313,6 @@ def test_a_host_that_answers_in_one_piece_is_read_as_a_stream(monkeypatch: pytes
     monkeypatch.setattr(session.model.llm, "invoke", lambda **_request: result)
     config: Any = None
 
-    (only,) = HostSession(session).stream_model(ModelRequest(config, []), lambda: 10.0, 10.0)
+    ((only,),) = HostSession(session).stream_model(ModelRequest(config, []), lambda: 10.0, 10.0)
 
     assert only.delta.message.content == "Hi"
