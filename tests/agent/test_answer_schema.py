@@ -125,7 +125,7 @@ UNFIT: dict[str, Json | str] = {
 
 @pytest.mark.parametrize("answer", UNFIT.values(), ids=UNFIT)
 @every_strategy
-def test_what_does_not_fit_goes_back_to_the_model_which_may_correct_it_twice(strategy: str, answer: Json | str) -> None:
+def test_errors_in_the_answer_go_back_to_the_model_twice(strategy: str, answer: Json | str) -> None:
     outcome = schema_run(strategy, submits(answer), submits(answer), submits(GOOD))
 
     assert satisfied(outcome)
@@ -199,7 +199,7 @@ def test_a_cut_answer_is_not_taken(strategy: str) -> None:
 
 
 @every_strategy
-def test_every_call_for_the_answer_is_paid_for(strategy: str) -> None:
+def test_usage_counts_every_call_for_the_answer(strategy: str) -> None:
     outcome = schema_run(strategy, says("Köln."), submits({}), submits(GOOD))
 
     usage = outcome.last_json["execution_metadata"]

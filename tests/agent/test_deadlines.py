@@ -40,7 +40,7 @@ ALMOST = 26.5
 LATE = "tool invoke error: failed to execute tool: timeout"
 
 
-def test_tools_still_running_at_the_deadline_are_left_and_answered_as_timed_out() -> None:
+def test_tools_that_run_at_the_deadline_are_given_up_and_answered_as_timed_out() -> None:
     time, never = MovableTime(), Event()
     handlers = {"slow": silent_until(never), "search": replies("found")}
 
@@ -57,7 +57,7 @@ def test_tools_still_running_at_the_deadline_are_left_and_answered_as_timed_out(
     assert [item["status"] for item in outcome.variables["tool_runs"]] == ["error", "ok"]
 
 
-def test_a_call_that_waits_for_its_turn_at_the_deadline_is_answered_and_logged_too() -> None:
+def test_a_call_that_waits_for_a_slot_at_the_deadline_is_answered_and_logged_too() -> None:
     time, never = MovableTime(), Event()
     handlers = {"slow": silent_until(never), "search": replies("found")}
     turn = [time.skip(ALMOST), *calls(("slow", {}), ("search", {}))]
@@ -70,7 +70,7 @@ def test_a_call_that_waits_for_its_turn_at_the_deadline_is_answered_and_logged_t
     assert "start" not in {log["status"] for log in outcome.logs.values()}
 
 
-def test_a_call_whose_turn_never_comes_is_answered_and_logged_too() -> None:
+def test_a_call_that_never_gets_a_slot_is_answered_and_logged_too() -> None:
     """The call before it sleeps over the deadline, before it is tried again, and holds the only slot."""
     time, never = MovableTime(), Event()
 
@@ -90,7 +90,7 @@ def test_a_call_whose_turn_never_comes_is_answered_and_logged_too() -> None:
     assert [log_of(outcome, f"CALL {name}")["status"] for name in handlers] == ["error", "error"]
 
 
-def test_what_a_slow_tool_said_before_the_deadline_is_kept() -> None:
+def test_output_of_a_slow_tool_before_the_deadline_is_kept() -> None:
     time, never = MovableTime(), Event()
 
     def halting(_request: Json) -> Iterator[Json]:
@@ -167,7 +167,7 @@ def test_an_answer_that_stalls_again_and_again_before_it_is_shown_keeps_its_word
     assert (outcome.text, outcome.stop_reason) == ("The answer is", "time_limit")
 
 
-def test_words_before_a_call_are_no_answer() -> None:
+def test_text_before_a_call_is_not_the_answer() -> None:
     turn = [text("Let me look."), asks(entry("c1", "search", '{"q"')), SILENT]
 
     outcome = run([turn] * 3, FOUND, clock=FakeTime().clock)
@@ -186,7 +186,7 @@ def test_words_that_were_held_back_at_the_deadline_are_the_answer_if_the_closing
     assert (outcome.text.rstrip("."), outcome.stop_reason) == ("The answer is 42", "time_limit")
 
 
-def test_held_back_words_do_not_keep_a_form_from_being_asked_for_again() -> None:
+def test_with_an_answer_schema_held_back_text_does_not_replace_the_call() -> None:
     time = FakeTime()
     stalls = [text("It is Kyoto"), lambda: time.advance(28), text(".")]
     schema = '{"type": "object", "properties": {"city": {"type": "string"}}}'
@@ -201,7 +201,7 @@ def test_held_back_words_do_not_keep_a_form_from_being_asked_for_again() -> None
     assert outcome.variables["structured_output"] == {"city": "Kyoto"}
 
 
-def test_words_that_were_held_back_give_way_to_the_closing_answer() -> None:
+def test_the_closing_answer_replaces_text_that_was_held_back() -> None:
     time = FakeTime()
     stalls = [text("The answer is 42"), lambda: time.advance(28), text(".")]
 
@@ -254,7 +254,7 @@ ENDLESS = {
 
 
 @pytest.mark.parametrize("message", ENDLESS.values(), ids=ENDLESS)
-def test_a_tool_that_never_stops_talking_is_left_at_the_deadline(message: Json) -> None:
+def test_a_tool_that_never_stops_sending_is_given_up_at_the_deadline(message: Json) -> None:
     time, over = MovableTime(), Event()
 
     def endless(_request: Json) -> Iterator[Json]:
@@ -354,7 +354,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("impatient")
-def test_a_hanging_tool_is_left_after_the_limit_on_silence_and_its_siblings_go_on() -> None:
+def test_a_silent_tool_is_given_up_after_the_limit_on_silence_and_the_others_go_on() -> None:
     never = Event()
     handlers = {"slow": silent_until(never), "search": replies("found")}
 

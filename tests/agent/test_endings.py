@@ -27,7 +27,7 @@ def test_at_the_iteration_limit_one_closing_answer_is_asked_for() -> None:
     assert log_of(outcome, "CLOSING ANSWER")["status"] == "success"
 
 
-def test_an_answer_in_the_last_round_is_no_limit() -> None:
+def test_an_answer_in_the_last_round_does_not_count_as_the_limit() -> None:
     outcome = run([search("a"), ANSWER], FOUND, LIMIT)
 
     assert outcome.stop_reason == "answered"
@@ -103,7 +103,7 @@ EMPTY: dict[str, list[Any]] = {
 
 @pytest.mark.parametrize("turn", EMPTY.values(), ids=EMPTY)
 @pytest.mark.parametrize("after_tools", [False, True], ids=["at once", "in the closing answer"])
-def test_an_empty_turn_is_no_success(turn: list[Any], *, after_tools: bool) -> None:
+def test_an_empty_turn_does_not_count_as_answered(turn: list[Any], *, after_tools: bool) -> None:
     outcome = run([search("a"), search("b"), turn] if after_tools else [turn], FOUND, LIMIT)
 
     assert outcome.stop_reason == "empty"
@@ -116,7 +116,7 @@ def test_the_sentence_stands_apart_from_a_shown_thought() -> None:
     assert outcome.text == f"<think>\nhm\n</think>\n\n{template.NO_ANSWER['empty']['en']}"
 
 
-def test_a_model_that_never_says_a_chunk_ends_as_empty_after_its_retries() -> None:
+def test_a_model_that_sends_no_chunk_ends_as_empty_after_its_retries() -> None:
     outcome = run([[], [], []], FOUND, clock=FakeTime().clock)
 
     assert outcome.error is None

@@ -1,4 +1,4 @@
-"""Mean providers and tools: nothing they send may hang a run, tear the transcript, or leave a log open."""
+"""Unusual output of providers and tools: it never hangs a run, breaks the transcript or leaves a log open."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -114,13 +114,13 @@ ODD_TOOLS: dict[str, list[Json | str]] = {
 
 
 @pytest.mark.parametrize("said", ODD_TOOLS.values(), ids=ODD_TOOLS)
-def test_whatever_a_tool_says_the_run_goes_on(said: list[Json | str]) -> None:
+def test_no_tool_output_ends_the_run(said: list[Json | str]) -> None:
     with Timeout(PATIENCE):
         check_ended_well(run([search(), ANSWER], {"search": replies(*said)}))
 
 
 @pytest.mark.parametrize("depth", [50, 500, 950, 970, 990])
-def test_json_of_any_depth_costs_no_more_than_its_call(depth: int) -> None:
+def test_json_of_any_depth_fails_at_most_its_own_call(depth: int) -> None:
     with Timeout(PATIENCE):
         outcome = run([search(), ANSWER], {"search": replies(json_message(nested(depth)))})
 
@@ -138,7 +138,7 @@ ODD_PARAMS: dict[str, Json] = {
 
 
 @pytest.mark.parametrize("params", ODD_PARAMS.values(), ids=ODD_PARAMS)
-def test_half_a_pair_in_what_the_node_was_given_is_written_out_safely(params: Json) -> None:
+def test_half_a_surrogate_pair_in_the_nodes_parameters_is_written_out_safely(params: Json) -> None:
     check_ended_well(run([search(), ANSWER], FOUND, params))
 
 
@@ -161,7 +161,7 @@ def test_tools_that_end_after_the_run_do_not_disturb_it() -> None:
     never.set()
 
 
-def test_a_failure_of_one_call_never_costs_the_others_though_all_fail_at_once() -> None:
+def test_failing_calls_do_not_affect_each_other_even_when_all_fail_at_once() -> None:
     together = Event()
 
     def failing(request: Json) -> Iterator[Json]:

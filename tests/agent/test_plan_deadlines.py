@@ -66,7 +66,7 @@ def test_a_plan_is_not_asked_for_again_when_its_time_is_over() -> None:
     assert outcome.text == ANSWER
 
 
-def test_a_tool_that_is_still_silent_at_the_deadline_leaves_time_for_judgement_and_answer() -> None:
+def test_a_tool_that_is_silent_at_the_deadline_leaves_time_for_judgement_and_answer() -> None:
     time, never = MovableTime(), Event()
     steps = [
         plans("quick", "slow"),
@@ -123,7 +123,7 @@ def silent_subtask(*, show_thoughts: bool = False) -> Outcome:
     return outcome
 
 
-def test_a_subtask_whose_model_never_answers_is_left_and_the_answer_says_so() -> None:
+def test_a_subtask_whose_model_never_answers_is_given_up_and_the_answer_says_so() -> None:
     outcome = silent_subtask()
 
     assert outcome.error is None
@@ -155,14 +155,14 @@ def test_what_a_subtask_had_found_before_its_time_was_over_is_not_lost() -> None
     assert "Step one is X [1]." in opening(of_answer(outcome)[0])
 
 
-def test_a_subtask_that_was_left_has_its_block_among_the_thoughts_too() -> None:
+def test_a_subtask_that_was_given_up_is_shown_among_the_thoughts_too() -> None:
     outcome = silent_subtask(show_thoughts=True)
 
     assert outcome.text.count("<think>") == outcome.text.count("</think>") == 3
     assert f"<think>\n2. slow\n{subtask(outcome, 'slow')['answer']}\n</think>" in outcome.text
 
 
-def test_what_a_subtask_that_was_left_did_and_cost_is_counted() -> None:
+def test_calls_and_costs_of_a_subtask_that_was_given_up_are_counted() -> None:
     outcome = silent_subtask()
 
     told_usage = len(outcome.model.requests) - 2  # of two silent calls nothing is known
@@ -200,7 +200,7 @@ def test_when_the_answering_call_hangs_three_times_the_findings_are_the_answer()
     assert (outcome.text, outcome.stop_reason) == ("**alpha**\n\nAnswer to alpha.", "time_limit")
 
 
-def test_with_a_form_the_findings_are_the_text_and_the_form_stays_empty() -> None:
+def test_with_an_answer_schema_late_findings_are_the_text_and_the_structured_output_stays_empty() -> None:
     time = FakeTime()
     late: list[Any] = [lambda: time.advance(120), CallFails("exited without response")]
     steps = [plans("alpha"), *done_at_once("alpha"), When("<findings>", late), late]
@@ -230,7 +230,7 @@ def test_an_answer_that_stalls_for_the_limit_on_silence_keeps_its_words() -> Non
 
 
 @pytest.mark.parametrize("error_type", ["InvokeAuthorizationError", "InvokeRateLimitError"])
-def test_a_lasting_error_of_the_model_stays_the_runs_error_and_the_log_has_the_findings(error_type: str) -> None:
+def test_an_error_that_retries_cannot_fix_ends_the_run_and_the_log_has_the_findings(error_type: str) -> None:
     steps = [plans("alpha"), *done_at_once("alpha"), *[When("<findings>", fails(error_type))] * 3]
 
     outcome = plan_run(steps, clock=FakeTime().clock)

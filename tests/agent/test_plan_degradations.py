@@ -1,4 +1,4 @@
-"""Plan and reflect, when the model or a tool does not do its part: the run degrades, says so, and answers."""
+"""Plan and reflect when the model or a tool fails: the run goes on with less, says so, and answers."""
 
 from typing import Any
 
@@ -62,7 +62,7 @@ BAD_PLANS: dict[str, list[Any]] = {
 
 
 @pytest.mark.parametrize("turn", BAD_PLANS.values(), ids=BAD_PLANS)
-def test_what_is_no_plan_is_answered_and_a_good_one_is_still_taken(turn: list[Any]) -> None:
+def test_an_invalid_plan_is_sent_back_and_a_valid_one_is_still_taken(turn: list[Any]) -> None:
     outcome = plan_run([turn, plans("alpha"), *done_at_once("alpha"), answers()], FOUND)
 
     assert outcome.variables["plan"] == ["alpha"]
@@ -86,7 +86,7 @@ def test_after_two_answers_without_a_plan_the_question_is_the_only_subtask(turn:
 
 
 @pytest.mark.parametrize("reason", ["length", "content_filter"])
-def test_a_plan_that_was_cut_is_none(reason: str) -> None:
+def test_a_plan_that_was_cut_is_not_used(reason: str) -> None:
     cut = calls(("submit_plan", {"subtasks": ["alpha"]}), finish_reason=reason)
 
     assert plan_run([cut, *WITHOUT_A_PLAN]).variables["plan"] == [QUERY]
@@ -110,7 +110,7 @@ def test_a_plan_has_each_subtask_once_and_on_one_line() -> None:
     assert outcome.variables["plan"] == ["alpha", "al pha"]
 
 
-def test_a_model_that_fails_for_good_in_planning_is_one_clear_error() -> None:
+def test_a_model_that_keeps_failing_in_planning_is_one_clear_error() -> None:
     outcome = plan_run([fails(ALL_GONE)])
 
     assert isinstance(outcome.error, InvokeError)
@@ -128,7 +128,7 @@ NO_JUDGEMENTS: dict[str, list[Any]] = {
 
 
 @pytest.mark.parametrize("turn", NO_JUDGEMENTS.values(), ids=NO_JUDGEMENTS)
-def test_what_is_no_judgement_is_answered_twice_and_then_means_not_completed(turn: list[Any]) -> None:
+def test_an_invalid_judgement_is_sent_back_twice_and_then_means_not_completed(turn: list[Any]) -> None:
     steps = [plans("alpha"), works_on("alpha", says("It is so.")), judges("alpha", turn), turn, turn, answers()]
 
     outcome = plan_run(steps, params={"maximum_attempts": 1})
@@ -139,7 +139,7 @@ def test_what_is_no_judgement_is_answered_twice_and_then_means_not_completed(tur
     assert any("no judgement came" in note for note in outcome.notes)
 
 
-def test_after_no_judgement_there_is_another_attempt() -> None:
+def test_without_a_judgement_there_is_another_attempt() -> None:
     text = says("It is completed.")
     again = advised(template.DEFAULT_ADVICE, says("It is so indeed."))
     steps = [plans("alpha"), works_on("alpha", says("It is so.")), judges("alpha", text), text, text]
@@ -149,7 +149,7 @@ def test_after_no_judgement_there_is_another_attempt() -> None:
     assert (subtask(outcome, "alpha")["attempts"], subtask(outcome, "alpha")["completed"]) == (2, True)
 
 
-def test_a_judgement_that_was_answered_may_still_come() -> None:
+def test_a_judgement_that_was_sent_back_may_still_come() -> None:
     steps = [plans("alpha"), works_on("alpha", says("It is so.")), judges("alpha", says("Yes."))]
 
     outcome = plan_run([*steps, When("submit_reflection", verdict(is_completed="true")), answers()])
@@ -157,7 +157,7 @@ def test_a_judgement_that_was_answered_may_still_come() -> None:
     assert subtask(outcome, "alpha")["completed"] is True
 
 
-def test_a_judgement_whose_model_call_fails_is_none_and_what_was_found_stays() -> None:
+def test_a_judgement_whose_model_call_fails_leaves_the_findings_as_they_are() -> None:
     steps = [plans("alpha"), works_on("alpha", says("It is so.")), judges("alpha", fails(ALL_GONE)), answers()]
 
     outcome = plan_run(steps, params={"maximum_attempts": 1})
@@ -167,7 +167,7 @@ def test_a_judgement_whose_model_call_fails_is_none_and_what_was_found_stays() -
     assert "It is so." in opening(of_answer(outcome)[0])
 
 
-def test_a_tool_that_raises_costs_neither_its_subtask_nor_the_others() -> None:
+def test_a_tool_that_raises_ends_no_subtask() -> None:
     steps = [
         plans("alpha", "beta"),
         works_on("alpha", calls(("broken", {"q": "alpha"}))),
@@ -193,7 +193,7 @@ def test_a_tool_that_raises_costs_neither_its_subtask_nor_the_others() -> None:
 AFTER_A_TOOL = [works_on("alpha", search("alpha")), When("result for alpha", fails(ALL_GONE, "no more credit"))]
 
 
-def test_a_subtask_whose_model_fails_for_good_leaves_the_others_alone() -> None:
+def test_a_subtask_whose_model_keeps_failing_does_not_affect_the_others() -> None:
     outcome = plan_run([plans("alpha", "beta"), *AFTER_A_TOOL, *looked_up("beta"), answers()], {"search": echo})
 
     assert outcome.error is None
@@ -228,7 +228,7 @@ def test_what_a_subtask_had_found_before_its_model_failed_is_not_lost() -> None:
 
 @pytest.mark.parametrize("said", ["Step.", "word " * 90])
 @pytest.mark.parametrize("handlers", [{}, {"search": echo}])
-def test_what_a_subtask_says_is_seen_by_nobody_and_so_can_be_asked_for_anew(
+def test_a_failed_model_call_of_a_subtask_is_retried_even_after_partial_output(
     said: str, handlers: dict[str, Handler]
 ) -> None:
     cut = [text(said), CallFails("connection reset by peer")]
@@ -241,7 +241,7 @@ def test_what_a_subtask_says_is_seen_by_nobody_and_so_can_be_asked_for_anew(
     assert outcome.text == ANSWER
 
 
-def test_judgements_that_never_come_leave_all_attempts() -> None:
+def test_without_judgements_a_subtask_still_has_all_its_attempts() -> None:
     none = [judges("alpha", says("Fine.")), says("Fine."), says("Fine.")]
     advice = template.DEFAULT_ADVICE
     steps = [plans("alpha"), works_on("alpha", says("One.")), *none, advised(advice, says("Two.")), *none]
@@ -261,7 +261,7 @@ def test_the_open_logs_of_a_subtask_that_fails_are_closed_in_error() -> None:
     assert "start" not in {log["status"] for log in outcome.logs.values()}
 
 
-def test_what_a_failed_subtask_did_and_cost_is_counted() -> None:
+def test_calls_and_costs_of_a_failed_subtask_are_counted() -> None:
     outcome = plan_run([plans("alpha", "beta"), *AFTER_A_TOOL, *looked_up("beta"), answers()], {"search": echo})
 
     told_usage = len(outcome.model.requests) - 1  # the call that failed told none
@@ -270,7 +270,7 @@ def test_what_a_failed_subtask_did_and_cost_is_counted() -> None:
     assert outcome.last_json["decision_summary"]["rounds"] == 2
 
 
-def test_a_defect_of_ours_in_a_subtask_leaves_the_others_alone() -> None:
+def test_a_defect_of_ours_in_a_subtask_does_not_affect_the_others() -> None:
     """Here the clock breaks while a failure in passing is waited out."""
 
     def broken(_seconds: float) -> None:
@@ -306,7 +306,7 @@ def test_when_every_subtask_fails_the_answer_still_says_so() -> None:
     assert opening(of_answer(outcome)[0]).count(template.SUBTASK_FAILED) == 2
 
 
-def test_a_failure_in_passing_is_waited_out_within_a_subtask() -> None:
+def test_a_temporary_failure_is_retried_within_a_subtask() -> None:
     steps = [
         plans("alpha"),
         works_on("alpha", fails("InvokeRateLimitError")),
@@ -319,7 +319,7 @@ def test_a_failure_in_passing_is_waited_out_within_a_subtask() -> None:
     assert subtask(outcome, "alpha")["completed"] is True
 
 
-def test_an_answer_that_fails_for_good_is_one_clear_error_with_closed_logs() -> None:
+def test_an_answer_whose_model_keeps_failing_is_one_clear_error_with_closed_logs() -> None:
     outcome = plan_run([plans("alpha"), *done_at_once("alpha"), When("<findings>", fails(ALL_GONE))])
 
     assert isinstance(outcome.error, InvokeError)

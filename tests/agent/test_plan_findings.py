@@ -1,4 +1,4 @@
-"""Findings that exceed the window together."""
+"""Findings that together exceed the window."""
 
 import pytest
 from hypothesis import given
@@ -65,7 +65,7 @@ def test_findings_that_stay_too_long_are_one_error() -> None:
 
 
 @given(st.lists(st.text(max_size=3_000), max_size=6), st.integers(0, 20_000))
-def test_cut_texts_weigh_about_as_much_as_they_may_and_light_ones_stay_whole(texts: list[str], most: int) -> None:
+def test_long_texts_are_cut_to_the_limit_together_and_short_ones_stay_whole(texts: list[str], most: int) -> None:
     cut = cut_evenly(texts, most, len)
 
     assert len(cut) == len(texts)

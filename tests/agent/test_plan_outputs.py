@@ -31,7 +31,7 @@ TWO = [plans("alpha", "beta"), *looked_up("alpha"), *done_at_once("beta")]
 
 
 @pytest.mark.parametrize("words", [ANSWER, f"<think>Hm.</think>{ANSWER}"], ids=["plain", "with a thought"])
-def test_with_thoughts_hidden_the_user_reads_nothing_but_the_answer(words: str) -> None:
+def test_with_thoughts_hidden_the_user_reads_only_the_answer(words: str) -> None:
     assert plan_run([*TWO, answers(words)], {"search": echo}).text == ANSWER
 
 
@@ -45,7 +45,7 @@ def test_with_thoughts_shown_the_plan_and_each_outcome_are_one_closed_block_each
     assert outcome.text.endswith(f"</think>\n\n{ANSWER}")
 
 
-def test_what_a_subtask_thinks_and_says_on_the_way_is_never_shown() -> None:
+def test_thoughts_and_remarks_of_a_subtask_are_never_shown() -> None:
     steps = [
         plans("alpha"),
         works_on("alpha", search("alpha", text="<think>secretly</think>I look it up." + "." * 500)),

@@ -1,4 +1,4 @@
-"""Plan and reflect, when all goes well: the plan, its subtasks side by side, one answer."""
+"""Plan and reflect without failures: the plan, its subtasks side by side, one answer."""
 
 import re
 from collections.abc import Iterator
@@ -65,7 +65,7 @@ def test_a_plan_of_one_is_one_subtask_one_judgement_and_one_answer() -> None:
 
 
 @pytest.mark.parametrize("count", [2, 4, 8])
-def test_every_subtask_of_a_plan_is_in_its_tool_at_the_same_time(count: int) -> None:
+def test_all_subtasks_of_a_plan_run_their_tools_at_the_same_time(count: int) -> None:
     names = NAMES[:count]
     handler, came = meeting(count)
     steps = [plans(*names), *(step for name in names for step in looked_up(name)), answers()]
@@ -79,7 +79,7 @@ def test_every_subtask_of_a_plan_is_in_its_tool_at_the_same_time(count: int) -> 
 
 
 @pytest.mark.parametrize("limit", [1, 3])
-def test_the_limit_on_calls_under_way_holds_over_all_subtasks(limit: int) -> None:
+def test_the_limit_on_parallel_calls_holds_over_all_subtasks(limit: int) -> None:
     names, under_way, most, full = NAMES[:4], 0, 0, Event()
 
     def counting(request: Json) -> Iterator[Json]:
@@ -106,7 +106,7 @@ def test_the_limit_on_calls_under_way_holds_over_all_subtasks(limit: int) -> Non
     assert most == limit
 
 
-def test_each_call_offers_what_it_wants_and_nothing_else() -> None:
+def test_each_model_call_offers_only_the_tools_that_it_needs() -> None:
     outcome = plan_run([plans("alpha"), *looked_up("alpha"), answers()], {"search": echo})
 
     assert [offered(request) for request in outcome.model.requests] == [
@@ -118,7 +118,7 @@ def test_each_call_offers_what_it_wants_and_nothing_else() -> None:
     ]
 
 
-def test_the_answer_of_a_subtask_is_its_loops_last_text_and_no_call_of_its_own() -> None:
+def test_the_answer_of_a_subtask_is_its_last_text_and_costs_no_extra_call() -> None:
     outcome = plan_run(
         [plans("alpha", "beta"), *looked_up("alpha"), *done_at_once("beta"), answers()], {"search": echo}
     )
@@ -235,7 +235,7 @@ def test_a_model_that_cannot_call_tools_is_one_clear_error_before_any_call(handl
     assert outcome.model.requests == []
 
 
-def test_a_model_that_nobody_described_is_tried() -> None:
+def test_a_model_without_a_description_is_tried() -> None:
     outcome = plan_run([plans("alpha"), *done_at_once("alpha"), answers()], params={"model": model(features=None)})
 
     assert (outcome.error, outcome.text) == (None, ANSWER)

@@ -48,7 +48,7 @@ def test_a_strategy_answers_with_its_tools_and_under_the_four_policies(strategy:
     assert prompt.startswith("Be kind.")
 
 
-def test_the_two_differ_in_the_tool_preamble_alone() -> None:
+def test_the_two_differ_only_in_the_tool_preamble() -> None:
     plain, react = (system_prompt_of(strategy) for strategy in CLASSES.values())
 
     assert react == plain.replace(template.TOOL_PREAMBLE_POLICY, template.REACT_TOOL_PREAMBLE_POLICY)
@@ -87,7 +87,7 @@ def test_any_tool_call_feature_will_do(feature: str) -> None:
     assert run([search(), ANSWER], FOUND, {"model": model(features=[feature])}).error is None
 
 
-def test_a_model_that_nobody_described_is_tried() -> None:
+def test_a_model_without_a_description_is_tried() -> None:
     outcome = run([search(), ANSWER], FOUND, {"model": model(features=None)})
 
     assert outcome.error is None
@@ -106,7 +106,7 @@ UNUSABLE: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("params", UNUSABLE.values(), ids=UNUSABLE)
-def test_what_makes_a_run_impossible_is_one_clear_error_before_any_call(params: dict[str, Any]) -> None:
+def test_parameters_that_make_a_run_impossible_are_one_clear_error_before_any_call(params: dict[str, Any]) -> None:
     outcome = run([], FOUND, params)
 
     assert isinstance(outcome.error, InvokeBadRequestError)
@@ -118,7 +118,7 @@ LEFT_ALONE: list[Any] = ["", None, [], [None]]
 
 
 @pytest.mark.parametrize("value", LEFT_ALONE)
-def test_whatever_was_left_alone_is_the_default(value: object) -> None:
+def test_parameters_that_were_left_empty_are_defaults(value: object) -> None:
     names = set(StrategyParams.model_fields) - {"model", "query", "tools"}
 
     outcome = run([search(), ANSWER], FOUND, dict.fromkeys(names, value))

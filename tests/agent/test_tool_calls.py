@@ -57,7 +57,7 @@ def test_a_call_with_unusable_arguments_does_not_run_and_the_run_goes_on(argumen
     assert log_of(outcome, "CALL search")["status"] == "error"
 
 
-def test_an_unknown_tool_is_answered_with_the_names_there_are() -> None:
+def test_a_call_of_an_unknown_tool_is_answered_with_the_known_names() -> None:
     outcome = run([calls(("serch", {"q": "x"})), ANSWER], {"search": replies("found"), "look": replies("seen")})
 
     assert outcome.error is None
@@ -147,7 +147,7 @@ TOO_LARGE = "tool invoke error: failed to execute tool: invalid input: too large
 @pytest.mark.parametrize(
     ("fixed", "written"), [(2_000_000, 1), (1_300_000, 150_000)], ids=["fixed", "fixed and written"]
 )
-def test_a_call_whose_line_would_kill_the_plugin_is_refused_in_words(fixed: int, written: int) -> None:
+def test_a_call_that_is_too_large_to_send_is_refused_with_a_reason(fixed: int, written: int) -> None:
     search = tool("search", parameter("q"), runtime_parameters={"notes": "検" * fixed})
 
     outcome = run([calls(("search", {"q": "検" * written})), ANSWER], {"search": replies("found")}, {"tools": [search]})

@@ -1,4 +1,4 @@
-"""Endless loops of one identical call, stopped."""
+"""Endless loops of one identical call are stopped."""
 
 import pytest
 
@@ -34,7 +34,7 @@ def guard_after(*rounds: EndedCall | list[EndedCall]) -> RepeatGuard:
     return guard
 
 
-def test_the_order_of_arguments_makes_no_other_call_and_their_values_do() -> None:
+def test_the_values_of_arguments_make_another_call_and_their_order_does_not() -> None:
     assert Signature.of("t", {"a": 1, "b": {"c": 2, "d": 3}}) == Signature.of("t", {"b": {"d": 3, "c": 2}, "a": 1})
     assert Signature.of("t", {"a": 1}) != Signature.of("t", {"a": "1"})
     assert Signature.of("t", {"a": 1}) != Signature.of("t", {"a": True})
@@ -52,7 +52,7 @@ def test_a_call_that_failed_before_is_not_run_again() -> None:
     assert REPEATED_FAILURE == "tool invoke error: repeated failure detected; skipped duplicate call"
 
 
-def test_a_failed_call_says_nothing_of_others() -> None:
+def test_a_failed_call_does_not_affect_other_calls() -> None:
     assert guard_after(failed()).judge(OTHER) == Allow()
 
 
@@ -63,7 +63,7 @@ def test_a_transient_failure_counts_from_its_second_time() -> None:
 
 
 @pytest.mark.parametrize("texts", [["a"], ["a", "b"], ["a", "a", "b"], ["a", "b", "a"]])
-def test_results_that_differ_are_no_repetition(texts: list[str]) -> None:
+def test_results_that_differ_do_not_count_as_repeated(texts: list[str]) -> None:
     assert guard_after(*map(found, texts)).judge(CALL) == Allow()
 
 
@@ -74,7 +74,7 @@ def test_a_call_whose_last_two_results_were_equal_is_answered_with_the_latest_an
     assert verdict == Refuse(f"a\n\n{template.REPEATED_RESULT_NOTE}", ends_tool_phase=False)
 
 
-def test_equal_results_within_one_round_are_no_repetition() -> None:
+def test_equal_results_within_one_round_do_not_count_as_repeated() -> None:
     assert guard_after([found("a"), found("a")]).judge(CALL) == Allow()
 
 

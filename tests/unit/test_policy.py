@@ -56,7 +56,7 @@ def test_blank_overrides_and_a_blank_instruction_leave_the_defaults(blank: str |
 
 
 @pytest.mark.parametrize("name", TAGS)
-def test_an_override_replaces_its_block_alone_and_is_wrapped(name: str) -> None:
+def test_an_override_replaces_only_its_block_and_is_wrapped(name: str) -> None:
     position = list(TAGS).index(name)
     expected = [*ALL_BLOCKS]
     expected[position] = f"<{TAGS[name]}>\nMine.\nTwo lines.\n</{TAGS[name]}>"
@@ -122,7 +122,7 @@ def test_an_unknown_key_is_ignored_and_named_and_the_others_count() -> None:
     ["Be kind.", "Be kind.\n\n  Always. ", '["a", "list"]', '"a string"', "42", "null", "true", "<x>y</x>"],
     ids=repr,
 )
-def test_a_text_that_is_no_json_object_is_extra_policy_as_it_stands(text: str) -> None:
+def test_a_text_that_is_not_a_json_object_is_extra_policy_unchanged(text: str) -> None:
     assert build_system_instruction("I", text, defaults=SHORT) == "\n\n".join(["I", *ALL_BLOCKS, text])
     assert notes(text) == ()
 
@@ -142,7 +142,7 @@ def test_extra_policy_in_an_object_is_verbatim() -> None:
 
 @given(any_text, any_text | joined(['{"', "extra_policy", '": "', "\\ud83d", "x", '"}']), readable_text.map(wellformed))
 @settings(deadline=None)
-def test_whatever_is_written_becomes_a_prompt(instruction: str, overrides: str, extra: str) -> None:
+def test_any_text_becomes_a_prompt(instruction: str, overrides: str, extra: str) -> None:
     assert isinstance(build_system_instruction(instruction, overrides), str)
     assert build_system_instruction("", json.dumps({"extra_policy": extra})).endswith(extra if extra.strip() else ">")
 
@@ -172,7 +172,7 @@ def test_no_default_rule_is_said_twice() -> None:
     assert len(set(lines)) == len(lines)
 
 
-def test_react_differs_in_its_tool_preamble_alone() -> None:
+def test_react_differs_only_in_its_tool_preamble() -> None:
     react, plain = GPT5ReActStrategy.blueprint.policy, GPT5FunctionCallingStrategy.blueprint.policy
 
     assert [field.name for field in fields(react) if getattr(react, field.name) != getattr(plain, field.name)] == [

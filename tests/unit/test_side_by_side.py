@@ -1,4 +1,4 @@
-"""Jobs at once: their events as they happen, their results by position, and none left behind."""
+"""Jobs side by side: their events as they happen, their results by position, and no job left running."""
 
 from collections.abc import Callable, Generator
 from functools import partial
@@ -31,7 +31,7 @@ def text_of(event: Event) -> str:
     return event.text
 
 
-def test_no_jobs_are_done_at_once() -> None:
+def test_without_jobs_nothing_is_waited_for() -> None:
     assert collect(run_side_by_side([], in_time())) == ([], {})
 
 
@@ -119,7 +119,7 @@ def test_a_job_may_say_after_the_deadline_that_it_has_passed() -> None:
     assert collect(run_side_by_side([late], deadline)) == (["too late"], {0: "half"})
 
 
-def test_whoever_stops_listening_ends_the_jobs() -> None:
+def test_closing_the_events_ends_the_jobs() -> None:
     ended: list[str] = []
     events = run_side_by_side([stuck(ended)], in_time())
     next(events)
@@ -135,7 +135,7 @@ def saying(*texts: str) -> Generator[Event, None, int]:
     return len(texts)
 
 
-def test_a_run_that_is_collected_while_the_hub_is_at_work_ends_its_jobs_too() -> None:
+def test_a_run_that_is_collected_while_the_hub_runs_ends_its_jobs_too() -> None:
     """A blocking call there would fail, and python would print what it cannot raise."""
     ended, failures = Signal(), list[BaseException]()
 
@@ -161,7 +161,7 @@ def test_a_run_that_is_collected_while_the_hub_is_at_work_ends_its_jobs_too() ->
     assert failures == []
 
 
-def test_only_what_is_wanted_is_passed_on_and_the_result_stays() -> None:
+def test_only_wanted_events_are_passed_on_and_the_result_stays() -> None:
     wanted = pass_on(saying("one", "TWO", "three"), lambda event: isinstance(event, Noted))
 
     assert collect(wanted) == (["one", "three"], 3)

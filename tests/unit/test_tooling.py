@@ -1,4 +1,4 @@
-"""A tool call's name and arguments: fail-closed, and every refusal says where."""
+"""Parsing a tool call's name and arguments: fail-closed, and every error says where."""
 
 import json
 import math
@@ -70,7 +70,7 @@ def test_an_empty_text_is_an_empty_object() -> None:
 @pytest.mark.parametrize(
     "text", [" ", "\n\t ", "\ufeff{}", "{} {}", "{'a': 1}", '{"a": 1,}', "{", '"{}"', "x"], ids=repr
 )
-def test_what_is_no_json_object_is_refused_and_nothing_is_repaired(text: str) -> None:
+def test_a_text_that_is_not_a_json_object_is_refused_and_never_repaired(text: str) -> None:
     result = parse_tool_arguments(text)
 
     assert not result.ok
@@ -88,12 +88,12 @@ def test_what_is_no_json_object_is_refused_and_nothing_is_repaired(text: str) ->
         ("null", "null"),
     ],
 )
-def test_json_that_is_no_object_is_named(text: str, got: str) -> None:
+def test_the_error_names_the_type_of_json_that_is_not_an_object(text: str, got: str) -> None:
     assert f"got {got};" in str(parse_tool_arguments(text).error)
 
 
 @pytest.mark.parametrize("value", [None, {}, {"a": 1}, b"{}", 1, True], ids=repr)
-def test_what_is_no_text_is_refused(value: object) -> None:
+def test_arguments_that_are_not_text_are_refused(value: object) -> None:
     result = parse_tool_arguments(value)
 
     assert not result.ok
@@ -127,7 +127,7 @@ def test_what_is_no_text_is_refused(value: object) -> None:
         "depth",
     ],
 )
-def test_a_refusal_says_where(text: str, where: str) -> None:
+def test_an_error_says_where(text: str, where: str) -> None:
     result = parse_tool_arguments(text)
 
     assert not result.ok
@@ -164,13 +164,13 @@ def test_a_number_with_thousands_of_digits_is_refused() -> None:
     assert refused.error == "tool arguments parse error: a number has more than 4,300 digits"
 
 
-def test_a_refusal_quotes_little_of_a_long_text() -> None:
+def test_an_error_quotes_little_of_a_long_text() -> None:
     assert len(str(parse_tool_arguments('{"a": ' + "x" * 100_000).error)) < 300
     assert len(str(parse_tool_arguments(json.dumps({"k" * 100_000: "\ud83d"})).error)) < 300
 
 
 @pytest.mark.parametrize("text", ['{"q": "x" "n": 1}', """{"token": "it's" "n": 1}"""])
-def test_a_refusal_quotes_the_text_around_whatever_it_names(text: str) -> None:
+def test_an_error_quotes_the_text_around_its_position(text: str) -> None:
     refusal = str(parse_tool_arguments(text).error)
 
     assert f"near {text!r}" in refusal
@@ -178,14 +178,14 @@ def test_a_refusal_quotes_the_text_around_whatever_it_names(text: str) -> None:
     assert without_quote(refusal).endswith("; send one JSON object")
 
 
-def test_a_tool_is_found_by_its_name_or_not_at_all() -> None:
+def test_a_tool_is_found_only_by_its_exact_name() -> None:
     assert resolve_tool_instance({"search": 1}, "search") == 1
     assert resolve_tool_instance({"search": 1}, "Search") is None
     assert resolve_tool_instance({}, "") is None
     assert resolve_tool_instance(None, "search") is None
 
 
-def test_an_unknown_name_is_answered_with_the_names_there_are() -> None:
+def test_an_unknown_name_is_answered_with_the_known_names() -> None:
     assert unknown_tool_error("X", ["a", "b"]).startswith("there is not a tool named X")
     assert "a, b" in unknown_tool_error("X", ["a", "b"])
     assert unknown_tool_error("X", []) == "there is not a tool named X; there are no tools"
