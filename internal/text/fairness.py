@@ -4,7 +4,7 @@ In: items that take time to make or to handle. Out: the same items, with a turn 
 """
 
 from collections.abc import Iterable, Iterator
-from time import perf_counter
+from time import perf_counter, process_time
 
 import gevent
 
@@ -21,13 +21,22 @@ def give_way() -> None:
 
 
 def in_turns[T](items: Iterable[T]) -> Iterator[T]:
-    """Pass items on; whenever making or handling them has taken a turn's time, others run first."""
-    began = perf_counter()
+    """Pass items on; whenever making or handling them has taken a turn's time, others run first.
+
+    Time in which the process only waited does not count: the others had it already.
+    """
+    began, worked = perf_counter(), process_time()
     for item in items:
         if perf_counter() - began > MAX_TURN_SECONDS:
-            give_way()
-            began = perf_counter()
+            began, worked = perf_counter(), _end_of_turn(worked)
         yield item
         if perf_counter() - began > MAX_TURN_SECONDS:
-            give_way()
-            began = perf_counter()
+            began, worked = perf_counter(), _end_of_turn(worked)
+
+
+def _end_of_turn(worked: float) -> float:
+    """Let the others run if the process has worked for a turn's time since this processor time; when they last ran."""
+    if process_time() - worked <= MAX_TURN_SECONDS:
+        return worked
+    give_way()
+    return process_time()

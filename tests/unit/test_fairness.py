@@ -15,6 +15,7 @@ from tests.support.run import FakeTime
 def time(monkeypatch: pytest.MonkeyPatch) -> FakeTime:
     time = FakeTime()
     monkeypatch.setattr(fairness, "perf_counter", lambda: time.now)
+    monkeypatch.setattr(fairness, "process_time", lambda: time.now)
     return time
 
 
@@ -42,6 +43,13 @@ def test_quick_work_is_not_interrupted(time: FakeTime) -> None:
 
 def test_others_run_whenever_handling_took_a_turns_time(time: FakeTime) -> None:
     assert others_turns(iter(range(1, 10)), MAX_TURN_SECONDS / 2.5, time) == [3, 6, 9]
+
+
+def test_waiting_is_not_work(time: FakeTime, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stream with pauses is passed on without any more of them."""
+    monkeypatch.setattr(fairness, "process_time", lambda: 0.0)
+
+    assert others_turns(iter(range(1, 10)), 10 * MAX_TURN_SECONDS, time) == []
 
 
 def test_others_run_between_making_and_handling(time: FakeTime) -> None:
