@@ -15,7 +15,10 @@ from scripts import docs
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
 TRANSLATIONS = sorted((ROOT / "readme").iterdir())
-PAGES = [README, ROOT / "CHANGELOG.md", ROOT / "PRIVACY.md", *TRANSLATIONS, *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [
+    *(README, ROOT / "CHANGELOG.md", ROOT / "PRIVACY.md", ROOT / "benchmarks" / "README.md"),
+    *(*TRANSLATIONS, *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "examples").glob("*/*.md"))),
+]
 
 CODE_FOLDERS = ("internal", "strategies", "prompt", "provider", "devhost", "examples", "benchmarks", "scripts", "tests")
 CODE = [

@@ -1,5 +1,5 @@
-# ruff: noqa: INP001 - the daemon runs this file as `python -m main` from its own folder, which is no package
-"""Starts the help desk's tool plugin; how the host reaches it (stdio, TCP, HTTP) comes from the environment."""
+# ruff: noqa: INP001 - the daemon runs this file as `python -m main` from its own folder, which is not a package
+"""Starts the help desk's tool plugin; the environment says how the host reaches it: stdio, TCP or HTTP."""
 
 from dify_plugin import DifyPluginEnv, Plugin
 

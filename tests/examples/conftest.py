@@ -1,4 +1,4 @@
-"""Makes the examples importable and their plugins startable; an example is a plugin of its own."""
+"""Makes the examples importable and starts their plugins; each example is a plugin of its own."""
 
 import sys
 from collections.abc import Iterator

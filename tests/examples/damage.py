@@ -1,4 +1,4 @@
-"""What a failing disk does to an index."""
+"""Damage to an index, as a failing disk causes it."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ def pages(file: Path) -> int:
 
 
 def damage_page(file: Path, page: int) -> None:
-    """Overwrites one page, counted from 0, of an SQLite file."""
+    """Overwrite one page of an SQLite file; pages count from 0."""
     with file.open("r+b") as content:
         content.seek(page * PAGE)
         content.write(b"\xff" * PAGE)

@@ -1,4 +1,4 @@
-"""An embeddings API on this machine: as strict as the real one about what it is sent, and as wrong as a test wants."""
+"""An embeddings API on this machine: it checks requests like the real one, and answers wrongly if a test says so."""
 
 import json
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ DIMENSIONS = 8
 
 @dataclass
 class EmbeddingsServer:
-    """`status` and `body` replace the answer where they are set; `asked` holds the texts of each call."""
+    """`status` and `body` replace the answer if they are set; `asked` has the texts of each call."""
 
     base_url: str = ""
     status: int = 200
@@ -24,7 +24,7 @@ class EmbeddingsServer:
 
 
 def embedded(text: str, dimensions: int = DIMENSIONS) -> list[float]:
-    """Texts with the same words point the same way; that is all the tests need."""
+    """Texts with the same words have the same vector, which is enough for the tests."""
     vector = [0.0] * dimensions
     for sign in text.casefold():
         vector[ord(sign) % dimensions] += 1.0
@@ -57,13 +57,13 @@ def embeddings_server() -> Iterator[EmbeddingsServer]:
                 "encoding_format": "float",
             }:
                 return 400, json.dumps({"error": {"message": "what is this?", "code": None}}).encode()
-            # The last first: the order is the index's, not the list's.
+            # Last one first: the field `index` gives the order, not the list.
             vectors = enumerate(embedded(text, state.dimensions) for text in texts)
             data = [{"index": number, "embedding": vector} for number, vector in vectors][::-1]
             return state.status, json.dumps({"data": data}).encode() if state.body is None else state.body
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the library's own name
-            """Nothing: a test's output is its own."""
+            """Log nothing."""
 
     with served(Handler) as address:
         state.base_url = f"{address}/v1"

@@ -1,4 +1,4 @@
-"""A plugin's process as the daemon sees it: JSON lines in and out, the answers sorted by session."""
+"""A plugin's process as the daemon sees it: JSON lines in and out, with the answers of each session."""
 
 import json
 import os
@@ -23,7 +23,7 @@ class StdioPlugin:
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
         )
-        # Whatever is waited for, the wait ends: a killed process closes its stdout.
+        # Any wait ends: a killed process closes its stdout.
         self._watchdog = threading.Timer(LONGEST_WAIT, self._process.kill)
         self._watchdog.start()
         self.manifest = self._read()
@@ -40,7 +40,7 @@ class StdioPlugin:
                 pipe.close()
 
     def request(self, requests: Mapping[str, Mapping[str, Any]]) -> dict[str, list[dict[str, Any]]]:
-        """Send all requests (by session) before reading anything; each session's events up to its end."""
+        """Send the request of each session before reading anything; return each session's events up to its end."""
         for session, data in requests.items():
             self._write({"session_id": session, "event": "request", "data": {"user_id": "tester", **data}})
         events: dict[str, list[dict[str, Any]]] = {session: [] for session in requests}

@@ -25,14 +25,14 @@ def test_there_are_enough_questions_in_both_languages(helpdesk: Path) -> None:
     assert all(re.fullmatch(r"2026-\d\d-\d\d", answered.answered_on) for answered in answers)
 
 
-def test_the_answers_name_only_menus_that_the_manual_knows(helpdesk: Path, manual_text: str) -> None:
+def test_the_answers_name_only_menus_of_the_manual(helpdesk: Path, manual_text: str) -> None:
     known = {path.strip() for path in MENU.findall(manual_text)}
     named = [path for answered in read_answers(helpdesk / "qa") for path in MENU.findall(answered.answer)]
     assert len(named) > 30
     for path in named:
         places = path.split(" > ")
         starts = {" > ".join(places[:length]) for length in range(2, len(places) + 1)}
-        # English names its menus within a sentence, which goes on behind them.
+        # In English the sentence goes on after the name of the menu.
         assert any(start in known or any(path.startswith(menu) for menu in known) for start in starts), path
 
 
@@ -47,16 +47,16 @@ def test_the_answers_name_only_addresses_and_amounts_of_the_manual(helpdesk: Pat
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ("", "en.csv: the first line names no column id, answered_on, topic, question, answer"),
-        ("id,topic\n1,x\n", "en.csv: the first line names no column answered_on, question, answer"),
-        (HEAD, "en.csv: there is no question in it"),
-        (HEAD + "1,2026-01-01,t,q,a\n2,2026-01-01,t,,\n", "en.csv, line 3: nothing stands under question, answer"),
-        (HEAD + "1,2026-01-01,t\n", "en.csv, line 2: nothing stands under question, answer"),
-        (HEAD + "1,2026-01-01,t,q,a\n1,2026-01-01,t,q,a\n", "en.csv, line 3: the id 1 is there already"),
-        (HEAD + '1,2026-01-01,t,q,"a\n', "en.csv: this is no CSV"),
+        ("", "en.csv: the first line lacks the column id, answered_on, topic, question, answer"),
+        ("id,topic\n1,x\n", "en.csv: the first line lacks the column answered_on, question, answer"),
+        (HEAD, "en.csv: the file contains no questions"),
+        (HEAD + "1,2026-01-01,t,q,a\n2,2026-01-01,t,,\n", "en.csv, line 3: question, answer must not be empty"),
+        (HEAD + "1,2026-01-01,t\n", "en.csv, line 2: question, answer must not be empty"),
+        (HEAD + "1,2026-01-01,t,q,a\n1,2026-01-01,t,q,a\n", "en.csv, line 3: the id 1 is used twice"),
+        (HEAD + '1,2026-01-01,t,q,"a\n', "en.csv: not valid CSV"),
     ],
 )
-def test_what_is_wrong_with_a_csv_is_said(tmp_path: Path, content: str, said: str) -> None:
+def test_errors_in_a_csv_are_explained(tmp_path: Path, content: str, said: str) -> None:
     (tmp_path / "en.csv").write_text(content, encoding="utf-8")
     with pytest.raises(AnswersError, match=re.escape(said)):
         read_answers(tmp_path)
@@ -68,7 +68,7 @@ def test_a_csv_in_another_encoding_is_named(tmp_path: Path) -> None:
         read_answers(tmp_path)
 
 
-def test_a_csv_of_a_spreadsheet_is_read(tmp_path: Path) -> None:
+def test_a_csv_from_a_spreadsheet_is_read(tmp_path: Path) -> None:
     row = '7,2026-01-01,t,"with ""quotes"", and\r\na break",a,a column more\r\n'
     (tmp_path / "en.csv").write_bytes(b"\xef\xbb\xbf" + HEAD.replace("\n", ",note\r\n").encode() + row.encode())
     (answered,) = read_answers(tmp_path)
@@ -76,5 +76,5 @@ def test_a_csv_of_a_spreadsheet_is_read(tmp_path: Path) -> None:
 
 
 def test_missing_questions_are_named(tmp_path: Path) -> None:
-    with pytest.raises(AnswersError, match=r"holds no ja\.csv or en\.csv"):
+    with pytest.raises(AnswersError, match=r"contains neither ja\.csv nor en\.csv"):
         answer_files(tmp_path)

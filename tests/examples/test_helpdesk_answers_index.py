@@ -77,7 +77,7 @@ def add_line(file: Path, line: str) -> None:
         ("Ｓｙｎｃ　ｐａｕｓｅｄ on my desktop", "all", '"Sync paused" and does not go on'),
     ],
 )
-def test_the_past_question_that_is_meant_comes_first(
+def test_the_matching_past_question_comes_first(
     answers_index: apsw.Connection, question: str, language: str, found: str
 ) -> None:
     best = alike(answers_index, question, language)
@@ -88,7 +88,9 @@ def test_the_past_question_that_is_meant_comes_first(
     assert all(LOCAL.least_similarity <= similarity <= 1 for similarity in similarities)
 
 
-def test_the_best_three_are_those_that_counting_by_hand_gives(answers_index: apsw.Connection, helpdesk: Path) -> None:
+def test_the_best_three_are_those_of_a_comparison_with_every_question(
+    answers_index: apsw.Connection, helpdesk: Path
+) -> None:
     answers = read_answers(helpdesk / "qa")
     vectors = LOCAL.vectors([f"{answered.topic}\n{answered.question}" for answered in answers])
     for question in ("Why do backup notifications not arrive?", "共有リンクのパスワード", "lost phone"):
@@ -108,13 +110,13 @@ def test_a_language_is_searched_alone(answers_index: apsw.Connection) -> None:
         assert {likeness.answered.language for likeness in found} == {language}
 
 
-def test_what_is_like_nothing_finds_nothing(answers_index: apsw.Connection) -> None:
+def test_a_question_that_is_similar_to_none_finds_nothing(answers_index: apsw.Connection) -> None:
     assert alike(answers_index, "What will the weather in Osaka be?") == []
-    with pytest.raises(TermsError, match="no word to go by"):
+    with pytest.raises(TermsError, match="contains no searchable word"):
         alike(answers_index, "How do I do it?!")
 
 
-def test_an_index_is_made_once_and_anew_when_the_questions_change(questions: Path, directory: Path) -> None:
+def test_an_index_is_built_once_and_again_when_the_questions_change(questions: Path, directory: Path) -> None:
     assert asked(questions, directory, "zyzzyva weevil") == []
     made = (directory / FILE_NAME).stat().st_ino
     assert len(asked(questions, directory, "backup notifications")) == 3
@@ -125,7 +127,7 @@ def test_an_index_is_made_once_and_anew_when_the_questions_change(questions: Pat
     assert [file.name for file in directory.iterdir()] == [FILE_NAME]
 
 
-def test_another_embedding_makes_another_index(questions: Path, directory: Path, server: EmbeddingsServer) -> None:
+def test_another_embedding_builds_another_index(questions: Path, directory: Path, server: EmbeddingsServer) -> None:
     remote = OpenAIEmbedding(KEY, server.base_url)
     count = len(read_answers(questions))
     assert len(asked(questions, directory, "backup notifications")) == 3
@@ -156,12 +158,12 @@ def test_an_api_that_fails_leaves_nothing_behind(questions: Path, directory: Pat
 
 
 @pytest.mark.parametrize("content", [b"", b"no database at all, but longer than a header" * 90])
-def test_a_damaged_index_is_made_anew(questions: Path, directory: Path, content: bytes) -> None:
+def test_a_damaged_index_is_rebuilt(questions: Path, directory: Path, content: bytes) -> None:
     (directory / FILE_NAME).write_bytes(content)
     assert len(asked(questions, directory, "backup notifications")) == 3
 
 
-def test_an_index_with_one_damaged_page_is_made_anew(questions: Path, directory: Path) -> None:
+def test_an_index_with_one_damaged_page_is_rebuilt(questions: Path, directory: Path) -> None:
     before = asked(questions, directory, "backup notifications")
     damage_page(directory / FILE_NAME, pages(directory / FILE_NAME) // 4)  # among the vectors
     assert asked(questions, directory, "backup notifications") == before
@@ -171,14 +173,14 @@ def test_an_index_with_one_damaged_page_is_made_anew(questions: Path, directory:
     assert [file.name for file in directory.iterdir()] == [FILE_NAME]
 
 
-def test_text_that_is_no_text_any_more_is_made_anew(questions: Path, directory: Path) -> None:
+def test_an_index_with_damaged_text_is_rebuilt(questions: Path, directory: Path) -> None:
     before = asked(questions, directory, "Google Authenticator")
     content = (directory / FILE_NAME).read_bytes()
     (directory / FILE_NAME).write_bytes(content.replace(b"Google", b"G\xff\xffgle"))
     assert asked(questions, directory, "Google Authenticator") == before
 
 
-def test_another_model_under_the_same_name_makes_the_index_anew(
+def test_another_model_under_the_same_name_rebuilds_the_index(
     questions: Path, directory: Path, server: EmbeddingsServer
 ) -> None:
     remote = OpenAIEmbedding(KEY, server.base_url)
@@ -190,16 +192,16 @@ def test_another_model_under_the_same_name_makes_the_index_anew(
     assert server.asked[made:] == [["backup"]]
 
 
-def test_a_model_that_changes_while_it_is_asked_is_named(
+def test_a_model_that_changes_between_two_calls_is_an_error(
     questions: Path, directory: Path, server: EmbeddingsServer
 ) -> None:
     index = index_of_answers(questions, directory, OpenAIEmbedding(KEY, server.base_url), 16)
-    with pytest.raises(EmbeddingError, match="have 8 dimensions, and had 16 a moment ago"):
+    with pytest.raises(EmbeddingError, match="have 8 dimensions, but the question's has 16"):
         index.open()
     assert list(directory.iterdir()) == []
 
 
-def test_threads_that_meet_a_missing_index_make_it_once(
+def test_threads_that_find_the_index_missing_build_it_once(
     questions: Path, directory: Path, monkeypatch: pytest.MonkeyPatch, server: EmbeddingsServer
 ) -> None:
     made: list[Path] = []
@@ -217,7 +219,7 @@ def test_threads_that_meet_a_missing_index_make_it_once(
     assert len(made) == 1
 
 
-def test_processes_that_meet_a_missing_index_do_not_collide(helpdesk: Path, directory: Path) -> None:
+def test_processes_that_find_the_index_missing_do_not_collide(helpdesk: Path, directory: Path) -> None:
     program = (
         "import sys; from pathlib import Path; from helpdesk_search.answers_index import index_of_answers;"
         "from helpdesk_search.ngrams import DIMENSIONS, NgramEmbedding;"
@@ -230,19 +232,19 @@ def test_processes_that_meet_a_missing_index_do_not_collide(helpdesk: Path, dire
     assert [file.name for file in directory.iterdir()] == [FILE_NAME]
 
 
-def test_an_index_that_cannot_be_kept_is_a_clear_error(questions: Path, tmp_path: Path) -> None:
+def test_an_index_that_cannot_be_stored_is_a_clear_error(questions: Path, tmp_path: Path) -> None:
     with pytest.raises(IndexUnavailableError, match="could not be built in"):
         index_of_answers(questions, tmp_path / "missing", LOCAL, DIMENSIONS).open()
 
 
-def test_a_question_without_a_word_is_named(questions: Path, directory: Path) -> None:
+def test_a_past_question_without_a_word_is_named(questions: Path, directory: Path) -> None:
     add_line(questions / "en.csv", "E-9,2026-10-01,?,How do I do it?,Like this.")
-    with pytest.raises(AnswersError, match=r"qa/en\.csv, E-9: the question holds no word"):
+    with pytest.raises(AnswersError, match=r"qa/en\.csv, E-9: the question contains no searchable word"):
         index_of_answers(questions, directory, LOCAL, DIMENSIONS).open()
     assert list(directory.iterdir()) == []
 
 
-def test_questions_are_checked() -> None:
+def test_a_blank_or_long_question_is_refused() -> None:
     assert checked_question("  one\n two ") == "one two"
     for blank in (None, "", " 　\n"):
         with pytest.raises(TermsError, match="blank"):
@@ -251,16 +253,16 @@ def test_questions_are_checked() -> None:
         checked_question("x" * (LONGEST_QUESTION + 1))
 
 
-def test_what_was_found_reads_well(answers_index: apsw.Connection) -> None:
+def test_found_questions_as_text(answers_index: apsw.Connection) -> None:
     question = "Is there a Linux desktop app?"
     found = alike(answers_index, question, "en")
     text = answers_as_text(question, found[:1], "How.")
     assert text == (
-        f"1 past question most like: {question}\nHow.\n\n"
+        f"1 past question most similar to: {question}\nHow.\n\n"
         f"Past question 1: qa/en.csv, {found[0].answered.id}, answered on {found[0].answered.answered_on} "
         f"(desktop app; similarity {found[0].similarity:.2f})\n"
         "Question: Is there a desktop app for Linux?\n"
         "Answer: No, only for Windows 10 and later and macOS 13 and later. On Linux please use the browser."
     )
-    assert answers_as_text(question, found, "How.").startswith(f"The {len(found)} past questions most like: ")
-    assert answers_as_text(question, [], "How.") == f"No past question is like this one: {question}\n\nHow."
+    assert answers_as_text(question, found, "How.").startswith(f"The {len(found)} past questions most similar to: ")
+    assert answers_as_text(question, [], "How.") == f"No past question is similar to this one: {question}\n\nHow."

@@ -27,18 +27,18 @@ def test_spans_cover_every_character_and_overlap_by_twenty(text: str) -> None:
 
 
 @given(texts, st.integers(1, 60), st.data())
-def test_any_size_with_a_smaller_overlap_reaches_the_end(text: str, size: int, data: st.DataObject) -> None:
+def test_chunks_of_any_size_with_a_smaller_overlap_reach_the_end(text: str, size: int, data: st.DataObject) -> None:
     spans = chunk_spans(text, size, overlap=data.draw(st.integers(0, size - 1)))
     assert (spans[-1][1] if spans else 0) == len(text)
 
 
-def test_an_overlap_that_leaves_no_progress_is_refused() -> None:
-    with pytest.raises(ValueError, match="no progress"):
+def test_an_overlap_of_the_chunk_size_is_refused() -> None:
+    with pytest.raises(ValueError, match="must be smaller than the chunk size"):
         chunk_spans("text", size=20, overlap=20)
 
 
 @given(st.lists(texts, max_size=4))
-def test_a_chunk_is_where_its_page_and_start_say(pages: list[str]) -> None:
+def test_page_and_start_locate_the_text_of_a_chunk(pages: list[str]) -> None:
     covered = [0] * len(pages)
     for chunk in chunk_document(document(*pages)):
         page = pages[chunk.page - 1]
@@ -49,7 +49,7 @@ def test_a_chunk_is_where_its_page_and_start_say(pages: list[str]) -> None:
     assert covered == [len(page) for page in pages]
 
 
-def test_paragraphs_come_before_sentences() -> None:
+def test_a_chunk_ends_at_a_paragraph_rather_than_a_sentence() -> None:
     first, second = "A sentence. " * 12 + "\n\n", "Another one. " * 18
     assert chunk_spans(first + second)[0] == (0, len(first))
 
@@ -66,7 +66,7 @@ def test_a_heading_stays_with_its_paragraph() -> None:
     assert chunk_spans(before + heading + after)[0] == (0, len(before))
 
 
-def test_chunks_know_the_headings_they_stand_under_across_pages() -> None:
+def test_chunks_have_the_headings_above_them_across_pages() -> None:
     section = "# Title\n\n## Backup\n\n### Mail\n\n" + "m" * 290
     headings = {
         chunk.page: chunk.heading for chunk in chunk_document(document(section, "Still about mail.", "## Next\n\nx"))
@@ -74,5 +74,5 @@ def test_chunks_know_the_headings_they_stand_under_across_pages() -> None:
     assert headings == {1: "Backup › Mail", 2: "Backup › Mail", 3: "Next"}
 
 
-def test_without_a_heading_the_title_stands_in() -> None:
+def test_a_chunk_without_a_heading_has_the_title() -> None:
     assert [chunk.heading for chunk in chunk_document(document("Without any heading."))] == ["Title"]

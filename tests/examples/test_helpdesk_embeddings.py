@@ -21,7 +21,7 @@ def likeness(first: Vector, second: Vector) -> float:
 
 
 @given(st.text())
-def test_a_vector_has_length_one_or_says_nothing(text: str) -> None:
+def test_a_vector_has_length_one_or_zero(text: str) -> None:
     (vector,) = NgramEmbedding().vectors([text])
     assert len(vector) == DIMENSIONS
     assert not any(vector) or math.isclose(math.hypot(*vector), 1)
@@ -47,7 +47,7 @@ def test_a_vector_is_the_same_on_every_machine() -> None:
     ("first", "second"),
     [("Backup FAILED!", "backup failed"), ("ﾊﾞｯｸｱｯﾌﾟ", "バックアップ"), ("２段階", "2段階"), ("the backup", "Backup")],
 )
-def test_how_a_word_is_typed_makes_no_difference(first: str, second: str) -> None:
+def test_the_spelling_of_a_word_makes_no_difference(first: str, second: str) -> None:
     one, other = NgramEmbedding().vectors([first, second])
     assert math.isclose(likeness(one, other), 1)
 
@@ -60,7 +60,7 @@ def test_how_a_word_is_typed_makes_no_difference(first: str, second: str) -> Non
         ("二段階認証の設定", "二段階認証を設定したい", "共有リンクの設定"),
     ],
 )
-def test_words_count_more_than_what_is_around_them(question: str, like: str, unlike: str) -> None:
+def test_words_count_more_than_endings_and_particles(question: str, like: str, unlike: str) -> None:
     asked, near, far = NgramEmbedding().vectors([question, like, unlike])
     assert likeness(asked, near) > likeness(asked, far)
 
@@ -89,16 +89,28 @@ def test_vectors_come_in_the_order_of_the_texts_and_in_batches(server: Embedding
         (429, b'{"error": {"code": "insufficient_quota"}}', "out of credit (status 429, insufficient_quota)"),
         (500, b'{"error": {"code": "Bearer sk-made-up"}}', "failed (status 500); try again later"),
         (302, b"", "failed (status 302)"),
-        (200, b"", "is no list of 2 embeddings"),
-        (200, b"[]", "is no list of 2 embeddings"),
-        (200, b'{"data": []}', "is no list of 2 embeddings"),
-        (200, b'{"data": [{"index": 0, "embedding": [1]}]}', "is no list of 2 embeddings"),
-        (200, b'{"data": [{"index": 0, "embedding": [1]}, {"index": 1, "embedding": [1, 2]}]}', "is no list of 2"),
-        (200, b'{"data": [{"index": 0, "embedding": []}, {"index": 1, "embedding": []}]}', "is no list of 2"),
-        (200, b'{"data": [{"index": 0, "embedding": [NaN]}, {"index": 1, "embedding": [1]}]}', "is no list of 2"),
+        (200, b"", "did not return a list of 2 embeddings"),
+        (200, b"[]", "did not return a list of 2 embeddings"),
+        (200, b'{"data": []}', "did not return a list of 2 embeddings"),
+        (200, b'{"data": [{"index": 0, "embedding": [1]}]}', "did not return a list of 2 embeddings"),
+        (
+            200,
+            b'{"data": [{"index": 0, "embedding": [1]}, {"index": 1, "embedding": [1, 2]}]}',
+            "did not return a list of 2",
+        ),
+        (
+            200,
+            b'{"data": [{"index": 0, "embedding": []}, {"index": 1, "embedding": []}]}',
+            "did not return a list of 2",
+        ),
+        (
+            200,
+            b'{"data": [{"index": 0, "embedding": [NaN]}, {"index": 1, "embedding": [1]}]}',
+            "did not return a list of 2",
+        ),
     ],
 )
-def test_what_the_api_does_wrong_is_said(server: EmbeddingsServer, status: int, body: bytes, said: str) -> None:
+def test_a_wrong_answer_of_the_api_is_explained(server: EmbeddingsServer, status: int, body: bytes, said: str) -> None:
     server.status, server.body = status, body
     with pytest.raises(EmbeddingError) as failed:
         OpenAIEmbedding(KEY, server.base_url).vectors(["one", "two"])
@@ -107,13 +119,13 @@ def test_what_the_api_does_wrong_is_said(server: EmbeddingsServer, status: int, 
     assert failed.value.__cause__ is None
 
 
-def test_a_wrong_key_is_an_error_that_does_not_show_it(server: EmbeddingsServer) -> None:
+def test_the_error_of_a_wrong_key_does_not_show_it(server: EmbeddingsServer) -> None:
     with pytest.raises(EmbeddingError, match=r"refused the OpenAI key \(status 401, invalid_api_key\)") as failed:
         OpenAIEmbedding("sk-wrong-0987654321", server.base_url).vectors(["one"])
     assert "sk-wrong" not in str(failed.value)
 
 
-def test_a_server_that_is_not_there_is_named() -> None:
+def test_a_missing_server_is_named() -> None:
     with embeddings_server() as gone:
         address = gone.base_url
     with pytest.raises(EmbeddingError, match=r"at 127\.0\.0\.1:\d+ cannot be reached"):
@@ -121,15 +133,15 @@ def test_a_server_that_is_not_there_is_named() -> None:
 
 
 @pytest.mark.parametrize("key", ["sk-with\nbreak", "sk with blank", "sk-キー"])
-def test_a_key_that_cannot_be_one_is_refused_unshown(key: str) -> None:
-    with pytest.raises(EmbeddingError, match="holds blanks or signs") as failed:
+def test_an_invalid_key_is_refused_without_showing_it(key: str) -> None:
+    with pytest.raises(EmbeddingError, match="contains blanks or other characters") as failed:
         OpenAIEmbedding(key)
     assert key not in str(failed.value)
 
 
 @pytest.mark.parametrize("address", ["api.openai.com/v1", "ftp://a/v1", "http://", "http://me:pw@a/v1", "http://a:b"])
-def test_an_address_that_cannot_be_one_is_refused(address: str) -> None:
-    with pytest.raises(EmbeddingError, match="openai_base_url is no address"):
+def test_an_invalid_address_is_refused(address: str) -> None:
+    with pytest.raises(EmbeddingError, match="openai_base_url is not a valid address"):
         OpenAIEmbedding(KEY, address)
 
 
@@ -152,18 +164,18 @@ def test_an_address_that_cannot_be_one_is_refused(address: str) -> None:
         ({"openai_api_key": KEY}, {"OPENAI_BASE_URL": "http://a/v1"}, f"text-embedding-3-small at {OPENAI}"),
     ],
 )
-def test_a_key_decides_and_goes_only_to_its_own_address(
+def test_a_key_is_sent_only_to_its_own_address(
     credentials: dict[str, str], environment: dict[str, str], name: str
 ) -> None:
     assert chosen_embedding(credentials, environment).name == name
 
 
-def test_an_address_without_its_key_never_gets_the_environments() -> None:
+def test_an_address_without_a_key_does_not_get_the_key_of_the_environment() -> None:
     with pytest.raises(EmbeddingError, match="openai_base_url is set without openai_api_key"):
         chosen_embedding({"openai_base_url": "http://elsewhere/v1"}, {"OPENAI_API_KEY": KEY})
 
 
-def test_the_name_of_a_file_holds_neither_key_nor_address() -> None:
+def test_the_file_name_contains_neither_key_nor_address() -> None:
     embedding = OpenAIEmbedding(KEY, "http://internal-host/v1")
     assert KEY not in embedding.name
     assert embedding.file_part.startswith("openai-")

@@ -36,7 +36,7 @@ def found(manual: Path, directory: Path, typed: str) -> int:
     return len(index_of_manual(manual, directory).search(lambda opened: find(opened, parse_terms(typed))))
 
 
-def test_an_index_is_built_once_and_anew_when_the_manual_changes(manual: Path, directory: Path) -> None:
+def test_an_index_is_built_once_and_again_when_the_manual_changes(manual: Path, directory: Path) -> None:
     assert found(manual, directory, "zyzzyva") == 0
     built = (directory / FILE_NAME).stat()
     assert found(manual, directory, "backup") == 3
@@ -50,14 +50,14 @@ def test_an_index_is_built_once_and_anew_when_the_manual_changes(manual: Path, d
 
 
 @pytest.mark.parametrize("content", [b"", b"no database at all, but longer than a header" * 90])
-def test_a_damaged_index_is_built_anew(manual: Path, directory: Path, content: bytes) -> None:
+def test_a_damaged_index_is_rebuilt(manual: Path, directory: Path, content: bytes) -> None:
     (directory / FILE_NAME).write_bytes(content)
     assert found(manual, directory, "backup") == 3
 
 
 @pytest.fixture
 def builds(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
-    """Where an index was built, one entry for each time."""
+    """The paths of the indexes that were built, one for each build."""
     builds: list[Path] = []
     make = index_module._make
 
@@ -69,9 +69,7 @@ def builds(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     return builds
 
 
-def test_wherever_a_page_is_damaged_every_search_finds_what_it_did(
-    manual: Path, directory: Path, builds: list[Path]
-) -> None:
+def test_whichever_page_is_damaged_searches_find_the_same(manual: Path, directory: Path, builds: list[Path]) -> None:
     file = directory / FILE_NAME
     before = found(manual, directory, "backup"), found(manual, directory, "zz")
     whole = file.read_bytes()
@@ -80,21 +78,23 @@ def test_wherever_a_page_is_damaged_every_search_finds_what_it_did(
         damage_page(file, page)
         for _ in range(2):
             assert (found(manual, directory, "backup"), found(manual, directory, "zz")) == before
-    assert 5 < len(builds) <= 1 + len(range(0, pages(file), 4))  # once each, where a search met the damage
+    assert 5 < len(builds) <= 1 + len(range(0, pages(file), 4))  # one rebuild for each damage that a search found
     assert [file.name for file in directory.iterdir()] == [FILE_NAME]
 
 
-def test_text_that_is_no_text_any_more_is_built_anew(manual: Path, directory: Path) -> None:
+def test_an_index_with_damaged_text_is_rebuilt(manual: Path, directory: Path) -> None:
     assert found(manual, directory, "authenticator") == 3
     content = (directory / FILE_NAME).read_bytes()
     (directory / FILE_NAME).write_bytes(content.replace(b"authenticator", b"\xffuthenticator"))
     assert found(manual, directory, "authenticator") == 3
 
 
-def test_an_index_that_fails_even_when_new_is_a_clear_error(manual: Path, directory: Path, builds: list[Path]) -> None:
+def test_an_index_that_fails_after_a_rebuild_is_a_clear_error(
+    manual: Path, directory: Path, builds: list[Path]
+) -> None:
     index = index_of_manual(manual, directory)
     index.open().close()
-    with pytest.raises(IndexUnavailableError, match="made anew and still cannot be searched: no such column: x"):
+    with pytest.raises(IndexUnavailableError, match="was rebuilt and still cannot be searched: no such column: x"):
         index.search(lambda opened: opened.execute("SELECT x"))
     assert len(builds) == 2
 
@@ -104,19 +104,19 @@ def test_a_damaged_index_that_cannot_be_replaced_is_a_clear_error(
 ) -> None:
     index = index_of_manual(manual, directory)
     index.open().close()
-    damage_page(index.path, 2)  # the first that holds a chunk
+    damage_page(index.path, 2)  # the first page with a chunk
 
     def refuse(**_: object) -> None:
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr("tempfile.mkstemp", refuse)
-    with pytest.raises(IndexUnavailableError, match=r"could not be built in .* It needs a directory"):
+    with pytest.raises(IndexUnavailableError, match=r"could not be built in .* It needs a writable directory"):
         index.search(lambda opened: opened.execute("SELECT * FROM chunk").fetchall())
     assert index.path.is_file()
 
 
 @pytest.mark.parametrize("when", ["before it is opened", "while it is searched"])
-def test_a_locked_index_is_left_as_it_is(manual: Path, directory: Path, builds: list[Path], when: str) -> None:
+def test_a_locked_index_is_not_rebuilt(manual: Path, directory: Path, builds: list[Path], when: str) -> None:
     index = index_of_manual(manual, directory)
     index.open().close()
     impatient = replace(index, connect=lambda path: sqlite3.connect(path, timeout=0))
@@ -135,14 +135,14 @@ def test_a_locked_index_is_left_as_it_is(manual: Path, directory: Path, builds: 
     assert len(builds) == 1
 
 
-def test_threads_that_meet_a_missing_index_build_it_once(manual: Path, directory: Path, builds: list[Path]) -> None:
+def test_threads_that_find_the_index_missing_build_it_once(manual: Path, directory: Path, builds: list[Path]) -> None:
     with ThreadPoolExecutor(8) as pool:
         counts = list(pool.map(lambda _: found(manual, directory, "backup"), range(8)))
     assert counts == [3] * 8
     assert len(builds) == 1
 
 
-def test_threads_that_meet_a_damaged_index_build_it_once(manual: Path, directory: Path, builds: list[Path]) -> None:
+def test_threads_that_find_the_index_damaged_build_it_once(manual: Path, directory: Path, builds: list[Path]) -> None:
     index = index_of_manual(manual, directory)
     index.open().close()
     damage_page(index.path, 2)
@@ -164,7 +164,7 @@ def test_threads_that_meet_a_damaged_index_build_it_once(manual: Path, directory
     assert len(builds) == 2
 
 
-def test_processes_that_meet_a_missing_index_do_not_collide(helpdesk: Path, directory: Path) -> None:
+def test_processes_that_find_the_index_missing_do_not_collide(helpdesk: Path, directory: Path) -> None:
     program = (
         "import sys; from pathlib import Path; from helpdesk_search.index import index_of_manual;"
         "index = index_of_manual(Path('manual'), Path(sys.argv[1])).open();"
@@ -176,7 +176,7 @@ def test_processes_that_meet_a_missing_index_do_not_collide(helpdesk: Path, dire
     assert [file.name for file in directory.iterdir()] == [FILE_NAME]
 
 
-def test_an_index_that_cannot_be_kept_is_a_clear_error(manual: Path, tmp_path: Path) -> None:
+def test_an_index_that_cannot_be_stored_is_a_clear_error(manual: Path, tmp_path: Path) -> None:
     with pytest.raises(IndexUnavailableError, match="could not be built in"):
         index_of_manual(manual, tmp_path / "missing").open()
 
@@ -189,7 +189,7 @@ def test_a_failed_build_leaves_nothing_behind(manual: Path, directory: Path) -> 
 
 
 def test_a_missing_manual_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ManualError, match=r"folder 'empty' holds no ja/\*\.md or en/\*\.md"):
+    with pytest.raises(ManualError, match=r"folder 'empty' contains neither ja/\*\.md nor en/\*\.md"):
         fingerprint(tmp_path / "empty")
 
 
@@ -200,7 +200,7 @@ def test_pages_are_read_by_their_marks() -> None:
         split_pages("<!-- page 2 -->\nx\n<!-- page 2 -->\ny", "a.md")
 
 
-def test_a_byte_order_mark_is_no_part_of_the_manual(tmp_path: Path) -> None:
+def test_a_byte_order_mark_is_not_part_of_the_manual(tmp_path: Path) -> None:
     (tmp_path / "en").mkdir()
     (tmp_path / "en" / "a.md").write_text("<!-- page 4 -->\n# A\n\nfour", encoding="utf-8-sig")
     (tmp_path / "en" / "b.md").write_text("# B\n\none", encoding="utf-8-sig")
@@ -227,7 +227,7 @@ def test_the_credential_wins_over_the_environment_and_both_over_the_plugins_fold
     assert all(directory.is_dir() for directory in (named, from_environment, tmp_path / "data"))
 
 
-def test_a_folder_that_cannot_be_written_gives_a_private_temporary_one(tmp_path: Path) -> None:
+def test_without_a_writable_folder_the_index_is_in_a_private_temporary_one(tmp_path: Path) -> None:
     folder = tmp_path / "file"
     folder.write_text("not a folder")
     directory = index_directory(folder, {}, {})
@@ -237,7 +237,7 @@ def test_a_folder_that_cannot_be_written_gives_a_private_temporary_one(tmp_path:
 
 
 @pytest.mark.parametrize("wish", ["relative/path", "{file}/below"])
-def test_a_directory_that_was_chosen_and_cannot_be_used_is_named(tmp_path: Path, wish: str) -> None:
+def test_a_chosen_directory_that_cannot_be_used_is_named(tmp_path: Path, wish: str) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(IndexUnavailableError, match="index_directory is '"):
         index_directory(tmp_path, {"index_directory": wish.format(file=tmp_path / "file")}, {})

@@ -28,7 +28,7 @@ def test_the_printed_guide_is_read_as_it_was_written(helpdesk: Path, language: s
     printed = read_pdf(helpdesk / "manual" / language / f"{GUIDE}.pdf", "guide")
     assert [unbroken(page) for page in printed.pages] == [unbroken(page) for page in pages]
     assert pages[0].strip().startswith(f"# {printed.title}\n")
-    # Headings are told from text by the bookmarks alone.
+    # Only the bookmarks distinguish headings from text.
     headings = [line for page in pages for line in page.splitlines() if line.startswith("#")]
     assert [line for page in printed.pages for line in page.splitlines() if line.startswith("#")] == headings
 
@@ -68,12 +68,12 @@ def test_a_printed_edition_of_a_markdown_file_is_left_out(helpdesk: Path, tmp_pa
     assert [hit.file for hit in hits] == [f"en/{GUIDE}.pdf"]
 
 
-def test_no_passage_stands_in_the_index_twice(manual_index: Connection) -> None:
+def test_no_passage_is_in_the_index_twice(manual_index: Connection) -> None:
     texts = [text for (text,) in manual_index.execute("SELECT text FROM folded")]
     assert len(set(texts)) == len(texts) > 100
 
 
-def test_a_manual_of_pdfs_alone_is_a_manual(helpdesk: Path, tmp_path: Path) -> None:
+def test_a_manual_may_have_only_pdfs(helpdesk: Path, tmp_path: Path) -> None:
     (tmp_path / "en").mkdir()
     shutil.copy(helpdesk / "manual" / "en" / f"{GUIDE}.pdf", tmp_path / "en")
     (document,) = read_manual(tmp_path)
@@ -82,11 +82,11 @@ def test_a_manual_of_pdfs_alone_is_a_manual(helpdesk: Path, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("length", [0, 8, 3000, 12_000, 19_000])
-@pytest.mark.filterwarnings("ignore")  # the library may warn of what is broken
+@pytest.mark.filterwarnings("ignore")  # the library may warn of the damage
 def test_a_damaged_pdf_is_named(helpdesk: Path, tmp_path: Path, length: int) -> None:
     whole = (helpdesk / "manual" / "en" / f"{GUIDE}.pdf").read_bytes()
     (tmp_path / "cut.pdf").write_bytes(whole[:length])
-    with pytest.raises(ManualError, match=r"en/cut\.pdf: this PDF (cannot be read|holds no text)"):
+    with pytest.raises(ManualError, match=r"en/cut\.pdf: this PDF (cannot be read|contains no text)"):
         read_pdf(tmp_path / "cut.pdf", "en/cut.pdf")
 
 
@@ -94,7 +94,7 @@ def test_a_scan_and_a_protected_pdf_are_named(helpdesk: Path, tmp_path: Path) ->
     scan = PdfWriter()
     scan.add_blank_page(200, 200)
     scan.write(tmp_path / "scan.pdf")
-    with pytest.raises(ManualError, match="holds no text; a scanned one needs text recognition"):
+    with pytest.raises(ManualError, match="contains no text; a scanned one needs text recognition"):
         read_pdf(tmp_path / "scan.pdf", "scan.pdf")
     protected = PdfWriter(clone_from=PdfReader(helpdesk / "manual" / "en" / f"{GUIDE}.pdf"))
     protected.encrypt("secret", algorithm="RC4-128")
@@ -103,8 +103,8 @@ def test_a_scan_and_a_protected_pdf_are_named(helpdesk: Path, tmp_path: Path) ->
         read_pdf(tmp_path / "protected.pdf", "protected.pdf")
 
 
-def test_a_pdf_whose_cipher_is_not_at_hand_is_named(helpdesk: Path, tmp_path: Path) -> None:
-    """Anybody may read it, but printing it needs a password; only with `cryptography` could the library encrypt it."""
+def test_a_pdf_with_an_unavailable_cipher_is_named(helpdesk: Path, tmp_path: Path) -> None:
+    """Reading it needs no password, but a cipher that the library has only with `cryptography`."""
     protected = PdfWriter(clone_from=PdfReader(helpdesk / "manual" / "en" / f"{GUIDE}.pdf"))
     protected.encrypt("", "secret", algorithm="RC4-128")
     assert protected._encrypt_entry is not None

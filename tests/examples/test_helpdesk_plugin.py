@@ -53,7 +53,7 @@ def test_two_searches_at_once_on_a_missing_index(helpdesk_plugin: StdioPlugin, t
 
 
 @pytest.mark.e2e
-def test_what_cannot_be_found_or_meant(helpdesk_plugin: StdioPlugin, tmp_path: Path) -> None:
+def test_unknown_and_unusable_terms_are_explained(helpdesk_plugin: StdioPlugin, tmp_path: Path) -> None:
     answers = helpdesk_plugin.request(
         {
             "nothing": search({"terms": "zyzzyva"}),
@@ -79,7 +79,7 @@ def test_what_cannot_be_found_or_meant(helpdesk_plugin: StdioPlugin, tmp_path: P
 
 
 @pytest.mark.e2e
-def test_credentials_are_checked_without_any_being_required(helpdesk_plugin: StdioPlugin) -> None:
+def test_credentials_are_optional_and_checked(helpdesk_plugin: StdioPlugin) -> None:
     check = {"type": "tool", "action": "validate_tool_credentials", "provider": "helpdesk"}
     answers = helpdesk_plugin.request(
         {
@@ -104,7 +104,7 @@ def i18n_fields(value: object, path: str = "") -> dict[str, dict[str, str]]:
 @pytest.mark.parametrize(
     "file", ["manifest.yaml", "provider/helpdesk.yaml", "tools/search_manual.yaml", "tools/search_qa.yaml"]
 )
-def test_everything_shown_is_said_in_four_languages(helpdesk: Path, file: str) -> None:
+def test_all_visible_texts_are_in_four_languages(helpdesk: Path, file: str) -> None:
     fields = i18n_fields(yaml.safe_load((helpdesk / file).read_text(encoding="utf-8")))
     assert fields
     for path, texts in fields.items():
@@ -133,7 +133,7 @@ def test_both_tools_at_once_on_missing_indexes(helpdesk_plugin: StdioPlugin, tmp
         }
     )
     text, sources = messages(answers["first"])
-    assert text["message"]["text"].startswith(f"The 3 past questions most like: {question}\nNo OpenAI key is set")
+    assert text["message"]["text"].startswith(f"The 3 past questions most similar to: {question}\nNo OpenAI key is set")
     resources = sources["message"]["retriever_resources"]
     assert [resource["position"] for resource in resources] == [1, 2, 3]
     assert "Google Authenticator" in resources[0]["content"]
@@ -147,7 +147,7 @@ def test_both_tools_at_once_on_missing_indexes(helpdesk_plugin: StdioPlugin, tmp
     third = messages(answers["third"])[1]["message"]["retriever_resources"]
     assert {(resource["document_name"], resource["page"]) for resource in third} == {("en/desktop-sync-guide.pdf", 3)}
     (nothing,) = messages(answers["nothing"])
-    assert nothing["message"]["text"].startswith("No past question is like this one: What will")
+    assert nothing["message"]["text"].startswith("No past question is similar to this one: What will")
     (blank,) = messages(answers["blank"])
     assert blank["message"]["text"].startswith("search_qa error: The question is blank")
     (language,) = messages(answers["language"])
@@ -156,7 +156,7 @@ def test_both_tools_at_once_on_missing_indexes(helpdesk_plugin: StdioPlugin, tmp
 
 
 @pytest.mark.e2e
-def test_a_key_means_the_api_and_a_wrong_one_an_error_without_it(helpdesk_plugin: StdioPlugin) -> None:
+def test_a_key_selects_the_api_and_a_wrong_key_is_an_error_that_hides_it(helpdesk_plugin: StdioPlugin) -> None:
     check = {"type": "tool", "action": "validate_tool_credentials", "provider": "helpdesk"}
     wrong = "sk-wrong-0987654321"
     with embeddings_server() as server:
@@ -172,7 +172,10 @@ def test_a_key_means_the_api_and_a_wrong_one_an_error_without_it(helpdesk_plugin
             }
         )
     text, sources = messages(answers["good"])
-    assert "Likeness was judged by meaning, with the embedding model text-embedding-3-small." in text["message"]["text"]
+    assert (
+        "Similarity was computed by meaning, with the embedding model text-embedding-3-small."
+        in text["message"]["text"]
+    )
     assert len(sources["message"]["retriever_resources"]) == 3
     assert messages(answers["good check"]) == [{"result": True}]
     for session in ("bad", "bad check"):

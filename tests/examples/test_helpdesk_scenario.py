@@ -1,4 +1,4 @@
-"""The scenario is a script, but what it cites must be what its searches really find."""
+"""The scenario is a script, but its citations have to be those that its searches really find."""
 
 import re
 from pathlib import Path
@@ -25,14 +25,14 @@ def sources(script: dict[str, Any], manual_index: Connection) -> dict[str, Hit]:
     return {f"[{number}]": hit for number, hit in enumerate(hits, start=1)}
 
 
-def test_one_turn_asks_two_questions(script: dict[str, Any]) -> None:
+def test_one_turn_makes_two_searches(script: dict[str, Any]) -> None:
     first = script["turns"][0]
     assert [call["name"] for call in first["tool_calls"]] == ["search_manual", "search_manual"]
     assert first["thought"]
     assert len(first["text"].split()) <= 25
 
 
-def test_every_source_is_cited_and_none_that_does_not_exist(script: dict[str, Any], sources: dict[str, Hit]) -> None:
+def test_the_cited_sources_are_exactly_those_that_exist(script: dict[str, Any], sources: dict[str, Hit]) -> None:
     assert set(re.findall(r"\[\d+\]", script["turns"][1]["text"])) == set(sources) == {f"[{n}]" for n in range(1, 7)}
 
 
@@ -47,7 +47,7 @@ def test_every_source_is_cited_and_none_that_does_not_exist(script: dict[str, An
         ("[6]", "Only problems"),
     ],
 )
-def test_a_cited_source_says_what_it_is_cited_for(
+def test_a_cited_source_supports_its_statement(
     script: dict[str, Any], sources: dict[str, Hit], number: str, said: str
 ) -> None:
     (statement,) = [line for line in script["turns"][1]["text"].splitlines() if number in line and said in line]

@@ -1,4 +1,4 @@
-"""The scenarios of plan and reflect: each turn fits one call alone, and what is cited is what the searches find."""
+"""The scenarios of plan and reflect: each turn fits exactly one call, and the searches find what is cited."""
 
 import re
 from collections.abc import Iterator
@@ -78,7 +78,7 @@ every_scenario = pytest.mark.parametrize("scenario", NAMES, indirect=True)
 two_topics = pytest.mark.parametrize("scenario", NAMES[:1], indirect=True)
 
 
-def test_there_are_no_others(helpdesk: Path) -> None:
+def test_all_scenarios_are_tested(helpdesk: Path) -> None:
     assert sorted(file.stem for file in (helpdesk / "scenarios").iterdir()) == sorted(NAMES)
 
 
@@ -88,7 +88,7 @@ def test_each_turn_waits_for_its_own_call(scenario: Scenario) -> None:
     first, *between, last = [turn.when or "" for turn in scenario.script.turns]
     assert (first, last) == ("Call submit_plan", "Answer the question")
     assert all(between)
-    # Only a judgement is asked for several times under the same words.
+    # Only requests for a judgement repeat the same words.
     others = [when for when in between if not when.startswith("Judge subtask: ")]
     assert len(set(others)) == len(others)
     for subtask in scenario.subtasks:
@@ -97,7 +97,7 @@ def test_each_turn_waits_for_its_own_call(scenario: Scenario) -> None:
 
 
 @every_scenario
-def test_a_turn_after_a_search_waits_for_what_that_search_says(scenario: Scenario) -> None:
+def test_a_turn_after_a_search_waits_for_the_result_of_that_search(scenario: Scenario) -> None:
     turns = scenario.script.turns
     said = [
         (position, self_said)
@@ -114,7 +114,7 @@ def test_a_turn_after_a_search_waits_for_what_that_search_says(scenario: Scenari
 
 
 @every_scenario
-def test_advice_is_followed_word_for_word(scenario: Scenario) -> None:
+def test_the_next_attempt_waits_for_the_exact_advice(scenario: Scenario) -> None:
     turns = scenario.script.turns
     judgements = [
         (turn.when, call.arguments) for turn in turns for call in turn.tool_calls if call.name == "submit_reflection"
@@ -150,7 +150,7 @@ def test_the_answer_cites_only_sources_that_exist(scenario: Scenario) -> None:
         ("[9]", "48 hours"),
     ],
 )
-def test_a_cited_source_says_what_it_is_cited_for(scenario: Scenario, number: str, said: str) -> None:
+def test_a_cited_source_supports_its_statement(scenario: Scenario, number: str, said: str) -> None:
     (statement,) = [line for line in str(scenario.script.turns[-1].text).splitlines() if number in line]
     assert said in statement
     assert said in scenario.sources[number]

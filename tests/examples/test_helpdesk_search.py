@@ -56,15 +56,17 @@ def small_index(tmp_path: Path) -> Iterator[Connection]:
         ("x%x", []),
     ],
 )
-def test_signs_mean_themselves_and_pages_are_right(small_index: Connection, typed: str, pages: list[int]) -> None:
+def test_special_characters_are_literal_and_pages_are_right(
+    small_index: Connection, typed: str, pages: list[int]
+) -> None:
     hits = find(small_index, parse_terms(typed))
     assert [hit.page for hit in hits] == pages
     assert {hit.file for hit in hits} <= {"en/a.md"}
 
 
-@settings(deadline=None)  # the file system answers when it can
+@settings(deadline=None)  # the time depends on the file system
 @given(typed_terms)
-def test_any_input_finds_only_what_holds_every_term(manual_index: Connection, words: list[str]) -> None:
+def test_any_input_finds_only_chunks_with_every_term(manual_index: Connection, words: list[str]) -> None:
     try:
         terms = parse_terms(" ".join(words))
     except TermsError:
@@ -80,7 +82,7 @@ def test_any_input_finds_only_what_holds_every_term(manual_index: Connection, wo
 
 @settings(deadline=None)
 @given(st.data())
-def test_whatever_a_chunk_says_is_found(manual_index: Connection, data: st.DataObject) -> None:
+def test_any_text_of_a_chunk_is_found(manual_index: Connection, data: st.DataObject) -> None:
     texts = [fold(text) for (text,) in manual_index.execute("SELECT text FROM chunk")]
     text = data.draw(st.sampled_from(texts))
     start = data.draw(st.integers(0, len(text) - 1))
@@ -114,13 +116,13 @@ def test_a_language_is_searched_alone(manual_index: Connection) -> None:
     assert {hit.language for hit in find(manual_index, terms, "en")} == {"en"}
 
 
-def test_languages_are_checked() -> None:
+def test_an_unknown_language_is_refused() -> None:
     assert [checked_language(given) for given in (None, "", " ", "all", "ja")] == ["all", "all", "all", "all", "ja"]
     with pytest.raises(TermsError, match="'fr' is unknown; use one of all, ja, en"):
         checked_language("fr")
 
 
-def test_hits_read_well(small_index: Connection) -> None:
+def test_hits_as_text(small_index: Connection) -> None:
     hits = find(small_index, parse_terms("zz"))
     assert hits_as_text(" zz\n", hits) == (
         "The best 2 hits in the manual for: zz\n\n"
@@ -131,6 +133,6 @@ def test_hits_read_well(small_index: Connection) -> None:
     assert hits_as_text("no such", []).startswith("Nothing in the manual contains all of these terms: no such.")
 
 
-def test_a_hit_that_continues_says_so(manual_index: Connection) -> None:
+def test_a_hit_in_the_middle_of_a_page_begins_with_an_ellipsis(manual_index: Connection) -> None:
     text = hits_as_text("q", [hit for hit in find(manual_index, parse_terms("recovery")) if hit.start > 0][:1])
     assert text.splitlines()[3].startswith("…")

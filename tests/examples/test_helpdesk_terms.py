@@ -30,7 +30,7 @@ from hypothesis import strategies as st
         ("lone\ud800surrogate", ("lone?surrogate",), ()),
     ],
 )
-def test_what_is_typed_becomes_literal_terms(typed: str, indexed: tuple[str, ...], short: tuple[str, ...]) -> None:
+def test_input_becomes_literal_terms(typed: str, indexed: tuple[str, ...], short: tuple[str, ...]) -> None:
     assert parse_terms(typed) == Terms(indexed, short)
 
 
@@ -48,7 +48,7 @@ def test_too_many_and_too_long_terms_are_refused() -> None:
 
 
 @given(st.text())
-def test_no_folded_term_can_end_its_own_quotes(typed: str) -> None:
+def test_no_folded_term_contains_the_quote_of_fts5(typed: str) -> None:
     try:
         terms = parse_terms(typed)
     except TermsError:
@@ -59,7 +59,7 @@ def test_no_folded_term_can_end_its_own_quotes(typed: str) -> None:
 
 
 @given(st.text())
-def test_folding_is_settled_after_once(text: str) -> None:
+def test_folding_twice_changes_nothing(text: str) -> None:
     assert fold(fold(text)) == fold(text)
 
 

@@ -1,4 +1,7 @@
-"""A folder of `LANGUAGE.csv` in, past questions with their answers and one fingerprint of them all out."""
+"""Past questions with their answers.
+
+In: a folder of `LANGUAGE.csv` files. Out: the questions, and one fingerprint of all files.
+"""
 
 import csv
 from collections.abc import Iterator
@@ -14,7 +17,7 @@ COLUMNS = ("id", "answered_on", "topic", "question", "answer")
 
 @dataclass(frozen=True)
 class AnsweredQuestion:
-    """One question that a customer asked, and what the help desk answered. `file` is what a reader is shown."""
+    """A question that a customer asked, and what the help desk answered; `file` is the name shown to readers."""
 
     language: str
     file: str
@@ -28,8 +31,8 @@ class AnsweredQuestion:
 def answer_files(folder: Path) -> list[Path]:
     files = [file for language in LANGUAGES if (file := folder / f"{language}.csv").is_file()]
     if not files:
-        names = " or ".join(f"{language}.csv" for language in LANGUAGES)
-        raise AnswersError(f"The past questions are missing: the folder '{folder.name}' holds no {names}.")
+        names = " nor ".join(f"{language}.csv" for language in LANGUAGES)
+        raise AnswersError(f"The past questions are missing: the folder '{folder.name}' contains neither {names}.")
     return files
 
 
@@ -47,23 +50,23 @@ def _read_file(file: Path, name: str) -> Iterator[AnsweredQuestion]:
         with file.open(encoding="utf-8-sig", newline="") as text:  # spreadsheets put a byte order mark first
             rows = csv.DictReader(text, strict=True)
             if missing := [column for column in COLUMNS if column not in (rows.fieldnames or ())]:
-                raise AnswersError(f"{name}: the first line names no column {', '.join(missing)}.")
+                raise AnswersError(f"{name}: the first line lacks the column {', '.join(missing)}.")
             for row in rows:
                 answered = _read_row(row, file.stem, name, rows.line_num)
                 if answered.id in ids:
-                    raise AnswersError(f"{name}, line {rows.line_num}: the id {answered.id} is there already.")
+                    raise AnswersError(f"{name}, line {rows.line_num}: the id {answered.id} is used twice.")
                 ids.add(answered.id)
                 yield answered
     except UnicodeDecodeError as error:
         raise AnswersError(f"{name}: byte {error.start} is not UTF-8; save the file as UTF-8.") from error
     except csv.Error as error:
-        raise AnswersError(f"{name}: this is no CSV ({error}).") from error
+        raise AnswersError(f"{name}: not valid CSV: {error}.") from error
     if not ids:
-        raise AnswersError(f"{name}: there is no question in it.")
+        raise AnswersError(f"{name}: the file contains no questions.")
 
 
 def _read_row(row: dict[str, str | None], language: str, name: str, line: int) -> AnsweredQuestion:
     values = {column: (row[column] or "").strip() for column in COLUMNS}
     if empty := [column for column, value in values.items() if not value]:
-        raise AnswersError(f"{name}, line {line}: nothing stands under {', '.join(empty)}.")
+        raise AnswersError(f"{name}, line {line}: {', '.join(empty)} must not be empty.")
     return AnsweredQuestion(language, name, **values)

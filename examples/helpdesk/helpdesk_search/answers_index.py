@@ -1,7 +1,7 @@
-"""The past questions, an embedding and a directory in, an index of exactly these out.
+"""The index of past questions.
 
-The vectors are kept by sqlite-vec. It is loaded through apsw, which brings an SQLite of its own: many Pythons are built
-without the loading of extensions.
+In: the questions, an embedding and a directory. Out: an index of exactly these. sqlite-vec keeps the vectors. It is
+loaded through apsw, which has an SQLite of its own: many Pythons are built without loadable extensions.
 """
 
 import threading
@@ -15,7 +15,7 @@ from .embedding import Embedding, Vector
 from .errors import AnswersError, EmbeddingError, IndexUnavailableError
 from .making import MadeIndex
 
-# Part of what an index is made from: raised whenever the tables, or what is embedded of a question, change.
+# Part of `made_from`: raise it whenever the tables change, or which parts of a question are embedded.
 _FORMAT = 1
 
 _TABLE = """
@@ -42,10 +42,10 @@ _making = threading.Lock()
 def index_of_answers(
     folder: Path, directory: Path, embedding: Embedding, dimensions: int
 ) -> MadeIndex[apsw.Connection]:
-    """The index of the questions as they are now, for vectors of so many dimensions.
+    """The index of the questions as they are now, for vectors of this many dimensions.
 
-    Each embedding has a file of its own, so that two workspaces with different credentials do not undo each other's.
-    The dimensions are told apart from it, since a server may answer with another model under the same name.
+    Each embedding has its own file, so that two workspaces with different credentials do not replace each other's. The
+    dimensions are checked too, because a server may use another model under the same name.
     """
     questions = fingerprint(folder)
     made_from = f"format {_FORMAT}, embedding {embedding.name}, dimensions {dimensions}, questions {questions}"
@@ -77,19 +77,19 @@ def _connect(path: Path, flags: int) -> apsw.Connection:
 
 def _make(new: Path, folder: Path, embedding: Embedding, dimensions: int, made_from: str) -> None:
     answers = read_answers(folder)
-    # The topic says in the help desk's words what the customer's may lack. Answers say too much else to be embedded.
+    # The topic adds the help desk's words to the customer's. Answers contain too much else to be embedded.
     vectors = embedding.vectors([f"{answered.topic}\n{answered.question}" for answered in answers])
     if len(vectors[0]) != dimensions:
         raise EmbeddingError(
-            f"The embeddings have {len(vectors[0])} dimensions, and had {dimensions} a moment ago; is the model behind "
-            "openai_base_url being changed?"
+            f"The embeddings have {len(vectors[0])} dimensions, but the question's has {dimensions}; "
+            "is the model behind openai_base_url being changed?"
         )
     for answered, vector in zip(answers, vectors, strict=True):
         if not any(vector):
-            raise AnswersError(f"{answered.file}, {answered.id}: the question holds no word to go by.")
+            raise AnswersError(f"{answered.file}, {answered.id}: the question contains no searchable word.")
     connection = _connect(new, apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE)
     try:
-        connection.execute("PRAGMA journal_mode = MEMORY")  # nobody reads the file before it is whole
+        connection.execute("PRAGMA journal_mode = MEMORY")  # the file is not read before it is complete
         with connection:
             connection.execute(_TABLE)
             connection.execute(_VECTORS.format(dimensions=dimensions))
@@ -101,6 +101,6 @@ def _make(new: Path, folder: Path, embedding: Embedding, dimensions: int, made_f
                 )
                 connection.execute("INSERT INTO likeness VALUES (?, ?, ?)", (number, row.language, as_blob(vector)))
     except apsw.Error as error:
-        raise IndexUnavailableError(f"The index of past questions could not be made: {error}") from error
+        raise IndexUnavailableError(f"The index of past questions could not be built: {error}") from error
     finally:
         connection.close()

@@ -1,4 +1,7 @@
-"""A question in, the past questions most like it out, best first."""
+"""The search in past questions.
+
+In: a question. Out: the most similar past questions, best first.
+"""
 
 from dataclasses import dataclass
 
@@ -22,7 +25,7 @@ ORDER BY distance, answered.id
 
 @dataclass(frozen=True)
 class Likeness:
-    """A past question and how like it is to the one asked: 1 is the same, 0 has nothing in common."""
+    """A past question and its similarity to the one asked: 1 is the same, 0 has nothing in common."""
 
     answered: AnsweredQuestion
     similarity: float
@@ -40,7 +43,7 @@ def checked_question(given: object) -> str:
 def question_vector(embedding: Embedding, question: str) -> Vector:
     (vector,) = embedding.vectors([question])
     if not any(vector):
-        raise TermsError("The question holds no word to go by; say what it is about.")
+        raise TermsError("The question contains no searchable word; say what it is about.")
     return vector
 
 

@@ -1,7 +1,8 @@
-"""A document in, overlapping pieces of at most 300 characters out, with the page and the headings it stands under.
+"""Documents cut into chunks.
 
-A piece ends at the last paragraph border it can reach, else at a sentence's end, else at a blank, else where it is
-full. No piece crosses a page, so that its page is a fact and not a guess.
+In: a document. Out: overlapping chunks of at most 300 characters, each with its page and headings. A chunk ends at the
+last paragraph border within its size, else at the end of a sentence, else at a blank, else at its full size. No chunk
+crosses a page, so that its page number is exact.
 """
 
 import re
@@ -14,7 +15,7 @@ from .manual import Document
 CHUNK_SIZE = 300
 OVERLAP = 20
 
-# A heading is no paragraph of its own: cut off from what it announces it would be found without its answer.
+# A heading belongs to the paragraph below it: alone, it would be found without its answer.
 _PARAGRAPH = re.compile(r"^(?!#).*\S.*\n(?:[^\S\n]*\n)+", re.MULTILINE)
 _SENTENCE = re.compile(r"[。！？]|[.!?](?=\s)|\n")
 _BLANK = re.compile(r"\s")
@@ -23,7 +24,7 @@ _HEADING = re.compile(r"^(#+)[ \t]+(.+)$", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Chunk:
-    """A piece of one page: `text` stands at `start` in the page's text, under the headings of `heading`."""
+    """A part of one page: `text` begins at `start` in the page's text, below the headings of `heading`."""
 
     page: int
     heading: str
@@ -34,7 +35,7 @@ class Chunk:
 def chunk_spans(text: str, size: int = CHUNK_SIZE, overlap: int = OVERLAP) -> list[tuple[int, int]]:
     """Spans that cover the text: each begins `overlap` characters before the end of the one before it."""
     if not 0 <= overlap < size:
-        raise ValueError(f"An overlap of {overlap} leaves no progress in chunks of {size} characters.")
+        raise ValueError(f"An overlap of {overlap} must be smaller than the chunk size of {size} characters.")
     borders = [[match.end() for match in kind.finditer(text)] for kind in (_PARAGRAPH, _SENTENCE, _BLANK)]
     spans: list[tuple[int, int]] = []
     start = covered = 0
@@ -55,7 +56,7 @@ def _last_border(borders: list[list[int]], *, after: int, upto: int) -> int:
 
 
 def chunk_document(document: Document) -> Iterator[Chunk]:
-    """The document's chunks in reading order; a heading stays in force across page ends."""
+    """The document's chunks in reading order; a heading applies beyond the end of its page."""
     path: tuple[str, ...] = ()
     for page in document.pages:
         headings = list(_HEADING.finditer(page.text))
@@ -70,6 +71,6 @@ def chunk_document(document: Document) -> Iterator[Chunk]:
 
 
 def _descend(path: tuple[str, ...], heading: re.Match[str]) -> tuple[str, ...]:
-    """The headings in force once this one has begun, outermost first; the first place is the title's."""
+    """The headings that apply below this one, outermost first; the first is the title."""
     above = len(heading[1]) - 1
     return (*path[:above], *[""] * (above - len(path)), heading[2].strip())

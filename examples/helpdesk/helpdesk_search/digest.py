@@ -1,4 +1,4 @@
-"""Files in, one fingerprint of them all out, so that an index can tell whether it was made from these."""
+"""One fingerprint of many files, from which an index can tell whether it was built from them."""
 
 import hashlib
 from collections.abc import Iterable
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def digest(files: Iterable[Path], folder: Path) -> str:
-    """Made of every file's name inside the folder and its content: any edit, rename or removal changes it."""
+    """A fingerprint of names and contents: any edit, rename or removal changes it."""
     made = hashlib.sha256()
     for file in files:
         content = file.read_bytes()

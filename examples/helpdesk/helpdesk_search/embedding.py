@@ -1,4 +1,4 @@
-"""Texts in, one vector each out: what every model of embeddings here can do, and what is said about it."""
+"""What every embedding model here can do: texts in, one vector for each out."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -9,19 +9,19 @@ type Vector = Sequence[float]
 class Embedding(Protocol):
     @property
     def name(self) -> str:
-        """Tells this model from every other: an index made with one cannot be asked with another."""
+        """Identifies the model: an index built with one model cannot be searched with another."""
 
     @property
     def file_part(self) -> str:
-        """The same for the name of a file; holds no secret and no sign that a file system minds."""
+        """The same for use in a file name; contains no secret and no special character."""
 
     @property
     def described(self) -> str:
-        """One sentence for whoever reads the results."""
+        """One sentence for the reader of the results."""
 
     @property
     def least_similarity(self) -> float:
-        """Under it two texts have nothing to do with each other, as this model counts."""
+        """Below it, this model considers two texts unrelated."""
 
     def vectors(self, texts: Sequence[str], /) -> list[Vector]:
-        """In the order of the texts; texts that are alike point in like directions, one that says nothing in none."""
+        """One vector for each text, in order. Similar texts have similar directions; a text without words has none."""

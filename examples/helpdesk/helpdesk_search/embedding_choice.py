@@ -1,7 +1,7 @@
-"""Credentials and environment in, the embedding to use out: OpenAI's where there is a key, else n-grams.
+"""Which embedding to use: OpenAI's if there is a key, else n-grams.
 
-A key and the address it is sent to come from the same place. Otherwise whoever fills in the form could have the key of
-whoever runs the machine sent to an address of their own.
+In: credentials and environment. A key and the address that it is sent to come from the same place. Otherwise a person
+who fills in the form could have the operator's key sent to an address of their own.
 """
 
 from collections.abc import Mapping

@@ -1,32 +1,32 @@
-"""What can go wrong in a search, by who can mend it.
+"""What can go wrong in a search, by who can correct it.
 
 HelpdeskError
-├── TermsError    the caller: the search terms, the question or the language cannot be meant
+├── TermsError    the caller: the search terms, the question or the language are not usable
 ├── ManualError   the author: the manual that ships with the plugin cannot be read
 ├── AnswersError  the author: the past questions and answers that ship with it cannot be read
-├── EmbeddingError          the operator: the embeddings API cannot be used as it is set up
-└── IndexUnavailableError   the operator: the index cannot be kept where it should be
+├── EmbeddingError          the operator: the settings of the embeddings API do not work
+└── IndexUnavailableError   the operator: the index cannot be stored in the given place
 """
 
 
 class HelpdeskError(Exception):
-    """The base of everything this package raises on purpose; its text is meant to be read by a person."""
+    """The base of all errors of this package; the text is written for people."""
 
 
 class TermsError(HelpdeskError):
-    """The terms, the question or the language asked for cannot be searched; the text says what would be right."""
+    """The terms, the question or the language cannot be searched; the text says what would be right."""
 
 
 class ManualError(HelpdeskError):
-    """The manual is missing or not laid out as its reader expects."""
+    """The manual is missing or has the wrong format."""
 
 
 class AnswersError(HelpdeskError):
-    """The past questions and answers are missing or not laid out as their reader expects."""
+    """The past questions and answers are missing or have the wrong format."""
 
 
 class EmbeddingError(HelpdeskError):
-    """The embeddings API refused or cannot be reached; the text never holds the key."""
+    """The embeddings API refused or cannot be reached; the text never contains the key."""
 
 
 class IndexUnavailableError(HelpdeskError):

@@ -1,15 +1,15 @@
-"""Text in, the one spelling under which it is indexed and asked for out.
+"""One spelling for all text that is indexed or searched.
 
-Both sides pass through `fold`, so that full-width letters, case and line breaks never decide what is found.
+Both sides pass through `fold`, so full-width letters, case and line breaks make no difference.
 """
 
 import unicodedata
 
 
 def fold(text: str) -> str:
-    """NFKC, case folded, every run of white space and control characters one blank.
+    """The text in NFKC, case-folded, with each run of white space and control characters as one blank.
 
-    NUL would end SQLite's reading of a search expression, and a lone surrogate cannot be stored at all.
+    NUL would end a search expression in SQLite, and a lone surrogate cannot be stored.
     """
     storable = text.encode("utf-8", errors="replace").decode("utf-8")
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", storable).casefold())

@@ -1,4 +1,7 @@
-"""The manual's folder and a directory in, an index of exactly that manual out."""
+"""The index of the manual.
+
+In: the manual's folder and a directory. Out: an index of exactly that manual.
+"""
 
 import sqlite3
 import threading
@@ -13,7 +16,7 @@ from .manual import fingerprint, read_manual
 
 FILE_NAME = "manual.sqlite3"
 
-# Part of what an index is made from: raised whenever the tables, the folding or the reading change.
+# Part of `made_from`: raise it whenever the tables, the folding or the reading change.
 _FORMAT = 3
 
 _SCHEMA = """
@@ -54,13 +57,13 @@ def _make(new: Path, manual_folder: Path, made_from: str) -> None:
             _fill(connection, manual_folder, made_from)
     except sqlite3.Error as error:
         raise IndexUnavailableError(
-            f"The manual's index could not be made: {error}. It needs an SQLite of 3.38 or newer with FTS5 "
+            f"The manual's index could not be built: {error}. It needs an SQLite of 3.38 or newer with FTS5 "
             f"(this is {sqlite3.sqlite_version})."
         ) from error
 
 
 def _fill(connection: sqlite3.Connection, manual_folder: Path, made_from: str) -> None:
-    connection.execute("PRAGMA journal_mode = MEMORY")  # nobody reads the file before it is whole
+    connection.execute("PRAGMA journal_mode = MEMORY")  # the file is not read before it is complete
     connection.executescript(_SCHEMA)
     connection.execute("INSERT INTO origin VALUES (?)", (made_from,))
     for document in read_manual(manual_folder):

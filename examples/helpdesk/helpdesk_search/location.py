@@ -1,7 +1,7 @@
-"""The operator's wishes in, the directory in which the index is kept out.
+"""The directory of the index.
 
-Named by the provider's credential, else by the environment, else `data/` in the plugin's own folder where that can be
-written (a packaged plugin's often cannot), else a private temporary directory of this process.
+The provider's credential names it, else the environment, else it is `data/` in the plugin's own folder if that can be
+written (in a packaged plugin it often cannot), else a private temporary directory of this process.
 """
 
 import os
@@ -28,11 +28,13 @@ def index_directory(plugin_folder: Path, credentials: Mapping[str, object], envi
 
 
 def _named_directory(name: str, directory: Path) -> Path:
-    """A directory somebody chose: using another one silently would hide their mistake."""
+    """A directory that the operator chose; another one in its place would hide a mistake."""
     if not directory.is_absolute():
         raise IndexUnavailableError(f"{name} is '{directory}'; give an absolute path of a directory.")
     if not _made_writable(directory):
-        raise IndexUnavailableError(f"{name} is '{directory}', which is no directory that this plugin can write to.")
+        raise IndexUnavailableError(
+            f"{name} is '{directory}', but the plugin cannot write to it; give a writable directory."
+        )
     return directory
 
 
@@ -46,5 +48,5 @@ def _made_writable(directory: Path) -> bool:
 
 @cache
 def _temporary_directory() -> Path:
-    """One per process and readable by nobody else: a name others can guess could be prepared by them."""
+    """One per process, with a random name and no access for others, who could prepare a directory of a known name."""
     return Path(tempfile.mkdtemp(prefix="helpdesk-"))

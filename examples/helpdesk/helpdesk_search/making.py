@@ -1,7 +1,8 @@
-"""A path and how its file is opened and made in, searches of a file that is whole and up to date out.
+"""Builds an index when it is needed, and searches it.
 
-What is missing, damaged or out of date is made anew: into a file of its own, then moved into place in one step, so that
-a search elsewhere (greenlet, thread, process) sees the old index or the new, never half.
+In: a path, and how its file is opened and built. Out: searches of a complete and current file. A missing, damaged or
+outdated index is rebuilt in another file, which then replaces it in one step: a search elsewhere (greenlet, thread,
+process) sees the old index or the new one, never half of it.
 """
 
 import os
@@ -16,12 +17,12 @@ from typing import Any, Protocol
 
 from .errors import IndexUnavailableError
 
-# Another file mends none of these. SQLite's own numbers; every library hands them on.
-_PASSING = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_NOMEM})
+# A rebuilt file would not help against these. The numbers are SQLite's own, which every library passes on.
+_TEMPORARY = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_NOMEM})
 
 
 class Connected(Protocol):
-    """What a connection of either SQLite library can do."""
+    """A connection of either SQLite library."""
 
     def execute(self, statement: str, /) -> Any: ...  # noqa: ANN401 - a cursor, each library its own
 
@@ -30,10 +31,10 @@ class Connected(Protocol):
 
 @dataclass(frozen=True)
 class MadeIndex[Connection: Connected]:
-    """An index file, and how it is had.
+    """An index file, and how it is opened and built.
 
-    Its table `origin` says what it was made from. `failures` is what a search in a damaged file raises. Two searches of
-    one turn meet a missing index together; `making` lets one of them make it.
+    Its table `origin` says what it was built from. A search in a damaged file raises one of `failures`. Several
+    searches may find the index missing at once; the lock `making` lets one of them build it.
     """
 
     path: Path
@@ -44,29 +45,29 @@ class MadeIndex[Connection: Connected]:
     failures: tuple[type[Exception], ...]
 
     def search[Found](self, search: Callable[[Connection], Found]) -> Found:
-        """Opening reads the file's beginning only: that a page further on is damaged shows in the search itself."""
+        """Search, and rebuild a damaged index once: opening reads only the beginning of the file."""
         seen = _identity(self.path)
         try:
             return self._searched(search)
         except self.failures as error:
-            if _passes(error):
+            if _is_temporary(error):
                 raise IndexUnavailableError(f"The index '{self.path.name}' cannot be searched now: {error}") from error
         with self.making:
-            if _identity(self.path) == seen:  # else somebody else has mended it, and theirs is not to be undone
+            if _identity(self.path) == seen:  # otherwise another search has rebuilt it already
                 self._make_in_place()
         try:
             return self._searched(search)
         except self.failures as error:
             raise IndexUnavailableError(
-                f"The index '{self.path.name}' was made anew and still cannot be searched: {error}"
+                f"The index '{self.path.name}' was rebuilt and still cannot be searched: {error}"
             ) from error
 
     def open(self) -> Connection:
-        """A read-only connection to an index of exactly what it is made from now; the caller closes it."""
+        """A read-only connection to a current index; the caller closes it."""
         current = self._open_if_current()
         if current is None:
             with self.making:
-                current = self._open_if_current()  # somebody else may have made it while we waited
+                current = self._open_if_current()  # another search may have built it meanwhile
                 if current is None:
                     self._make_in_place()
                     current = self._open_if_current()
@@ -89,9 +90,9 @@ class MadeIndex[Connection: Connected]:
                     unless_current.pop_all()
                     return connection
             except self.failures as error:
-                if _passes(error):
+                if _is_temporary(error):
                     raise
-        return None  # missing, damaged or of another layout: all three are mended by making it
+        return None  # missing, damaged or of another format: it has to be built
 
     def _make_in_place(self) -> None:
         try:
@@ -105,13 +106,12 @@ class MadeIndex[Connection: Connected]:
                 new.unlink(missing_ok=True)
         except OSError as error:
             raise IndexUnavailableError(
-                f"The index could not be built in '{self.path.parent}': {error}. "
-                "It needs a directory that can be written to."
+                f"The index could not be built in '{self.path.parent}': {error}. It needs a writable directory."
             ) from error
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
-    """Tells a file from the one that was moved into its place; None where there is none."""
+    """Differs between a file and the one that replaced it; None if there is no file."""
     try:
         status = path.stat()
     except OSError:
@@ -119,6 +119,6 @@ def _identity(path: Path) -> tuple[int, int] | None:
     return status.st_ino, status.st_mtime_ns
 
 
-def _passes(error: Exception) -> bool:
+def _is_temporary(error: Exception) -> bool:
     code = getattr(error, "sqlite_errorcode", getattr(error, "result", None))
-    return code is not None and code & 0xFF in _PASSING  # the bits above only say it more exactly
+    return code is not None and code & 0xFF in _TEMPORARY  # higher bits only add detail

@@ -1,7 +1,8 @@
-"""A folder of `LANGUAGE/*.md` and `LANGUAGE/*.pdf` in, documents made of numbered pages and one fingerprint out.
+"""The manual.
 
-In Markdown a page begins at a line `<!-- page 3 -->`; what stands before the first mark is page 1. A PDF that bears the
-name of a Markdown file is the same guide in print, and left out: one passage must not be found twice.
+In: a folder of `LANGUAGE/*.md` and `LANGUAGE/*.pdf`. Out: documents of numbered pages, and one fingerprint of all
+files. In Markdown a page begins at a line `<!-- page 3 -->`; text before the first mark is page 1. A PDF with the name
+of a Markdown file is the same guide in print and left out, so that no passage is found twice.
 """
 
 import re
@@ -20,7 +21,7 @@ _TITLE = re.compile(r"^# (.+)$", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Page:
-    """One page of a document; its text keeps the manual's own spelling."""
+    """One page of a document, in the manual's own spelling."""
 
     number: int
     text: str
@@ -28,7 +29,7 @@ class Page:
 
 @dataclass(frozen=True)
 class Document:
-    """One file of the manual. `file` is what a reader is shown: the path inside the manual's folder."""
+    """One file of the manual; `file` is the path inside the manual's folder, which readers see."""
 
     language: str
     file: str
@@ -40,8 +41,8 @@ def manual_files(folder: Path) -> list[Path]:
     """The manual's files in the order in which they are indexed."""
     files = [file for language in LANGUAGES for file in _guides(folder / language)]
     if not files:
-        languages = " or ".join(f"{language}/*.md" for language in LANGUAGES)
-        raise ManualError(f"The manual is missing: its folder '{folder.name}' holds no {languages}.")
+        languages = " nor ".join(f"{language}/*.md" for language in LANGUAGES)
+        raise ManualError(f"The manual is missing: its folder '{folder.name}' contains neither {languages}.")
     return files
 
 
@@ -79,7 +80,7 @@ def _read_document(file: Path, folder: Path) -> Document:
 
 
 def split_pages(text: str, name: str) -> tuple[Page, ...]:
-    """Cut a file at its page marks; the numbers must grow, since a citation names them."""
+    """Cut a file at its page marks; the numbers must grow, because citations name them."""
     front, *marked = _PAGE_MARK.split(text)
     pages = [Page(1, front.strip())] if front.strip() else []
     for number, page_text in zip(marked[::2], marked[1::2], strict=True):

@@ -1,7 +1,7 @@
-"""Texts in, vectors of hashed character n-grams out: an embedding without a model, a key or a network.
+"""An embedding without a model, a key or a network: vectors of hashed character n-grams.
 
-It knows letters, not meanings: texts are alike that share words or parts of words. That suits Japanese, which writes no
-blanks between words, as well as English. The same text gives the same vector on every machine.
+It compares letters, not meanings: texts that share words or parts of words are similar. This also works for Japanese,
+which has no blanks between words. The same text has the same vector on every machine.
 """
 
 import math
@@ -20,7 +20,7 @@ _WIDE_SIZES = (1, 2, 3)
 
 _RUN = re.compile(r"[^\W_]+")
 _WIDE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff々ー]")
-# Endings and particles: without a meaning of their own, and in every sentence.
+# Endings and particles, which have little meaning and occur in every sentence.
 _HIRAGANA = re.compile(r"[\u3040-\u309f]+")
 _WEIGHT_OF_HIRAGANA = 0.2
 _WITHOUT_MEANING = (
@@ -35,7 +35,7 @@ class NgramEmbedding:
     name = f"character n-grams {_WORD_SIZES} {_WIDE_SIZES}, {DIMENSIONS} dimensions, 1"
     file_part = "ngrams"
     described = (
-        "No OpenAI key is set, so likeness was judged on this machine by letters alone (character n-grams): "
+        "No OpenAI key is set, so similarity was computed on this machine from letters only (character n-grams): "
         "the same thing in other words may be missed, and a question finds only answers in its own language."
     )
     least_similarity = 0.18
@@ -51,7 +51,7 @@ def _vector(text: str) -> Vector:
     vector = [0.0] * DIMENSIONS
     for ngram, weight in weights.items():
         hashed = zlib.crc32(ngram.encode())
-        # A bit that the place does not use is the sign, so that n-grams that share a place cancel as often as they add.
+        # The sign comes from a bit that the position does not use: n-grams at one position cancel as often as they add.
         vector[hashed % DIMENSIONS] += math.sqrt(weight) if hashed >> 31 else -math.sqrt(weight)
     length = math.hypot(*vector)
     return [value / length for value in vector] if length else vector

@@ -1,7 +1,7 @@
-"""Texts in, vectors from an embeddings API (OpenAI's, or a compatible server's) out.
+"""Vectors from an embeddings API: OpenAI's, or a compatible server's.
 
-Every failure is one `EmbeddingError` that says what to do. Neither the key nor what the server wrote is part of it: a
-server may repeat the key.
+Every failure is one `EmbeddingError` that says what to do. It contains neither the key nor the server's text, which may
+repeat the key.
 """
 
 import hashlib
@@ -26,12 +26,14 @@ _WITHOUT_IT = "Without a key, search_qa compares by letters on this machine."
 
 
 class OpenAIEmbedding:
-    described = f"Likeness was judged by meaning, with the embedding model {MODEL}."
+    described = f"Similarity was computed by meaning, with the embedding model {MODEL}."
     least_similarity = 0.2
 
     def __init__(self, key: str, base_url: str = OPENAI) -> None:
         if not _KEY.fullmatch(key):
-            raise EmbeddingError("The OpenAI key holds blanks or signs that no key has; copy it again.")
+            raise EmbeddingError(
+                "The OpenAI key contains blanks or other characters that are not allowed in a key; copy it again."
+            )
         self._url = _checked(base_url)
         self._key = key
         self.name = f"{MODEL} at {self._url}"
@@ -82,7 +84,7 @@ class OpenAIEmbedding:
         finite = all(math.isfinite(number) for vector in vectors for number in vector)
         if len(vectors) != expected or len(sizes) != 1 or 0 in sizes or not finite:
             raise EmbeddingError(
-                f"What {self._host} answered is no list of {expected} embeddings; is openai_base_url the address of "
+                f"{self._host} did not return a list of {expected} embeddings; is openai_base_url the address of "
                 "an OpenAI-compatible API?"
             )
         return list(vectors)
@@ -98,12 +100,12 @@ def _checked(base_url: str) -> httpx.URL:
     except httpx.InvalidURL:
         url = httpx.URL("")
     if url.scheme not in {"http", "https"} or not url.host or url.userinfo or url.query:
-        raise EmbeddingError(f"openai_base_url is no address of an API; one looks like {OPENAI}")
+        raise EmbeddingError(f"openai_base_url is not a valid address of an API, such as {OPENAI}")
     return url
 
 
 def _error_code(response: httpx.Response) -> str:
-    """The API's own code, such as `, insufficient_quota`; anything that does not look like one is left out."""
+    """The API's error code, such as `, insufficient_quota`; empty if there is none of that form."""
     try:
         body: Any = response.json()
         code = str(body["error"]["code"])

@@ -1,6 +1,7 @@
-"""A PDF file in, its title and the text of each page out, in the form in which the Markdown files are read.
+"""PDF files, read into the same form as the Markdown files.
 
-A PDF knows lines, not paragraphs: broken lines are joined up to a sentence's end. Its bookmarks tell the headings.
+In: a PDF file. Out: its title and the text of each page. A PDF has lines, not paragraphs: lines are joined up to the
+end of a sentence. Its bookmarks are the headings.
 """
 
 import re
@@ -17,10 +18,10 @@ from .errors import ManualError
 from .folding import fold
 
 _SENTENCE_END = re.compile(r"[.!?:。！？：][\"')\]」』）]*$")
-# In these scripts a line breaks anywhere, also within a word.
+# In these scripts a line can break within a word.
 _WIDE = frozenset({"W", "F"})
 
-# What a damaged file makes the library raise beside its own errors; a protected one asks for a cipher it does without.
+# What the library raises for a damaged file beside its own errors, and for a protected one whose cipher it lacks.
 _UNREADABLE = (
     PyPdfError,
     DependencyError,
@@ -36,7 +37,7 @@ _UNREADABLE = (
 
 @dataclass(frozen=True)
 class Printed:
-    """What a PDF says: a text for each page, "" where there is none."""
+    """The contents of a PDF: a text for each page, "" for a page without text."""
 
     title: str
     pages: tuple[str, ...]
@@ -54,7 +55,7 @@ def read_pdf(file: Path, name: str) -> Printed:
     except _UNREADABLE as error:
         raise ManualError(f"{name}: this PDF cannot be read ({error}); it may be damaged or protected.") from error
     if not any(pages):
-        raise ManualError(f"{name}: this PDF holds no text; a scanned one needs text recognition first.")
+        raise ManualError(f"{name}: this PDF contains no text; a scanned one needs text recognition first.")
     return Printed(title, pages)
 
 
@@ -68,7 +69,7 @@ def _headings_by_page(reader: PdfReader, title: str) -> dict[int, list[tuple[int
 
 
 def _bookmarks(outline: Iterable[Any], level: int) -> Iterator[tuple[int, Any]]:
-    """The library nests the bookmarks below one in a list after it."""
+    """The bookmarks with their levels; the library puts those below a bookmark into a list after it."""
     for entry in outline:
         if isinstance(entry, list):
             yield from _bookmarks(entry, level + 1)
@@ -82,7 +83,7 @@ def page_as_markdown(lines: Iterable[str], headings: Sequence[tuple[int, str]]) 
     paragraphs: list[str] = []
     goes_on = False
     for line in filter(None, (line.strip() for line in lines)):
-        level = waiting.pop(fold(line), 0)  # once: the words of a heading may be a line of the text, too
+        level = waiting.pop(fold(line), 0)  # only once: a line of the text may have the same words
         if level:
             paragraphs.append(f"{'#' * level} {line}")
         elif goes_on:

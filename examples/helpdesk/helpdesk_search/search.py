@@ -1,7 +1,8 @@
-"""Terms and a language in, the best hits of an open index out.
+"""The search in the manual.
 
-With a term of three characters or more the order is BM25's, a word in the heading counting half (every piece of a
-section has the section's heading, but only some answer); with short terms alone it is how often they occur.
+In: terms and a language. Out: the best hits of an open index. With a term of three characters or more they are ordered
+by BM25. A word in the heading counts half: every chunk of a section has the section's heading, but only some contain
+the answer. With short terms only, they are ordered by the number of occurrences.
 """
 
 import json
@@ -49,7 +50,7 @@ LIMIT :best
 
 @dataclass(frozen=True)
 class Hit:
-    """One found chunk. `score` lies between 0 and 1 and orders the hits of one search; it means nothing beyond it."""
+    """One found chunk. `score` is between 0 and 1 and orders the hits of one search; do not compare searches by it."""
 
     language: str
     file: str
@@ -63,7 +64,7 @@ class Hit:
 
 
 def checked_language(language: object) -> str:
-    """The language to search in; what the node's panel left empty means all of them."""
+    """The language to search in; an empty value means all."""
     asked = str(language or "").strip() or ALL_LANGUAGES
     if asked not in (ALL_LANGUAGES, *LANGUAGES):
         raise TermsError(f"The language '{asked}' is unknown; use one of {', '.join((ALL_LANGUAGES, *LANGUAGES))}.")
@@ -71,7 +72,7 @@ def checked_language(language: object) -> str:
 
 
 def find(index: sqlite3.Connection, terms: Terms, language: str = ALL_LANGUAGES, best: int = BEST) -> list[Hit]:
-    """The best chunks that hold every term, in their heading or their text."""
+    """The best chunks that contain every term in their heading or text."""
     rows = index.execute(
         _RANKED if terms.indexed else _COUNTED,
         {

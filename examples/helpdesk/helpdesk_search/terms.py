@@ -1,7 +1,8 @@
-"""What the model typed in, the literal terms that must all be present out.
+"""The search terms that the model typed.
 
-Nothing in the input is syntax but blanks between terms and double quotes around a phrase, straight or of another kind.
-A term of three characters or more goes to the trigram index; a shorter one has no trigram and is looked for with LIKE.
+In: its text. Out: literal terms, all of which must be present. The only syntax is blanks between terms and double
+quotes around a phrase, straight or of another kind. A term of three characters or more is searched in the trigram
+index; a shorter one has no trigram and is searched with LIKE.
 """
 
 import re
@@ -15,21 +16,21 @@ MAX_TERMS = 16
 MAX_CHARACTERS = 500
 
 _QUOTES = ('""', "“”", "„“", "„”", "«»", "「」", "『』")
-# The straight quote is part of no phrase, whatever stands around it: it would end the FTS5 string.
+# A straight quote is never part of a phrase: it would end the FTS5 string.
 _PHRASES = (f'{pair[0]}([^{pair}"]*){pair[1]}' for pair in _QUOTES)
 _TERM = re.compile(rf"{'|'.join(_PHRASES)}|([^\s{''.join(_QUOTES)}]+)")
 
 
 @dataclass(frozen=True)
 class Terms:
-    """Folded search terms without duplicates, in the order asked."""
+    """Folded search terms without duplicates, in their original order."""
 
     indexed: tuple[str, ...]
     short: tuple[str, ...]
 
     @property
     def match_expression(self) -> str:
-        """Every term as an FTS5 string, in which nothing but the quote (never part of a term) has a meaning."""
+        """Every term as an FTS5 string, in which only the quote, never part of a term, has a meaning."""
         return " AND ".join(f'"{term}"' for term in self.indexed)
 
     @property
@@ -47,8 +48,8 @@ def parse_terms(typed: str) -> Terms:
     """Split at white space, the ideographic too; a phrase in double quotes is one term; a lone quote is dropped."""
     if len(typed) > MAX_CHARACTERS:
         raise TermsError(f"The search terms have {len(typed)} characters; at most {MAX_CHARACTERS} are searched.")
-    # Folded before it is split: only then are the full-width quote a quote and a control character a blank.
-    found = ("".join(groups).strip() for groups in _TERM.findall(fold(typed)))  # one group is filled
+    # Fold before splitting, so that a full-width quote is a quote and a control character is a blank.
+    found = ("".join(groups).strip() for groups in _TERM.findall(fold(typed)))  # only one group matches
     terms = list(dict.fromkeys(term for term in found if term))
     if not terms:
         raise TermsError("The search terms are blank; give one or more words, or a phrase in double quotes.")

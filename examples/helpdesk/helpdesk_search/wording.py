@@ -1,6 +1,6 @@
-"""What was found in, the text a model reads out.
+"""The text that a model reads, made from what was found.
 
-Hits are called "Hit 1", not "[1]": bracketed numbers belong to the agent, which numbers the sources of a whole run.
+Hits are called "Hit 1", not "[1]": the agent uses bracketed numbers for the sources of a whole run.
 """
 
 from collections.abc import Sequence
@@ -25,17 +25,17 @@ def _hit(number: int, hit: Hit) -> str:
 
 
 def excerpt(hit: Hit) -> str:
-    """The chunk as it stands in the manual; an ellipsis where it continues from the chunk before."""
+    """The chunk as it is in the manual, after an ellipsis if it does not begin its page."""
     return f"…{hit.text.strip()}" if hit.start > 0 else hit.text.strip()
 
 
 def answers_as_text(question: str, found: Sequence[Likeness], how: str) -> str:
-    """`how` says how likeness was judged: whoever reads the answers has to know what it is worth."""
+    """`how` says how similarity was computed, which a reader has to know to judge the answers."""
     if not found:
-        return f"No past question is like this one: {question}\n\n{how}"
+        return f"No past question is similar to this one: {question}\n\n{how}"
     count = "1 past question" if len(found) == 1 else f"The {len(found)} past questions"
     listed = (_likeness(number, likeness) for number, likeness in enumerate(found, start=1))
-    return "\n\n".join([f"{count} most like: {question}\n{how}", *listed])
+    return "\n\n".join([f"{count} most similar to: {question}\n{how}", *listed])
 
 
 def _likeness(number: int, likeness: Likeness) -> str:

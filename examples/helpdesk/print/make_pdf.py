@@ -2,7 +2,7 @@
 # requires-python = ">=3.12"
 # dependencies = ["fpdf2==2.8.9"]
 # ///
-"""Prints the guides that exist as PDF only: `print/LANGUAGE/*.md` in, `manual/LANGUAGE/*.pdf` out.
+"""Makes the guides that exist as PDF only: `manual/LANGUAGE/*.pdf` from `print/LANGUAGE/*.md`.
 
 Run by hand after an edit, in an environment with the package named above: `python print/make_pdf.py FONT.ttf`. The font
 must know Japanese, such as IPAexGothic (Debian: fonts-ipaexfont-gothic); only the glyphs in use are embedded.
@@ -13,13 +13,13 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
-from fpdf import FPDF  # type: ignore[import-not-found,import-untyped,unused-ignore] # the search itself does without it
+from fpdf import FPDF  # type: ignore[import-not-found,import-untyped,unused-ignore] # only needed here
 
 _HERE = Path(__file__).resolve().parent
 _PAGE_MARK = re.compile(r"^<!-- page \d+ -->$", re.MULTILINE)
 _SIZES = {"#": 20, "##": 15, "###": 12}
 _BODY = 10.5
-# Fixed, so that an unchanged guide is printed to the same bytes.
+# Fixed, so that an unchanged guide gives the same bytes.
 _PRINTED = datetime(2026, 11, 1, tzinfo=UTC)
 
 
@@ -28,7 +28,7 @@ def print_guide(source: Path, target: Path, font: Path) -> None:
     pdf.set_creation_date(_PRINTED)
     pdf.set_lang(source.parent.name)
     pdf.set_margins(22, 20)
-    # The pages are the source's own: citations name them.
+    # Pages break where the source says, because citations name them.
     pdf.set_auto_page_break(False)
     pdf.add_font("guide", fname=font)
     pages = [page.strip() for page in _PAGE_MARK.split(source.read_text(encoding="utf-8")) if page.strip()]

@@ -1,4 +1,4 @@
-"""The provider: nothing is required; what is given is tried before Dify saves it."""
+"""The provider: all credentials are optional; given ones are checked before Dify saves them."""
 
 import os
 from pathlib import Path
@@ -19,6 +19,6 @@ class HelpdeskProvider(ToolProvider):
             index_directory(_PLUGIN_FOLDER, credentials, os.environ)
             embedding = chosen_embedding(credentials, os.environ)
             if credentials.get(KEY_CREDENTIAL):
-                embedding.vectors(["Is this key good?"])  # only a call tells
+                embedding.vectors(["Is this key good?"])  # only a call shows whether it is
         except HelpdeskError as error:
-            raise ToolProviderCredentialValidationError(str(error)) from None  # the host shows the trace
+            raise ToolProviderCredentialValidationError(str(error)) from None  # the host would show the traceback

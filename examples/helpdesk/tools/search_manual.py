@@ -1,4 +1,7 @@
-"""The tool `search_manual`: Dify's parameters in, a text for the model and retriever resources for citations out."""
+"""The tool `search_manual`.
+
+In: Dify's parameters. Out: a text for the model, and retriever resources for citations.
+"""
 
 import os
 from collections.abc import Generator
@@ -25,7 +28,7 @@ class SearchManualTool(Tool):
             terms = parse_terms(typed)
             language = checked_language(tool_parameters.get("language"))
         except TermsError as error:
-            # The model can mend this: it reads why and searches again. All other failures are the operator's: raised.
+            # The model can correct this: it reads why and searches again. Other failures are the operator's.
             yield self.create_text_message(f"search_manual error: {error}")
             return
         directory = index_directory(_PLUGIN_FOLDER, self.runtime.credentials, os.environ)

@@ -1,4 +1,7 @@
-"""The tool `search_qa`: a question in, the past questions most like it and their answers out, as text and citations."""
+"""The tool `search_qa`.
+
+In: a question. Out: the most similar past questions and their answers, as text and as citations.
+"""
 
 import os
 from collections.abc import Generator
@@ -30,7 +33,7 @@ class SearchQaTool(Tool):
             index = index_of_answers(_PLUGIN_FOLDER / "qa", directory, embedding, len(vector))
             found = index.search(lambda opened: find_alike(opened, vector, embedding.least_similarity, language))
         except TermsError as error:
-            # The model can mend this: it reads why and asks again. All other failures are the operator's: raised.
+            # The model can correct this: it reads why and asks again. Other failures are the operator's.
             yield self.create_text_message(f"search_qa error: {error}")
             return
         text = answers_as_text(question, found, embedding.described)
