@@ -1,8 +1,9 @@
 # make demo   a question, answered with real tools over a real database; no Dify, no key
-# make test   the whole gate: format, lint, types, tests with coverage
-# Both make .venv first when it is missing or out of date.
+# make test   the gate: format, lint, types, tests with coverage
+# make quick  unit and agent tests only
+# All of them make .venv first when it is missing or out of date. scripts/test lists the other steps.
 
-.PHONY: demo test format lint types unit heavy e2e docs clean setup
+.PHONY: demo test format lint types tests quick branches properties examples browser docs clean setup
 
 demo: setup
 	@.venv/bin/python -m devhost run --example helpdesk
@@ -10,15 +11,15 @@ demo: setup
 test: setup
 	@scripts/test
 
-# format rewrites; the gate only looks
+# Reformats the code; the gate only checks the format.
 format: setup
 	@.venv/bin/python -m ruff check --fix .
 	@.venv/bin/python -m ruff format .
 
-lint types unit heavy e2e: setup
+lint types tests quick branches properties examples browser: setup
 	@scripts/test $@
 
-# the parameter tables of README, readme/ and docs/, from the strategy's YAML
+# Writes the parameter tables of README, readme/ and docs/ from the strategies' YAML.
 docs: setup
 	@.venv/bin/python scripts/docs.py
 

@@ -1,6 +1,6 @@
-"""`make test` runs every step, and fails if any does, those beside it too.
+"""`make test` runs every step, fails if any of them does, and says last what failed.
 
-The interpreter is a small program that notes how it is called and fails as it is told.
+The interpreter is a small program that notes how it is called and fails as it is told; only the last tests run pytest.
 """
 
 import shutil
@@ -12,6 +12,8 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 SHELL = shutil.which("sh") or "/bin/sh"
+GATE = ("format", "lint", "types", "tests")
+STEPS = (*GATE, "quick", "branches", "properties", "examples", "browser")
 
 PYTHON = """#!{shell}
 if [ "$1" = -c ]; then
@@ -22,22 +24,24 @@ case "$*" in
     *"{failing}"*) {wait}; echo "something is wrong"; exit 3 ;;
 esac
 """
-BESIDE = """import sys, time
+SHARED = """import sys, time
+called = " ".join(["-m", __spec__.name, *sys.argv[1:]])
 def note(said):
     with open({log!r}, "a") as log:
         log.write(said + "\\n")
-note("-m pytest " + " ".join(sys.argv[1:]))
-if {is_stuck}:
+note(called)
+if {is_stuck} and "--end back" in called:
     try:
         note("stuck")
-        time.sleep(60)
+        while True:
+            time.sleep(60)
     except KeyboardInterrupt:
         note("interrupted")
         raise SystemExit(2)
-if {failing!r} in "-m pytest " + " ".join(sys.argv[1:]):
+if {failing!r} in called:
     raise SystemExit("something is wrong")
 """
-"""What the real interpreter runs as pytest, in the place of the tests beside."""
+"""What the real interpreter runs as pytest and coverage, in the two processes that share the tests."""
 NOTHING = "no call has this"
 
 
@@ -53,16 +57,34 @@ class Project:
         self.script = Path(shutil.copy(ROOT / "scripts" / "test", home / "scripts" / "test"))
 
     def run(self, *steps: str, failing: str = NOTHING, is_stuck: bool = False) -> tuple[int, str]:
-        """Exit code, and what was said."""
-        python = self.home / ".venv" / "bin" / "python"
+        """Exit code, and what was said; a call that contains ``failing`` fails."""
         wait = f"until grep -q stuck {self.log}; do sleep 0.05; done" if is_stuck else ":"
-        written = PYTHON.format(shell=SHELL, log=self.log, failing=failing, python=sys.executable, wait=wait)
-        python.write_text(written, encoding="utf-8")
+        self.write_python(PYTHON.format(shell=SHELL, log=self.log, failing=failing, python=sys.executable, wait=wait))
+        shared = SHARED.format(log=str(self.log), is_stuck=is_stuck, failing=failing)
+        for module in ("pytest", "coverage"):
+            (self.home / f"{module}.py").write_text(shared, encoding="utf-8")
+        return self.call(*steps)
+
+    def run_pytest(self, tests: dict[str, str]) -> tuple[int, str]:
+        """Exit code and output of the step ``quick`` with the real pytest over these files of unit tests."""
+        self.write_python(f'#!{SHELL}\nexec "{sys.executable}" "$@"\n')
+        (self.home / "tests" / "support").mkdir(parents=True)
+        shutil.copy(ROOT / "pyproject.toml", self.home)
+        shutil.copy(ROOT / "tests" / "support" / "both_ends.py", self.home / "tests" / "support")
+        for folder in ("unit", "agent"):
+            (self.home / "tests" / folder).mkdir()
+        for name, source in tests.items():
+            (self.home / "tests" / "unit" / name).write_text(source.format(log=str(self.log)), encoding="utf-8")
+        return self.call("quick")
+
+    def write_python(self, program: str) -> None:
+        python = self.home / ".venv" / "bin" / "python"
+        python.write_text(program, encoding="utf-8")
         python.chmod(0o755)
-        beside = BESIDE.format(log=str(self.log), is_stuck=is_stuck, failing=failing)
-        (self.home / "pytest.py").write_text(beside, encoding="utf-8")
+
+    def call(self, *steps: str) -> tuple[int, str]:
         done = subprocess.run(
-            [SHELL, self.script, *steps], check=False, capture_output=True, text=True, timeout=60, cwd=self.home
+            [SHELL, self.script, *steps], check=False, capture_output=True, text=True, timeout=120, cwd=self.home
         )
         return done.returncode, done.stdout + done.stderr
 
@@ -76,30 +98,43 @@ def project(tmp_path: Path) -> Project:
     return Project(tmp_path)
 
 
-def test_without_a_step_all_of_them_run(project: Project) -> None:
+def banners(said: str) -> list[str]:
+    return [line.removeprefix("== ") for line in said.splitlines() if line.startswith("==")]
+
+
+def test_without_a_step_the_gate_runs(project: Project) -> None:
     code, said = project.run()
 
     assert code == 0
-    assert [line for line in said.splitlines() if line.startswith("==")] == [
-        *("== format", "== lint", "== types", "== unit", "== heavy"),
-        "== e2e",
-    ]
-    assert "-m pytest -m e2e" in project.calls
-    assert any("-m pytest -m not e2e and not heavy --cov" in call for call in project.calls)
+    assert banners(said) == list(GATE)
     assert len([call for call in project.calls if call.startswith("-m mypy")]) == 2
+    assert any(call.startswith("-m coverage report") for call in project.calls)
+
+
+def test_two_processes_share_the_same_tests_from_both_ends(project: Project) -> None:
+    project.run()
+
+    shared = [call.split(" --end ") for call in project.calls if " --end " in call]
+    assert sorted(end.split()[0] for _, end in shared) == ["back", "front"]
+    assert len({command for command, _ in shared}) == 1
+    assert len({end.split(maxsplit=1)[1] for _, end in shared}) == 1
 
 
 @pytest.mark.parametrize(
-    "failing", ["ruff format", "ruff check", "mypy .", "cache-dir", "not heavy --cov", "-m heavy", "-m e2e"]
+    "failing",
+    [
+        *("ruff format", "ruff check", "mypy .", "cache-dir"),
+        *("--end front", "--end back", "coverage combine", "coverage report"),
+    ],
 )
 def test_whatever_fails_fails_the_gate(project: Project, failing: str) -> None:
     code, said = project.run(failing=failing)
 
     assert code != 0
-    assert "something is wrong" in said
+    assert said.strip().splitlines()[-1] == "something is wrong"
 
 
-def test_a_step_that_fails_ends_what_runs_beside_it(project: Project) -> None:
+def test_a_check_that_fails_ends_the_tests_in_the_background(project: Project) -> None:
     code, _ = project.run(failing="ruff format", is_stuck=True)
 
     assert code != 0
@@ -107,18 +142,39 @@ def test_a_step_that_fails_ends_what_runs_beside_it(project: Project) -> None:
     assert not [call for call in project.calls if "ruff check" in call]
 
 
-@pytest.mark.parametrize("step", ["format", "lint", "types", "unit", "heavy", "e2e"])
+@pytest.mark.parametrize("step", STEPS)
 def test_a_step_runs_alone(project: Project, step: str) -> None:
     code, said = project.run(step)
 
     assert code == 0
-    assert [line for line in said.splitlines() if line.startswith("==")] == [f"== {step}"]
-    assert ("-m pytest -m e2e" in project.calls) == (step == "e2e")
+    assert banners(said) == [step]
 
 
-def test_a_step_that_does_not_exist_is_answered_with_those_that_do(project: Project) -> None:
+def test_an_unknown_step_is_answered_with_the_steps(project: Project) -> None:
     code, said = project.run("lint", "unitt")
 
     assert code == 2
-    assert "there is no step 'unitt'; the steps are: format lint types unit heavy e2e" in said
+    assert f"unknown step 'unitt'; the steps are: {' '.join(STEPS)}" in said
     assert project.calls == []
+
+
+def test_of_shared_tests_each_runs_once_and_what_failed_is_said_last(project: Project) -> None:
+    note = "def test_it():\n    with open({log!r}, 'a') as log:\n        log.write(__name__ + '\\n')\n"
+    files = {f"test_{letter}.py": note + ("    assert False\n" if letter in "bf" else "") for letter in "abcdefgh"}
+
+    code, said = project.run_pytest(files)
+
+    assert code == 1
+    assert sorted(call.rpartition(".")[2] for call in project.calls) == [name.removesuffix(".py") for name in files]
+    last = said.splitlines()[-3:]
+    assert last[0] == "== failed"
+    assert sorted(last[1:]) == [f"tests/unit/test_{letter}.py::test_it" for letter in "bf"]
+
+
+def test_a_file_that_cannot_be_imported_fails_the_shared_run(project: Project) -> None:
+    code, said = project.run_pytest(
+        {"test_a.py": "def test_it(): pass\n", "test_b.py": "import nothing_of_this_name\n"}
+    )
+
+    assert code == 1
+    assert said.splitlines()[-2:] == ["== failed", "tests/unit/test_b.py"]

@@ -8,7 +8,6 @@ from itertools import cycle
 from typing import Any
 
 import gevent
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -79,8 +78,7 @@ def marks(messages: object) -> set[str]:
     return set(re.findall(rf"\b({'|'.join(NAMES)})\d", json.dumps(messages)))
 
 
-@pytest.mark.heavy
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=settings().max_examples // 3)  # each is a run of some ninety calls
 @given(st.lists(st.integers(0, 6), min_size=1, max_size=40))
 def test_nothing_is_mixed_between_the_transcripts_of_subtasks(schedule: list[int]) -> None:
     outcome = run_all(schedule)

@@ -3,8 +3,7 @@
 import json
 from typing import Any
 
-import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.agent.scenes import asks, assistant_messages, check_growth, ends, entry, part, text
@@ -67,8 +66,6 @@ PARAMS = st.fixed_dictionaries(
 )
 
 
-@pytest.mark.heavy
-@settings(deadline=None, max_examples=120, suppress_health_check=[HealthCheck.too_slow])
 @given(turns=st.lists(TURNS, max_size=7), params=PARAMS)
 def test_prompts_only_grow_and_hold_the_invariants(turns: list[Any], params: dict[str, Any]) -> None:
     closing = [says("The answer.") for _ in range(3)]

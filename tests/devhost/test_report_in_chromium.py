@@ -14,7 +14,7 @@ from tests.devhost.chromium import NAMES, chromium, measured, screenshot
 from tests.devhost.tracing import tracing
 
 pytestmark = [
-    pytest.mark.e2e,
+    pytest.mark.browser,
     pytest.mark.skipif(
         chromium() is None, reason=f"no browser: none of {', '.join(NAMES)} is on PATH, and CHROMIUM is not set"
     ),

@@ -10,7 +10,7 @@ from helpdesk_search.index import index_of_manual
 from helpdesk_search.search import checked_language, find
 from helpdesk_search.terms import parse_terms
 from helpdesk_search.wording import hits_as_text
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 # Words of the manual, everything that FTS5 or LIKE would take as syntax, and anything else.
@@ -64,7 +64,6 @@ def test_special_characters_are_literal_and_pages_are_right(
     assert {hit.file for hit in hits} <= {"en/a.md"}
 
 
-@settings(deadline=None)  # the time depends on the file system
 @given(typed_terms)
 def test_any_input_finds_only_chunks_with_every_term(manual_index: Connection, words: list[str]) -> None:
     try:
@@ -80,7 +79,6 @@ def test_any_input_finds_only_chunks_with_every_term(manual_index: Connection, w
         assert all(term in held for term in (*terms.indexed, *terms.short))
 
 
-@settings(deadline=None)
 @given(st.data())
 def test_any_text_of_a_chunk_is_found(manual_index: Connection, data: st.DataObject) -> None:
     texts = [fold(text) for (text,) in manual_index.execute("SELECT text FROM chunk")]

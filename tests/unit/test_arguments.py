@@ -5,7 +5,7 @@ import math
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from internal.calls.arguments import ArgumentsInvalid, call_parameters, rounded_arguments, validate_arguments
@@ -199,9 +199,7 @@ def test_what_the_model_gives_as_a_secret_is_not_quoted() -> None:
     assert problem(tool, key="S3CR" + "abcdefghij" * 30) == "parameter 'key' does not fit"
 
 
-@pytest.mark.heavy
 @given(json_objects | st.fixed_dictionaries({"q": json_values}, optional={"limit": json_values, "exact": json_values}))
-@settings(deadline=None, max_examples=200)
 def test_what_is_accepted_has_the_types_that_the_tool_declares(arguments: dict[str, Any]) -> None:
     kinds: dict[str, type | tuple[type, ...]] = {
         "q": str,
@@ -222,7 +220,6 @@ def test_what_is_accepted_has_the_types_that_the_tool_declares(arguments: dict[s
 
 
 @given(any_text | joined(['{"q":', '"x"', ",", '"limit":', "7", "NaN", "1e999", "true", "}", '"\\ud83d"']))
-@settings(deadline=None, max_examples=200)
 def test_whatever_a_model_writes_is_accepted_or_refused_and_never_an_accident(text: str) -> None:
     parsed = parse_tool_arguments(text)
     try:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from internal.flow import SdkToolCall
@@ -107,9 +107,7 @@ def duplicated(draw: st.DrawFn) -> tuple[list[Wanted], Chunks]:
     return calls, [chunk for chunk in chunks for _ in range(draw(st.integers(1, 3)))]
 
 
-@pytest.mark.heavy
 @given(st.one_of(fragmented(), interleaved(), snapshots(), duplicated()))
-@settings(deadline=None, max_examples=300)
 def test_any_fragmentation_gives_the_calls_back(case: tuple[list[Wanted], Chunks]) -> None:
     calls, chunks = case
 
@@ -119,9 +117,7 @@ def test_any_fragmentation_gives_the_calls_back(case: tuple[list[Wanted], Chunks
     assert [call.id for call in assembled] == [call.id for call in calls]
 
 
-@pytest.mark.heavy
 @given(wanted_calls(), st.booleans(), st.integers(1, 3))
-@settings(deadline=None)
 def test_equal_ids_within_a_chunk_are_calls_of_their_own(calls: list[Wanted], id_is_name: bool, times: int) -> None:  # noqa: FBT001
     chunk = [sdk_call(call.name if id_is_name else "same", call.name, call.arguments) for call in calls]
     # Two calls with one id cannot be told apart by it: which of them came again is said by their place alone.
@@ -131,9 +127,7 @@ def test_equal_ids_within_a_chunk_are_calls_of_their_own(calls: list[Wanted], id
     assert [call.id for call in assembled] == [entry.id for entry in chunk]
 
 
-@pytest.mark.heavy
 @given(wanted_calls(), st.booleans())
-@settings(deadline=None)
 def test_missing_ids_are_made_unique_and_lose_no_call(calls: list[Wanted], one_chunk: bool) -> None:  # noqa: FBT001
     entries = [sdk_call(None, call.name, call.arguments) for call in calls]
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from itertools import groupby
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from internal.model.display import PLAINLY_AN_ANSWER, DisplayRule, Trimmer, TurnDisplay
@@ -44,9 +44,7 @@ def answer(text: str) -> list[tuple[str, str]]:
     return [("break", ""), ("AnswerText", text)]
 
 
-@pytest.mark.heavy
 @given(joined(PARTS), cut_lists(), RULES, st.booleans())
-@settings(deadline=None, max_examples=300)
 def test_the_user_sees_the_same_however_a_text_is_cut(
     text: str,
     cuts: list[int],
@@ -60,7 +58,6 @@ def test_the_user_sees_the_same_however_a_text_is_cut(
 
 
 @given(joined(PARTS), joined(PARTS), RULES, st.booleans())
-@settings(deadline=None, max_examples=200)
 def test_what_comes_at_once_with_the_end_of_a_thought_that_nothing_opened_is_no_answer(
     thought: str,
     rest: str,
@@ -75,7 +72,6 @@ def test_what_comes_at_once_with_the_end_of_a_thought_that_nothing_opened_is_no_
 
 
 @given(joined(PARTS), RULES, st.booleans())
-@settings(deadline=None, max_examples=200)
 def test_nothing_of_a_thought_is_seen_when_thoughts_are_hidden(text: str, rule: DisplayRule, calls: bool) -> None:  # noqa: FBT001
     kinds = {kind for kind, _ in show(rule, text, calls=calls)}
 
@@ -176,7 +172,6 @@ def test_an_answer_loses_the_space_around_it_and_keeps_the_space_within() -> Non
 
 
 @given(st.text(" \nab", max_size=20), cut_lists(20))
-@settings(deadline=None)
 def test_a_trimmer_trims_a_text_in_pieces_as_a_whole_one(text: str, cuts: list[int]) -> None:
     trimmer = Trimmer()
 

@@ -1,7 +1,7 @@
 """Long texts: what of them is kept, and what a model is shown."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from internal.text.kept_text import Excerpt, KeptText, cut_to_size, joined, with_sources
@@ -51,7 +51,6 @@ def test_of_a_longer_text_the_beginning_and_the_end_are_kept(length: int, size: 
 
 
 @given(st.integers(99_900, 100_010), st.integers(-20, 20), st.sampled_from([1, 10, 1_000]))
-@settings(deadline=None, max_examples=50)
 def test_no_half_of_a_secret_stands_at_a_gap(before: int, after: int, size: int) -> None:
     text = "m" * before + SECRET + "m" * 500_000 + SECRET + "m" * (TAIL + after)
     shown = kept_of(*in_pieces(text, len(text) // size + 1)).excerpt(Redactor.of([SECRET]).text).text
@@ -75,7 +74,6 @@ def test_what_was_not_kept_counts_as_left_out() -> None:
 
 
 @given(st.text(min_size=1, max_size=20), st.integers(1, 200), st.integers(100, 300))
-@settings(deadline=None, max_examples=200)
 def test_a_cut_result_is_never_longer_than_the_limit_and_keeps_head_and_tail(unit: str, times: int, limit: int) -> None:
     whole = unit * times
     result = cut_to_size(whole, limit)

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from internal.render.log_preview import MAX_PREVIEW_LENGTH, preview, preview_of_arguments
@@ -87,7 +87,6 @@ def test_a_long_value_is_the_beginning_of_its_text_with_its_length() -> None:
 
 
 @given(json_values | any_text, st.booleans())
-@settings(deadline=None)
 def test_a_preview_is_small_and_can_be_written(value: Any, as_text: bool) -> None:  # noqa: ANN401, FBT001 - drawn
     shown = preview(json.dumps(value) if as_text else value, NONE)
 

@@ -6,7 +6,7 @@ import warnings
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from internal.errors import InvalidParameters
@@ -28,16 +28,13 @@ def read(**given: Any) -> StrategyParams:  # noqa: ANN401 - whatever a host may 
     return read_params({"model": model(), "query": "Why?", **given}, StrategyParams)
 
 
-@pytest.mark.heavy
 @given(st.lists(json_values, max_size=4) | json_objects)
-@settings(deadline=None, max_examples=200)
 def test_pythons_repr_of_a_list_or_object_is_read_like_its_json(value: object) -> None:
     assert json.loads(read_pasted(repr(value))) == value
     assert json.loads(read_pasted(json.dumps(value))) == value
 
 
 @given(any_text | joined(["[", "{", "'a'", '"', ",", ":", "1", "-", "None", "nan", "b''", "(", "}", "]", " ", "\\"]))
-@settings(deadline=None, max_examples=300)
 def test_what_is_neither_json_nor_a_repr_of_its_types_stays_as_it_is(text: str) -> None:
     with warnings.catch_warnings(action="error"):
         meant = read_pasted(text)

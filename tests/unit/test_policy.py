@@ -5,7 +5,7 @@ from dataclasses import fields
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from internal.policy import DEFAULT_POLICY, PolicyTexts, build_system_instruction, read_policy_overrides
 from internal.text.wellformed import wellformed
@@ -141,7 +141,6 @@ def test_extra_policy_in_an_object_is_verbatim() -> None:
 
 
 @given(any_text, any_text | joined(['{"', "extra_policy", '": "', "\\ud83d", "x", '"}']), readable_text.map(wellformed))
-@settings(deadline=None)
 def test_any_text_becomes_a_prompt(instruction: str, overrides: str, extra: str) -> None:
     assert isinstance(build_system_instruction(instruction, overrides), str)
     assert build_system_instruction("", json.dumps({"extra_policy": extra})).endswith(extra if extra.strip() else ">")

@@ -7,7 +7,7 @@ from itertools import count
 import gevent
 import pytest
 from gevent.event import Event
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from internal.host.failures import FailureKind, HostFailure
@@ -54,7 +54,6 @@ def never() -> None:
 
 
 @given(st.lists(st.integers(0, 3), max_size=60), st.integers(0, 3))
-@settings(deadline=None)
 def test_every_item_comes_once_and_in_order_however_the_host_pauses(pauses: list[int], busy: int) -> None:
     def answers() -> Answers:
         for number, pause in enumerate(pauses):

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from internal.render.redacted_text import redacted_text
@@ -19,7 +19,6 @@ def shown(*events: Event) -> list[Event]:
 
 
 @given(joined([SECRET, "hunter", "2", " "]), cut_lists(100), st.sampled_from([AnswerText, ThoughtText]))
-@settings(deadline=None)
 def test_however_a_text_streams_no_secret_is_in_it(
     text: str, cuts: list[int], kind: type[AnswerText | ThoughtText]
 ) -> None:

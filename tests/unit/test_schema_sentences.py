@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from internal.schema.references import check_of
@@ -104,7 +104,6 @@ def test_a_long_value_is_quoted_in_part(value: object) -> None:
 
 
 @given(json_values, st.sampled_from([schema for schema, _, _ in SENTENCES.values()]))
-@settings(deadline=None, max_examples=200)
 def test_python_is_never_spoken(value: object, schema: dict[str, Any]) -> None:
     for sentence in said(schema, value):
         rest = sentence

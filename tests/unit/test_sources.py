@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from dify_plugin.entities.tool import ToolInvokeMessage
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from internal.report.source_reading import read_context
@@ -240,7 +240,6 @@ TAGS = [
 
 
 @given(joined(TAGS), joined(TAGS) | any_text)
-@settings(deadline=None, max_examples=200)
 def test_no_source_can_leave_its_block(content: str, title: str) -> None:
     lowered = block(content, title=title).lower()
 
@@ -283,7 +282,6 @@ def test_citations_are_numbers_in_brackets(answer: str, numbers: set[int]) -> No
         any_text | st.none() | st.floats() | st.lists(any_text),
     )
 )
-@settings(deadline=None)
 def test_whatever_a_source_says_can_be_written(item: dict[str, Any]) -> None:
     for source in read_context([item]):
         said = [source.resource, source.title, source.content]

@@ -3,7 +3,7 @@
 import re
 from unittest.mock import patch
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from internal.thoughts.text_stream import TextStream, message_texts
@@ -51,7 +51,6 @@ def test_a_new_paragraph_is_set_off_once_and_never_at_the_beginning() -> None:
 
 
 @given(STEPS)
-@settings(deadline=None)
 def test_a_line_that_the_host_writes_stands_alone(steps: list[tuple[str, str]]) -> None:
     lines = write(TextStream(), steps).split("\n")
 
@@ -77,7 +76,6 @@ def test_a_tag_that_a_thought_merely_quotes_opens_and_closes_nothing() -> None:
 
 
 @given(joined(["<think>", "</think>", "a", "<"]), cut_lists(60))
-@settings(deadline=None, max_examples=200)
 def test_a_quoted_tag_opens_nothing_however_the_thought_is_cut(thought: str, cuts: list[int]) -> None:
     text = write(TextStream(), [("thought", piece) for piece in cut(thought, cuts)])
 
@@ -85,7 +83,6 @@ def test_a_quoted_tag_opens_nothing_however_the_thought_is_cut(thought: str, cut
 
 
 @given(STEPS)
-@settings(deadline=None, max_examples=200)
 def test_every_block_is_closed_before_the_next_one_opens(steps: list[tuple[str, str]]) -> None:
     text = write(TextStream(), steps)
 
@@ -94,7 +91,6 @@ def test_every_block_is_closed_before_the_next_one_opens(steps: list[tuple[str, 
 
 
 @given(st.text(st.sampled_from("aé日😀"), max_size=300), st.integers(4, 40))
-@settings(deadline=None)
 def test_a_text_is_cut_into_messages_by_its_bytes_and_never_within_a_character(text: str, most: int) -> None:
     with patch("internal.thoughts.text_stream.MAX_TEXT_BYTES", most):
         pieces = list(message_texts(text))

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from internal.thoughts.think_tags import MAX_ATTRIBUTES_LENGTH, QuotedTags, has_tag, possible_tag, unquoted
 from tests.unit.generators import cut, cut_lists, joined
@@ -68,7 +68,6 @@ def test_a_quoted_tag_has_a_word_joiner_after_its_bracket(text: str, written: st
 
 
 @given(joined(PARTS), cut_lists(60))
-@settings(deadline=None, max_examples=300)
 def test_no_tag_is_left_however_the_text_is_cut(text: str, cuts: list[int]) -> None:
     written = quoted(*cut(text, cuts))
 

@@ -5,7 +5,7 @@ from itertools import groupby
 from unittest.mock import patch
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from internal.text import fairness
@@ -59,9 +59,7 @@ def fed(chunks: list[str], **end: bool) -> list[Piece]:
 ENDS = st.fixed_dictionaries({"calls_follow": st.booleans(), "is_cut": st.booleans()})
 
 
-@pytest.mark.heavy
 @given(joined(PARTS), cut_lists(120), ENDS)
-@settings(deadline=None, max_examples=300)
 def test_any_split_of_a_text_gives_the_same_pieces(text: str, cuts: list[int], end: dict[str, bool]) -> None:
     whole = merged(split_thoughts(text, **end))
 
@@ -70,7 +68,6 @@ def test_any_split_of_a_text_gives_the_same_pieces(text: str, cuts: list[int], e
 
 
 @given(joined(PARTS), ENDS)
-@settings(deadline=None, max_examples=200)
 def test_nothing_is_lost_but_the_tags_and_the_space_around_thoughts(text: str, end: dict[str, bool]) -> None:
     def letters(written: str) -> str:
         return "".join(re.sub(TAG, "", written, flags=re.IGNORECASE).split())
@@ -82,7 +79,6 @@ def test_nothing_is_lost_but_the_tags_and_the_space_around_thoughts(text: str, e
 
 
 @given(joined(["<think>", "</think>", "<think> ", "\n</think>\n", "T"]), st.booleans())
-@settings(deadline=None, max_examples=300)
 def test_what_stands_between_balanced_tags_is_never_visible(inside: str, calls_follow: bool) -> None:  # noqa: FBT001
     depth, balanced = 0, ""
     for tag in re.findall(r"</?think>|T", inside):
@@ -95,7 +91,6 @@ def test_what_stands_between_balanced_tags_is_never_visible(inside: str, calls_f
 
 
 @given(joined(["<think>", "<THINK>", "x", " ", "`", "\n\n"]), st.booleans())
-@settings(deadline=None)
 def test_what_follows_the_last_closing_tag_is_the_answer(inside: str, calls_follow: bool) -> None:  # noqa: FBT001
     visible, thought = read(f"<think>{inside}</think>The answer.", calls_follow=calls_follow)
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from itertools import pairwise
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from internal.model.together import MAX_BYTES, MAX_PARTS, together
@@ -25,7 +25,6 @@ def letters(parts: Sequence[Shown]) -> list[tuple[type[Shown], str]]:
 
 
 @given(st.lists(PARTS, max_size=12))
-@settings(deadline=None)
 def test_what_comes_together_says_the_same_in_one(parts: list[Shown]) -> None:
     events = list(together(parts))
 

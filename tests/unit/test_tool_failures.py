@@ -1,7 +1,7 @@
 """Why a tool failed, as the model reads it."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from internal.host.failures import HostFailure
@@ -145,7 +145,6 @@ PIECES = [
 
 
 @given(joined(PIECES) | any_text | st.sampled_from(PIECES).map(lambda piece: piece * 5_000))
-@settings(deadline=None, max_examples=200)
 def test_whatever_a_message_says_its_reason_is_short_and_can_be_written(message: str) -> None:
     text = reason(message)
 

@@ -7,7 +7,7 @@ from io import StringIO
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from internal.host.local_files import FileRefused
@@ -433,13 +433,11 @@ def test_a_message_without_a_body_is_no_accident(kind: str) -> None:
     assert isinstance(read(message(kind)), str)
 
 
-@pytest.mark.heavy
 @given(
     st.lists(
         st.tuples(st.sampled_from(["text", "link", "image", "file", "blob", "json", "odd"]), any_text, json_values)
     )
 )
-@settings(deadline=None)
 def test_whatever_a_tool_says_the_text_can_be_written(said: list[tuple[str, str, object]]) -> None:
     result = read(*(message(kind, {"filename": t}, text=t, blob=t, json_object=value) for kind, t, value in said))
 

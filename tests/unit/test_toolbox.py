@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from dify_plugin.entities.tool import ToolProviderType
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
@@ -35,7 +35,6 @@ def test_a_tool_keeps_what_a_call_of_it_needs() -> None:
 
 
 @given(st.lists(any_text | st.sampled_from(["search", "sear ch", "sear_ch", "x" * 80, "検索", "-", "_"]), max_size=8))
-@settings(deadline=None)
 def test_every_name_is_one_that_model_apis_take_and_no_other_tool_has(names: list[str]) -> None:
     toolbox = build_toolbox([tool(name) for name in names])
 
@@ -215,7 +214,6 @@ def test_this_turns_files_have_distinct_readable_names() -> None:
 
 
 @given(st.lists(st.sampled_from([None, "a.png", "2-a.png", "3-a.png", "3-2-a.png"]), max_size=6))
-@settings(deadline=None)
 def test_no_file_is_lost_to_its_name(names: list[str | None]) -> None:
     assert len(name_files(map(file, names))) == len(names)
 

@@ -5,7 +5,7 @@ import math
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from internal.tooling import (
@@ -39,9 +39,7 @@ def leaves(value: object) -> Iterator[object]:
         yield value
 
 
-@pytest.mark.heavy
 @given(json_objects, st.sampled_from([None, 2]), st.booleans())
-@settings(deadline=None, max_examples=200)
 def test_every_json_object_is_taken_as_it_is(value: dict[str, object], indent: int | None, ascii_only: bool) -> None:  # noqa: FBT001
     text = json.dumps(value, indent=indent, ensure_ascii=ascii_only)
 
@@ -49,7 +47,6 @@ def test_every_json_object_is_taken_as_it_is(value: dict[str, object], indent: i
 
 
 @given(any_text | joined(SCRAPS) | json_values.map(json.dumps))
-@settings(deadline=None, max_examples=300)
 def test_what_is_accepted_is_a_json_object_that_can_be_written(text: str) -> None:
     result = parse_tool_arguments(text)
 

@@ -16,7 +16,7 @@ from dify_plugin.entities.model.message import (
     ToolPromptMessage,
     UserPromptMessage,
 )
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from internal.conversation.transcript import Content, HostHabits, Transcript
@@ -108,9 +108,7 @@ def only_grew(before: list[PromptMessage], after: list[PromptMessage]) -> bool:
     return list(map(bones, before)) == list(map(bones, after[: len(before)]))
 
 
-@pytest.mark.heavy
 @given(st.lists(st.sampled_from(STEPS), max_size=10), st.data())
-@settings(deadline=None, max_examples=200)
 def test_after_any_steps_every_call_has_its_answer_and_the_prefix_stands(
     steps: list[Callable[[Transcript, st.DataObject], None]], data: st.DataObject
 ) -> None:

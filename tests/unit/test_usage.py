@@ -4,7 +4,7 @@ from decimal import Decimal
 from typing import Any
 
 from dify_plugin.entities.model.llm import LLMUsage
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from internal.report.usage import Usage
@@ -34,7 +34,6 @@ def test_one_call_keeps_all_its_fields() -> None:
 
 
 @given(st.lists(usages, max_size=5))
-@settings(deadline=None)
 def test_tokens_prices_and_seconds_add_up_over_calls(calls: list[LLMUsage]) -> None:
     total = Usage()
     for call in calls:
@@ -48,7 +47,6 @@ def test_tokens_prices_and_seconds_add_up_over_calls(calls: list[LLMUsage]) -> N
 
 
 @given(st.lists(usages, max_size=3))
-@settings(deadline=None)
 def test_the_metadata_has_the_types_that_dify_reads_strictly(calls: list[LLMUsage]) -> None:
     metadata = sum(map(Usage.of, calls), Usage()).execution_metadata()
 

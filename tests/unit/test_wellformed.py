@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from internal.text.wellformed import has_lone_surrogate, plain_json, wellformed, wellformed_text_of_json
@@ -21,7 +21,6 @@ odd_json: st.SearchStrategy[Any] = st.recursive(
 
 
 @given(any_text)
-@settings(deadline=None)
 def test_well_formed_text_can_be_written_and_loses_nothing_but_nul(text: str) -> None:
     written = wellformed(text)
 
@@ -32,7 +31,6 @@ def test_well_formed_text_can_be_written_and_loses_nothing_but_nul(text: str) ->
 
 
 @given(odd_json)
-@settings(deadline=None)
 def test_plain_json_can_be_written_and_read_back_unchanged(value: object) -> None:
     plain = plain_json(value)
 
@@ -72,7 +70,6 @@ def test_what_json_lacks_becomes_what_comes_nearest(value: object, expected: obj
 
 
 @given(st.text(st.sampled_from('\\u0{}"a'), max_size=20))
-@settings(deadline=None)
 def test_the_text_of_json_without_nul_says_what_it_said(text: str) -> None:
     said = {text: ["\0", text]}
 

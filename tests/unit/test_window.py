@@ -14,7 +14,7 @@ from dify_plugin.entities.model.message import (
     TextPromptMessageContent,
     UserPromptMessage,
 )
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from internal.conversation.transcript import Transcript
@@ -210,7 +210,6 @@ def length_on_the_wire(transcript: Transcript, tools: list[PromptMessageTool]) -
 
 
 @given(conversations(), st.lists(st.tuples(readable_text, st.dictionaries(readable_text, json_values)), max_size=3))
-@settings(deadline=None, max_examples=60)
 def test_the_weight_is_never_smaller_than_the_line_that_is_written(
     transcript: Transcript, described: list[tuple[str, dict[str, Any]]]
 ) -> None:
