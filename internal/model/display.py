@@ -4,16 +4,15 @@ In: pieces of text and thought, and at the end whether tool calls came with them
 back until it is plainly the answer; what turns out to be a remark before tool calls is a thought, or for the log only.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
+from enum import Enum, auto
 
 from internal.flow import should_emit_response_text
+from internal.model.plain_answer import is_plainly_an_answer
 from internal.report.events import AnswerBreak, AnswerText, Shown, ThoughtText
 from internal.text.fairness import in_turns
-from internal.thoughts.thinking import MAX_STEP_LENGTH, Piece, PieceKind, ThoughtSplitter
-
-PLAINLY_AN_ANSWER = 400
-"""Visible characters after which text is no remark any more. A longer preamble is shown: a known departure."""
+from internal.thoughts.thinking import MAX_STEP_LENGTH, Piece, PieceKind, ThoughtSplitter, settled
 
 
 @dataclass(frozen=True)
@@ -31,6 +30,17 @@ class DisplayRule:
     """False where the answer has to be a call: then no text is ever taken for it."""
     is_seen: bool = True
     """False where the user sees nothing of what the model says, as in a subtask."""
+
+
+class _TextIs(Enum):
+    """What the visible text of a turn is taken for."""
+
+    UNDECIDED = auto()
+    """An answer, or a remark before tool calls: held back."""
+    ANSWER = auto()
+    """Shown as it comes."""
+    REMARK = auto()
+    """Held back to the end of the turn, however long it is: calls have come, or the answer has to be a call."""
 
 
 class Trimmer:
@@ -60,117 +70,100 @@ class TurnDisplay:
         self._rule = rule
         self._splitter = ThoughtSplitter()
         self._text_trimmer, self._thought_trimmer = Trimmer(), Trimmer()
-        self._released: list[str] = []
-        self._held: list[str] = []
-        self._held_length = 0
-        self._is_answer = rule.text_is_answer and not rule.may_call_tools
-        self._may_become_answer = rule.text_is_answer
-        self.is_answering = False
-        """Whether text has been shown as the answer."""
-        self._thoughts: list[str] = []
-        self.has_shown = False
-        """Whether anything of this turn was shown to whoever sees it."""
+        self._text_is = _TextIs.UNDECIDED if rule.may_call_tools else _TextIs.ANSWER
+        if not rule.text_is_answer:
+            self._text_is = _TextIs.REMARK
+        self._shown, self._held = list[str](), list[str]()  # of the visible text
+        self._thoughts = list[str]()
 
     @property
     def text(self) -> str:
-        """The visible text so far, shown or held."""
-        return "".join([*self._released, *self._held])
+        """The visible text so far, shown or held back."""
+        return "".join([*self._shown, *self._held])
 
     @property
     def thought(self) -> str:
         return "".join(self._thoughts)
 
+    @property
+    def is_answering(self) -> bool:
+        """Whether text has been shown as the answer."""
+        return self._text_is is _TextIs.ANSWER and bool(self._shown)
+
+    @property
+    def has_shown(self) -> bool:
+        """Whether anything of this turn was shown."""
+        return bool(self._shown) or (self._rule.show_thoughts and bool(self._thoughts))
+
     def expect_calls(self) -> None:
-        """Calls have come: text that follows them is no answer, however long."""
-        self._may_become_answer = False
+        """Note that calls have come: text that is held back is a remark on the way to them."""
+        if self._text_is is _TextIs.UNDECIDED:
+            self._text_is = _TextIs.REMARK
 
-    def feed(self, chunk: str) -> Iterator[Shown]:
-        yield from self._show_all(list(self._split(chunk)))
-
-    def _split(self, chunk: str) -> Iterator[Piece]:
-        for start in in_turns(range(0, len(chunk), MAX_STEP_LENGTH)):
-            yield from self._splitter.feed(chunk[start : start + MAX_STEP_LENGTH])
+    def feed(self, text: str) -> Iterator[Shown]:
+        """Take more of the turn's text, and show what can be shown."""
+        steps = in_turns(range(0, len(text), MAX_STEP_LENGTH))
+        yield from self._show([piece for at in steps for piece in self._splitter.feed(text[at : at + MAX_STEP_LENGTH])])
 
     def finish(self, *, has_tool_calls: bool, is_cut: bool = False) -> Iterator[Shown]:
         """Show the rest, now that it is known what the turn was.
 
         The calls of a turn that was cut never run: what it says is no remark on the way to them.
         """
-        yield from self._show_all(self._splitter.finish(calls_follow=has_tool_calls, is_cut=is_cut))
-        if not self._rule.text_is_answer:
-            if self._rule.show_thoughts:
-                yield from self._release_as_thought()
-            return
-        is_remark = has_tool_calls and not is_cut
-        is_last = self._rule.step >= self._rule.last_step
-        if should_emit_response_text(
-            has_tool_calls=is_remark,
-            iteration_step=self._rule.step,
-            max_iteration_steps=self._rule.last_step,
-            emit_intermediate_thoughts=self._rule.show_thoughts,
-        ):
-            if is_remark and not is_last:
-                yield from self._release_as_thought()
-            else:
-                yield from self._release_as_answer()
+        yield from self._show(self._splitter.finish(calls_follow=has_tool_calls, is_cut=is_cut))
+        rule = self._rule
+        is_answer = rule.text_is_answer and should_emit_response_text(
+            has_tool_calls=has_tool_calls and not is_cut,
+            iteration_step=rule.step,
+            max_iteration_steps=rule.last_step,
+            emit_intermediate_thoughts=False,
+        )
+        if is_answer:
+            yield from self._show_as_answer()
+        elif rule.show_thoughts:
+            yield from self._show_as_thought()
 
-    def _show_all(self, pieces: Sequence[Piece]) -> Iterator[Shown]:
-        """Show pieces that are there at once: text before the last WAS_THOUGHT among them waits for it."""
-        last = max((at for at, piece in enumerate(pieces) if piece.kind is PieceKind.WAS_THOUGHT), default=-1)
-        for at, piece in enumerate(in_turns(pieces)):
+    def _show(self, pieces: list[Piece]) -> Iterator[Shown]:
+        """Show pieces that are there at once, as far as it is known what they are."""
+        if not self._shown and any(piece.kind is PieceKind.WAS_THOUGHT for piece in pieces):
+            pieces = settled([Piece(PieceKind.TEXT, self._take_held()), *pieces])
+            self._text_trimmer = Trimmer()
+        for piece in in_turns(pieces):
             match piece.kind:
                 case PieceKind.THOUGHT:
                     yield from self._think(piece.text)
-                case PieceKind.WAS_THOUGHT:
-                    yield from self._think_what_is_held()
                 case PieceKind.TEXT:
-                    yield from self._say(piece.text, may_begin=at > last)
+                    yield from self._say(piece.text)
+                case PieceKind.WAS_THOUGHT:
+                    """The user has read the text as the answer: it stays one."""
 
-    def _say(self, raw: str, *, may_begin: bool) -> Iterator[Shown]:
-        """``may_begin`` is whether the text may be the first that is shown."""
-        text = self._text_trimmer.feed(raw)
-        if not text:
-            return
-        self._held.append(text)
-        self._held_length += len(text)
-        is_answer = self._is_answer or (self._may_become_answer and self._held_length >= PLAINLY_AN_ANSWER)
-        if is_answer and (may_begin or self._released):
-            yield from self._release_as_answer()
+    def _say(self, raw: str) -> Iterator[Shown]:
+        if text := self._text_trimmer.feed(raw):
+            self._held.append(text)
+            if self._text_is is _TextIs.UNDECIDED and is_plainly_an_answer("".join(self._held)):
+                self._text_is = _TextIs.ANSWER
+            if self._text_is is _TextIs.ANSWER:
+                yield from self._show_as_answer()
 
     def _think(self, raw: str) -> Iterator[Shown]:
-        text = self._thought_trimmer.feed(raw)
-        if not text:
-            return
-        self._thoughts.append(text)
-        if self._rule.show_thoughts:
-            self.has_shown = True
-            yield ThoughtText(text)
+        if text := self._thought_trimmer.feed(raw):
+            self._thoughts.append(text)
+            if self._rule.show_thoughts:
+                yield ThoughtText(text)
 
-    def _think_what_is_held(self) -> Iterator[Shown]:
-        """Text was a thought, as far as nobody has seen it."""
-        text = self._take_held()
-        if not self._released:
-            self._text_trimmer = Trimmer()
-        yield from self._think(f"{text}\n")
-
-    def _release_as_answer(self) -> Iterator[Shown]:
-        self._is_answer = True
-        text = self._take_held()
-        if text:
-            self._released.append(text)
-            if not self.is_answering:
+    def _show_as_answer(self) -> Iterator[Shown]:
+        self._text_is = _TextIs.ANSWER
+        if text := self._take_held():
+            if not self._shown:
                 yield AnswerBreak()
-            self.is_answering = self.has_shown = True
+            self._shown.append(text)
             yield AnswerText(text)
 
-    def _release_as_thought(self) -> Iterator[Shown]:
-        text = self._take_held()
-        if text:
-            self._released.append(text)
-            self.has_shown = True
+    def _show_as_thought(self) -> Iterator[Shown]:
+        if text := self._take_held():
+            self._shown.append(text)
             yield ThoughtText(f"\n{text}" if self._thoughts else text)
 
     def _take_held(self) -> str:
         text, self._held = "".join(self._held), []
-        self._held_length = 0
         return text

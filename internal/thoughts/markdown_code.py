@@ -15,10 +15,10 @@ _MAX_INDENT = 3
 
 
 class CodeReader:
-    """Reads one text; whoever takes a tag for a thought's switches the reading off until the thought has ended.
+    """Reads one text. The caller switches the reading off for as long as a thought lasts.
 
-    A tag after a run of backticks waits until that run is closed or its paragraph ends. The paragraph is then read
-    again, now with the number of runs of each length that are left, so that nothing has to wait in it twice.
+    A tag after a run of backticks waits until that run is closed or its paragraph ends. Then the paragraph is read a
+    second time; the number of runs of each length that are left is known by then, so nothing waits in it again.
     """
 
     def __init__(self) -> None:
@@ -34,11 +34,11 @@ class CodeReader:
         self._left: Counter[int] | None = None  # runs in the rest of the paragraph, by length; None while unknown
 
     def switch_off(self) -> None:
-        """What comes is a thought's, and is passed on unread."""
+        """Pass on unread what comes: it belongs to a thought."""
         self._is_on = False
 
-    def begin_anew(self) -> None:
-        """What comes is read again; it stands at the beginning of a line, outside of code."""
+    def start_over(self) -> None:
+        """Read again what comes; it stands at the beginning of a line, outside of code."""
         self._is_on, self._fence, self._code, self._runs = True, "", 0, []
         self._begin_line()
 

@@ -23,13 +23,29 @@ class PieceKind(StrEnum):
     TEXT = "text"
     THOUGHT = "thought"
     WAS_THOUGHT = "was thought"
-    """Without text: all visible text before it was a thought, whose beginning the model's template had left out."""
+    """Without text: all visible text before it was a thought, whose opening tag the model's template had left out."""
 
 
 @dataclass(frozen=True)
 class Piece:
     kind: PieceKind
     text: str
+
+
+@dataclass
+class _InText:
+    """We are outside of thoughts."""
+
+    may_open_unclosed: bool
+    """Whether a ``<think>`` opens a thought even if nothing closes it: so at the start of a turn or after a block."""
+
+
+@dataclass(frozen=True)
+class _AfterTag:
+    """We are after a ``<think>`` in the middle of text, which is a thought if its closing tag comes."""
+
+    tokens: list[Token]
+    """The tag, and what has come since."""
 
 
 class ThoughtSplitter:
@@ -41,33 +57,31 @@ class ThoughtSplitter:
 
     def __init__(self) -> None:
         self._tokens, self._code = Tokens(), CodeReader()
-        self._may_open_unclosed = True  # at the start of the turn or after a block
-        self._opened: list[Token] | None = None  # a <think> in the middle of text, and what followed it
-        self._thought: Thought | None = None
-        self._pieces: list[Piece] = []
-        self._kind, self._said = PieceKind.TEXT, list[str]()  # the last piece, which may go on
+        self._place: _InText | _AfterTag | Thought = _InText(may_open_unclosed=True)
+        self._pieces = _Pieces()
 
     def feed(self, chunk: str) -> list[Piece]:
         """Take a chunk and return what is certain by now, in order."""
         self._read(self._tokens.feed(chunk))
-        return self._take_pieces()
+        return self._pieces.take()
 
     def finish(self, *, calls_follow: bool, is_cut: bool = False) -> list[Piece]:
-        """Say that the turn has ended, whether tool calls came with it and whether it is whole; return the rest."""
+        """Take the end of the turn, with or without tool calls, whole or cut; return the rest."""
         self._read(self._tokens.finish())
         self._finish_code()
-        if self._thought and self._thought.after_close is not None:
-            self._end_open_levels(self._thought, self._thought.after_close, is_cut=is_cut)
-        if self._opened is not None:
-            kind = PieceKind.THOUGHT if calls_follow or is_cut else PieceKind.TEXT
-            tokens = self._opened[1:] if kind is PieceKind.THOUGHT else self._opened
-            self._say(kind, "".join(token.text for token in tokens))
-        return self._take_pieces()
+        match self._place:
+            case Thought(after_close=[*tokens]) as thought:
+                self._end_open_levels(thought, tokens, is_cut=is_cut)
+            case _AfterTag([_, *tokens]) if calls_follow or is_cut:
+                self._pieces.add(PieceKind.THOUGHT, _joined(tokens))
+            case _AfterTag(tokens):
+                self._pieces.add(PieceKind.TEXT, _joined(tokens))
+        return self._pieces.take()
 
     def _end_open_levels(self, thought: Thought, after_close: list[Token], *, is_cut: bool) -> None:
         """The last closing tag closed the thought; in a cut turn those that are missing may have been cut off."""
         if is_cut:
-            self._say(PieceKind.THOUGHT, thought.rest())
+            self._pieces.add(PieceKind.THOUGHT, thought.rest())
             return
         self._end_thought()
         self._read(after_close)
@@ -82,69 +96,75 @@ class ThoughtSplitter:
             self._take(token)
 
     def _take(self, token: Token) -> None:
-        if self._thought:
-            self._think(self._thought, token)
-        elif self._opened is not None:
-            self._opened.append(token)
-            if token.kind is Kind.CLOSE:
-                opened, self._opened = self._opened, None
-                self._open_thought(opened[1:])
-        elif not is_tag(token):
-            self._may_open_unclosed = self._may_open_unclosed and not token.text.strip()
-            self._say(PieceKind.TEXT, token.text)
-        elif token.kind is Kind.CLOSE:
-            self._say(PieceKind.WAS_THOUGHT, "")
-            self._may_open_unclosed = True
-            self._code.begin_anew()
-        else:
-            self._code.switch_off()
-            if self._may_open_unclosed:
-                self._open_thought(())
-            else:
-                self._opened = [token]
+        match self._place:
+            case _InText() as place if is_tag(token):
+                self._take_tag(token, place)
+            case _InText() as place:
+                place.may_open_unclosed = place.may_open_unclosed and not token.text.strip()
+                self._pieces.add(PieceKind.TEXT, token.text)
+            case _AfterTag(tokens):
+                tokens.append(token)
+                if token.kind is Kind.CLOSE:
+                    self._begin_thought(tokens[1:])
+            case Thought() as thought:
+                self._think(thought, token)
 
-    def _open_thought(self, tokens: Iterable[Token]) -> None:
-        self._thought = thought = Thought()
+    def _take_tag(self, token: Token, place: _InText) -> None:
+        if token.kind is Kind.CLOSE:
+            self._pieces.add(PieceKind.WAS_THOUGHT, "")
+            self._end_thought()
+            return
+        self._code.switch_off()
+        if place.may_open_unclosed:
+            self._begin_thought(())
+        else:
+            self._place = _AfterTag([token])
+
+    def _begin_thought(self, tokens: Iterable[Token]) -> None:
+        self._place = thought = Thought()
         for token in tokens:
             self._think(thought, token)
 
     def _think(self, thought: Thought, token: Token) -> None:
         words, has_ended = thought.take(token)
-        self._say(PieceKind.THOUGHT, words)
+        self._pieces.add(PieceKind.THOUGHT, words)
         if has_ended:
             self._end_thought()
 
     def _end_thought(self) -> None:
-        self._say(PieceKind.THOUGHT, "\n")  # apart from the next block, should one follow
-        self._thought, self._may_open_unclosed = None, True
-        self._code.begin_anew()
+        self._pieces.add(PieceKind.THOUGHT, "\n")  # sets it apart from the next thought, should one follow
+        self._place = _InText(may_open_unclosed=True)
+        self._code.start_over()
 
-    def _say(self, kind: PieceKind, text: str) -> None:
+
+class _Pieces:
+    """Pieces of which neighbours of one kind are one."""
+
+    def __init__(self) -> None:
+        self._done: list[Piece] = []
+        self._kind, self._words = PieceKind.TEXT, list[str]()
+
+    def add(self, kind: PieceKind, text: str) -> None:
         if kind is not self._kind:
             self._end_piece()
             self._kind = kind
         if text:
-            self._said.append(text)
+            self._words.append(text)
 
-    def _end_piece(self) -> None:
-        if self._said or self._kind is PieceKind.WAS_THOUGHT:
-            self._pieces.append(Piece(self._kind, "".join(self._said)))
-            self._said = []
-
-    def _take_pieces(self) -> list[Piece]:
+    def take(self) -> list[Piece]:
+        """All pieces, which are then gone."""
         self._end_piece()
-        pieces, self._pieces, self._kind = self._pieces, [], PieceKind.TEXT
+        pieces, self._done, self._kind = self._done, [], PieceKind.TEXT
         return pieces
 
-
-def split_thoughts(text: str, *, calls_follow: bool = False, is_cut: bool = False) -> list[Piece]:
-    """Split a text that is there as a whole, into texts and thoughts alone."""
-    splitter = ThoughtSplitter()
-    return settled(splitter.feed(text) + splitter.finish(calls_follow=calls_follow, is_cut=is_cut))
+    def _end_piece(self) -> None:
+        if self._words or self._kind is PieceKind.WAS_THOUGHT:
+            self._done.append(Piece(self._kind, "".join(self._words)))
+            self._words = []
 
 
 def settled(pieces: list[Piece]) -> list[Piece]:
-    """All pieces of a turn, with what was a thought as one."""
+    """Pieces of text and thought alone: text before a WAS_THOUGHT is a thought."""
     last = max((at for at, piece in enumerate(pieces) if piece.kind is PieceKind.WAS_THOUGHT), default=0)
     before = [Piece(PieceKind.THOUGHT, piece.text) for piece in pieces[:last] if piece.text]
     return before + [piece for piece in pieces[last:] if piece.kind is not PieceKind.WAS_THOUGHT]
@@ -157,21 +177,17 @@ def without_thoughts(text: str) -> str:
     """
     if not has_tag(text):
         return unquoted(text)
-    visible: list[str] = []
-    has_thoughts = False
-    for piece in _pieces_of(text):
-        if piece.kind is PieceKind.WAS_THOUGHT:
-            visible.clear()
-        if piece.kind is PieceKind.TEXT:
-            visible.append(piece.text)
-        else:
-            has_thoughts = True
-    whole = "".join(visible)
-    return unquoted(whole.strip() if has_thoughts else whole)
+    pieces = settled([piece for chunk in _steps(text) for piece in chunk])
+    visible = unquoted("".join(piece.text for piece in pieces if piece.kind is PieceKind.TEXT))
+    return visible.strip() if any(piece.kind is PieceKind.THOUGHT for piece in pieces) else visible
 
 
-def _pieces_of(text: str) -> Iterator[Piece]:
+def _steps(text: str) -> Iterator[list[Piece]]:
     splitter = ThoughtSplitter()
     for start in in_turns(range(0, len(text), MAX_STEP_LENGTH)):
-        yield from splitter.feed(text[start : start + MAX_STEP_LENGTH])
-    yield from splitter.finish(calls_follow=False)
+        yield splitter.feed(text[start : start + MAX_STEP_LENGTH])
+    yield splitter.finish(calls_follow=False)
+
+
+def _joined(tokens: Iterable[Token]) -> str:
+    return "".join(token.text for token in tokens)

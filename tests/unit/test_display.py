@@ -8,7 +8,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from internal.model.display import PLAINLY_AN_ANSWER, DisplayRule, Trimmer, TurnDisplay
+from internal.model.display import DisplayRule, Trimmer, TurnDisplay
+from internal.model.plain_answer import PLAINLY_AN_ANSWER, is_plainly_an_answer
 from internal.report.events import AnswerBreak, AnswerText, Shown
 from internal.thoughts.thinking import PieceKind, ThoughtSplitter
 from tests.unit.generators import cut, cut_lists, joined
@@ -18,7 +19,21 @@ SHOWN = DisplayRule(show_thoughts=True, may_call_tools=True, step=1, last_step=7
 CLOSING = DisplayRule(show_thoughts=False, may_call_tools=False, step=7, last_step=7)
 LAST_ROUND = DisplayRule(show_thoughts=False, may_call_tools=True, step=7, last_step=7)
 RULES = st.sampled_from([HIDDEN, SHOWN, CLOSING, LAST_ROUND])
-PARTS = ["<think>", "</think>", "</THINK >", "`", "\n```\n", "\n", "  ", "word ", "x" * 150, "日本"]
+PARTS = [
+    "<think>",
+    "</think>",
+    "</THINK >",
+    "`",
+    "\n```\n",
+    "\n",
+    "  ",
+    "word ",
+    "x" * 150,
+    "日本" * 15,
+    "#",
+    "\n## ",
+    "\n|",
+]
 
 
 def words(events: Iterable[Shown]) -> list[tuple[str, str]]:
@@ -87,13 +102,56 @@ def test_an_answer_is_held_back_until_the_turn_has_ended_without_calls() -> None
     assert display.has_shown
 
 
-def test_text_of_400_visible_characters_is_plainly_an_answer_and_streams() -> None:
+@pytest.mark.parametrize(
+    ("held", "last"),
+    [
+        ("x" * (PLAINLY_AN_ANSWER - 1), "y"),
+        ("漢" * (PLAINLY_AN_ANSWER // 4 - 1) + "xxx", "y"),
+        ("か" * (PLAINLY_AN_ANSWER // 4 - 1), "な"),
+        ("한" * (PLAINLY_AN_ANSWER // 4 - 1), "글"),
+        ("，" * (PLAINLY_AN_ANSWER // 4 - 1), "ｗ"),
+        ("ж" * (PLAINLY_AN_ANSWER - 1), "я"),
+        ("I found this:\n\n##", " T"),
+        ("#", " T"),
+        ("Prices:\n  ", "| a"),
+        ("Run\n```", "sh"),
+        ("Run\n~~~", "sh"),
+    ],
+    ids=lambda text: repr(text[-8:]),
+)
+def test_text_that_is_plainly_an_answer_streams_from_there_on(held: str, last: str) -> None:
+    """400 letters, of which a wide character is worth four; or the beginning of a heading, a table or a code fence."""
     display = TurnDisplay(HIDDEN)
 
-    assert list(display.feed("x" * (PLAINLY_AN_ANSWER - 1))) == []
-    assert words(display.feed("y")) == answer("x" * (PLAINLY_AN_ANSWER - 1) + "y")
+    assert list(display.feed(held)) == []
+    assert words(display.feed(last)) == answer(held + last)
     assert list(display.feed("z")) == [AnswerText("z")]
     assert PLAINLY_AN_ANSWER == 400
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "- Look at a.\n- Look at b.",
+        "1. Look.",
+        "#1 of `a|b`",
+        "#hashtag",
+        "See:\n\n    # code",
+        "a # b | c",
+        "`` ` ``",
+        "* a\n\n> b",
+    ],
+)
+def test_a_list_and_other_short_text_may_be_a_remark(text: str) -> None:
+    display = TurnDisplay(HIDDEN)
+
+    assert list(display.feed(f"{text}.")) == []
+    assert list(display.finish(has_tool_calls=True)) == []
+
+
+@given(joined(PARTS), joined(PARTS))
+def test_what_is_plainly_an_answer_stays_one_however_it_goes_on(text: str, rest: str) -> None:
+    assert not is_plainly_an_answer(text) or is_plainly_an_answer(text + rest)
 
 
 def test_thoughts_do_not_count_as_visible_characters() -> None:

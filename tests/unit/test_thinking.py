@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from internal.text import fairness
 from internal.thoughts.markdown_code import CodeReader
 from internal.thoughts.think_tags import TAG
-from internal.thoughts.thinking import Piece, PieceKind, ThoughtSplitter, settled, split_thoughts, without_thoughts
+from internal.thoughts.thinking import Piece, PieceKind, ThoughtSplitter, settled, without_thoughts
 from tests.unit.generators import cut, cut_lists, joined
 
 PARTS = [
@@ -41,6 +41,11 @@ PARTS = [
 def merged(pieces: list[Piece]) -> list[tuple[PieceKind, str]]:
     """Neighbours of one kind as one."""
     return [(kind, "".join(piece.text for piece in group)) for kind, group in groupby(pieces, lambda piece: piece.kind)]
+
+
+def split_thoughts(text: str, **end: bool) -> list[Piece]:
+    """All pieces of a text that comes at once, as text and thought alone."""
+    return settled(fed([text], **end))
 
 
 def read(text: str, **end: bool) -> tuple[str, str]:
@@ -110,7 +115,7 @@ def test_what_follows_the_last_closing_tag_is_the_answer(inside: str, calls_foll
         ("<think>never closed", "", "never closed"),
         ("<think>a</think><think>never closed", "", "a\nnever closed"),
         ("text <think>never closed", "text <think>never closed", ""),
-        ("a </think> b", " b", "a "),
+        ("a </think> b", " b", "a \n"),
         ("<thinking>a</thinking>", "<thinking>a</thinking>", ""),
         ("<think", "<think", ""),
         ("use `<think>x</think>` here", "use `<think>x</think>` here", ""),
@@ -168,16 +173,16 @@ def test_tags_inside_a_thought_count_as_levels(text: str, visible: str, thought:
 @pytest.mark.parametrize(
     ("text", "visible", "thought"),
     [
-        ("hm</think>b", "b", "hm"),
-        ("hm\n</think>\n\nb", "\n\nb", "hm\n"),
-        ("</think>b", "b", ""),
-        ("a</think>b</think>c", "c", "ab"),
-        ("<think>To close, write </think> so.</think>c", "c", "To close, write \n so."),
-        ("it`s</think>c", "c", "it`s"),
-        ("```\nx\n```\n</think>c", "c", "```\nx\n```\n"),
+        ("hm</think>b", "b", "hm\n"),
+        ("hm\n</think>\n\nb", "\n\nb", "hm\n\n"),
+        ("</think>b", "b", "\n"),
+        ("a</think>b</think>c", "c", "a\nb\n"),
+        ("<think>To close, write </think> so.</think>c", "c", "To close, write \n so.\n"),
+        ("it`s</think>c", "c", "it`s\n"),
+        ("```\nx\n```\n</think>c", "c", "```\nx\n```\n\n"),
         ("a `</think>` b", "a `</think>` b", ""),
         ("```\n</think>\n```", "```\n</think>\n```", ""),
-        ("hm</think><think>never closed", "", "hmnever closed"),
+        ("hm</think><think>never closed", "", "hm\nnever closed"),
     ],
 )
 def test_what_came_before_a_closing_tag_that_nothing_opened_was_a_thought(
