@@ -74,8 +74,8 @@ def _run[P: StrategyParams](
 ) -> Generator[AgentInvokeMessage, None, None]:
     started = clock.now()
     params = read_params(parameters, blueprint.params_type)
-    secrets = KnownSecrets(node_secrets(params.tools))
-    params = params.redacted(secrets.node)
+    of_the_node = node_secrets(params.tools)
+    params, secrets = params.redacted(of_the_node), KnownSecrets(of_the_node)
     submit = refusing_secrets(answer_tool(params.answer_schema), secrets) if params.answer_schema.strip() else None
     toolbox = build_toolbox(params.tools, allowed=params.allowed_tools, files=params.files, reserved=RESERVED_NAMES)
     if not params.model.can_call_tools():

@@ -4,13 +4,11 @@ In: the node's ``instruction`` and ``prompt_policy_overrides``, and a strategy's
 notes about what was ignored in the overrides. Blocks are separated by a blank line; empty ones are left out.
 """
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from internal.text.pasted import looks_like_selector, missing_variable, read_pasted
-from internal.text.wellformed import wellformed, wellformed_text_of_json
+from internal.text.pasted import looks_like_selector, missing_variable, parse_pasted, read_pasted
 from prompt import template
 
 _TAGS = {
@@ -51,7 +49,7 @@ def read_policy_overrides(prompt_policy_overrides: str | None) -> PolicyOverride
     if not text.strip():
         return PolicyOverrides()
     try:
-        value = json.loads(wellformed_text_of_json(text))
+        value = parse_pasted(text)
     except (ValueError, RecursionError) as problem:
         if text.lstrip().startswith(("{", "[")):
             note = f"prompt_policy_overrides: starts like JSON and is not ({problem}); taken as extra policy text"
@@ -94,7 +92,7 @@ def compose_instruction(base_instruction: str, overrides: PolicyOverrides, defau
     """Compose the system prompt. The extra policy is appended exactly as it was written."""
     blocks = [_wrap(tag, overrides.blocks.get(name, getattr(defaults, name)) or "") for name, tag in _TAGS.items()]
     texts = (base_instruction.strip(), *blocks, overrides.extra)
-    return wellformed("\n\n".join(text for text in texts if text.strip()))
+    return "\n\n".join(text for text in texts if text.strip())
 
 
 def _wrap(tag: str, text: str) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from dify_plugin.entities.model.message import PromptMessage, PromptMessageContentUnionTypes, PromptMessageTool
+from dify_plugin.entities.model.message import PromptMessage, PromptMessageContentUnionTypes
 from gevent.lock import BoundedSemaphore
 
 from internal.answer import AnswerRule
@@ -42,7 +42,7 @@ from internal.report.structured_output import StructuredOutput
 from internal.report.tally import Tally
 from internal.results.files import FileNames
 from internal.steps import Ending
-from internal.text.redaction import KnownSecrets, Redactor
+from internal.text.redaction import KnownSecrets
 from internal.tools.toolbox import Tool, Toolbox
 from prompt import template
 
@@ -105,8 +105,7 @@ class Run[P: StrategyParams]:
     def models(self, toolbox: Toolbox) -> ModelCaller:
         """Calls the model with these tools in every request."""
         model = self.params.model
-        tools = [_without_secrets(tool, self.secrets.node) for tool in toolbox.prompt_tools]
-        window = Window(tools, model.context_size, model.max_tokens)
+        window = Window(toolbox.prompt_tools, model.context_size, model.max_tokens)
         stop = () if self.offers_tools else model.stop
         return ModelCaller(self.host, toolbox, model, window, self.clock, self.secrets, stop)
 
@@ -200,9 +199,3 @@ class Run[P: StrategyParams]:
                 decisions=decisions or {},
             )
         )
-
-
-def _without_secrets(tool: PromptMessageTool, secrets: Redactor) -> PromptMessageTool:
-    return tool.model_copy(
-        update={"description": secrets.text(tool.description), "parameters": secrets.values(tool.parameters)}
-    )

@@ -68,6 +68,34 @@ def test_only_the_host_package_uses_the_sdk_session(path: Path) -> None:
     assert used == []
 
 
+MAKE_WELL_FORMED = {
+    *("node.params", "host.wire", "host.read_ahead", "host.local_files"),
+    *("render.messages", "render.outgoing"),
+}
+REPLACE_SECRETS = {
+    *("node.params", "node.model_selection", "node.secrets"),
+    *("results.output", "results.failures"),
+    *("render.outgoing", "render.log_preview"),
+}
+"""The modules in which texts come in and go out; text.wellformed and text.redaction name the doors."""
+
+
+def used_attributes(path: Path) -> set[str]:
+    return {node.attr for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Attribute)}
+
+
+@pytest.mark.parametrize("path", [path for path in MODULES if part_of(path) != "text"], ids=module_name)
+def test_texts_are_made_well_formed_and_secrets_are_replaced_only_at_the_doors(path: Path) -> None:
+    """A module between the doors hands the run's secrets down, or asks whether a text holds one."""
+    name = module_name(path).removeprefix("internal.")
+    functions = {f"internal.text.wellformed.{function}" for function in ("wellformed", "wellformed_json")}
+    redactors = {"internal.text.redaction.Redactor", "for_model", "for_people"}
+    replaces = redactors & (imported(path) | used_attributes(path))
+
+    assert not imported(path) & functions or name in MAKE_WELL_FORMED
+    assert not replaces or name in REPLACE_SECRETS
+
+
 @pytest.mark.parametrize("folder", ["internal", "strategies", "prompt", "provider"])
 def test_what_is_packaged_imports_only_what_is_packaged(folder: str) -> None:
     for path in (ROOT / folder).rglob("*.py"):

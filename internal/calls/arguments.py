@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from itertools import islice
 from typing import Any
 
+from internal.host.wire import MAX_EXACT_INTEGER
 from internal.schema.check import Check, Steps, Unchecked
 from internal.schema.fitting import Fitter
 from internal.schema.sentences import sentences
-from internal.text.wellformed import MAX_EXACT_INTEGER
 from internal.tools.parameters import ToolParameter
 from internal.tools.toolbox import Tool, Toolbox, VirtualSchema
 

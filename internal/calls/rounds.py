@@ -17,7 +17,6 @@ from internal.report.events import CallsAnswered, Event, OurWords, ToolFinished,
 from internal.report.sources import Bibliography, citation_lines
 from internal.report.tool_calls import CallStatus, EndedCall, JudgedCall, RejectedCall, ValidCall
 from internal.text.kept_text import cut_to_size, with_sources
-from internal.text.wellformed import wellformed
 from prompt import template
 
 
@@ -66,7 +65,7 @@ class ToolRounds:
         ended: dict[str, EndedCall] = {}
         for key, call in calls.items():
             if isinstance(call, RejectedCall):
-                text = cut_to_size(self.tools.secrets.node.text(wellformed(call.text)), self.tools.result_limit)
+                text = cut_to_size(call.text, self.tools.result_limit)
                 ended[key] = EndedCall(call, CallStatus.REFUSED, text, OurWords("not run"))
             elif call.tool.virtual_schema is not None:
                 ended[key] = EndedCall(call, CallStatus.OK, template.ACCEPTED)

@@ -67,9 +67,8 @@ class ToolRunner:
                 continue
             if key not in in_log:
                 yield ToolStarted(key, parent, call)
-            late = TIMED_OUT.for_model(self.secrets.node)
-            elapsed = self.clock.now() - started
-            ended[key] = EndedCall(call, CallStatus.ERROR, late, TIMED_OUT.message, elapsed, transient=True)
+            late, elapsed = TIMED_OUT, self.clock.now() - started
+            ended[key] = EndedCall(call, CallStatus.ERROR, late.told, late.message, elapsed, transient=True)
             yield ToolFinished(key, ended[key])
         return ended
 
@@ -95,19 +94,17 @@ class ToolRunner:
             post(Noted(f"{call.call.name}: the host rounds integers above 2^53 within the argument {name!r}", key))
         # Text blocks of an MCP server are a text each; other tools stream one text in pieces.
         between = "\n" if call.tool.provider_type is ToolProviderType.MCP else ""
-        redactor = self.secrets.node
-        output = ToolOutput(FileReader(call.tool.name, self.file_names), redactor, between)
+        output = ToolOutput(FileReader(call.tool.name, self.file_names), self.secrets, between)
         failure = self._invoke(key, call, output, deadline, post)
         said = output.rendered()
         for note in output.notes:
             post(Noted(f"{call.call.name}: {note}", key))
-        told = failure.for_model(redactor) if failure else ""
-        text = "\n\n".join(part for part in (told, said.text) if part)
+        text = "\n\n".join(part for part in (failure.told if failure else "", said.text) if part)
         return EndedCall(
             judged=call,
             status=CallStatus.ERROR if failure else CallStatus.OK,
             tool_response=cut_to_size(text, self.result_limit, said.missing) if text.strip() else template.NO_OUTPUT,
-            error=failure.for_log(self.secrets.redactor) if failure else None,
+            error=failure.message if failure else None,
             transient=failure is not None and is_transient(failure.kind),
             sources=tuple(output.sources),
         )
@@ -133,7 +130,7 @@ class ToolRunner:
             except HostFailure as failure:
                 may_repeat = failure.kind in _TURNED_AWAY and not output.said_something and not has_been_repeated
                 if not may_repeat or deadline.left() <= RETRY_WAIT:
-                    return ToolFailure.of(failure)
+                    return ToolFailure.of(failure, self.secrets)
                 has_been_repeated = True
                 again = f"{call.call.name}: {failure.kind}; called once more after {RETRY_WAIT:g} s"
                 post(Noted(OurWords(again), key))

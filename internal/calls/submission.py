@@ -9,7 +9,7 @@ from typing import Any
 
 from jsonschema.exceptions import ValidationError
 
-from internal.text.redaction import KnownSecrets, Redactor
+from internal.text.redaction import KnownSecrets
 from internal.tools.toolbox import Tool
 
 _HOLDS_SECRET = "it holds a secret value, which an answer must not repeat; leave it out"  # noqa: S105 - a sentence
@@ -19,8 +19,8 @@ def refusing_secrets(tool: Tool, secrets: KnownSecrets) -> Tool:
     """The tool that takes the answer; one that holds a known secret is refused like one that does not fit."""
 
     def more(value: Any) -> Iterator[ValidationError]:  # noqa: ANN401 - JSON
-        if secrets.redactor.holds_secret(value):
-            yield ValidationError(_HOLDS_SECRET, path=_place_of_secret(value, secrets.redactor))
+        if secrets.holds(value):
+            yield ValidationError(_HOLDS_SECRET, path=_place_of_secret(value, secrets))
 
     if tool.virtual_schema is None:
         return tool
@@ -28,10 +28,10 @@ def refusing_secrets(tool: Tool, secrets: KnownSecrets) -> Tool:
     return replace(tool, virtual_schema=replace(tool.virtual_schema, check=check))
 
 
-def _place_of_secret(value: object, redactor: Redactor) -> list[str | int]:
+def _place_of_secret(value: object, secrets: KnownSecrets) -> list[str | int]:
     """The way to the innermost value that holds one; not into the names of an object."""
     items = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
     for part, item in items:
-        if redactor.holds_secret(item) and not redactor.holds_secret(part):
-            return [part, *_place_of_secret(item, redactor)]
+        if secrets.holds(item) and not secrets.holds(part):
+            return [part, *_place_of_secret(item, secrets)]
     return []

@@ -30,7 +30,6 @@ from gevent.pool import Pool
 from internal.flow import build_round_prompt_messages
 from internal.host.local_files import sniff_mime_type
 from internal.node.model_selection import ModelSelection
-from internal.text.wellformed import wellformed
 from internal.thoughts.thinking import without_thoughts
 from prompt import template
 
@@ -99,7 +98,7 @@ def _file_part(file: File, model: ModelSelection, seconds: float) -> PromptMessa
         format=(file.extension or "").removeprefix(".") or mime_type.rsplit("/", 1)[-1],
         base64_data=base64.b64encode(data).decode(),
         mime_type=mime_type,
-        filename=wellformed(name),
+        filename=name,
     )
     if isinstance(part, ImagePromptMessageContent):
         part.detail = ImagePromptMessageContent.DETAIL.HIGH  # as Dify sends the images of the history

@@ -21,7 +21,6 @@ from dify_plugin.entities.model.message import (
 
 from internal.host.request import carries_opaque_body, without_opaque_body
 from internal.report.tool_calls import EndedCall
-from internal.text.wellformed import wellformed
 from internal.tools.names import name_in_history
 from prompt import template
 
@@ -64,7 +63,7 @@ class Transcript:
         self._append_turn(content, opaque_body, [each.call.written_back() for each in ended])
         self._messages += [
             ToolPromptMessage(
-                content=wellformed(each.tool_response),
+                content=each.tool_response,
                 tool_call_id=each.call.id,
                 name=name_in_history(each.call.name),
             )
@@ -85,7 +84,7 @@ class Transcript:
     ) -> None:
         self._messages.append(
             AssistantPromptMessage(
-                content=wellformed(content) if isinstance(content, str) else content,
+                content=content,
                 tool_calls=calls,
                 opaque_body=opaque_body,
             )

@@ -13,6 +13,8 @@ from urllib.parse import unquote, urlsplit
 
 import filetype
 
+from internal.text.wellformed import wellformed
+
 FILES_ROOT = Path("/files")
 MAX_LOCAL_FILE_BYTES = 5 * 1024 * 1024
 """Bytes."""
@@ -65,7 +67,8 @@ def read_local_file(location: str, *, root: Path = FILES_ROOT, limit: int = MAX_
         data = _read_checked(descriptor, allowed, limit)
     finally:
         os.close(descriptor)
-    return LocalFile(data, os.path.basename(resolved), sniff_mime_type(data))  # noqa: PTH119 - a string all the way
+    name = wellformed(os.path.basename(resolved))  # noqa: PTH119 - a string all the way
+    return LocalFile(data, name, sniff_mime_type(data))
 
 
 def _read_checked(descriptor: int, allowed: str, limit: int) -> bytes:

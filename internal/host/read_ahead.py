@@ -13,6 +13,7 @@ from gevent.queue import Empty, Queue
 
 from internal.host.failures import HostFailure
 from internal.text.fairness import give_way
+from internal.text.wellformed import wellformed
 
 MAX_WAITING = 100
 """Items of a batch. The reader stops there until they are taken; what follows stays in the SDK's own queue."""
@@ -83,7 +84,7 @@ def _read[T](items: Generator[T, None, None], inbox: "Queue[T | _End]") -> None:
         for item in items:
             inbox.put(item)
     except Exception as failure:  # noqa: BLE001 - see above
-        end = _End(str(failure))
+        end = _End(wellformed(str(failure)))
     finally:
         items.close()
     inbox.put(end)

@@ -18,7 +18,7 @@ from pydantic_core import to_json
 from internal.flow import extract_blocking_tool_calls
 from internal.host.read_ahead import batches
 from internal.host.request import MAX_REQUEST_BYTES, ModelRequest
-from internal.host.wire import WireMessage
+from internal.host.wire import WireMessage, wellformed_chunk, wellformed_message
 
 
 class RequestTooLarge(Exception):  # noqa: N818 - says what is the matter
@@ -76,9 +76,10 @@ class HostSession:
             stream=True,
         )
         if isinstance(answer, LLMResult):
-            yield [_as_chunk(answer)]
+            yield [wellformed_chunk(_as_chunk(answer))]
         else:
-            yield from batches(answer, left, self._longest_silence)
+            for batch in batches(answer, left, self._longest_silence):
+                yield [wellformed_chunk(chunk) for chunk in batch]
 
     def invoke_tool(
         self, tool: HostTool, parameters: Mapping[str, Any], left: Callable[[], float]
@@ -98,7 +99,7 @@ class HostSession:
             tool.provider_type, tool.provider, tool.own_name, dict(parameters), credential_id=tool.credential_id
         )
         for batch in batches(cast("Generator[WireMessage, None, None]", messages), left, self._longest_silence):
-            yield from batch
+            yield from map(wellformed_message, batch)
 
     def _bound_silence(self, most: float) -> None:
         """Set the SDK's own limit on silence, which calls that start later obey, in whole seconds."""

@@ -1,8 +1,19 @@
-"""What passes between this plugin and the host, as the host writes it."""
+"""What the host answers, made well-formed: the door through which its texts come in.
+
+In: a model's chunks and a tool's messages as the SDK reads them from the wire. Out: the same with well-formed texts.
+The arguments of tool calls stay as the model wrote them.
+"""
 
 from typing import Any
 
+from dify_plugin.entities.model.llm import LLMResultChunk
+from dify_plugin.entities.model.message import PromptMessageContentUnionTypes
 from pydantic import BaseModel
+
+from internal.text.wellformed import wellformed, wellformed_json
+
+MAX_EXACT_INTEGER = 2**53
+"""The host's daemon reads numbers as floats and rounds larger integers (docs/host-facts.md, "Numbers and keys")."""
 
 
 class WireMessage(BaseModel):
@@ -11,3 +22,34 @@ class WireMessage(BaseModel):
     type: Any = None
     message: Any = None
     meta: Any = None
+
+
+def wellformed_message(message: WireMessage) -> WireMessage:
+    """A tool's message; its type is a text like any other."""
+    return WireMessage(
+        type=wellformed_json(message.type),
+        message=wellformed_json(message.message),
+        meta=wellformed_json(message.meta),
+    )
+
+
+def wellformed_chunk(chunk: LLMResultChunk) -> LLMResultChunk:
+    """A model's chunk, changed in place: it was just read, and nothing else holds it."""
+    delta, message = chunk.delta, chunk.delta.message
+    if isinstance(message.content, str):
+        message.content = wellformed(message.content)
+    elif message.content:
+        message.content = [_wellformed_part(part) for part in message.content]
+    for call in message.tool_calls or ():
+        call.id, call.function.name = wellformed(call.id), wellformed(call.function.name)
+    if delta.finish_reason:
+        delta.finish_reason = wellformed(delta.finish_reason)
+    if delta.usage:
+        delta.usage.currency = wellformed(delta.usage.currency)
+    return chunk
+
+
+def _wellformed_part(part: PromptMessageContentUnionTypes) -> PromptMessageContentUnionTypes:
+    """Every text of a part but its opaque body, which is the provider's."""
+    texts = {name: wellformed(value) for name, value in part if type(value) is str and name != "opaque_body"}
+    return part.model_copy(update=texts)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from internal.flow import SdkToolCall
 from internal.report.tool_calls import ToolCall
-from internal.text.wellformed import wellformed, wellformed_text_of_json
+from internal.text.wellformed import without_escaped_nul
 from internal.tooling import MAX_ARGUMENTS_LENGTH
 
 _MAX_KEPT = MAX_ARGUMENTS_LENGTH + 1
@@ -72,9 +72,9 @@ class _Draft:
 
     def call(self, fallback_id: str) -> ToolCall:
         """The whole call: with the first reading that is a JSON object, or the likeliest where none is."""
-        call_id, name = wellformed(self.id) or fallback_id, wellformed(self.name)
-        texts = map(wellformed_text_of_json, self.arguments.readings())
-        readings = (ToolCall(call_id, name, text) for text in texts)
+        call_id = self.id or fallback_id
+        texts = map(without_escaped_nul, self.arguments.readings())
+        readings = (ToolCall(call_id, self.name, text) for text in texts)
         likeliest = next(readings)
         return next((call for call in (likeliest, *readings) if call.parsed.ok), likeliest)
 

@@ -19,21 +19,15 @@ from pydantic_core import to_json
 from internal.conversation.transcript import Content
 from internal.report.events import Event, FileForwarded, Noted, OurWords
 from internal.report.files import MAX_ADDRESS_LENGTH, MAX_FILE_BYTES, MAX_NAME_LENGTH, ExternalImage, FileBytes
-from internal.text.wellformed import wellformed
 
 
 def kept(part: PromptMessageContentUnionTypes) -> Generator[Event, None, PromptMessageContentUnionTypes]:
     """A copy of a part that can be written back."""
     opaque_body = yield from writable(part.opaque_body)
     if isinstance(part, TextPromptMessageContent):
-        return part.model_copy(update={"data": wellformed(part.data), "opaque_body": opaque_body})
-    described = {
-        "format": wellformed(part.format[:MAX_NAME_LENGTH]),
-        "mime_type": wellformed(part.mime_type[:MAX_NAME_LENGTH]),
-        "filename": wellformed(part.filename[:MAX_NAME_LENGTH]),
-    }
-    sent = {"url": wellformed(part.url), "base64_data": wellformed(part.base64_data), "opaque_body": opaque_body}
-    return part.model_copy(update={**described, **sent})
+        return part.model_copy(update={"opaque_body": opaque_body})
+    described = {name: getattr(part, name)[:MAX_NAME_LENGTH] for name in ("format", "mime_type", "filename")}
+    return part.model_copy(update={**described, "opaque_body": opaque_body})
 
 
 def writable(opaque_body: Any) -> Generator[Event, None, Any]:  # noqa: ANN401 - the provider's

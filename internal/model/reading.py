@@ -26,7 +26,6 @@ from internal.report.events import Event, FileForwarded, StopReason
 from internal.report.tool_calls import ToolCall
 from internal.report.usage import Usage
 from internal.text.fairness import in_turns
-from internal.text.wellformed import wellformed
 
 # How providers say that a turn was cut: docs/model-facts.md, "Finish reasons".
 _CUT_REASONS = {
@@ -162,7 +161,6 @@ class Reading:
 
     def _take_text(self, text: str) -> Iterator[Event]:
         if text:
-            text = wellformed(text)
             self._content.append(text)
             yield from self.display.feed(text)
 

@@ -24,10 +24,7 @@ from internal.node.model_selection import ModelSelection
 from internal.report.events import Event, ModelFinished, ModelStarted, Noted, OurWords, StopReason
 from internal.report.usage import Usage
 from internal.text.redaction import KnownSecrets
-from internal.text.secret_detection import without_named
 from internal.tools.toolbox import Toolbox
-
-_MAX_MESSAGE_LENGTH = 1_000
 
 
 @dataclass(frozen=True)
@@ -151,11 +148,11 @@ class ModelCaller:
             error=error,
         )
 
-    def _sentence(self, failure: HostFailure) -> str:
+    @staticmethod
+    def _sentence(failure: HostFailure) -> str:
         """The kind of failure, what the provider said, and what helps where that is known."""
-        said = without_named(self.secrets.redactor.error(failure.reason))[:_MAX_MESSAGE_LENGTH]
         remedy = remedy_for(failure)
-        return f"{failure.kind}: {said}{f' ({remedy})' if remedy else ''}"
+        return f"{failure.kind}: {failure.reason}{f' ({remedy})' if remedy else ''}"
 
 
 def _kept(reading: Reading, note: str) -> Generator[Event, None, ModelTurn]:

@@ -19,7 +19,6 @@ from dify_plugin.entities.model.message import (
 from pydantic import BaseModel, ConfigDict
 
 from internal.text.redaction import Redactor
-from internal.text.wellformed import wellformed_json
 
 TOOL_CALL_FEATURES = frozenset({"tool-call", "multi-tool-call", "stream-tool-call"})
 _CONVERSATION_ROLES = frozenset({"system", "user", "assistant", "tool"})
@@ -60,14 +59,10 @@ class ModelSelection(BaseModel):
         Raises:
             ValueError: no model was chosen.
         """
-        if isinstance(raw, cls):
-            return raw
-        # Field by field: a dump of the whole would write every message of the history as the plain base class.
-        values = wellformed_json(dict(raw) if isinstance(raw, BaseModel) else raw)
-        if not isinstance(values, Mapping) or not values.get("provider") or not values.get("model"):
+        values = raw if isinstance(raw, Mapping) else {}
+        if not values.get("provider") or not values.get("model"):
             raise ValueError("parameter 'model': no model is chosen; choose one in the node's panel")
         entity = values.get("entity")
-        entity = entity.model_dump(mode="json") if isinstance(entity, BaseModel) else entity
         completion_params, stop = _read_completion_params(values.get("completion_params"))
         return cls(
             config=LLMModelConfig(

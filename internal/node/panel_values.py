@@ -11,8 +11,7 @@ from typing import NamedTuple
 
 from pydantic import ValidationError
 
-from internal.text.pasted import read_pasted
-from internal.text.wellformed import wellformed
+from internal.text.pasted import parse_pasted, read_pasted
 
 type Note = Callable[[str], None]
 
@@ -37,8 +36,8 @@ def read_string(value: object) -> str:
         return ""
     if isinstance(value, Mapping | list | tuple):
         # Dify parses a template that happens to be JSON.
-        return wellformed(json.dumps(value, ensure_ascii=False, default=str))
-    return wellformed(str(value))
+        return json.dumps(value, ensure_ascii=False)
+    return str(value)
 
 
 def read_number(name: str, value: object, limits: Limits, note: Note) -> int:
@@ -90,7 +89,7 @@ def read_names(value: object) -> Iterable[str]:
 
 def _read_list(text: str) -> list[object] | None:
     try:
-        value = json.loads(text) if text.lstrip().startswith("[") else None
+        value = parse_pasted(text) if text.lstrip().startswith("[") else None
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, list) else None

@@ -3,6 +3,9 @@
 In: the dict that the host gives to a strategy. Out: StrategyParams, frozen and complete. What was left alone in the
 panel ('' / None / [] / [None] / a missing key) is the default; what cannot be meant is clamped and noted; only what
 makes a run impossible raises InvalidParameters.
+
+This is a door through which texts come in. They are made well-formed here, and ``redacted`` replaces the node's secrets
+in everything that the model reads: a prompt, a schema or a tool's description is not redacted again.
 """
 
 from collections.abc import Mapping
@@ -68,7 +71,7 @@ class StrategyParams(BaseModel):
         return self._notes
 
     def redacted(self, secrets: Redactor) -> Self:
-        """The same without the node's secrets in what the model reads."""
+        """The same without the node's secrets in what the model reads; ``runtime_parameters`` stay, for the tools."""
         texts = ("instruction", "query", "prompt_policy_overrides")
         files = [
             file.model_copy(update={"filename": secrets.text(file.filename)} if file.filename else {})
@@ -79,6 +82,7 @@ class StrategyParams(BaseModel):
                 **{name: secrets.text(getattr(self, name)) for name in texts},
                 "answer_schema": secrets.json_text(self.answer_schema),
                 "context": secrets.json(self.context),
+                "tools": tuple(_redacted_tool(tool, secrets) for tool in self.tools),
                 "files": tuple(files),
                 "model": self.model.redacted(secrets),
             }
@@ -86,11 +90,10 @@ class StrategyParams(BaseModel):
 
     @model_validator(mode="wrap")
     @classmethod
-    def _read_leniently(cls, raw: object, build: ModelWrapValidatorHandler[Self]) -> Self:
-        if isinstance(raw, cls):
-            return raw
+    def _read_leniently(cls, raw: Mapping[str, Any], build: ModelWrapValidatorHandler[Self]) -> Self:
         notes: list[str] = []
-        params = build(cls._read_values(raw if isinstance(raw, Mapping) else {}, notes.append))
+        values = {name: wellformed_json(_as_json(value)) for name, value in raw.items()}
+        params = build(cls._read_values(values, notes.append))
         params._notes = tuple(notes)  # noqa: SLF001 - our own, and not a field
         return params
 
@@ -114,7 +117,7 @@ class StrategyParams(BaseModel):
             "instruction": string("instruction"),
             "query": string("query"),
             "context": raw.get("context"),
-            "files": tuple(read_items("files", raw.get("files"), _read_file, note)),
+            "files": tuple(read_items("files", raw.get("files"), File.model_validate, note)),
             "allowed_tools": tuple(in_turns(read_names(raw.get("allowed_tools")))),
             "maximum_iterations": number("maximum_iterations", MAXIMUM_ITERATIONS),
             "emit_intermediate_thoughts": read_switch(
@@ -148,13 +151,18 @@ def read_params[P: StrategyParams](raw: Mapping[str, Any], params_type: type[P])
     return params
 
 
+def _as_json(value: object) -> object:
+    """A parameter as the host sent it: the SDK makes File objects of the files in it and in a list."""
+    if isinstance(value, list):
+        return [_as_json(item) if isinstance(item, BaseModel) else item for item in value]
+    return value.model_dump(mode="json", serialize_as_any=True) if isinstance(value, BaseModel) else value
+
+
 def _read_tool(item: object) -> Mapping[str, Any]:
-    if isinstance(item, BaseModel):
-        return item.model_dump(mode="json")
     if isinstance(item, Mapping):
         return item
     raise TypeError
 
 
-def _read_file(item: object) -> File:
-    return File.model_validate(wellformed_json(item.model_dump() if isinstance(item, File) else item))
+def _redacted_tool(tool: Mapping[str, Any], secrets: Redactor) -> Mapping[str, Any]:
+    return {**tool, **{name: secrets.values(tool[name]) for name in ("description", "parameters") if name in tool}}

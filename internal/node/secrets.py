@@ -10,7 +10,6 @@ from typing import Any
 
 from internal.text.redaction import Redactor
 from internal.text.secret_detection import looks_secret, texts_in
-from internal.text.wellformed import plain_json
 
 SECRET_TYPE = "secret-input"  # noqa: S105 - Dify's name of a type
 _PUBLIC_TYPES = frozenset({"select", "boolean", "checkbox", "number"})
@@ -29,9 +28,9 @@ def _secrets_of(raw: Mapping[str, Any]) -> Iterator[str]:
     for name, value in runtime.items() if isinstance(runtime, Mapping) else ():
         kind = kinds.get(str(name))
         if kind == SECRET_TYPE:
-            yield from texts_in(plain_json(value))
+            yield from texts_in(value)
         elif kind not in _PUBLIC_TYPES:
-            yield from _named({str(name): plain_json(value)})
+            yield from _named({str(name): value})
 
 
 def _named(value: object) -> Iterator[str]:

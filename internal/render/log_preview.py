@@ -1,4 +1,4 @@
-"""What a log shows of a value: its beginning, without secrets and without what stands under a secret's name.
+"""What the log shows of a value: its beginning, without secrets and without what stands under a secret's name.
 
 In: texts and JSON of any size. Out: JSON of at most MAX_PREVIEW_LENGTH characters each. A name proves nothing, but
 the log rather hides one value too many than one too few. Outside the log nothing is hidden for its name.
@@ -7,11 +7,10 @@ the log rather hides one value too many than one too few. Outside the log nothin
 import json
 import re
 from collections.abc import Mapping
-from typing import Any
 
+from internal.host.wire import MAX_EXACT_INTEGER
 from internal.text.redaction import Redactor
 from internal.text.secret_detection import REDACTED, looks_secret
-from internal.text.wellformed import plain_json, wellformed
 
 MAX_PREVIEW_LENGTH = 2_000
 """Characters of one value; Dify stores every log twice: docs/host-facts.md, "Log entries"."""
@@ -25,24 +24,27 @@ _BARE_VALUE = re.compile(r"""[^\s,;&}\]"'\\]*""")
 _SAYS_NOTHING = ("null", "true", "false", '""', "[]", "{}")
 
 
-def preview(value: object, redactor: Redactor) -> object:
-    """A value for the log: as it is if it is small, else the beginning of its text."""
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+def preview(value: object, redactor: Redactor, *, with_unquoted_names: bool = False) -> object:
+    """A value for the log: as it is if it is small, else the beginning of its text.
+
+    ``with_unquoted_names`` is for a text that should have been JSON: a value behind a bare name is hidden too.
+    """
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     if len(text) <= MAX_PREVIEW_LENGTH and not isinstance(value, str):
-        shown = _without_named(redactor.json(plain_json(value)))
+        shown = _without_named(redactor.json(json.loads(text, parse_int=_exact)))
     else:
-        shown = without_named_in(redactor.head(wellformed(text), _MAX_LOOK_LENGTH))
+        head = redactor.head(text, _MAX_LOOK_LENGTH)
+        shown = without_named_in(without_named_in(head, _ODD_NAME) if with_unquoted_names else head)
     written = shown if isinstance(shown, str) else json.dumps(shown, ensure_ascii=False)
     if len(written) <= MAX_PREVIEW_LENGTH and len(text) <= _MAX_LOOK_LENGTH:
         return shown
     return f"{written[:MAX_PREVIEW_LENGTH]}… ({len(text):,} characters)"
 
 
-def preview_of_arguments(arguments: Mapping[str, Any] | str, redactor: Redactor) -> object:
-    """What the model wrote; of a text that is not JSON, what stands behind a name without quotes is hidden too."""
-    if not isinstance(arguments, str):
-        return preview(arguments, redactor)
-    return preview(without_named_in(redactor.head(wellformed(arguments), _MAX_LOOK_LENGTH), _ODD_NAME), Redactor())
+def _exact(digits: str) -> int | str:
+    """An integer, as text where the host would round it."""
+    number = int(digits)
+    return number if abs(number) <= MAX_EXACT_INTEGER else digits
 
 
 def _without_named(value: object) -> object:

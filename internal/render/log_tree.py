@@ -13,12 +13,9 @@ from dify_plugin.entities.invoke_message import InvokeMessage
 
 from internal.render.log_content import LogContent
 from internal.render.log_metadata import Icons, LogRow, Totals, cost, elapsed
-from internal.render.log_preview import preview, preview_of_arguments
+from internal.render.outgoing import Outgoing
 from internal.report import events as e
 from internal.report.tool_calls import CallStatus, JudgedCall
-from internal.text.redaction import KnownSecrets
-from internal.text.secret_detection import without_named
-from internal.text.wellformed import wellformed
 
 _MAX_LABEL_LENGTH = 120
 _LEFT_UNFINISHED = e.OurWords("left unfinished")
@@ -29,8 +26,8 @@ _Status = LogRow.LogStatus
 class LogTree:
     """Writes log messages and remembers which of them are open."""
 
-    def __init__(self, secrets: KnownSecrets, content: LogContent) -> None:
-        self._secrets = secrets
+    def __init__(self, out: Outgoing, content: LogContent) -> None:
+        self._out = out
         self._content = content
         self._run = uuid.uuid4().hex[:12]
         self._notes = 0
@@ -71,7 +68,7 @@ class LogTree:
 
     def _note(self, event: e.Noted) -> AgentInvokeMessage:
         self._notes += 1
-        text = self._secrets.redactor.error(self._content.words(event.text))
+        text = self._out.words(self._content.words(event.text))
         return self._write(
             self._new(
                 f"note{self._notes}", event.parent, f"NOTE {text}", _Status.SUCCESS, self._preview({"note": text})
@@ -103,8 +100,8 @@ class LogTree:
 
     def _tool_started(self, event: e.ToolStarted) -> AgentInvokeMessage:
         written = event.call.call.parsed.args if event.call.call.parsed.ok else event.call.call.arguments
-        arguments = preview_of_arguments(self._content.arguments(written), self._secrets.redactor)
-        data = {"arguments": arguments} if arguments else {}
+        shown = self._content.arguments(written)
+        data = {"arguments": self._out.arguments(shown)} if shown else {}
         self._open_calls.add(event.key)
         return self._start(event.key, event.parent, f"CALL {event.call.call.name}", data)
 
@@ -134,7 +131,7 @@ class LogTree:
         """Finish an open log under its own id."""
         opened = self._open.pop(key)
         self._open_calls.discard(key)
-        error = without_named(self._secrets.redactor.error(self._content.error(error))) if error else None
+        error = self._out.error(self._content.error(error)) if error else None
         finished = opened.model_copy(
             update={
                 "status": _Status.ERROR if error else _Status.SUCCESS,
@@ -156,7 +153,7 @@ class LogTree:
         return LogRow(
             id=self._id(key),
             parent_id=self._id(parent) if parent else None,
-            label=wellformed(self._secrets.redactor.text(label))[:_MAX_LABEL_LENGTH],
+            label=self._out.text(label)[:_MAX_LABEL_LENGTH],
             status=status,
             data=dict(data),
         )
@@ -171,7 +168,7 @@ class LogTree:
     def _preview(self, data: Mapping[str, Any]) -> dict[str, Any]:
         """What is said, redacted and then cut to size, without what is empty."""
         said = {name: value for name, value in data.items() if value not in (None, "", [], {})}
-        return {name: preview(value, self._secrets.redactor) for name, value in said.items()}
+        return {name: self._out.preview(value) for name, value in said.items()}
 
     def _write(self, log: LogRow) -> AgentInvokeMessage:
         return AgentInvokeMessage(type=InvokeMessage.MessageType.LOG, message=log)

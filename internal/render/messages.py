@@ -11,8 +11,8 @@ from dify_plugin.entities.invoke_message import InvokeMessage
 
 from internal.render.log_content import LogContent
 from internal.render.log_tree import LogTree
+from internal.render.outgoing import Outgoing, redacted_text
 from internal.render.outputs import closing_messages, decision_summary, file_messages
-from internal.render.redacted_text import redacted_text
 from internal.render.variables import RunVariables
 from internal.report.events import (
     AnswerBreak,
@@ -33,23 +33,25 @@ def render(
     events: Iterable[Event], secrets: KnownSecrets, log_content: LogContent
 ) -> Generator[AgentInvokeMessage, None, None]:
     """Write a run out as it happens."""
-    text, logs = TextStream(), LogTree(secrets, log_content)
+    out = Outgoing(secrets)
+    text, logs = TextStream(), LogTree(out, log_content)
     try:
-        for event in redacted_text(events, secrets):
+        for event in redacted_text(events, out):
             yield from _text_messages(_written(event, text))
             match event:
                 case FileForwarded(file):
-                    yield from file_messages(file, secrets.redactor)
+                    yield from file_messages(file, out)
                 case RunFinished(summary):
                     variables = RunVariables.of(summary)
                     decisions = decision_summary(summary, variables)
                     yield logs.summary(summary, decisions)
-                    yield from closing_messages(summary, variables, decisions, secrets.redactor)
+                    yield from closing_messages(summary, variables, decisions, out)
                 case _:
                     yield from logs.messages(event)
     except Exception as failure:
         yield from _text_messages(text.finish())
-        yield from logs.close_all(secrets.redactor.error(str(failure)))
+        yield from logs.close_all(str(failure))
+        out.clean(failure)
         raise
 
 

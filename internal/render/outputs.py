@@ -13,13 +13,12 @@ from typing import Any, assert_never
 from dify_plugin.entities.agent import AgentInvokeMessage
 from dify_plugin.entities.invoke_message import InvokeMessage
 
+from internal.render.outgoing import Outgoing
 from internal.render.variables import MAX_VALUE_BYTES, RunVariables, leading, size_on_the_wire
 from internal.report.events import RunSummary
 from internal.report.files import MAX_NAME_LENGTH, ExternalImage, FileBytes, HostedFile, UserFile
 from internal.report.sources import Source
 from internal.text.fairness import in_turns
-from internal.text.redaction import Redactor
-from internal.text.wellformed import plain_json, wellformed
 
 MAX_CHUNK_BYTES = 8192
 """Bytes of one blob chunk that the daemon takes: docs/host-facts.md, "Size limits"."""
@@ -35,20 +34,20 @@ _Resources = InvokeMessage.RetrieverResourceMessage
 _Resource = InvokeMessage.RetrieverResourceMessage.RetrieverResource
 
 
-def file_messages(file: UserFile, redactor: Redactor) -> Iterator[AgentInvokeMessage]:
+def file_messages(file: UserFile, out: Outgoing) -> Iterator[AgentInvokeMessage]:
     """Hand a file on to the user.
 
     The SDK's enum lacks ``binary_link``; Dify finds a tool file by its meta, whatever the link is called.
     """
     match file:
         case HostedFile(address, meta):
-            body = InvokeMessage.TextMessage(text=wellformed(address))
-            yield AgentInvokeMessage(type=_Type.IMAGE_LINK, message=body, meta=redactor.values(_plain_dict(meta)))
+            body = InvokeMessage.TextMessage(text=address)
+            yield AgentInvokeMessage(type=_Type.IMAGE_LINK, message=body, meta=out.json(meta))
         case ExternalImage(address):
-            body = InvokeMessage.TextMessage(text=redactor.text(wellformed(address)))
+            body = InvokeMessage.TextMessage(text=out.text(address))
             yield AgentInvokeMessage(type=_Type.IMAGE, message=body)
         case FileBytes():
-            yield from _chunks(replace(file, filename=redactor.text(file.filename)))
+            yield from _chunks(replace(file, filename=out.text(file.filename), mime_type=out.text(file.mime_type)))
         case _:
             assert_never(file)
 
@@ -60,9 +59,9 @@ def _chunks(file: FileBytes) -> Iterator[AgentInvokeMessage]:
     """
     blob_id = uuid.uuid4().hex
     pieces = [file.data[at : at + MAX_CHUNK_BYTES] for at in range(0, len(file.data), MAX_CHUNK_BYTES)]
-    meta = {"mime_type": wellformed(file.mime_type[:MAX_NAME_LENGTH])}
+    meta = {"mime_type": file.mime_type[:MAX_NAME_LENGTH]}
     if file.filename:
-        meta["filename"] = wellformed(file.filename[:MAX_NAME_LENGTH])
+        meta["filename"] = file.filename[:MAX_NAME_LENGTH]
     for sequence, piece in enumerate([*pieces, b""]):
         chunk = InvokeMessage.BlobChunkMessage(
             id=blob_id, sequence=sequence, total_length=len(file.data), blob=piece, end=sequence == len(pieces)
@@ -85,17 +84,17 @@ def decision_summary(summary: RunSummary, variables: RunVariables) -> dict[str, 
 
 
 def closing_messages(
-    summary: RunSummary, variables: RunVariables, decisions: Mapping[str, Any], redactor: Redactor
+    summary: RunSummary, variables: RunVariables, decisions: Mapping[str, Any], out: Outgoing
 ) -> Iterator[AgentInvokeMessage]:
     """Sources, variables, and last of all exactly one JSON: every later one would reset the node's usage."""
-    yield from _resources_messages(_resource(number, source, redactor) for number, source in summary.sources)
+    yield from _resources_messages(_resource(number, source, out) for number, source in summary.sources)
     for name, value in variables.values.items():
-        kept = value if name in _EXACT else redactor.values(plain_json(value))
+        kept = value if name in _EXACT else out.json(value)
         body = InvokeMessage.VariableMessage(variable_name=name, variable_value=kept)
         yield AgentInvokeMessage(type=_Type.VARIABLE, message=body)
     last = {
         "execution_metadata": summary.usage.execution_metadata(),
-        "decision_summary": {**redactor.values(plain_json(decisions)), "stop_reason": summary.stop_reason.value},
+        "decision_summary": {**out.json(decisions), "stop_reason": summary.stop_reason.value},
     }
     yield AgentInvokeMessage(type=_Type.JSON, message=InvokeMessage.JsonMessage(json_object=last))
 
@@ -119,13 +118,9 @@ def _resources_message(resources: list[_Resource]) -> AgentInvokeMessage:
     return AgentInvokeMessage(type=_Type.RETRIEVER_RESOURCES, message=body)
 
 
-def _resource(number: int, source: Source, redactor: Redactor) -> _Resource:
-    fields = redactor.values(_plain_dict({"document_name": source.title, **source.resource, "content": source.content}))
+def _resource(number: int, source: Source, out: Outgoing) -> _Resource:
+    fields = out.json({"document_name": source.title, **source.resource, "content": source.content})
     short = {name: value[:MAX_SOURCE_LENGTH] if isinstance(value, str) else value for name, value in fields.items()}
     if len(json.dumps(short.get("doc_metadata"))) > MAX_SOURCE_LENGTH:
         del short["doc_metadata"]
     return _Resource.model_validate({**short, "position": number})
-
-
-def _plain_dict(value: Mapping[str, Any]) -> dict[str, Any]:
-    return {str(key): plain_json(item) for key, item in value.items()}

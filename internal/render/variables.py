@@ -14,7 +14,6 @@ from internal.report.events import RunSummary
 from internal.report.files import MAX_NAME_LENGTH
 from internal.report.sources import cited_numbers
 from internal.text.fairness import in_turns
-from internal.text.wellformed import plain_json, wellformed
 
 MAX_VALUE_BYTES = 1024 * 1024
 """Bytes of one variable, of one list in the last JSON, of the resources of a message: lines far below the longest."""
@@ -54,10 +53,7 @@ def leading[T](items: Iterable[T]) -> list[T]:
 
 def size_on_the_wire(value: object) -> int:
     """Bytes, with a comma."""
-    try:
-        return len(to_json(value)) + 1
-    except ValueError:  # what JSON cannot write
-        return len(to_json(plain_json(value))) + 1
+    return len(to_json(value)) + 1
 
 
 def _bounded(value: object) -> object:
@@ -100,7 +96,7 @@ def _tool_runs(summary: RunSummary) -> list[dict[str, Any]]:
     return [
         {
             "round": answered.round,
-            "tool": wellformed(ended.call.name)[:MAX_NAME_LENGTH],
+            "tool": ended.call.name[:MAX_NAME_LENGTH],
             "status": ended.status.value,
             "elapsed_seconds": round(ended.elapsed_seconds, 3),
         }

@@ -9,16 +9,17 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from pydantic_core import to_json
+
 from internal.report.sources import RESOURCE_FIELDS, Source
 from internal.text.fairness import in_turns
-from internal.text.pasted import read_pasted
-from internal.text.wellformed import json_text, plain_json, wellformed
+from internal.text.pasted import parse_pasted, read_pasted
 
 MAX_TITLE_LENGTH = 200
 """Characters."""
 
-_MAX_METADATA_LENGTH = 10_000
-"""Characters of a source's metadata; the host is sent no more of it."""
+_MAX_METADATA_SIZE = 10_000
+"""Bytes of a source's metadata; the host is sent no more of it."""
 
 # Keys of the knowledge node's metadata, and the fields of Dify's retriever resource that they fill.
 _RENAMED = {
@@ -43,7 +44,7 @@ def _unpacked(text: str) -> object:
     """What the text of a JSON list or object says, else the text."""
     pasted = read_pasted(text)
     try:
-        value = json.loads(pasted, parse_constant=str) if pasted.lstrip().startswith(("[", "{")) else None
+        value = parse_pasted(pasted) if pasted.lstrip().startswith(("[", "{")) else None
     except (ValueError, RecursionError):
         return pasted
     return pasted if value is None else value
@@ -58,7 +59,7 @@ def _read_context(value: object) -> Iterator[Source]:
         if source:
             yield source
     elif value is not None and str(value).strip():
-        yield Source(title="Context", content=wellformed(str(value)))
+        yield Source(title="Context", content=str(value))
 
 
 def read_source(item: Mapping[str, Any]) -> Source | None:
@@ -94,7 +95,7 @@ def _whole(item: Mapping[str, Any], *, said: str, is_knowledge: bool) -> str:
     text_name = next(texts, "")
     told = {said, text_name, *(_KNOWLEDGE_FIELDS if is_knowledge else ())}
     rest = {key: value for key, value in item.items() if key not in told}
-    others = json_text(rest) if rest else ""
+    others = json.dumps(rest, ensure_ascii=False) if rest else ""
     return "\n\n".join(part for part in (_text(item.get(text_name)), others) if part)
 
 
@@ -110,8 +111,8 @@ def _read_resource(values: Mapping[str, Any]) -> dict[str, Any]:
         if value is None or value == "":
             continue
         if kind is dict:
-            if isinstance(value, Mapping) and len(json_text(value)) <= _MAX_METADATA_LENGTH:
-                resource[name] = plain_json(value)
+            if isinstance(value, Mapping) and len(to_json(value)) <= _MAX_METADATA_SIZE:
+                resource[name] = value
         elif kind is str:
             resource[name] = _text(value)
         elif (number := _number(value)) is not None:
@@ -122,7 +123,7 @@ def _read_resource(values: Mapping[str, Any]) -> dict[str, Any]:
 def _text(value: object) -> str:
     if value is None:
         return ""
-    return wellformed(value if isinstance(value, str) else json_text(value))
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _number(value: object) -> float | None:

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from internal.host.wire import MAX_EXACT_INTEGER
 from internal.schema.check import Check, Unchecked
 from internal.text.secret_detection import texts_in
-from internal.text.wellformed import MAX_EXACT_INTEGER
 
 _MAX_CHECKS = 100
 """How often the answer is checked to find out where its schema takes text for a number."""

@@ -105,7 +105,7 @@ class EndedCall:
     tool_response: str
     """What the model reads: redacted and cut to the limit."""
     error: str | None = None
-    """For the log: why it failed, redacted; None for a call that succeeded."""
+    """For the log: why it failed; None for a call that succeeded."""
     elapsed_seconds: float = 0.0
     transient: bool = False
     """Whether the failure may not come again."""

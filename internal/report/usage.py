@@ -10,8 +10,6 @@ from decimal import Decimal
 
 from dify_plugin.entities.model.llm import LLMUsage
 
-from internal.text.wellformed import wellformed
-
 _ZERO = Decimal(0)
 
 
@@ -48,7 +46,7 @@ class Usage:
             completion_price=_finite(usage.completion_price),
             total_tokens=usage.total_tokens or usage.prompt_tokens + usage.completion_tokens,
             total_price=_finite(usage.total_price),
-            currency=wellformed(usage.currency),
+            currency=usage.currency,
             latency=usage.latency if math.isfinite(usage.latency) else 0.0,
         )
 

@@ -9,13 +9,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from internal.host.failures import FailureKind, HostFailure
-from internal.text.redaction import Redactor
-from internal.text.wellformed import wellformed
+from internal.text.redaction import KnownSecrets, Redactor
 
 TOOL_FAILED = "tool invoke error: failed to execute tool"
 MAX_REASON_LENGTH = 500
 """Characters."""
-_MAX_ERROR_LENGTH = 1_000
 
 # For failures about which the tool itself said nothing.
 _WORDS = {
@@ -55,20 +53,15 @@ class ToolFailure:
 
     kind: FailureKind
     message: str
-    """For the log; not yet redacted."""
-    reason: str = ""
-    """What the tool said of it; "" when only the host spoke."""
+    """For the log, whole."""
+    told: str = f"{TOOL_FAILED}: timeout"
+    """What the model reads."""
 
     @classmethod
-    def of(cls, failure: HostFailure) -> "ToolFailure":
-        return cls(failure.kind, failure.reason, "" if failure.is_hosts_own else failure.reason)
-
-    def for_model(self, redactor: Redactor) -> str:
-        reason = plain_reason(self.reason, redactor) or _WORDS.get(self.kind, "")
-        return f"{TOOL_FAILED}: {reason}" if reason else TOOL_FAILED
-
-    def for_log(self, redactor: Redactor) -> str:
-        return redactor.error(wellformed(self.message))[:_MAX_ERROR_LENGTH]
+    def of(cls, failure: HostFailure, secrets: KnownSecrets) -> "ToolFailure":
+        said = "" if failure.is_hosts_own else plain_reason(failure.reason, secrets.for_model)
+        reason = said or _WORDS.get(failure.kind, "")
+        return cls(failure.kind, failure.reason, f"{TOOL_FAILED}: {reason}" if reason else TOOL_FAILED)
 
 
 TIMED_OUT = ToolFailure(FailureKind.TIMEOUT, "no answer before the run's deadline")
@@ -77,7 +70,7 @@ NOT_BEGUN = ToolFailure(FailureKind.TIMEOUT, "the run's deadline came before the
 
 def plain_reason(message: str, redactor: Redactor) -> str:
     """The first lines of a message, without secrets, tracebacks and directories."""
-    known = redactor.text(wellformed(message))  # first of all: a secret may have several lines
+    known = redactor.text(message)  # first of all: a secret may have several lines
     lines = "\n".join(line.strip() for line in _without_tracebacks(known) if line.strip())
     reason = _DIRECTORIES.sub(_last_name, redactor.error(lines)).strip()
     return reason if len(reason) <= MAX_REASON_LENGTH else f"{reason[: MAX_REASON_LENGTH - 1]}…"

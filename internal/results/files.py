@@ -26,7 +26,6 @@ from internal.report.files import (
     HostedFile,
     UserFile,
 )
-from internal.text.wellformed import wellformed
 
 IMAGE_TYPES = frozenset({"image", "image_link"})
 
@@ -84,7 +83,7 @@ class FileReader:
             return self._local(address)
         if kind in IMAGE_TYPES and address.startswith(_WEB):
             return _external_image(_given_name(meta), address)
-        return Told(f"file: {wellformed(address)}")
+        return Told(f"file: {address}")
 
     def _local(self, path: str) -> Told:
         try:
@@ -95,11 +94,11 @@ class FileReader:
         return Told(line, FileBytes(file.data, file.mime_type, file.filename))
 
     def blob(self, blob: object, meta: Mapping[str, Any]) -> Told:
-        """A file by its bytes, in base64 or bare."""
-        if isinstance(blob, str | bytes) and len(blob) > MAX_FILE_BYTES * 3 // 2:
+        """A file by its bytes, in base64."""
+        if isinstance(blob, str) and len(blob) > MAX_FILE_BYTES * 3 // 2:
             return Told("file: larger than 15 MiB, not handed on")
         try:
-            data = blob if isinstance(blob, bytes) else base64.b64decode(str(blob or ""), validate=True)
+            data = base64.b64decode(str(blob or ""), validate=True)
         except (binascii.Error, ValueError):
             return Told("file: its bytes could not be read")
         if len(data) > MAX_FILE_BYTES:
@@ -119,15 +118,14 @@ class FileReader:
         if file.get("type") == "image" or mime_type.startswith("image/"):
             return _external_image(_given_name(file), address)
         named = f"{self._name(file, address)} ({mime_type or 'unknown type'})"
-        return Told(f"file: {named}, {wellformed(address)}")
+        return Told(f"file: {named}, {address}")
 
     def _name(self, meta: Mapping[str, Any], address: str = "") -> str:
         return _given_name(meta) or self.names.next(self.tool, _extension(meta, address))
 
 
 def _external_image(name: str, address: str) -> Told:
-    shown = wellformed(address)
-    return Told(f"image: {f'{name}, {shown}' if name else shown}, shown to the user", ExternalImage(address))
+    return Told(f"image: {f'{name}, {address}' if name else address}, shown to the user", ExternalImage(address))
 
 
 def _may_be_hosted(address: str) -> bool:
@@ -162,7 +160,7 @@ def _told(meta: Mapping[str, Any], *names: str) -> str:
     for part in (meta, described if isinstance(described, Mapping) else {}):
         for name in names:
             if isinstance(part.get(name), str) and part[name].strip():
-                return _short_name(" ".join(wellformed(part[name]).split()))
+                return _short_name(" ".join(part[name].split()))
     return ""
 
 

@@ -18,8 +18,8 @@ from internal.results.files import IMAGE_TYPES, FileReader, Told
 from internal.results.variables import ToolVariables
 from internal.text.fairness import in_turns
 from internal.text.kept_text import MAX_KEPT_LENGTH, Excerpt, KeptText, joined
-from internal.text.redaction import Redactor
-from internal.text.wellformed import json_text, wellformed
+from internal.text.pasted import parse_pasted
+from internal.text.redaction import KnownSecrets
 from internal.tooling import json_type
 
 MAX_SOURCE_LENGTH = 40_000
@@ -33,9 +33,9 @@ _LINKED_FILE_TYPES = IMAGE_TYPES | {"binary_link"}
 class ToolOutput:
     """Collects the messages of one call in the order in which they come."""
 
-    def __init__(self, files: FileReader, redactor: Redactor, between_texts: str = "") -> None:
+    def __init__(self, files: FileReader, secrets: KnownSecrets, between_texts: str = "") -> None:
         self._files = files
-        self._redactor = redactor
+        self._redactor = secrets.for_model
         """For what is cut when it comes, such as names and titles, and for the result before it is cut."""
         self._between_texts = between_texts
         self._texts, self._json, self._lines = KeptText(), KeptText(), KeptText()
@@ -56,24 +56,20 @@ class ToolOutput:
         """Take one message in; return the file in it that goes to the user."""
         self.said_something = True
         kind = str(wire.type or "")
-        try:
-            meta = self._redactor.json(self._mapping(wire.meta, kind))
-            return self._take(kind, self._mapping(wire.message, kind), meta)
-        except RecursionError:
-            self._note(f"a message of the type {kind[:MAX_NAME_LENGTH]!r} is nested too deeply to be read")
-            return None
+        meta = self._redactor.json(self._mapping(wire.meta, kind))
+        return self._take(kind, self._mapping(wire.message, kind), meta)
 
     def _take(self, kind: str, message: Mapping[str, Any], meta: Mapping[str, Any]) -> UserFile | None:
         text_before, self._text_before = self._text_before, ""
         address = str(message.get("text") or "")
         if kind == "text":
-            self._take_text(wellformed(address))
+            self._take_text(address)
         elif kind == "json":
             self._take_json(message.get("json_object"), text_before)
         elif kind in _LINKED_FILE_TYPES or (kind == "link" and self._files.is_hosted(address, meta)):
             return self._take_file(self._files.linked(kind, address, meta))
         elif kind == "link":
-            self._add_line(f"link: {wellformed(address)}")
+            self._add_line(f"link: {address}")
         elif kind == "blob":
             return self._take_file(self._files.blob(message.get("blob"), meta))
         elif kind == "file":
@@ -104,7 +100,7 @@ class ToolOutput:
         self._text_before = text if len(text) <= MAX_KEPT_LENGTH else ""
 
     def _take_json(self, value: object, text_before: str) -> None:
-        text = json_text(value)
+        text = json.dumps(value, ensure_ascii=False)
         is_all_text = len(text_before) == self._texts.length
         if not _says(text_before, value) and (is_all_text or not self._texts_say(value)):
             self._json.add(f"\n\n{text}" if self._json.length else text)
@@ -177,5 +173,5 @@ def _says(text: str, value: object) -> bool:
     if text.lstrip()[:1] not in {"{", "["}:
         return False
     with contextlib.suppress(ValueError, RecursionError):
-        return bool(json.loads(text) == value)
+        return bool(parse_pasted(text) == value)
     return False

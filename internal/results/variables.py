@@ -3,11 +3,11 @@
 In: variable messages, streamed ones in pieces. Out: one JSON object of all of them.
 """
 
+import json
 from io import StringIO
 
 from internal.text.fairness import in_turns
 from internal.text.kept_text import MAX_KEPT_LENGTH
-from internal.text.wellformed import json_text, wellformed
 
 _MAX_NAME_LENGTH = 200
 _OVERHEAD = 100
@@ -27,11 +27,11 @@ class ToolVariables:
 
     def take(self, name: object, value: object, *, stream: bool) -> None:
         """Set a variable; pieces of a streamed text follow each other, as in Dify."""
-        key = wellformed(str(name))[:_MAX_NAME_LENGTH]
+        key = str(name)[:_MAX_NAME_LENGTH]
         is_piece = stream and isinstance(value, str)
         if not (is_piece and key in self._streamed):
             self._forget(key)
-        text = wellformed(str(value)) if is_piece else json_text(value)
+        text = str(value) if is_piece else _written(value)
         cost = len(text) + (0 if key in self._values else len(key) + _OVERHEAD)
         if cost > self._left:
             self.left_out = True
@@ -56,7 +56,11 @@ class ToolVariables:
     def text(self) -> str:
         """All variables as one JSON object, "" without any."""
         values = (
-            f"{json_text(key)}: {json_text(value.getvalue()) if key in self._streamed else value.getvalue()}"
+            f"{_written(key)}: {_written(value.getvalue()) if key in self._streamed else value.getvalue()}"
             for key, value in in_turns(self._values.items())
         )
         return f"{{{', '.join(values)}}}" if self._values else ""
+
+
+def _written(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)

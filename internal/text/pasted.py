@@ -9,6 +9,8 @@ import math
 import re
 import warnings
 
+from internal.text.wellformed import wellformed_json
+
 _MAX_REPR_LENGTH = 100_000
 _MAX_REPR_DEPTH = 64
 _BYTE_ORDER_MARK = re.compile(r"\A[\s\ufeff]*\ufeff")
@@ -37,6 +39,16 @@ def read_pasted(text: str) -> str:
         value = _read_repr(text.strip())
         return text if value is None else json.dumps(value, ensure_ascii=False)
     return text
+
+
+def parse_pasted(text: str) -> object:
+    """The JSON value that a text says, well-formed: JSON can escape what a text must not hold.
+
+    Raises:
+        ValueError: it says none.
+        RecursionError: it is nested too deeply.
+    """
+    return wellformed_json(json.loads(text))
 
 
 def _read_repr(text: str) -> object:

@@ -1,7 +1,13 @@
 """Known secrets leave the plugin nowhere but in the call they belong to.
 
-In: the values that a run knows to be secret, and text or JSON on its way out. Out: the same with every secret replaced.
-Truncation comes after redaction: half a secret would not be recognised.
+In: the values that a run knows to be secret, and text or JSON. Out: the same with every secret replaced. Text is cut
+after that and never before: half a secret would not be recognised.
+
+Secrets are replaced at two doors and nowhere between them:
+
+- in: ``node.params`` replaces the node's secrets in what the node gives to the model, ``results`` in what tools say;
+- out: ``render.outgoing`` replaces them in text, log, variables and errors, and there also what the model gave to a
+  secret parameter of a tool. The model itself goes on reading what it gave.
 """
 
 import json
@@ -14,9 +20,11 @@ from functools import cached_property
 from typing import Any
 from urllib.parse import quote, quote_plus
 
+from pydantic_core import to_json
+
 from internal.text.fairness import in_turns
 from internal.text.secret_detection import REDACTED, without_shapes
-from internal.text.wellformed import compact_json, wellformed
+from internal.text.wellformed import wellformed
 
 MIN_SECRET_LENGTH = 6
 """Characters. Shorter values would also stand in innocent words."""
@@ -117,7 +125,7 @@ class Redactor:
 
     def error(self, text: str) -> str:
         """The beginning of a text that others wrote, without known secrets and without the shapes of credentials."""
-        return without_shapes(self.head(wellformed(text), MAX_ERROR_LENGTH))
+        return without_shapes(self.head(text, MAX_ERROR_LENGTH))
 
     def json(self, value: Any) -> Any:  # noqa: ANN401 - JSON in, JSON out
         """A JSON value of others: texts, names and numbers that are a secret are replaced."""
@@ -156,7 +164,7 @@ class Redactor:
         """The text of a JSON value that holds a secret, None for others: most are not worth a walk."""
         if not self._forms:
             return None
-        dump = compact_json(value)
+        dump = to_json(value).decode()
         return dump if self._in_json.text(dump) != dump else None
 
     def _without_secrets(self, value: object, *, keep_names: bool) -> object:
@@ -178,14 +186,18 @@ class KnownSecrets:
     """What one run knows to be secret: values, never names."""
 
     def __init__(self, node: Redactor) -> None:
-        self.node = node
-        """For what the model reads: the secrets that the developer set in the node."""
-        self.redactor = node
-        """For whatever leaves the plugin: those, and what the model gave to a secret parameter of a tool."""
+        self.for_model = node
+        """Replaces the secrets that the developer set in the node: at the door in."""
+        self.for_people = node
+        """Replaces those, and what the model gave to a secret parameter of a tool: at the door out."""
+
+    def holds(self, value: object) -> bool:
+        """Whether a secret that people must not see stands anywhere in a JSON value."""
+        return self.for_people.holds_secret(value)
 
     def learn(self, given: Iterable[str]) -> None:
         """Take in what the model gave to a secret parameter; the model itself goes on reading it."""
-        self.redactor = self.redactor.knowing(given)
+        self.for_people = self.for_people.knowing(given)
 
 
 def _written_forms(secret: str) -> Iterator[str]:

@@ -10,8 +10,6 @@ from typing import Any, NamedTuple
 
 from dify_plugin.file.file import File
 
-from internal.text.wellformed import wellformed
-
 _NAME_LENGTH = 64
 _NOT_IN_A_NAME = re.compile(r"[^a-zA-Z0-9_-]")
 
@@ -29,9 +27,9 @@ def identify(raw: Mapping[str, Any]) -> ToolIdentity | None:
         return None
     icon = identity.get("icon")
     return ToolIdentity(
-        name=wellformed(identity["name"]),
-        provider=wellformed(str(identity.get("provider") or "")),
-        icon=wellformed(icon) if isinstance(icon, str) else "",
+        name=identity["name"],
+        provider=str(identity.get("provider") or ""),
+        icon=icon if isinstance(icon, str) else "",
     )
 
 

@@ -13,7 +13,6 @@ from internal.schema.check import Check
 from internal.schema.references import SchemaUnusable, check_of, own_schema
 from internal.schema.repair import repaired
 from internal.text.fairness import in_turns
-from internal.text.wellformed import plain_json
 
 _STRINGS = frozenset({"string", SECRET_TYPE, "text-input", "select", "dynamic-select", "date"})
 _PLAIN_TYPES: Mapping[str, Mapping[str, Any]] = {
@@ -63,7 +62,6 @@ def read_parameter(raw: Mapping[str, Any], *, file_names: Sequence[str] = ()) ->
     Raises:
         ParameterUnusable: with the reason, for the log.
     """
-    raw = {str(key): plain_json(value) for key, value in raw.items()}
     if raw.get("form") != "llm":
         raise ParameterUnusable(f"it has the unknown form {raw.get('form')!r}")
     name, kind = raw.get("name"), str(raw.get("type") or "string")

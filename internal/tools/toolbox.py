@@ -17,7 +17,6 @@ from dify_plugin.file.file import File
 from internal.schema.check import Check
 from internal.text.fairness import in_turns
 from internal.text.pasted import looks_like_selector, missing_variable
-from internal.text.wellformed import plain_json, wellformed
 from internal.tools.names import ToolIdentity, free_name, identify, matching_entries, name_files
 from internal.tools.parameters import ParameterUnusable, ToolParameter, read_parameter
 
@@ -171,7 +170,7 @@ def _read_tool(
 def _read_fixed(runtime: object) -> dict[str, Any]:
     """The developer's values; null means that the model fills the parameter in."""
     values = runtime.items() if isinstance(runtime, Mapping) else ()
-    return {str(key): plain_json(value) for key, value in values if value is not None}
+    return {name: value for name, value in values if value is not None}
 
 
 def _read_provider_type(value: object) -> ToolProviderType:
@@ -188,4 +187,4 @@ def _read_description(raw: Mapping[str, Any]) -> str:
         return ""
     human = description.get("human")
     shown = human.get("en_US") if isinstance(human, Mapping) else human
-    return wellformed(str(description.get("llm") or shown or ""))
+    return str(description.get("llm") or shown or "")

@@ -13,7 +13,7 @@ from internal.schema.check import Check, Steps, Unchecked
 from internal.schema.references import SchemaUnusable, check_of, resolve
 from internal.schema.types import possible_types
 from internal.text.pasted import looks_like_selector, missing_variable, read_pasted
-from internal.text.wellformed import wellformed_text_of_json
+from internal.text.wellformed import without_escaped_nul
 from internal.tooling import NoObjectError, UnwritableError, parse_object
 from internal.tools.toolbox import Tool, VirtualSchema
 from prompt import template
@@ -59,7 +59,7 @@ def answer_tool(answer_schema: str) -> Tool:
     if looks_like_selector(answer_schema):
         raise InvalidParameters(f"parameter 'answer_schema': {missing_variable(answer_schema)}")
     try:
-        schema = parse_object(wellformed_text_of_json(read_pasted(answer_schema)))
+        schema = parse_object(without_escaped_nul(read_pasted(answer_schema)))
         check = check_of(schema)
         arguments = VirtualSchema(_as_object(schema, check), check)
     except NoObjectError as problem:

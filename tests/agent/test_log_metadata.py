@@ -9,6 +9,7 @@ from internal.plan_and_reflect.strategy import PLAN_AND_REFLECT
 from internal.render.log_content import LogContent
 from internal.render.log_metadata import MAX_PROVIDERS
 from internal.render.log_tree import LogTree
+from internal.render.outgoing import Outgoing
 from internal.report import events as e
 from internal.report.tool_calls import RejectedCall, ToolCall
 from internal.text.redaction import KnownSecrets, Redactor
@@ -149,7 +150,7 @@ def test_what_stands_above_rounds_sums_them_up() -> None:
 
 
 def test_a_call_that_a_failed_subtask_left_open_counts_as_failed() -> None:
-    tree = LogTree(KnownSecrets(Redactor()), LogContent())
+    tree = LogTree(Outgoing(KnownSecrets(Redactor())), LogContent())
     events: list[e.Event] = [
         e.SpanStarted("round1", "ROUND 1"),
         e.ToolStarted("round1.call1", "round1", RejectedCall(ToolCall("call_1", "search", "{}"), "")),

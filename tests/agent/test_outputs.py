@@ -8,6 +8,7 @@ import pytest
 from dify_plugin.entities.agent import AgentInvokeMessage
 from dify_plugin.entities.invoke_message import InvokeMessage
 
+from internal.render.outgoing import Outgoing
 from internal.render.outputs import closing_messages, decision_summary
 from internal.render.variables import RunVariables
 from internal.report.events import CallsAnswered, RunSummary, StopReason
@@ -15,7 +16,7 @@ from internal.report.sources import RESOURCE_FIELDS
 from internal.report.structured_output import StructuredOutput
 from internal.report.tool_calls import CallStatus, EndedCall, RejectedCall, ToolCall
 from internal.report.usage import Usage
-from internal.text.redaction import Redactor
+from internal.text.redaction import KnownSecrets, Redactor
 from tests.agent.scenes import ANSWER, search
 from tests.support.host import Json
 from tests.support.run import FakeTime, Outcome, run
@@ -136,7 +137,8 @@ def test_of_more_sources_than_fit_the_cited_ones_come_first_and_the_rest_is_coun
 
 def closed(summary: RunSummary) -> list[AgentInvokeMessage]:
     variables = RunVariables.of(summary)
-    return list(closing_messages(summary, variables, decision_summary(summary, variables), Redactor()))
+    out = Outgoing(KnownSecrets(Redactor()))
+    return list(closing_messages(summary, variables, decision_summary(summary, variables), out))
 
 
 def test_more_tool_runs_than_fit_a_line_are_counted() -> None:

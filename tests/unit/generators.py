@@ -6,11 +6,15 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from internal.text.wellformed import wellformed
+
 readable_text = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 """Any text that can be written as UTF-8."""
 
 any_text = st.text(max_size=20) | st.text(st.sampled_from('a?\0\ud83d\ude00é{}[]"\\'), max_size=20)
 """Lone surrogates and NUL among it."""
+text_from_the_host = any_text.map(wellformed)
+"""Any text as it is behind the door (``host.wire``, ``node.params``)."""
 
 finite_numbers = st.integers() | st.floats(allow_nan=False, allow_infinity=False)
 

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from internal.render.log_preview import MAX_PREVIEW_LENGTH, preview, preview_of_arguments
+from internal.render.log_preview import MAX_PREVIEW_LENGTH, preview
 from internal.text.redaction import Redactor
 from internal.text.secret_detection import REDACTED
-from tests.unit.generators import any_text, json_values
+from tests.unit.generators import json_values, text_from_the_host
 
 NONE = Redactor.of([])
 
@@ -64,7 +64,7 @@ def test_other_names_and_prose_stay(value: object) -> None:
     ],
 )
 def test_arguments_that_do_not_parse_hide_it_as_far_as_they_go(arguments: str) -> None:
-    shown = str(preview_of_arguments(arguments, NONE))
+    shown = str(preview(arguments, NONE, with_unquoted_names=True))
 
     assert "ethereum" not in shown
     assert REDACTED in shown
@@ -86,7 +86,7 @@ def test_a_long_value_is_the_beginning_of_its_text_with_its_length() -> None:
     assert hidden == f'{{"token": "{REDACTED}"… (100,021 characters)'
 
 
-@given(json_values | any_text, st.booleans())
+@given(json_values | text_from_the_host, st.booleans())
 def test_a_preview_is_small_and_can_be_written(value: Any, as_text: bool) -> None:  # noqa: ANN401, FBT001 - drawn
     shown = preview(json.dumps(value) if as_text else value, NONE)
 

@@ -3,14 +3,12 @@
 from typing import Any
 
 import pytest
-from dify_plugin.entities.model import AIModelEntity
 from dify_plugin.entities.model.message import (
     AssistantPromptMessage,
     PromptMessage,
     ToolPromptMessage,
     UserPromptMessage,
 )
-from dify_plugin.interfaces.agent import AgentModelConfig
 
 from internal.node.model_selection import ModelSelection
 from tests.support.wire import model
@@ -144,25 +142,5 @@ def test_a_history_that_is_none_is_empty(history: object) -> None:
     assert select(model(history_prompt_messages=history))[0].history == ()
 
 
-def test_a_pydantic_config_says_the_same_as_its_dict() -> None:
-    raw = model(completion_params={"max_tokens": 7})
-    config = AgentModelConfig.model_validate({**raw, "history_prompt_messages": history_with_a_tool_call()})
-    assert isinstance(config.entity, AIModelEntity)
-
-    selection, notes = select(config)
-
-    assert selection.features == frozenset({"tool-call", "multi-tool-call", "vision"})
-    assert selection.context_size == 400_000
-    assert selection.max_tokens == 7
-    assert list(selection.history) == history_with_a_tool_call()
-    assert notes == []
-
-
 def test_a_missing_mode_is_chat() -> None:
     assert select(model(mode=None))[0].config.mode == "chat"
-
-
-def test_a_selection_that_was_read_already_is_taken_as_it_is() -> None:
-    selection, _ = select(model())
-
-    assert select(selection) == (selection, [])

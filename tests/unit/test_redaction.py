@@ -292,5 +292,5 @@ def test_what_the_model_gave_is_hidden_from_people_and_not_from_the_model() -> N
     known = KnownSecrets(Redactor.of(["of-the-node"]))
     known.learn(["of-the-model", "short"])
 
-    assert known.redactor.text("of-the-node of-the-model short") == f"{REDACTED} {REDACTED} short"
-    assert known.node.text("of-the-node of-the-model") == f"{REDACTED} of-the-model"
+    assert known.for_people.text("of-the-node of-the-model short") == f"{REDACTED} {REDACTED} short"
+    assert known.for_model.text("of-the-node of-the-model") == f"{REDACTED} of-the-model"

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from internal.host.failures import HostFailure
 from internal.results.failures import MAX_REASON_LENGTH, TOOL_FAILED, ToolFailure, plain_reason
-from internal.text.redaction import Redactor
-from tests.unit.generators import any_text, joined
+from internal.text.redaction import KnownSecrets, Redactor
+from tests.unit.generators import joined, text_from_the_host
 
 SECRET = "hunter2-hunter2"
 REDACTOR = Redactor.of([SECRET, "two\n\nlines of it"])
@@ -18,7 +18,7 @@ def reason(message: str) -> str:
 
 
 def told(message: str) -> str:
-    return ToolFailure.of(HostFailure(message)).for_model(REDACTOR)
+    return ToolFailure.of(HostFailure(message), KnownSecrets(REDACTOR)).told
 
 
 TOLD = {
@@ -144,7 +144,7 @@ PIECES = [
 ]
 
 
-@given(joined(PIECES) | any_text | st.sampled_from(PIECES).map(lambda piece: piece * 5_000))
+@given(joined(PIECES) | text_from_the_host | st.sampled_from(PIECES).map(lambda piece: piece * 5_000))
 def test_whatever_a_message_says_its_reason_is_short_and_can_be_written(message: str) -> None:
     text = reason(message)
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from internal.host.local_files import FileRefused
-from internal.host.wire import WireMessage
+from internal.host.wire import WireMessage, wellformed_message
 from internal.report.files import (
     MAX_ADDRESS_LENGTH,
     MAX_FILE_BYTES,
@@ -23,7 +23,7 @@ from internal.report.files import (
 )
 from internal.results.files import FileNames, FileReader
 from internal.results.output import ToolOutput
-from internal.text.redaction import Redactor
+from internal.text.redaction import KnownSecrets, Redactor
 from tests.unit.generators import any_text, json_values
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 16
@@ -32,10 +32,10 @@ META = {"tool_file_id": "f1", "mime_type": "image/png", "filename": "chart.png"}
 
 
 def message(kind: str, meta: object = None, **body: Any) -> WireMessage:  # noqa: ANN401 - whatever a tool sends
-    return WireMessage.model_validate({"type": kind, "message": body or None, "meta": meta})
+    return wellformed_message(WireMessage(type=kind, message=body or None, meta=meta))
 
 
-NO_SECRETS = Redactor()
+NO_SECRETS = KnownSecrets(Redactor())
 
 
 def text(said: str | None) -> WireMessage:
@@ -46,8 +46,8 @@ def json_value(value: object) -> WireMessage:
     return message("json", json_object=value)
 
 
-def make_output(between_texts: str = "", redactor: Redactor = NO_SECRETS) -> ToolOutput:
-    return ToolOutput(FileReader("chart", FileNames()), redactor, between_texts)
+def make_output(between_texts: str = "", secrets: KnownSecrets = NO_SECRETS) -> ToolOutput:
+    return ToolOutput(FileReader("chart", FileNames()), secrets, between_texts)
 
 
 def collected(*messages: WireMessage, between_texts: str = "") -> tuple[str, list[UserFile], ToolOutput]:
@@ -70,8 +70,8 @@ def test_texts_are_joined_as_they_stream() -> None:
         ({"a": "日本", "n": 1}, '{"a": "日本", "n": 1}'),
         ([1, None], "[1, null]"),
         (
-            {"half": "\ud83d", "nan": float("nan"), "id": 2**60},
-            '{"half": "?", "nan": null, "id": 1152921504606846976}',
+            {"half": "\ud83d", "nul": "\0", "id": 2**60},
+            '{"half": "?", "nul": "", "id": 1152921504606846976}',
         ),
     ],
     ids=["object", "list", "odd values"],
@@ -86,7 +86,7 @@ def test_text_and_json_and_lines_stand_apart() -> None:
     )
 
 
-@pytest.mark.parametrize("value", [{"a": 1, "b": ["x"]}, [1, 2], {"id": 2**60}, {"s": "\ud83d"}], ids=json.dumps)
+@pytest.mark.parametrize("value", [{"a": 1, "b": ["x"]}, [1, 2], {"id": 2**60}, {"s": "\0"}], ids=json.dumps)
 @pytest.mark.parametrize("split", [False, True], ids=["one text", "two texts"])
 def test_json_that_a_workflow_tool_said_as_text_already_is_dropped(value: object, split: bool) -> None:  # noqa: FBT001
     said = json.dumps(value, indent=1)
@@ -264,7 +264,7 @@ RESOURCES = {"title": "t" * 192 + SECRET, "content": "c" * 39_992 + SECRET, "doc
     ids=lambda wire: wire.type,
 )
 def test_no_part_of_a_secret_is_left_where_names_and_titles_are_cut(wire: WireMessage) -> None:
-    output = make_output(redactor=Redactor.of([SECRET]))
+    output = make_output(secrets=KnownSecrets(Redactor.of([SECRET])))
     file = output.take(wire)
 
     assert "hunter" not in output.rendered().text
@@ -320,10 +320,6 @@ def test_an_address_of_any_length_is_no_address() -> None:
     assert "too long" in said
 
 
-def test_a_blob_of_bytes_is_taken_as_it_is() -> None:
-    assert collected(message("blob", blob=PNG))[1] == [FileBytes(PNG, "image/png", "chart-1.png")]
-
-
 @pytest.mark.parametrize("blob", ["not base64!", "日本", "abc", 5], ids=repr)
 def test_a_blob_that_is_no_base64_is_a_line_alone(blob: object) -> None:
     said, files, _ = collected(message("blob", blob=blob))
@@ -332,7 +328,7 @@ def test_a_blob_that_is_no_base64_is_a_line_alone(blob: object) -> None:
 
 
 def test_a_blob_beyond_the_daemons_limit_is_a_line_alone() -> None:
-    said, files, _ = collected(message("blob", blob=b"\0" * (MAX_FILE_BYTES + 1)))
+    said, files, _ = collected(message("blob", blob=base64.b64encode(bytes(MAX_FILE_BYTES + 1)).decode()))
 
     assert files == []
     assert "larger than 15 MiB" in said
@@ -396,18 +392,6 @@ def test_variables_stand_beside_files_and_sources() -> None:
 )
 def test_a_line_break_stands_between_the_text_blocks_of_an_mcp_server(blocks: list[str], expected: str) -> None:
     assert collected(*map(text, blocks), between_texts="\n")[0] == expected
-
-
-DEEP: list[Any] = []
-for _ in range(100_000):
-    DEEP = [DEEP]
-
-
-def test_json_beyond_any_writer_costs_itself_only() -> None:
-    said, _, output = collected(text("a"), json_value(DEEP), variable("v", DEEP), text("b"))
-
-    assert said == "ab"
-    assert output.notes == ["a message of the type 'json' is nested too deeply to be read"]
 
 
 def test_an_unknown_type_is_passed_over_and_named() -> None:

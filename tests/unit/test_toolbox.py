@@ -9,12 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from internal.text.wellformed import wellformed
 from internal.tools.names import name_files
 from internal.tools.toolbox import Toolbox, build_toolbox
 from tests.support.wire import parameter, tool
 from tests.unit.builders import file, tool_of
-from tests.unit.generators import any_text
+from tests.unit.generators import text_from_the_host
 
 NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 SECRET = "s3cret-value"
@@ -34,11 +33,14 @@ def test_a_tool_keeps_what_a_call_of_it_needs() -> None:
     assert found.description == "What search does."
 
 
-@given(st.lists(any_text | st.sampled_from(["search", "sear ch", "sear_ch", "x" * 80, "検索", "-", "_"]), max_size=8))
+NAMES = ["search", "sear ch", "sear_ch", "x" * 80, "検索", "-", "_"]
+
+
+@given(st.lists(text_from_the_host | st.sampled_from(NAMES), max_size=8))
 def test_every_name_is_one_that_model_apis_take_and_no_other_tool_has(names: list[str]) -> None:
     toolbox = build_toolbox([tool(name) for name in names])
 
-    assert own_names(toolbox) == [wellformed(name) for name in names if name]
+    assert own_names(toolbox) == [name for name in names if name]
     assert all(NAME.fullmatch(name) for name in toolbox.tools)
     assert all(name == found.name == found.prompt_tool.name for name, found in toolbox.tools.items())
     assert len(toolbox.notes) == names.count("")
@@ -101,7 +103,6 @@ def test_an_allowed_name_that_no_tool_has_is_named() -> None:
         ({"llm": "for the model", "human": {"en_US": "shown"}}, "for the model"),
         ({"human": "plain"}, "plain"),
         ("odd", ""),
-        ({"llm": "cut \ud83d"}, "cut ?"),
     ],
     ids=repr,
 )
@@ -187,14 +188,6 @@ def test_what_the_developer_set_is_never_shown() -> None:
     found = tool_of(parameter("pin", "secret-input", form="form"), runtime_parameters={"pin": SECRET})
 
     assert SECRET not in repr(found)
-
-
-def test_half_a_surrogate_pair_in_a_tool_can_still_be_written() -> None:
-    odd = "cut \ud83d"
-
-    found = tool_of(parameter("x", "select", llm_description=odd, options=[{"value": odd}]), description={"llm": odd})
-
-    assert found.prompt_tool.model_dump_json()
 
 
 def test_the_tools_of_a_request_are_in_the_nodes_order_and_the_same_every_time() -> None:

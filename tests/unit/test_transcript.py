@@ -25,7 +25,7 @@ from internal.report.tool_calls import EndedCall, ToolCall
 from internal.tooling import MAX_ARGUMENTS_LENGTH
 from prompt import template
 from tests.unit.builders import ended
-from tests.unit.generators import any_text, json_objects, readable_text
+from tests.unit.generators import any_text, json_objects, readable_text, text_from_the_host
 
 OPENING: list[PromptMessage] = [
     SystemPromptMessage(content="system"),
@@ -45,12 +45,12 @@ results = st.builds(
     call_id=st.sampled_from(["c1", "c2", "search"]) | readable_text.filter(bool),
     name=st.sampled_from(["search", "", "fetch"]) | readable_text,
     arguments=json_objects.map(json.dumps) | any_text | st.just(""),
-    text=any_text | st.just("long result " * 30),
+    text=text_from_the_host | st.just("long result " * 30),
 )
 parts: st.SearchStrategy[PromptMessageContentUnionTypes] = st.one_of(
     st.builds(TextPromptMessageContent, data=readable_text), st.just(IMAGE)
 )
-contents: st.SearchStrategy[Content] = st.one_of(any_text, st.lists(parts, max_size=3))
+contents: st.SearchStrategy[Content] = st.one_of(text_from_the_host, st.lists(parts, max_size=3))
 
 
 def append(transcript: Transcript, data: st.DataObject) -> None:

@@ -28,7 +28,7 @@ from prompt import template
 from tests.support.host import ScriptedModel, Tools, make_session
 from tests.support.wire import model, says
 from tests.unit.builders import ended
-from tests.unit.generators import any_text, json_values, readable_text
+from tests.unit.generators import json_values, readable_text, text_from_the_host
 
 QUESTION = UserPromptMessage(content="question")
 
@@ -197,7 +197,8 @@ def conversations(draw: st.DrawFn) -> Transcript:
     transcript = Transcript(opening)
     for _ in range(draw(st.integers(0, 2))):
         call = ToolCall(draw(readable_text), draw(readable_text), '{"q": "\\u65e5\\n"}')
-        transcript.append_round(draw(any_text), draw(json_values), [ended(call, draw(any_text))] * 2)
+        answered = ended(call, draw(text_from_the_host))
+        transcript.append_round(draw(text_from_the_host), draw(json_values), [answered] * 2)
     return transcript
 
 
