@@ -89,7 +89,7 @@ def test_a_requested_python_that_does_not_run_is_named(machine: Machine) -> None
     best = python(machine.first / "python3.12", (3, 12))
     code, found, errors = machine.run(FIND, PYTHON=str(machine.home / "no such python"))
     assert (code, found) == (0, [str(best)])
-    assert "PYTHON is passed over" in errors
+    assert "the interpreter in PYTHON is not usable" in errors
     assert "no such python: it does not run" in errors
 
 
@@ -168,7 +168,7 @@ def test_without_any_python_the_places_that_were_searched_are_named(machine: Mac
     assert (code, found) == (1, [])
     for place in ("PYTHON", "python3.12", "on PATH", str(machine.pyenv), "uv"):
         assert place in errors
-    assert "Passed over" not in errors
+    assert "Not usable" not in errors
 
 
 # --- scripts/setup ---------------------------------------------------------------------------------------------------
