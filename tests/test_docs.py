@@ -28,7 +28,7 @@ CODE = [
 CITATION = re.compile(r'(docs/[\w-]+-facts\.md)((?:,? (?:and )?"[^"]+")*)')
 PATH = re.compile(r"\b(?:internal|strategies|prompt|devhost|benchmarks|scripts|tests|docs|readme)/[\w./-]*\w")
 
-FENCE = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
+FENCE = re.compile(r"^ *```.*?^ *```", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 IDEOGRAPH = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]")
 
@@ -83,6 +83,13 @@ def test_a_page_without_its_markers_is_an_error(page: str) -> None:
 def test_links_to_files_have_a_target(page: Path) -> None:
     targets = [link.split("#")[0] for link in LINK.findall(prose(page)) if not re.match(r"[a-z]+:|#", link)]
     assert [target for target in targets if not (page.parent / target).exists()] == []
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page.parent.name not in {"readme", "benchmarks"}], ids=str)
+def test_prose_is_wrapped(page: Path) -> None:
+    """Code and tables may be wider."""
+    lines = [line for line in prose(page).splitlines() if not line.lstrip().startswith(("|", "!["))]
+    assert [line for line in lines if len(line) > docs.MAX_LINE] == []
 
 
 def test_both_commands_are_on_the_first_screen() -> None:
