@@ -45,7 +45,7 @@ class Chat:
                 with self._interrupt.stops_a_turn() as stop:
                     run = self._ask(host, question, stop)
                 if run.error is not None and run.error.kind == PluginLostError.__name__:
-                    self._view.note("The plugin has gone. It is started anew, as the daemon would.")
+                    self._view.note("The plugin has ended. It is started again, as the daemon would start it.")
                     hosts.close()
                     host = hosts.enter_context(start_host())
 

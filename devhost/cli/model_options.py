@@ -77,7 +77,7 @@ class ModelOptions:
         if self.scripted or not (key or base_url):
             self._refuse_for_a_script()
             if script is None:
-                raise ParameterError(f"nobody can answer: give --example NAME or --script FILE, or set {KEY}")
+                raise ParameterError(f"no model is configured: give --example NAME or --script FILE, or set {KEY}")
             return ScriptedModel.from_script(script, query=question)
         try:
             from devhost.models.openai_api import choice  # noqa: PLC0415 - see above

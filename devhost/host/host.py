@@ -165,7 +165,7 @@ class Host:
                 _show(fold.finish(), on_message)
         except RunFailure as failure:
             error = self.secrets.masked(RunError.of(failure))
-        elapsed = time.monotonic() - began
+        elapsed = round(time.monotonic() - began, 3)
         findings = [*fold.findings(), *calls.findings, *(Finding("message-lost", lost) for lost in losses)]
         return Run(strategy, fold.outputs(), error, findings, messages, elapsed, dict(calls.asked), session_id)
 

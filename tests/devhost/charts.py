@@ -1,12 +1,9 @@
 """The charts plugin, written as Dify's tutorial writes one: where it is, and ready for an agent."""
 
-from pathlib import Path
-
 from devhost.scenario.tool_assignments import read_tool_setups
 from devhost.tools.setup import ToolSetup
+from tests.devhost.conftest import CHARTS
 
-ROOT = Path(__file__).parents[2]
-CHARTS = ROOT / "tests" / "fixtures" / "charts"
 API_KEY = "ck_live_1234567890"
 
 

@@ -1,4 +1,4 @@
-"""A host with the puppet strategy and the toolbox, for a module's tests together."""
+"""A host with the puppet strategy and the toolbox, for a module's tests together; and plugins that all tests share."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -9,20 +9,40 @@ import pytest
 
 from devhost import Host, Run, ScriptedModel
 from devhost.protocol.wire import JsonObject
+from tests.devhost.lending import Lender
 
-FIXTURES = Path(__file__).parent / "fixtures"
+ROOT = Path(__file__).resolve().parents[2]
+FIXTURES = ROOT / "tests" / "devhost" / "fixtures"
 PUPPET = FIXTURES / "puppet"
 TOOLBOX = FIXTURES / "toolbox"
+CHARTS = ROOT / "tests" / "fixtures" / "charts"
 
 
 class Perform(Protocol):
     def __call__(self, *steps: JsonObject, turns: Sequence[JsonObject] = (), **options: object) -> Run: ...
 
 
+@pytest.fixture(scope="session")
+def lender() -> Iterator[Lender]:
+    lender = Lender(frozenset({ROOT, PUPPET, TOOLBOX, CHARTS}))
+    yield lender
+    lender.close()
+
+
+@pytest.fixture
+def lent_plugins(lender: Lender) -> Iterator[None]:
+    """The test's hosts use the session's plugin processes."""
+    with lender.lends():
+        yield
+
+
 @pytest.fixture(scope="module")
-def host() -> Iterator[Host]:
-    with Host.start(PUPPET, tools=[TOOLBOX]) as host:
-        yield host
+def host(lender: Lender) -> Iterator[Host]:
+    with lender.lends():
+        host = Host.start(PUPPET, tools=[TOOLBOX])
+    yield host
+    with lender.lends():
+        host.__exit__()
 
 
 @pytest.fixture

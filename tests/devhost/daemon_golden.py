@@ -19,10 +19,10 @@ from devhost.process.session import Session
 from devhost.protocol.wire import Invoked, JsonObject
 from devhost.tools.tool import Tool
 from tests.devhost.conftest import PUPPET
+from tests.devhost.waiting import PATIENCE
 from tests.support.recordings import DAEMON
 
 LINES: list[dict[str, Any]] = [json.loads(line) for line in DAEMON.read_text(encoding="utf-8").splitlines()]
-PATIENCE = 60
 
 
 def lines(kind: str) -> list[Any]:

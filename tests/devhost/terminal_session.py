@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-SECONDS = 30
-"""Bounds a wait for what a correct program shows at once."""
+from tests.devhost.waiting import PATIENCE
+
 CTRL_C, CTRL_D = "\x03", "\x04"
 TAKE_THE_TERMINAL = (
     "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.executable, sys.argv[1:])"
@@ -45,8 +45,8 @@ class TerminalSession:
 
     def _read(self) -> bool:
         """Whether there was more."""
-        ready, _, _ = select.select([self._terminal], [], [], SECONDS)
-        assert ready, f"nothing more was shown within {SECONDS} s; last: {self.shown[self._read_to :]!r}"
+        ready, _, _ = select.select([self._terminal], [], [], PATIENCE)
+        assert ready, f"nothing more was shown within {PATIENCE} s; last: {self.shown[self._read_to :]!r}"
         try:
             shown = os.read(self._terminal, 65536)
         except OSError as error:
@@ -80,5 +80,5 @@ def on_a_terminal(command: Sequence[str], directory: Path) -> Iterator[TerminalS
         yield TerminalSession(process, terminal)
     finally:
         process.terminate()
-        process.wait(SECONDS)
+        process.wait(PATIENCE)
         os.close(terminal)

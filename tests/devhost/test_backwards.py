@@ -8,13 +8,15 @@ from typing import Any
 import pytest
 
 from devhost import FunctionTool, HostLimits, ScriptedModel
+from devhost.host.reply import Reply
 from devhost.models.request import ModelRequest
 from devhost.plugin.declaration import PluginDeclaration
 from devhost.process.session import Session
 from devhost.protocol.failures import FAULTS, read_fault
 from devhost.protocol.wire import Invoked, JsonObject, Streamed
 from tests.devhost.conftest import PUPPET
-from tests.devhost.daemon_golden import PATIENCE, Caller, backwards_calls
+from tests.devhost.daemon_golden import Caller, backwards_calls
+from tests.devhost.waiting import PATIENCE
 
 ASKING: JsonObject = {
     "provider": "p",
@@ -108,9 +110,10 @@ def test_a_tools_messages_are_written_again() -> None:
 
 
 @pytest.mark.parametrize("name", [*FAULTS, "http_503"])
-def test_a_script_can_name_each_fault_of_a_turn(name: str) -> None:
+def test_a_script_can_name_each_fault_of_a_turn(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Reply, "wait_for_the_cut", Reply._cut)
     model = ScriptedModel.of([{"text": "abc", "api_fails": name}])
-    events = list(Caller().ask(backwards_calls(model, limits=HostLimits(call_seconds=0.05)), "llm", ASKING))
+    events = list(Caller().ask(backwards_calls(model), "llm", ASKING))
     assert events[-1]["event"] == "end"
     assert model.remaining == 0
 

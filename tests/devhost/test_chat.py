@@ -3,10 +3,10 @@
 import io
 import json
 import re
-import subprocess
 import sys
 import uuid
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -25,11 +25,11 @@ from devhost.process.stop import Stop
 from devhost.protocol.wire import JsonObject
 from devhost.scenario.scenario import Scenario
 from devhost.terminal.chat_view import ChatView
-from tests.devhost.charts import ROOT
-from tests.devhost.conftest import FIXTURES, PUPPET, TOOLBOX
+from tests.devhost.conftest import FIXTURES, PUPPET, ROOT, TOOLBOX
 from tests.devhost.terminal_session import CTRL_C, CTRL_D, on_a_terminal
+from tests.devhost.waiting import PATIENCE
 
-pytestmark = pytest.mark.e2e
+pytestmark = pytest.mark.usefixtures("lent_plugins")
 
 PUPPETS = ["--plugin", str(PUPPET), "--examples", str(FIXTURES), "--example", "toolbox"]
 
@@ -40,9 +40,9 @@ def steps(*steps: JsonObject) -> str:
 
 @pytest.fixture
 def slow_script(tmp_path: Path) -> Path:
-    """An answer of twenty seconds."""
+    """An answer that takes longer than any test."""
     file = tmp_path / "slow.yaml"
-    turns = [{"text": ["first words ", *["tick "] * 200], "delay": 0.1}]
+    turns = [{"text": ["first words ", *["tick "] * 100 * PATIENCE], "delay": 0.1}]
     file.write_text(yaml.safe_dump({"query": "?", "turns": turns}))
     return file
 
@@ -50,6 +50,7 @@ def slow_script(tmp_path: Path) -> Path:
 # --- on a terminal ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.e2e
 def test_ctrl_c_ends_a_turn_and_ctrl_d_the_chat(slow_script: Path) -> None:
     command = ["-m", "devhost", "chat", *PUPPETS, "--script", str(slow_script)]
     with on_a_terminal(command, ROOT) as terminal:
@@ -74,12 +75,13 @@ def test_ctrl_c_ends_a_turn_and_ctrl_d_the_chat(slow_script: Path) -> None:
         terminal.press("\n")
         terminal.press(CTRL_D)
         assert "round" not in terminal.wait_for_the_end()
-        assert terminal.process.wait(20) == 0
+        assert terminal.process.wait(PATIENCE) == 0
     assert "Traceback" not in terminal.shown
     assert "never said" not in terminal.shown.replace('"never said"', "")
 
 
-def test_what_is_typed_can_be_edited_pasted_and_be_no_utf_8(slow_script: Path) -> None:
+@pytest.mark.e2e
+def test_a_typed_question_can_be_edited_pasted_and_not_utf_8(slow_script: Path) -> None:
     command = ["-m", "devhost", "chat", *PUPPETS, "--script", str(slow_script)]
     with on_a_terminal(command, ROOT) as terminal:
         terminal.wait_for("you>")
@@ -99,73 +101,81 @@ def test_what_is_typed_can_be_edited_pasted_and_be_no_utf_8(slow_script: Path) -
 # --- from a pipe -----------------------------------------------------------------------------------------------------
 
 
-def piped(*arguments: str, lines: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "devhost", "chat", *arguments],
-        cwd=ROOT,
-        input=lines,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+@dataclass(frozen=True)
+class Ended:
+    code: int
+    shown: str
+    errors: str
 
 
-def test_piped_lines_are_questions_and_the_script_begins_anew_with_each() -> None:
+type Piped = Callable[..., Ended]
+
+
+@pytest.fixture
+def piped(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Piped:
+    """Runs a chat whose questions come from a pipe."""
+
+    def piped(*arguments: str, lines: str) -> Ended:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(lines.encode())))
+        code = main(["chat", *arguments])
+        said = capsys.readouterr()
+        return Ended(code, said.out, said.err)
+
+    return piped
+
+
+def test_each_piped_line_is_a_question_that_starts_the_script_from_its_beginning(piped: Piped) -> None:
     script = yaml.safe_load((ROOT / "examples" / "helpdesk" / "script.yaml").read_text())
     ended = piped("--example", "helpdesk", lines=f"{script['query']}\n\n  \nrecovery code\n{script['query']}")
-    assert ended.returncode == 0, ended.stderr
-    first, second, third = ended.stdout.split("you> ")[1:]
+    assert ended.code == 0, ended.errors
+    first, second, third = ended.shown.split("you> ")[1:]
     assert "Two-factor login with an authenticator app" in first
     assert "2 rounds · 2 calls · " in first
     assert "The best 3 hits in the manual for: recovery code" in second
     assert "2 rounds · 1 call · " in second
     assert "Keep the ten recovery codes away from your phone" in third
-    assert "ROUND" not in ended.stdout
-    assert "\x1b" not in ended.stdout
+    assert "ROUND" not in ended.shown
+    assert "\x1b" not in ended.shown
 
 
-def test_the_log_tree_is_shown_on_request() -> None:
+def test_the_log_tree_is_shown_on_request(piped: Piped) -> None:
     log = {"type": "log", "message": {"id": "1", "label": "ROUND 1", "status": "success", "data": {}}}
-    ended = piped(*PUPPETS, "--log", lines=steps({"say": "Hi"}, {"emit": log}))
-    assert "✓ ROUND 1" in ended.stdout
-    ended = piped(*PUPPETS, lines=steps({"say": "Hi"}, {"emit": log}))
-    assert "✓ ROUND 1" not in ended.stdout
+    question = steps({"say": "Hi"}, {"emit": log})
+    assert "✓ ROUND 1" in piped(*PUPPETS, "--log", lines=question).shown
+    assert "✓ ROUND 1" not in piped(*PUPPETS, lines=question).shown
 
 
-def test_a_turn_that_fails_is_not_the_end() -> None:
+def test_a_chat_goes_on_after_a_failed_turn(piped: Piped) -> None:
     ended = piped(*PUPPETS, lines="\n".join([steps({"fail": "broke"}), steps({"say": "still there"})]))
-    assert ended.returncode == 0
-    assert "ValueError: broke" in ended.stdout
-    assert "Failed to transform agent message: req_id: 0123456789 PluginInvokeError: {" in ended.stdout
-    assert "\nstill there\n" in ended.stdout
+    assert ended.code == 0
+    assert "ValueError: broke" in ended.shown
+    assert "Failed to transform agent message: req_id: 0123456789 PluginInvokeError: {" in ended.shown
+    assert "\nstill there\n" in ended.shown
 
 
-def test_a_plugin_that_dies_is_started_anew() -> None:
+def test_a_plugin_that_dies_is_started_again(piped: Piped) -> None:
     ended = piped(*PUPPETS, lines="\n".join([steps({"crash": "bye"}), steps({"say": "still there"})]))
-    assert ended.returncode == 0
-    assert "the plugin exited with code 3" in ended.stdout
-    assert "The plugin has gone. It is started anew, as the daemon would." in ended.stdout
-    assert "\nstill there\n" in ended.stdout
+    assert ended.code == 0
+    assert "the plugin exited with code 3" in ended.shown
+    assert "The plugin has ended. It is started again, as the daemon would start it." in ended.shown
+    assert "\nstill there\n" in ended.shown
 
 
-def test_strict_tells_of_broken_rules_and_fails() -> None:
+def test_strict_shows_broken_rules_and_exits_with_1(piped: Piped) -> None:
     ended = piped(*PUPPETS, "--strict", lines=steps({"say": "<think>open"}))
-    assert ended.returncode == 1
-    assert "think-left-open" in ended.stdout
+    assert ended.code == 1
+    assert "think-left-open" in ended.shown
 
 
-@pytest.mark.parametrize(
-    ("parameter", "words"),
-    [("rounds=many", "rounds: invalid literal"), ("query=foo", "--param query: a question is given with --query")],
-)
-def test_a_mistake_is_said_before_the_first_question(parameter: str, words: str) -> None:
-    ended = piped(*PUPPETS, "--param", parameter, lines="")
-    assert (ended.returncode, ended.stdout) == (2, "")
-    assert words in ended.stderr
+def test_a_mistake_is_reported_before_the_first_question(piped: Piped) -> None:
+    ended = piped(*PUPPETS, "--param", "rounds=many", lines="")
+    assert (ended.code, ended.shown) == (2, "")
+    assert "rounds: invalid literal" in ended.errors
 
 
-def test_a_closed_standard_input_is_said(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_closed_standard_input_is_reported(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(sys, "stdin", None)
     assert main(["chat", *PUPPETS]) == 2
     said = capsys.readouterr()
@@ -173,9 +183,10 @@ def test_a_closed_standard_input_is_said(capsys: pytest.CaptureFixture[str], mon
     assert said.out == ""
 
 
-def test_every_run_of_a_conversation_has_its_id() -> None:
+def test_all_runs_of_a_conversation_have_its_id(piped: Piped) -> None:
     asked = steps({"say_conversation": None})
-    first, second = re.findall(r"^conversation (\S+)$", piped(*PUPPETS, lines=f"{asked}\n{asked}").stdout, re.MULTILINE)
+    shown = piped(*PUPPETS, lines=f"{asked}\n{asked}").shown
+    first, second = re.findall(r"^conversation (\S+)$", shown, re.MULTILINE)
     assert first == second == str(uuid.UUID(first))
 
 
@@ -238,9 +249,10 @@ def test_a_stopped_run_keeps_what_was_said_and_the_next_one_is_clean() -> None:
     assert next_run.outputs.text == "clean"
 
 
-def test_a_stop_that_comes_first_ends_the_run_at_once(host: Host) -> None:
+def test_a_stop_before_the_run_ends_it_at_once() -> None:
     stop = Stop()
     stop.request()
-    run = host.run("puppet", {"query": steps({"freeze": 0.01})}, model=ScriptedModel.of([{}]), stop=stop)
+    with Host.start(PUPPET) as host:
+        run = host.run("puppet", {"query": steps({"say": "x"})}, model=ScriptedModel.of([{}]), stop=stop)
     assert run.error is not None
     assert run.error.kind == "RunStoppedError"

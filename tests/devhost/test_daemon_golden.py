@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from devhost import FunctionTool, HostLimits, ScriptedModel
+from devhost import FunctionTool, ScriptedModel
 from devhost.errors import RefusedCallError, RunFailure
+from devhost.host.reply import Reply
 from devhost.models.request import ModelRequest
 from devhost.protocol import requests
 from devhost.protocol.failures import read_fault
@@ -166,7 +167,8 @@ RATE_LIMIT = "the API's stream holds an error of the model plugin (a rate limit)
 
 
 @pytest.mark.parametrize("line", lines("backwards_failure"), ids=lambda line: line["fault"][:60])
-def test_golden_what_a_plugin_reads_when_the_api_fails(line: dict[str, Any]) -> None:
+def test_golden_what_a_plugin_reads_when_the_api_fails(line: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Reply, "wait_for_the_cut", Reply._cut)
     events = [
         {**each, "data": "…" if each["data"] is not None else None}
         for each in Caller().ask(failing(line), line["invocation"], request_of(line))
@@ -187,7 +189,7 @@ def failing(line: dict[str, Any]) -> Any:  # noqa: ANN401 - the calls of a run
         return backwards_calls(tools=(search,), api_fails=api_fails)
     if fault in SCRIPTED:
         model = ScriptedModel.of([{"text": "ab", "api_fails": SCRIPTED[fault]}])
-        return backwards_calls(model, limits=HostLimits(call_seconds=0.05 if SCRIPTED[fault] == "stalls" else 60))
+        return backwards_calls(model)
     if fault == RATE_LIMIT:
         text = "[models] Rate Limit Error, Error code: 429 - {'error': {'message': 'Rate limit reached for gpt-5'}}"
         error = {"type": "InvokeRateLimitError", "message": text, "after_chunks": 1}

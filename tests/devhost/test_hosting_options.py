@@ -10,6 +10,8 @@ from devhost.cli.commands import main
 from devhost.limits import HostLimits
 from tests.devhost.conftest import PUPPET, TOOLBOX
 
+pytestmark = pytest.mark.usefixtures("lent_plugins")
+
 PLUGIN = ["run", "--json", "--plugin", str(PUPPET), "--script", str(TOOLBOX / "script.yaml")]
 
 
@@ -18,14 +20,12 @@ def report(capsys: pytest.CaptureFixture[str], *options: str, steps: object) -> 
     return code, json.loads(capsys.readouterr().out)
 
 
-@pytest.mark.e2e
-@pytest.mark.parametrize("transport", ["stdio", "tcp", "http"])
+@pytest.mark.parametrize("transport", ["tcp", "http"])
 def test_a_transport(capsys: pytest.CaptureFixture[str], transport: str) -> None:
     code, shown = report(capsys, "--transport", transport, steps=[{"say": "over the wire"}])
     assert (code, shown["text"], shown["error"]) == (0, "over the wire", None)
 
 
-@pytest.mark.e2e
 def test_raw_values_are_sent_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
     given = ["--param", "rounds=many", "--param", "mood=odd", "--param", "model=null", "--param", "surprise=[1]"]
     code, shown = report(capsys, "--raw", *given, steps=[{"show_parameters": None}])
@@ -42,14 +42,12 @@ def test_raw_values_are_sent_as_they_are(capsys: pytest.CaptureFixture[str]) -> 
     assert "loud" not in parameters  # no default is filled in
 
 
-@pytest.mark.e2e
 def test_limits_hold(capsys: pytest.CaptureFixture[str]) -> None:
     code, shown = report(capsys, "--limit", "line-bytes=10000", steps=[{"say": "x" * 10_000}])
     assert code == 1
     assert "more than 10,000 bytes" in str(shown["error"])
 
 
-@pytest.mark.e2e
 @pytest.mark.parametrize(("options", "code"), [([], 0), (["--strict"], 1)])
 def test_strict_minds_what_dify_minds(capsys: pytest.CaptureFixture[str], options: list[str], code: int) -> None:
     ended, shown = report(capsys, *options, steps=[{"say": "<think>"}])
@@ -76,7 +74,6 @@ def test_limits_that_are_none(capsys: pytest.CaptureFixture[str], limit: str, wo
     assert words in capsys.readouterr().err
 
 
-@pytest.mark.e2e
 def test_the_highest_limits_can_be_kept(capsys: pytest.CaptureFixture[str]) -> None:
     seconds, size = int(threading.TIMEOUT_MAX), 2**40
     limits = [

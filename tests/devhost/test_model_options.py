@@ -14,7 +14,8 @@ from devhost.models.openai_api.backend import OpenAIModel
 from devhost.models.script import Script
 from devhost.models.scripted import ScriptedModel
 from devhost.process.transports.program import PluginProgram
-from tests.devhost.conftest import FIXTURES
+from tests.devhost.conftest import ROOT
+from tests.devhost.waiting import PATIENCE
 
 SCRIPT = Script.model_validate({"query": "?", "turns": [{"text": "Hello"}]})
 KEY = {"OPENAI_API_KEY": "sk-proj-0123456789"}
@@ -106,20 +107,20 @@ def test_no_plugin_sees_the_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     said: list[bytes] = []
     program = PluginProgram(tmp_path, "main", sys.executable, stop_seconds=5)
     program.start({"HOW": "well"}, lambda stdout: said.append(stdout.read()), lambda _: ended.set())
-    assert ended.wait(20)
+    assert ended.wait(PATIENCE)
     program.stop()
     assert said == [b"False well\n"]
 
 
 def test_without_a_script_somebody_else_must_answer() -> None:
-    with pytest.raises(ParameterError, match="nobody can answer"):
+    with pytest.raises(ParameterError, match="no model is configured"):
         ModelOptions().choose(None, "?", {})
 
 
 def python(program: str, **environment: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-c", program]
     return subprocess.run(
-        command, cwd=FIXTURES.parents[2], env=environment, capture_output=True, text=True, timeout=60, check=False
+        command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=PATIENCE, check=False
     )
 
 
@@ -133,8 +134,6 @@ def test_a_missing_openai_is_said_with_the_remedy() -> None:
         "import sys; sys.modules['openai'] = None; from devhost.cli.commands import main; sys.exit(main(sys.argv[1:]))"
     )
     command = [sys.executable, "-c", program, "run", "--example", "helpdesk"]
-    ended = subprocess.run(
-        command, cwd=FIXTURES.parents[2], env=KEY, capture_output=True, text=True, timeout=60, check=False
-    )
+    ended = subprocess.run(command, cwd=ROOT, env=KEY, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert ended.returncode == 2
     assert "needs the package openai: pip install -r requirements-dev.txt" in ended.stderr

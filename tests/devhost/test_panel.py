@@ -16,6 +16,8 @@ from devhost.scenario.scenario import Scenario
 from devhost.scenario.settings import typed_settings
 from tests.devhost.conftest import FIXTURES, PUPPET
 
+pytestmark = pytest.mark.usefixtures("lent_plugins")
+
 LABEL = {"en_US": "L"}
 PARAMETERS: list[dict[str, Any]] = [
     {"name": "query", "type": "string"},
@@ -117,7 +119,6 @@ def test_a_question_brings_the_files_that_a_variable_holds() -> None:
     assert scenario('context={"variable": "sys.files"}').files("?") == ()
 
 
-@pytest.mark.e2e
 def test_what_reaches_the_plugin_is_what_the_node_would_have_sent(capsys: pytest.CaptureFixture[str]) -> None:
     where = ["--plugin", str(PUPPET), "--script", str(FIXTURES / "toolbox" / "script.yaml")]
     given = ["--param", 'rounds={"variable": "start.n"}', "--param", "mood={{#start.mood#}}"]

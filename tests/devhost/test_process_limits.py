@@ -3,18 +3,18 @@
 import json
 import shutil
 import threading
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from devhost import Host, HostLimits, PluginStartError, Run, ScriptedModel
-from devhost.models.request import ModelRequest
+from devhost.process import session
 from devhost.process.plugin_process import PluginProcess
 from devhost.process.transports.transport import TransportName
 from devhost.protocol.wire import JsonObject
 from tests.devhost.conftest import PUPPET
+from tests.devhost.waiting import PATIENCE, MovableClock, PausingModel
 
 pytestmark = pytest.mark.e2e
 
@@ -37,20 +37,20 @@ def test_the_longest_line_that_passes() -> None:
         )
 
 
-def test_a_line_too_long_takes_every_session_with_it() -> None:
-    asked = threading.Event()
+def test_a_line_that_is_too_long_ends_every_session_of_the_plugin() -> None:
+    asked, over = threading.Event(), threading.Event()
 
-    class Waiting(ScriptedModel):
-        def invoke(self, request: ModelRequest, /) -> Iterator[JsonObject]:
-            asked.set()
-            return super().invoke(request)
+    def wait() -> None:
+        asked.set()
+        over.wait(PATIENCE)
 
     with Host.start(PUPPET) as host, ThreadPoolExecutor() as pool:
-        waiting = Waiting.of([{"text": "x" * 100, "chunk_size": 1, "delay": 0.05}])
-        other = pool.submit(host.run, "puppet", {"query": '[{"ask": "Hi"}]'}, model=waiting)
-        assert asked.wait(20)
-        for run in (perform(host, {"print": 5 * 1024 * 1024}), other.result(20), perform(host, {"say": "too late"})):
+        waiting = pool.submit(host.run, "puppet", {"query": '[{"ask": "Hi"}]'}, model=PausingModel.that(wait))
+        assert asked.wait(PATIENCE)
+        too_long = perform(host, {"print": 5 * 1024 * 1024})
+        for run in (too_long, waiting.result(PATIENCE), perform(host, {"say": "too late"})):
             assert "more than 5,242,880 bytes" in failure(run)
+        over.set()
 
 
 def test_a_plugin_that_dies_says_its_last_words() -> None:
@@ -60,27 +60,48 @@ def test_a_plugin_that_dies_says_its_last_words() -> None:
     assert "out of cheese" in words
 
 
-def test_a_plugin_without_heartbeats_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HEARTBEAT_INTERVAL", "0.05")
-    slow = [{"text": "x" * 20, "chunk_size": 1, "delay": 0.1}]
-    with Host.start(PUPPET, limits=HostLimits(heartbeat_seconds=1)) as host:
-        assert perform(host, {"ask": "longer than a heartbeat"}, turns=slow).outputs.text == "x" * 20
-        assert "no sign of life for 1 seconds: the daemon kills it" in failure(perform(host, {"freeze": 30}))
+@pytest.mark.parametrize(
+    ("transport", "ends"),
+    [
+        ("stdio", "PluginLostError: too quiet: the daemon kills it for that"),
+        ("tcp", "ConnectionClosedError: too quiet: the daemon closes its connection for that"),
+    ],
+)
+def test_a_plugin_that_is_given_up_loses_its_runs(transport: TransportName, ends: str) -> None:
+    """When that happens: test_signs_of_life."""
+    with Host.start(PUPPET, transport=transport) as host:
+        model = PausingModel.that(lambda: host.plugin._transport.give_up("too quiet"))
+        assert failure(host.run("puppet", {"query": json.dumps([{"ask": "Hi"}, {"freeze": 600}])}, model=model)) == ends
 
 
-def test_a_run_has_a_deadline_and_the_plugin_goes_on() -> None:
-    with Host.start(PUPPET, limits=HostLimits(run_seconds=0.5)) as host:
-        slow = [{"text": "x" * 40, "chunk_size": 1, "delay": 0.1}]
-        assert "RunTimeoutError: killed by timeout" in failure(perform(host, {"ask": "Hi"}, turns=slow))
+@pytest.mark.parametrize("transport", ["stdio", "http"])
+def test_a_run_has_a_deadline_and_the_plugin_goes_on(transport: TransportName, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = MovableClock(monkeypatch, session)
+    with Host.start(PUPPET, transport=transport) as host:
+        late = PausingModel.that(lambda: clock.move(601))
+        assert failure(host.run("puppet", {"query": '[{"ask": "Hi"}]'}, model=late)) == (
+            "RunTimeoutError: killed by timeout: the invocation took longer than 600 seconds"
+        )
         assert perform(host, {"say": "next"}).outputs.text == "next"
 
 
-def test_a_call_has_a_limit_of_its_own() -> None:
-    with Host.start(PUPPET, limits=HostLimits(call_seconds=0.5)) as host:
-        run = perform(host, {"ask": "Hi"}, turns=[{"text": "abcdefghij" * 4, "chunk_size": 1, "delay": 0.1}])
-        assert "read llm model failed: read tcp" in failure(run)
-        assert "use of closed network connection" in failure(run)
-        assert run.outputs.text.startswith("a")
+def test_a_call_has_a_deadline_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    timers: list[threading.Timer] = []
+
+    def keep(timer: threading.Timer) -> None:
+        timers.append(timer)
+
+    def time_is_up() -> None:
+        timers[0].function()
+
+    monkeypatch.setattr(threading.Timer, "start", keep)
+    with Host.start(PUPPET) as host:
+        model = PausingModel.that(time_is_up)
+        run = host.run("puppet", {"query": '[{"ask": "Hi"}]'}, model=model)
+    assert timers[0].interval == 240
+    assert "read llm model failed: read tcp" in failure(run)
+    assert "use of closed network connection" in failure(run)
+    assert run.outputs.text == "a"
 
 
 def plugin_with_main(tmp_path: Path, main: str) -> Path:
@@ -109,17 +130,22 @@ def test_a_plugin_that_dies_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     python.write_text("#!/bin/sh\nexit 7\n", encoding="utf-8")
     python.chmod(0o755)
     with pytest.raises(PluginStartError, match=r"did not start: the plugin exited with code 7$"):
-        PluginProcess.start(PUPPET, python=str(python), limits=HostLimits(launch_seconds=3))
+        PluginProcess.start(PUPPET, python=str(python), limits=HostLimits(launch_seconds=PATIENCE))
 
 
 def test_a_plugins_surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """UTF-8 whatever the locale, and nothing of what devhost's own model is reached with."""
+    """UTF-8 whatever the locale, the way it is run, and nothing that leads to devhost's own model."""
     monkeypatch.setenv("LC_ALL", "C")
+    monkeypatch.setenv("INSTALL_METHOD", "remote")
     monkeypatch.setenv("PYTHONUTF8", "0")
     monkeypatch.setenv("OPENAI_API_KEY", "sk-1")
     monkeypatch.setenv("OPENAI_BASE_URL", "https://user:pass@models.example/v1")
-    main = "import os, sys\nsys.exit(f'{open(os.devnull).encoding} {[n for n in os.environ if \"OPENAI\" in n]}')\n"
-    with pytest.raises(PluginStartError, match=r"code 1\nutf-8 \[\]$"):
+    main = (
+        "import os, sys\n"
+        "openai = [name for name in os.environ if 'OPENAI' in name]\n"
+        "sys.exit(f'{open(os.devnull).encoding} {os.environ[\"INSTALL_METHOD\"]} {openai}')\n"
+    )
+    with pytest.raises(PluginStartError, match=r"code 1\nutf-8 local \[\]$"):
         PluginProcess.start(plugin_with_main(tmp_path, main))
 
 

@@ -12,6 +12,7 @@ from devhost.cli.scenario_options import HOME
 from devhost.protocol.wire import JsonObject
 from tests.devhost.chromium import NAMES, chromium, measured, screenshot
 from tests.devhost.tracing import tracing
+from tests.devhost.waiting import PATIENCE
 
 pytestmark = [
     pytest.mark.browser,
@@ -25,7 +26,7 @@ pytestmark = [
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Of a run with two tool calls, neither of which ends before the other has begun."""
     directory = tmp_path_factory.mktemp("report")
-    both_began = threading.Barrier(2, timeout=30)
+    both_began = threading.Barrier(2, timeout=PATIENCE)
 
     def look(arguments: JsonObject) -> str:
         both_began.wait()

@@ -15,6 +15,8 @@ from devhost.trace.reader import read_trace
 from tests.devhost.conftest import FIXTURES, PUPPET, TOOLBOX
 from tests.devhost.tracing import remove_files, tracing
 
+pytestmark = pytest.mark.usefixtures("lent_plugins")
+
 VILE = "<script>alert(1)</script><img src=x onerror=alert(1)>"
 
 
@@ -56,7 +58,6 @@ def page_of(trace_file: Path) -> Page:
     return harmless(render_page(read_trace(trace_file)))
 
 
-@pytest.mark.e2e
 def test_the_page_of_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     trace = tmp_path / "run.jsonl"
     arguments = ["--example", "toolbox", "--plugin", str(PUPPET), "--examples", str(FIXTURES)]
@@ -83,7 +84,6 @@ def test_the_page_of_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
         assert words in page.text, words
 
 
-@pytest.mark.e2e
 def test_nothing_that_comes_from_outside_becomes_markup(tmp_path: Path) -> None:
     trace = tmp_path / "run.jsonl"
     source = {"number": 1, "title": VILE, "document_id": "javascript:alert(1)", "cited": True}

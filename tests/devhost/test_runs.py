@@ -1,4 +1,4 @@
-"""Runs over the real SDK's stdio protocol: what the strategy gets, asks, and leaves behind."""
+"""Runs over the real SDK: what the strategy gets, asks, and leaves behind."""
 
 import json
 from collections.abc import Iterator
@@ -12,16 +12,16 @@ from devhost.process.transports.transport import TransportName
 from devhost.protocol.failures import read_fault
 from devhost.protocol.wire import JsonObject
 from tests.devhost.conftest import PUPPET, TOOLBOX, Perform
+from tests.devhost.lending import Lender
 
-pytestmark = pytest.mark.e2e
 TRANSPORTS: list[TransportName] = ["stdio", "tcp", "http"]
 PROVIDER = "devhost-tests/toolbox/toolbox"
 
 
 @pytest.fixture(scope="module", params=TRANSPORTS)
-def host(request: pytest.FixtureRequest) -> Iterator[Host]:
-    """The plugin run in each of Dify's three ways, with all of these tests on it."""
-    with Host.start(PUPPET, tools=[TOOLBOX], transport=request.param) as host:
+def any_host(request: pytest.FixtureRequest, lender: Lender) -> Iterator[Host]:
+    """The plugin run in each of Dify's three ways."""
+    with lender.lends(), Host.start(PUPPET, tools=[TOOLBOX], transport=request.param) as host:
         yield host
 
 
@@ -50,10 +50,10 @@ def test_what_dify_refuses_is_raised_before_the_plugin_is_asked(host: Host) -> N
         host.run("other", {}, model=model)
 
 
-def test_an_answer_streams_and_is_watched(host: Host) -> None:
+def test_an_answer_streams_and_is_watched(any_host: Host) -> None:
     model = ScriptedModel.of([{"text": "Hello world", "chunk_size": 4, "usage": {"prompt_tokens": 5}}])
     watched: list[JsonObject] = []
-    run = host.run("puppet", {"query": '[{"ask": "Hi"}]'}, model=model, on_message=watched.append)
+    run = any_host.run("puppet", {"query": '[{"ask": "Hi"}]'}, model=model, on_message=watched.append)
     assert run.error is None
     assert run.outputs.text == "Hello world"
     assert [message["message"]["text"] for message in watched if message["type"] == "text"] == ["Hell", "o wo", "rld"]
@@ -62,14 +62,14 @@ def test_an_answer_streams_and_is_watched(host: Host) -> None:
     assert (model.requests[0].prompt_messages[0].text, model.remaining) == ("Hi", 0)
 
 
-def test_half_a_surrogate_pair_arrives_as_a_replacement_character(host: Host) -> None:
+def test_half_a_surrogate_pair_arrives_as_a_replacement_character(any_host: Host) -> None:
     """One that the SDK cannot parse would be dropped, and the run would wait for ever."""
 
     def half(_: object) -> str:
         return "tool \udcff"
 
     steps = [{"say": "query \ud800"}, {"ask": "Hi"}, call("half", provider="devhost/functions/functions")]
-    run = host.run(
+    run = any_host.run(
         "puppet",
         {"query": json.dumps(steps, ensure_ascii=False)},
         model=ScriptedModel.of([{"text": " Hi \ud83d there"}]),
@@ -89,8 +89,9 @@ def test_a_model_error_reaches_the_plugin_in_difys_words(perform: Perform) -> No
     assert "bad key" in run.error.message
 
 
-def test_a_strategy_that_raises(perform: Perform) -> None:
-    run = perform({"say": "so far"}, {"fail": "broke"})
+def test_a_strategy_that_raises(any_host: Host) -> None:
+    steps = json.dumps([{"say": "so far"}, {"fail": "broke"}])
+    run = any_host.run("puppet", {"query": steps}, model=ScriptedModel.of([{}]))
     assert run.error is not None
     assert (run.error.kind, run.error.message) == ("ValueError", "broke")
     assert "Traceback" in (run.error.traceback or "")
@@ -238,16 +239,16 @@ def test_a_mistake_in_a_backend_is_raised_not_hidden(host: Host) -> None:
         host.run("puppet", {"query": '[{"ask": "Hi"}]'}, model=BrokenModel())  # type: ignore[arg-type] # broken on purpose
 
 
-def test_fifty_runs_at_once_do_not_mix(host: Host) -> None:
+def test_twenty_runs_at_once_do_not_mix(any_host: Host) -> None:
     def run(number: int) -> tuple[str, object]:
         name = f"run{number}"
         model = ScriptedModel.of([{"text": f"{name} " * 20, "chunk_size": 7}])
         steps = [call("repeat", word=name, times=3), {"ask": name}, call("draw", size=100 + number)]
-        ended = host.run("puppet", {"query": json.dumps(steps)}, model=model)
+        ended = any_host.run("puppet", {"query": json.dumps(steps)}, model=model)
         assert ended.error is None
         assert model.requests[0].prompt_messages[0].text == name
         return ended.outputs.text, [file["size"] for file in ended.outputs.files]
 
-    with ThreadPoolExecutor(50) as pool:
-        results = list(pool.map(run, range(50)))
-    assert results == [(f"run{number} " * 20, [100 + number]) for number in range(50)]
+    with ThreadPoolExecutor(20) as pool:
+        results = list(pool.map(run, range(20)))
+    assert results == [(f"run{number} " * 20, [100 + number]) for number in range(20)]

@@ -8,7 +8,7 @@ from devhost.cli.commands import main
 from devhost.errors import HostError, ScriptError
 from devhost.models.script import Script, read_turns
 from devhost.protocol.failures import KNOWN
-from tests.devhost.charts import CHARTS
+from tests.devhost.conftest import CHARTS
 
 TURNS = "turns: [{text: hi}]"
 

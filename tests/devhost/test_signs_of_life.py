@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from devhost.errors import PluginStartError
 from devhost.limits import HostLimits
 from devhost.plugin.declaration import PluginDeclaration
 from devhost.process import plugin_process
@@ -16,6 +17,7 @@ from devhost.process.transports.transport import Transport, TransportListener
 from devhost.process.watcher import Watcher
 from devhost.protocol.wire import JsonObject
 from tests.devhost.conftest import PUPPET
+from tests.devhost.waiting import MovableClock
 
 
 class HeldLine(Transport):
@@ -40,10 +42,8 @@ class HeldLine(Transport):
 
 
 @pytest.fixture
-def now(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
-    clock = SimpleNamespace(seconds=1000.0)
-    monkeypatch.setattr(plugin_process, "time", SimpleNamespace(monotonic=lambda: clock.seconds))
-    return clock
+def now(monkeypatch: pytest.MonkeyPatch) -> MovableClock:
+    return MovableClock(monkeypatch, plugin_process)
 
 
 def on_a_line() -> tuple[PluginProcess, HeldLine]:
@@ -51,25 +51,43 @@ def on_a_line() -> tuple[PluginProcess, HeldLine]:
     return PluginProcess(PluginDeclaration.read(PUPPET), line, HostLimits(), Watcher()), line
 
 
-def test_a_silent_plugin_is_given_up_and_any_output_counts(now: SimpleNamespace) -> None:
+def test_a_silent_plugin_is_given_up_and_any_output_counts(now: MovableClock) -> None:
     plugin, line = on_a_line()
     plugin.received({"event": "heartbeat", "data": {}})
-    now.seconds += 59
+    now.move(59)
     plugin.lived()
-    now.seconds += 59
+    now.move(59)
     plugin._look_for_life()
     assert line.given_up == []
-    now.seconds += 2
+    now.move(2)
     plugin._look_for_life()
     assert line.given_up == ["the plugin gave no sign of life for 60 seconds"]
 
 
-def test_before_its_first_heartbeat_a_plugin_is_not_looked_at(now: SimpleNamespace) -> None:
+def test_before_its_first_heartbeat_a_plugin_is_not_looked_at(now: MovableClock) -> None:
     plugin, line = on_a_line()
     plugin.lived()
-    now.seconds += 1_000
+    now.move(1_000)
     plugin._look_for_life()
     assert line.given_up == []
+
+
+class Printing(HeldLine):
+    """Never serves."""
+
+    awaited = "no heartbeat came"
+
+    def start(self, listener: TransportListener, /) -> None:
+        listener.noted("warming up")
+
+    def stop(self) -> None:
+        """Nothing was started."""
+
+
+def test_what_a_plugin_printed_is_in_the_error_when_it_does_not_serve() -> None:
+    plugin = PluginProcess(PluginDeclaration.read(PUPPET), Printing(), HostLimits(launch_seconds=0.01), Watcher())
+    with pytest.raises(PluginStartError, match=r"no heartbeat came within 0\.01 seconds\nwarming up$"):
+        plugin.launch()
 
 
 class Heard:

@@ -1,10 +1,7 @@
 """`--tools`: a tool plugin in its own process, for the real strategies."""
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,19 +13,22 @@ from devhost.cli.commands import main
 from devhost.errors import PluginStartError, ToolSetupError
 from devhost.protocol.wire import JsonObject
 from devhost.tools.setup import ToolSetup
-from tests.devhost.charts import API_KEY, CHARTS, ROOT, charts
-from tests.devhost.conftest import PUPPET
+from tests.devhost.charts import API_KEY, charts
+from tests.devhost.conftest import CHARTS, PUPPET, ROOT
+from tests.devhost.lending import Lender
+from tests.devhost.tracing import remove_files
 
-pytestmark = pytest.mark.e2e
+pytestmark = pytest.mark.usefixtures("lent_plugins")
 
 CALL = {"name": "draw_chart", "id": "call_1", "arguments": {"title": "Sales", "values": "3,1,2"}}
 TABLE = {"name": "export_table", "id": "call_2", "arguments": {"rows": "a,b\n1,2"}}
 
 
 @pytest.fixture(scope="module")
-def host() -> Iterator[Host]:
-    with Host.start(ROOT, tools=[charts("draw_chart.signature=signed by me", "draw_chart.palette=nordic")]) as started:
-        yield started
+def host(lender: Lender) -> Iterator[Host]:
+    setup = charts("draw_chart.signature=signed by me", "draw_chart.palette=nordic")
+    with lender.lends(), Host.start(ROOT, tools=[setup]) as host:
+        yield host
 
 
 def drawn(host: Host, *calls: JsonObject, strategy: str = "gpt5_function_calling") -> tuple[Run, ScriptedModel]:
@@ -156,45 +156,36 @@ def script(tmp_path: Path) -> Path:
     return file
 
 
-def devhost(*arguments: str, environment: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "devhost", "run", *arguments],
-        cwd=ROOT,
-        env={**os.environ, **(environment or {})},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
+def test_the_command_runs_a_script_with_tools(
+    script: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CHARTS_API_KEY", API_KEY)
+    assert (
+        main(["run", "--tools", str(CHARTS), "--script", str(script), "--set", "draw_chart.height=20", "--json"]) == 0
     )
-
-
-def test_the_command_runs_a_script_with_tools(script: Path) -> None:
-    arguments = ["--tools", str(CHARTS), "--script", str(script), "--set", "draw_chart.height=20", "--json"]
-    ended = devhost(*arguments, environment={"CHARTS_API_KEY": API_KEY})
-    assert ended.returncode == 0, ended.stderr
-    report = json.loads(ended.stdout)
+    said = capsys.readouterr()
+    report = json.loads(said.out)
     assert report["text"] == "Here is the chart."
     (picture,) = report["files"]
     height = int.from_bytes(Path(picture["path"]).read_bytes()[20:24])
     assert height == 20
-    assert API_KEY not in ended.stdout + ended.stderr
+    assert API_KEY not in said.out + said.err
     Path(picture["path"]).unlink()
     Path(picture["path"]).parent.rmdir()
 
 
-def test_tools_go_with_an_example_and_a_query_of_ones_own(script: Path) -> None:
-    ended = devhost(
-        *("--example", "helpdesk", "--tools", str(CHARTS), "--script", str(script), "--query", "Hello?"),
-        *("--credential", f"charts.api_key={API_KEY}", "--set", "search_manual.language=en", "--no-color"),
-    )
-    assert ended.returncode == 0, ended.stderr
-    assert "example   helpdesk" in ended.stdout
-    assert "question  Hello?" in ended.stdout
-    assert "Sales.png" in ended.stdout
-    assert API_KEY not in ended.stdout + ended.stderr
-    (path,) = [Path(word) for word in ended.stdout.split() if word.endswith(".png") and word.startswith("/")]
-    path.unlink()
-    path.parent.rmdir()
+def test_an_example_can_have_more_tools_another_script_and_another_question(
+    script: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["--example", "helpdesk", "--tools", str(CHARTS), "--script", str(script), "--query", "Hello?"]
+    given = ["--credential", f"charts.api_key={API_KEY}", "--set", "search_manual.language=en", "--no-color"]
+    assert main(["run", *arguments, *given]) == 0
+    said = capsys.readouterr()
+    assert "example   helpdesk" in said.out
+    assert "question  Hello?" in said.out
+    assert "Sales.png" in said.out
+    assert API_KEY not in said.out + said.err
+    remove_files(said.out)
 
 
 @pytest.mark.parametrize(
@@ -214,13 +205,15 @@ def test_the_command_says_what_is_wrong(
     assert "wrong_key_123" not in said.err + said.out
 
 
-def test_without_a_script_somebody_must_answer(
+def test_without_a_script_and_a_key_no_model_is_configured(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
     tools = ["--tools", str(CHARTS), "--credential", f"charts.api_key={API_KEY}"]
     assert main(["run", *tools, "--query", "?"]) == 2
-    assert "nobody can answer: give --example NAME or --script FILE, or set OPENAI_API_KEY" in capsys.readouterr().err
+    assert (
+        "no model is configured: give --example NAME or --script FILE, or set OPENAI_API_KEY" in capsys.readouterr().err
+    )
     assert main(["run", *tools]) == 2
     assert "there is nothing to ask: give --query TEXT" in capsys.readouterr().err

@@ -13,8 +13,8 @@ from devhost.plugin.declaration import Parameter
 from devhost.protocol.wire import JsonObject
 from devhost.scenario.tool_assignments import read_tool_setups
 from devhost.tools.setup import ToolSetup
-from tests.devhost.charts import API_KEY, CHARTS, charts
-from tests.devhost.conftest import TOOLBOX
+from tests.devhost.charts import API_KEY, charts
+from tests.devhost.conftest import CHARTS, TOOLBOX
 
 
 def entity(setup: ToolSetup, name: str = "draw_chart") -> JsonObject:

@@ -34,7 +34,7 @@ def report(run: Run, model: ModelDescription, spending: JsonObject | None = None
         "findings": [asdict(finding) for finding in run.findings],
         "error": None if run.error is None else asdict(run.error),
         "strategy": run.strategy,
-        "elapsed_seconds": round(run.elapsed_seconds, 3),
+        "elapsed_seconds": run.elapsed_seconds,
         "model": {
             "name": model.name,
             "provider": model.provider,

@@ -45,6 +45,7 @@ class Run:
     findings: list[Finding]
     messages: list[JsonObject]
     elapsed_seconds: float
+    """In whole milliseconds, so that a trace and `--json` have exactly what the terminal shows."""
     asked: Mapping[str, int] = field(default_factory=dict)
     """How many backwards calls there were, by their type: llm, tool, …"""
     session_id: str = ""

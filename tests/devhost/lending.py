@@ -1,0 +1,71 @@
+"""Plugin processes that the tests of a session share, because each takes a second or more to start.
+
+Only plugins that run locally, as they are in the repository and with the default limits, are shared; all others are
+started and stopped as usual.
+"""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from devhost.limits import HostLimits
+from devhost.process.plugin_process import PluginProcess
+from devhost.process.transports.transport import TransportName
+from devhost.process.watcher import Watcher
+
+
+class Lender:
+    def __init__(self, directories: frozenset[Path]) -> None:
+        self._directories = directories
+        self._start = PluginProcess.start
+        self._stop = PluginProcess.stop
+        self._running: dict[Path, PluginProcess] = {}
+
+    def start(
+        self,
+        directory: Path,
+        *,
+        transport: TransportName = "stdio",
+        limits: HostLimits | None = None,
+        python: str = sys.executable,
+        watcher: Watcher | None = None,
+    ) -> PluginProcess:
+        """In place of `PluginProcess.start`."""
+        as_usual = (transport, limits or HostLimits(), python) == ("stdio", HostLimits(), sys.executable)
+        directory = directory.resolve()
+        if not as_usual or directory not in self._directories:
+            return self._start(directory, transport=transport, limits=limits, python=python, watcher=watcher)
+        plugin = self._running.get(directory)
+        if plugin is None or plugin._lost is not None:
+            plugin = self._running[directory] = self._start(directory)
+        plugin._watcher = watcher or Watcher()
+        plugin.printed.clear()
+        return plugin
+
+    def stop(self, plugin: PluginProcess) -> None:
+        """In place of `PluginProcess.stop`: one that is lent goes on, unless it has ended."""
+        if plugin not in self._running.values() or plugin._lost is not None:
+            self._stop(plugin)
+
+    @contextmanager
+    def lends(self) -> Iterator[None]:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(PluginProcess, "start", self.start)
+            patch.setattr(PluginProcess, "stop", _method(self.stop))
+            yield
+
+    def close(self) -> None:
+        for plugin in self._running.values():
+            self._stop(plugin)
+
+
+def _method(stop: Callable[[PluginProcess], None]) -> Callable[[PluginProcess], None]:
+    """A function, which a class gives its own object as `self`; a bound method would keep its first one."""
+
+    def method(plugin: PluginProcess) -> None:
+        stop(plugin)
+
+    return method

@@ -1,0 +1,55 @@
+"""Waiting for a state, a clock that tests move, and a model that pauses."""
+
+import time
+from collections.abc import Callable, Iterator
+from types import ModuleType
+from typing import Self
+
+import pytest
+
+from devhost import ScriptedModel
+from devhost.models.request import ModelRequest
+from devhost.protocol.wire import JsonObject
+
+PATIENCE = 60
+"""Seconds after which a test that would wait for ever fails. Nothing that works takes nearly as long."""
+
+
+def wait_for(reached: Callable[[], object], what: str) -> None:
+    give_up = time.monotonic() + PATIENCE
+    while not reached():
+        assert time.monotonic() < give_up, f"{what}: not within {PATIENCE} seconds"
+        time.sleep(0.005)
+
+
+class MovableClock:
+    """Stands for `time` in a module of devhost: its time passes only when a test says so."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, module: ModuleType) -> None:
+        self._seconds = 1000.0
+        monkeypatch.setattr(module, "time", self)
+
+    def monotonic(self) -> float:
+        return self._seconds
+
+    def move(self, seconds: float) -> None:
+        self._seconds += seconds
+
+
+class PausingModel(ScriptedModel):
+    """Calls `pause` after the first chunk of each answer."""
+
+    pause: Callable[[], object]
+
+    @classmethod
+    def that(cls, pause: Callable[[], object]) -> Self:
+        """Answers with four chunks."""
+        model = cls.of([{"text": "abcd", "chunk_size": 1}])
+        model.pause = pause
+        return model
+
+    def invoke(self, request: ModelRequest, /) -> Iterator[JsonObject]:
+        for number, chunk in enumerate(super().invoke(request)):
+            if number == 1:
+                self.pause()
+            yield chunk
