@@ -19,20 +19,23 @@ _MAX_KEPT = MAX_ARGUMENTS_LENGTH + 1
 
 @dataclass
 class _Fragments:
-    """The pieces of one call's arguments, as snapshots (each a prefix of the next) for as long as they may be some."""
+    """The pieces of one call's arguments.
+
+    They are taken for snapshots as long as each is a prefix of the next; then they are fragments.
+    """
 
     _latest: str = ""
     """The longest snapshot; the others are its beginnings."""
     _lengths: list[int] = field(default_factory=list)
     """Of all snapshots, until their join is longer than arguments may be."""
     _pieces: list[str] | None = None
-    """Set once the pieces are no snapshots."""
+    """Set once the pieces are known to be fragments."""
     _size: int = 0
     """Characters of the join."""
 
     def take(self, piece: str) -> None:
         if self._pieces is None and len(self._latest) >= _MAX_KEPT:
-            return  # Too long for good.
+            return  # too long, whatever comes
         if self._pieces is None and piece.startswith(self._latest):
             self._latest = piece[:_MAX_KEPT]
             if self._size < _MAX_KEPT:
@@ -82,7 +85,9 @@ class _Draft:
 class CallAssembler:
     """Collects the tool calls of one turn."""
 
-    def __init__(self) -> None:
+    def __init__(self, fallback_id: str) -> None:
+        """A call without an id gets ``{fallback_id}_{position}``."""
+        self._fallback_id = fallback_id
         self._drafts: list[_Draft] = []
         self._by_id: dict[str, list[_Draft]] = {}
         self._calls: tuple[ToolCall, ...] | None = None
@@ -112,11 +117,16 @@ class CallAssembler:
         claims.add(known)
         return known
 
-    def calls(self, fallback_id: str) -> tuple[ToolCall, ...]:
-        """The whole calls, put together once; one without an id gets ``{fallback_id}_{position}``."""
+    @property
+    def has_begun(self) -> bool:
+        """Whether any entry has come."""
+        return bool(self._drafts)
+
+    def calls(self) -> tuple[ToolCall, ...]:
+        """The whole calls; they are put together and parsed once."""
         if self._calls is None:
             self._calls = tuple(
-                draft.call(f"{fallback_id}_{position}") for position, draft in enumerate(self._drafts, start=1)
+                draft.call(f"{self._fallback_id}_{position}") for position, draft in enumerate(self._drafts, start=1)
             )
         return self._calls
 

@@ -1,10 +1,10 @@
 """A model's stream, read to its end and judged then.
 
-In: the chunks of any provider: fragments, snapshots, lists of parts, blocking results wrapped as one chunk. Out: events
-for the eye while they come, then one ModelTurn.
+In: the chunks of any provider: fragments, snapshots, lists of parts. Out: events for the eye while they come, then one
+ModelTurn.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,7 @@ from internal.conversation.transcript import Content
 from internal.flow import extract_stream_tool_calls
 from internal.host.clock import Deadline
 from internal.model.assembly import CallAssembler
-from internal.model.content import forward_image, joined, kept, writable
+from internal.model.content import forward_image, joined
 from internal.model.display import DisplayRule, TurnDisplay
 from internal.model.together import together
 from internal.report.events import Event, FileForwarded, StopReason
@@ -85,20 +85,20 @@ class Reading:
     """A stream as far as it has come."""
 
     def __init__(self, span: TurnSpan) -> None:
-        self._span = span
-        self._calls = CallAssembler()
+        self.span = span
+        self.display = TurnDisplay(span.rule)
+        self.finish_reason: str | None = None
+        self.chunks = 0
+        self._calls = CallAssembler(f"call_{span.key.replace('.', '_')}")
         self._content: list[str | PromptMessageContentUnionTypes] = []
         self._opaque_body: Any = None
         self._usage: LLMUsage | None = None
         self._has_forwarded = False
-        self.display = TurnDisplay(span.rule)
-        self.finish_reason: str | None = None
-        self.chunks = 0
 
     @property
     def has_shown(self) -> bool:
-        """Whether the user has seen anything of this turn, so that it cannot be asked for anew."""
-        return (self.display.has_shown and self._span.rule.is_seen) or self._has_forwarded
+        """Whether the user has seen anything of this turn, so that it cannot be asked for again."""
+        return (self.display.has_shown and self.span.rule.is_seen) or self._has_forwarded
 
     @property
     def usage(self) -> Usage:
@@ -106,86 +106,81 @@ class Reading:
 
     @property
     def is_answering(self) -> bool:
-        """Whether the user reads the answer already; a thought is none."""
+        """Whether the user reads the answer already; a thought is not one."""
         return self.display.is_answering or self._has_forwarded
 
     @property
     def words(self) -> str:
         """What has come of a text that may be the answer; "" once a call has come."""
-        return "" if self.calls() else self.display.text
+        return "" if self._calls.has_begun else self.display.text
+
+    @property
+    def calls(self) -> tuple[ToolCall, ...]:
+        """The calls that have come, as they would be if the stream ended here."""
+        return self._calls.calls()
 
     @property
     def was_cut_off(self) -> bool:
         """Whether the stream broke off: its last chunk brings a finish reason, usage, or both."""
         return self.chunks > 0 and self.finish_reason is None and self._usage is None
 
-    @property
-    def key(self) -> str:
-        """The log node that the turn has."""
-        return self._span.key
-
     def seconds_left(self) -> float:
-        """Only an answer that streams is worth more time than the turn was given."""
-        return (self._span.end if self.is_answering else self._span.deadline).left()
+        """Seconds until the turn's deadline; an answer that the user reads already has more time."""
+        return (self.span.end if self.is_answering else self.span.deadline).left()
 
     def take(self, chunks: Iterable[LLMResultChunk]) -> Iterator[Event]:
         """Read the chunks that have come; what the user sees of them goes out together."""
         yield from together(self._read(chunks))
 
-    def _read(self, chunks: Iterable[LLMResultChunk]) -> Iterator[Event]:
-        """Texts that follow each other are read as one: many chunks of a few characters cost little more than one."""
-        texts: list[str] = []
-        for chunk in chunks:
-            delta = chunk.delta
-            self.chunks += 1
-            self._usage = delta.usage or self._usage
-            self.finish_reason = delta.finish_reason or self.finish_reason
-            if delta.message.opaque_body is not None:
-                self._opaque_body = yield from writable(delta.message.opaque_body)
-            entries, content = extract_stream_tool_calls(chunk), delta.message.content
-            if entries or not isinstance(content, str):
-                yield from self._take_text("".join(texts))
-                texts = []
-            if entries:
-                self._calls.take(entries)
-                self.display.expect_calls()
-            if isinstance(content, str):
-                texts.append(content)
-            else:
-                yield from self._take_parts(content or ())
-        yield from self._take_text("".join(texts))
+    def finish(self, cut: StopReason | None = None) -> Generator[Event, None, ModelTurn]:
+        """Show what was held back, now that it is known what the turn was, and return the turn.
 
-    def finish(self, *, has_tool_calls: bool, is_cut: bool) -> Iterator[Event]:
-        """Show what was held back, now that it is known what the turn was."""
-        yield from together(self.display.finish(has_tool_calls=has_tool_calls, is_cut=is_cut))
-
-    def _take_text(self, text: str) -> Iterator[Event]:
-        if text:
-            self._content.append(text)
-            yield from self.display.feed(text)
-
-    def _take_parts(self, parts: Iterable[PromptMessageContentUnionTypes]) -> Iterator[Event]:
-        for came in in_turns(parts):
-            part = yield from kept(came)
-            self._content.append(part)
-            if isinstance(part, TextPromptMessageContent):
-                yield from self.display.feed(part.data)
-            elif isinstance(part, ImagePromptMessageContent):
-                event = forward_image(part)
-                self._has_forwarded = self._has_forwarded or isinstance(event, FileForwarded)
-                yield event
-
-    def turn(self, cut: StopReason | None = None) -> ModelTurn:
+        ``cut`` is why the turn was cut, if that is known better than from its finish reason.
+        """
         cut = cut or _CUT_REASONS.get((self.finish_reason or "").rpartition(".")[2].lower())
+        calls = self.calls
+        is_cut = cut is not None or (self.was_cut_off and not calls)
+        yield from together(self.display.finish(has_tool_calls=bool(calls), is_cut=is_cut))
         return ModelTurn(
             content=joined(self._content),
             text=self.display.text,
-            calls=self.calls(),
+            calls=calls,
             opaque_body=None if cut else self._opaque_body,
             cut=cut,
             has_files=self._has_forwarded,
             has_shown=self.has_shown,
         )
 
-    def calls(self) -> tuple[ToolCall, ...]:
-        return self._calls.calls(f"call_{self._span.key.replace('.', '_')}")
+    def _read(self, chunks: Iterable[LLMResultChunk]) -> Iterator[Event]:
+        """Texts that follow each other are shown as one: many short ones cost little more than a long one."""
+        text: list[str] = []
+        for chunk in in_turns(chunks):
+            delta, message = chunk.delta, chunk.delta.message
+            self.chunks += 1
+            self._usage = delta.usage or self._usage
+            self.finish_reason = delta.finish_reason or self.finish_reason
+            if message.opaque_body is not None:
+                self._opaque_body = message.opaque_body
+            if entries := extract_stream_tool_calls(chunk):
+                yield from self._show(text)
+                self._calls.take(entries)
+                self.display.expect_calls()
+            parts = [message.content] if isinstance(message.content, str) else message.content or ()
+            self._content += [part for part in parts if part]
+            for part in parts:
+                if isinstance(part, str):
+                    text.append(part)
+                elif isinstance(part, TextPromptMessageContent):
+                    text.append(part.data)
+                elif isinstance(part, ImagePromptMessageContent):
+                    yield from self._show(text)
+                    event = forward_image(part)
+                    self._has_forwarded = self._has_forwarded or isinstance(event, FileForwarded)
+                    yield event
+        yield from self._show(text)
+
+    def _show(self, text: list[str]) -> Iterator[Event]:
+        """Show these texts as one, and empty the list."""
+        if text:
+            yield from self.display.feed("".join(text))
+            text.clear()

@@ -1,7 +1,7 @@
 """What may save a model call that failed: waiting, a shorter prompt, a prompt without opaque bodies.
 
 In: how a try failed, and what its request carried. Out: whether another try makes sense, and notes for the log. Each
-remedy has an end, so a turn has one too.
+remedy is used a limited number of times, so a turn ends.
 """
 
 from collections.abc import Generator
@@ -17,13 +17,13 @@ from internal.report.events import Event, Noted, OurWords
 
 RETRY_WAITS = (1.0, 4.0)
 """Seconds before the second and the third try of a call that failed for a temporary reason."""
-# A provider refuses a body in its own words, or in none that anybody knows.
+# Each provider refuses a body in its own words; some of those words are not known here.
 _MAY_REFUSE_A_BODY = frozenset({FailureKind.INVALID_REQUEST, FailureKind.UNKNOWN})
 
 
 @dataclass
 class Recovery:
-    """What was done so far to save one turn."""
+    """What has been done so far to save one turn."""
 
     transcript: Transcript
     window: Window
@@ -31,13 +31,13 @@ class Recovery:
     span: TurnSpan
     _retries: int = 0
     _has_shrunk: bool = False
-    _has_asked_once_more: bool = False
+    _has_repeated: bool = False
 
     def prepare(self, failure: HostFailure, request: ModelRequest) -> Generator[Event, None, bool]:
         """Do what may let the next try succeed; False when nothing is left.
 
-        What decides about opaque bodies is what this request carried: another conversation of the run may have done
-        without them since it was sent.
+        Whether opaque bodies are to blame is judged by this request: another conversation of the run may have dropped
+        them since it was sent.
         """
         if failure.names_opaque_body and request.carries_opaque_body():
             return (yield from self._do_without_opaque_bodies())
@@ -51,10 +51,10 @@ class Recovery:
             return (yield from self._do_without_opaque_bodies())
         return False
 
-    def may_ask_once_more(self) -> bool:
-        """Whether a turn that was cut without an error may be asked for again: once."""
-        may, self._has_asked_once_more = not self._has_asked_once_more, True
-        return may and not self.span.deadline.has_passed()
+    def use_repetition(self) -> bool:
+        """Take the one repetition that a turn has when it was cut without an error; False when there is none left."""
+        is_left, self._has_repeated = not self._has_repeated, True
+        return is_left and not self.span.deadline.has_passed()
 
     def _wait(self, kind: FailureKind) -> Generator[Event, None, bool]:
         wait = RETRY_WAITS[self._retries] if self._retries < len(RETRY_WAITS) else None

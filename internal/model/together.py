@@ -1,70 +1,42 @@
-"""What the user sees at once, as few texts of bounded size.
+"""What the user sees at once, as few events of bounded size.
 
-In: the events that one chunk of a model brings, in order. Out: the same, with neighbouring texts of one kind joined and
-put together.
+In: the events that some chunks of a model bring, in order. Out: the same, with texts and thoughts that follow each
+other in one ShownTogether.
 """
 
 from collections.abc import Iterable, Iterator
 
 from internal.report.events import AnswerBreak, AnswerText, Event, Shown, ShownTogether, ThoughtText
 
-MAX_BYTES = 250_000
-"""Together, in UTF-8; a little less than fits into one message."""
-_MAX_PIECE_LENGTH = 16 * 1024
+MAX_BYTES = 200 * 1024
+"""In UTF-8, after which an event is complete. With the piece that reaches this it still fits into one message."""
+_MAX_PIECE_LENGTH = 12 * 1024
 """Characters of a piece of a longer text."""
-MAX_PARTS = 500
+_MIN_SIZE = 400
+"""Bytes that a part counts for at least, since each costs time however short it is."""
 
 
 def together(events: Iterable[Event]) -> Iterator[Event]:
-    """Nothing is kept beyond the last event, for which there is no wait."""
-    batch = _Batch()
+    """Nothing is held back beyond the last event."""
+    parts, size = list[Shown](), 0
     for event in events:
         if isinstance(event, AnswerText | AnswerBreak | ThoughtText):
-            for part in _parts(event):
-                if batch.is_full(part):
-                    yield from batch.take()
-                batch.add(part)
+            for part in _pieces(event):
+                parts.append(part)
+                size += _size(part)
+                if size >= MAX_BYTES:
+                    yield ShownTogether(tuple(parts))
+                    parts, size = [], 0
         else:
-            yield from batch.take()
+            if parts:
+                yield ShownTogether(tuple(parts))
+                parts, size = [], 0
             yield event
-    yield from batch.take()
+    if parts:
+        yield ShownTogether(tuple(parts))
 
 
-class _Batch:
-    """Texts that wait to be put together; ``stretch`` is the last of them, still in pieces."""
-
-    def __init__(self) -> None:
-        self._parts: list[Shown] = []
-        self._kind: type[AnswerText | ThoughtText] = AnswerText
-        self._stretch: list[str] = []
-        self._size = 0
-
-    def is_full(self, part: Shown) -> bool:
-        return len(self._parts) >= MAX_PARTS or (self._size > 0 and self._size + _size(part) > MAX_BYTES)
-
-    def add(self, part: Shown) -> None:
-        if not isinstance(part, self._kind):
-            self._end_stretch()
-        if isinstance(part, AnswerBreak):
-            self._parts.append(part)
-        else:
-            self._kind = type(part)
-            self._stretch.append(part.text)
-            self._size += _size(part)
-
-    def take(self) -> Iterator[ShownTogether]:
-        self._end_stretch()
-        parts, self._parts, self._size = tuple(self._parts), [], 0
-        if parts:
-            yield ShownTogether(parts)
-
-    def _end_stretch(self) -> None:
-        if self._stretch:
-            self._parts.append(self._kind("".join(self._stretch)))
-            self._stretch = []
-
-
-def _parts(shown: Shown) -> Iterator[Shown]:
+def _pieces(shown: Shown) -> Iterator[Shown]:
     if isinstance(shown, AnswerBreak) or len(shown.text) <= _MAX_PIECE_LENGTH:
         yield shown
         return
@@ -73,4 +45,4 @@ def _parts(shown: Shown) -> Iterator[Shown]:
 
 
 def _size(part: Shown) -> int:
-    return 0 if isinstance(part, AnswerBreak) else len(part.text.encode(errors="replace"))
+    return _MIN_SIZE if isinstance(part, AnswerBreak) else max(_MIN_SIZE, len(part.text.encode()))

@@ -26,6 +26,8 @@ from internal.report.usage import Usage
 from internal.text.redaction import KnownSecrets
 from internal.tools.toolbox import Toolbox
 
+_TIME_WAS_UP = OurWords("the time was up before the answer had ended; what had come of it is kept")
+
 
 @dataclass(frozen=True)
 class TimeIsUp:
@@ -92,11 +94,7 @@ class ModelCaller:
         except DeadlinePassed:
             if not reading.is_answering:
                 return TimeIsUp(reading.words)
-            return (
-                yield from _kept(
-                    reading, OurWords("the time was up before the answer had ended; what had come of it is kept")
-                )
-            )
+            return (yield from _kept(reading, _TIME_WAS_UP))
         except HostFailure as failure:
             if not reading.has_shown and (yield from recovery.prepare(failure, request)):
                 return _AskAgain()
@@ -106,10 +104,7 @@ class ModelCaller:
             return (yield from _kept(reading, f"{self._sentence(failure)}; what had come of the answer is kept"))
         if (yield from self._ended_early(reading, request, recovery)):
             return _AskAgain()
-        turn = reading.turn()
-        is_cut = turn.cut is not None or (reading.was_cut_off and not turn.calls)
-        yield from reading.finish(has_tool_calls=bool(turn.calls), is_cut=is_cut)
-        return reading.turn()
+        return (yield from reading.finish())
 
     def _stream(self, batches: Iterator[list[LLMResultChunk]], reading: Reading) -> Generator[Event, None, None]:
         """Read to the end; what the model passes on as a secret is known before more of its text is shown."""
@@ -117,7 +112,7 @@ class ModelCaller:
             for chunks in batches:
                 yield from reading.take(chunks)
         finally:
-            for call in reading.calls():
+            for call in reading.calls:
                 self.secrets.learn(given_secrets(call, self.toolbox))
 
     def _ended_early(self, reading: Reading, request: ModelRequest, recovery: Recovery) -> Generator[Event, None, bool]:
@@ -127,10 +122,10 @@ class ModelCaller:
             return (yield from recovery.prepare(silent, request))
         if not reading.was_cut_off:
             return False
-        is_lost = not reading.calls() and not reading.has_shown and recovery.may_ask_once_more()
+        is_lost = not reading.calls and not reading.has_shown and recovery.use_repetition()
         consequence = "it is asked for once more" if is_lost else "what came last may be missing"
         note = OurWords(f"the stream ended with neither finish reason nor usage, so it was cut: {consequence}")
-        yield Noted(note, reading.key)
+        yield Noted(note, reading.span.key)
         return is_lost
 
     def _finished(
@@ -143,7 +138,7 @@ class ModelCaller:
             usage=spent,
             text=reading.display.text,
             thought=reading.display.thought,
-            calls=tuple(call.name for call in reading.calls()),
+            calls=tuple(call.name for call in reading.calls),
             finish_reason=reading.finish_reason,
             error=error,
         )
@@ -157,6 +152,6 @@ class ModelCaller:
 
 def _kept(reading: Reading, note: str) -> Generator[Event, None, ModelTurn]:
     """An answer that stalled, as far as it has come; the note says why it ends there."""
-    yield from reading.finish(has_tool_calls=False, is_cut=True)
-    yield Noted(note, reading.key)
-    return reading.turn(cut=StopReason.TIME_LIMIT)
+    turn = yield from reading.finish(StopReason.TIME_LIMIT)
+    yield Noted(note, reading.span.key)
+    return turn

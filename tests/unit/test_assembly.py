@@ -34,10 +34,10 @@ class Wanted:
 
 
 def assemble(chunks: Chunks) -> list[ToolCall]:
-    assembler = CallAssembler()
+    assembler = CallAssembler("made_up")
     for chunk in chunks:
         assembler.take(chunk)
-    return list(assembler.calls("made_up"))
+    return list(assembler.calls())
 
 
 def said(calls: Sequence[ToolCall | Wanted]) -> list[tuple[str, str]]:
@@ -214,13 +214,13 @@ def growing(text: str, step: int) -> Iterator[list[SdkToolCall]]:
 
 
 def test_of_growing_snapshots_only_the_last_is_kept() -> None:
-    whole, assembler = json.dumps({"q": "x" * 48_000}), CallAssembler()
+    whole, assembler = json.dumps({"q": "x" * 48_000}), CallAssembler("made_up")
 
     tracemalloc.start()
     try:
         for chunk in growing(whole, 4):
             assembler.take(chunk)
-        (call,) = assembler.calls("made_up")
+        (call,) = assembler.calls()
         _, most = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -251,13 +251,13 @@ def test_one_endless_snapshot_is_too_long_whatever_comes_after_it() -> None:
 
 
 def test_calls_are_put_together_and_parsed_once() -> None:
-    assembler = CallAssembler()
+    assembler = CallAssembler("made_up")
     assembler.take([sdk_call("c1", "search", A)])
-    (call,) = assembler.calls("made_up")
+    (call,) = assembler.calls()
 
-    assert assembler.calls("made_up") == (call,)
-    assert assembler.calls("made_up")[0] is call
+    assert assembler.calls() == (call,)
+    assert assembler.calls()[0] is call
     assert call.parsed is call.parsed
 
     assembler.take([sdk_call("c2", "fetch", B)])
-    assert said(assembler.calls("made_up")) == [("search", A), ("fetch", B)]
+    assert said(assembler.calls()) == [("search", A), ("fetch", B)]

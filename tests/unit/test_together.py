@@ -1,13 +1,14 @@
 """What is there at once goes out as few texts of bounded size."""
 
 from collections.abc import Sequence
-from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from internal.model.together import MAX_BYTES, MAX_PARTS, together
+from internal.model.together import MAX_BYTES, together
 from internal.report.events import AnswerBreak, AnswerText, Noted, Shown, ShownTogether, ThoughtText
+from internal.thoughts.text_stream import MAX_TEXT_BYTES
 
 PARTS = st.one_of(
     st.builds(AnswerText, st.text("ab", min_size=1, max_size=3)),
@@ -26,37 +27,33 @@ def letters(parts: Sequence[Shown]) -> list[tuple[type[Shown], str]]:
 
 @given(st.lists(PARTS, max_size=12))
 def test_what_comes_together_says_the_same_in_one(parts: list[Shown]) -> None:
-    events = list(together(parts))
-
-    assert len(events) == min(1, len(parts))
-    for event in events:
-        assert isinstance(event, ShownTogether)
-        assert letters(event.parts) == letters(parts)
-        texts = [part for part in event.parts if not isinstance(part, AnswerBreak)]
-        assert len(texts) <= 1 + sum(type(a) is not type(b) for a, b in pairwise(parts))
+    assert list(together(parts)) == ([ShownTogether(tuple(parts))] if parts else [])
 
 
 def test_other_events_keep_their_place() -> None:
     note = Noted("n")
 
-    assert list(together([AnswerText("a"), AnswerText("b"), note, AnswerText("c")])) == [
-        ShownTogether((AnswerText("ab"),)),
+    assert list(together([AnswerText("a"), ThoughtText("b"), note, AnswerText("c")])) == [
+        ShownTogether((AnswerText("a"), ThoughtText("b"))),
         note,
         ShownTogether((AnswerText("c"),)),
     ]
 
 
-def test_a_large_text_and_many_parts_are_several_texts() -> None:
-    large = list(together([AnswerText("日" * MAX_BYTES)]))
-    assert len(large) == 4
-    sizes = [
-        len(part.text.encode())
-        for event in large
-        if isinstance(event, ShownTogether)
-        for part in event.parts
-        if isinstance(part, AnswerText)
-    ]
-    assert sum(sizes) == 3 * MAX_BYTES
-    assert max(sizes) <= MAX_BYTES
+@pytest.mark.parametrize("letter", ["a", "日", "\U0001f600"])
+def test_a_large_text_is_several_events_that_each_fit_into_a_message(letter: str) -> None:
+    events = [event.parts for event in together([AnswerText(letter * 300_000)]) if isinstance(event, ShownTogether)]
 
-    assert len(list(together([ThoughtText("t"), AnswerText("a")] * MAX_PARTS))) == 2
+    assert "".join(text for parts in events for _, text in letters(parts)) == letter * 300_000
+    sizes = [sum(len(text.encode()) for _, text in letters(parts)) for parts in events]
+    assert max(sizes) <= MAX_TEXT_BYTES
+    assert min(sizes[:-1]) >= MAX_BYTES
+
+
+def test_many_parts_are_several_events_though_they_are_short() -> None:
+    events = [
+        event.parts for event in together([ThoughtText("t"), AnswerBreak()] * 2_000) if isinstance(event, ShownTogether)
+    ]
+
+    assert sum(map(len, events)) == 4_000
+    assert max(map(len, events)) < 1_000
