@@ -75,7 +75,7 @@ MAKE_WELL_FORMED = {
 REPLACE_SECRETS = {
     *("node.params", "node.model_selection", "node.secrets"),
     *("results.output", "results.failures"),
-    *("render.outgoing", "render.log_preview"),
+    *("render.outgoing", "render.log_content"),
 }
 """The modules in which texts come in and go out; text.wellformed and text.redaction name the doors."""
 

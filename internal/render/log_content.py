@@ -1,39 +1,57 @@
-"""How much of a run's contents its log shows: all of it, or names, sizes and kinds alone.
+"""What a row of the log shows of a value: its beginning, without secrets and without values under a secret's name.
 
-In: what a row would say. Out: the same, or, with ``LOG_CONTENT=off`` in the plugin's environment, nothing that a user,
-a model, a tool or a host has said. Numbers, switches and names stay, so that a person still sees what happened.
+In: what a row would say, texts and JSON of any size. Out: JSON of at most MAX_PREVIEW_LENGTH characters for each value.
+A name proves nothing, but the log hides one value too many rather than one too few; elsewhere names hide nothing. With
+``LOG_CONTENT=off`` in the plugin's environment a row has nothing that a user, a model, a tool or a host said: numbers,
+switches and names stay, so that a person still sees what happened.
 """
 
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from internal.host.failures import FailureKind, classify
+from internal.host.wire import MAX_EXACT_INTEGER
 from internal.report.events import OurWords
+from internal.text.redaction import Redactor
+from internal.text.secret_detection import REDACTED, looks_secret
 
 VARIABLE = "LOG_CONTENT"
+MAX_PREVIEW_LENGTH = 2_000
+"""Characters of one value; Dify stores every row twice (docs/host-facts.md, "Log entries")."""
+_MAX_LOOK_LENGTH = 10 * MAX_PREVIEW_LENGTH
+"""Characters of a value that are read."""
 _NAMES = frozenset({"status", "stop_reason", "finish_reason", "tool", "tool_calls"})
 """Fields of a row's data whose texts are names."""
 _KINDS = frozenset(FailureKind)
 
+# In JSON within JSON, backslashes stand before a quote; the value's quote then looks like the name's.
+_NAME = re.compile(r"""(?P<quote>\\{0,15}["'])(?P<name>[^"'\\\n]{1,100})(?P=quote)\s*:\s*""")
+_ANY_NAME = re.compile(
+    r"""(?:(?P<quote>\\{0,15}["'])(?P<name>[^"'\\\n]{1,100})(?P=quote)|(?<![\w.-])(?P<bare>[\w.-]{1,100}+))\s*[:=]\s*"""
+)
+_BARE_VALUE = re.compile(r"""[^\s,;&}\]"'\\]*""")
+_SAYS_NOTHING = ("null", "true", "false", '""', "[]", "{}")
+
 
 @dataclass(frozen=True)
 class LogContent:
-    """What a log may show."""
+    """How much of a run's contents its log shows: all of it, or names, sizes and kinds."""
 
     is_shown: bool = True
 
     @classmethod
     def read(cls, environment: Mapping[str, str]) -> "LogContent":
-        """From the environment, as main.py has settled it: whatever is set and is not ``on`` keeps contents out."""
+        """From the environment, as main.py has settled it: any value but ``on`` keeps contents out."""
         return cls(environment.get(VARIABLE, "on") == "on")
 
     def data(self, data: Mapping[str, Any]) -> Mapping[str, Any]:
         return data if self.is_shown else {name: _sized(name, value) for name, value in data.items()}
 
     def arguments(self, arguments: Mapping[str, Any] | str) -> Mapping[str, Any] | str:
-        """A number may be an account's: of every argument, whatever its type, only the size is told."""
+        """Only the size of each argument, whatever its type: a number may be an account's."""
         if self.is_shown:
             return arguments
         if isinstance(arguments, str):
@@ -55,7 +73,7 @@ class LogContent:
 
 
 def size_of(value: object) -> str:
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     return f"{len(text):,} character{'' if len(text) == 1 else 's'}"
 
 
@@ -64,7 +82,88 @@ def _sized(name: str, value: object) -> object:
     if isinstance(value, str):
         return value if name in _NAMES or not value else size_of(value)
     if isinstance(value, Mapping):
-        return {str(key): _sized(str(key), item) for key, item in value.items()}
+        return {key: _sized(key, item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [_sized(name, item) for item in value]
     return value
+
+
+def preview(value: object, redactor: Redactor, *, with_unquoted_names: bool = False) -> object:
+    """A value for the log: as it is if it is small, else the beginning of its text.
+
+    ``with_unquoted_names`` is for a text that should have been JSON: a value behind a bare name is hidden too.
+    """
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    if len(text) <= MAX_PREVIEW_LENGTH and not isinstance(value, str):
+        shown = _without_named(redactor.json(json.loads(text, parse_int=_exact)))
+    else:
+        shown = _without_named_in(redactor.head(text, _MAX_LOOK_LENGTH), _ANY_NAME if with_unquoted_names else _NAME)
+    written = shown if isinstance(shown, str) else json.dumps(shown, ensure_ascii=False)
+    if len(written) <= MAX_PREVIEW_LENGTH and len(text) <= _MAX_LOOK_LENGTH:
+        return shown
+    return f"{written[:MAX_PREVIEW_LENGTH]}… ({len(text):,} characters)"
+
+
+def _exact(digits: str) -> int | str:
+    """An integer, as text where the host would round it."""
+    number = int(digits)
+    return number if abs(number) <= MAX_EXACT_INTEGER else digits
+
+
+def _without_named(value: object) -> object:
+    if isinstance(value, str):
+        return _without_named_in(value, _NAME)
+    if isinstance(value, Mapping):
+        return {
+            name: REDACTED
+            if looks_secret(name) and not isinstance(item, bool) and item not in (None, "", [], {})
+            else _without_named(item)
+            for name, item in value.items()
+        }
+    return [_without_named(item) for item in value] if isinstance(value, list) else value
+
+
+def _without_named_in(text: str, names: re.Pattern[str]) -> str:
+    """A text in which JSON stands, whole or cut, without the values under secrets' names.
+
+    Only its beginning, as far as a preview can reach: the rest of it may be missing.
+    """
+    pieces, length = list[str](), 0
+    for piece in _hidden(text, names):
+        pieces.append(piece)
+        length += len(piece)
+        if length > MAX_PREVIEW_LENGTH:
+            break
+    return "".join(pieces)
+
+
+def _hidden(text: str, names: re.Pattern[str]) -> Iterator[str]:
+    """The text in pieces, the values under secrets' names replaced."""
+    end = 0
+    for found in names.finditer(text):
+        start = found.end()
+        if found.start() < end:
+            continue
+        yield text[end:start]
+        end = start
+        if looks_secret(found["name"] or found.groupdict().get("bare", "")):
+            end = _end_of_value(text, start)
+            hides = end > start and text[start:end] not in _SAYS_NOTHING
+            quote = found["quote"] or ""
+            yield f"{quote}{REDACTED}{quote}" if hides else text[start:end]
+    yield text[end:]
+
+
+def _end_of_value(text: str, start: int) -> int:
+    """Where the value that begins there ends; the text's end when that cannot be told."""
+    quote = re.compile(r"""\\{0,15}["']""").match(text, start)
+    if quote:
+        closing = re.compile(rf"(?<!\\){re.escape(quote[0])}").search(text, quote.end())
+        return closing.end() if closing else len(text)
+    if text.startswith(("{", "["), start):
+        try:
+            return json.JSONDecoder().raw_decode(text, start)[1]
+        except (ValueError, RecursionError):
+            return len(text)
+    bare = _BARE_VALUE.match(text, start)
+    return bare.end() if bare else start

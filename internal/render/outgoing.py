@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from internal.errors import AgentError
-from internal.render.log_preview import preview
+from internal.render.log_content import preview
 from internal.report.events import AnswerText, Event, Noted, Shown, ShownTogether, ThoughtText
 from internal.text.redaction import KnownSecrets
 from internal.text.secret_detection import without_named

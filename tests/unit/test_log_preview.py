@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from internal.render.log_preview import MAX_PREVIEW_LENGTH, preview
+from internal.render.log_content import MAX_PREVIEW_LENGTH, preview
 from internal.text.redaction import Redactor
 from internal.text.secret_detection import REDACTED
 from tests.unit.generators import json_values, text_from_the_host
