@@ -4,7 +4,6 @@ In: files as they are forwarded, and one RunSummary at the end. Out: messages in
 (docs/host-facts.md, "Messages that the node keeps").
 """
 
-import json
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -103,7 +102,7 @@ def _resources_messages(resources: Iterable[_Resource]) -> Iterator[AgentInvokeM
     waiting: list[_Resource] = []
     size = 0
     for resource in in_turns(resources):
-        added = size_on_the_wire(resource.model_dump())
+        added = size_on_the_wire(resource)
         if waiting and size + added > MAX_VALUE_BYTES:
             yield _resources_message(waiting)
             waiting, size = [], 0
@@ -121,6 +120,4 @@ def _resources_message(resources: list[_Resource]) -> AgentInvokeMessage:
 def _resource(number: int, source: Source, out: Outgoing) -> _Resource:
     fields = out.json({"document_name": source.title, **source.resource, "content": source.content})
     short = {name: value[:MAX_SOURCE_LENGTH] if isinstance(value, str) else value for name, value in fields.items()}
-    if len(json.dumps(short.get("doc_metadata"))) > MAX_SOURCE_LENGTH:
-        del short["doc_metadata"]
     return _Resource.model_validate({**short, "position": number})

@@ -3,7 +3,7 @@
 In: the RunSummary. Out: the variables by name, and how much of each list had to be left out.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Any
@@ -44,8 +44,10 @@ class RunVariables:
         return cls(values, cited, {name: count for name, count in counts.items() if count})
 
 
-def leading[T](items: Iterable[T]) -> list[T]:
-    """The beginning of a list, as far as one line can carry it."""
+def leading[T](items: list[T]) -> list[T]:
+    """The beginning of a list, as far as one line can carry it; the list itself where it can carry all."""
+    if size_on_the_wire(items) <= MAX_VALUE_BYTES:
+        return items
     sized = ((item, size_on_the_wire(item)) for item in in_turns(items))
     totals = accumulate(sized, lambda before, item: (item[0], before[1] + item[1]))
     return [item for item, size in totals if size <= MAX_VALUE_BYTES]
@@ -77,8 +79,8 @@ def _cited(summary: RunSummary) -> frozenset[int]:
 def _sources(summary: RunSummary, cited: frozenset[int]) -> list[dict[str, Any]]:
     """All sources by number; the cited ones first when not all of them fit."""
     listed = list(in_turns(_described(summary, cited)))
-    size = sum(size_on_the_wire(entry) for entry in in_turns(listed))
-    return listed if size <= MAX_VALUE_BYTES else sorted(listed, key=lambda entry: not entry["cited"])
+    fits = size_on_the_wire(listed) <= MAX_VALUE_BYTES
+    return listed if fits else sorted(listed, key=lambda entry: not entry["cited"])
 
 
 def _described(summary: RunSummary, cited: frozenset[int]) -> Iterator[dict[str, Any]]:

@@ -37,7 +37,7 @@ _KNOWLEDGE_FIELDS = frozenset({"metadata", "files", "position", *_RENAMED, *RESO
 
 def read_context(context: object) -> list[Source]:
     """Read the ``context`` parameter: str, dict, list of either, or nothing; a list or dict may be given as text."""
-    return list(in_turns(_read_context(_unpacked(context) if isinstance(context, str) else context)))
+    return list(_read_context(_unpacked(context) if isinstance(context, str) else context))
 
 
 def _unpacked(text: str) -> object:
@@ -51,12 +51,11 @@ def _unpacked(text: str) -> object:
 
 
 def _read_context(value: object) -> Iterator[Source]:
-    if isinstance(value, list | tuple):
+    if isinstance(value, list):
         for item in in_turns(value):
             yield from _read_context(item)
-    elif isinstance(value, Mapping):
-        source = read_source(value)
-        if source:
+    elif isinstance(value, dict):
+        if source := read_source(value):
             yield source
     elif value is not None and str(value).strip():
         yield Source(title="Context", content=str(value))
@@ -66,7 +65,7 @@ def read_source(item: Mapping[str, Any]) -> Source | None:
     """Read one knowledge result, retriever resource or other object; None when it says nothing."""
     own = _said(item)
     values = {**_said(item.get("metadata")), **own}
-    resource = _read_resource({**_renamed(values), **values})
+    resource = _read_resource(values)
     title_name = next((name for name in _TITLE_NAMES if _text(values.get(name))), "")
     named = _text(values.get(title_name)) or _UNTITLED
     title = " ".join(named.split())[:MAX_TITLE_LENGTH]
@@ -80,8 +79,8 @@ def read_source(item: Mapping[str, Any]) -> Source | None:
 
 def _said(item: object) -> dict[str, Any]:
     """The fields of an object that hold something."""
-    fields = item.items() if isinstance(item, Mapping) else ()
-    return {str(key): value for key, value in fields if value not in (None, "", [], {})}
+    fields = item.items() if isinstance(item, dict) else ()
+    return {key: value for key, value in fields if value or isinstance(value, int | float)}
 
 
 def _is_knowledge(values: Mapping[str, Any]) -> bool:
@@ -99,22 +98,19 @@ def _whole(item: Mapping[str, Any], *, said: str, is_knowledge: bool) -> str:
     return "\n\n".join(part for part in (_text(item.get(text_name)), others) if part)
 
 
-def _renamed(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: values[key] for key, name in _RENAMED.items() if key in values}
-
-
 def _read_resource(values: Mapping[str, Any]) -> dict[str, Any]:
     """Keep what has a field, in the field's type; an odd value costs only itself."""
     resource: dict[str, Any] = {}
-    for name, kind in RESOURCE_FIELDS.items():
-        value = values.get(name)
-        if value is None or value == "":
+    for key, value in values.items():
+        name = _RENAMED.get(key, key)
+        kind = RESOURCE_FIELDS.get(name)
+        if kind is None or (name != key and name in values):
             continue
-        if kind is dict:
-            if isinstance(value, Mapping) and len(to_json(value)) <= _MAX_METADATA_SIZE:
-                resource[name] = value
-        elif kind is str:
+        if kind is str:
             resource[name] = _text(value)
+        elif kind is dict:
+            if isinstance(value, dict) and len(to_json(value)) <= _MAX_METADATA_SIZE:
+                resource[name] = value
         elif (number := _number(value)) is not None:
             resource[name] = kind(number)
     return resource

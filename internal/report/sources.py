@@ -112,6 +112,8 @@ def context_block(entries: Iterable[tuple[int, Source]]) -> str:
 
 def escaped(text: str) -> str:
     """Data in which our own tags are none."""
+    if "<" not in text:
+        return text
     return "".join(_OWN_TAGS.sub("&lt;", block) for block in in_turns(_blocks(text)))
 
 
