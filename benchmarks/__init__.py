@@ -1,1 +1,1 @@
-"""What the agent costs against the SDK's floor, as ratios: `python -m benchmarks`. README.md says how to read it."""
+"""What the agent costs beside the smallest strategy that the SDK allows: `python -m benchmarks`. See README.md."""

@@ -1,159 +1,85 @@
-"""`python -m benchmarks`: three tables of ratios; `python -m benchmarks pauses`: how long one run keeps others waiting.
-
-Nothing here judges a time; README.md says how to read them.
-"""
+"""`python -m benchmarks`: every table; `python -m benchmarks NAME`: one of them; `--write`: into README.md too."""
 
 import argparse
-import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from datetime import UTC, datetime
+from pathlib import Path
 
-from benchmarks import given_cases, model_cases
-from benchmarks.floor import run_floor
-from benchmarks.host import Delays, a_plan_of, all_calls_at_once, one_call_a_round, run_once
-from benchmarks.pauses import table
-from benchmarks.table import Row, medians, written
-from internal.plan_and_reflect.strategy import PLAN_AND_REFLECT
+from benchmarks import cost, growth, model_inputs, node_inputs, overlap, package, pauses, tool_inputs
+from benchmarks.readme import with_tables
+from benchmarks.table import Table
 
-PAUSE_CASES = [*model_cases.CASES, *given_cases.CASES]
-MOST_MEGABYTES = 100
-LARGEST_PLAN = 8
-MOST_ROUNDS = 99  # one more round answers, and `maximum_iterations` ends at 100
+README = Path(__file__).parent / "README.md"
+PAUSE_CASES = [*model_inputs.CASES, *tool_inputs.CASES, *node_inputs.CASES]
 
-
-def sizes(most: int) -> list[int]:
-    """1, 2, 4 and so on."""
-    return [size for size in (1, 2, 4, 8) if size <= most]
+type Part = Callable[[int], Iterator[Table]]
+"""Tables, by how often to repeat."""
 
 
-def subtasks_side_by_side(delays: Delays, most: int, runs: int) -> Iterator[Row]:
-    """N subtasks cost about one, since they overlap."""
-
-    def planned(count: int, at_once: int) -> Callable[[], None]:
-        params = {"maximum_subtasks": LARGEST_PLAN, "parallel_tool_calls": at_once}
-        return partial(run_once, a_plan_of(count), delays, PLAN_AND_REFLECT, params)
-
-    actions = [planned(count, LARGEST_PLAN) for count in sizes(most)]
-    one, *_ = times = medians(actions, runs)
-    for count, seconds in zip(sizes(most), times, strict=True):
-        yield Row(f"subtasks: {count}", seconds, "one subtask", one)
-    (queued,) = medians([planned(most, 1)], runs)
-    yield Row(f"subtasks: {most}, one tool call at a time", queued, "one subtask", one)
+def _pauses(_repeats: int) -> Iterator[Table]:
+    yield pauses.table(PAUSE_CASES)
 
 
-def calls_side_by_side(delays: Delays, most: int, runs: int) -> Iterator[Row]:
-    """N tool calls of one turn cost about one."""
-    actions = [partial(run_once, all_calls_at_once(count), delays) for count in sizes(most)]
-    one, *_ = times = medians(actions, runs)
-    for count, seconds in zip(sizes(most), times, strict=True):
-        yield Row(f"calls of one turn: {count}", seconds, "one call", one)
-    in_turn = partial(run_once, all_calls_at_once(most), delays, params={"parallel_tool_calls": 1})
-    (queued,) = medians([in_turn], runs)
-    yield Row(f"calls of one turn: {most}, one at a time", queued, "one call", one)
+def _one(table: Callable[[int], Table]) -> Part:
+    def part(repeats: int) -> Iterator[Table]:
+        yield table(repeats)
+
+    return part
 
 
-def rounds_against_the_floor(delays: Delays, rounds: int, runs: int) -> Iterator[Row]:
-    """What the agent adds to a round, first bare of any waiting, then beside a provider that takes its time."""
-    for name, waits in (("no waiting", Delays()), ("a slow host", delays)):
-        for count in (0, rounds):
-            answers = one_call_a_round(count)
-            agent, floor = medians(
-                [
-                    partial(run_once, answers, waits, params={"maximum_iterations": count + 1}),
-                    partial(run_floor, answers, waits),
-                ],
-                runs,
-            )
-            added = (agent - floor) / (count + 1) * 1_000
-            yield Row(f"tool rounds: {count}, {name}", agent, "bare SDK loop", floor, f"{added:+.2f} ms a model call")
+PARTS: dict[str, Part] = {
+    "cost": _one(cost.table),
+    "growth": growth.tables,
+    "pauses": _pauses,
+    "overlap": _one(overlap.table),
+    "package": _one(lambda _repeats: package.table()),
+}
+HELP = {
+    "cost": "bursts, rounds, results and the start, with their goals",
+    "growth": "rounds, tools, sources, history and results by their number",
+    "pauses": "how long a run that takes in 2 MB keeps another one waiting",
+    "overlap": "calls and subtasks side by side",
+    "package": "bytes of the package and of what it installs",
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     options = read_options(arguments)
-    if options.command == "pauses":
-        print_pauses(options)
-    else:
-        print_ratios(options)
+    wanted = options.parts or list(PARTS)
+    tables: list[Table] = []
+    for name in wanted:
+        sys.stderr.write(f"measuring {name} …\n")
+        for table in PARTS[name](options.repeats):
+            sys.stdout.write(f"{table}\n\n")
+            sys.stdout.flush()
+            tables.append(table)
+    sys.stdout.write(f"{summary(tables)}\n")
+    if options.write:
+        README.write_text(with_tables(README.read_text(encoding="utf-8"), tables, datetime.now(UTC)), encoding="utf-8")
 
 
-def print_pauses(options: argparse.Namespace) -> None:
-    wanted = [case for case in PAUSE_CASES if options.only in case.name]
-    if not wanted:
-        names = "\n".join(f"  {case.name}" for case in PAUSE_CASES)
-        raise SystemExit(
-            f"python -m benchmarks pauses: no case has {options.only!r} in its name; the cases are:\n{names}"
-        )
-    for line in table(wanted, round(options.megabytes * 1_000_000)):
-        sys.stdout.write(f"{line}\n")
-        sys.stdout.flush()
-
-
-def print_ratios(options: argparse.Namespace) -> None:
-    delays = Delays(model=options.model_delay, tool=options.tool_delay)
-    waits = f"model {delays.model * 1_000:g} ms a call, tool {delays.tool * 1_000:g} ms, median of {options.runs} runs"
-    tables = {
-        f"Subtasks side by side ({waits})": subtasks_side_by_side(delays, options.most, options.runs),
-        f"Tool calls side by side ({waits})": calls_side_by_side(delays, options.most, options.runs),
-        f"Rounds against the SDK's floor ({waits})": rounds_against_the_floor(delays, options.rounds, options.runs),
-    }
-    for title, rows in tables.items():
-        sys.stdout.write(f"{written(title, list(rows))}\n\n")
-        sys.stdout.flush()
-
-
-def whole_number(most: int | None = None) -> Callable[[str], int]:
-    """A reader of an option; its error is what argparse adds to the option's name."""
-    allowed = "1 or more" if most is None else f"1 to {most}"
-
-    def read(given: str) -> int:
-        try:
-            number = int(given)
-        except ValueError:
-            number = 0
-        if number < 1 or (most is not None and number > most):
-            raise argparse.ArgumentTypeError(f"{given!r} is not allowed; give a whole number, {allowed}")
-        return number
-
-    return read
-
-
-def seconds(given: str) -> float:
-    try:
-        number = float(given)
-    except ValueError:
-        number = math.nan
-    if not 0 <= number < math.inf:
-        raise argparse.ArgumentTypeError(f"{given!r} is not allowed; give a number of seconds, 0 or more")
-    return number
-
-
-def megabytes(given: str) -> float:
-    try:
-        number = float(given)
-    except ValueError:
-        number = math.nan
-    if not 0 < number <= MOST_MEGABYTES:
-        raise argparse.ArgumentTypeError(
-            f"{given!r} is not allowed; give a size in MB, above 0, up to {MOST_MEGABYTES}"
-        )
-    return number
+def summary(tables: Sequence[Table]) -> str:
+    """How many goals are met, and where the others stand."""
+    judged = [(table, row) for table in tables for row in table.rows if row.goal.is_met is not None]
+    missed = [f"{table.title}, {row.cells[0]}" for table, row in judged if not row.goal.is_met]
+    return "\n".join([f"{len(judged) - len(missed)} of {len(judged)} goals are met", *(f"- {name}" for name in missed)])
 
 
 def read_options(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="What the agent costs, as ratios.")
-    parser.add_argument("--runs", type=whole_number(), default=5, help="how often each case is timed (default 5)")
-    parser.add_argument("--most", type=int, default=8, choices=(1, 2, 4, 8), help="most subtasks and calls (default 8)")
-    parser.add_argument(
-        "--rounds", type=whole_number(MOST_ROUNDS), default=20, help="tool rounds against the floor (default 20)"
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks",
+        description="What the agent costs beside the smallest strategy that the SDK allows.",
+        epilog="\n".join(f"  {name:<8}  {text}" for name, text in HELP.items()),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--model-delay", type=seconds, default=0.02, help="seconds of a model call (default 0.02)")
-    parser.add_argument("--tool-delay", type=seconds, default=0.1, help="seconds of a tool call (default 0.1)")
-    commands = parser.add_subparsers(dest="command", title="commands")
-    pauses = commands.add_parser("pauses", help="how long one run keeps the others waiting, by what it takes in")
-    pauses.add_argument("--megabytes", type=megabytes, default=2, help="what a run takes in (default 2)")
-    pauses.add_argument("--only", default="", metavar="TEXT", help="only the cases whose name contains this text")
-    return parser.parse_args(arguments)
+    parser.add_argument("parts", nargs="*", metavar="NAME", choices=[*PARTS, []], help="what to measure (default: all)")
+    parser.add_argument("--repeats", type=int, choices=range(1, 100), metavar="N", default=5, help="(default 5)")
+    parser.add_argument("--write", action="store_true", help="write the tables of all parts into benchmarks/README.md")
+    options = parser.parse_args(arguments)
+    if options.write and options.parts:
+        parser.error("--write takes no NAME: the README shows all parts of one run")
+    return options
 
 
 if __name__ == "__main__":

@@ -1,59 +1,69 @@
-"""The SDK's floor: a strategy without an agent, which calls the model and the tool that it is told to, and yields text.
+"""The floor: the smallest strategy that the SDK allows. It streams text, runs the tools, and appends what they say.
 
-In: a session. Out: text messages. No log, no check, no guard, no limit: what nobody can do without.
+It reads the parameters with the SDK's own classes and makes no check, log, limit, source or variable. It imports only
+the SDK, because the benchmark of the start packs this file as a plugin of its own.
 """
 
-from collections.abc import Iterator
+import json
+from collections.abc import Generator, Sequence
+from typing import Any
 
-from dify_plugin.core.runtime import Session
+from dify_plugin import AgentStrategy
 from dify_plugin.entities.agent import AgentInvokeMessage
 from dify_plugin.entities.invoke_message import InvokeMessage
-from dify_plugin.entities.model import ModelType
 from dify_plugin.entities.model.llm import LLMModelConfig
 from dify_plugin.entities.model.message import (
     AssistantPromptMessage,
     PromptMessage,
-    PromptMessageTool,
+    SystemPromptMessage,
     ToolPromptMessage,
     UserPromptMessage,
+    ensure_prompt_message,
 )
-from dify_plugin.entities.tool import ToolProviderType
-
-from benchmarks.host import Answers, Delays, slow_model, slow_tool
-from tests.support.host import make_session
-from tests.support.wire import MODEL
-
-CONFIG = LLMModelConfig(
-    provider="langgenius/openai/openai", model=MODEL, model_type=ModelType.LLM, mode="chat", completion_params={}
-)
-SEARCH = PromptMessageTool(
-    name="search",
-    description="What search does.",
-    parameters={"type": "object", "properties": {"q": {"type": "string"}}, "required": []},
-)
+from dify_plugin.interfaces.agent import ToolEntity
 
 
-def bare_loop(session: Session) -> Iterator[AgentInvokeMessage]:
-    """Ask until there are no calls, and run each call as it comes."""
-    messages: list[PromptMessage] = [UserPromptMessage(content="?")]
-    while True:
-        text, calls = "", []
-        for chunk in session.model.llm.invoke(CONFIG, messages, tools=[SEARCH], stop=[], stream=True):
-            message = chunk.delta.message
-            calls += message.tool_calls
-            if isinstance(message.content, str) and message.content:
-                text += message.content
-                body = InvokeMessage.TextMessage(text=message.content)
-                yield AgentInvokeMessage(type=InvokeMessage.MessageType.TEXT, message=body)
-        if not calls:
-            return
-        messages.append(AssistantPromptMessage(content=text, tool_calls=calls))
-        for call in calls:
-            said = list(session.tool.invoke(ToolProviderType.BUILT_IN, "acme/tools/tools", "search", {"q": call.id}))
-            messages.append(ToolPromptMessage(content=str(said), tool_call_id=call.id, name="search"))
+class FloorStrategy(AgentStrategy):
+    """Asks the model until it makes no more calls."""
+
+    def _invoke(self, parameters: dict[str, Any]) -> Generator[AgentInvokeMessage, None, None]:
+        config = LLMModelConfig(**parameters["model"])
+        tools = {tool["identity"]["name"]: ToolEntity(**tool) for tool in parameters.get("tools") or ()}
+        offered = self._init_prompt_tools(list(tools.values()))
+        messages = opening(parameters)
+        while True:
+            text, calls = "", []
+            for chunk in self.session.model.llm.invoke(config, messages, tools=offered, stop=[], stream=True):
+                message = chunk.delta.message
+                calls += message.tool_calls
+                if isinstance(message.content, str) and message.content:
+                    text += message.content
+                    yield self.create_text_message(message.content)
+            if not calls:
+                return
+            messages.append(AssistantPromptMessage(content=text, tool_calls=calls))
+            for call in calls:
+                result = self._run(tools[call.function.name], json.loads(call.function.arguments))
+                messages.append(ToolPromptMessage(content=result, tool_call_id=call.id, name=call.function.name))
+
+    def _run(self, tool: ToolEntity, arguments: dict[str, Any]) -> str:
+        said: list[str] = []
+        identity = tool.identity
+        for answer in self.session.tool.invoke(tool.provider_type, identity.provider, identity.name, arguments):
+            if isinstance(answer.message, InvokeMessage.TextMessage):
+                said.append(answer.message.text)
+            elif isinstance(answer.message, InvokeMessage.JsonMessage):
+                said.append(json.dumps(answer.message.json_object, ensure_ascii=False))
+        return "\n".join(said)
 
 
-def run_floor(answers: Answers, delays: Delays) -> None:
-    session, _ = make_session(slow_model(answers, delays), slow_tool(delays))
-    for message in bare_loop(session):
-        message.model_dump()
+def opening(parameters: dict[str, Any]) -> list[PromptMessage]:
+    """The instruction, the history, and the question with the context before it."""
+    history: Sequence[Any] = parameters["model"]["history_prompt_messages"]
+    context = parameters.get("context")
+    before = f"{json.dumps(context, ensure_ascii=False)}\n\n" if context else ""
+    return [
+        SystemPromptMessage(content=parameters.get("instruction") or ""),
+        *(ensure_prompt_message(message) for message in history),
+        UserPromptMessage(content=before + parameters["query"]),
+    ]

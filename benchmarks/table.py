@@ -1,62 +1,74 @@
-"""Measurements as a table that a person reads.
+"""Measurements as a Markdown table, the same in the terminal and in README.md.
 
-In: runs to be timed, and rows of what came of them. Out: medians, and aligned text.
+In: a title, headings and rows of cells. Out: aligned text, and whether each row meets its goal.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import median
-from time import perf_counter
+
+
+@dataclass(frozen=True)
+class Goal:
+    """A limit, and whether it is met; ``None`` where there is none."""
+
+    text: str = ""
+    is_met: bool | None = None
+
+    @classmethod
+    def at_most(cls, limit: float, value: float, unit: str = "") -> "Goal":
+        """Judged as it is printed, with two decimals."""
+        return cls(f"≤ {limit:g}{unit}", round(value, 2) <= limit)
+
+    @property
+    def cells(self) -> tuple[str, str]:
+        return self.text, {True: "yes", False: "**no**", None: ""}[self.is_met]
 
 
 @dataclass(frozen=True)
 class Row:
-    """One line: what was measured, how long it took, and against what."""
-
-    case: str
-    seconds: float
-    floor: str
-    floor_seconds: float
-    note: str = ""
-
-    @property
-    def ratio(self) -> float:
-        return self.seconds / self.floor_seconds
-
-    def cells(self) -> tuple[str, ...]:
-        milliseconds = f"{self.seconds * 1_000:.1f} ms", f"{self.floor_seconds * 1_000:.1f} ms"
-        return self.case, milliseconds[0], self.floor, milliseconds[1], f"{self.ratio:.2f}", self.note
+    cells: tuple[str, ...]
+    """The first names what was measured."""
+    goal: Goal = Goal()
 
 
-HEADINGS = ("case", "median", "against", "median", "ratio", "")
+@dataclass(frozen=True)
+class Table:
+    title: str
+    headings: tuple[str, ...]
+    rows: Sequence[Row]
+
+    def __str__(self) -> str:
+        """The first column stands at the left, all others at the right."""
+        lines = [(*self.headings, "goal", "met"), *((*row.cells, *row.goal.cells) for row in self.rows)]
+        lines = without_empty_columns([tuple(cell.replace("|", "\\|") for cell in line) for line in lines])
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        rule = ["-" * widths[0], *("-" * (width - 1) + ":" for width in widths[1:])]
+        head, *body = [aligned(line, widths) for line in lines]
+        return "\n".join([f"### {self.title}", "", head, f"| {' | '.join(rule)} |", *body])
 
 
-def medians(actions: Sequence[Callable[[], None]], runs: int) -> list[float]:
-    """The median time of each action; they take turns, so that a busy moment of the machine hits all of them.
-
-    A first round is not counted: it pays for imports and caches.
-    """
-    for action in actions:
-        action()
-    times: list[list[float]] = [[] for _ in actions]
-    for _ in range(runs):
-        for action, taken in zip(actions, times, strict=True):
-            started = perf_counter()
-            action()
-            taken.append(perf_counter() - started)
-    return [median(taken) for taken in times]
+def without_empty_columns(lines: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """A column that has nothing but its heading is left out."""
+    kept = [column for column in zip(*lines, strict=True) if any(column[1:])]
+    return list(zip(*kept, strict=True))
 
 
-def written(title: str, rows: Sequence[Row]) -> str:
-    """A title and its rows; numbers stand at the right of their column."""
-    lines = [HEADINGS, *(row.cells() for row in rows)]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(HEADINGS))]
-    left = {0, 2, len(HEADINGS) - 1}
-    text = [
-        "  ".join(
-            cell.ljust(width) if column in left else cell.rjust(width)
-            for column, (cell, width) in enumerate(zip(line, widths, strict=True))
-        ).rstrip()
-        for line in lines
-    ]
-    return "\n".join([title, *text])
+def aligned(line: tuple[str, ...], widths: Sequence[int]) -> str:
+    first, *others = line
+    return f"| {' | '.join([first.ljust(widths[0]), *map(str.rjust, others, widths[1:])])} |"
+
+
+def duration(seconds: float) -> str:
+    """With three digits, in the unit that fits."""
+    for unit, factor in (("s", 1.0), ("ms", 1e3)):
+        if seconds * factor >= 1:
+            return f"{seconds * factor:.3g} {unit}"
+    return f"{seconds * 1e6:.0f} µs"
+
+
+def number_of_bytes(size: float) -> str:
+    """In decimal units."""
+    for unit, factor in (("MB", 1e6), ("KB", 1e3)):
+        if size >= factor:
+            return f"{size / factor:.3g} {unit}"
+    return f"{size:.0f} B"

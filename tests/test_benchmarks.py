@@ -1,128 +1,209 @@
-"""The benchmarks run and print what their README explains; no time is judged."""
+"""The benchmarks run, and print what their README explains; no time is judged."""
 
-import re
+from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
-from benchmarks.__main__ import MOST_ROUNDS, PAUSE_CASES, main, read_options
-from benchmarks.host import Delays, all_calls_at_once, one_call_a_round, run_once
-from benchmarks.pauses import HEADINGS as PAUSE_HEADINGS
-from benchmarks.pauses import LIMIT, Case, Pause, Scenario, cells, play, watched
-from benchmarks.table import HEADINGS, Row, medians, written
+import benchmarks.__main__ as command
+from benchmarks import cost, growth, overlap, package, pauses
+from benchmarks.answers import Failure, after, prepared, spread
+from benchmarks.floor import FloorStrategy
+from benchmarks.measure import Compared, compared
+from benchmarks.plugins import Plugin
+from benchmarks.process import PluginProcess, RunFailed, both
+from benchmarks.readme import BEGIN, END, with_tables
+from benchmarks.scenario import Scenario, calling, chunks, play, rounds
+from benchmarks.table import Goal, Row, Table, duration, number_of_bytes
+from strategies.gpt5_plan_and_reflect import GPT5PlanAndReflectStrategy
+from tests.support.wire import json_message, text_message
 
-TINY = ["--runs", "1", "--most", "2", "--rounds", "2", "--model-delay", "0", "--tool-delay", "0.001"]
-
-
-def test_three_tables_of_ratios_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
-    main(TINY)
-
-    tables = [table.splitlines() for table in capsys.readouterr().out.strip().split("\n\n")]
-    titles = [title.partition(" (")[0] for title, *_ in tables]
-    assert titles == ["Subtasks side by side", "Tool calls side by side", "Rounds against the SDK's floor"]
-    assert [len(rows) for _, _, *rows in tables] == [3, 3, 4]
-    for _, headings, *rows in tables:
-        assert headings.split() == [heading for heading in HEADINGS if heading]
-        assert all(re.search(r" \d+\.\d ms .* \d+\.\d ms +\d+\.\d\d", row) for row in rows)
+TABLE = Table("Two", ("case", "ratio"), [Row(("a", "1.00"), Goal.at_most(1.2, 1.0)), Row(("b | c", "2.00"))])
 
 
-def test_a_row_is_its_time_by_the_floors() -> None:
-    row = Row("two", 0.3, "one", 0.2, "so so")
-
-    assert row.cells() == ("two", "300.0 ms", "one", "200.0 ms", "1.50", "so so")
-    assert written("Title", [row]).splitlines()[0] == "Title"
-
-
-def test_every_action_is_run_once_before_it_is_timed() -> None:
-    done: list[str] = []
-
-    times = medians([lambda: done.append("a"), lambda: done.append("b")], runs=2)
-
-    assert done == ["a", "b"] * 3
-    assert all(seconds >= 0 for seconds in times)
+def test_a_table_is_aligned_markdown_and_leaves_out_empty_columns() -> None:
+    assert str(TABLE).splitlines() == [
+        "### Two",
+        "",
+        "| case   | ratio |  goal | met |",
+        "| ------ | ----: | ----: | --: |",
+        "| a      |  1.00 | ≤ 1.2 | yes |",
+        "| b \\| c |  2.00 |       |     |",
+    ]
+    assert "goal" not in str(Table("None", ("case",), [Row(("a",))]))
 
 
-def test_a_run_that_does_not_answer_is_no_measurement() -> None:
-    with pytest.raises(RuntimeError, match="iteration_limit"):
-        run_once(all_calls_at_once(1), Delays(), params={"maximum_iterations": 1})
+def test_a_goal_is_judged_as_it_is_printed() -> None:
+    assert Goal.at_most(0.85, 0.8549).is_met
+    assert Goal.at_most(0.85, 0.8551).cells == ("≤ 0.85", "**no**")
 
 
 @pytest.mark.parametrize(
-    ("option", "given", "allowed"),
+    ("written", "expected"),
     [
-        ("--runs", "0", "give a whole number, 1 or more"),
-        ("--runs", "few", "give a whole number, 1 or more"),
-        ("--most", "3", "choose from 1, 2, 4, 8"),
-        ("--rounds", "101", "give a whole number, 1 to 99"),
-        ("--rounds", "100", "give a whole number, 1 to 99"),
-        ("--rounds", "-1", "give a whole number, 1 to 99"),
-        ("--model-delay", "-1", "give a number of seconds, 0 or more"),
-        ("--tool-delay", "nan", "give a number of seconds, 0 or more"),
-        ("--tool-delay", "inf", "give a number of seconds, 0 or more"),
-        ("--tool-delay", "soon", "give a number of seconds, 0 or more"),
-        ("pauses --megabytes", "0", "give a size in MB, above 0, up to 100"),
-        ("pauses --megabytes", "101", "give a size in MB, above 0, up to 100"),
-        ("pauses --megabytes", "much", "give a size in MB, above 0, up to 100"),
+        (duration(1.5), "1.5 s"),
+        (duration(0.0123), "12.3 ms"),
+        (duration(0.000042), "42 µs"),
+        (number_of_bytes(39_239_449), "39.2 MB"),
+        (number_of_bytes(1_500), "1.5 KB"),
+        (number_of_bytes(7), "7 B"),
     ],
 )
-def test_an_option_that_cannot_be_meant_is_refused_with_what_can_be(
-    option: str, given: str, allowed: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(SystemExit, match="2"):
-        main(f"{option}={given}".split())
-
-    said = capsys.readouterr().err
-    assert f"argument {option.rpartition(' ')[2]}: " in said
-    assert given in said
-    assert allowed in said
+def test_numbers_have_three_digits_and_a_unit(written: str, expected: str) -> None:
+    assert written == expected
 
 
-def test_as_many_rounds_as_are_allowed_are_run() -> None:
-    options = read_options(["--rounds", str(MOST_ROUNDS), "--runs", "1", "--tool-delay", "0"])
-
-    assert options.rounds == MOST_ROUNDS
-    run_once(one_call_a_round(options.rounds), Delays(), params={"maximum_iterations": options.rounds + 1})  # or raises
+def test_the_ratio_is_the_median_of_the_pairs_and_times_are_those_of_one_run() -> None:
+    assert compared([(4.0, 2.0), (3.0, 1.0), (8.0, 2.0)], times=2) == Compared(2.0, 1.0, 3.0, 0.5)
+    assert compared([(3.0, 2.0)]).spread == 0
 
 
-def test_a_line_is_printed_for_every_case_that_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
-    main(["pauses", "--megabytes", "0.001", "--only", "text in"])
+def test_what_each_unit_takes_beyond_the_floor_must_not_rise() -> None:
+    measured = [(10, Compared(3.0, 1.0, 3.0, 0.0)), (100, Compared(22.0, 2.0, 11.0, 0.0)), (200, flat(102.0))]
 
-    headings, *lines, last = capsys.readouterr().out.splitlines()
-    wanted = [case.name for case in PAUSE_CASES if "text in" in case.name]
-    assert len(wanted) > 1
-    assert re.split("  +", headings) == ["case", *PAUSE_HEADINGS]
-    assert [re.split("  +", line)[0] for line in lines] == wanted
-    assert all(re.search(r" \d\S* MB( +\d+\.\d+ s){3}", line) for line in lines)
-    assert last.endswith(f" of {len(wanted)} cases over {LIMIT:g} s of its own work")
+    first, steady, rising = growth.rows(measured)
+
+    assert (first.goal.is_met, steady.goal.is_met, rising.goal.is_met) == (None, True, False)
+    assert rising.goal.text == "≤ 250 ms"
 
 
-def test_what_is_over_the_limit_and_how_a_run_failed_stand_last_in_the_line() -> None:
-    case = Case("errors", lambda _size: Scenario([]), share=3)
-
-    line = cells(case, 2_000_000, Pause(1.0, 0.2, 1.5, "InvokeServerUnavailableError", longest_read=0.1))
-
-    *numbers, said = [cell.strip() for cell in line]
-    assert numbers == ["6 MB", "1.000 s", "0.200 s", "1.50 s"]
-    assert said == "over 0.15 s, 0.100 s of it the SDK's reading; InvokeServerUnavailableError"
+def flat(agent: float) -> Compared:
+    return Compared(agent, 2.0, agent / 2, 0.0)
 
 
-def test_a_case_that_does_not_exist_is_answered_with_those_that_do() -> None:
-    with pytest.raises(SystemExit, match="no case has 'nothing such' in its name") as refused:
-        main(["pauses", "--only", "nothing such"])
+@pytest.mark.parametrize(
+    "scenario",
+    [
+        Scenario([prepared(chunks(1_000))]),
+        rounds(3, "found it"),
+        cost.one_call([text_message("found it")]),
+        cost.one_call([json_message(cost.records(1_000))]),
+        cost.with_sources(3),
+        growth.with_tools(3),
+        growth.with_history(4),
+    ],
+    ids=["chunks", "rounds", "text", "JSON", "sources", "tools", "history"],
+)
+def test_the_floor_says_what_the_agent_says(scenario: Scenario) -> None:
+    agent, floor = play(scenario), play(scenario, FloorStrategy)
 
-    assert all(case.name in str(refused.value) for case in PAUSE_CASES)
+    assert agent.failed_with == floor.failed_with == ""
+    assert floor.text.rstrip().endswith(agent.text)  # the floor also shows what is said before a call
+    assert agent.text
 
 
-FAILING = {"an error of the model's", "an answer schema that is no JSON"}
+@pytest.mark.e2e
+def test_a_run_in_a_process_of_its_own_says_the_same_for_both_and_costs_cpu_time() -> None:
+    scenario = Scenario([after(0, calling()), spread(0, chunks(4))], [prepared([text_message("found it")])])
+    with both() as processes:
+        before = processes.agent.cpu()
+        texts = {process.run(scenario).text.rstrip() for process in (processes.agent, processes.floor)}
+        assert processes.agent.cpu() > before
+        with pytest.raises(RunFailed, match="out of order"):
+            processes.agent.run(Scenario([Failure("out of order")]))
+
+    assert texts == {"The quick brown"}
 
 
-def test_every_case_is_a_run_and_only_those_that_are_meant_to_fail_do() -> None:
-    failed = {case.name for case in PAUSE_CASES if play(case.scenario(500)).ended_with}
+@pytest.mark.e2e
+def test_a_plugin_that_does_not_start_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(RuntimeError, match="does not start"), PluginProcess(Plugin(tmp_path, "none", "none")):
+        pytest.fail("it has started")
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_the_overlap_is_that_of_whole_runs(count: int) -> None:
+    assert play(overlap.tool_calls(count)).text == "Done."
+    assert play(overlap.subtasks(count), GPT5PlanAndReflectStrategy).text == "Done."
+
+
+def test_a_run_that_fails_is_not_measured() -> None:
+    with pytest.raises(RuntimeError, match="nothing to measure"):
+        overlap.medians([Scenario([Failure("out of order")])], FloorStrategy, repeats=1)
+
+
+FAILING = {"an error of the model", "an answer schema that is not JSON"}
+
+
+def test_every_case_of_pauses_is_a_run_and_only_those_that_are_meant_to_fail_do() -> None:
+    failed = {case.name for case in command.PAUSE_CASES if play(case.scenario(500), case.strategy).failed_with}
 
     assert failed == FAILING
 
 
+def test_pauses_are_listed_with_what_they_stood_beside() -> None:
+    cases = [case for case in command.PAUSE_CASES if case.name in {"text in one chunk", *FAILING}]
+
+    table = pauses.table(cases, size=1_000)
+
+    assert {row.cells[0] for row in table.rows} == {case.name for case in cases}
+    assert {row.cells[-1] for row in table.rows} == {"", "InvokeServerUnavailableError", "InvokeBadRequestError"}
+
+
 def test_a_watched_stream_that_ends_is_an_error_not_a_wait() -> None:
-    with watched() as stream:
+    with pauses.watched() as stream:
         stream.stop()
         with pytest.raises(RuntimeError, match="has ended"):
             stream.wait_for_more()
+
+
+def test_the_package_holds_the_plugin_and_the_table_its_size() -> None:
+    packed = {str(path.relative_to(package.ROOT)) for path in package.packed_files()}
+
+    assert packed >= {"main.py", "manifest.yaml", "internal/loop.py", "strategies/gpt5_react.yaml"}
+    assert not [name for name in packed if name.startswith(("tests", "devhost", "benchmarks", ".venv"))]
+    names = [row.cells[0] for row in package.table().rows]
+    assert names[:3] == ["files in the package", "the package, zipped", "installed by requirements.txt"]
+
+
+def test_the_tables_of_the_readme_are_replaced_and_nothing_else() -> None:
+    when = datetime(2026, 1, 2, tzinfo=UTC)
+
+    text = with_tables(f"before\n{BEGIN}\nold\n{END}\nafter\n", [TABLE], when)
+
+    assert text.startswith(f"before\n{BEGIN}\n\nMeasured on 2026-01-02, ")
+    assert text.endswith(f"{TABLE}\n\n{END}\nafter\n")
+    assert with_tables(text, [TABLE], when) == text
+    assert BEGIN in command.README.read_text(encoding="utf-8")
+
+
+def test_the_summary_names_the_goals_that_are_missed() -> None:
+    missed = Table("Third", ("case",), [Row(("c",), Goal.at_most(1, 2))])
+
+    assert command.summary([TABLE, missed]).splitlines() == ["1 of 2 goals are met", "- Third, c"]
+
+
+def test_a_part_is_printed_and_written_only_when_asked(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    page = tmp_path / "README.md"
+    page.write_text(f"{BEGIN}\n{END}\n")
+    monkeypatch.setattr(command, "README", page)
+    monkeypatch.setattr(command, "PARTS", {"two": lambda _repeats: iter([TABLE])})
+
+    command.main(["two"])
+    assert str(TABLE) in capsys.readouterr().out
+    assert page.read_text() == f"{BEGIN}\n{END}\n"
+
+    command.main(["--write"])
+    assert str(TABLE) in page.read_text()
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("nothing", "invalid choice: 'nothing'"),
+        ("--repeats 0", "argument --repeats"),
+        ("--repeats many", "argument --repeats"),
+        ("cost --write", "--write takes no NAME"),
+    ],
+)
+def test_an_option_that_is_not_allowed_is_refused(given: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        command.main(given.split())
+
+    assert said in capsys.readouterr().err
+
+
+def test_every_part_is_explained() -> None:
+    assert command.HELP.keys() == command.PARTS.keys()

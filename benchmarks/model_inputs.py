@@ -1,29 +1,22 @@
-"""What a model may send at once: cases of the benchmark of pauses, each a scenario by its size in characters."""
+"""What a model may send at once: the first the other cases of the benchmark of pauses."""
 
 import json
 from collections.abc import Callable, Iterator, Sequence
 from itertools import cycle, islice
 
-from benchmarks.line_host import Answer, Failure, Json, one_by_one, prepared
-from benchmarks.pauses import Case, Scenario
+from benchmarks.answers import Answer, Failure, Json, one_by_one, prepared
+from benchmarks.pauses import Case
+from benchmarks.scenario import ANSWER, PROSE, SEARCH, Scenario, filled
 from devhost.models.backend import chunk, tool_call
-from internal.plan_and_reflect.strategy import PLAN_AND_REFLECT
-from tests.support.wire import MODEL, calls, parameter, says, tool
+from strategies.gpt5_plan_and_reflect import GPT5PlanAndReflectStrategy
+from tests.support.wire import MODEL, calls, says
 
-PROSE = "The quick brown fox jumps over the lazy dog, and nobody knows why it does. "
-ANSWER = prepared(says("Done."))
-SEARCH = {"tools": [tool("search", parameter("q"))]}
 A_FEW = 4
 """Characters of a small chunk."""
 SMALL = 0.05
 """Of the size, where it comes in such chunks: each is a line of some 300 characters, so 2 MB would be 150 of lines."""
 SNAPSHOT_STEP = 4
 ANSWER_SCHEMA = json.dumps({"type": "object", "properties": {"items": {"type": "array"}}, "required": ["items"]})
-
-
-def filled(pattern: str, size: int) -> str:
-    """The pattern again and again, up to this size."""
-    return (pattern * (size // len(pattern) + 1))[:size]
 
 
 def pieces(text: str) -> Iterator[Json]:
@@ -124,7 +117,7 @@ def planned(size: int) -> Scenario:
         prepared(calls(("submit_plan", {"subtasks": [subtask, subtask]}))),
         *(prepared(says(turn)) for turn in islice(cycle([subtask]), 3)),
     ]
-    return Scenario(answers, params=SEARCH, blueprint=PLAN_AND_REFLECT)
+    return Scenario(answers)
 
 
 def cut_text(size: int) -> str:
@@ -160,15 +153,15 @@ CASES = [
     Case("call in snapshots every 4", calls_in_snapshots("tool_calls"), share=0.024),
     Case("call in snapshots, cut", calls_in_snapshots("length"), share=0.024),
     Case("call cut by length", calls_with(cut_text, "length"), share=3),
-    Case("call cut, not said", calls_with(cut_text), share=3),
+    Case("call cut, without saying so", calls_with(cut_text), share=3),
     Case("call cut in small values", calls_with(lambda size: small_values(size)[:-1]), share=3),
-    Case("call that is no JSON", calls_with(lambda size: filled(PROSE, size)), share=3),
+    Case("call that is not JSON", calls_with(lambda size: filled(PROSE, size)), share=3),
     Case("call of brackets", calls_with(lambda size: filled("[", size))),
     Case("call of secrets' names", calls_with(lambda size: filled('{"token": "abcdef", "password": ', size))),
     Case("calls by the thousand", many_calls("search"), share=0.1),
-    Case("calls by the thousand, of no tool", many_calls("nope"), share=0.1),
+    Case("calls by the thousand, unknown tool", many_calls("nope"), share=0.1),
     Case("an answer in a schema", handed_over),
     Case("an opaque body", opaque),
-    Case("an error of the model's", lambda size: Scenario([Failure(filled(PROSE, size))], params=SEARCH), share=3),
-    Case("a plan with long findings", planned),
+    Case("an error of the model", lambda size: Scenario([Failure(filled(PROSE, size))], params=SEARCH), share=3),
+    Case("a plan with long findings", planned, strategy=GPT5PlanAndReflectStrategy),
 ]

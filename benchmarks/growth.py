@@ -1,0 +1,73 @@
+"""How the cost grows with what a run takes in.
+
+In: how often to repeat. Out: a table for each thing that grows. What counts is the agent's time beyond the floor for
+each unit: it must not rise with the number of units, since the agent would then grow faster than what it sends.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from benchmarks.cost import RESULT, one_call, playing, records, with_sources
+from benchmarks.measure import Compared, side_by_side
+from benchmarks.plugins import Pair
+from benchmarks.process import PluginProcess, both
+from benchmarks.scenario import PROSE, Scenario, filled, rounds
+from benchmarks.table import Goal, Row, Table, duration
+from tests.support.wire import json_message, model, parameter, text_message, tool
+
+MAX_RISE = 1.25
+"""Of the time beyond the floor for each unit, against the row before; less than that is noise."""
+
+
+@dataclass(frozen=True)
+class Growing:
+    """A run by its number of units."""
+
+    what: str
+    """The units, in the plural."""
+    sizes: Sequence[int]
+    scenario: Callable[[int], Scenario]
+
+
+def with_tools(count: int) -> Scenario:
+    """Tools as a server of such tools describes them, with three parameters each."""
+    fields = [parameter(name, llm_description=PROSE) for name in ("query", "language", "limit")]
+    return Scenario(params={"tools": [tool(f"tool{number}", *fields) for number in range(count)]})
+
+
+def with_history(count: int) -> Scenario:
+    """Earlier questions and answers of 400 characters, without thoughts."""
+    roles = ("user", "assistant")
+    messages = [{"role": roles[turn % 2], "content": filled(PROSE, 400)} for turn in range(count)]
+    return Scenario(params={"model": model(history_prompt_messages=messages, context_size=4_000_000)})
+
+
+CASES = [
+    Growing("rounds", (10, 50, 100), lambda count: rounds(count, RESULT)),
+    Growing("tools", (1, 50, 200, 600), with_tools),
+    Growing("sources", (10, 100, 1_000), with_sources),
+    Growing("messages of history", (20, 200, 2_000), with_history),
+    Growing("KB of text", (1, 12, 200, 2_000), lambda size: one_call([text_message(filled(PROSE, size * 1_000))])),
+    Growing("KB of JSON", (1, 12, 200, 2_000), lambda size: one_call([json_message(records(size * 1_000))])),
+]
+
+
+def tables(repeats: int) -> Iterator[Table]:
+    with both() as processes:
+        for case in CASES:
+            yield table(case, processes, repeats)
+
+
+def table(case: Growing, processes: Pair[PluginProcess], repeats: int) -> Table:
+    measured = [(size, side_by_side(playing(case.scenario(size)), processes, repeats)) for size in case.sizes]
+    return Table(f"Growth: {case.what}", (case.what, *"beyond, each"), list(rows(measured)))
+
+
+def rows(measured: Sequence[tuple[int, Compared]]) -> Iterator[Row]:
+    """The first row has no goal, since there is nothing to compare it with."""
+    before: float | None = None
+    for count, compared in measured:
+        each = compared.extra / count
+        goal = Goal() if before is None else Goal(f"≤ {duration(MAX_RISE * before)}", each <= MAX_RISE * before)
+        yield Row((f"{count:,}", *compared.cells, duration(each)), goal)
+        before = max(each, 0)

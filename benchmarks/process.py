@@ -1,0 +1,156 @@
+"""A plugin's process, driven as Dify's daemon drives it: over stdio, with many sessions at once.
+
+In: a plugin's folder, and scenarios. Out: the lines that each run wrote, and the CPU time of the process. The process
+holds nothing but the plugin and the SDK, so its CPU time is what a run costs.
+"""
+
+import json
+import os
+import re
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import count
+from types import TracebackType
+from typing import IO, Self, cast
+
+import gevent
+from gevent.event import AsyncResult
+from gevent.lock import RLock
+from gevent.queue import Queue
+from gevent.subprocess import DEVNULL, PIPE, Popen
+from pydantic_core import to_json
+
+from benchmarks.answers import Answer, Asked, Failure, Json, Script
+from benchmarks.plugins import Pair, Plugin, unpacked
+from benchmarks.scenario import Scenario, parameters_of
+
+_SESSION = re.compile(rb'"session_id":"([^"]*)","data":\{"type":"(\w+)"')
+_HEAD = 200
+"""Bytes of a line in which its session and type stand."""
+_SETTINGS = {"INSTALL_METHOD": "local", "PYTHONDONTWRITEBYTECODE": ""}
+_CPU_CLOCK = 2
+"""Linux makes the number of a process's CPU clock from its id and this kind (clock_getcpuclockid)."""
+
+
+class RunFailed(Exception):  # noqa: N818 - says what the run did
+    """The run ended with an error, so that it measures nothing."""
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a run wrote."""
+
+    lines: list[bytes]
+
+    @property
+    def messages(self) -> list[Json]:
+        return [json.loads(line)["data"]["data"] for line in self.lines]
+
+    @property
+    def text(self) -> str:
+        """What the user reads."""
+        return "".join(message["message"]["text"] for message in self.messages if message["type"] == "text")
+
+
+class PluginProcess:
+    """A plugin that runs until the end of its ``with`` block."""
+
+    def __init__(self, plugin: Plugin) -> None:
+        self._plugin = plugin
+        self._process = Popen(
+            [sys.executable, "-m", "main"],
+            cwd=plugin.folder,
+            env=os.environ | _SETTINGS,
+            stdin=PIPE,
+            stdout=PIPE,
+            stderr=DEVNULL,
+        )
+        self._stdin = cast("IO[bytes]", self._process.stdin)
+        self._numbers = count()
+        self._writing = RLock()
+        self._runs: dict[str, Queue[tuple[str, bytes]]] = {}
+        self._serves: AsyncResult[bool] = AsyncResult()
+        self._reader = gevent.spawn(self._read, cast("IO[bytes]", self._process.stdout))
+
+    def __enter__(self) -> Self:
+        """Wait until the plugin serves.
+
+        Raises:
+            RuntimeError: it ends before.
+        """
+        if not self._serves.get():
+            raise RuntimeError(f"the plugin in {self._plugin.folder.name}/ does not start")
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._process.kill()
+        self._process.wait()
+        self._reader.join()
+
+    def cpu(self) -> float:
+        """Seconds of CPU since the process started."""
+        return time.clock_gettime((~self._process.pid << 3) | _CPU_CLOCK)
+
+    def run(self, scenario: Scenario) -> Ran:
+        """Run the plugin's strategy once.
+
+        Raises:
+            RunFailed: it ends with an error.
+        """
+        session_id, script = f"session-{next(self._numbers)}", Script(scenario.model, scenario.tools)
+        arrived: Queue[tuple[str, bytes]] = Queue()
+        self._runs[session_id] = arrived
+        self._write(to_json(self._request(session_id, scenario)))
+        lines: list[bytes] = []
+        while True:
+            kind, line = arrived.get()
+            if kind == "invoke" and (asked := Asked.read(line.decode())):
+                gevent.spawn(self._answer, session_id, asked, script.pop(asked.kind))
+            elif kind == "stream":
+                lines.append(line)
+            elif kind == "error":
+                raise RunFailed(line.decode())
+            elif kind == "end":
+                del self._runs[session_id]
+                return Ran(lines)
+
+    def _request(self, session_id: str, scenario: Scenario) -> Json:
+        data = {
+            "user_id": "user",
+            "type": "agent_strategy",
+            "action": "invoke_agent_strategy",
+            "agent_strategy_provider": self._plugin.provider,
+            "agent_strategy": self._plugin.strategy,
+            "agent_strategy_params": parameters_of(scenario),
+        }
+        return {"session_id": session_id, "event": "request", "data": data}
+
+    def _answer(self, session_id: str, asked: Asked, answer: Answer | Failure) -> None:
+        for line in asked.answered(session_id, answer):
+            self._write(line)
+
+    def _write(self, line: bytes) -> None:
+        with self._writing:
+            self._stdin.write(line + b"\n")
+            self._stdin.flush()
+
+    def _read(self, stdout: Iterable[bytes]) -> None:
+        for line in stdout:
+            if found := _SESSION.search(line, 0, _HEAD):
+                self._runs[found[1].decode()].put((found[2].decode(), line))
+            elif b'"heartbeat"' in line[:_HEAD]:
+                self._serves.set(True)
+        if not self._serves.ready():
+            self._serves.set(False)
+        for arrived in self._runs.values():
+            arrived.put(("error", b"the plugin's process has ended"))
+
+
+@contextmanager
+def both() -> Iterator[Pair[PluginProcess]]:
+    """The processes of the agent and of the floor."""
+    with unpacked() as plugins, PluginProcess(plugins.agent) as agent, PluginProcess(plugins.floor) as floor:
+        yield Pair(agent, floor)
