@@ -70,7 +70,7 @@ def test_the_resource_fields_are_the_sdks_but_for_the_position() -> None:
     ].annotation.__args__[0].model_fields.keys()  # type: ignore[union-attr] # it is list[RetrieverResource]
 
 
-@pytest.mark.parametrize("nothing", [None, "", " \n", [], [None], ["", {}], {}, ()], ids=repr)
+@pytest.mark.parametrize("nothing", [None, "", " \n", [], [None], ["", {}], {}], ids=repr)
 def test_nothing_gives_no_source(nothing: object) -> None:
     assert read_context(nothing) == []
 
