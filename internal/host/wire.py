@@ -7,7 +7,7 @@ The arguments of tool calls stay as the model wrote them.
 from typing import Any
 
 from dify_plugin.entities.model.llm import LLMResultChunk
-from dify_plugin.entities.model.message import PromptMessageContentUnionTypes
+from dify_plugin.entities.model.message import PromptMessageContentUnionTypes, TextPromptMessageContent
 from pydantic import BaseModel
 
 from internal.text.wellformed import wellformed, wellformed_json
@@ -38,8 +38,8 @@ def wellformed_chunk(chunk: LLMResultChunk) -> LLMResultChunk:
     delta, message = chunk.delta, chunk.delta.message
     if isinstance(message.content, str):
         message.content = wellformed(message.content)
-    elif message.content:
-        message.content = [_wellformed_part(part) for part in message.content]
+    for part in message.content if isinstance(message.content, list) else ():
+        _make_wellformed(part)
     for call in message.tool_calls or ():
         call.id, call.function.name = wellformed(call.id), wellformed(call.function.name)
     if delta.finish_reason:
@@ -49,7 +49,10 @@ def wellformed_chunk(chunk: LLMResultChunk) -> LLMResultChunk:
     return chunk
 
 
-def _wellformed_part(part: PromptMessageContentUnionTypes) -> PromptMessageContentUnionTypes:
+def _make_wellformed(part: PromptMessageContentUnionTypes) -> None:
     """Every text of a part but its opaque body, which is the provider's."""
-    texts = {name: wellformed(value) for name, value in part if type(value) is str and name != "opaque_body"}
-    return part.model_copy(update=texts)
+    if isinstance(part, TextPromptMessageContent):
+        part.data = wellformed(part.data)
+        return
+    for name in ("format", "mime_type", "filename", "url", "base64_data"):
+        setattr(part, name, wellformed(getattr(part, name)))
