@@ -102,11 +102,11 @@ def test_without_a_schema_the_answer_is_text(strategy: str, blank: object) -> No
     assert all("submit_answer" not in offered(request) for request in outcome.model.requests)
 
 
-def test_a_schema_that_dify_has_parsed_already_is_one_too() -> None:
+def test_a_schema_that_dify_has_parsed_is_accepted() -> None:
     assert satisfied(schema_run("function calling", submits(GOOD), schema=SCHEMA))
 
 
-def test_values_are_coerced_by_the_schema_where_nothing_is_lost() -> None:
+def test_values_are_converted_by_the_schema_when_nothing_is_lost() -> None:
     assert satisfied(schema_run("function calling", submits({**GOOD, "people": "1000000"})))
 
 

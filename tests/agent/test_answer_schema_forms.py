@@ -64,7 +64,7 @@ UNUSABLE: dict[str, str] = {
 
 
 @pytest.mark.parametrize("schema", UNUSABLE.values(), ids=UNUSABLE)
-def test_a_schema_that_is_none_is_one_clear_error_before_any_call(schema: str) -> None:
+def test_an_unusable_schema_is_one_clear_error_before_any_call(schema: str) -> None:
     outcome = submitted(schema)
 
     assert isinstance(outcome.error, InvokeBadRequestError)
@@ -116,7 +116,7 @@ def test_references_into_the_schema_itself_are_followed(strategy: str, schema: J
 
 
 @pytest.mark.parametrize("schema", REFERENCES.values(), ids=REFERENCES)
-def test_what_is_offered_has_its_type_on_top_and_no_reference_in_its_place(schema: Json) -> None:
+def test_the_offered_schema_has_its_type_at_the_top_and_no_reference(schema: Json) -> None:
     outcome = submitted(schema, {"city": "Bonn"})
 
     (tool,) = outcome.model.requests[0]["tools"]
@@ -145,7 +145,7 @@ def test_an_object_may_stand_in_a_list_of_types(kind: list[str]) -> None:
     assert outcome.model.requests[0]["tools"][0]["parameters"] == CITY
 
 
-def test_money_is_counted_in_cents() -> None:
+def test_multiples_are_checked_in_decimals() -> None:
     schema = {"type": "object", "properties": {"price": {"type": "number", "multipleOf": 0.01}}}
 
     outcome = submitted(schema, {"price": 19.995}, {"price": 19.99})

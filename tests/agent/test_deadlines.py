@@ -115,7 +115,7 @@ def test_a_model_that_stays_silent_until_the_deadline_brings_the_closing_answer(
     assert outcome.logs["round2.model"]["status"] == "error"
 
 
-def test_a_model_that_thinks_on_and_on_unseen_is_cut_at_the_deadline() -> None:
+def test_hidden_thoughts_without_end_are_cut_at_the_deadline() -> None:
     time = FakeTime()
     endless = [text("<think>hm"), lambda: time.advance(28), text(" and hm")]
 
@@ -152,7 +152,7 @@ READ_TIMEOUT = CallFails(
 
 
 @pytest.mark.parametrize("failure", [SILENT, READ_TIMEOUT], ids=["the limit on silence", "the daemon's read timeout"])
-def test_an_answer_that_stalls_after_it_was_shown_keeps_its_words(failure: CallFails) -> None:
+def test_an_answer_that_stalls_after_it_was_shown_keeps_its_text(failure: CallFails) -> None:
     outcome = run([[text("The answer is"), failure]], clock=FakeTime().clock)
 
     assert outcome.error is None
@@ -160,7 +160,7 @@ def test_an_answer_that_stalls_after_it_was_shown_keeps_its_words(failure: CallF
     assert [note for note in outcome.notes if note.endswith("what had come of the answer is kept")]
 
 
-def test_an_answer_that_stalls_again_and_again_before_it_is_shown_keeps_its_words() -> None:
+def test_an_answer_that_stalls_repeatedly_before_it_is_shown_keeps_its_text() -> None:
     outcome = run([[text("The answer is"), SILENT]] * 3, FOUND, clock=FakeTime().clock)
 
     assert outcome.error is None
@@ -369,7 +369,7 @@ def test_a_silent_tool_is_given_up_after_the_limit_on_silence_and_the_others_go_
 
 
 @pytest.mark.usefixtures("impatient")
-def test_a_model_that_says_nothing_for_the_limit_on_silence_is_asked_again() -> None:
+def test_a_model_call_that_is_silent_too_long_is_retried() -> None:
     never, time = Event(), FakeTime()
 
     outcome = run([[wait_for(never)], ANSWER], FOUND, clock=time.clock)

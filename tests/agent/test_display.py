@@ -111,7 +111,7 @@ SCREENS: dict[str, tuple[list[Sequence[Any]], str, str]] = {
 
 @pytest.mark.parametrize("shown", [False, True], ids=["hidden", "shown"])
 @pytest.mark.parametrize("screen", SCREENS.values(), ids=SCREENS)
-def test_what_is_on_the_screen_in_the_end(screen: tuple[list[Sequence[Any]], str, str], *, shown: bool) -> None:
+def test_the_final_text_on_the_screen(screen: tuple[list[Sequence[Any]], str, str], *, shown: bool) -> None:
     turns, hidden_text, shown_text = screen
 
     outcome = run(turns, FOUND, {"emit_intermediate_thoughts": shown})
@@ -216,7 +216,7 @@ WRITTEN = QUOTED.replace("<", "<\u2060")
 
 @pytest.mark.parametrize("size", [1, 3, 7, 100])
 @pytest.mark.parametrize("handlers", [{}, FOUND], ids=["streamed", "held back"])
-def test_a_tag_that_an_answer_quotes_is_no_tag_in_its_text(handlers: dict[str, Any], size: int) -> None:
+def test_a_tag_that_an_answer_quotes_is_broken_in_its_text(handlers: dict[str, Any], size: int) -> None:
     """Dify's page would make a thought of all that follows; the log keeps what the model wrote."""
     outcome = run([says(*(QUOTED[at : at + size] for at in range(0, len(QUOTED), size)))], handlers)
 

@@ -47,7 +47,7 @@ def silent_run(**params: object) -> Outcome:
     return talk(OFF, query=WORD, context=[source(WORD)], **params)
 
 
-def test_nothing_that_was_said_stands_in_the_log() -> None:
+def test_the_log_quotes_nothing() -> None:
     outcome = silent_run(allowed_tools=f"search, look, {WORD}", prompt_policy_overrides=json.dumps({WORD: "x"}))
 
     assert outcome.error is None
@@ -56,7 +56,7 @@ def test_nothing_that_was_said_stands_in_the_log() -> None:
     assert WORD in outcome.text
 
 
-def test_names_sizes_kinds_and_numbers_do() -> None:
+def test_the_log_has_names_sizes_kinds_and_numbers() -> None:
     outcome = silent_run()
 
     model_row, call = outcome.logs["round1.model"], outcome.logs["round1.call2"]
@@ -80,7 +80,7 @@ def test_names_sizes_kinds_and_numbers_do() -> None:
     ]
 
 
-def test_of_an_argument_that_is_no_text_only_the_size_is_told() -> None:
+def test_an_argument_that_is_not_text_is_shown_by_its_size() -> None:
     outcome = run([calls(("search", {"q": 4711})), ANSWER], HANDLERS, environment=OFF)
 
     assert log_of(outcome, "CALL search")["data"]["arguments"] == {"q": "4 characters"}
@@ -105,7 +105,7 @@ def test_a_plans_subtasks_are_numbered_not_quoted() -> None:
     assert run(steps, {}, blueprint=PLAN_AND_REFLECT).logs["subtask1"]["label"] == f"SUBTASK 1: {WORD}"
 
 
-def test_an_error_of_the_models_is_told_by_its_kind() -> None:
+def test_an_error_of_the_model_is_shown_by_its_kind() -> None:
     outcome = run([[CallFails(f"PluginInvokeError: {WORD} unauthorized")]], HANDLERS, environment=OFF)
 
     assert outcome.error is not None
@@ -114,7 +114,7 @@ def test_an_error_of_the_models_is_told_by_its_kind() -> None:
     assert outcome.logs["round1"]["error"] == "unauthorized"
 
 
-def test_a_note_that_quotes_nobody_stays() -> None:
+def test_a_note_that_quotes_nothing_stays() -> None:
     content = LogContent(is_shown=False)
 
     assert content.words(OurWords("tried again")) == "tried again"

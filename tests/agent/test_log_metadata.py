@@ -80,7 +80,7 @@ def test_a_tool_that_brings_its_icon_shows_it_without_a_look_up(icon: str) -> No
     "icon",
     [None, "", {"content": "🔧", "background": "#fff"}, "icon", "../a.svg", "🔧", "javascript:alert(1)", "a.exe"],
 )
-def test_what_the_log_view_cannot_show_is_left_out_for_the_provider(icon: object) -> None:
+def test_an_icon_that_the_log_view_cannot_show_is_replaced_by_the_provider(icon: object) -> None:
     outcome = run([search(), ANSWER], FOUND, {"tools": [with_icon(icon)]})
 
     metadata = log_of(outcome, "CALL search")["metadata"]
@@ -88,7 +88,7 @@ def test_what_the_log_view_cannot_show_is_left_out_for_the_provider(icon: object
     assert "icon" not in metadata
 
 
-def test_a_file_name_means_nothing_where_the_provider_is_not_a_plugins() -> None:
+def test_a_file_name_is_used_only_for_a_provider_of_a_plugin() -> None:
     outcome = run([search(), ANSWER], FOUND, {"tools": [with_icon("icon.svg", provider="time")]})
 
     assert log_of(outcome, "CALL search")["metadata"]["provider"] == "time"
@@ -123,14 +123,14 @@ def test_a_round_sums_up_tokens_price_and_failed_calls() -> None:
     assert isinstance(first["metadata"]["elapsed_time"], int | float)
 
 
-def test_a_round_without_calls_speaks_of_none() -> None:
+def test_a_round_without_calls_has_no_failed_calls() -> None:
     outcome = run([ANSWER], FOUND)
 
     assert "failed_calls" not in outcome.logs["round1"]["data"]
     assert outcome.logs["round1"]["metadata"]["total_tokens"] == USAGE["total_tokens"]
 
 
-def test_what_stands_above_rounds_sums_them_up() -> None:
+def test_attempts_and_subtasks_sum_up_their_rounds() -> None:
     plan: list[list[Any]] = [
         calls(("submit_plan", {"subtasks": ["one"]})),
         search("a"),

@@ -48,7 +48,7 @@ def test_a_log_is_opened_before_it_is_finished_and_both_in_one_place() -> None:
         assert len({(state["parent_id"], state["label"]) for state in states}) == 1
 
 
-def test_status_is_error_where_it_failed_and_nowhere_else() -> None:
+def test_only_failed_entries_have_the_status_error() -> None:
     failed = {key for key, log in two_rounds().logs.items() if log["status"] == "error"}
 
     assert failed == {"round1.call2"}
@@ -60,7 +60,7 @@ def test_every_finished_log_of_the_tree_has_its_seconds_as_a_number() -> None:
             assert isinstance(log["metadata"]["elapsed_time"], int | float)
 
 
-def test_the_model_log_tells_tokens_price_and_calls() -> None:
+def test_the_model_log_has_tokens_price_and_calls() -> None:
     log = two_rounds().logs["round1.model"]
 
     assert log["data"]["tool_calls"] == ["search", "look"]
@@ -87,7 +87,7 @@ def test_the_log_of_a_refused_call_shows_what_the_model_wrote() -> None:
     assert log["status"] == "error"
 
 
-def test_previews_stay_small_whatever_comes() -> None:
+def test_previews_of_any_value_stay_small() -> None:
     arguments = {"q": "a" * 9_000}
     long_names = {f"key{number}": "v" for number in range(5_000)}
     handlers = {"search": replies("r" * 15_000, {"type": "json", "message": {"json_object": long_names}, "meta": None})}
@@ -98,7 +98,7 @@ def test_previews_stay_small_whatever_comes() -> None:
     assert max(len(log["label"]) for log in outcome.logs.values()) <= 120
 
 
-def test_ids_of_two_runs_never_meet() -> None:
+def test_ids_of_two_runs_differ() -> None:
     first, second = ({body["id"] for body in two_rounds().bodies("log")} for _ in range(2))
 
     assert not first & second
@@ -125,7 +125,7 @@ NOTES: dict[str, tuple[Json, str]] = {
 
 
 @pytest.mark.parametrize(("params", "note"), NOTES.values(), ids=NOTES)
-def test_what_was_read_differently_is_noted(params: dict[str, Any], note: str) -> None:
+def test_changed_parameters_are_noted(params: dict[str, Any], note: str) -> None:
     outcome = run([ANSWER], HANDLERS, params)
 
     assert outcome.error is None

@@ -252,7 +252,7 @@ def test_an_image_of_the_models_that_cannot_be_sent_is_noted(image: Json, note: 
     assert any(note in said for said in outcome.notes)
 
 
-def test_an_image_alone_that_cannot_be_sent_is_an_empty_answer() -> None:
+def test_an_answer_of_only_an_unsendable_image_is_empty() -> None:
     image, _ = UNSENDABLE["unreadable"]
     outcome = run([[text([{"type": "image", "format": "png", "mime_type": "image/png", **image}]), ends()]])
 
@@ -260,7 +260,7 @@ def test_an_image_alone_that_cannot_be_sent_is_an_empty_answer() -> None:
     assert outcome.text
 
 
-def test_an_answer_that_is_an_image_alone_is_no_empty_answer() -> None:
+def test_an_answer_of_only_an_image_is_not_empty() -> None:
     image = {"type": "image", "format": "png", "url": "https://pictures.example/a.png", "mime_type": "image/png"}
 
     outcome = run([[text([image]), ends()]])

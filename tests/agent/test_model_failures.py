@@ -23,7 +23,7 @@ TRANSIENT = {
 
 
 @pytest.mark.parametrize("failure", TRANSIENT.values(), ids=TRANSIENT)
-def test_a_failure_in_passing_is_retried_after_one_and_four_seconds(failure: list[Any]) -> None:
+def test_a_temporary_failure_is_retried_after_one_and_four_seconds(failure: list[Any]) -> None:
     time = FakeTime()
 
     outcome = run([failure, failure, ANSWER], FOUND, clock=time.clock)
@@ -35,7 +35,7 @@ def test_a_failure_in_passing_is_retried_after_one_and_four_seconds(failure: lis
     assert sum("tried again" in note for note in outcome.notes) == 2
 
 
-def test_the_third_failure_in_passing_is_final() -> None:
+def test_the_third_temporary_failure_is_final() -> None:
     time, failure = FakeTime(), fails("InvokeRateLimitError", "slow down")
 
     outcome = run([failure] * 3, clock=time.clock)
@@ -139,7 +139,7 @@ def test_a_failure_names_no_credential_of_a_header(header: str) -> None:
     assert "enl4d3Z1dHM" not in str(outcome.error)
 
 
-def test_only_the_providers_own_words_come_out_of_nested_errors() -> None:
+def test_nested_errors_are_reduced_to_the_providers_message() -> None:
     inner = CallFails(
         'req_id: 1 PluginInvokeError: {"args":{"traceback":"File /app"},"error_type":"InvokeBadRequestError",'
         '"message":"[models] Error: {\\"message\\": \\"Unknown parameter\\"}"}'

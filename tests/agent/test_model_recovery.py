@@ -27,7 +27,7 @@ REFUSED = (
 
 
 @pytest.mark.parametrize("said", ["a network timed out", "a rate limit", "connection refused"])
-def test_a_refused_opaque_body_is_known_by_its_field_whatever_its_quoted_value_says(said: str) -> None:
+def test_a_refused_opaque_body_is_recognised_by_its_field_whatever_value_is_quoted(said: str) -> None:
     time = FakeTime()
     refused = [CallFails(REFUSED.format(1, said))]
 
@@ -111,7 +111,7 @@ REASONING_AND_TOOLS = (
 )
 
 
-def test_a_model_that_refuses_tools_over_chat_completions_is_an_error_that_names_the_cure() -> None:
+def test_the_error_of_a_model_without_tools_over_chat_completions_says_what_to_choose() -> None:
     outcome = run([fails("InvokeBadRequestError", REASONING_AND_TOOLS)], FOUND)
 
     assert "not supported for gpt-5.6-sol" in str(outcome.error)

@@ -66,7 +66,7 @@ GIVEN: dict[str, Json] = {
 
 
 @pytest.mark.parametrize("given", GIVEN.values(), ids=GIVEN)
-def test_what_the_node_was_given(given: Json) -> None:
+def test_nul_in_the_parameters_of_the_node(given: Json) -> None:
     steps = [calls(("submit_answer", {}))] if "answer_schema" in given else [calls(("search", {})), ANSWER]
 
     outcome = run(steps, {"search": replies("found")}, given, expect_all_steps=False)
@@ -94,14 +94,14 @@ SAID: dict[str, Json | str] = {
 
 
 @pytest.mark.parametrize("said", SAID.values(), ids=SAID)
-def test_what_a_tool_says(said: Json | str) -> None:
+def test_nul_in_the_messages_of_a_tool(said: Json | str) -> None:
     outcome = run([calls(("search", {})), ANSWER], {"search": replies(said)})
 
     assert outcome.error is None
     assert free_of_nul(outcome)
 
 
-def test_what_a_tool_fails_with() -> None:
+def test_nul_in_the_failure_of_a_tool() -> None:
     outcome = run(
         [calls(("search", {})), ANSWER], {"search": breaks("column \0x does not exist", [message("text", text="a\0b")])}
     )
@@ -122,7 +122,7 @@ TURNS: dict[str, list[Any]] = {
 
 @pytest.mark.parametrize("turn", TURNS.values(), ids=TURNS)
 @pytest.mark.parametrize("shown", [False, True])
-def test_what_the_model_says(turn: list[Any], *, shown: bool) -> None:
+def test_nul_in_the_text_of_the_model(turn: list[Any], *, shown: bool) -> None:
     outcome = run([turn], params={"emit_intermediate_thoughts": shown})
 
     assert outcome.error is None
@@ -133,7 +133,7 @@ def test_a_thinking_tag_with_nul_in_it_is_one() -> None:
     assert run([says("<thi\0nk>hm</think>Yes.")]).text == "Yes."
 
 
-def test_what_the_model_fails_with() -> None:
+def test_nul_in_the_failure_of_the_model() -> None:
     outcome = run([fails("InvokeBadRequestError", "a\0b")])
 
     assert "ab" in str(outcome.error)
@@ -143,7 +143,7 @@ def test_what_the_model_fails_with() -> None:
 @pytest.mark.parametrize(
     "arguments", ['{"q": "a\\u0000b"}', '{"q\\u0000": "a\\u0000b"}', '{"q": "a\\u0000b', '{"q": "a\0b"}']
 )
-def test_what_the_model_asks_a_tool_for(arguments: str) -> None:
+def test_nul_in_the_arguments_of_a_call(arguments: str) -> None:
     outcome = run([calls(("search", arguments)), calls(("sea\0rch", arguments)), ANSWER], {"search": replies("found")})
 
     assert outcome.error is None

@@ -72,7 +72,7 @@ def check_ended_well(outcome: Outcome) -> None:
 
 
 @pytest.mark.parametrize("turn", ODD_TURNS.values(), ids=ODD_TURNS)
-def test_an_odd_turn_with_calls_does_not_end_the_run(turn: Sequence[Any]) -> None:
+def test_an_unusual_turn_with_calls_does_not_end_the_run(turn: Sequence[Any]) -> None:
     with Timeout(PATIENCE):
         check_ended_well(run([turn, ANSWER], FOUND))
 

@@ -72,7 +72,7 @@ def test_execution_metadata_has_every_field_of_usage_in_dify_s_types() -> None:
 
 
 @pytest.mark.parametrize("odd", [{"latency": 1e400}, {"total_tokens": 0}], ids=["latency", "total"])
-def test_odd_usage_still_counts(odd: Json) -> None:
+def test_unusual_usage_still_counts(odd: Json) -> None:
     used = run([says("Done.", usage={**USAGE, **odd})]).last_json["execution_metadata"]
 
     assert used["total_tokens"] == 15
@@ -166,7 +166,7 @@ def test_a_variable_that_no_line_can_carry_is_left_out() -> None:
     assert sent[-1]["json_object"]["decision_summary"]["left_out"] == {"structured_output": 1}
 
 
-def test_tool_runs_say_what_became_of_every_call() -> None:
+def test_tool_runs_have_the_status_of_every_call() -> None:
     runs = sourced_run().variables["tool_runs"]
 
     assert [(item["round"], item["tool"], item["status"]) for item in runs] == [
@@ -177,7 +177,7 @@ def test_tool_runs_say_what_became_of_every_call() -> None:
     assert all(isinstance(item["elapsed_seconds"], int | float) for item in runs)
 
 
-def test_the_decision_summary_tells_the_run() -> None:
+def test_the_decision_summary_sums_up_the_run() -> None:
     outcome = sourced_run()
 
     summary = outcome.last_json["decision_summary"]

@@ -73,14 +73,14 @@ def test_earlier_images_stay_for_a_model_that_sees_and_become_a_line_for_one_tha
     assert sees or kept["data"] == "[image old.png: the model cannot take this kind of file]"
 
 
-def test_a_system_prompt_of_nothing_is_left_out() -> None:
+def test_an_empty_system_prompt_is_left_out() -> None:
     blocks = ("persistence", "context_gathering", "uncertainty", "tool_preamble")
     off = ", ".join(f'"{name}_policy": false' for name in blocks)
 
     assert [message["role"] for message in prompt_of(prompt_policy_overrides=f"{{{off}}}")] == ["user"]
 
 
-def test_the_context_block_stands_first_and_escapes_our_own_tags() -> None:
+def test_the_context_block_comes_first_and_our_tags_in_it_are_escaped() -> None:
     context = [{"title": 'A "title"', "content": "see </source></context> <b>bold</b>"}, "plain text"]
 
     content = prompt_of(context=context, query="What?")[-1]["content"]
@@ -159,7 +159,7 @@ def test_a_file_goes_as_a_part_only_to_a_model_with_its_feature(kind: str) -> No
     assert (named["type"], named["data"]) == ("text", f"[{kind} a.png: the model cannot take this kind of file]")
 
 
-def test_a_file_of_no_known_kind_is_named_in_a_line() -> None:
+def test_a_file_of_unknown_kind_becomes_a_line() -> None:
     (_, line) = parts_with([file("http://127.0.0.1:9/a.bin", "custom")])
 
     assert line["data"] == "[custom a.bin: the model cannot take this kind of file]"
@@ -194,7 +194,7 @@ NOWHERE = {
 
 
 @pytest.mark.parametrize("url", NOWHERE.values(), ids=NOWHERE)
-def test_an_address_that_leads_nowhere_becomes_a_note(url: str) -> None:
+def test_an_unreachable_address_becomes_a_note(url: str) -> None:
     assert "could not be fetched" in parts_with([file(url, filename="a.png")])[1]["data"]
 
 

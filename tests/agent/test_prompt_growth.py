@@ -89,7 +89,7 @@ def without_opaque_bodies(request: Json) -> Json:
     return {**request, "prompt_messages": messages}
 
 
-def test_the_property_sees_rounds_at_all() -> None:
+def test_the_property_covers_rounds() -> None:
     turn = [asks(entry("c1", "search", '{"q": "a"}')), ends()]
 
     outcome = run([turn, says("Done.")], HANDLERS)

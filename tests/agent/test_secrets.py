@@ -35,7 +35,7 @@ def test_an_answers_field_may_be_called_a_token() -> None:
     assert json.loads(outcome.text) == answer
 
 
-def test_an_argument_called_a_token_blinds_nobody_to_its_word() -> None:
+def test_a_word_given_as_an_argument_called_token_is_not_hidden_elsewhere() -> None:
     offered = tool("price", parameter("token"))
 
     outcome = run(
@@ -185,7 +185,7 @@ def test_a_secret_in_parts_of_a_turn_is_replaced_too() -> None:
     assert outcome.text == "It is [redacted]."
 
 
-def test_our_own_words_are_no_secrets() -> None:
+def test_the_agents_own_sentences_are_not_hidden() -> None:
     described = tool("search", runtime_parameters={"password": "answered"})
 
     outcome = run([says("It is answered.")], params={"tools": [described]})
@@ -239,7 +239,7 @@ def test_the_model_goes_on_reading_it() -> None:
 
 
 @pytest.mark.parametrize("arguments", ['{"q": "my pin: sesame"', '{"q": "pin sesame", pin', "pin: sesame"[5:]])
-def test_words_beside_a_secret_parameters_name_in_another_argument_are_no_secret(arguments: str) -> None:
+def test_words_beside_a_secret_parameters_name_in_another_argument_are_not_hidden(arguments: str) -> None:
     assert with_given_secret(arguments, says("Open sesame.")).text == "Open sesame."
 
 

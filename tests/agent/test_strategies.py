@@ -64,7 +64,7 @@ def test_the_preamble_of_react_can_be_overridden_too() -> None:
     assert "<tool_preamble>\nSay nothing.\n</tool_preamble>" in prompt
 
 
-def test_names_that_others_rely_on() -> None:
+def test_names_of_the_public_interface() -> None:
     assert gpt5_function_calling.GPT5FunctionCallingParams is StrategyParams
     assert issubclass(gpt5_react.GPT5ReActStrategy, gpt5_function_calling.GPT5FunctionCallingStrategy)
     own = [
@@ -83,7 +83,7 @@ def test_tools_and_a_model_that_cannot_call_them_are_one_clear_error() -> None:
 
 
 @pytest.mark.parametrize("feature", ["tool-call", "multi-tool-call", "stream-tool-call"])
-def test_any_tool_call_feature_will_do(feature: str) -> None:
+def test_any_feature_of_tool_calls_is_enough(feature: str) -> None:
     assert run([search(), ANSWER], FOUND, {"model": model(features=[feature])}).error is None
 
 
@@ -118,7 +118,7 @@ LEFT_ALONE: list[Any] = ["", None, [], [None]]
 
 
 @pytest.mark.parametrize("value", LEFT_ALONE)
-def test_parameters_that_were_left_empty_are_defaults(value: object) -> None:
+def test_empty_parameters_are_defaults(value: object) -> None:
     names = set(StrategyParams.model_fields) - {"model", "query", "tools"}
 
     outcome = run([search(), ANSWER], FOUND, dict.fromkeys(names, value))

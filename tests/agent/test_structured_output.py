@@ -93,7 +93,7 @@ def test_what_the_model_gave_to_a_secret_parameter_is_refused_too() -> None:
     assert outcome.variables["structured_output"] == {"city": "Bonn"}
 
 
-def test_names_of_fields_that_are_secrets_names_hide_nothing() -> None:
+def test_fields_with_the_name_of_a_secret_are_not_hidden() -> None:
     answer = {"max_token": 12, "credentials": {"token": "ethereum"}}
 
     outcome = answered(object_of(max_token=WHOLE, credentials=object_of(token=TEXT)), answer)
@@ -128,7 +128,7 @@ def test_names_of_fields_that_are_secrets_names_hide_nothing() -> None:
     ],
     ids=["text or integer", "anything", "integer", "number", "exact", "text", "rows", "one of two items"],
 )
-def test_large_integers_go_as_text_where_the_schema_takes_it_and_as_they_are_elsewhere(
+def test_large_integers_are_text_if_the_schema_allows_it_and_stay_numbers_otherwise(
     schema: Json, answer: Json, value: Json, rounded: int
 ) -> None:
     outcome = answered(schema, answer)

@@ -50,7 +50,7 @@ def test_the_log_keeps_more_of_a_failure_than_the_model_reads() -> None:
     assert log_of(outcome, "CALL search")["error"].startswith(message[:900])
 
 
-def test_a_secret_in_a_failure_is_not_told() -> None:
+def test_a_secret_in_a_failure_is_not_shown() -> None:
     offered = tool("search", runtime_parameters={"api_key": "hunter2-hunter2"})
     handlers = {"search": breaks("no hunter2-hunter2 with sk-abcdefghijkl")}
 
@@ -59,7 +59,7 @@ def test_a_secret_in_a_failure_is_not_told() -> None:
     assert outcome.tool_results() == [f"{FAILED}: no [redacted] with [redacted]"]
 
 
-def test_a_reason_is_not_read_out_of_an_address() -> None:
+def test_an_address_does_not_decide_the_kind_of_a_failure() -> None:
     """A call that was turned away at the door may be repeated, one that timed out may not."""
     flaky = Flaky("MCP connection error: http://a.example/mcp?timeout=32s: connection refused", 9)
 
@@ -111,7 +111,7 @@ RETRIES: dict[str, tuple[tuple[str, int, str | Json], int, str]] = {
     RETRIES.values(),
     ids=RETRIES,
 )
-def test_a_call_is_repeated_only_when_it_was_turned_away_at_the_door(
+def test_a_call_is_repeated_only_if_it_was_refused_before_it_began(
     failure: tuple[str, int, str | Json], expected_calls: int, result: str
 ) -> None:
     time, flaky = FakeTime(), Flaky(*failure)
@@ -148,7 +148,7 @@ def test_other_arguments_after_a_failure_are_another_call() -> None:
     assert outcome.tool_results(2) == ["found"]
 
 
-def test_a_failure_in_passing_counts_from_its_second_time() -> None:
+def test_a_temporary_failure_counts_from_its_second_time() -> None:
     flaky = Flaky("connection reset", 9)
 
     outcome = run([search(), search(), search(), ANSWER], {"search": flaky})
@@ -182,7 +182,7 @@ def test_a_fourth_identical_call_brings_the_closing_answer() -> None:
     assert "No more tools will run" in outcome.model.prompts[4][-1]["content"]
 
 
-def test_results_that_change_are_no_loop() -> None:
+def test_changing_results_do_not_count_as_repeated() -> None:
     numbers = iter(range(9))
 
     def ticking(_request: Json) -> Iterator[Json]:

@@ -47,7 +47,7 @@ def test_what_the_model_reads(said: list[Json | str], expected: str | None) -> N
     assert said_by(*said).tool_results() == [expected or "file: a.pdf (application/pdf)"]
 
 
-def test_an_unknown_message_type_is_passed_over_and_noted() -> None:
+def test_an_unknown_message_type_is_skipped_and_noted() -> None:
     outcome = said_by("one ", message("hologram", text="?"), "two")
 
     assert outcome.tool_results() == ["one two"]
@@ -65,7 +65,7 @@ def test_an_unknown_message_type_is_passed_over_and_noted() -> None:
     ],
     ids=repr,
 )
-def test_a_message_of_odd_shape_is_noted_and_what_comes_after_it_is_read(odd: Json) -> None:
+def test_a_message_of_unexpected_shape_is_noted_and_the_rest_is_read(odd: Json) -> None:
     outcome = said_by("one ", odd, "two")
 
     assert outcome.tool_results() == ["one two"]
@@ -95,7 +95,7 @@ MADE_UP = {"image by id": ".png", "image by id elsewhere": "", "image by path": 
 
 
 @pytest.mark.parametrize("name", HOSTED)
-def test_a_file_that_dify_has_goes_on_as_it_is_with_a_name(name: str) -> None:
+def test_a_stored_file_is_forwarded_with_a_name(name: str) -> None:
     kind, address, meta = HOSTED[name]
     filename = f"search-1{MADE_UP[name]}" if name in MADE_UP else meta["filename"]
 
@@ -128,7 +128,7 @@ def test_an_image_on_the_web_that_a_file_message_describes_is_handed_to_dify() -
 
 
 @pytest.mark.parametrize(("provider_type", "expected"), [("mcp", "[10,\n20]"), ("builtin", "[10,20]")])
-def test_only_text_blocks_of_an_mcp_server_stand_on_lines_of_their_own(provider_type: str, expected: str) -> None:
+def test_only_text_blocks_of_an_mcp_server_have_lines_of_their_own(provider_type: str, expected: str) -> None:
     offered = tool("search", parameter("q"), provider_type=provider_type)
 
     outcome = run([search(), ANSWER], {"search": replies("[10,", "20]")}, {"tools": [offered]})
@@ -148,7 +148,7 @@ def test_files_of_several_calls_have_different_names() -> None:
     }
 
 
-def test_of_an_endless_result_the_model_reads_beginning_and_end_and_the_log_says_so() -> None:
+def test_the_model_reads_beginning_and_end_of_an_endless_result_and_the_log_says_so() -> None:
     outcome = said_by("head", *["m" * 500_000] * 6, "tail")
 
     (result,) = outcome.tool_results()
@@ -173,7 +173,7 @@ def node_text(outcome: Outcome) -> str:
     return "".join(said[item["type"]].format(**item["message"]) for item in outcome.messages if item["type"] in said)
 
 
-def test_what_dify_says_of_an_image_that_it_cannot_fetch_stands_on_a_line_of_its_own() -> None:
+def test_difys_note_about_a_missing_image_has_its_own_line() -> None:
     handlers = {"search": replies(message("image_link", text="https://a.example/x.png"))}
     failed = "Failed to download image: https://a.example/x.png: 404"
 
@@ -186,7 +186,7 @@ def test_what_dify_says_of_an_image_that_it_cannot_fetch_stands_on_a_line_of_its
 
 @pytest.mark.parametrize("kind", ["image", "image_link", "binary_link"])
 @pytest.mark.parametrize("path", ["/etc/passwd", "file:///etc/passwd", "/files/tools/../../etc/passwd", "C:\\x.png"])
-def test_a_local_path_is_refused_without_a_word_about_it(kind: str, path: str) -> None:
+def test_a_refused_local_path_is_not_named(kind: str, path: str) -> None:
     outcome = said_by(message(kind, {"tool_file_id": None}, text=path))
 
     assert "refused" in outcome.tool_results()[0]
@@ -217,7 +217,7 @@ def test_chunks_of_two_files_have_ids_of_their_own() -> None:
     assert len({item["id"] for item in said_by(blob, blob).bodies("blob_chunk")}) == 2
 
 
-def test_bytes_that_cannot_be_read_cost_the_file_only() -> None:
+def test_unreadable_bytes_remove_only_their_file() -> None:
     assert said_by("said", message("blob", blob="no base64")).tool_results() == [
         "said\n\nfile: its bytes could not be read"
     ]

@@ -195,7 +195,7 @@ def test_a_key_that_is_refused_is_one_clear_error_without_it(host: Host, fake: F
     assert len(fake.requests) == 1
 
 
-def test_what_the_api_refuses_reaches_the_error_in_its_words(host: Host, fake: FakeOpenAI) -> None:
+def test_the_error_has_the_words_of_the_api(host: Host, fake: FakeOpenAI) -> None:
     other = OpenAIModel(
         Connection(KEY, fake.base_url), "chat", "gpt-5.6-terra", completion_params={"reasoning_effort": "low"}
     )
@@ -205,7 +205,7 @@ def test_what_the_api_refuses_reaches_the_error_in_its_words(host: Host, fake: F
 
 
 @pytest.mark.parametrize("api", APIS)
-def test_a_cut_answer_is_no_silent_success(host: Host, fake: FakeOpenAI, api: Api) -> None:
+def test_a_cut_answer_is_not_a_silent_success(host: Host, fake: FakeOpenAI, api: Api) -> None:
     fake.will(Turn(text="Half an ans", incomplete="max_output_tokens"))
     run = host.run(STRATEGY, {"query": "?"}, model=model(fake, api, max_tokens=16), tools=[])
     assert run.outputs.variables["stop_reason"] == "length"
@@ -267,7 +267,7 @@ def test_the_command_line_runs_the_example_with_a_real_model(fake: FakeOpenAI, a
     assert KEY not in ended.stdout + ended.stderr
 
 
-def test_a_script_on_request_calls_nobody(fake: FakeOpenAI) -> None:
+def test_a_requested_script_sends_no_request(fake: FakeOpenAI) -> None:
     ended = devhost(fake, "--scripted")
     assert ended.returncode == 0
     assert json.loads(ended.stdout)["model"]["scripted"] is True

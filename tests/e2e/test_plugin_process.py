@@ -43,7 +43,7 @@ def ended_well(run: Run) -> bool:
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_two_tools_of_one_turn_are_under_way_at_the_same_time(host: Host, strategy: str) -> None:
+def test_two_tools_of_one_turn_run_at_the_same_time(host: Host, strategy: str) -> None:
     meet = threading.Barrier(2, timeout=PATIENCE)
 
     def look_up(arguments: JsonObject) -> str:
@@ -64,7 +64,7 @@ def test_two_tools_of_one_turn_are_under_way_at_the_same_time(host: Host, strate
     ]
 
 
-def test_a_failing_tool_leaves_its_sibling_and_the_run_alone(host: Host) -> None:
+def test_a_failing_tool_does_not_affect_its_sibling_or_the_run(host: Host) -> None:
     def fail(_arguments: JsonObject) -> str:
         raise PermissionError("401 unauthorized for key sk-live-1234567890")
 

@@ -54,7 +54,7 @@ def changed(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("path", "body"), [("responses", RESPONSES), ("chat/completions", CHAT)])
-def test_what_is_right_is_answered(fake: FakeOpenAI, path: str, body: object) -> None:
+def test_valid_requests_are_answered(fake: FakeOpenAI, path: str, body: object) -> None:
     fake.will(Turn(text="Hello"))
     answer = post(fake, path, body)
     assert (answer.status_code, answer.headers["content-type"]) == (200, "text/event-stream; charset=utf-8")
@@ -110,7 +110,7 @@ def refused(answer: httpx.Response, words: str) -> bool:
         ({"stream": False}, "Invalid value: 'False'"),
     ],
 )
-def test_what_the_responses_api_refuses(fake: FakeOpenAI, changes: dict[str, Any], words: str) -> None:
+def test_refusals_of_the_responses_api(fake: FakeOpenAI, changes: dict[str, Any], words: str) -> None:
     assert refused(post(fake, "responses", changed(RESPONSES, changes)), words)
 
 
@@ -163,7 +163,7 @@ def test_reasoning_comes_back_sealed_and_in_its_place(fake: FakeOpenAI) -> None:
         ({"tools": []}, "tools"),
     ],
 )
-def test_what_chat_completions_refuses(fake: FakeOpenAI, changes: dict[str, Any], words: str) -> None:
+def test_refusals_of_chat_completions(fake: FakeOpenAI, changes: dict[str, Any], words: str) -> None:
     assert refused(post(fake, "chat/completions", changed(CHAT, changes)), words)
 
 
@@ -176,7 +176,7 @@ def test_what_chat_completions_refuses(fake: FakeOpenAI, changes: dict[str, Any]
         ("responses", [], KEY, 400, None),
     ],
 )
-def test_what_is_refused_altogether(  # noqa: PLR0917 - one column each
+def test_requests_that_both_apis_refuse(  # noqa: PLR0917 - one column each
     fake: FakeOpenAI, path: str, body: object, key: str, status: int, code: str | None
 ) -> None:
     answer = post(fake, path, body, key)

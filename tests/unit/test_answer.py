@@ -67,7 +67,7 @@ def test_text_is_answered_with_one_reminder() -> None:
     assert answer.after_text(SAID, None) == Finish(StopReason.ANSWER_INVALID, SAID.text)
 
 
-def test_calls_of_other_tools_in_the_closing_answer_are_refused_once_more_like_text() -> None:
+def test_calls_of_other_tools_in_the_closing_answer_are_answered_like_text() -> None:
     answer = CallAnswer()
 
     assert answer.after_calls(SAID, OTHERS, LATE) is None

@@ -63,7 +63,7 @@ def valid(kind: str, value: object, **more: Any) -> object:  # noqa: ANN401 - an
         ("date-range", {"start": 2024}, {"start": "2024"}),
     ],
 )
-def test_values_are_coerced_where_nothing_is_lost(kind: str, given: object, expected: object) -> None:
+def test_values_are_converted_when_nothing_is_lost(kind: str, given: object, expected: object) -> None:
     value = valid(kind, given)
 
     assert value == expected
@@ -118,7 +118,7 @@ def test_a_value_outside_the_options_is_refused_in_these_words(given: str) -> No
     ],
 )
 @pytest.mark.parametrize("own", [None, {"type": "string"}, {}], ids=["select", "mcp", "mcp without a type"])
-def test_an_option_is_taken_from_the_boolean_or_number_that_spells_it(
+def test_a_boolean_or_number_becomes_the_option_of_the_same_text(
     own: dict[str, Any] | None, options: list[str], given: object, taken: str
 ) -> None:
     more = {"options": options} if own is None else {"input_schema": {**own, "enum": options}}
@@ -129,7 +129,7 @@ def test_an_option_is_taken_from_the_boolean_or_number_that_spells_it(
 
 
 @pytest.mark.parametrize("given", [True, 1, None, [], {"true": True}], ids=repr)
-def test_what_spells_no_option_is_quoted_as_it_was_written(given: object) -> None:
+def test_a_value_that_is_not_an_option_is_quoted_unchanged(given: object) -> None:
     tool = tool_of(
         parameter("x", "string", required=True, input_schema={"enum": ["off", None], "type": ["string", "null"]})
     )
@@ -193,14 +193,14 @@ def test_a_long_value_is_quoted_in_part() -> None:
     assert len(problem(select, x="y" * 10_000)) < 400
 
 
-def test_what_the_model_gives_as_a_secret_is_not_quoted() -> None:
+def test_a_value_given_to_a_secret_parameter_is_not_quoted() -> None:
     tool = tool_of(parameter("key", "secret-input", input_schema={"type": "string", "enum": ["a"]}))
 
     assert problem(tool, key="S3CR" + "abcdefghij" * 30) == "parameter 'key' does not fit"
 
 
 @given(json_objects | st.fixed_dictionaries({"q": json_values}, optional={"limit": json_values, "exact": json_values}))
-def test_what_is_accepted_has_the_types_that_the_tool_declares(arguments: dict[str, Any]) -> None:
+def test_accepted_values_have_the_declared_types(arguments: dict[str, Any]) -> None:
     kinds: dict[str, type | tuple[type, ...]] = {
         "q": str,
         "limit": (int, float),
@@ -220,7 +220,7 @@ def test_what_is_accepted_has_the_types_that_the_tool_declares(arguments: dict[s
 
 
 @given(any_text | joined(['{"q":', '"x"', ",", '"limit":', "7", "NaN", "1e999", "true", "}", '"\\ud83d"']))
-def test_whatever_a_model_writes_is_accepted_or_refused_and_never_an_accident(text: str) -> None:
+def test_any_arguments_are_accepted_or_refused_without_a_crash(text: str) -> None:
     parsed = parse_tool_arguments(text)
     try:
         accepted = validate_arguments(SEARCH, parsed.args) if parsed.ok else {}
@@ -285,7 +285,7 @@ def test_an_mcp_parameter_may_be_of_several_types(kinds: list[str]) -> None:
     assert valid("string" if "string" in kinds else "number", given, input_schema={"type": kinds}) == given
 
 
-def test_a_schema_that_refers_to_itself_without_end_checks_nothing() -> None:
+def test_a_schema_with_an_endless_reference_is_not_checked() -> None:
     endless = {"$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}, "$ref": "#/$defs/a"}
 
     assert valid("object", {"a": 1}, input_schema=endless) == {"a": 1}
@@ -294,7 +294,7 @@ def test_a_schema_that_refers_to_itself_without_end_checks_nothing() -> None:
 SEEMS_A_SCHEMA = {"type": "object", "x": {"properties": 5}, "properties": {"a": {"$ref": "#/x"}}}
 
 
-def test_a_reference_to_what_only_seems_a_schema_checks_nothing() -> None:
+def test_a_reference_to_a_value_that_is_not_a_schema_is_not_checked() -> None:
     assert valid("object", {"a": {"b": 1}}, input_schema=SEEMS_A_SCHEMA) == {"a": {"b": 1}}
 
 
@@ -307,7 +307,7 @@ def test_a_reference_to_what_only_seems_a_schema_checks_nothing() -> None:
         (None, "missing required argument 'x'"),
     ],
 )
-def test_null_is_a_value_where_the_schema_says_so_and_required(own: dict[str, Any] | None, said: str) -> None:
+def test_null_is_a_value_of_a_required_parameter_if_the_schema_allows_it(own: dict[str, Any] | None, said: str) -> None:
     tool = tool_of(parameter("x", "array", required=True, input_schema=own))
 
     if said:
@@ -349,7 +349,7 @@ def test_a_number_that_the_host_would_round_is_sent_as_text(own: object, given: 
 @pytest.mark.parametrize(
     ("kind", "given"), [("array", [1, [2**60]]), ("object", {"a": {"b": -(2**60)}}), ("any", 2**60)]
 )
-def test_where_a_number_cannot_be_sent_as_text_it_is_said_that_the_host_rounds_it(kind: str, given: object) -> None:
+def test_arguments_in_which_the_host_rounds_an_integer_are_named(kind: str, given: object) -> None:
     toolbox = toolbox_of(parameter("x", kind), parameter("y", kind))
     tool = toolbox.tools["search"]
 

@@ -128,7 +128,7 @@ def test_equal_ids_within_a_chunk_are_calls_of_their_own(calls: list[Wanted], id
 
 
 @given(wanted_calls(), st.booleans())
-def test_missing_ids_are_made_unique_and_lose_no_call(calls: list[Wanted], one_chunk: bool) -> None:  # noqa: FBT001
+def test_missing_ids_become_unique_and_no_call_is_lost(calls: list[Wanted], one_chunk: bool) -> None:  # noqa: FBT001
     entries = [sdk_call(None, call.name, call.arguments) for call in calls]
 
     assembled = assemble([entries] if one_chunk else [[entry] for entry in entries])
@@ -194,7 +194,7 @@ PROVIDERS: dict[str, tuple[Chunks, list[tuple[str, str, str]]]] = {
 
 
 @pytest.mark.parametrize(("chunks", "expected"), PROVIDERS.values(), ids=PROVIDERS.keys())
-def test_what_each_provider_streams(chunks: Chunks, expected: list[tuple[str, str, str]]) -> None:
+def test_the_calls_of_each_provider(chunks: Chunks, expected: list[tuple[str, str, str]]) -> None:
     assert [(call.id, call.name, call.arguments) for call in assemble(chunks)] == expected
 
 
@@ -229,7 +229,7 @@ def test_of_growing_snapshots_only_the_last_is_kept() -> None:
     assert most < 4_000_000  # all snapshots together have 288 million characters
 
 
-def test_of_endless_fragments_no_more_is_kept_than_could_be_arguments() -> None:
+def test_endless_fragments_are_kept_up_to_the_limit() -> None:
     (call,) = assemble([[sdk_call("c1" if number == 0 else "", "", f"{number:01000}")] for number in range(5_000)])
 
     assert len(call.arguments) == MAX_ARGUMENTS_LENGTH + 1
@@ -244,7 +244,7 @@ def test_snapshots_that_end_as_fragments_are_joined_within_the_same_bounds() -> 
     assert len(call.arguments) == MAX_ARGUMENTS_LENGTH + 1
 
 
-def test_one_endless_snapshot_is_too_long_whatever_comes_after_it() -> None:
+def test_one_endless_snapshot_makes_the_arguments_too_long() -> None:
     (call,) = assemble([[sdk_call("c1", "search", "{" * MAX_ARGUMENTS_LENGTH * 2)], [sdk_call("c1", "", "{}")]])
 
     assert len(call.arguments) == MAX_ARGUMENTS_LENGTH + 1

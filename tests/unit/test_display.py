@@ -73,7 +73,7 @@ def test_the_user_sees_the_same_however_a_text_is_cut(
 
 
 @given(joined(PARTS), joined(PARTS), RULES, st.booleans())
-def test_what_comes_at_once_with_the_end_of_a_thought_that_nothing_opened_is_no_answer(
+def test_text_before_a_closing_tag_without_an_opening_one_is_not_the_answer(
     thought: str,
     rest: str,
     rule: DisplayRule,
@@ -150,7 +150,7 @@ def test_a_list_and_other_short_text_may_be_a_remark(text: str) -> None:
 
 
 @given(joined(PARTS), joined(PARTS))
-def test_what_is_plainly_an_answer_stays_one_however_it_goes_on(text: str, rest: str) -> None:
+def test_text_that_is_clearly_an_answer_stays_one(text: str, rest: str) -> None:
     assert not is_plainly_an_answer(text) or is_plainly_an_answer(text + rest)
 
 
@@ -158,7 +158,7 @@ def test_thoughts_do_not_count_as_visible_characters() -> None:
     assert list(TurnDisplay(HIDDEN).feed(f"<think>{'x' * 1000}</think>short")) == []
 
 
-def test_where_no_call_can_follow_nothing_is_held_back() -> None:
+def test_nothing_is_held_back_when_no_call_can_follow() -> None:
     assert words(TurnDisplay(CLOSING).feed("a")) == answer("a")
 
 
@@ -171,7 +171,7 @@ def test_text_before_calls_was_a_preamble(rule: DisplayRule, expected: list[tupl
     assert show(rule, "I will ", "look.", calls=True) == expected
 
 
-def test_a_preamble_stands_apart_from_the_thought_before_it() -> None:
+def test_a_preamble_is_separate_from_the_thought_before_it() -> None:
     assert show(SHOWN, "<think>hm</think>\n\nI will look.\n", calls=True) == [("ThoughtText", "hm\nI will look.")]
 
 
@@ -195,12 +195,12 @@ def test_hidden_thoughts_are_kept_for_the_log() -> None:
 
 
 @pytest.mark.parametrize("text", ["", " \n\n ", "<think></think>\n", "<think>\n\n</think>"], ids=repr)
-def test_white_space_alone_is_never_shown(text: str) -> None:
+def test_only_white_space_is_never_shown(text: str) -> None:
     for rule in (HIDDEN, SHOWN, CLOSING, LAST_ROUND):
         assert show(rule, text, calls=True) == show(rule, text) == []
 
 
-def test_text_that_was_shown_is_no_thought_any_more() -> None:
+def test_text_that_was_shown_does_not_become_a_thought() -> None:
     display = TurnDisplay(SHOWN)
     shown = [*display.feed("x" * PLAINLY_AN_ANSWER), *display.feed("</think>y"), *display.finish(has_tool_calls=False)]
 

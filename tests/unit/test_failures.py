@@ -30,11 +30,11 @@ def as_dify_words_it(error_type: str, message: str) -> str:
         ("ToolNotFoundError", "x", FailureKind.NOT_FOUND),
     ],
 )
-def test_a_named_error_type_wins_over_the_words_around_it(error_type: str, message: str, kind: FailureKind) -> None:
+def test_a_named_error_type_counts_before_the_words_around_it(error_type: str, message: str, kind: FailureKind) -> None:
     assert classify(as_dify_words_it(error_type, message)) is kind
 
 
-def test_the_innermost_error_names_its_type_whatever_stands_in_a_traceback_before_it() -> None:
+def test_the_type_is_that_of_the_innermost_error_not_of_a_traceback_before_it() -> None:
     args = {"traceback": "raise InvokeServerUnavailableError"}
     inner = json.dumps({"args": args, "error_type": "InvokeBadRequestError", "message": "bad"})
     outer = json.dumps({"message": inner, "args": args, "error_type": "InvokeConnectionError"})
@@ -44,7 +44,7 @@ def test_the_innermost_error_names_its_type_whatever_stands_in_a_traceback_befor
 
 
 @pytest.mark.parametrize("kind", ["output", "completion"])
-def test_too_long_an_answer_is_no_too_long_prompt(kind: str) -> None:
+def test_an_answer_that_is_too_long_is_not_a_context_length_error(kind: str) -> None:
     message = f"max_tokens (9) exceeds the maximum number of {kind} tokens (8)"
 
     assert classify(as_dify_words_it("InvokeBadRequestError", message)) is FailureKind.INVALID_REQUEST
@@ -75,7 +75,7 @@ def test_too_long_an_answer_is_no_too_long_prompt(kind: str) -> None:
         ("", FailureKind.UNKNOWN),
     ],
 )
-def test_without_a_type_the_words_are_read(message: str, kind: FailureKind) -> None:
+def test_without_a_type_the_words_decide(message: str, kind: FailureKind) -> None:
     assert classify(message) is kind
 
 
@@ -106,7 +106,7 @@ def test_without_a_type_the_words_are_read(message: str, kind: FailureKind) -> N
         "too deep",
     ],
 )
-def test_a_host_failure_tells_the_innermost_words_and_keeps_all_of_them(message: str, reason: str) -> None:
+def test_a_host_failure_has_the_innermost_message_and_keeps_the_whole(message: str, reason: str) -> None:
     failure = HostFailure(message)
 
     assert failure.kind is classify(message)
@@ -171,7 +171,7 @@ DAEMONS_WORDS = {
 }
 
 
-def test_each_of_the_daemons_words_has_its_kind_and_its_speaker() -> None:
+def test_each_error_of_the_daemon_has_its_kind_and_its_origin() -> None:
     heard = {
         row["fault"]: HostFailure(said["message"])
         for row in recorded(DAEMON, "backwards_failure")
@@ -182,7 +182,7 @@ def test_each_of_the_daemons_words_has_its_kind_and_its_speaker() -> None:
     assert {fault: (failure.kind, failure.is_hosts_own) for fault, failure in heard.items()} == DAEMONS_WORDS
 
 
-def test_what_the_provider_or_tool_said_is_taken_out_of_the_daemons_words() -> None:
+def test_the_message_of_provider_or_tool_is_taken_out_of_the_wrapping() -> None:
     rows = {row["fault"]: row for row in recorded(DAEMON, "backwards_failure")}
 
     def reason(fault: str) -> str:
@@ -215,12 +215,12 @@ def test_a_kind_is_not_read_out_of_a_traceback_beside_the_message() -> None:
     assert classify(f"PluginInvokeError: {json.dumps({**wrapped, 'message': 'no route: 503'})}") is FailureKind.UNKNOWN
 
 
-def test_the_name_of_an_error_counts_where_its_message_says_nothing() -> None:
+def test_the_name_of_an_error_counts_when_its_message_is_empty() -> None:
     assert classify(as_dify_words_it("ReadTimeout", "")) is FailureKind.TIMEOUT
 
 
 @pytest.mark.parametrize("said", ["network", "timed out", "rate limit", "connection refused"])
-def test_a_refused_opaque_body_is_known_by_its_field_whatever_the_quoted_value_says(said: str) -> None:
+def test_a_refused_opaque_body_is_recognised_by_its_field_whatever_value_is_quoted(said: str) -> None:
     message = (
         "unmarshal backwards invoke request failed: error decoding map: 1 error(s) decoding:\n\n"
         "* 'prompt_messages[0].opaque_body[0]' expected type 'uint8', got unconvertible type "

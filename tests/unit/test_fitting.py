@@ -53,9 +53,7 @@ UNIONS: dict[str, tuple[dict[str, Any], object, object]] = {
 
 
 @pytest.mark.parametrize(("schema", "value", "expected"), UNIONS.values(), ids=UNIONS)
-def test_inside_alternatives_too_a_value_becomes_what_then_fits(
-    schema: dict[str, Any], value: object, expected: object
-) -> None:
+def test_a_value_is_converted_inside_alternatives_too(schema: dict[str, Any], value: object, expected: object) -> None:
     result = fitted(schema, value)
 
     assert result == expected
@@ -89,7 +87,7 @@ SCHEMAS = [schema for schema, _, _ in [*UNIONS.values(), *NULLS.values()]]
 
 
 @given(st.sampled_from(SCHEMAS), json_values | st.sampled_from(['["1"]', "7", "null", {"x": "1", "note": None}]))
-def test_what_fits_as_it_is_still_fits(schema: dict[str, Any], value: object) -> None:
+def test_a_value_that_fits_stays_unchanged(schema: dict[str, Any], value: object) -> None:
     check = check_of(schema)
 
     if not list(check(value)):
@@ -103,7 +101,7 @@ def doubling() -> Check:
 
 
 @pytest.mark.heavy
-def test_choices_within_choices_are_given_up() -> None:
+def test_a_check_of_nested_alternatives_is_given_up() -> None:
     value: dict[str, Any] = {}
     for _ in range(50):
         value = {"a": value}

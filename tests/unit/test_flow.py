@@ -82,7 +82,7 @@ def test_tool_calls_are_taken_from_a_chunk_and_from_a_result() -> None:
     [None, SimpleNamespace(), SimpleNamespace(tool_calls=None), assistant([])],
     ids=["no message", "no list", "null list", "empty list"],
 )
-def test_what_lacks_a_list_of_calls_has_none(message: object) -> None:
+def test_a_message_without_a_list_of_calls_has_none(message: object) -> None:
     chunk = SimpleNamespace(delta=SimpleNamespace(message=message))
 
     assert extract_stream_tool_calls(chunk) == []  # type: ignore[arg-type] # older hosts send less than the type says
@@ -108,5 +108,5 @@ def test_the_list_of_calls_is_the_callers_own() -> None:
     ("iteration", "has_call", "goes_on"),
     [(0, True, True), (2, True, True), (3, True, False), (4, True, False), (0, False, False), (3, False, False)],
 )
-def test_a_run_goes_on_while_there_are_calls_and_rounds_left(iteration: int, has_call: bool, goes_on: bool) -> None:  # noqa: FBT001
+def test_a_run_continues_while_calls_and_rounds_are_left(iteration: int, has_call: bool, goes_on: bool) -> None:  # noqa: FBT001
     assert should_continue(iteration=iteration, maximum_iterations=3, has_tool_call=has_call) is goes_on

@@ -51,7 +51,7 @@ def test_of_a_longer_text_the_beginning_and_the_end_are_kept(length: int, size: 
 
 
 @given(st.integers(99_900, 100_010), st.integers(-20, 20), st.sampled_from([1, 10, 1_000]))
-def test_no_half_of_a_secret_stands_at_a_gap(before: int, after: int, size: int) -> None:
+def test_no_half_of_a_secret_is_left_at_a_gap(before: int, after: int, size: int) -> None:
     text = "m" * before + SECRET + "m" * 500_000 + SECRET + "m" * (TAIL + after)
     shown = kept_of(*in_pieces(text, len(text) // size + 1)).excerpt(Redactor.of([SECRET]).text).text
 
@@ -64,7 +64,7 @@ def test_parts_that_say_something_are_joined() -> None:
     assert joined([]) == Excerpt("")
 
 
-def test_what_was_not_kept_counts_as_left_out() -> None:
+def test_characters_that_were_not_kept_count_as_left_out() -> None:
     assert "[… 999999" not in cut_to_size("m" * 2_000, 1_000)
     cut = cut_to_size("m" * 2_000, 1_000, missing=1_000_000)
     left_out = int(cut.partition("[… ")[2].partition(" ")[0])

@@ -147,7 +147,7 @@ def test_no_path_leads_out_of_the_root(root: Path, prefix: str, components: list
         ("{root}/to_inside", "b.txt"),
     ],
 )
-def test_what_really_lies_under_the_root_is_read(root: Path, location: str, name: str) -> None:
+def test_a_file_whose_real_path_is_under_the_root_is_read(root: Path, location: str, name: str) -> None:
     file = read_local_file(location.format(root=root), root=root)
 
     assert (file.data, file.filename, file.mime_type) == (INSIDE, name, "text/plain")
@@ -183,7 +183,7 @@ def test_everything_else_is_refused_at_once(root: Path, location: str) -> None:
     assert refused(location.format(root=root), root)
 
 
-def test_a_root_that_is_not_there_holds_nothing(root: Path) -> None:
+def test_a_missing_root_has_no_files(root: Path) -> None:
     assert refused(f"{root}/a.txt", root / "nothing")
 
 
@@ -217,7 +217,7 @@ def test_five_mebibytes_are_the_most(tmp_path: Path, size: int, read: bool) -> N
 
 
 @needs_proc
-def test_a_file_that_holds_more_than_it_says_is_refused() -> None:
+def test_a_file_that_is_larger_than_its_size_is_refused() -> None:
     assert refused("/proc/self/status", Path("/proc/self"), limit=10)
     assert not refused("/proc/self/status", Path("/proc/self"))
 

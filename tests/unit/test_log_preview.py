@@ -17,7 +17,7 @@ NONE = Redactor.of([])
 
 @pytest.mark.parametrize("name", ["token", "credentials", "max_token", "cookie", "app_token", "Authorization"])
 @pytest.mark.parametrize("value", ["x", 4096, {"user": "u"}, ["a"], 'with "quotes"'], ids=repr)
-def test_what_stands_under_a_secrets_name_is_hidden_in_json_and_in_its_text(name: str, value: object) -> None:
+def test_values_under_a_secrets_name_are_hidden_in_json_and_in_json_text(name: str, value: object) -> None:
     said = {"q": "kept", "in": [{name: value, "n": 1}]}
     shown = {"q": "kept", "in": [{name: REDACTED, "n": 1}]}
 
@@ -36,7 +36,7 @@ def test_json_within_json_is_hidden_too() -> None:
 
 
 @pytest.mark.parametrize("value", [None, True, False, "", [], {}], ids=repr)
-def test_what_says_nothing_is_shown(value: object) -> None:
+def test_values_without_content_are_shown(value: object) -> None:
     assert preview({"token": value}, NONE) == {"token": value}
     assert preview(json.dumps({"token": value, "n": 1}), NONE) == json.dumps({"token": value, "n": 1})
 

@@ -78,7 +78,7 @@ POINTERS: dict[str, tuple[str, dict[str, Any]]] = {
 
 @pytest.mark.parametrize("keyword", ["$ref", "$dynamicRef"])
 @pytest.mark.parametrize(("pointer", "more"), POINTERS.values(), ids=POINTERS)
-def test_a_pointer_leads_where_the_standard_says_it_does(keyword: str, pointer: str, more: dict[str, Any]) -> None:
+def test_a_json_pointer_is_resolved_as_the_standard_says(keyword: str, pointer: str, more: dict[str, Any]) -> None:
     schema = {"type": "object", **more, "properties": {**more.get("properties", {}), "it": {keyword: pointer}}}
     whole, check = own_schema(schema, "a%20b/日")
     embedded = Draft202012Validator({"properties": {"a%20b/日": whole}})
@@ -148,11 +148,11 @@ def test_a_schema_may_come_again_deeper_in_the_value(schema: dict[str, Any]) -> 
     assert not fits(whole, {"in": {"in": {"in": 7}}})
 
 
-def test_a_circle_that_nothing_leads_into_does_no_harm() -> None:
+def test_a_circle_without_a_reference_to_it_is_harmless() -> None:
     assert fits({"$defs": {"a": A}}, 7)
 
 
-def test_what_another_dialect_would_call_a_reference_may_be_anything() -> None:
+def test_keywords_of_other_dialects_may_have_any_value() -> None:
     assert fits({"$schema": OLD, "$dynamicRef": 7}, 7)
 
 
@@ -169,7 +169,7 @@ def test_a_chain_of_references_has_an_end() -> None:
         check_of({"$ref": "#/$defs/d0", "$defs": {**chain, "d2000": {}}})
 
 
-def test_names_that_patterns_may_cover_are_let_through_wherever_the_patterns_stand() -> None:
+def test_names_that_a_pattern_may_cover_are_accepted_wherever_the_pattern_is() -> None:
     covered = {"allOf": [{"patternProperties": {"^x-": {}}}], "unevaluatedProperties": False}
 
     assert fits(covered, {"x-a": 1})
@@ -190,7 +190,7 @@ WORD, NUMBER = {"pattern": "^[a-z]+$"}, {"pattern": "^[0-9]+$"}
         {"not": {"patternProperties": {"^a": False}}},
     ],
 )
-def test_what_a_pattern_would_have_told_apart_is_let_through(schema: dict[str, Any]) -> None:
+def test_values_that_only_a_pattern_could_refuse_are_accepted(schema: dict[str, Any]) -> None:
     assert fits(schema, "word")
 
 
@@ -204,11 +204,11 @@ def test_what_a_pattern_would_have_told_apart_is_let_through(schema: dict[str, A
     ],
 )
 @pytest.mark.parametrize("elsewhere", [{}, {"$defs": {"a": WORD}}])
-def test_where_there_is_no_pattern_all_is_checked(schema: dict[str, Any], elsewhere: dict[str, Any]) -> None:
+def test_without_a_pattern_everything_is_checked(schema: dict[str, Any], elsewhere: dict[str, Any]) -> None:
     assert not fits({**schema, **elsewhere}, "word")
 
 
-def test_without_patterns_no_name_is_let_through() -> None:
+def test_without_patterns_an_unknown_name_is_refused() -> None:
     assert not fits({"allOf": [{"properties": {"a": {}}}], "unevaluatedProperties": False}, {"a": 1, "b": 1})
     assert not fits({"properties": {"a": {}}, "additionalProperties": False}, {"a": 1, "b": 1})
 
@@ -225,7 +225,7 @@ def test_without_patterns_no_name_is_let_through() -> None:
         ({"enum": [{"pattern": 1}]}, {}),
     ],
 )
-def test_names_and_values_are_no_keywords(schema: dict[str, Any], value: object) -> None:
+def test_names_and_values_are_not_keywords(schema: dict[str, Any], value: object) -> None:
     assert not fits(schema, value)
 
 

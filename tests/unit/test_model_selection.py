@@ -43,7 +43,7 @@ def test_the_plain_config_goes_into_a_request_without_entity_and_history() -> No
 
 
 @pytest.mark.parametrize("params", [None, "", [], {}], ids=repr)
-def test_completion_params_that_were_left_alone_are_an_empty_object(params: object) -> None:
+def test_empty_completion_params_are_an_empty_object(params: object) -> None:
     assert select(model(completion_params=params))[0].config.completion_params == {}
 
 
@@ -91,7 +91,7 @@ def test_a_model_without_an_entity_is_tried_and_one_without_the_feature_is_not(
     [{}, {"features": None, "model_properties": None}, {"features": "odd", "model_properties": {"context_size": "?"}}],
     ids=repr,
 )
-def test_an_entity_that_says_nothing_has_no_features_and_no_context_size(entity: dict[str, Any]) -> None:
+def test_an_empty_entity_has_no_features_and_no_context_size(entity: dict[str, Any]) -> None:
     selection, notes = select({**model(), "entity": entity})
 
     assert selection.features == frozenset()
@@ -127,7 +127,7 @@ def test_the_history_is_read_in_order() -> None:
     ],
     ids=repr,
 )
-def test_a_message_of_the_history_that_cannot_be_read_costs_only_itself(odd: object) -> None:
+def test_an_unreadable_message_of_the_history_is_left_out(odd: object) -> None:
     kept = {"role": "user", "content": "kept"}
 
     selection, notes = select(model(history_prompt_messages=[odd, kept]))

@@ -50,7 +50,7 @@ def test_a_saved_node_that_lacks_everything_but_model_and_query_gets_the_default
 
 @pytest.mark.parametrize("value", LEFT_ALONE.values(), ids=LEFT_ALONE.keys())
 @pytest.mark.parametrize("name", sorted(set(StrategyParams.model_fields) - {"model", "query", "context"}))
-def test_what_the_user_left_alone_is_the_default_and_no_remark(name: str, value: object) -> None:
+def test_an_empty_value_is_the_default_without_a_note(name: str, value: object) -> None:
     params = read(**{name: value})
 
     assert getattr(params, name) == getattr(read(), name)
@@ -58,7 +58,7 @@ def test_what_the_user_left_alone_is_the_default_and_no_remark(name: str, value:
 
 
 @pytest.mark.parametrize("value", LEFT_ALONE.values(), ids=LEFT_ALONE.keys())
-def test_a_context_that_was_left_alone_holds_no_source(value: object) -> None:
+def test_an_empty_context_has_no_sources(value: object) -> None:
     assert read_context(read(context=value).context) == []
 
 
@@ -96,7 +96,7 @@ def test_numbers_are_read_from_texts_too(name: str, given: object, expected: int
         ("maximum_seconds", float("-inf"), 30),
     ],
 )
-def test_a_limit_that_cannot_be_meant_is_clamped_and_noted(name: str, given: object, expected: int) -> None:
+def test_a_limit_out_of_range_is_clamped_and_noted(name: str, given: object, expected: int) -> None:
     params = read(**{name: given})
 
     assert getattr(params, name) == expected
@@ -104,7 +104,7 @@ def test_a_limit_that_cannot_be_meant_is_clamped_and_noted(name: str, given: obj
 
 
 @pytest.mark.parametrize("given", [True, False, "abc", float("nan"), "NaN", {"a": 1}, [3]], ids=repr)
-def test_what_is_no_number_is_the_default_and_noted(given: object) -> None:
+def test_a_value_that_is_not_a_number_is_the_default_and_noted(given: object) -> None:
     params = read(maximum_iterations=given)
 
     assert params.maximum_iterations == 6
@@ -164,7 +164,7 @@ def test_texts_are_texts_that_can_be_written(given: object, expected: str) -> No
     assert read(query=given).query == expected
 
 
-def test_a_tool_that_cannot_be_read_costs_only_itself() -> None:
+def test_an_unreadable_tool_is_left_out() -> None:
     params = read(tools=[tool("first"), "odd", None, tool("second"), 7])
 
     assert [item["identity"]["name"] for item in params.tools] == ["first", "second"]
@@ -191,7 +191,7 @@ def test_files_come_as_dicts_or_as_the_sdks_files(given: object) -> None:
     assert file.filename == "a.png"
 
 
-def test_a_file_that_cannot_be_read_costs_only_itself() -> None:
+def test_an_unreadable_file_is_left_out() -> None:
     params = read(files=[{"url": "x"}, FILE, "odd"])
 
     assert [file.filename for file in params.files] == ["a.png"]

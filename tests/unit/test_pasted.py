@@ -35,7 +35,7 @@ def test_pythons_repr_of_a_list_or_object_is_read_like_its_json(value: object) -
 
 
 @given(any_text | joined(["[", "{", "'a'", '"', ",", ":", "1", "-", "None", "nan", "b''", "(", "}", "]", " ", "\\"]))
-def test_what_is_neither_json_nor_a_repr_of_its_types_stays_as_it_is(text: str) -> None:
+def test_text_that_is_neither_json_nor_a_repr_stays_unchanged(text: str) -> None:
     with warnings.catch_warnings(action="error"):
         meant = read_pasted(text)
 
@@ -60,7 +60,7 @@ def test_what_is_neither_json_nor_a_repr_of_its_types_stays_as_it_is(text: str) 
         "{'a': {'b'}}",
     ],
 )
-def test_what_json_has_no_word_for_is_not_read(text: str) -> None:
+def test_a_repr_of_other_types_than_those_of_json_is_not_read(text: str) -> None:
     assert read_pasted(text) == text
 
 
@@ -79,7 +79,7 @@ def test_brackets_within_texts_do_not_count_as_nesting() -> None:
 
 
 @pytest.mark.parametrize("before", [MARK, f" \n{MARK}", f"{MARK}{MARK}"], ids=ascii)
-def test_a_byte_order_mark_is_no_part_of_what_was_pasted(before: str) -> None:
+def test_a_byte_order_mark_is_not_part_of_the_pasted_text(before: str) -> None:
     assert read_pasted(before + '{"a": 1}') == '{"a": 1}'
     assert read_pasted(before + "plain") == "plain"
     assert read_pasted(f"a{MARK}b") == f"a{MARK}b"
@@ -110,7 +110,7 @@ def test_the_text_of_an_empty_list_allows_all(given: str) -> None:
 @pytest.mark.parametrize(
     "given", ["[search", "{search}", "[search]", "[1, 2", "[" * 100_000], ids=lambda text: text[:9]
 )
-def test_what_is_no_list_after_all_is_taken_by_comma_and_line(given: str) -> None:
+def test_text_that_is_not_a_list_is_split_at_commas_and_lines(given: str) -> None:
     assert read(allowed_tools=given).allowed_tools == tuple(part.strip() for part in given.split(","))
 
 
@@ -124,7 +124,7 @@ def test_an_answer_schema_may_be_pasted_or_come_from_a_variable(write: Any, befo
 
 
 @pytest.mark.parametrize("text", ["{'type': 'object', 'a': {1}}", "{'type': 'object', 'x': '\\ud83d'}", "['object']"])
-def test_a_repr_that_is_no_schema_is_refused_like_json(text: str) -> None:
+def test_a_repr_that_is_not_a_schema_is_refused_like_json(text: str) -> None:
     with pytest.raises(InvalidParameters, match="parameter 'answer_schema'"):
         answer_tool(text)
 
@@ -177,7 +177,7 @@ def test_a_bare_selector_is_recognised(text: object, is_one: bool) -> None:  # n
     assert looks_like_selector(text) is is_one
 
 
-def test_a_variable_that_does_not_exist_is_named_as_one() -> None:
+def test_a_missing_variable_is_named() -> None:
     with pytest.raises(InvalidParameters, match=rf"parameter 'answer_schema': 'start\.schema' {VARIABLE}"):
         answer_tool("start.schema")
     for name in ("context", "instruction", "tools", "files"):

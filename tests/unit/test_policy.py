@@ -34,7 +34,7 @@ def notes(overrides: Any) -> tuple[str, ...]:  # noqa: ANN401 - whatever a devel
     return read_policy_overrides(overrides if isinstance(overrides, str) else json.dumps(overrides)).notes
 
 
-def test_the_blocks_stand_in_their_order_between_instruction_and_extra_policy() -> None:
+def test_the_blocks_come_in_order_between_instruction_and_extra_policy() -> None:
     assert built({"extra_policy": "E"}, "I") == ["I", *ALL_BLOCKS, "E"]
 
 
@@ -107,7 +107,7 @@ def test_a_value_that_is_neither_text_nor_false_is_ignored_and_named(name: str, 
     assert name in note
 
 
-def test_an_unknown_key_is_ignored_and_named_and_the_others_count() -> None:
+def test_an_unknown_key_is_ignored_and_named_and_the_others_apply() -> None:
     overrides = {"persistance_policy": "typo", "uncertainty_policy": "u"}
 
     assert built(overrides)[2] == "<uncertainty_and_ambiguity>\nu\n</uncertainty_and_ambiguity>"
@@ -165,7 +165,7 @@ def test_a_default_text_has_at_most_four_lines_and_asks_for_no_think_text(policy
         assert text == text.strip()
 
 
-def test_no_default_rule_is_said_twice() -> None:
+def test_no_default_rule_is_repeated() -> None:
     lines = [line for field in fields(DEFAULT_POLICY) for line in getattr(DEFAULT_POLICY, field.name).splitlines()]
 
     assert len(set(lines)) == len(lines)

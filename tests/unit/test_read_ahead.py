@@ -71,7 +71,7 @@ def test_every_item_comes_once_and_in_order_however_the_host_pauses(pauses: list
     assert came == list(range(len(pauses)))
 
 
-def test_all_that_waits_comes_at_once() -> None:
+def test_all_waiting_items_come_together() -> None:
     assert list(batches(Call(*range(50)).answers(), left, PATIENCE)) == [list(range(50))]
 
 
@@ -92,7 +92,7 @@ def test_items_that_come_while_the_run_is_busy_are_one_batch() -> None:
     assert next(come) == [2, 3, 4]
 
 
-def test_what_is_read_ahead_is_bounded() -> None:
+def test_reading_ahead_is_bounded() -> None:
     call = Call(*range(10 * MAX_WAITING))
     come = batches(call.answers(), left, PATIENCE)
 
@@ -140,7 +140,7 @@ def until(time: FakeTime) -> Callable[[], float]:
     return lambda: deadline - time.now
 
 
-def test_what_has_come_by_the_deadline_is_passed_on_before_it_strikes() -> None:
+def test_items_that_came_before_the_deadline_are_passed_on() -> None:
     time = FakeTime()
     come = batches(Call(1, gevent.sleep, 2, 3, never).answers(), until(time), PATIENCE)
 
@@ -205,7 +205,7 @@ def test_an_error_after_the_deadline_is_the_deadlines() -> None:
     assert list(taken(batches(call.answers(), until(time), PATIENCE))) == [[1]]
 
 
-def test_a_host_that_says_nothing_for_too_long_has_failed() -> None:
+def test_a_host_that_is_silent_for_too_long_has_failed() -> None:
     come = batches(Call(1, never).answers(), left, 0.01)
 
     assert next(come) == [1]

@@ -19,7 +19,7 @@ def shown(*events: Event) -> list[Event]:
 
 
 @given(joined([SECRET, "hunter", "2", " "]), cut_lists(100), st.sampled_from([AnswerText, ThoughtText]))
-def test_however_a_text_streams_no_secret_is_in_it(
+def test_a_streamed_text_contains_no_secret_however_it_is_cut(
     text: str, cuts: list[int], kind: type[AnswerText | ThoughtText]
 ) -> None:
     written = shown(*(kind(piece) for piece in cut(text, cuts)))
@@ -28,7 +28,7 @@ def test_however_a_text_streams_no_secret_is_in_it(
     assert "".join(event.text for event in written if isinstance(event, kind)) == text.replace(SECRET, "[redacted]")
 
 
-def test_what_is_no_secret_after_all_is_shown_where_it_belongs() -> None:
+def test_text_that_was_held_back_but_is_not_secret_is_shown_in_place() -> None:
     assert shown(ThoughtText("my hunt"), AnswerText("er2"), AnswerBreak(), AnswerText("hunter")) == [
         ThoughtText("my "),
         ThoughtText("hunt"),
@@ -38,7 +38,7 @@ def test_what_is_no_secret_after_all_is_shown_where_it_belongs() -> None:
     ]
 
 
-def test_what_is_shown_together_stays_together() -> None:
+def test_texts_that_are_shown_together_stay_together() -> None:
     assert shown(
         ShownTogether((ThoughtText(SECRET), AnswerBreak(), AnswerText("my hunter2-"))),
         ShownTogether((AnswerText("hunter2"),)),

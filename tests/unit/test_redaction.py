@@ -57,7 +57,7 @@ def test_a_secret_with_half_a_pair_is_replaced_as_it_is_and_as_it_is_written_out
     assert redactor.text("abcdef\ud83d abcdef?") == f"{REDACTED} {REDACTED}"
 
 
-def test_what_is_looked_for_does_not_grow_with_the_number_of_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_search_does_not_grow_with_the_number_of_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
     """One alternative for each of thousands of secrets would hold up every session of the process."""
     compiled: list[str] = []
     monkeypatch.setattr(re, "compile", compiled.append)
@@ -140,7 +140,7 @@ def test_a_redactor_learns_without_forgetting() -> None:
 
 
 @pytest.mark.parametrize("known", [[], ["secret-one"], ["short"], ["secret-one", "five5"]], ids=repr)
-def test_a_redactor_that_learns_nothing_new_is_the_same_one(known: list[str]) -> None:
+def test_a_redactor_that_learns_nothing_new_stays_the_same(known: list[str]) -> None:
     redactor = Redactor.of(["secret-one"])
 
     assert redactor.knowing(known) is redactor
@@ -184,7 +184,7 @@ def test_a_redactor_that_learns_nothing_new_is_the_same_one(known: list[str]) ->
         ("hf_abcdefghijklmnopqrstuvwxyz", "abcdefghijklmnopqrstuvwxyz"),
     ],
 )
-def test_what_looks_like_a_credential_in_an_error_of_a_provider_is_replaced(text: str, secret: str) -> None:
+def test_credentials_in_an_error_of_a_provider_are_replaced(text: str, secret: str) -> None:
     shown = without_named(without_shapes(text))
 
     assert secret not in shown
@@ -242,7 +242,7 @@ def test_an_error_loses_known_secrets_and_shapes() -> None:
     assert Redactor.of(["known-value"]).error("known-value sk-abcdefgh1") == f"{REDACTED} {REDACTED}"
 
 
-def test_a_secret_at_the_end_of_what_is_read_of_an_error_leaves_no_half_behind() -> None:
+def test_no_half_of_a_secret_is_left_where_an_error_is_cut() -> None:
     secret = "correct-horse-battery"
 
     shown = Redactor.of([secret]).error(f"{secret} " * 2 + "x" * (MAX_ERROR_LENGTH - 50) + secret)
@@ -268,7 +268,7 @@ def test_a_text_in_pieces_is_redacted_as_the_whole_is(text: str, cuts: list[int]
     assert shown + redactor.text(held) == redactor.text(text)
 
 
-def test_only_what_may_be_the_beginning_of_a_secret_is_held_back() -> None:
+def test_only_a_possible_beginning_of_a_secret_is_held_back() -> None:
     redactor = Redactor.of(["secret-one"])
 
     assert redactor.split("an answer") == ("an answer", "")
@@ -284,11 +284,11 @@ def test_a_long_secret_is_found_in_parts() -> None:
     assert redacted.replace(REDACTED, "") == "<>"
 
 
-def test_the_newline_at_the_end_of_a_pasted_secret_is_no_part_of_it() -> None:
+def test_the_newline_after_a_pasted_secret_is_not_part_of_it() -> None:
     assert Redactor.of(["secret-one\n"]).text("(secret-one)") == f"({REDACTED})"
 
 
-def test_what_the_model_gave_is_hidden_from_people_and_not_from_the_model() -> None:
+def test_a_secret_that_the_model_gave_is_hidden_from_people_only() -> None:
     known = KnownSecrets(Redactor.of(["of-the-node"]))
     known.learn(["of-the-model", "short"])
 

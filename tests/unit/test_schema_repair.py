@@ -40,7 +40,7 @@ def refused(toolbox: Toolbox, value: object) -> str:
 @pytest.mark.parametrize(
     "reference", ["#/$defs/Filter", "https://host.test/a.json", "other.json#/x", "#anchor", "#/properties/n/type"]
 )
-def test_a_reference_that_leads_nowhere_checks_nothing_there(keyword: str, reference: str) -> None:
+def test_a_reference_without_a_target_is_not_checked(keyword: str, reference: str) -> None:
     lost = {keyword: reference, "description": "Which rows."}
     own = {"type": "object", "properties": {"filter": lost, "n": INTEGER, "all": {"items": {keyword: reference}}}}
 
@@ -62,7 +62,7 @@ def test_a_reference_that_leads_nowhere_checks_nothing_there(keyword: str, refer
     assert note.count(reference) == 1
 
 
-def test_what_stands_beside_a_lost_reference_still_counts() -> None:
+def test_keywords_beside_a_lost_reference_still_apply() -> None:
     toolbox = offered(
         {"type": "array", "items": {"$ref": "#/$defs/Row", "type": "object", "required": ["id"]}}, "array"
     )
@@ -71,14 +71,14 @@ def test_what_stands_beside_a_lost_reference_still_counts() -> None:
     assert "'id' is a required property" in refused(toolbox, [{}])
 
 
-def test_values_and_names_that_look_like_references_are_left_alone() -> None:
+def test_values_and_names_that_look_like_references_stay_unchanged() -> None:
     own = {"properties": {"$ref": {"type": "string"}, "a": {"const": {"$ref": "#/no"}, "default": {"$ref": "#/no"}}}}
 
     assert repaired(own, pytest.fail) == own
 
 
 @pytest.mark.parametrize("own", [{"$ref": "#/$defs/a"}, {"$ref": "#/$defs/a", "description": "A."}, {"title": "A"}])
-def test_a_schema_of_which_nothing_is_left_gives_way_to_the_plain_type(own: dict[str, Any]) -> None:
+def test_a_schema_that_loses_every_keyword_becomes_the_plain_type(own: dict[str, Any]) -> None:
     toolbox = offered(own)
 
     assert told(toolbox)["type"] == "object"
@@ -104,7 +104,7 @@ def test_a_schema_of_which_nothing_is_left_gives_way_to_the_plain_type(own: dict
         ),
     ],
 )
-def test_options_that_stand_at_an_array_are_those_of_its_items(own: dict[str, Any], meant: dict[str, Any]) -> None:
+def test_options_of_an_array_apply_to_its_items(own: dict[str, Any], meant: dict[str, Any]) -> None:
     toolbox = offered(own, "array")
 
     assert told(toolbox) == {**meant, "description": "What."}
@@ -131,7 +131,7 @@ def test_options_of_an_array_inside_are_those_of_its_items_too() -> None:
         {"enum": ["a"]},
     ],
 )
-def test_options_that_may_be_meant_stay(own: dict[str, Any]) -> None:
+def test_options_that_are_possible_stay(own: dict[str, Any]) -> None:
     assert repaired(own, pytest.fail) == own
 
 
@@ -146,7 +146,7 @@ def test_options_that_may_be_meant_stay(own: dict[str, Any]) -> None:
     ],
     ids=json.dumps,
 )
-def test_a_schema_that_no_value_can_satisfy_checks_nothing(own: dict[str, Any]) -> None:
+def test_a_schema_that_no_value_can_satisfy_is_not_checked(own: dict[str, Any]) -> None:
     toolbox = offered(own)
 
     assert told(toolbox) == {"type": "object", "description": "What."}
@@ -154,7 +154,7 @@ def test_a_schema_that_no_value_can_satisfy_checks_nothing(own: dict[str, Any]) 
     assert "no value can satisfy it" in toolbox.notes[0]
 
 
-def test_inside_a_schema_what_no_value_can_satisfy_checks_nothing_there() -> None:
+def test_a_part_of_a_schema_that_no_value_can_satisfy_is_not_checked() -> None:
     impossible = {"type": "string", "enum": [1, 2], "description": "How."}
     toolbox = offered({"type": "object", "properties": {"how": impossible, "n": INTEGER}, "required": ["how"]})
 
@@ -175,7 +175,7 @@ def test_inside_a_schema_what_no_value_can_satisfy_checks_nothing_there() -> Non
     ],
     ids=json.dumps,
 )
-def test_what_is_forbidden_on_purpose_stays_forbidden(own: dict[str, Any]) -> None:
+def test_values_that_are_forbidden_on_purpose_stay_forbidden(own: dict[str, Any]) -> None:
     assert repaired(own, pytest.fail) == own
 
 

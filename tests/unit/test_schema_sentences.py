@@ -81,7 +81,7 @@ SENTENCES: dict[str, tuple[dict[str, Any], object, str]] = {
 
 
 @pytest.mark.parametrize(("schema", "value", "sentence"), SENTENCES.values(), ids=SENTENCES)
-def test_what_is_wrong_is_said_in_the_words_of_json(schema: dict[str, Any], value: object, sentence: str) -> None:
+def test_errors_use_the_terms_of_json(schema: dict[str, Any], value: object, sentence: str) -> None:
     assert said(schema, value) == [sentence]
 
 

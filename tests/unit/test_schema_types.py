@@ -86,7 +86,7 @@ POSSIBLE: dict[str, tuple[dict[str, Any], set[str]]] = {
 
 
 @pytest.mark.parametrize(("schema", "types"), POSSIBLE.values(), ids=POSSIBLE)
-def test_what_may_be_is_not_called_impossible(schema: dict[str, Any], types: set[str]) -> None:
+def test_a_possible_schema_is_not_called_impossible(schema: dict[str, Any], types: set[str]) -> None:
     assert possible(schema) == types
 
 

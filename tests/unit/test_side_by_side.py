@@ -35,7 +35,7 @@ def test_without_jobs_nothing_is_waited_for() -> None:
     assert collect(run_side_by_side([], in_time())) == ([], {})
 
 
-def test_results_stand_at_the_position_of_their_job_whatever_comes_first() -> None:
+def test_results_are_at_the_position_of_their_job_in_any_order_of_completion() -> None:
     second_is_done = Signal()
 
     def first(post: Post) -> str:
@@ -68,7 +68,7 @@ def test_an_event_arrives_while_its_job_still_runs() -> None:
     assert collect(events) == ([], {0: True})
 
 
-def test_all_jobs_are_under_way_together() -> None:
+def test_all_jobs_run_at_the_same_time() -> None:
     everybody, here = Signal(), []
 
     def job(number: int, _post: Post) -> int:

@@ -103,7 +103,7 @@ def test_context_is_a_text_an_object_or_a_list_of_either(context: object, conten
         ({"title": "Only a title"}, "Only a title", ""),
     ],
 )
-def test_what_is_missing_of_a_result_is_made_up_for(given: dict[str, Any], title: str, content: str) -> None:
+def test_missing_fields_of_a_result_are_filled_in(given: dict[str, Any], title: str, content: str) -> None:
     source = only(given)
 
     assert (source.title, source.content) == (title, content)
@@ -156,7 +156,7 @@ def test_a_title_is_one_line() -> None:
     assert only({"title": "A\n  long\ttitle ", "content": "x"}).title == "A long title"
 
 
-def test_a_result_that_says_nothing_at_all_is_no_source() -> None:
+def test_an_empty_result_is_not_a_source() -> None:
     assert read_context({"content": None, "metadata": None}) == []
 
 
@@ -175,14 +175,14 @@ def test_a_result_that_says_nothing_at_all_is_no_source() -> None:
     ],
     ids=["none", "blank", "text", "integer", "word", "nan", "inf", "list", "huge"],
 )
-def test_an_odd_score_costs_only_itself(score: object, expected: float | None) -> None:
+def test_an_invalid_score_is_left_out(score: object, expected: float | None) -> None:
     source = only(knowledge({"score": score}))
 
     assert source.score == expected
     assert source.content == "30 days."
 
 
-def test_odd_metadata_costs_only_itself() -> None:
+def test_invalid_metadata_are_left_out() -> None:
     odd = {"segment_hit_count": "many", "doc_metadata": "text", "document_id": 7, "page": "3"}
     source = only(knowledge(odd))
 
@@ -281,7 +281,7 @@ def test_citations_are_numbers_in_brackets(answer: str, numbers: set[int]) -> No
         text_from_the_host | st.none() | finite_numbers | st.lists(text_from_the_host),
     )
 )
-def test_whatever_a_source_says_can_be_written(item: dict[str, Any]) -> None:
+def test_any_text_of_a_source_can_be_written(item: dict[str, Any]) -> None:
     for source in read_context([item]):
         said = [source.resource, source.title, source.content]
         assert json.loads(json.dumps(said, ensure_ascii=False, allow_nan=False).encode()) == said

@@ -27,7 +27,7 @@ def write(stream: TextStream, steps: list[tuple[str, str]]) -> str:
     return "".join([*written, stream.close_thought()])
 
 
-def test_thoughts_stand_in_a_block_of_their_own_before_the_answer() -> None:
+def test_thoughts_are_in_a_block_of_their_own_before_the_answer() -> None:
     steps = [("thought", "one"), ("thought", " two"), ("new_paragraph", ""), ("answer", "It is y.")]
 
     assert write(TextStream(), steps) == "<think>\none two\n</think>\n\nIt is y."
@@ -51,13 +51,13 @@ def test_a_new_paragraph_is_set_off_once_and_never_at_the_beginning() -> None:
 
 
 @given(STEPS)
-def test_a_line_that_the_host_writes_stands_alone(steps: list[tuple[str, str]]) -> None:
+def test_text_that_the_host_adds_has_its_own_line(steps: list[tuple[str, str]]) -> None:
     lines = write(TextStream(), steps).split("\n")
 
     assert lines.count(HOSTS_LINE) == sum(kind == "host" for kind, _ in steps)
 
 
-def test_no_line_is_left_where_one_is_already() -> None:
+def test_no_second_line_break_is_added() -> None:
     assert write(TextStream(), [("host", ""), ("answer", "a"), ("answer", "b")]) == f"{HOSTS_LINE}\nab"
     assert write(TextStream(), [("answer", "a\n"), ("host", ""), ("host", "")]) == f"a\n{HOSTS_LINE}\n{HOSTS_LINE}"
     assert write(TextStream(), [("answer", "a"), ("host", ""), ("new_paragraph", ""), ("answer", "b")]) == (
@@ -65,7 +65,7 @@ def test_no_line_is_left_where_one_is_already() -> None:
     )
 
 
-def test_closing_what_is_not_open_writes_nothing() -> None:
+def test_closing_without_an_open_block_writes_nothing() -> None:
     assert TextStream().close_thought() == ""
 
 

@@ -36,7 +36,7 @@ def quoted(*pieces: str) -> str:
         ("<think", False),
     ],
 )
-def test_what_is_a_tag(text: str, *, expected: bool) -> None:
+def test_recognised_tags(text: str, *, expected: bool) -> None:
     assert has_tag(f"a{text}b") is expected
 
 
@@ -48,7 +48,7 @@ def test_the_end_of_a_text_that_may_become_a_tag(text: str, expected: int) -> No
     assert possible_tag(text) == expected
 
 
-def test_what_waits_for_a_tags_end_is_bounded() -> None:
+def test_text_that_waits_for_the_end_of_a_tag_is_bounded() -> None:
     assert possible_tag(f"<think {'a' * (MAX_ATTRIBUTES_LENGTH + 1)}") == 0
 
 

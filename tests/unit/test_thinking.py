@@ -84,7 +84,7 @@ def test_nothing_is_lost_but_the_tags_and_the_space_around_thoughts(text: str, e
 
 
 @given(joined(["<think>", "</think>", "<think> ", "\n</think>\n", "T"]), st.booleans())
-def test_what_stands_between_balanced_tags_is_never_visible(inside: str, calls_follow: bool) -> None:  # noqa: FBT001
+def test_text_between_balanced_tags_is_never_visible(inside: str, calls_follow: bool) -> None:  # noqa: FBT001
     depth, balanced = 0, ""
     for tag in re.findall(r"</?think>|T", inside):
         depth += {"<think>": 1, "</think>": -1}.get(tag, 0)
@@ -96,7 +96,7 @@ def test_what_stands_between_balanced_tags_is_never_visible(inside: str, calls_f
 
 
 @given(joined(["<think>", "<THINK>", "x", " ", "`", "\n\n"]), st.booleans())
-def test_what_follows_the_last_closing_tag_is_the_answer(inside: str, calls_follow: bool) -> None:  # noqa: FBT001
+def test_text_after_the_last_closing_tag_is_the_answer(inside: str, calls_follow: bool) -> None:  # noqa: FBT001
     visible, thought = read(f"<think>{inside}</think>The answer.", calls_follow=calls_follow)
 
     assert visible == "The answer."
@@ -185,9 +185,7 @@ def test_tags_inside_a_thought_count_as_levels(text: str, visible: str, thought:
         ("hm</think><think>never closed", "", "hm\nnever closed"),
     ],
 )
-def test_what_came_before_a_closing_tag_that_nothing_opened_was_a_thought(
-    text: str, visible: str, thought: str
-) -> None:
+def test_text_before_a_closing_tag_without_an_opening_one_is_a_thought(text: str, visible: str, thought: str) -> None:
     assert read(text) == (visible, thought)
 
 
@@ -227,7 +225,7 @@ def test_plain_text_streams_as_it_comes() -> None:
     ]
 
 
-def test_what_cannot_be_a_tag_any_more_is_not_kept_back() -> None:
+def test_text_that_cannot_become_a_tag_is_not_held_back() -> None:
     splitter = ThoughtSplitter()
 
     assert splitter.feed(f"<think {'a' * 99}") == []
@@ -259,7 +257,7 @@ def test_every_token_is_read_a_few_times_at_most(text: str, size: int) -> None:
 
 
 @pytest.mark.parametrize("text", ["`a " * 5_000, "a `<think> b" + "c ``" * 5_000, "<think>a<think></think>" + "`" * 99])
-def test_long_work_gives_way_to_others(text: str) -> None:
+def test_long_work_lets_other_runs_continue(text: str) -> None:
     with patch.object(fairness, "MAX_TURN_SECONDS", -1), patch.object(fairness, "give_way") as give_way:
         fed([text])
 

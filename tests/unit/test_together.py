@@ -26,7 +26,7 @@ def letters(parts: Sequence[Shown]) -> list[tuple[type[Shown], str]]:
 
 
 @given(st.lists(PARTS, max_size=12))
-def test_what_comes_together_says_the_same_in_one(parts: list[Shown]) -> None:
+def test_chunks_that_come_together_mean_the_same_as_one(parts: list[Shown]) -> None:
     assert list(together(parts)) == ([ShownTogether(tuple(parts))] if parts else [])
 
 

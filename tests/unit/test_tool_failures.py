@@ -50,7 +50,7 @@ TOLD = {
 
 
 @pytest.mark.parametrize(("message", "expected"), TOLD.values(), ids=TOLD)
-def test_the_model_reads_the_innermost_message_or_else_a_word_of_ours(message: str, expected: str) -> None:
+def test_the_model_reads_the_innermost_message_or_one_word(message: str, expected: str) -> None:
     assert told(message) == TOOL_FAILED + expected
 
 
@@ -145,7 +145,7 @@ PIECES = [
 
 
 @given(joined(PIECES) | text_from_the_host | st.sampled_from(PIECES).map(lambda piece: piece * 5_000))
-def test_whatever_a_message_says_its_reason_is_short_and_can_be_written(message: str) -> None:
+def test_the_reason_of_any_message_is_short_and_can_be_written(message: str) -> None:
     text = reason(message)
 
     assert len(text) <= MAX_REASON_LENGTH

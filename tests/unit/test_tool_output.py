@@ -80,7 +80,7 @@ def test_json_is_read_as_its_text(value: object, expected: str) -> None:
     assert read(json_value(value)) == expected
 
 
-def test_text_and_json_and_lines_stand_apart() -> None:
+def test_text_json_and_lines_are_separated() -> None:
     assert read(text("said"), json_value([1]), message("link", text="http://host.test/a")) == (
         "said\n\n[1]\n\nlink: http://host.test/a"
     )
@@ -88,7 +88,7 @@ def test_text_and_json_and_lines_stand_apart() -> None:
 
 @pytest.mark.parametrize("value", [{"a": 1, "b": ["x"]}, [1, 2], {"id": 2**60}, {"s": "\0"}], ids=json.dumps)
 @pytest.mark.parametrize("split", [False, True], ids=["one text", "two texts"])
-def test_json_that_a_workflow_tool_said_as_text_already_is_dropped(value: object, split: bool) -> None:  # noqa: FBT001
+def test_json_that_repeats_the_text_of_a_workflow_tool_is_dropped(value: object, split: bool) -> None:  # noqa: FBT001
     said = json.dumps(value, indent=1)
     texts = [text(said[:5]), text(said[5:])] if split else [text(said)]
 
@@ -96,7 +96,7 @@ def test_json_that_a_workflow_tool_said_as_text_already_is_dropped(value: object
 
 
 @pytest.mark.parametrize("value", [{"a": 1.0}, [1.0, {"b": 2.5}]], ids=json.dumps)
-def test_a_number_that_lost_its_decimals_on_the_way_is_the_same(value: object) -> None:
+def test_a_number_that_lost_its_decimals_counts_as_the_same(value: object) -> None:
     """The daemon writes 1.0 as 1."""
     said = json.dumps(value)
 
@@ -135,7 +135,7 @@ def test_a_text_of_brackets_beyond_any_parser_is_only_a_text() -> None:
 @pytest.mark.parametrize(
     ("address", "meta"), [(HOSTED, None), (HOSTED + "?sign=x", {}), (HOSTED, META), ("http://host.test/x", META)]
 )
-def test_a_file_that_dify_has_goes_on_as_it_came(kind: str, address: str, meta: dict[str, str] | None) -> None:
+def test_a_stored_file_is_forwarded_unchanged(kind: str, address: str, meta: dict[str, str] | None) -> None:
     said, files, _ = collected(message(kind, meta, text=address))
 
     assert files == [HostedFile(address, meta or {"filename": "chart-1.png"})]
@@ -208,7 +208,7 @@ def test_a_file_on_the_web_is_named_with_its_address(
 
 
 @pytest.mark.parametrize("address", ["https://host.test/a.zip", "data:text/plain,x", "ftp://host.test/a"])
-def test_another_file_on_the_web_is_a_line_alone(address: str) -> None:
+def test_an_external_file_is_only_a_line(address: str) -> None:
     said, files, _ = collected(message("binary_link", text=address))
 
     assert files == []
@@ -284,7 +284,7 @@ def test_files_without_a_name_have_different_ones_in_all_of_a_run() -> None:
     ]
 
 
-def test_of_a_files_meta_only_what_dify_reads_goes_on() -> None:
+def test_only_the_meta_that_dify_reads_are_forwarded() -> None:
     assert collected(message("image_link", {**META, "made_up": "x" * 1000}, text=HOSTED))[1] == [
         HostedFile(HOSTED, META)
     ]
@@ -313,7 +313,7 @@ def test_a_suffix_of_any_length_is_none(name: str) -> None:
     assert len(file.filename) == MAX_NAME_LENGTH
 
 
-def test_an_address_of_any_length_is_no_address() -> None:
+def test_an_address_that_is_too_long_is_refused() -> None:
     said, files, _ = collected(message("image_link", META, text="https://host.test/" + "x" * MAX_ADDRESS_LENGTH))
 
     assert files == []
@@ -321,13 +321,13 @@ def test_an_address_of_any_length_is_no_address() -> None:
 
 
 @pytest.mark.parametrize("blob", ["not base64!", "日本", "abc", 5], ids=repr)
-def test_a_blob_that_is_no_base64_is_a_line_alone(blob: object) -> None:
+def test_a_blob_that_is_not_base64_is_only_a_line(blob: object) -> None:
     said, files, _ = collected(message("blob", blob=blob))
 
     assert (said, files) == ("file: its bytes could not be read", [])
 
 
-def test_a_blob_beyond_the_daemons_limit_is_a_line_alone() -> None:
+def test_a_blob_above_the_limit_of_the_daemon_is_only_a_line() -> None:
     said, files, _ = collected(message("blob", blob=base64.b64encode(bytes(MAX_FILE_BYTES + 1)).decode()))
 
     assert files == []
@@ -351,7 +351,7 @@ def test_logs_are_not_the_models_business() -> None:
     assert (said, files, output.notes) == ("said", [], [])
 
 
-def test_variables_are_the_result_when_nothing_else_is_said() -> None:
+def test_variables_are_the_result_of_a_tool_that_sends_nothing_else() -> None:
     said = read(
         variable("chunks", ["é", {"a": None}]),
         text(" "),
@@ -364,7 +364,7 @@ def test_variables_are_the_result_when_nothing_else_is_said() -> None:
     assert json.loads(said) == {"chunks": ["é", {"a": None}], "s": "a\nb", "n": 2}
 
 
-def test_a_streamed_variable_that_is_set_anew_begins_anew() -> None:
+def test_a_streamed_variable_that_is_set_again_starts_again() -> None:
     pieces = [variable("s", "a", stream=True), variable("s", 5, stream=True), variable("s", "b", stream=True)]
 
     assert json.loads(read(*pieces, variable("t", "x"), variable("t", "y", stream=True))) == {"s": "b", "t": "y"}
@@ -378,7 +378,7 @@ def test_variables_stay_out_beside_text_or_json(said: WireMessage, first: bool) 
     assert read(*messages) in {"said", "[1]"}
 
 
-def test_variables_stand_beside_files_and_sources() -> None:
+def test_variables_are_read_beside_files_and_sources() -> None:
     blob = message("blob", {"filename": "a.txt", "mime_type": "text/plain"}, blob="")
     sources = message("retriever_resources", retriever_resources=[{"content": "c"}])
 
@@ -390,18 +390,18 @@ def test_variables_stand_beside_files_and_sources() -> None:
     ("blocks", "expected"),
     [(["10", "20", "3"], "10\n20\n3"), (["a\n", "b"], "a\nb"), (["", "a", "", "b", ""], "a\nb"), ([], "")],
 )
-def test_a_line_break_stands_between_the_text_blocks_of_an_mcp_server(blocks: list[str], expected: str) -> None:
+def test_a_line_break_separates_the_text_blocks_of_an_mcp_server(blocks: list[str], expected: str) -> None:
     assert collected(*map(text, blocks), between_texts="\n")[0] == expected
 
 
-def test_an_unknown_type_is_passed_over_and_named() -> None:
+def test_an_unknown_type_is_skipped_and_named() -> None:
     said, files, output = collected(message("hologram", text="x"), text("y"))
 
     assert (said, files) == ("y", [])
     assert "'hologram'" in output.notes[0]
 
 
-def test_citations_join_the_sources_and_are_read_only_when_nothing_else_was_said() -> None:
+def test_citations_become_sources_and_are_the_result_only_without_other_text() -> None:
     resources = [{"content": "It is y.", "document_name": "Manual"}, "odd", {}]
     citations = message("retriever_resources", retriever_resources=resources)
 
@@ -413,7 +413,7 @@ def test_citations_join_the_sources_and_are_read_only_when_nothing_else_was_said
 
 
 @pytest.mark.parametrize("kind", ["text", "json", "link", "image_link", "binary_link", "blob", "file", "log", "x"])
-def test_a_message_without_a_body_is_no_accident(kind: str) -> None:
+def test_a_message_without_a_body_is_harmless(kind: str) -> None:
     assert isinstance(read(message(kind)), str)
 
 
@@ -422,13 +422,13 @@ def test_a_message_without_a_body_is_no_accident(kind: str) -> None:
         st.tuples(st.sampled_from(["text", "link", "image", "file", "blob", "json", "odd"]), any_text, json_values)
     )
 )
-def test_whatever_a_tool_says_the_text_can_be_written(said: list[tuple[str, str, object]]) -> None:
+def test_any_result_of_a_tool_can_be_written(said: list[tuple[str, str, object]]) -> None:
     result = read(*(message(kind, {"filename": t}, text=t, blob=t, json_object=value) for kind, t, value in said))
 
     assert result.encode().decode() == result
 
 
-def test_a_tool_that_said_nothing_is_told_apart() -> None:
+def test_a_tool_that_sends_nothing_is_recognised() -> None:
     assert not make_output().said_something
     assert read() == ""
     assert all(
@@ -460,7 +460,7 @@ def test_a_tool_that_said_nothing_is_told_apart() -> None:
     ],
     ids=repr,
 )
-def test_a_message_of_odd_shape_is_noted_once_and_costs_nothing_else(odd: dict[str, Any]) -> None:
+def test_a_message_of_unexpected_shape_is_noted_once_and_the_rest_is_read(odd: dict[str, Any]) -> None:
     messages = [WireMessage.model_validate(one) for one in (odd, odd, {"type": "text", "message": {"text": "after"}})]
     said, files, output = collected(*messages)
 
@@ -512,7 +512,7 @@ FLOODS: dict[str, Callable[[int], WireMessage]] = {
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("flood", FLOODS.values(), ids=FLOODS)
-def test_of_any_amount_no_more_is_kept_than_can_be_read(flood: Callable[[int], WireMessage]) -> None:
+def test_of_any_amount_only_a_readable_part_is_kept(flood: Callable[[int], WireMessage]) -> None:
     output = make_output()
 
     for number in range(30):
@@ -534,7 +534,7 @@ NOTES = {
 
 
 @pytest.mark.parametrize("kind", NOTES)
-def test_what_is_not_kept_is_noted(kind: str) -> None:
+def test_parts_that_are_not_kept_are_noted(kind: str) -> None:
     output = make_output()
     for number in range(30):
         output.take(FLOODS[kind](number))

@@ -53,7 +53,7 @@ def types_in(schema: object) -> set[str]:
 
 
 @pytest.mark.parametrize("kind", PLAIN_KINDS)
-def test_every_type_of_difys_becomes_json_schema(kind: str) -> None:
+def test_every_type_of_dify_becomes_json_schema(kind: str) -> None:
     found = tool_of(parameter("x", kind, options=[{"value": "a"}], min=1, max=5, llm_description="What it is."))
 
     Draft202012Validator.check_schema(found.prompt_tool.parameters)
@@ -63,7 +63,7 @@ def test_every_type_of_difys_becomes_json_schema(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", [None, "", 5], ids=repr)
-def test_a_type_that_nobody_gave_is_a_string_and_an_odd_one_costs_the_parameter(kind: object) -> None:
+def test_a_missing_type_is_a_string_and_an_unknown_one_removes_the_parameter(kind: object) -> None:
     parameters = tool_of({**parameter("x"), "type": kind}).parameters
 
     assert ("x" in parameters) is (not kind)
@@ -129,7 +129,7 @@ def test_without_files_a_file_parameter_is_left_out(required: bool, tools: list[
 
 
 @pytest.mark.parametrize("name", ["x", "a/b", "a~b", "a b", "日本"])
-def test_an_mcp_schemas_local_references_still_lead_somewhere_inside_the_whole(name: str) -> None:
+def test_local_references_of_an_mcp_schema_keep_their_targets(name: str) -> None:
     whole = tool_of(mcp(ADDRESS, name=name)).prompt_tool.parameters
     Draft202012Validator.check_schema(whole)
     check = Draft202012Validator(whole)
@@ -138,7 +138,7 @@ def test_an_mcp_schemas_local_references_still_lead_somewhere_inside_the_whole(n
     assert not check.is_valid({name: {"home": {"zip": "no"}}})
 
 
-def test_a_reference_at_the_very_top_of_an_mcp_schema_leads_somewhere_too() -> None:
+def test_a_reference_at_the_top_of_an_mcp_schema_keeps_its_target() -> None:
     found = tool_of(mcp({"$ref": "#/$defs/place", "$defs": ADDRESS["$defs"]}))
     check = Draft202012Validator(found.prompt_tool.parameters)
 
@@ -170,7 +170,7 @@ def test_an_mcp_schema_may_refer_to_itself_as_a_whole() -> None:
     ],
     ids=json.dumps,
 )
-def test_a_broken_schema_costs_its_check_alone_and_is_named(broken: dict[str, Any]) -> None:
+def test_a_broken_schema_is_named_and_only_its_check_is_skipped(broken: dict[str, Any]) -> None:
     toolbox = build_toolbox([tool("search", mcp(broken, llm_description="What."), parameter("q"))])
 
     whole = toolbox.prompt_tools[0].parameters
@@ -190,7 +190,7 @@ def test_references_that_double_and_double_are_not_followed_for_hours() -> None:
 
 
 @pytest.mark.parametrize(("required", "tools"), [(False, ["search"]), (True, [])])
-def test_a_parameter_of_no_known_form_is_bad(required: bool, tools: list[str]) -> None:  # noqa: FBT001 - a table
+def test_a_parameter_of_unknown_form_is_bad(required: bool, tools: list[str]) -> None:  # noqa: FBT001 - a table
     toolbox = build_toolbox([tool("search", parameter("x", form="odd", required=required))])
 
     assert list(toolbox.tools) == tools

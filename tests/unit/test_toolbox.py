@@ -119,7 +119,7 @@ def test_runtime_parameters_that_are_null_fix_nothing(runtime: object) -> None:
 
 
 @pytest.mark.parametrize("parameters", [None, "", "odd", 5, {}, {"q": {"type": "string"}}, [None, 5]], ids=repr)
-def test_parameters_that_are_no_list_of_objects_cost_no_tool(parameters: object) -> None:
+def test_a_tool_stays_when_its_parameters_are_not_a_list_of_objects(parameters: object) -> None:
     toolbox = build_toolbox([{**tool("search"), "parameters": parameters}, tool("fetch", parameter("q"))])
 
     assert list(toolbox.tools) == ["search", "fetch"]
@@ -129,7 +129,7 @@ def test_parameters_that_are_no_list_of_objects_cost_no_tool(parameters: object)
 @pytest.mark.parametrize(
     "raw", [{}, {"identity": None}, {"identity": {"name": None}}, {"identity": {"name": 5}}], ids=repr
 )
-def test_a_tool_without_a_name_costs_only_itself(raw: dict[str, Any]) -> None:
+def test_a_tool_without_a_name_is_left_out(raw: dict[str, Any]) -> None:
     toolbox = build_toolbox([raw, tool("fetch")])
 
     assert list(toolbox.tools) == ["fetch"]
@@ -142,7 +142,7 @@ def test_an_unknown_provider_type_is_the_plain_one(provider_type: object) -> Non
 
 
 @pytest.mark.parametrize("kind", ["model-selector", "app-selector", "hologram", "system-files"])
-def test_a_bad_parameter_costs_the_parameter_and_a_bad_required_one_the_tool(kind: str) -> None:
+def test_a_bad_parameter_is_left_out_and_a_bad_required_one_removes_the_tool(kind: str) -> None:
     toolbox = build_toolbox(
         [
             tool("search", parameter("q"), parameter("odd", kind)),
@@ -163,7 +163,7 @@ def test_a_parameter_without_a_name_is_left_out(bad: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("form", ["form", "schema"])
-def test_what_belongs_to_the_developer_is_hidden_from_the_model(form: str) -> None:
+def test_parameters_of_the_developer_are_hidden_from_the_model(form: str) -> None:
     found = tool_of(parameter("key", form=form, required=True), parameter("q"), runtime_parameters={"key": "k"})
 
     assert list(found.prompt_tool.parameters["properties"]) == ["q"]
@@ -171,7 +171,7 @@ def test_what_belongs_to_the_developer_is_hidden_from_the_model(form: str) -> No
 
 
 @pytest.mark.parametrize("form", [["llm"], {}], ids=repr)
-def test_a_form_that_is_no_word_costs_the_parameter(form: object) -> None:
+def test_a_form_that_is_not_a_word_removes_the_parameter(form: object) -> None:
     found = tool_of(parameter("odd", form=form), parameter("q"))
 
     assert list(found.parameters) == ["q"]
@@ -184,7 +184,7 @@ def test_a_value_that_the_developer_set_is_hidden_even_if_its_form_is_the_models
     assert found.fixed == {"q": "set", "extra": 1}
 
 
-def test_what_the_developer_set_is_never_shown() -> None:
+def test_values_that_the_developer_set_are_never_shown() -> None:
     found = tool_of(parameter("pin", "secret-input", form="form"), runtime_parameters={"pin": SECRET})
 
     assert SECRET not in repr(found)

@@ -40,14 +40,16 @@ def leaves(value: object) -> Iterator[object]:
 
 
 @given(json_objects, st.sampled_from([None, 2]), st.booleans())
-def test_every_json_object_is_taken_as_it_is(value: dict[str, object], indent: int | None, ascii_only: bool) -> None:  # noqa: FBT001
+def test_every_json_object_is_accepted_unchanged(
+    value: dict[str, object], indent: int | None, *, ascii_only: bool
+) -> None:
     text = json.dumps(value, indent=indent, ensure_ascii=ascii_only)
 
     assert parse_tool_arguments(text) == ToolArgumentsParseResult(ok=True, args=value)
 
 
 @given(any_text | joined(SCRAPS) | json_values.map(json.dumps))
-def test_what_is_accepted_is_a_json_object_that_can_be_written(text: str) -> None:
+def test_accepted_arguments_are_a_json_object_that_can_be_written(text: str) -> None:
     result = parse_tool_arguments(text)
 
     if result.ok:
@@ -124,7 +126,7 @@ def test_arguments_that_are_not_text_are_refused(value: object) -> None:
         "depth",
     ],
 )
-def test_an_error_says_where(text: str, where: str) -> None:
+def test_an_error_has_the_position(text: str, where: str) -> None:
     result = parse_tool_arguments(text)
 
     assert not result.ok

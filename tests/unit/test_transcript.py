@@ -109,7 +109,7 @@ def only_grew(before: list[PromptMessage], after: list[PromptMessage]) -> bool:
 
 
 @given(st.lists(st.sampled_from(STEPS), max_size=10), st.data())
-def test_after_any_steps_every_call_has_its_answer_and_the_prefix_stands(
+def test_after_any_steps_every_call_has_its_answer_and_the_prefix_is_unchanged(
     steps: list[Callable[[Transcript, st.DataObject], None]], data: st.DataObject
 ) -> None:
     transcript = Transcript(OPENING)
@@ -162,7 +162,7 @@ def test_arguments_that_do_not_parse_are_written_back_as_an_empty_object() -> No
         ("", "unnamed"),
     ],
 )
-def test_a_name_that_no_api_takes_back_is_written_so_that_each_does(called: str, written: str) -> None:
+def test_a_name_that_an_api_would_refuse_is_rewritten(called: str, written: str) -> None:
     turn, answer = one_round(result("a", called, "{}", "unknown tool")).messages()[-2:]
 
     assert isinstance(turn, AssistantPromptMessage)
@@ -180,7 +180,7 @@ def test_a_turn_with_nothing_in_it_is_left_out(nothing: Content) -> None:
     assert len(transcript.messages()) == len(OPENING) + 1
 
 
-def test_a_note_stands_at_the_tail_as_the_users() -> None:
+def test_a_note_is_a_user_message_at_the_end() -> None:
     transcript = one_round(result("a", "search", "", "one"))
     before = transcript.messages()
     transcript.append_note("Answer now.")
@@ -251,7 +251,7 @@ def test_media_shrink_to_a_note_that_names_their_kind() -> None:
     assert list(transcript.trimmable_media()) == [(1, 0)]
 
 
-def test_what_one_conversation_learns_of_the_host_holds_for_all_of_the_run() -> None:
+def test_what_one_conversation_learns_of_the_host_applies_to_the_whole_run() -> None:
     habits = HostHabits()
     first, second = (Transcript([UserPromptMessage(content="Why?")], habits) for _ in range(2))
     for transcript in (first, second):

@@ -69,7 +69,7 @@ def test_a_missing_total_is_the_sum_of_its_parts() -> None:
     assert Usage.of(usage(total_tokens=0)).total_tokens == 15
 
 
-def test_a_latency_that_is_no_number_counts_as_nothing() -> None:
+def test_a_latency_that_is_not_a_number_counts_as_zero() -> None:
     assert Usage.of(usage(latency=float("inf"))).latency == 0
 
 

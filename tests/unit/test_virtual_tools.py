@@ -17,7 +17,7 @@ CITY = json.dumps({"type": "object", "properties": {"city": {"type": "string"}},
 
 
 @pytest.mark.parametrize("tool", [plan_tool(4), reflection_tool(), answer_tool(CITY)], ids=lambda tool: tool.name)
-def test_what_the_model_is_told_is_a_schema_of_an_object(tool: Tool) -> None:
+def test_the_model_gets_a_schema_of_an_object(tool: Tool) -> None:
     shown = tool.prompt_tool
 
     assert shown.name in RESERVED_NAMES
@@ -87,7 +87,7 @@ def test_an_unusable_schema_is_named_by_its_parameter(schema: str) -> None:
         ('{"maximum": ' + "9" * 5_000 + "}", "a number has more than 4,300 digits"),
     ],
 )
-def test_of_an_unusable_schema_the_builder_reads_what_would_be_right(schema: str, reason: str) -> None:
+def test_the_error_of_an_unusable_schema_says_what_would_be_right(schema: str, reason: str) -> None:
     with pytest.raises(InvalidParameters) as raised:
         answer_tool(schema)
 
@@ -100,7 +100,7 @@ def test_the_dialect_of_a_schema_is_not_shown_to_the_model() -> None:
     assert answer_tool(schema).prompt_tool.parameters == json.loads(CITY)
 
 
-def test_a_reference_on_top_is_written_out_and_what_stands_beside_it_wins() -> None:
+def test_a_reference_at_the_top_is_written_out_and_keywords_beside_it_win() -> None:
     city = json.loads(CITY)
     schema = json.dumps({"$ref": "#/$defs/city", "description": "Where?", "$defs": {"city": city}})
 
@@ -116,7 +116,7 @@ def shown(**schema: object) -> dict[str, Any]:
 X = {"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"]}
 
 
-def test_what_stands_beside_a_reference_adds_to_its_target() -> None:
+def test_keywords_beside_a_reference_add_to_its_target() -> None:
     schema = {"$ref": "#/$defs/a", "properties": {"y": {}}, "required": ["y", "x"], "$defs": {"a": X}}
 
     assert shown(**schema) == {
@@ -134,7 +134,7 @@ def test_what_stands_beside_a_reference_adds_to_its_target() -> None:
     [{"properties": {"x": {"minimum": 1}}}, {"minProperties": 2, "allOf": [{"maxProperties": 3}]}],
     ids=["a property", "a keyword"],
 )
-def test_a_target_that_says_otherwise_is_told_whole(beside: dict[str, Any]) -> None:
+def test_a_target_that_contradicts_is_written_out_whole(beside: dict[str, Any]) -> None:
     target = {**X, "minProperties": 1}
 
     parameters = shown(**{"$ref": "#/$defs/a", "$defs": {"a": target}, **beside})

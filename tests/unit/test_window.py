@@ -108,7 +108,7 @@ def test_the_reserved_answer_counts_when_a_prompt_is_fitted() -> None:
     assert len(list(Window((), 10_000, max_tokens=5_000).fit(transcript_of("a" * 24_000)))) == 1
 
 
-def test_a_prompt_that_no_result_makes_too_long_is_sent_as_it_is() -> None:
+def test_a_prompt_that_is_not_too_long_is_sent_unchanged() -> None:
     transcript = transcript_of("short", opening=[UserPromptMessage(content="x" * 100_000)])
 
     assert list(Window((), 1_000).fit(transcript)) == []
@@ -174,7 +174,7 @@ def test_tool_results_yield_before_opaque_bodies() -> None:
     assert carries_opaque_body(transcript.messages()[-1])
 
 
-def test_what_does_not_fit_without_them_is_an_error_that_says_what_to_shorten() -> None:
+def test_a_prompt_that_cannot_fit_is_an_error_that_says_what_to_shorten() -> None:
     transcript = transcript_of("a" * 5_000, opening=[UserPromptMessage(content="x" * 20_000)])
 
     with pytest.raises(PromptTooLarge, match="instruction, query, context"):
