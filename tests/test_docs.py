@@ -85,7 +85,7 @@ def test_links_to_files_have_a_target(page: Path) -> None:
     assert [target for target in targets if not (page.parent / target).exists()] == []
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if page.parent.name not in {"readme", "benchmarks"}], ids=str)
+@pytest.mark.parametrize("page", [page for page in PAGES if page not in TRANSLATIONS], ids=str)
 def test_prose_is_wrapped(page: Path) -> None:
     """Code and tables may be wider."""
     lines = [line for line in prose(page).splitlines() if not line.lstrip().startswith(("|", "!["))]

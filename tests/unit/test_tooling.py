@@ -40,9 +40,7 @@ def leaves(value: object) -> Iterator[object]:
 
 
 @given(json_objects, st.sampled_from([None, 2]), st.booleans())
-def test_every_json_object_is_accepted_unchanged(
-    value: dict[str, object], indent: int | None, *, ascii_only: bool
-) -> None:
+def test_every_json_object_is_accepted(value: dict[str, object], indent: int | None, ascii_only: bool) -> None:  # noqa: FBT001
     text = json.dumps(value, indent=indent, ensure_ascii=ascii_only)
 
     assert parse_tool_arguments(text) == ToolArgumentsParseResult(ok=True, args=value)
