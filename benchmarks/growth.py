@@ -60,7 +60,7 @@ def tables(repeats: int) -> Iterator[Table]:
 
 def table(case: Growing, processes: Pair[PluginProcess], repeats: int) -> Table:
     measured = [(size, side_by_side(playing(case.scenario(size)), processes, repeats)) for size in case.sizes]
-    return Table(f"Growth: {case.what}", (case.what, *"beyond, each"), list(rows(measured)))
+    return Table(f"Growth: {case.what}", (case.what, *COMPARED, "beyond, each"), list(rows(measured)))
 
 
 def rows(measured: Sequence[tuple[int, Compared]]) -> Iterator[Row]:

@@ -101,7 +101,12 @@ def test_a_run_in_a_process_of_its_own_says_the_same_for_both_and_costs_cpu_time
         assert processes.agent.cpu() > before
         with pytest.raises(RunFailed, match="out of order"):
             processes.agent.run(Scenario([Failure("out of order")]))
+        row = cost.measured(cost.Case("a run", cost.playing(scenario), limit=1_000), processes, repeats=1)
+        growing = growth.Growing("rounds", (1, 2), lambda count: rounds(count, "found it"))
+        table = growth.table(growing, processes, repeats=1)
 
+    assert (row.cells[0], row.goal.is_met) == ("a run", True)
+    assert len(str(table).splitlines()) == 6
     assert texts == {"The quick brown"}
 
 
