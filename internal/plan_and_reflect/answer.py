@@ -10,7 +10,7 @@ from dataclasses import replace
 from pydantic_core import to_json
 
 from internal.answer import MAX_CORRECTIONS, CallAnswer, TextAnswer
-from internal.conversation.window import estimate_tokens
+from internal.conversation.weight import estimate_tokens
 from internal.errors import AgentError, ModelCallFailed
 from internal.host.failures import FailureKind
 from internal.model.turn import ModelCaller

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from internal.answer import TextAnswer
 from internal.calls.guards import RepeatGuard
 from internal.calls.side_by_side import pass_on
+from internal.conversation.shortening import without_result
 from internal.conversation.transcript import Transcript
 from internal.errors import AgentError
 from internal.host.clock import Deadline
@@ -167,8 +168,7 @@ class SubtaskWorker:
 
     def _advise(self, transcript: Transcript, advice: str | None) -> None:
         self._advised.append(advice or template.DEFAULT_ADVICE)
-        for position in list(transcript.trimmable_results()):
-            transcript.trim_result(position)
+        transcript.shorten(without_result)
         transcript.append_note(template.ADVICE_NOTE.format(advice=self._advised[-1]))
 
     def incomplete(self, sentence: str, *, ran_out_of_time: bool = False) -> SubtaskOutcome:

@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable
 from itertools import zip_longest
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from dify_plugin.entities.model.message import (
@@ -19,7 +20,10 @@ from dify_plugin.entities.model.message import (
 from hypothesis import given
 from hypothesis import strategies as st
 
+from internal.conversation import transcript as transcript_module
+from internal.conversation.shortening import SHORTENINGS, without_first_medium, without_result
 from internal.conversation.transcript import Content, HostHabits, Transcript
+from internal.conversation.weight import Weight, weight_of
 from internal.host.request import carries_opaque_body
 from internal.report.tool_calls import EndedCall, ToolCall
 from internal.tooling import MAX_ARGUMENTS_LENGTH
@@ -30,7 +34,6 @@ from tests.unit.generators import any_text, json_objects, readable_text, text_fr
 OPENING: list[PromptMessage] = [
     SystemPromptMessage(content="system"),
     AssistantPromptMessage(content="before"),
-    ToolPromptMessage(content="x" * 500, tool_call_id="old", name="old"),
     UserPromptMessage(content="question"),
 ]
 IMAGE = ImagePromptMessageContent(format="png", base64_data="AAAA", mime_type="image/png")
@@ -57,21 +60,17 @@ def append(transcript: Transcript, data: st.DataObject) -> None:
     transcript.append_round(data.draw(contents), {"opaque": 1}, data.draw(st.lists(results, min_size=1, max_size=3)))
 
 
-def trim_result(transcript: Transcript, _: st.DataObject) -> None:
-    for position in list(transcript.trimmable_results())[:1]:
-        transcript.trim_result(position)
-
-
-def trim_media(transcript: Transcript, _: st.DataObject) -> None:
-    for place in list(transcript.trimmable_media())[:1]:
-        transcript.trim_media(*place)
+def shorten(transcript: Transcript, data: st.DataObject) -> None:
+    """Once, or until nothing is left."""
+    left = iter([False] * data.draw(st.integers(0, 5)))
+    transcript.shorten(data.draw(st.sampled_from([*SHORTENINGS.values()])), lambda: next(left, True))
 
 
 def drop_opaque(transcript: Transcript, _: st.DataObject) -> None:
     transcript.drop_opaque_bodies()
 
 
-STEPS: list[Callable[[Transcript, st.DataObject], None]] = [append, append, trim_result, trim_media, drop_opaque]
+STEPS: list[Callable[[Transcript, st.DataObject], None]] = [append, append, shorten, drop_opaque]
 
 
 def calls_and_answers(messages: list[PromptMessage]) -> list[tuple[AssistantPromptMessage, list[PromptMessage]]]:
@@ -99,7 +98,7 @@ def assert_valid_for_every_provider(messages: list[PromptMessage]) -> None:
 
 
 def only_grew(before: list[PromptMessage], after: list[PromptMessage]) -> bool:
-    """Nothing but results, media and opaque bodies has changed in what was there."""
+    """Of the messages that were there, only results, media and opaque bodies have changed."""
 
     def bones(message: PromptMessage) -> Any:  # noqa: ANN401 - JSON
         shrinks = isinstance(message, ToolPromptMessage) or isinstance(message.content, list)
@@ -122,6 +121,7 @@ def test_after_any_steps_every_call_has_its_answer_and_the_prefix_is_unchanged(
         assert only_grew(before, after)
         assert after[: len(OPENING)] == OPENING
         assert_valid_for_every_provider(after[len(OPENING) :])
+        assert transcript.weight == sum(map(weight_of, after), Weight())
     assert transcript.rounds == steps.count(append)
 
 
@@ -226,29 +226,50 @@ def test_arguments_that_no_request_could_carry_are_written_back_as_an_empty_obje
     assert turn.tool_calls[0].function.arguments == "{}"
 
 
-def test_results_shrink_once_oldest_first_and_those_of_the_opening_never() -> None:
+def test_results_shrink_once_and_oldest_first() -> None:
     transcript = one_round(
         *(result(name, "search", "", name * 200) for name in "abc"), result("d", "search", "", "short")
     )
     first = len(OPENING) + 1
-    assert list(transcript.trimmable_results()) == [first, first + 1, first + 2]
 
-    transcript.trim_result(first)
-
+    assert transcript.shorten(without_result, lambda: transcript.messages()[first].content != "a" * 200) == 1
     assert transcript.messages()[first].content == template.ELIDED_TOOL_RESULT
-    assert list(transcript.trimmable_results()) == [first + 1, first + 2]
+    assert transcript.shorten(without_result) == 2
+    assert transcript.shorten(without_result) == 0
+    assert [str(message.content)[0] for message in transcript.messages()[first:]] == ["[", "[", "[", "s"]
 
 
-def test_media_shrink_to_a_note_that_names_their_kind() -> None:
+def test_media_shrink_to_a_note_that_names_their_kind_one_by_one() -> None:
     text = TextPromptMessageContent(data="see")
-    transcript = Transcript([UserPromptMessage(content=[text, IMAGE]), UserPromptMessage(content=[IMAGE])])
-    assert list(transcript.trimmable_media()) == [(0, 1), (1, 0)]
+    first, second = UserPromptMessage(content=[text, IMAGE, IMAGE]), UserPromptMessage(content=[IMAGE])
+    transcript = Transcript([first, second])
 
-    transcript.trim_media(0, 1)
+    assert transcript.shorten(without_first_medium, lambda: transcript.messages()[0] != first) == 1
 
     note = TextPromptMessageContent(data="[image left out here to save space]")
-    assert transcript.messages()[0].content == [text, note]
-    assert list(transcript.trimmable_media()) == [(1, 0)]
+    assert [message.content for message in transcript.messages()] == [[text, note, IMAGE], [IMAGE]]
+    assert transcript.shorten(without_first_medium) == 2
+
+
+def test_a_message_is_weighed_once_however_many_rounds_follow() -> None:
+    transcript = Transcript(OPENING)
+    with patch.object(transcript_module, "weight_of", side_effect=weight_of) as weigh:
+        for _ in range(50):
+            transcript.append_round("", None, [result("a", "search", "", "one")])
+            assert transcript.weight.tokens
+            assert transcript.messages()
+
+    assert weigh.call_count == 100
+
+
+def test_the_results_of_later_rounds_are_those_since() -> None:
+    transcript = Transcript(OPENING)
+    for said in ("one", "two", "three"):
+        transcript.append_round("", None, [result("a", "search", "", said), result("b", "search", "", said.upper())])
+        transcript.append_note("Go on.")
+
+    assert transcript.results_since(1) == ["two", "TWO", "three", "THREE"]
+    assert transcript.results_since(3) == []
 
 
 def test_what_one_conversation_learns_of_the_host_applies_to_the_whole_run() -> None:

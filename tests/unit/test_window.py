@@ -18,7 +18,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from internal.conversation.transcript import Transcript
-from internal.conversation.window import Window, estimate_tokens
+from internal.conversation.weight import estimate_tokens
+from internal.conversation.window import Window
 from internal.errors import PromptTooLarge
 from internal.host.request import MAX_REQUEST_BYTES, ModelRequest, carries_opaque_body
 from internal.host.session import HostSession
