@@ -1,11 +1,11 @@
 """The opening messages of a conversation: system, history, and the user's message with its files.
 
-In: texts, files, and what the model can take. Out: prompt messages; media the model cannot take are named in a line
-instead. Files are fetched here, since their addresses mean nothing outside of Dify's own network.
+In: texts, files, and what the model can take. Out: prompt messages; a line names each medium that the model cannot
+take. Files are fetched here: their addresses mean nothing outside of Dify's own network.
 """
 
 import base64
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 
 import httpx
@@ -37,7 +37,7 @@ MAX_FILE_PART_BYTES = 3 * 1024 * 1024
 """Bytes of one file in a request, written as base64."""
 _MAX_FILE_BYTES = MAX_FILE_PART_BYTES // 4 * 3
 _FETCH_SECONDS = 10
-"""For one file, from the first byte to the last."""
+"""Seconds for one file, from the first byte to the last."""
 _FETCHED_AT_ONCE = 8
 
 _PARTS: dict[FileType, tuple[str, type[MultiModalPromptMessageContent]]] = {
@@ -71,14 +71,16 @@ def opening_messages(
 
 
 def visible_history(model: ModelSelection) -> tuple[PromptMessage, ...]:
-    """The history without the thoughts that Dify stores raw and the media the model cannot take."""
+    """The history without thoughts, which Dify stores in the answers, and without media that the model cannot take."""
     return tuple(_prepare(message, model) for message in model.history)
 
 
 def file_parts(
-    files: Iterable[File], model: ModelSelection, seconds: float
+    files: Sequence[File], model: ModelSelection, seconds: float
 ) -> tuple[PromptMessageContentUnionTypes, ...]:
-    """This turn's files as the model can take them, fetched at once and within the seconds given."""
+    """This turn's files as the model can take them, fetched side by side and within the seconds given."""
+    if not files:
+        return ()
     read = partial(_file_part, model=model, seconds=min(seconds, _FETCH_SECONDS))
     return tuple(Pool(_FETCHED_AT_ONCE).map(read, files))
 
@@ -106,7 +108,7 @@ def _file_part(file: File, model: ModelSelection, seconds: float) -> PromptMessa
 
 
 def _can_take(model: ModelSelection, feature: str) -> bool:
-    """A model that nobody described is taken to see images, as all of GPT-5's kind do, and nothing more."""
+    """Without a description of the model: images, which all GPT-5 models take, and nothing more."""
     return feature in model.features if model.features is not None else feature == "vision"
 
 
@@ -133,30 +135,21 @@ def _fetch(file: File) -> bytes:
 
 
 def _prepare(message: PromptMessage, model: ModelSelection) -> PromptMessage:
-    if isinstance(message.content, str):
-        if message.role is not PromptMessageRole.ASSISTANT:
-            return message
-        return message.model_copy(update={"content": without_thoughts(message.content)})
+    is_answer = message.role is PromptMessageRole.ASSISTANT
     if isinstance(message.content, list):
-        parts = list(_visible_parts(message.content, model))
-        if message.role is PromptMessageRole.ASSISTANT:
-            parts = [_without_thoughts(part) for part in parts]
+        parts = [_visible_part(part, model, is_answer=is_answer) for part in message.content]
         return message.model_copy(update={"content": parts})
-    return message.model_copy(update={"content": ""})
+    text = message.content or ""
+    visible = without_thoughts(text) if is_answer else text
+    return message if visible == message.content else message.model_copy(update={"content": visible})
 
 
-def _visible_parts(
-    parts: Iterable[PromptMessageContentUnionTypes], model: ModelSelection
-) -> Iterator[PromptMessageContentUnionTypes]:
-    for part in parts:
-        if isinstance(part, MultiModalPromptMessageContent) and not _can_take(model, _FEATURES[type(part)]):
-            name = f" {part.filename}" if part.filename else ""
-            yield TextPromptMessageContent(data=template.HIDDEN_MEDIA.format(kind=part.type.value, name=name))
-        else:
-            yield part
-
-
-def _without_thoughts(part: PromptMessageContentUnionTypes) -> PromptMessageContentUnionTypes:
+def _visible_part(
+    part: PromptMessageContentUnionTypes, model: ModelSelection, *, is_answer: bool
+) -> PromptMessageContentUnionTypes:
     if isinstance(part, TextPromptMessageContent):
-        return part.model_copy(update={"data": without_thoughts(part.data)})
-    return part
+        return part.model_copy(update={"data": without_thoughts(part.data)}) if is_answer else part
+    if _can_take(model, _FEATURES[type(part)]):
+        return part
+    name = f" {part.filename}" if part.filename else ""
+    return TextPromptMessageContent(data=template.HIDDEN_MEDIA.format(kind=part.type.value, name=name))
