@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from benchmarks.cost import RESULT, one_call, playing, records, with_sources
-from benchmarks.measure import Compared, side_by_side
+from benchmarks.measure import COMPARED, Compared, side_by_side
 from benchmarks.plugins import Pair
 from benchmarks.process import PluginProcess, both
 from benchmarks.scenario import PROSE, Scenario, filled, rounds
