@@ -8,7 +8,7 @@ from gevent import Timeout
 
 from internal.host.clock import Clock
 from internal.plan_and_reflect.strategy import PLAN_AND_REFLECT
-from tests.agent.scenes import PATIENCE
+from tests.support.clock import PATIENCE
 from tests.support.host import Handler, Json, Step, When, text_of
 from tests.support.run import Outcome, run
 from tests.support.wire import calls, replies, says, text_message

@@ -1,24 +1,22 @@
 """What several tests of the agent share: chunks, a movable clock, live runs, and the prompt's invariants."""
 
 import json
-import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+import gevent
 from dify_plugin.core.runtime import Session
 from gevent.event import Event
 
 from devhost.models.backend import chunk, tool_call
 from internal.agent import FUNCTION_CALLING, Blueprint, run_agent
 from internal.host.clock import Clock
+from tests.support.clock import PATIENCE, FakeTime
 from tests.support.host import Handler, Json, ScriptedModel, Step, Tools, make_session
 from tests.support.run import Outcome
 from tests.support.wire import MODEL, USAGE, calls, model, parameter, says, text_message, tool
-
-PATIENCE = 10.0
-"""Seconds after which a condition that is waited for will not come any more."""
 
 entry = tool_call
 """An entry of a chunk's tool calls: id, name, arguments."""
@@ -60,34 +58,25 @@ def wait_for(event: Event) -> Callable[[], None]:
     return step
 
 
-def silent_until(event: Event) -> Handler:
-    """A tool that says nothing until the event is set."""
+def silence(time: FakeTime, seconds: float) -> Callable[[], None]:
+    """A step of a script that waits until all else has settled, lets these seconds pass, and never ends."""
+
+    def step() -> None:
+        gevent.idle()
+        time.advance(seconds)
+        Event().wait()
+
+    return step
+
+
+def silent(time: FakeTime, seconds: float) -> Handler:
+    """A tool that says nothing for these seconds, and nothing after them."""
 
     def handler(_request: Json) -> Iterator[Json]:
-        event.wait(PATIENCE)
+        silence(time, seconds)()
         yield text_message("too late")
 
     return handler
-
-
-class MovableTime:
-    """Real time that a script can move forward, so that a deadline is near without waiting for it."""
-
-    def __init__(self) -> None:
-        self._ahead = 0.0
-
-    def now(self) -> float:
-        return time.monotonic() + self._ahead
-
-    def skip(self, seconds: float) -> Callable[[], None]:
-        def step() -> None:
-            self._ahead += seconds
-
-        return step
-
-    @property
-    def clock(self) -> Clock:
-        return Clock(now=self.now)
 
 
 @dataclass

@@ -11,8 +11,8 @@ from internal.plan_and_reflect.strategy import PLAN_AND_REFLECT
 from strategies.gpt5_react import GPT5ReActStrategy
 from tests.agent.plans import completed, plans, works_on
 from tests.agent.scenes import live
+from tests.support.clock import FakeTime
 from tests.support.host import Json, Step, When
-from tests.support.run import FakeTime
 from tests.support.wire import calls, replies, says
 
 PLACES = 128

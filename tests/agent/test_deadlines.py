@@ -3,7 +3,9 @@
 import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler
+from itertools import count
 from typing import Any
 
 import pytest
@@ -14,41 +16,27 @@ from gevent.event import Event
 
 from internal import loop
 from internal.agent import FUNCTION_CALLING, run_agent
-from internal.host.clock import Clock
+from internal.calls import side_by_side
 from prompt import template
 from tests.agent.local_http import served
-from tests.agent.scenes import (
-    ANSWER,
-    PATIENCE,
-    MovableTime,
-    asks,
-    entry,
-    log_of,
-    results_in,
-    search,
-    silent_until,
-    text,
-    wait_for,
-)
-from tests.support.host import CallFails, HostTransport, Json, ScriptedModel, Tools, make_session
-from tests.support.run import FakeTime, run
+from tests.agent.scenes import ANSWER, asks, entry, log_of, results_in, search, silence, silent, text, wait_for
+from tests.support.clock import PATIENCE, FakeTime
+from tests.support.host import CallFails, HostTransport, Json, ScriptedModel, Tools
+from tests.support.run import run
 from tests.support.wire import breaks, calls, model, replies, says, text_message
 
 FOUND = {"search": replies("found")}
 SHORT = {"maximum_seconds": 30}  # the tool phase ends after 27
-ALMOST = 26.5
+PAST = 27.5
+"""Seconds after which the tool phase of a short run is over, and its closing answer is not."""
 LATE = "tool invoke error: failed to execute tool: timeout"
 
 
-def test_tools_that_run_at_the_deadline_are_given_up_and_answered_as_timed_out() -> None:
-    time, never = MovableTime(), Event()
-    handlers = {"slow": silent_until(never), "search": replies("found")}
+def test_tools_that_run_at_the_deadline_are_given_up_and_answered_as_timed_out(time: FakeTime) -> None:
+    handlers = {"slow": silent(time, PAST), "search": replies("found")}
 
-    outcome = run(
-        [[time.skip(ALMOST), *calls(("slow", {}), ("search", {}))], ANSWER], handlers, SHORT, clock=time.clock
-    )
+    outcome = run([calls(("slow", {}), ("search", {})), ANSWER], handlers, SHORT, clock=time.clock)
 
-    never.set()
     assert outcome.error is None
     assert (outcome.text, outcome.stop_reason) == ("Done.", "time_limit")
     assert results_in(outcome.model.prompts[1]) == [LATE, "found"]
@@ -57,60 +45,47 @@ def test_tools_that_run_at_the_deadline_are_given_up_and_answered_as_timed_out()
     assert [item["status"] for item in outcome.variables["tool_runs"]] == ["error", "ok"]
 
 
-def test_a_call_that_waits_for_a_slot_at_the_deadline_is_answered_and_logged_too() -> None:
-    time, never = MovableTime(), Event()
-    handlers = {"slow": silent_until(never), "search": replies("found")}
-    turn = [time.skip(ALMOST), *calls(("slow", {}), ("search", {}))]
+def test_a_call_that_waits_for_a_slot_at_the_deadline_is_answered_and_logged_too(time: FakeTime) -> None:
+    handlers = {"slow": silent(time, PAST), "search": replies("found")}
+    turn = calls(("slow", {}), ("search", {}))
 
     outcome = run([turn, ANSWER], handlers, {**SHORT, "parallel_tool_calls": 1}, clock=time.clock)
 
-    never.set()
     assert results_in(outcome.model.prompts[1]) == [LATE, LATE]
     assert [request["tool"] for request in outcome.tools.requests] == ["slow"]
     assert "start" not in {log["status"] for log in outcome.logs.values()}
 
 
-def test_a_call_that_never_gets_a_slot_is_answered_and_logged_too() -> None:
+def test_a_call_that_never_gets_a_slot_is_answered_and_logged_too(time: FakeTime) -> None:
     """The call before it sleeps over the deadline, before it is tried again, and holds the only slot."""
-    time, never = MovableTime(), Event()
 
     def oversleep(_seconds: float) -> None:
-        time.skip(28)()
-        never.wait(PATIENCE)
+        silence(time, PAST + side_by_side.GRACE_SECONDS)()
 
     handlers = {"turned_away": breaks("429 rate limit"), "search": replies("found")}
     turn = calls(("turned_away", {}), ("search", {}))
+    clock = replace(time.clock, sleep=oversleep)
 
-    outcome = run(
-        [turn, ANSWER], handlers, {**SHORT, "parallel_tool_calls": 1}, clock=Clock(now=time.now, sleep=oversleep)
-    )
+    outcome = run([turn, ANSWER], handlers, {**SHORT, "parallel_tool_calls": 1}, clock=clock)
 
-    never.set()
     assert results_in(outcome.model.prompts[1]) == [LATE, LATE]
     assert [log_of(outcome, f"CALL {name}")["status"] for name in handlers] == ["error", "error"]
 
 
-def test_output_of_a_slow_tool_before_the_deadline_is_kept() -> None:
-    time, never = MovableTime(), Event()
-
-    def halting(_request: Json) -> Iterator[Json]:
+def test_output_of_a_slow_tool_before_the_deadline_is_kept(time: FakeTime) -> None:
+    def halting(request: Json) -> Iterator[Json]:
         yield text_message("half")
-        wait_for(never)()
+        yield from silent(time, PAST)(request)
 
-    outcome = run([[time.skip(ALMOST), *search()], ANSWER], {"search": halting}, SHORT, clock=time.clock)
+    outcome = run([search(), ANSWER], {"search": halting}, SHORT, clock=time.clock)
 
-    never.set()
     (result,) = results_in(outcome.model.prompts[1])
     assert result == f"{LATE}\n\nhalf"
 
 
-def test_a_model_that_stays_silent_until_the_deadline_brings_the_closing_answer() -> None:
-    time, never = MovableTime(), Event()
-    steps = [[*search(), time.skip(ALMOST)], [wait_for(never)], ANSWER]
+def test_a_model_that_stays_silent_until_the_deadline_brings_the_closing_answer(time: FakeTime) -> None:
+    outcome = run([search(), [silence(time, PAST)], ANSWER], FOUND, SHORT, clock=time.clock)
 
-    outcome = run(steps, FOUND, SHORT, clock=time.clock)
-
-    never.set()
     assert (outcome.text, outcome.stop_reason) == ("Done.", "time_limit")
     assert outcome.logs["round2.model"]["status"] == "error"
 
@@ -210,14 +185,11 @@ def test_the_closing_answer_replaces_text_that_was_held_back() -> None:
     assert (outcome.text, outcome.stop_reason) == ("Done.", "time_limit")
 
 
-def test_a_silent_closing_call_ends_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loop, "MIN_CLOSING_SECONDS", 0.3)
-    time, never = MovableTime(), Event()
-    steps = [[*search(), time.skip(29.5)], [wait_for(never)]]
+def test_a_silent_closing_call_ends_in_a_sentence(time: FakeTime) -> None:
+    steps = [[*search(), lambda: time.advance(PAST)], [silence(time, loop.MIN_CLOSING_SECONDS)]]
 
     outcome = run(steps, FOUND, SHORT, clock=time.clock)
 
-    never.set()
     assert outcome.error is None
     assert (outcome.text, outcome.stop_reason) == (template.NO_ANSWER["time_limit"]["en"], "time_limit")
     assert outcome.logs["closing.model"]["status"] == "error"
@@ -254,16 +226,20 @@ ENDLESS = {
 
 
 @pytest.mark.parametrize("message", ENDLESS.values(), ids=ENDLESS)
-def test_a_tool_that_never_stops_sending_is_given_up_at_the_deadline(message: Json) -> None:
-    time, over = MovableTime(), Event()
+def test_a_tool_that_never_stops_sending_is_given_up_at_the_deadline(message: Json, time: FakeTime) -> None:
+    over = Event()
 
     def endless(_request: Json) -> Iterator[Json]:
-        while not over.is_set():
+        for number in count():
+            if number == 1000:
+                time.advance(PAST)
+            if over.is_set():
+                return
             yield message
 
     try:
-        with Timeout(PATIENCE / 2):
-            outcome = run([[*search(), time.skip(ALMOST)], ANSWER], {"search": endless}, SHORT, clock=time.clock)
+        with Timeout(PATIENCE):
+            outcome = run([search(), ANSWER], {"search": endless}, SHORT, clock=time.clock)
     finally:
         over.set()
 
@@ -337,43 +313,24 @@ def test_a_run_has_the_same_time_under_the_serverless_runtime(asked_for: int, gr
     assert any(message.type.value == "text" for message in messages)
 
 
-QUICK_TO_GIVE_UP = 0.2
-"""Seconds of silence; nothing else that these runs do is timed."""
+SILENCE = 250
+"""Seconds: MAX_INVOCATION_TIMEOUT, unless the host sets another."""
 
 
-@pytest.fixture
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A session that MAX_INVOCATION_TIMEOUT has made impatient."""
+def test_a_silent_tool_is_given_up_after_the_limit_on_silence_and_the_others_go_on(time: FakeTime) -> None:
+    handlers = {"slow": silent(time, SILENCE), "search": replies("found")}
 
-    def make(*arguments: Any) -> tuple[Session, HostTransport]:  # noqa: ANN401 - passed on as they are
-        session, transport = make_session(*arguments)
-        session.max_invocation_timeout = QUICK_TO_GIVE_UP  # type: ignore[assignment] # whole seconds in production
-        return session, transport
+    outcome = run([calls(("slow", {}), ("search", {})), ANSWER], handlers, clock=time.clock)
 
-    monkeypatch.setattr("tests.support.run.make_session", make)
-
-
-@pytest.mark.usefixtures("impatient")
-def test_a_silent_tool_is_given_up_after_the_limit_on_silence_and_the_others_go_on() -> None:
-    never = Event()
-    handlers = {"slow": silent_until(never), "search": replies("found")}
-
-    outcome = run([calls(("slow", {}), ("search", {})), ANSWER], handlers, clock=FakeTime().clock)
-
-    never.set()
     assert outcome.error is None
     assert (outcome.text, outcome.stop_reason) == ("Done.", "answered")
     assert results_in(outcome.model.prompts[1]) == [LATE, "found"]
     assert [request["tool"] for request in outcome.tools.requests] == ["slow", "search"]
-    assert log_of(outcome, "CALL slow")["error"] == "invocation exited without response after 0.2 seconds"
+    assert log_of(outcome, "CALL slow")["error"] == "invocation exited without response after 250 seconds"
 
 
-@pytest.mark.usefixtures("impatient")
-def test_a_model_call_that_is_silent_too_long_is_retried() -> None:
-    never, time = Event(), FakeTime()
+def test_a_model_call_that_is_silent_too_long_is_retried(time: FakeTime) -> None:
+    outcome = run([[silence(time, SILENCE)], ANSWER], FOUND, clock=time.clock)
 
-    outcome = run([[wait_for(never)], ANSWER], FOUND, clock=time.clock)
-
-    never.set()
     assert (outcome.text, outcome.stop_reason) == ("Done.", "answered")
     assert time.slept == [1.0]

@@ -1,7 +1,7 @@
 """What the user sees while a run goes on: answers, thoughts, remarks, and no stray blank lines."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -9,10 +9,11 @@ import gevent
 import pytest
 from gevent.event import Event
 
-from tests.agent.scenes import ANSWER, PATIENCE, ends, live, part, search, silent_until, text, wait_for
-from tests.support.host import CallFails
-from tests.support.run import FakeTime, run
-from tests.support.wire import calls, fails, model, replies, says
+from tests.agent.scenes import ANSWER, ends, live, part, search, text, wait_for
+from tests.support.clock import PATIENCE, FakeTime
+from tests.support.host import CallFails, Json
+from tests.support.run import run
+from tests.support.wire import calls, fails, model, replies, says, text_message
 
 FOUND = {"search": replies("found")}
 LONG = "This is plainly the answer. " * 20  # 560 characters
@@ -133,9 +134,11 @@ def test_a_silent_round_is_announced_before_its_tools_run_in_the_language_of_the
 ) -> None:
     seen = Event()
 
-    running = live(
-        [search(), ANSWER], {"search": silent_until(seen)}, {"emit_intermediate_thoughts": True, "query": query}
-    )
+    def patient(_request: Json) -> Iterator[Json]:
+        wait_for(seen)()
+        yield text_message("found")
+
+    running = live([search(), ANSWER], {"search": patient}, {"emit_intermediate_thoughts": True, "query": query})
 
     assert str(running.until("text")["text"]) == f"<think>\n{line}"
     assert str(running.until("text")["text"]) == "\n</think>\n"

@@ -7,8 +7,9 @@ import pytest
 
 from prompt import template
 from tests.agent.scenes import ANSWER, asks, ends, entry, log_of, search, text
+from tests.support.clock import FakeTime
 from tests.support.host import CallFails
-from tests.support.run import FakeTime, run
+from tests.support.run import run
 from tests.support.wire import USAGE, calls, replies, says
 
 FOUND = {"search": replies("found")}

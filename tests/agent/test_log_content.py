@@ -10,8 +10,9 @@ from internal.plan_and_reflect.strategy import PLAN_AND_REFLECT
 from internal.render.log_content import LogContent, size_of
 from internal.report.events import OurWords
 from tests.agent.scenes import ANSWER, log_of
+from tests.support.clock import FakeTime
 from tests.support.host import CallFails, Handler
-from tests.support.run import FakeTime, Outcome, run
+from tests.support.run import Outcome, run
 from tests.support.wire import breaks, calls, json_message, replies, says
 
 OFF = {"LOG_CONTENT": "off"}

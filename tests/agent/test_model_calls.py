@@ -19,8 +19,9 @@ from internal.model.reading import Reading, TurnSpan
 from internal.plan_and_reflect.strategy import PLAN_AND_REFLECT
 from tests.agent.plans import answers, done_at_once, plans
 from tests.agent.scenes import ANSWER, asks, assistant_messages, ends, entry, part, search, text
+from tests.support.clock import FakeTime
 from tests.support.host import Json, ScriptedModel, Step, Tools, make_session
-from tests.support.run import FakeTime, run
+from tests.support.run import run
 from tests.support.wire import MODEL, USAGE, calls, fails, model, replies, says, tool
 
 FOUND = {"search": replies("found")}

@@ -7,8 +7,9 @@ import pytest
 from dify_plugin.errors.model import InvokeError
 
 from tests.agent.scenes import ANSWER, live, results_in, search, text
+from tests.support.clock import FakeTime
 from tests.support.host import CallFails
-from tests.support.run import FakeTime, Outcome, run
+from tests.support.run import Outcome, run
 from tests.support.wire import MODEL, fails, replies, tool
 
 FOUND = {"search": replies("found")}

@@ -7,8 +7,9 @@ from gevent.event import Event
 
 from tests.agent.plans import answers, completed, echo, plan_run, plans, works_on
 from tests.agent.scenes import ANSWER, asks, assistant_messages, entry, search, text, wait_for
+from tests.support.clock import FakeTime
 from tests.support.host import CallFails, Json, When
-from tests.support.run import FakeTime, run
+from tests.support.run import run
 from tests.support.wire import calls, fails, replies, says
 
 FOUND = {"search": replies("found")}

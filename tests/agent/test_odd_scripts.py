@@ -8,19 +8,8 @@ import pytest
 from gevent import Timeout
 from gevent.event import Event
 
-from tests.agent.scenes import (
-    ANSWER,
-    PATIENCE,
-    asks,
-    check_growth,
-    ends,
-    entry,
-    live,
-    part,
-    search,
-    text,
-    wait_for,
-)
+from tests.agent.scenes import ANSWER, asks, check_growth, ends, entry, live, part, search, text, wait_for
+from tests.support.clock import PATIENCE
 from tests.support.host import CallFails, Json
 from tests.support.node import KNOWN_TO_DIFY
 from tests.support.run import Outcome, run

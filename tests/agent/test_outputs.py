@@ -18,8 +18,9 @@ from internal.report.tool_calls import CallStatus, EndedCall, RejectedCall, Tool
 from internal.report.usage import Usage
 from internal.text.redaction import KnownSecrets, Redactor
 from tests.agent.scenes import ANSWER, search
+from tests.support.clock import FakeTime
 from tests.support.host import Json
-from tests.support.run import FakeTime, Outcome, run
+from tests.support.run import Outcome, run
 from tests.support.wire import USAGE, breaks, calls, model, replies, says
 
 KNOWLEDGE = {

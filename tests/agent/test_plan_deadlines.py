@@ -5,8 +5,8 @@ from functools import cache
 from typing import Any
 
 import pytest
-from gevent.event import Event
 
+from internal.loop import MIN_CLOSING_SECONDS
 from prompt import template
 from tests.agent.plans import (
     ANSWER,
@@ -25,14 +25,15 @@ from tests.agent.plans import (
     verdict,
     works_on,
 )
-from tests.agent.scenes import MovableTime, results_in, search, silent_until, text, wait_for
-from tests.support.host import CallFails, Json, When
-from tests.support.run import FakeTime, Outcome
+from tests.agent.scenes import results_in, search, silence, silent, text
+from tests.support.clock import FakeTime
+from tests.support.host import CallFails, Json, Step, When
+from tests.support.run import Outcome
 from tests.support.wire import USAGE, fails, says
 
 SCHEMA = '{"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}'
 SHORT = {"maximum_seconds": 100}
-PLANNING_IS_OVER, TOOLS_ARE_OVER, SUBTASKS_ARE_OVER = 41, 71, 86
+PLANNING_IS_OVER, TOOLS_ARE_OVER, SUBTASKS_ARE_OVER = 40.5, 70.5, 85.5
 """Seconds of a run of 100 after which the phase has ended, by the shares of planning, tools and subtasks."""
 QUERY = "What is it?"
 
@@ -41,13 +42,11 @@ def all_finished(outcome: Outcome) -> bool:
     return "start" not in {log["status"] for log in outcome.logs.values()}
 
 
-def test_a_model_that_stays_silent_while_planning_leaves_time_to_work() -> None:
-    time, never = MovableTime(), Event()
-    silent = [time.skip(PLANNING_IS_OVER - 1.2), text("Hm."), wait_for(never)]
+def test_a_model_that_stays_silent_while_planning_leaves_time_to_work(time: FakeTime) -> None:
+    planning = [text("Hm."), silence(time, PLANNING_IS_OVER)]
 
-    outcome = plan_run([silent, *done_at_once(QUERY), answers()], params=SHORT, clock=time.clock)
+    outcome = plan_run([planning, *done_at_once(QUERY), answers()], params=SHORT, clock=time.clock)
 
-    never.set()
     assert outcome.error is None
     assert outcome.variables["plan"] == [QUERY]
     assert subtask(outcome, QUERY)["completed"] is True
@@ -66,20 +65,18 @@ def test_a_plan_is_not_asked_for_again_when_its_time_is_over() -> None:
     assert outcome.text == ANSWER
 
 
-def test_a_tool_that_is_silent_at_the_deadline_leaves_time_for_judgement_and_answer() -> None:
-    time, never = MovableTime(), Event()
+def test_a_tool_that_is_silent_at_the_deadline_leaves_time_for_judgement_and_answer(time: FakeTime) -> None:
     steps = [
         plans("quick", "slow"),
         *done_at_once("quick"),
-        works_on("slow", [time.skip(TOOLS_ARE_OVER - 1.2), *search()]),
+        works_on("slow", search()),
         When(template.CLOSING_NOTE, says("No result in time.")),
         incomplete("slow", "Wait longer."),
         answers(),
     ]
 
-    outcome = plan_run(steps, {"search": silent_until(never)}, SHORT, clock=time.clock)
+    outcome = plan_run(steps, {"search": silent(time, TOOLS_ARE_OVER)}, SHORT, clock=time.clock)
 
-    never.set()
     assert (outcome.text, outcome.stop_reason) == (ANSWER, "time_limit")
     (late,) = results_in(of_subtask(outcome, "slow")[-1]["prompt_messages"])
     assert late.endswith("timeout")
@@ -104,23 +101,23 @@ def test_no_new_attempt_begins_when_the_time_for_tools_is_over() -> None:
     assert outcome.stop_reason == "time_limit"
 
 
-@cache
-def silent_subtask(*, show_thoughts: bool = False) -> Outcome:
-    """One subtask is done, the other's model says nothing any more."""
-    time, never = MovableTime(), Event()
-    steps = [
+def silent_steps(time: FakeTime) -> list[Step]:
+    return [
         plans("quick", "slow"),
         *done_at_once("quick"),
         works_on("slow", search()),
-        When("result for x", [time.skip(SUBTASKS_ARE_OVER - 1.2), text("Hm."), wait_for(never)]),
-        When(template.CLOSING_NOTE, [wait_for(never)]),
+        When("result for x", [text("Hm."), silence(time, SUBTASKS_ARE_OVER)]),
+        When(template.CLOSING_NOTE, [silence(time, MIN_CLOSING_SECONDS)]),
         answers(),
     ]
-    outcome = plan_run(
-        steps, {"search": echo}, {**SHORT, "emit_intermediate_thoughts": show_thoughts}, clock=time.clock
-    )
-    never.set()
-    return outcome
+
+
+@cache
+def silent_subtask(*, show_thoughts: bool = False) -> Outcome:
+    """One subtask is done, the other's model says nothing any more."""
+    params = {**SHORT, "emit_intermediate_thoughts": show_thoughts}
+    with FakeTime().governed() as time:
+        return plan_run(silent_steps(time), {"search": echo}, params, clock=time.clock)
 
 
 def test_a_subtask_whose_model_never_answers_is_given_up_and_the_answer_says_so() -> None:
@@ -136,20 +133,18 @@ def test_a_subtask_whose_model_never_answers_is_given_up_and_the_answer_says_so(
     assert outcome.logs["subtask1"]["status"] == "success"
 
 
-def test_what_a_subtask_had_found_before_its_time_was_over_is_not_lost() -> None:
-    time, never = MovableTime(), Event()
+def test_what_a_subtask_had_found_before_its_time_was_over_is_not_lost(time: FakeTime) -> None:
     steps = [
         plans("alpha"),
         works_on("alpha", says("Step one is X [1].")),
         incomplete("alpha", "Find step two."),
-        advised("Find step two.", [time.skip(SUBTASKS_ARE_OVER - 1.2), text("Hm."), wait_for(never)]),
-        When(template.CLOSING_NOTE, [wait_for(never)]),
+        advised("Find step two.", [text("Hm."), silence(time, SUBTASKS_ARE_OVER)]),
+        When(template.CLOSING_NOTE, [silence(time, MIN_CLOSING_SECONDS)]),
         answers(),
     ]
 
     outcome = plan_run(steps, {"search": echo}, SHORT, clock=time.clock)
 
-    never.set()
     assert outcome.stop_reason == "time_limit"
     assert "Step one is X [1]." in subtask(outcome, "alpha")["answer"]
     assert "Step one is X [1]." in opening(of_answer(outcome)[0])

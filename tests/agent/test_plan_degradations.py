@@ -30,8 +30,8 @@ from tests.agent.plans import (
     works_on,
 )
 from tests.agent.scenes import check_prompt, results_in, search, text
+from tests.support.clock import FakeTime
 from tests.support.host import CallFails, Handler, When, text_of
-from tests.support.run import FakeTime
 from tests.support.wire import USAGE, breaks, calls, fails, replies, says
 
 QUERY = "What is it?"

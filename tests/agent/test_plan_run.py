@@ -29,7 +29,8 @@ from tests.agent.plans import (
     plans,
     works_on,
 )
-from tests.agent.scenes import PATIENCE, live, search, text, wait_for
+from tests.agent.scenes import live, search, text, wait_for
+from tests.support.clock import PATIENCE
 from tests.support.host import Handler, Json, ScriptedModel, Tools, When, make_session
 from tests.support.run import run
 from tests.support.wire import breaks, calls, model, says

@@ -7,9 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.agent.scenes import asks, assistant_messages, check_growth, ends, entry, part, text
+from tests.support.clock import FakeTime
 from tests.support.host import Handler, Json
 from tests.support.node import KNOWN_TO_DIFY
-from tests.support.run import FakeTime, run
+from tests.support.run import run
 from tests.support.wire import breaks, fails, json_message, replies, says
 
 HANDLERS: dict[str, Handler] = {

@@ -6,7 +6,8 @@ import gevent
 import pytest
 from gevent.event import Event
 
-from tests.agent.scenes import ANSWER, PATIENCE, asks, check_prompt, ends, entry, log_of, wait_for
+from tests.agent.scenes import ANSWER, asks, check_prompt, ends, entry, log_of, wait_for
+from tests.support.clock import PATIENCE
 from tests.support.host import Handler, Json
 from tests.support.run import run
 from tests.support.wire import calls, parameter, replies, text_message, tool

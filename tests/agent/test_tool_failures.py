@@ -5,9 +5,10 @@ from collections.abc import Iterator
 import pytest
 from gevent import Timeout
 
-from tests.agent.scenes import ANSWER, PATIENCE, log_of, search
+from tests.agent.scenes import ANSWER, log_of, search
+from tests.support.clock import PATIENCE, FakeTime
 from tests.support.host import CallFails, Json
-from tests.support.run import FakeTime, Outcome, run
+from tests.support.run import Outcome, run
 from tests.support.wire import breaks, calls, json_message, replies, says, text_message, tool
 
 FAILED = "tool invoke error: failed to execute tool"

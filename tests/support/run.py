@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dify_plugin.config.config import InstallMethod
@@ -12,25 +12,6 @@ from internal.host.clock import Clock
 from internal.policy import PolicyTexts
 from tests.support.host import Handler, HostTransport, Json, ScriptedModel, Step, Tools, make_session
 from tests.support.wire import model, parameter, tool
-
-
-@dataclass
-class FakeTime:
-    """A clock that only moves when somebody sleeps or a script advances it."""
-
-    now: float = 1000.0
-    slept: list[float] = field(default_factory=list)
-
-    def sleep(self, seconds: float) -> None:
-        self.slept.append(seconds)
-        self.now += seconds
-
-    def advance(self, seconds: float) -> None:
-        self.now += seconds
-
-    @property
-    def clock(self) -> Clock:
-        return Clock(now=lambda: self.now, sleep=self.sleep)
 
 
 @dataclass

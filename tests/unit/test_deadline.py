@@ -1,7 +1,7 @@
 """The soft deadline of a run."""
 
 from internal.host.clock import Clock, Deadline
-from tests.support.run import FakeTime
+from tests.support.clock import FakeTime
 
 
 def test_a_deadline_counts_down_on_its_clock_and_never_below_zero() -> None:

@@ -8,7 +8,7 @@ import pytest
 from internal.report.sources import escaped
 from internal.text import fairness
 from internal.text.fairness import MAX_TURN_SECONDS, in_turns
-from tests.support.run import FakeTime
+from tests.support.clock import FakeTime
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from dify_plugin.entities.agent import AgentInvokeMessage
 from dify_plugin.entities.invoke_message import InvokeMessage
 
 from internal.render.pacing import MAX_AT_ONCE, PAUSE_SECONDS, paced
-from tests.support.run import FakeTime
+from tests.support.clock import FakeTime
 
 TEXT = AgentInvokeMessage(type=InvokeMessage.MessageType.TEXT, message=InvokeMessage.TextMessage(text="a"))
 BLOB = AgentInvokeMessage(

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from internal.host.failures import FailureKind, HostFailure
 from internal.host.read_ahead import MAX_WAITING, DeadlinePassed, batches
 from internal.text.fairness import MOMENT
-from tests.agent.scenes import PATIENCE
-from tests.support.run import FakeTime
+from tests.agent.scenes import silence
+from tests.support.clock import PATIENCE, FakeTime
 
 type Answers = Generator[int, None, None]
 
@@ -206,17 +206,18 @@ def test_an_error_after_the_deadline_is_the_deadlines() -> None:
 
 
 def test_a_host_that_is_silent_for_too_long_has_failed() -> None:
-    come = batches(Call(1, never).answers(), left, 0.01)
+    with FakeTime().governed() as time:
+        come = batches(Call(1, silence(time, 5)).answers(), until(time), 5)
 
-    assert next(come) == [1]
-    with pytest.raises(HostFailure, match=r"without response after 0\.01 seconds") as failed:
-        next(come)
+        assert next(come) == [1]
+        with pytest.raises(HostFailure, match=r"without response after 5 seconds") as failed:
+            next(come)
     assert failed.value.kind is FailureKind.TIMEOUT
 
 
 def test_silence_until_the_deadline_is_the_deadlines() -> None:
-    with pytest.raises(DeadlinePassed):
-        list(batches(Call(never).answers(), lambda: 0.01, PATIENCE))
+    with FakeTime().governed() as time, pytest.raises(DeadlinePassed):
+        list(batches(Call(silence(time, 10)).answers(), until(time), PATIENCE))
 
 
 STUCK: dict[str, Callable[[], Call]] = {

@@ -4,15 +4,14 @@ from collections.abc import Callable, Generator
 from functools import partial
 
 import gevent
-import pytest
 from gevent.event import Event as Signal
 
 from internal.calls import side_by_side
 from internal.calls.side_by_side import Post, drain, pass_on, run_side_by_side
 from internal.host.clock import Clock, Deadline
 from internal.report.events import AnswerText, Event, Noted
-
-PATIENCE = 10.0
+from tests.agent.scenes import silence
+from tests.support.clock import PATIENCE, FakeTime
 
 
 def in_time(seconds: float = PATIENCE) -> Deadline:
@@ -97,11 +96,13 @@ def stuck(ended: list[str]) -> Callable[[Post], str]:
     return job
 
 
-def test_a_job_that_still_runs_when_time_is_up_has_no_result_and_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(side_by_side, "GRACE_SECONDS", 0.05)
+def test_a_job_that_still_runs_when_time_is_up_has_no_result_and_is_ended() -> None:
     ended: list[str] = []
 
-    texts, results = collect(run_side_by_side([stuck(ended), lambda _: "done"], in_time(0)))
+    with FakeTime().governed() as time:
+        gevent.spawn(silence(time, 10 + side_by_side.GRACE_SECONDS))
+        jobs = [stuck(ended), lambda _: "done"]
+        texts, results = collect(run_side_by_side(jobs, Deadline(time.clock, time.now + 10)))
 
     assert texts == ["stuck"]
     assert results == {1: "done"}

@@ -1,0 +1,88 @@
+"""The clock of all tests: it moves when a script moves it or the plugin sleeps, never by itself.
+
+Inside ``governed`` the plugin's waits for messages end by this clock too, so a slow machine changes nothing.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import gevent
+import pytest
+from gevent.queue import Empty, Queue
+
+from internal.calls import side_by_side
+from internal.host import read_ahead
+from internal.host.clock import Clock
+
+PATIENCE = 60.0
+"""Real seconds after which a condition that is waited for will not come any more."""
+
+
+@dataclass
+class FakeTime:
+    """Seconds since an arbitrary moment."""
+
+    now: float = 1000.0
+    slept: list[float] = field(default_factory=list)
+    _waits: "list[_Wait]" = field(default_factory=list)
+
+    def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.advance(seconds)
+
+    def advance(self, seconds: float) -> None:
+        """Move the clock, and end the waits that are over by then, in the order in which they end."""
+        self.now += seconds
+        for wait in sorted(self._waits, key=lambda wait: wait.until):
+            if wait.until <= self.now:
+                gevent.get_hub().loop.run_callback(self._end, wait)
+
+    @property
+    def clock(self) -> Clock:
+        return Clock(now=lambda: self.now, sleep=self.sleep)
+
+    @contextmanager
+    def governed(self) -> Iterator["FakeTime"]:
+        """The plugin's waits for messages end by this clock."""
+        with pytest.MonkeyPatch.context() as patch:
+            for module in (read_ahead, side_by_side):
+                patch.setattr(module, "Queue", partial(_Inbox, self))
+            yield self
+
+    def wait(self, inbox: "_Inbox", seconds: float) -> object:
+        """The next item of the inbox.
+
+        Raises:
+            Empty: these seconds are over before there is one.
+        """
+        wait = _Wait(self.now + seconds, gevent.getcurrent())
+        self._waits.append(wait)
+        try:
+            return Queue.get(inbox, timeout=PATIENCE)
+        finally:
+            self._waits.remove(wait)
+
+    def _end(self, wait: "_Wait") -> None:
+        if any(other is wait for other in self._waits):
+            wait.greenlet.throw(Empty)
+
+
+@dataclass(frozen=True, eq=False)
+class _Wait:
+    until: float
+    greenlet: Any
+    """The one that waits; gevent's types do not know the main greenlet's."""
+
+
+class _Inbox(Queue[Any]):
+    """A queue whose seconds are the clock's."""
+
+    def __init__(self, time: FakeTime, maxsize: int | None = None) -> None:
+        super().__init__(maxsize)
+        self._time = time
+
+    def get(self, block: bool = True, timeout: float | None = None) -> Any:  # noqa: ANN401, FBT001, FBT002 - as gevent has it
+        return self._time.wait(self, timeout) if block and timeout else super().get(block, timeout)
