@@ -33,20 +33,43 @@ below it (tests/devhost/test_architecture.py checks that):
     errors, limits      the exceptions, and the host's limits
 """
 
-from devhost.errors import HostError, ParameterError, PluginLostError, PluginStartError
+from typing import TYPE_CHECKING
+
+from devhost.errors import HostError, ParameterError, PluginLostError, PluginStartError, TraceError
 from devhost.host.host import Host
 from devhost.limits import HostLimits
+from devhost.models.backend import ModelBackend, ModelCallError, ModelDescription, chunk, tool_call
+from devhost.models.request import ModelRequest
 from devhost.models.scripted import ScriptedModel
+from devhost.node.outputs.outputs import Finding, NodeOutputs
 from devhost.node.outputs.run import Run, RunError
 from devhost.process.stop import Stop
+from devhost.process.watcher import Watcher
+from devhost.protocol.failures import ApiFault, read_fault
 from devhost.tools.function_tool import FunctionTool
 from devhost.tools.setup import ToolSetup
+from devhost.trace.outcome import run_of
+from devhost.trace.reader import Trace, read_trace
+from devhost.trace.runs import TracedRun, traced_runs
+from devhost.trace.writer import TraceWriter
+
+if TYPE_CHECKING:
+    from devhost.models.openai_api.backend import Connection, OpenAIModel
 
 __all__ = [
+    "ApiFault",
+    "Connection",
+    "Finding",
     "FunctionTool",
     "Host",
     "HostError",
     "HostLimits",
+    "ModelBackend",
+    "ModelCallError",
+    "ModelDescription",
+    "ModelRequest",
+    "NodeOutputs",
+    "OpenAIModel",
     "ParameterError",
     "PluginLostError",
     "PluginStartError",
@@ -55,4 +78,24 @@ __all__ = [
     "ScriptedModel",
     "Stop",
     "ToolSetup",
+    "Trace",
+    "TraceError",
+    "TraceWriter",
+    "TracedRun",
+    "Watcher",
+    "chunk",
+    "read_fault",
+    "read_trace",
+    "run_of",
+    "tool_call",
+    "traced_runs",
 ]
+
+
+def __getattr__(name: str) -> object:
+    """`openai` is imported only where a model behind an API is used."""
+    if name in {"Connection", "OpenAIModel"}:
+        from devhost.models.openai_api import backend  # noqa: PLC0415
+
+        return getattr(backend, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -21,19 +21,19 @@ from typing import Any
 
 
 class HostError(Exception):
-    """Something on the host's side, worded for the person at the terminal."""
+    """An error on the host's side; its text is a sentence for the person at the terminal."""
 
 
 class DeclarationError(HostError):
-    pass
+    """A YAML file of a plugin, or a script, cannot be read or does not fit its schema."""
 
 
 class ScriptError(HostError):
-    pass
+    """A script is not valid."""
 
 
 class ParameterError(HostError, ValueError):
-    pass
+    """A value for a parameter, an option or a variable that Dify or devhost refuses before a run."""
 
 
 class NodeParameterError(ParameterError):
@@ -45,7 +45,7 @@ class NodeParameterError(ParameterError):
 
 
 class PluginStartError(HostError):
-    pass
+    """A plugin did not start, or did not serve in time; with the end of its stderr."""
 
 
 class RegistrationError(HostError):
@@ -57,27 +57,27 @@ class RegistrationError(HostError):
 
 
 class ToolSetupError(HostError):
-    pass
+    """A tool plugin refuses its credentials, or a fixed value."""
 
 
 class WireError(HostError):
-    pass
+    """A message that does not follow the protocol."""
 
 
 class TraceError(HostError):
-    pass
+    """A trace cannot be written or read."""
 
 
 class RefusedCallError(HostError):
-    pass
+    """A backwards call that the daemon refuses, in its words."""
 
 
 class RunFailure(HostError):  # noqa: N818 - a family of endings, each of which is named …Error
-    """A run that began and did not end well."""
+    """A run that began and failed."""
 
 
 class PluginLostError(RunFailure):
-    pass
+    """The plugin ended, or was killed, during or before a run."""
 
 
 class InvocationError(RunFailure):
@@ -99,11 +99,11 @@ class InvocationError(RunFailure):
 
 
 class RunTimeoutError(RunFailure):
-    pass
+    """The run took longer than `HostLimits.run_seconds`."""
 
 
 class RunStoppedError(RunFailure):
-    pass
+    """A person stopped the run."""
 
 
 class NodeFailedError(RunFailure):

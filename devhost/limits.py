@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class HostLimits:
+    """Times in seconds and sizes in bytes at which Dify ends what a plugin does."""
+
     line_bytes: int = 5 * 1024 * 1024
     """A longer line kills a local plugin and fails a serverless run; over TCP there is no such limit."""
     launch_seconds: float = 120

@@ -3,6 +3,7 @@
 The interpreters are small programs that answer as Python would; no package is installed.
 """
 
+import os
 import shutil
 import subprocess
 import sys
@@ -184,7 +185,7 @@ class Checkout:
         self.installs = machine.home / "installs"
         (self.root / "scripts").mkdir(parents=True)
         machine.second.mkdir(parents=True)
-        for script in ("setup", "find-python"):
+        for script in ("setup", "find-python", "devhost"):
             shutil.copy(ROOT / "scripts" / script, self.root / "scripts")
         for name in ("requirements.txt", "requirements-dev.txt"):
             (self.root / name).write_text("rich==15.0.0\n", encoding="utf-8")
@@ -243,6 +244,19 @@ def test_the_first_run_makes_and_fills_the_environment_and_says_so(checkout: Che
     assert f"making .venv with {taken}" in said
     assert "installing requirements-dev.txt" in said
     assert checkout.installs.read_text().rstrip().endswith("-r requirements-dev.txt")
+
+
+@pytest.mark.parametrize("before", [None, "echo outdated"])
+def test_setup_puts_the_command_devhost_into_the_environment(made: Checkout, before: str | None) -> None:
+    """Into one that was made without it, too."""
+    command = made.venv / "bin" / "devhost"
+    command.unlink()
+    if before is not None:
+        program(command, before)
+    assert made.setup() == (0, "")
+    assert command.read_bytes() == (ROOT / "scripts" / "devhost").read_bytes()
+    assert os.access(command, os.X_OK)
+    assert made.installed() == 1
 
 
 def test_the_second_run_does_nothing(made: Checkout) -> None:

@@ -1,4 +1,4 @@
-"""`python -m devhost`: the commands.
+"""`devhost`: the commands.
 
 Exit codes: 0 the run ended well, 1 it did not (under --strict: or it broke a rule), 2 it was asked for wrongly,
 130 Ctrl-C.
@@ -41,7 +41,7 @@ DISK_FAULTS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
 
 def main(arguments: Sequence[str] | None = None) -> int:
     try:
-        code: int = commands.main(args=arguments, prog_name="python -m devhost", standalone_mode=False)
+        code: int = commands.main(args=arguments, prog_name="devhost", standalone_mode=False)
     except click.Abort:
         return INTERRUPTED
     except click.ClickException as error:

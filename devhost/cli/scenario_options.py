@@ -15,11 +15,13 @@ from devhost.errors import ParameterError
 from devhost.host.agent_node import find_strategy
 from devhost.models.script import Script
 from devhost.plugin.declaration import PluginDeclaration
+from devhost.plugin.nearest import nearest_strategy_plugin
 from devhost.scenario.scenario import Example, Scenario
 from devhost.scenario.settings import parse_assignments, typed_settings
 from devhost.scenario.tool_assignments import read_tool_setups
 
 HOME = Path(__file__).resolve().parents[2]
+EXAMPLES = "examples"
 DIRECTORY = click.Path(file_okay=False, path_type=Path)
 
 
@@ -67,13 +69,16 @@ def scenario_options(command: Callable[..., int]) -> Callable[..., int]:
         "Repeatable.",
     )
     @click.option(
-        "--plugin", type=DIRECTORY, default=HOME, help="The strategy plugin; by default the one devhost stands in."
+        "--plugin",
+        metavar="DIR",
+        type=DIRECTORY,
+        help="The strategy plugin; by default the nearest one in or above the current folder.",
     )
     @click.option(
         "--examples",
+        metavar="DIR",
         type=DIRECTORY,
-        default=HOME / "examples",
-        help="Where the examples are; by default beside devhost.",
+        help="The folder of the examples; by default the plugin's examples/, or else those of devhost.",
     )
     @functools.wraps(command)
     def with_scenario_options(  # noqa: PLR0913 - click gives one argument per option
@@ -87,8 +92,8 @@ def scenario_options(command: Callable[..., int]) -> Callable[..., int]:
         strategy: str | None,
         parameters: tuple[str, ...],
         variables: tuple[str, ...],
-        plugin: Path,
-        examples: Path,
+        plugin: Path | None,
+        examples: Path | None,
         **options: object,
     ) -> int:
         chosen = ScenarioOptions(
@@ -110,8 +115,10 @@ class ScenarioOptions:
     strategy: str | None
     parameters: tuple[str, ...]
     variables: tuple[str, ...]
-    plugin: Path
-    examples: Path
+    plugin: Path | None
+    """None for the nearest one."""
+    examples: Path | None
+    """None for the plugin's own, or devhost's."""
 
     def read(self, *, raw: bool) -> Scenario:
         given = parse_assignments(self.parameters)
@@ -119,22 +126,28 @@ class ScenarioOptions:
             raise ParameterError("--param query: a question is given with --query, or typed in a chat")
         if self.scenario is not None and (self.example is None or self.script is not None):
             raise ParameterError("--scenario names a script of an --example, and goes without --script")
-        example = None if self.example is None else Example.read(self.examples, self.example, self.scenario)
+        plugin = nearest_strategy_plugin(Path.cwd()) if self.plugin is None else self.plugin
+        example = None if self.example is None else Example.read(self._examples(plugin), self.example, self.scenario)
         script = example.script if example is not None and self.script is None else None
         if self.script is not None:
             script = Script.read(self.script)
-        declaration = PluginDeclaration.read(self.plugin)
+        declaration = PluginDeclaration.read(plugin)
         if not declaration.strategies:
-            raise ParameterError(f"{self.plugin} has no agent strategy")
+            raise ParameterError(f"{plugin} has no agent strategy")
         written_for = None if script is None else script.strategy
         _, strategy = find_strategy(declaration, self.strategy or written_for or next(iter(declaration.strategies)))
         directories = self.tools if example is None else (example.directory, *self.tools)
         return Scenario(
             name="" if example is None else example.name,
             script=script,
-            plugin=self.plugin,
+            plugin=plugin,
             strategy=strategy,
             tools=tuple(read_tool_setups(directories, self.credentials, self.settings, os.environ)),
             given=given if raw else typed_settings(strategy, self.parameters),
             given_variables=parse_assignments(self.variables, option="--variable"),
         )
+
+    def _examples(self, plugin: Path) -> Path:
+        if self.examples is not None:
+            return self.examples
+        return plugin / EXAMPLES if (plugin / EXAMPLES).is_dir() else HOME / EXAMPLES

@@ -39,6 +39,11 @@ type OnMessage = Callable[[JsonObject], None]
 
 
 class Host:
+    """A running strategy plugin with its tool plugins, and the node and daemon around them.
+
+    A context manager, made by `Host.start`. `run` may be called from many threads at once.
+    """
+
     def __init__(
         self,
         plugin: PluginProcess,

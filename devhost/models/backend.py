@@ -78,6 +78,12 @@ class ModelDescription:
 
 
 class ModelBackend(Protocol):
+    """A model that answers a plugin's calls.
+
+    `invoke` may be called from many threads. It raises `ModelCallError` for a failure of the provider; any other
+    exception is a mistake in the backend and is raised by `Host.run`.
+    """
+
     @property
     def description(self) -> ModelDescription: ...
 
@@ -115,4 +121,5 @@ def chunk(  # noqa: PLR0913 - a chunk's fields, by keyword
 
 
 def tool_call(call_id: str, name: str, arguments: str) -> JsonObject:
+    """One call for `chunk(tool_calls=[…])`; `arguments` is JSON as a text, or a part of it."""
     return {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}

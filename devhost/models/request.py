@@ -97,6 +97,8 @@ class ModelTool(_Decoded):
 
 
 class ModelRequest(_Decoded):
+    """A model call as Dify's API hands it to a model plugin: prompt messages, tools and completion parameters."""
+
     provider: StrictStr
     model: StrictStr
     model_type: Literal["llm"] = "llm"

@@ -21,6 +21,11 @@ NOTICE = "scripted model: the answers are written in script.yaml, no provider is
 
 
 class ScriptedModel:
+    """A `ModelBackend` that answers from written turns, one for each call.
+
+    A call that no turn fits fails with an InvokeBadRequestError. `requests` keeps every request, in order.
+    """
+
     def __init__(self, turns: Sequence[Turn], query: str = "", card: ScriptedModelCard | None = None) -> None:
         card = card or ScriptedModelCard()
         self.description = ModelDescription(

@@ -206,7 +206,7 @@ class PluginDeclaration(_Declared):
     def read(cls, directory: Path) -> Self:
         directory = directory.resolve()
         if not (directory / "manifest.yaml").is_file():
-            raise DeclarationError(f"{directory} is no plugin: it has no manifest.yaml")
+            raise DeclarationError(f"{directory} is not a plugin: manifest.yaml is missing")
         manifest = _read(directory, "manifest.yaml", Manifest)
         return cls(
             directory=directory,

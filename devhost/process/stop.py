@@ -7,6 +7,8 @@ from devhost.process.session import Session
 
 
 class Stop:
+    """Ends the run that it was given to; for one run only."""
+
     def __init__(self) -> None:
         self._requested = False
         self._session: Session | None = None

@@ -13,6 +13,8 @@ type Side = Literal["host", "plugin"]
 
 
 class Watcher:
+    """Is told of every message between the host and its plugins, from many threads; this one does nothing."""
+
     def crossed(self, side: Side, plugin: str, message: JsonObject) -> None:
         """A message that `side` sent; `plugin` is the one that said it, or that it was said to."""
 

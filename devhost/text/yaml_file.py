@@ -19,7 +19,7 @@ def load_yaml(file: Path) -> dict[str, Any]:
     except RecursionError as error:
         raise DeclarationError(f"{file} is nested too deeply to be read") from error
     except yaml.YAMLError as error:
-        raise DeclarationError(f"{file} is no YAML: {error}") from error
+        raise DeclarationError(f"{file} is not valid YAML: {error}") from error
     except (ValueError, LookupError, AttributeError) as error:
         # What PyYAML's own readers of a date, a number or a tag let through: 2020-13-45, !!bool maybe.
         raise DeclarationError(f"{file} holds a value that YAML cannot read as what it looks like: {error}") from error

@@ -35,6 +35,8 @@ class OfferedTool:
 
 @dataclass(frozen=True)
 class ToolSetup:
+    """A tool plugin with its credentials and fixed parameters, for `Host.start(tools=[…])`."""
+
     declaration: PluginDeclaration
     tools: tuple[OfferedTool, ...]
     credentials: Mapping[str, JsonObject] = field(repr=False)

@@ -19,6 +19,7 @@ UNFINISHED = RunError("TraceEndsError", "the trace ends before the run does: it 
 
 
 def run_of(traced: TracedRun, strategy: str) -> Run:
+    """The `Run` as the host returned it; for a run without an end, what came of it until then, and an error."""
     messages = [arrival.message for arrival in traced.streamed]
     if traced.end is None:
         outputs = _so_far(traced)

@@ -19,6 +19,8 @@ _LINE: TypeAdapter[TraceLine] = TypeAdapter(TraceLine)
 
 @dataclass(frozen=True)
 class Trace:
+    """A trace as it was written: its header and its lines, in order."""
+
     header: Header
     lines: tuple[TraceLine, ...]
     cut_off: bool
@@ -26,6 +28,7 @@ class Trace:
 
 
 def read_trace(file: Path) -> Trace:
+    """TraceError, with the number of the line, for a file that is not a whole trace; a cut last line is allowed."""
     try:
         data = file.read_bytes()
     except OSError as error:

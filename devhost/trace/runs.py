@@ -25,6 +25,8 @@ class Arrival:
 
 @dataclass(frozen=True)
 class TracedRun:
+    """One run in a trace. Times are seconds since the trace began."""
+
     question: str
     parameters: JsonObject
     began: float
@@ -38,6 +40,7 @@ class TracedRun:
 
 
 def traced_runs(trace: Trace) -> list[TracedRun]:
+    """The runs of the strategy, in the order in which they began."""
     messages = [line for line in trace.lines if isinstance(line, MessageLine)]
     ends = {line.session_id: line for line in trace.lines if isinstance(line, EndLine)}
     requests = {line.message["session_id"]: line for line in messages if _invokes_strategy(line)}

@@ -25,6 +25,16 @@ from devhost.trace.lines import VERSION
 
 UNHEARD = frozenset({None, "heartbeat"})
 """Messages of no session, which only some transports have: heartbeats, and the manifest, which is no event."""
+UNKNOWN_FACTS: Mapping[str, object] = {
+    "command": "run",
+    "example": "",
+    "description": "",
+    "strategy": "",
+    "transport": "",
+    "model": {"name": "", "provider": "", "scripted": False, "notice": ""},
+    "query": None,
+}
+"""The header of a trace that a test or another program writes."""
 BEGINNING_BYTES = 100
 TRACE_BEGINS = re.compile(rb'\s*\{\s*"trace"\s*:\s*"devhost"')
 
@@ -32,8 +42,12 @@ TRACE_BEGINS = re.compile(rb'\s*\{\s*"trace"\s*:\s*"devhost"')
 class TraceWriter(Watcher):
     """A context manager; TraceError on leaving it when the file could not be written to its end."""
 
-    def __init__(self, file: Path, secrets: Secrets, facts: Mapping[str, object]) -> None:
-        """`facts` are the fields of the header."""
+    def __init__(self, file: Path, secrets: Secrets | None = None, facts: Mapping[str, object] = UNKNOWN_FACTS) -> None:
+        """`facts` are the fields of the header (`lines.Header`), as a command knows them.
+
+        Raises TraceError when the file cannot be written, or exists and is not a trace.
+        """
+        secrets = secrets or Secrets()
         self._path = file
         self._secrets = secrets
         self._writing = threading.Lock()

@@ -146,7 +146,7 @@ def test_a_signal_in_a_finalizer_ends_the_process_too(sent: str, code: int) -> N
         (["--param", "rounds"], "--param 'rounds' is not KEY=VALUE"),
         (["--param", "rounds=many"], "rounds: invalid literal"),
         (["--param", "mood=odd"], "value odd not in options ['calm', 'wild']"),
-        (["--plugin", "/no/such/plugin"], "it has no manifest.yaml"),
+        (["--plugin", "/no/such/plugin"], "/no/such/plugin is not a plugin: manifest.yaml is missing"),
         (["--plugin", str(FIXTURES / "toolbox")], "has no agent strategy"),
         (["--surprise"], "No such option"),
     ],

@@ -48,7 +48,7 @@ def test_a_tool_as_dify_sends_it() -> None:
     [
         ("manifest.yaml", "author: devhost-tests", "", r"manifest\.yaml: author: Field required"),
         ("manifest.yaml", "entrypoint: main", "entry: main", r"meta\.runner\.entrypoint: Field required"),
-        ("manifest.yaml", "type: plugin", "type: [", r"manifest\.yaml is no YAML"),
+        ("manifest.yaml", "type: plugin", "type: [", r"manifest\.yaml is not valid YAML"),
         ("manifest.yaml", "provider/puppet.yaml", "provider/other.yaml", r"other\.yaml cannot be read"),
         ("provider/puppet.yaml", "strategies:", "strategy:", "strategies must be a list of paths"),
         ("manifest.yaml", "author: devhost-tests", f"author: {'[' * 3_000}", r"manifest\.yaml is nested too deeply"),
@@ -73,5 +73,5 @@ def test_what_is_wrong_is_said_with_file_and_key(tmp_path: Path, file: str, old:
 
 
 def test_a_directory_that_is_no_plugin(tmp_path: Path) -> None:
-    with pytest.raises(DeclarationError, match=r"it has no manifest\.yaml"):
+    with pytest.raises(DeclarationError, match=r"manifest\.yaml is missing"):
         PluginDeclaration.read(tmp_path)

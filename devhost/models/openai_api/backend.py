@@ -38,6 +38,8 @@ _OTHERS_FEATURES: Features = ("tool-call", "multi-tool-call", "stream-tool-call"
 
 @dataclass(frozen=True)
 class Connection:
+    """Where the API is, and the key for it; a server without keys needs none."""
+
     key: str = field(default="", repr=False)
     base_url: str = OPENAI
 
@@ -56,6 +58,12 @@ class Connection:
 
 
 class OpenAIModel:
+    """A `ModelBackend` over the Responses API ("responses") or Chat Completions ("chat").
+
+    `completion_params` are the node's parameters of the model, `features` Dify's names of what it can do. The key
+    appears in no output. Counts tokens and price of its calls in `spending`.
+    """
+
     def __init__(
         self,
         connection: Connection,

@@ -31,6 +31,8 @@ class IconLookups:
 
 @dataclass(frozen=True)
 class NodeOutputs:
+    """The outputs of an Agent node, by the names that other nodes refer to, and its log tree."""
+
     text: str
     """As newer Dify stores it: with every `<think>` closed."""
     files: list[JsonObject]

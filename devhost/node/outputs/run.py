@@ -14,6 +14,8 @@ from devhost.protocol.wire import JsonObject
 
 @dataclass(frozen=True)
 class RunError:
+    """Why a run did not end well."""
+
     kind: str
     """The plugin's own error type, the rule that failed the node, or which limit ended the run."""
     message: str
@@ -38,6 +40,8 @@ class RunError:
 
 @dataclass(frozen=True)
 class Run:
+    """One run of the node: its outputs, its error or None, and the rules of Dify that it broke."""
+
     strategy: str
     outputs: NodeOutputs
     """Of a run that failed: what there was until then. Dify keeps nothing of it but the text on the screen."""

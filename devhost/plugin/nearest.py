@@ -1,0 +1,37 @@
+"""The strategy plugin that a person works on: the nearest one above a folder."""
+
+from pathlib import Path
+from typing import Any
+
+from devhost.errors import DeclarationError, ParameterError
+from devhost.text.yaml_file import load_yaml
+
+MANIFEST = "manifest.yaml"
+
+
+def nearest_strategy_plugin(start: Path) -> Path:
+    """`start` or the nearest folder above it whose manifest.yaml names agent strategies; ParameterError without one.
+
+    Other plugins and files that only have the same name are passed over.
+    """
+    start = start.resolve()
+    invalid = []
+    for folder in (start, *start.parents):
+        if not (folder / MANIFEST).is_file():
+            continue
+        try:
+            manifest = load_yaml(folder / MANIFEST)
+        except DeclarationError as error:
+            invalid.append(f"; {error}")
+            continue
+        if _has_strategies(manifest):
+            return folder
+    raise ParameterError(
+        f"no strategy plugin was found: neither {start} nor a folder above it has a {MANIFEST} with agent_strategies. "
+        f"Give --plugin DIR, or run devhost in the plugin's folder{''.join(invalid)}"
+    )
+
+
+def _has_strategies(manifest: dict[str, Any]) -> bool:
+    plugins = manifest.get("plugins")
+    return isinstance(plugins, dict) and bool(plugins.get("agent_strategies"))
