@@ -1,4 +1,4 @@
-"""The agent, in packages. Each imports only what stands above it, and a test holds them to it.
+"""The agent, in packages. Each imports only packages above it, which a test checks.
 
     flow              small pure decisions about one round
     text              text and JSON as such: well-formed, redacted, cut, pasted

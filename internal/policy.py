@@ -52,7 +52,7 @@ def read_policy_overrides(prompt_policy_overrides: str | None) -> PolicyOverride
         value = parse_pasted(text)
     except (ValueError, RecursionError) as problem:
         if text.lstrip().startswith(("{", "[")):
-            note = f"prompt_policy_overrides: starts like JSON and is not ({problem}); taken as extra policy text"
+            note = f"prompt_policy_overrides: starts like JSON but is not valid ({problem}); used as extra policy text"
             return PolicyOverrides(extra=text, notes=(note,))
         notes = (f"prompt_policy_overrides: {missing_variable(text)}",) if looks_like_selector(text) else ()
         return PolicyOverrides(extra=text, notes=notes)

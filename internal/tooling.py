@@ -15,7 +15,7 @@ from internal.text.wellformed import has_lone_surrogate
 
 MAX_NESTING = 64
 MAX_ARGUMENTS_LENGTH = 1_000_000
-"""Characters of one call's arguments; no later request would fit beside longer ones, and no model writes as much."""
+"""Characters of one call's arguments; with longer ones later requests would not fit, and no model writes as much."""
 _MAX_QUOTE_LENGTH = 200
 _HARMLESS = frozenset({int, bool, type(None)})
 _PARSE_ERROR = "tool arguments parse error: "

@@ -108,7 +108,7 @@ def _file_part(file: File, model: ModelSelection, seconds: float) -> PromptMessa
 
 
 def _can_take(model: ModelSelection, feature: str) -> bool:
-    """Without a description of the model: images, which all GPT-5 models take, and nothing more."""
+    """Without a description of the model, only images, which all GPT-5 models take."""
     return feature in model.features if model.features is not None else feature == "vision"
 
 

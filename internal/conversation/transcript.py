@@ -30,7 +30,7 @@ type Content = str | list[PromptMessageContentUnionTypes]
 
 @dataclass
 class HostHabits:
-    """What a run has learnt about its host; all its conversations share it."""
+    """What a run has learnt about its host; its conversations share it."""
 
     takes_opaque_bodies: bool = True
 
@@ -83,11 +83,11 @@ class Transcript:
             self._append(AssistantPromptMessage(content=content, opaque_body=opaque_body))
 
     def append_note(self, text: str) -> None:
-        """Append a message to the model at the tail, where it leaves the prefix as it is."""
+        """Append a message to the model at the end, which leaves the prefix unchanged."""
         self._append(UserPromptMessage(content=text))
 
     def drop_opaque_bodies(self) -> None:
-        """Do without opaque bodies from now on, in all conversations of the run."""
+        """Send no opaque bodies from now on, in all conversations of the run."""
         self._habits.takes_opaque_bodies = False
 
     def results_since(self, rounds: int) -> list[str]:
@@ -121,7 +121,7 @@ class Transcript:
         self._messages[position], self._weights[position] = message, weight
 
     def _drop_refused_bodies(self) -> None:
-        """Heed what any conversation of the run has learnt, once."""
+        """Apply, once, what any conversation of the run has learnt."""
         if not (self._habits.takes_opaque_bodies or self._had_opaque_bodies_dropped):
             self._had_opaque_bodies_dropped = True
             self.shorten(without_opaque_body)

@@ -10,12 +10,12 @@ from dataclasses import dataclass, replace
 import gevent
 
 TOOL_PHASE_SHARE = 0.9
-"""The closing answer has the rest."""
+"""Of the run's time; the rest is for the closing answer."""
 
 
 @dataclass(frozen=True)
 class Clock:
-    """Where time comes from; tests bring their own."""
+    """The source of time; tests replace it."""
 
     now: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = gevent.sleep

@@ -40,7 +40,7 @@ class HostFailure(Exception):  # noqa: N818 - names what happened on the host's 
         self.reason = unwrapped.reason
         """The innermost message: what the provider or tool itself said, unless ``is_hosts_own``."""
         self.is_hosts_own = unwrapped.is_hosts_own
-        """Whether the host alone has spoken: its transport broke, or it refused the request."""
+        """Whether the message is only the host's: its transport broke, or it refused the request."""
         self.names_opaque_body = unwrapped.names_opaque_body
 
 
@@ -55,8 +55,8 @@ _TRANSIENT = frozenset(
     }
 )
 
-# Names that Dify and the SDK give to a provider's error; they win over the words around them, since a rate limit's text
-# may well speak of tokens, and a bad request's of a limit.
+# Names that Dify and the SDK give to a provider's error. They count before the words around them, because the text of a
+# rate limit may mention tokens, and that of a bad request a limit.
 _ERROR_TYPES = {
     "InvokeRateLimitError": FailureKind.RATE_LIMITED,
     "InvokeServerUnavailableError": FailureKind.UNAVAILABLE,
@@ -82,7 +82,7 @@ _SERVER_ERRORS = 500
 
 _MAX_SEARCHED_LENGTH = 8_000
 """Characters of a message's beginning, and of its end, in which words are looked for."""
-# What stands in an address says nothing about the failure: a URL, a path with a query, a name that was looked up.
+# Addresses do not tell the kind of a failure: URLs, paths with a query, names that were looked up.
 _ADDRESS = re.compile(
     r"(?<!\w)\w{1,20}://[^\s\"'<>]*+|(?<![^\s\"'])/[^\s\"'<>?]*+\?[^\s\"'<>]*+"
     r"|(?:\blookup |\bhost=['\"]?)[^\s'\",]*+|(?<![\w.-])[\w-]{1,63}(?:\.[\w-]{1,63}){1,10}:\d{1,5}\b"
@@ -94,11 +94,11 @@ _CONTEXT_LENGTH = re.compile(
     re.IGNORECASE,
 )
 
-# A number means a status only where one is spoken of: a room 503 may be booked.
+# A number is a status only after a word for it: text may mention a room 503.
 _STATUS = r"(?:^|https?(?:/[\d.]+)?|status|code|error)[\s:/=(]*"
 
-# In this order: the first that is found names the kind. Time-outs come first, since a call that timed out must never be
-# taken for one that was turned away, whatever else its text speaks of.
+# The first match names the kind. Time-outs come first, because a call that timed out must never count as one that was
+# refused before it began, whatever else its text mentions.
 _WORDS: tuple[tuple[FailureKind, re.Pattern[str]], ...] = tuple(
     (kind, re.compile("|".join(patterns), re.IGNORECASE))
     for kind, *patterns in (
@@ -193,11 +193,11 @@ _REMEDIES = (
 
 
 def remedy_for(failure: HostFailure) -> str | None:
-    """What an app builder can do about a failure of the model, where its words say so."""
+    """What an app builder can do about a failure of the model, if its text tells."""
     said = failure.reason[:_MAX_SEARCHED_LENGTH]
     return next((remedy for words, remedy in _REMEDIES if words.search(said)), None)
 
 
 def is_transient(kind: FailureKind) -> bool:
-    """Whether the same call may well succeed a few seconds later."""
+    """Whether the same call may succeed a few seconds later."""
     return kind in _TRANSIENT

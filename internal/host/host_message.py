@@ -1,7 +1,7 @@
 """An error message of the host, taken out of its wrappings.
 
 In: what a failed backwards call reports: a bare text in which the daemon, Dify's API and the plugin that failed have
-wrapped each other's messages. Out: the innermost message, and what the wrappings said about it. The words are those of
+wrapped each other's messages. Out: the innermost message, and what the wrappings tell about it. The words are those of
 the daemon, Dify's API and the SDK: docs/host-facts.md, "Failed calls"; the recordings are in
 tests/fixtures/dify/daemon-golden.jsonl.
 """
@@ -22,7 +22,7 @@ _PASSED_ON = re.compile(
     r"|failed to execute tool [^\s:][^:\n]{0,200}: |failed to execute tool: "
 )
 _STATUS_LINE = re.compile(r"request failed with status code: (\d{3}) and respond with: ?")
-# Go's net and http packages, the daemon's own reader and checks, the SDK's limits.
+# From Go's net and http packages, the daemon's reader and checks, and the SDK's limits.
 _HOSTS_OWN = re.compile(
     r'(?:Post|Get) "|(?:dial|read|write) tcp\b|(?:unexpected )?EOF\b|data is nil|magic number mismatch'
     r"|data length is too long|failed to read (?:data|system header)|unmarshal backwards invoke request failed"
@@ -34,7 +34,7 @@ _MAX_PATH_LENGTH = 100
 
 @dataclass(frozen=True)
 class HostMessage:
-    """What a message says once it is unwrapped."""
+    """An unwrapped message."""
 
     reason: str
     """The innermost message; of an unusually long one its beginning and end."""
@@ -43,7 +43,7 @@ class HostMessage:
     status: int | None = None
     """Of the HTTP answer that was the failure."""
     is_hosts_own: bool = False
-    """Whether the host says this itself (its transport, its status, its refusal), not the provider or tool."""
+    """Whether the message is the host's own (its transport, status or refusal), not the provider's or tool's."""
     names_opaque_body: bool = False
 
 

@@ -1,7 +1,7 @@
-"""The guard in front of local files: a tool may name a path, and only what lies under ``/files`` is ever read.
+"""The guard of local files: a tool may name a path, and only files under ``/files`` are read.
 
 In: a path that a tool returned. Out: its bytes and sniffed type, or FileRefused, which says nothing about the file
-system. Everything is checked on the open descriptor, so a path that changes under our feet gains nothing.
+system. Everything is checked on the open descriptor, so that a path that changes meanwhile makes no difference.
 """
 
 import fcntl
@@ -44,7 +44,7 @@ def is_local_path(location: str) -> bool:
     try:
         scheme = urlsplit(location).scheme
     except ValueError:
-        return True  # no address that anybody could fetch
+        return True  # not an address that can be fetched
     return scheme in {"", "file"} or len(scheme) == 1  # a single letter is a drive
 
 
@@ -94,14 +94,14 @@ def _lies_under(path: str, root: str) -> bool:
 
 
 def _path_of(descriptor: int) -> str:
-    """The real path of an open file, asked of the kernel."""
-    if hasattr(fcntl, "F_GETPATH"):  # macOS, where people debug
+    """The real path of an open file, from the kernel."""
+    if hasattr(fcntl, "F_GETPATH"):  # macOS, for debugging
         return os.fsdecode(fcntl.fcntl(descriptor, fcntl.F_GETPATH, bytes(_MAX_PATH_LENGTH)).rstrip(b"\0"))
     return os.readlink(f"/proc/self/fd/{descriptor}")  # noqa: PTH115 - a string all the way
 
 
 def sniff_mime_type(data: bytes) -> str:
-    """The type that the bytes themselves show; what a name or a header claims is not asked."""
+    """The type that the bytes show; names and headers do not count."""
     guessed = filetype.guess_mime(data)  # type: ignore[no-untyped-call] # the library has no annotations
     if guessed:
         return str(guessed)

@@ -1,7 +1,7 @@
-"""The only module that touches the SDK's Session.
+"""The only module that uses the SDK's Session.
 
 In: requests of the agent. Out: the model's chunks and the tools' messages, each bounded in silence and in time, with
-every failure as a HostFailure. Nothing is remembered here but the session.
+every failure as a HostFailure. It keeps no state but the session.
 """
 
 import math
@@ -22,11 +22,11 @@ from internal.host.wire import WireMessage, wellformed_chunk, wellformed_message
 
 
 class RequestTooLarge(Exception):  # noqa: N818 - says what is the matter
-    """The request's line would kill the plugin."""
+    """The request would be a line at which the daemon kills the plugin."""
 
 
 class HostTool(Protocol):
-    """How the host finds a tool."""
+    """What the host needs to find a tool."""
 
     @property
     def own_name(self) -> str: ...

@@ -32,12 +32,12 @@ class ModelSelection(BaseModel):
     config: LLMModelConfig
     """provider, model, mode and completion_params, without the entity and history that Dify sends along."""
     features: frozenset[str] | None = None
-    """None when the host did not say (old cores send no entity)."""
+    """None when the host sent no entity."""
     context_size: int | None = None
-    """Tokens; None when the provider does not say."""
+    """Tokens; None if unknown."""
     history: tuple[PromptMessage, ...] = ()
     stop: tuple[str, ...] = ()
-    """Stop words among the completion parameters, where models would not find them: requests have a field for them."""
+    """Stop words, taken out of the completion parameters: requests have a field of their own for them."""
 
     @property
     def max_tokens(self) -> int:
@@ -45,7 +45,7 @@ class ModelSelection(BaseModel):
         return _positive_int(self.config.completion_params.get("max_tokens")) or 0
 
     def can_call_tools(self) -> bool:
-        """Whether it is worth trying: a model that nobody described is tried."""
+        """Whether the model may be able to call tools; an unknown model is tried."""
         return self.features is None or bool(self.features & TOOL_CALL_FEATURES)
 
     def redacted(self, secrets: Redactor) -> Self:

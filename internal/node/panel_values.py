@@ -20,7 +20,7 @@ _FALSE_WORDS = frozenset({"false", "no", "n", "0", "off"})
 
 
 class Limits(NamedTuple):
-    """The range of a whole number and what it is when nobody says."""
+    """The range and the default of a whole number."""
 
     least: int
     default: int
@@ -54,7 +54,7 @@ def read_number(name: str, value: object, limits: Limits, note: Note) -> int:
 
 
 def _as_number(value: object) -> float:
-    """What a value says as a number; NaN when it says none, infinity when it says more than a float holds."""
+    """The number that a value means; NaN if it means none, infinity if it exceeds a float."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return math.nan
     try:
@@ -96,7 +96,7 @@ def _read_list(text: str) -> list[object] | None:
 
 
 def read_items[T](name: str, value: object, read: Callable[[object], T], note: Note) -> Iterable[T]:
-    """Read a list item by item, so that a bad one costs only itself."""
+    """Read a list item by item, so that a bad item does not affect the others."""
     items = value if isinstance(value, list | tuple) else [value]
     for position, item in enumerate(items, start=1):
         if item is None or item == "":

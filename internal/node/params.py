@@ -42,7 +42,7 @@ class StrategyParams(BaseModel):
 
     model: ModelSelection
     tools: tuple[Mapping[str, Any], ...] = ()
-    """Dify's tool dicts, unread: which of them can be used is for the toolbox to say."""
+    """Dify's tool dicts, unchecked; the toolbox decides which are usable."""
     instruction: str = ""
     query: str = ""
     context: Any = None
@@ -55,7 +55,7 @@ class StrategyParams(BaseModel):
     emit_intermediate_thoughts: bool = False
     prompt_policy_overrides: str = ""
     parallel_tool_calls: int = PARALLEL_TOOL_CALLS.default
-    """Tool calls of one run that are under way at once."""
+    """Tool calls of one run at the same time."""
     tool_result_limit: int = TOOL_RESULT_LIMIT.default
     """Characters of one tool result that reach the model."""
     maximum_seconds: int = MAXIMUM_SECONDS.default
@@ -67,7 +67,7 @@ class StrategyParams(BaseModel):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Sentences about what was read differently from how it was written, for the log."""
+        """Sentences for the log about values that were changed or ignored."""
         return self._notes
 
     def redacted(self, secrets: Redactor) -> Self:

@@ -34,7 +34,7 @@ def _secrets_of(raw: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _named(value: object) -> Iterator[str]:
-    """Everything below a secret's name."""
+    """All values below a secret's name."""
     if isinstance(value, Mapping):
         for name, item in value.items():
             yield from texts_in(item) if looks_secret(str(name)) else _named(item)

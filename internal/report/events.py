@@ -1,7 +1,7 @@
 """What happens in a run, as values: everything the agent does leaves it as one of these.
 
-Out of the loop, into render (and, for several loops at once, through whoever runs them). A ``key`` names a node of the
-log tree, ``parent`` the node it hangs from (None for the root); a key that was started is always finished.
+They go from the loop to ``render``. A ``key`` names a node of the log tree, ``parent`` the node above it (None for the
+root). A key that was started is always finished.
 """
 
 from collections.abc import Mapping
@@ -31,14 +31,14 @@ class StopReason(StrEnum):
 
 
 class OurWords(str):
-    """A sentence that quotes nobody, so that it may stand in a log that keeps contents out."""
+    """A sentence without quotations, which may stay in a log that keeps contents out."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True)
 class Noted:
-    """Something a person should find in the log: what was clamped, left out, trimmed, retried."""
+    """A note for people who read the log: something was clamped, left out, trimmed or retried."""
 
     text: str
     parent: str | None = None
@@ -52,7 +52,7 @@ class SpanStarted:
     label: str
     parent: str | None = None
     about: str = ""
-    """What it works on, in somebody's words."""
+    """What it works on, in the words of the user or the model."""
 
 
 @dataclass(frozen=True)

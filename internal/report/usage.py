@@ -32,7 +32,7 @@ class Usage:
 
     @classmethod
     def of(cls, usage: LLMUsage | None) -> "Usage":
-        """One call's usage; a call that reported none counts as nothing."""
+        """One call's usage; all zero if the call reported none."""
         if usage is None:
             return cls()
         return cls(
@@ -51,7 +51,7 @@ class Usage:
         )
 
     def __add__(self, later: "Usage") -> "Usage":
-        """Sums add up; unit prices and currency cannot be added, so the latest that says anything counts."""
+        """Tokens, prices and seconds are added; of unit prices and currency the latest known value counts."""
         return Usage(
             prompt_tokens=self.prompt_tokens + later.prompt_tokens,
             prompt_unit_price=later.prompt_unit_price or self.prompt_unit_price,

@@ -1,4 +1,4 @@
-"""What a tool says, read.
+"""Reads what a tool sends.
 
 In: one call's messages from the host. Out: the text for the model, files for the user, sources, and the reason of a
 failure, all without the node's secrets: this is the door through which a tool's words come in.

@@ -15,7 +15,7 @@ TOOL_FAILED = "tool invoke error: failed to execute tool"
 MAX_REASON_LENGTH = 500
 """Characters."""
 
-# For failures about which the tool itself said nothing.
+# For failures without a message of the tool.
 _WORDS = {
     FailureKind.TIMEOUT: "timeout",
     FailureKind.RATE_LIMITED: "rate limited",
@@ -49,7 +49,7 @@ _LAST_NAME = re.compile(r"[^\\/]++[\\/]++$")
 
 @dataclass(frozen=True)
 class ToolFailure:
-    """A call that brought no result, or none to its end."""
+    """A call that failed before it had sent its whole result."""
 
     kind: FailureKind
     message: str

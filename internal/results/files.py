@@ -1,4 +1,4 @@
-"""What a tool says of a file: what of it goes to the user, and the line that the model reads.
+"""The files of a tool: what goes to the user, and the line that the model reads.
 
 In: addresses, bytes and meta, as they come from the wire. Out: a line, and the file to hand on, if there is one. A file
 without a name gets one, so that the model can speak of it.
@@ -29,18 +29,18 @@ from internal.report.files import (
 
 IMAGE_TYPES = frozenset({"image", "image_link"})
 
-# What Dify and its web page read of a tool file's meta; a tool could put anything of any size beside it.
+# The meta of a tool file that Dify and its web page read; a tool could add anything of any size.
 _HOSTED_META = ("tool_file_id", "mime_type", "filename", "extension", "size", "type", "width", "height")
 _TOOL_FILE = re.compile(r"/files/tools/[\w-]+(\.\w+)?(\?[^\s]*)?")
 _WEB = ("http://", "https://")
 _EXTENSION = re.compile(r"\.\w{1,10}")
-_TYPES = mimetypes.MimeTypes()  # its own tables: those of a machine would give one file two names
+_TYPES = mimetypes.MimeTypes()  # its own tables, because those of a machine could give a file another name
 _TYPES.add_type("audio/wav", ".wav")
 _TYPES.add_type("text/markdown", ".md")
 
 
 class Told(NamedTuple):
-    """What a message about a file comes to."""
+    """The result of a message about a file."""
 
     line: str
     file: UserFile | None = None
@@ -60,7 +60,7 @@ class FileNames:
 
 @dataclass(frozen=True)
 class FileReader:
-    """Reads what one tool says of files."""
+    """Reads the files of one tool."""
 
     tool: str
     names: FileNames
@@ -135,7 +135,7 @@ def _may_be_hosted(address: str) -> bool:
 
 
 def _hosted_meta(meta: Mapping[str, Any]) -> dict[str, Any]:
-    """What goes on of a file's meta: numbers, and texts that are no longer than a name."""
+    """The part of a file's meta that is forwarded: numbers, and texts no longer than a name."""
     kept: dict[str, Any] = {}
     for name in _HOSTED_META:
         value = meta.get(name)
@@ -173,7 +173,7 @@ def _mime_type(meta: Mapping[str, Any]) -> str:
 
 
 def _extension(meta: Mapping[str, Any], address: str) -> str:
-    """The suffix for a name that is made up: what the address ends with, else what belongs to the type."""
+    """The suffix of a generated name: that of the address, else that of the type."""
     for suffix in (splitext(address.partition("?")[0])[1], _told(meta, "extension")):
         if _EXTENSION.fullmatch(suffix):
             return suffix

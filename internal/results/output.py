@@ -1,4 +1,4 @@
-"""What a tool says, turned into what the model reads, what the user gets, and sources.
+"""The messages of a tool, turned into text for the model, files for the user, and sources.
 
 In: the tool's messages as plain dicts from the wire, since the SDK's enum lacks types that Dify sends and one of them
 would end its generator. Out: text, files to hand on, sources. A tool may send any amount: what is kept is bounded, and
@@ -155,7 +155,7 @@ class ToolOutput:
         return joined([Excerpt(variables), said])
 
     def _note_what_is_missing(self) -> None:
-        """Say in the log what was too much to be kept."""
+        """Note in the log what was too long to be kept."""
         parts = {"text": self._texts, "JSON": self._json, "lines about files and links": self._lines}
         self.notes += [
             f"of its {kept.length:,} characters of {name} only the beginning and the end were kept"

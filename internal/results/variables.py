@@ -1,4 +1,4 @@
-"""Variables that a tool sets: its result, when it says nothing else.
+"""Variables that a tool sets: its result, if it sends nothing else.
 
 In: variable messages, streamed ones in pieces. Out: one JSON object of all of them.
 """
@@ -48,7 +48,7 @@ class ToolVariables:
             self._left += old.tell() + len(key) + _OVERHEAD
 
     def clear(self) -> None:
-        """Keep nothing: something else is the result."""
+        """Drop all variables: something else is the result."""
         self._values.clear()
         self._streamed.clear()
         self._left = MAX_KEPT_LENGTH

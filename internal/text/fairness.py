@@ -1,6 +1,6 @@
 """Long work that lets other sessions run: one process serves all of them in one thread.
 
-In: items that take time to make or to handle. Out: the same items, with a turn for the others now and then.
+In: items that take time to make or to handle. Out: the same items; now and then the other sessions run in between.
 """
 
 from collections.abc import Iterable, Iterator
@@ -11,12 +11,12 @@ import gevent
 MAX_TURN_SECONDS = 0.005
 """Seconds of work; a chunk of another session waits about ten turns on its way from the host to the user."""
 MOMENT = 0.00001
-"""Seconds. A sleep of 0 would not do: gevent may run what is ready fifty times over before it looks at timers and
-sockets again, and the other sessions wait for those."""
+"""Seconds. A sleep of 0 is not enough: gevent may run ready greenlets fifty times before it looks at timers and
+sockets again, for which the other sessions wait."""
 
 
 def give_way() -> None:
-    """Let the others run, once."""
+    """Let the other sessions run, once."""
     gevent.sleep(MOMENT)
 
 

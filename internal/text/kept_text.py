@@ -1,4 +1,4 @@
-"""A long text that is kept in part, and how a text is cut to the size that a model reads.
+"""Long text that is kept in part, and text cut to the size that a model reads.
 
 In: text in pieces, any amount of it. Out: its beginning and its end within fixed limits, and how much is missing
 between them. Redaction comes before any cut, since half a secret would not be recognised.
@@ -14,7 +14,7 @@ MAX_KEPT_LENGTH = 2 * 1024 * 1024
 """Characters of one text: ten times what a model can be shown, so that more of a cut result can still be read."""
 _TAIL = 512 * 1024
 _SEAM = 20_000
-"""Characters that are given up at each side of a gap: half a secret may stand there."""
+"""Characters that are dropped at each side of a gap, because half of a secret may be there."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Excerpt:
 
 
 class KeptText:
-    """The beginning and the end of a text that comes in pieces; what lies between is counted only."""
+    """The beginning and the end of a text that comes in pieces; of the middle, only the length is kept."""
 
     def __init__(self, longest: int = MAX_KEPT_LENGTH, tail: int = _TAIL) -> None:
         """Keep at most ``longest`` characters; of a longer text the end has at least ``tail``."""
@@ -72,7 +72,7 @@ class KeptText:
 
 
 def joined(parts: list[Excerpt]) -> Excerpt:
-    """Parts that say something, a blank line between them."""
+    """The parts that are not empty, with blank lines between them."""
     said = [part for part in parts if part.text.strip()]
     return Excerpt("\n\n".join(part.text for part in said), sum(part.missing for part in said))
 

@@ -1,6 +1,6 @@
-"""Texts that were pasted into the panel, or written there by Dify in place of a variable.
+"""Texts that were pasted into the panel, or that Dify put there for a variable.
 
-In: the text of a parameter. Out: the JSON that it means, as text; and whether it names a variable that does not exist.
+In: the text of a parameter. Out: the JSON that it means, as text, and whether it names a variable that does not exist.
 """
 
 import ast
@@ -25,7 +25,7 @@ _SELECTOR = re.compile(r"\s*[A-Za-z0-9_]{1,100}(?:\.[A-Za-z_][A-Za-z0-9_]{0,100}
 
 
 def read_pasted(text: str) -> str:
-    """A text that may hold JSON, as it was meant.
+    """The intended JSON of a text that may contain JSON.
 
     A byte order mark before it is dropped. Python's repr of a list or object, which Dify writes for a variable in a
     text field (docs/host-facts.md, "Values of parameters"), becomes its JSON. Any other text is returned as it is.
@@ -86,7 +86,7 @@ def _is_json(value: object) -> bool:
 
 
 def looks_like_selector(text: object) -> bool:
-    """Whether a text is nothing but the selector of a variable, such as ``start.tools``.
+    """Whether a text is only the selector of a variable, such as ``start.tools``.
 
     Dify leaves a selector in place of a variable that does not exist.
     """

@@ -1,9 +1,9 @@
-"""Known secrets leave the plugin nowhere but in the call they belong to.
+"""Known secrets leave the plugin only in the calls that they belong to.
 
 In: the values that a run knows to be secret, and text or JSON. Out: the same with every secret replaced. Text is cut
 after that and never before: half a secret would not be recognised.
 
-Secrets are replaced at two doors and nowhere between them:
+Secrets are replaced where texts come in and where they go out, and nowhere between:
 
 - in: ``node.params`` replaces the node's secrets in what the node gives to the model, ``results`` in what tools say;
 - out: ``render.outgoing`` replaces them in text, log, variables and errors, and there also what the model gave to a
@@ -27,7 +27,7 @@ from internal.text.secret_detection import REDACTED, without_shapes
 from internal.text.wellformed import wellformed
 
 MIN_SECRET_LENGTH = 6
-"""Characters. Shorter values would also stand in innocent words."""
+"""Characters. Shorter values would also match inside ordinary words."""
 MAX_FORM_LENGTH = 8_192
 """Characters that are compared at once; a longer secret is looked for in parts, each replaced by itself."""
 MAX_ERROR_LENGTH = 20_000
@@ -92,7 +92,7 @@ class Redactor:
         return self._scan(text, is_whole=False)
 
     def head(self, text: str, length: int) -> str:
-        """The text redacted, of a longer one no more than its first characters; no half of a secret at the end."""
+        """The beginning of a text, redacted, without half of a secret at its end."""
         return self.text(text) if len(text) <= length else self.split(text[:length])[0]
 
     def _scan(self, text: str, *, is_whole: bool) -> tuple[str, str]:
@@ -151,7 +151,7 @@ class Redactor:
             return self.text(text)
 
     def holds_secret(self, value: object) -> bool:
-        """Whether a secret stands anywhere in a JSON value."""
+        """Whether a JSON value contains a secret."""
         return self._found_in(value) is not None
 
     @cached_property
@@ -183,25 +183,25 @@ class Redactor:
 
 
 class KnownSecrets:
-    """What one run knows to be secret: values, never names."""
+    """The secret values that one run knows; names do not count."""
 
     def __init__(self, node: Redactor) -> None:
         self.for_model = node
-        """Replaces the secrets that the developer set in the node: at the door in."""
+        """Replaces the secrets that the developer set in the node; for texts that come in."""
         self.for_people = node
-        """Replaces those, and what the model gave to a secret parameter of a tool: at the door out."""
+        """Replaces those, and what the model gave to a secret parameter of a tool; for texts that go out."""
 
     def holds(self, value: object) -> bool:
-        """Whether a secret that people must not see stands anywhere in a JSON value."""
+        """Whether a JSON value contains a secret that people must not see."""
         return self.for_people.holds_secret(value)
 
     def learn(self, given: Iterable[str]) -> None:
-        """Take in what the model gave to a secret parameter; the model itself goes on reading it."""
+        """Add what the model gave to a secret parameter; the model itself still reads it."""
         self.for_people = self.for_people.knowing(given)
 
 
 def _written_forms(secret: str) -> Iterator[str]:
-    """A secret as it may stand in a text: bare, quoted by Python, in JSON (in JSON, or written by Go), in a URL."""
+    """The forms of a secret in a text: bare, quoted by Python, in JSON (in JSON, or written by Go), in a URL."""
     plain = wellformed(secret)
     in_json = json.dumps(plain, ensure_ascii=False)[1:-1]
     forms = {secret, plain, plain.strip(), repr(secret)[1:-1], json.dumps(secret)[1:-1], in_json}

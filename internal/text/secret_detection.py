@@ -1,4 +1,4 @@
-"""What gives a secret away: the name of the value, or its shape.
+"""How secrets are recognised: by the name of the value, or by its shape.
 
 In: names, and texts that others wrote. Out: whether a name is a secret's, and the text without what looks like one. A
 name proves nothing (``page_token``, ``max_token`` and ``app_token`` are no secrets), so it counts in the log alone.
@@ -93,7 +93,7 @@ def without_shapes(text: str) -> str:
 
 
 def without_named(text: str) -> str:
-    """A text without what it calls an API key, a password and the like: for errors of providers, and for the log.
+    """A text without the values that it names API key, password and so on; for errors of providers and the log.
 
     Not for what a model reads, which could no longer tell what was wrong.
     """

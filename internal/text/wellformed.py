@@ -4,7 +4,7 @@ A lone surrogate (half of a UTF-16 pair, as a cut JSON escape leaves it) cannot 
 a message ends the whole invocation: a question mark stands for it. NUL (U+0000) is taken out: PostgreSQL, where Dify
 keeps messages, variables and logs, refuses it (docs/host-facts.md, "NUL characters").
 
-Two doors make text well-formed; between them it stays so:
+Text is made well-formed where it comes in and where it goes out; between, it stays so:
 
 - in: ``node.params`` (the node's parameters) and ``host`` (``wire``: model chunks and tool messages; ``read_ahead``:
   failures; ``local_files``: a file's name);

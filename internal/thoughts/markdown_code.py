@@ -1,4 +1,4 @@
-"""Which tags stand in Markdown's code, so that they are words and not tags.
+"""Finds tags in Markdown code, which are text and not tags.
 
 In: tokens of a text. Out: the same, but that a tag in code has become text. Code is a fenced block, or what stands
 between two equal runs of backticks in one paragraph (CommonMark 4.5 and 6.1).
@@ -34,11 +34,11 @@ class CodeReader:
         self._left: Counter[int] | None = None  # runs in the rest of the paragraph, by length; None while unknown
 
     def switch_off(self) -> None:
-        """Pass on unread what comes: it belongs to a thought."""
+        """Pass on what follows unread, because it belongs to a thought."""
         self._is_on = False
 
     def start_over(self) -> None:
-        """Read again what comes; it stands at the beginning of a line, outside of code."""
+        """Read what follows again; it begins a line outside of code."""
         self._is_on, self._fence, self._code, self._runs = True, "", 0, []
         self._begin_line()
 

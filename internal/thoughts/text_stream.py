@@ -35,17 +35,17 @@ class TextStream:
         return closing + gap + self._write(self._quoted.feed(text))
 
     def new_paragraph(self) -> str:
-        """Set off what comes next from what stands there; nothing at the very beginning."""
+        """The line breaks between the text so far and what follows; none at the very beginning."""
         return self.finish() + self._write(self._gap(2))
 
     def leave_a_line(self) -> str:
-        """Make room for a line that the host may write: what comes next will stand on another one."""
+        """End the line, because the host may add one; what follows begins on another line."""
         before = self.finish() + self._write(self._gap(1))
         self._after_host = True
         return before
 
     def close_thought(self) -> str:
-        """What ends an open block; an answer may go on, and what waits of it stays."""
+        """The end of an open thought. An answer that is under way continues."""
         return self.finish() if self._in_thought else ""
 
     def finish(self) -> str:

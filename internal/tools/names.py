@@ -1,4 +1,4 @@
-"""What tools and files are called: who is meant by an allow-list, and names that every model API takes.
+"""Names of tools and files: matched with an allow-list, and unique and valid for every model API.
 
 In: Dify's tool dicts and this turn's files. Out: identities, unique names, and which allow-list entries mean a tool.
 """
@@ -18,7 +18,7 @@ class ToolIdentity(NamedTuple):
     name: str
     provider: str
     icon: str = ""
-    """An address or the name of a file; a drawing put together from an emoji, which is an object, is none."""
+    """An address or a file name. Dify's emoji icons, which are objects, are left out."""
 
 
 def identify(raw: Mapping[str, Any]) -> ToolIdentity | None:
@@ -34,19 +34,19 @@ def identify(raw: Mapping[str, Any]) -> ToolIdentity | None:
 
 
 def matching_entries(identity: ToolIdentity, allowed: frozenset[str]) -> frozenset[str]:
-    """Which allow-list entries mean this tool: its name, or ``provider/name`` with all or the end of the provider."""
+    """The allow-list entries that mean this tool: its name, or ``provider/name`` with the whole provider or its end."""
     parts = [*identity.provider.split("/"), identity.name]
     meanings = {"/".join(parts[start:]) for start in range(len(parts))}
     return allowed & meanings
 
 
 def name_in_history(name: str) -> str:
-    """The name of a call as model APIs take it back: a model may call what nobody offered it, under any name."""
+    """The name of a call as model APIs accept it; a model may invent a tool of any name."""
     return _NOT_IN_A_NAME.sub("_", name)[:_NAME_LENGTH] or "unnamed"
 
 
 def free_name(identity: ToolIdentity, taken: Iterable[str]) -> str:
-    """A name that model APIs take and no other tool has; the provider tells namesakes apart."""
+    """A unique name that model APIs accept; tools of the same name get their provider's name in front."""
     plain = _NOT_IN_A_NAME.sub("_", identity.name)[:_NAME_LENGTH]
     plain = plain if re.search(r"[a-zA-Z0-9]", plain) else "tool"
     qualified = _NOT_IN_A_NAME.sub("_", f"{identity.provider.rsplit('/', 1)[-1]}_{plain}")[:_NAME_LENGTH]

@@ -21,7 +21,7 @@ from internal.tools.names import ToolIdentity, free_name, identify, matching_ent
 from internal.tools.parameters import ParameterUnusable, ToolParameter, read_parameter
 
 _MAX_NAMED = 20
-"""Entries of an allow-list that are named when they mean no tool; each is a line in the log."""
+"""Entries of an allow-list that are named in the log if they match no tool; one line each."""
 
 
 class ToolUnusable(Exception):  # noqa: N818 - says what is the matter
@@ -53,9 +53,9 @@ class Tool:
     description: str = ""
     parameters: Mapping[str, ToolParameter] = field(default_factory=dict)
     fixed: Mapping[str, Any] = field(default_factory=dict, repr=False)
-    """Values that the developer set, secrets in clear among them; they win over any argument."""
+    """Values that the developer set, some of them secret; they win over any argument."""
     virtual_schema: VirtualSchema | None = None
-    """Set for a virtual tool: its arguments are what the agent wants, and nobody is called."""
+    """Set for a virtual tool: the agent reads its arguments, and no tool runs."""
 
     @cached_property
     def prompt_tool(self) -> PromptMessageTool:
@@ -127,7 +127,7 @@ def _unmet_notes(unmet: Sequence[str]) -> Iterator[str]:
         note = f"allowed_tools: no tool is called {entry!r}"
         yield f"{note}; {missing_variable(entry)}" if looks_like_selector(entry) else note
     if len(unmet) > _MAX_NAMED:
-        yield f"allowed_tools: nor is any tool called one of {len(unmet) - _MAX_NAMED:,} more names"
+        yield f"allowed_tools: {len(unmet) - _MAX_NAMED:,} more names match no tool"
 
 
 def _read_tool(
@@ -142,7 +142,7 @@ def _read_tool(
             continue
         label = str(declared.get("name") or "?")
         if declared.get("form") in ("form", "schema") or label in fixed:  # a tuple: the form may be unhashable
-            continue  # the developer's: the model neither sees nor sets it
+            continue  # the developer's, which the model neither sees nor sets
         try:
             parameter = read_parameter(declared, file_names=file_names)
         except ParameterUnusable as reason:

@@ -115,7 +115,7 @@ NOTES: dict[str, tuple[Json, str]] = {
         "tool 'search': parameter 'f' is left out: a model cannot fill in the type 'hologram'",
     ),
     "override": ({"prompt_policy_overrides": '{"persistance_policy": "x"}'}, "unknown key 'persistance_policy'"),
-    "broken override": ({"prompt_policy_overrides": '{"extra_policy": '}, "starts like JSON and is not"),
+    "broken override": ({"prompt_policy_overrides": '{"extra_policy": '}, "starts like JSON but is not valid"),
     "stop": ({"model": model(completion_params={"stop": ["x"]})}, "'stop' is dropped"),
     "history": (
         {"model": model(history_prompt_messages=[{"role": "wizard", "content": "x"}])},
