@@ -1,4 +1,4 @@
-"""What may come next in a loop, and what a loop leaves behind: a closed union of values, no flags."""
+"""The next steps of a loop, as a closed union of values, and the result of a loop."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ class Finish:
     reason: StopReason
     text: str = ""
     submitted: Mapping[str, Any] | None = None
-    """The answer that was handed over in the form asked for."""
+    """The answer in the requested schema."""
 
 
 type NextStep = AnotherRound | ClosingAnswer | Finish
@@ -34,7 +34,7 @@ type NextStep = AnotherRound | ClosingAnswer | Finish
 
 @dataclass(frozen=True)
 class Ending:
-    """What a loop leaves behind."""
+    """The result of a loop."""
 
     reason: StopReason
     text: str

@@ -1,4 +1,4 @@
-"""What a finished row of the log says beside its data: what it has cost, and where Dify finds its icon.
+"""The metadata of a finished log row: what it has cost, and where Dify finds its icon.
 
 Dify reads tokens, price and currency there. For every finished row that names a provider its API looks the icon up
 while the stream waits; a row that brings its icon costs no look-up (docs/host-facts.md, "Icons and log look-ups").
@@ -26,18 +26,18 @@ _ASSET = re.compile(r"[\w-][\w.-]*\.(?:svg|png|jpe?g|gif|webp|ico)", re.IGNORECA
 class LogRow(InvokeMessage.LogMessage):
     """A log message whose metadata may hold ``icon``, which Dify's log view reads and the SDK's enum of keys lacks."""
 
-    metadata: Mapping[str, Any] | None = None  # type: ignore[assignment] # what this class is for
+    metadata: Mapping[str, Any] | None = None  # type: ignore[assignment] # the reason for this class
 
 
 @dataclass
 class Icons:
-    """Says by what the rows of one run show their icons, and counts those that name a provider."""
+    """Chooses the source of each row's icon, and counts the rows that name a provider."""
 
     _providers: int = 0
     _has_model: bool = False
 
     def of_model(self, provider: str) -> dict[str, str]:
-        """The model is the same in the whole run: its first row shows whose it is."""
+        """The provider, once a run: the model is the same in all rows."""
         if self._has_model:
             return {}
         self._has_model = True
@@ -95,11 +95,11 @@ class Totals:
             self._failed[above] += failed
 
     def cost_below(self, key: str) -> dict[str, Any]:
-        """Nothing where no model was asked."""
+        """Empty if no model was called."""
         return cost(self._usage[key]) if key in self._usage else {}
 
     def failed_below(self, key: str) -> dict[str, int]:
-        """Nothing where nothing was called."""
+        """Empty if no tool was called."""
         return {"failed_calls": self._failed[key]} if key in self._failed else {}
 
 

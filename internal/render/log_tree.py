@@ -1,6 +1,6 @@
 """The log that a person reads: ROUND n, below it the model's turn and each CALL.
 
-In: the events that are no text. Out: log messages: small, JSON-safe, redacted before they are cut to size, and always
+In: the events without text. Out: log messages: small, JSON-safe, redacted before they are cut to size, and always
 finished. Each inner row sums up what the rows below it have cost.
 """
 
@@ -37,7 +37,7 @@ class LogTree:
         self._totals = Totals()
 
     def messages(self, event: e.Event) -> Iterator[AgentInvokeMessage]:
-        """The log messages of an event; none for those that are no concern of the log's."""
+        """The log messages of an event; none for events that the log does not show."""
         match event:
             case e.Noted():
                 yield self._note(event)
@@ -166,7 +166,7 @@ class LogTree:
         return self._preview(self._content.data(data))
 
     def _preview(self, data: Mapping[str, Any]) -> dict[str, Any]:
-        """What is said, redacted and then cut to size, without what is empty."""
+        """The data, redacted and then cut to size, without empty values."""
         said = {name: value for name, value in data.items() if value not in (None, "", [], {})}
         return {name: self._out.preview(value) for name, value in said.items()}
 

@@ -1,4 +1,4 @@
-"""Events folded into the messages that Dify understands: text here, logs by log_tree, the rest by run_outputs.
+"""Turns events into the messages that Dify understands: text here, the log in log_tree, the rest in outputs.
 
 In: the events of a run, in order. Out: text with closed thoughts, files, the log tree, and at the very end sources,
 variables and usage. If the run fails, what is open is closed before the failure goes on to the host.
@@ -32,7 +32,7 @@ from internal.thoughts.text_stream import TextStream, message_texts
 def render(
     events: Iterable[Event], secrets: KnownSecrets, log_content: LogContent
 ) -> Generator[AgentInvokeMessage, None, None]:
-    """Write a run out as it happens."""
+    """The messages of a run, while it happens."""
     out = Outgoing(secrets)
     text, logs = TextStream(), LogTree(out, log_content)
     try:
@@ -56,7 +56,7 @@ def render(
 
 
 def _written(event: Event, text: TextStream) -> str:
-    """What an event adds to the text; whatever is not a thought closes the thought before it."""
+    """The text that an event adds; any event but a thought closes the thought before it."""
     match event:
         case ShownTogether(parts):
             return "".join(_written(part, text) for part in parts)
@@ -66,7 +66,7 @@ def _written(event: Event, text: TextStream) -> str:
             return text.new_paragraph()
         case AnswerText(answer):
             return text.answer(answer)
-        case FileForwarded(ExternalImage()):  # Dify writes into the text that it could not fetch one
+        case FileForwarded(ExternalImage()):  # Dify adds a line to the text if it cannot fetch the image
             return text.leave_a_line()
         case FileForwarded() | RunFinished():
             return text.finish()

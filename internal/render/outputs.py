@@ -1,4 +1,4 @@
-"""What a run leaves in the node's outputs besides its text: files, sources, variables, usage.
+"""The node's outputs besides its text: files, sources, variables, usage.
 
 In: files as they are forwarded, and one RunSummary at the end. Out: messages in the shape that Dify keeps
 (docs/host-facts.md, "Messages that the node keeps").
@@ -34,7 +34,7 @@ _Resource = InvokeMessage.RetrieverResourceMessage.RetrieverResource
 
 
 def file_messages(file: UserFile, out: Outgoing) -> Iterator[AgentInvokeMessage]:
-    """Hand a file on to the user.
+    """Forward a file to the user.
 
     The SDK's enum lacks ``binary_link``; Dify finds a tool file by its meta, whatever the link is called.
     """
@@ -69,7 +69,7 @@ def _chunks(file: FileBytes) -> Iterator[AgentInvokeMessage]:
 
 
 def decision_summary(summary: RunSummary, variables: RunVariables) -> dict[str, Any]:
-    """What the run did, for people and for log search; never the model's thoughts."""
+    """A summary of the run, for people and for log search; never the model's thoughts."""
     cited = variables.cited
     used = [{"number": number, "title": source.label} for number, source in summary.sources if number in cited]
     return {
@@ -85,7 +85,7 @@ def decision_summary(summary: RunSummary, variables: RunVariables) -> dict[str, 
 def closing_messages(
     summary: RunSummary, variables: RunVariables, decisions: Mapping[str, Any], out: Outgoing
 ) -> Iterator[AgentInvokeMessage]:
-    """Sources, variables, and last of all exactly one JSON: every later one would reset the node's usage."""
+    """Sources, variables, and at the very end exactly one JSON: a later one would reset the node's usage."""
     yield from _resources_messages(_resource(number, source, out) for number, source in summary.sources)
     for name, value in variables.values.items():
         kept = value if name in _EXACT else out.json(value)

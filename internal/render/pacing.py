@@ -1,4 +1,4 @@
-"""A run's messages, never more at once than the host can take.
+"""Keeps a run's messages from coming faster than the host can take them.
 
 The daemon passes a run's messages on through a queue of 128 places, and drops messages without an error when it is
 full. With a pause of 10 ms after every 100 messages none was lost (docs/host-facts.md, "Bursts of messages"). In: the
@@ -22,7 +22,7 @@ PAUSE_SECONDS = 0.010
 def paced(messages: Iterable[AgentInvokeMessage], clock: Clock) -> Iterator[AgentInvokeMessage]:
     """Pause before the next message when the last MAX_AT_ONCE took less than AT_ONCE_SECONDS.
 
-    Blob chunks do not count: the daemon puts them together before the bridge.
+    Blob chunks do not count: the daemon puts them together before the queue.
     """
     written: deque[float] = deque(maxlen=MAX_AT_ONCE)
     for message in messages:

@@ -21,7 +21,7 @@ MAX_VALUE_BYTES = 1024 * 1024
 
 @dataclass(frozen=True)
 class RunVariables:
-    """What goes out, bounded."""
+    """The variables of a run, bounded in size."""
 
     values: Mapping[str, Any]
     cited: frozenset[int]
@@ -45,7 +45,7 @@ class RunVariables:
 
 
 def leading[T](items: list[T]) -> list[T]:
-    """The beginning of a list, as far as one line can carry it; the list itself where it can carry all."""
+    """The beginning of a list that fits into one line, or the whole list."""
     if size_on_the_wire(items) <= MAX_VALUE_BYTES:
         return items
     sized = ((item, size_on_the_wire(item)) for item in in_turns(items))
@@ -59,7 +59,7 @@ def size_on_the_wire(value: object) -> int:
 
 
 def _bounded(value: object) -> object:
-    """Of a list its beginning, of anything else all or nothing."""
+    """The beginning of a list; of any other value all or nothing."""
     if isinstance(value, list):
         return leading(value)
     return value if size_on_the_wire(value) <= MAX_VALUE_BYTES else None

@@ -1,4 +1,4 @@
-"""What can be handed on to the user as a file. Values only: tool_output makes them, render writes them out."""
+"""Files that can be forwarded to the user, as values: ``results`` makes them, ``render`` writes them out."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ MAX_NAME_LENGTH = 200
 
 @dataclass(frozen=True)
 class HostedFile:
-    """A file that Dify has already: its address and meta go out as they came in."""
+    """A file that Dify has already: its address and meta are forwarded unchanged."""
 
     address: str
     meta: Mapping[str, Any]
@@ -29,7 +29,7 @@ class ExternalImage:
 
 @dataclass(frozen=True)
 class FileBytes:
-    """A file that only we have."""
+    """A file that Dify does not have yet."""
 
     data: bytes
     mime_type: str

@@ -1,6 +1,6 @@
-"""What the user reads in the agent's own words, in the language that the script of the question suggests.
+"""The agent's own sentences for the user, in the language that the script of the question suggests.
 
-In: why a run ends without a text of the model's, or the tools of a round without a word. Out: one sentence.
+In: why a run ends without a text from the model, or the tools of a round without text. Out: one sentence.
 """
 
 import re
@@ -13,7 +13,7 @@ _KANA = re.compile(r"[\u3040-\u30ff\uff66-\uff9f]")
 _HAN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]")
 _MAX_NAMES = 3
 _MAX_NAME_LENGTH = 64
-"""Characters; the names are the model's, and it may invent any."""
+"""Characters; the model may invent names of any length."""
 
 
 def no_answer_sentence(reason: StopReason, query: str) -> str:

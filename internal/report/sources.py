@@ -111,7 +111,7 @@ def context_block(entries: Iterable[tuple[int, Source]]) -> str:
 
 
 def escaped(text: str) -> str:
-    """Data in which our own tags are none."""
+    """Data with our own tags escaped."""
     if "<" not in text:
         return text
     return "".join(_OWN_TAGS.sub("&lt;", block) for block in in_turns(_blocks(text)))
@@ -128,17 +128,17 @@ def _blocks(text: str) -> Iterator[str]:
 
 
 def attribute(text: str) -> str:
-    """Data as the value of an attribute of ours."""
+    """Data as the value of an attribute in our tags."""
     return " ".join(escaped(text).replace('"', "&quot;").split())
 
 
 def citation_lines(entries: Iterable[tuple[int, Source]]) -> str:
-    """What the model is told of the sources that a tool's result brought, "" without any."""
+    """The lines that tell the model the sources of a tool's result; "" without any."""
     lines = [f"[{number}] {source.label}" for number, source in entries]
     return "\n".join([template.TOOL_SOURCES_HEADER, *lines]) if lines else ""
 
 
 def cited_numbers(answer: str) -> frozenset[int]:
-    """The numbers that stand in the answer as citations, such as [1] or [2, 3]."""
+    """The numbers that the answer cites, such as [1] or [2, 3]."""
     listed = frozenset(_CITATION.findall(answer))  # the same again and again, in a long answer
     return frozenset(int(digits) for numbers in listed for digits in re.findall(r"\d+", numbers))

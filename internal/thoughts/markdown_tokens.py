@@ -37,7 +37,7 @@ _FREQUENT = {"\n": Token(Kind.LINE_END, "\n"), "`": Token(Kind.BACKTICKS, "`"), 
 
 
 class Tokens:
-    """Cuts one text; what may still grow waits: the beginning of a tag, a run of one mark."""
+    """Cuts one text into tokens; a possible beginning of a tag, or a run of one mark, waits for more."""
 
     def __init__(self) -> None:
         self._tag_beginning = ""

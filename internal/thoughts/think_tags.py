@@ -1,4 +1,4 @@
-"""The tags that begin and end a thought, and how an answer quotes one.
+"""The tags of thoughts, and how an answer quotes them.
 
 A tag is ``<think>`` or ``</think>`` in any letter case, with white space or attributes. Dify's page takes every such
 tag for a thought's, in code too, and newer hosts close what it seems to open (docs/host-facts.md, "Thinking tags"). A

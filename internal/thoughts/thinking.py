@@ -1,4 +1,4 @@
-"""Thoughts and visible text, told apart while they stream.
+"""Separates thoughts from visible text while both stream.
 
 In: a model's text in chunks cut anywhere. Out: pieces of text and of thought, the same whatever the cuts. A closed
 ``<think>…</think>`` outside code is a thought; an unclosed one only at the start, after a block, when tool calls follow
@@ -132,13 +132,13 @@ class ThoughtSplitter:
             self._end_thought()
 
     def _end_thought(self) -> None:
-        self._pieces.add(PieceKind.THOUGHT, "\n")  # sets it apart from the next thought, should one follow
+        self._pieces.add(PieceKind.THOUGHT, "\n")  # separates it from a next thought
         self._place = _InText(may_open_unclosed=True)
         self._code.start_over()
 
 
 class _Pieces:
-    """Pieces of which neighbours of one kind are one."""
+    """Pieces; neighbours of the same kind are joined."""
 
     def __init__(self) -> None:
         self._done: list[Piece] = []
@@ -152,7 +152,7 @@ class _Pieces:
             self._words.append(text)
 
     def take(self) -> list[Piece]:
-        """All pieces, which are then gone."""
+        """Take out all pieces."""
         self._end_piece()
         pieces, self._done, self._kind = self._done, [], PieceKind.TEXT
         return pieces

@@ -1,4 +1,4 @@
-"""Where a thought ends when it holds tags itself.
+"""Where a thought that contains tags ends.
 
 In: the tokens after its first tag. Out: its words, and whether it has ended: a tag inside it opens or closes a level.
 """
