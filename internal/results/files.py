@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from posixpath import splitext
 from typing import Any, NamedTuple
 
@@ -34,9 +35,6 @@ _HOSTED_META = ("tool_file_id", "mime_type", "filename", "extension", "size", "t
 _TOOL_FILE = re.compile(r"/files/tools/[\w-]+(\.\w+)?(\?[^\s]*)?")
 _WEB = ("http://", "https://")
 _EXTENSION = re.compile(r"\.\w{1,10}")
-_TYPES = mimetypes.MimeTypes()  # its own tables, because those of a machine could give a file another name
-_TYPES.add_type("audio/wav", ".wav")
-_TYPES.add_type("text/markdown", ".md")
 
 
 class Told(NamedTuple):
@@ -172,12 +170,21 @@ def _mime_type(meta: Mapping[str, Any]) -> str:
     return _told(meta, "mime_type")
 
 
+@cache
+def _mime_types() -> mimetypes.MimeTypes:
+    """Python's own table, since those of a machine would give one file two names. Made when the first file needs it."""
+    types = mimetypes.MimeTypes()
+    types.add_type("audio/wav", ".wav")
+    types.add_type("text/markdown", ".md")
+    return types
+
+
 def _extension(meta: Mapping[str, Any], address: str) -> str:
     """The suffix of a generated name: that of the address, else that of the type."""
     for suffix in (splitext(address.partition("?")[0])[1], _told(meta, "extension")):
         if _EXTENSION.fullmatch(suffix):
             return suffix
     mime_type = _mime_type(meta).partition(";")[0].lower()
-    known = _TYPES.guess_extension(mime_type)
+    known = _mime_types().guess_extension(mime_type)
     kind = None if known else filetype.get_type(mime=mime_type)  # type: ignore[no-untyped-call] # without annotations
     return known or (f".{kind.extension}" if kind else "")
