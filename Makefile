@@ -3,7 +3,7 @@
 # make quick  unit and agent tests only
 # All of them make .venv first when it is missing or out of date. scripts/test lists the other steps.
 
-.PHONY: demo test format lint types tests quick branches properties examples browser docs clean setup
+.PHONY: demo test format lint types tests quick branches properties examples browser docs conversations clean setup
 
 demo: setup
 	@.venv/bin/python -m devhost run --example helpdesk
@@ -22,6 +22,10 @@ lint types tests quick branches properties examples browser: setup
 # Writes the parameter tables of README, readme/ and docs/ from the strategies' YAML.
 docs: setup
 	@.venv/bin/python scripts/docs.py
+
+# Writes tests/agent/conversations/ again, after a change in what models read or Dify gets that is meant.
+conversations: setup
+	@.venv/bin/python -m pytest tests/agent/test_conversations.py --write-conversations
 
 clean:
 	rm -rf .venv .mypy_cache .ruff_cache .hypothesis .coverage .coverage.*

@@ -8,6 +8,7 @@ import os
 import signal
 import warnings
 
+import pytest
 from hypothesis import settings
 
 with warnings.catch_warnings():
@@ -25,3 +26,8 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 settings.register_profile("gate", max_examples=30, derandomize=bool(os.environ.get("CI")), deadline=None)
 settings.register_profile("many", max_examples=1000, deadline=None, derandomize=False)
 settings.load_profile("gate")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """``make conversations`` sets it; see tests/agent/test_conversations.py."""
+    parser.addoption("--write-conversations", action="store_true")

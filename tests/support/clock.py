@@ -1,6 +1,7 @@
 """The clock of all tests: it moves when a script moves it or the plugin sleeps, never by itself.
 
-Inside ``governed`` the plugin's waits for messages end by this clock too, so a slow machine changes nothing.
+Inside ``governed`` the plugin's waits for messages and its turns end by this clock too, so that nothing depends on how
+fast the machine is.
 """
 
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ from gevent.queue import Empty, Queue
 from internal.calls import side_by_side
 from internal.host import read_ahead
 from internal.host.clock import Clock
+from internal.text import fairness
 
 PATIENCE = 60.0
 """Real seconds after which a condition that is waited for will not come any more."""
@@ -46,8 +48,10 @@ class FakeTime:
 
     @contextmanager
     def governed(self) -> Iterator["FakeTime"]:
-        """The plugin's waits for messages end by this clock."""
+        """Waits for messages and turns of long work end by this clock."""
         with pytest.MonkeyPatch.context() as patch:
+            for timer in ("perf_counter", "process_time"):
+                patch.setattr(fairness, timer, lambda: self.now)
             for module in (read_ahead, side_by_side):
                 patch.setattr(module, "Queue", partial(_Inbox, self))
             yield self

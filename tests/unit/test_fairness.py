@@ -12,11 +12,9 @@ from tests.support.clock import FakeTime
 
 
 @pytest.fixture
-def time(monkeypatch: pytest.MonkeyPatch) -> FakeTime:
-    time = FakeTime()
-    monkeypatch.setattr(fairness, "perf_counter", lambda: time.now)
-    monkeypatch.setattr(fairness, "process_time", lambda: time.now)
-    return time
+def time() -> Iterator[FakeTime]:
+    with FakeTime().governed() as time:
+        yield time
 
 
 def others_turns(items: Iterator[int], handle: float, time: FakeTime) -> list[int]:
