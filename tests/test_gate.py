@@ -84,7 +84,7 @@ class Project:
 
     def call(self, *steps: str) -> tuple[int, str]:
         done = subprocess.run(
-            [SHELL, self.script, *steps], check=False, capture_output=True, text=True, timeout=120, cwd=self.home
+            [SHELL, self.script, *steps], check=False, capture_output=True, text=True, timeout=600, cwd=self.home
         )
         return done.returncode, done.stdout + done.stderr
 

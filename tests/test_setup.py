@@ -38,7 +38,7 @@ class Machine:
     def run(self, script: Path, **environment: str) -> tuple[int, list[str], str]:
         """Exit code, lines on stdout, stderr."""
         process = self.start(script, **environment)
-        stdout, stderr = process.communicate(timeout=60)
+        stdout, stderr = process.communicate(timeout=300)
         return process.returncode, stdout.splitlines(), stderr
 
 
@@ -352,7 +352,7 @@ def test_two_setups_at_once_make_one_environment(checkout: Checkout) -> None:
     checkout.python(checkout.machine.first / "python3.12")
     both = [checkout.machine.start(checkout.root / "scripts" / "setup") for _ in range(2)]
     for process in both:
-        process.communicate(timeout=60)
+        process.communicate(timeout=300)
     assert [process.returncode for process in both] == [0, 0]
     assert checkout.installed() == 1
 
@@ -360,7 +360,7 @@ def test_two_setups_at_once_make_one_environment(checkout: Checkout) -> None:
 def test_the_lock_of_a_dead_setup_is_taken_over(checkout: Checkout) -> None:
     checkout.python(checkout.machine.first / "python3.12")
     dead = checkout.machine.start(ROOT / "scripts" / "find-python")
-    dead.communicate(timeout=60)
+    dead.communicate(timeout=300)
     (checkout.root / ".venv.lock").mkdir()
     (checkout.root / ".venv.lock" / "pid").write_text(f"{dead.pid}\n", encoding="utf-8")
     assert checkout.setup()[0] == 0

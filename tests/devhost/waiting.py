@@ -11,7 +11,7 @@ from devhost import ScriptedModel
 from devhost.models.request import ModelRequest
 from devhost.protocol.wire import JsonObject
 
-PATIENCE = 60
+PATIENCE = 300
 """Seconds after which a test that would wait for ever fails. Nothing that works takes nearly as long."""
 
 

@@ -30,13 +30,13 @@ pytestmark = pytest.mark.e2e
 
 ROOT = Path(__file__).parents[2]
 STRATEGY = "gpt5_function_calling"
-PATIENCE = 20
+PATIENCE = 300
 APIS: list[Api] = ["responses", "chat"]
 
 
 @pytest.fixture(scope="module")
 def host() -> Iterator[Host]:
-    with Host.start(ROOT, limits=HostLimits(run_seconds=60)) as host:
+    with Host.start(ROOT, limits=HostLimits(run_seconds=900)) as host:
         yield host
 
 
@@ -243,7 +243,7 @@ def devhost(fake: FakeOpenAI | None, *arguments: str) -> subprocess.CompletedPro
         env={**os.environ, **access},
         capture_output=True,
         text=True,
-        timeout=90,
+        timeout=300,
         check=False,
     )
 

@@ -14,7 +14,7 @@ from devhost.protocol.wire import JsonObject
 
 pytestmark = pytest.mark.e2e
 
-PATIENCE = 20
+PATIENCE = 300
 """Seconds; bounds a wait for something that a correct plugin does at once."""
 STRATEGIES = ["gpt5_function_calling", "gpt5_react"]
 

@@ -228,7 +228,7 @@ def test_processes_that_find_the_index_missing_do_not_collide(helpdesk: Path, di
     )
     command = [sys.executable, "-c", program, str(directory)]
     processes = [subprocess.Popen(command, cwd=helpdesk) for _ in range(3)]
-    assert [process.wait(timeout=60) for process in processes] == [0] * 3
+    assert [process.wait(timeout=300) for process in processes] == [0] * 3
     assert [file.name for file in directory.iterdir()] == [FILE_NAME]
 
 

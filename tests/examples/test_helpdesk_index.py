@@ -153,7 +153,7 @@ def test_threads_that_find_the_index_damaged_build_it_once(manual: Path, directo
 
         def once_all_have_opened(opened: sqlite3.Connection) -> int:
             if not waited:
-                waited.append(all_opened.wait(timeout=60))
+                waited.append(all_opened.wait(timeout=300))
             return len(opened.execute("SELECT * FROM chunk").fetchall())
 
         return index.search(once_all_have_opened)
@@ -172,7 +172,7 @@ def test_processes_that_find_the_index_missing_do_not_collide(helpdesk: Path, di
     )
     command = [sys.executable, "-c", program, str(directory)]
     processes = [subprocess.Popen(command, cwd=helpdesk) for _ in range(4)]
-    assert [process.wait(timeout=60) for process in processes] == [0] * 4
+    assert [process.wait(timeout=300) for process in processes] == [0] * 4
     assert [file.name for file in directory.iterdir()] == [FILE_NAME]
 
 

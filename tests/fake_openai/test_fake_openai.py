@@ -34,7 +34,7 @@ def fake() -> Iterator[FakeOpenAI]:
 
 def post(fake: FakeOpenAI, path: str, body: object, key: str = KEY) -> httpx.Response:
     headers = {"Authorization": f"Bearer {key}"}
-    return httpx.post(f"{fake.base_url}/{path}", json=body, headers=headers, trust_env=False, timeout=20)
+    return httpx.post(f"{fake.base_url}/{path}", json=body, headers=headers, trust_env=False, timeout=300)
 
 
 def changed(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from internal.host import read_ahead
 from internal.host.clock import Clock
 from internal.text import fairness
 
-PATIENCE = 60.0
+PATIENCE = 300.0
 """Real seconds after which a condition that is waited for will not come any more."""
 
 
