@@ -1,4 +1,4 @@
-"""What the host answers, made well-formed: the door through which its texts come in.
+"""Makes the host's answers well-formed as they come in.
 
 In: a model's chunks and a tool's messages as the SDK reads them from the wire. Out: the same with well-formed texts.
 The arguments of tool calls stay as the model wrote them.

@@ -1,7 +1,7 @@
 """What of a turn the user sees while it streams.
 
-In: pieces of text and thought, and at the end whether tool calls came with them. Out: events for the eye. Text is held
-back until it is plainly the answer; what turns out to be a remark before tool calls is a thought, or for the log only.
+In: pieces of text and thought, and at the end whether tool calls came with them. Out: events for the screen. Text is
+held back until it is clearly the answer; a remark before tool calls becomes a thought, or goes to the log only.
 """
 
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""How much of a turn's text is plainly the answer, and not a remark before tool calls.
+"""Whether a turn's text is clearly the answer, and not a remark before tool calls.
 
 In: the visible text so far. Out: whether it can be shown before the turn has ended.
 """

@@ -1,6 +1,6 @@
-"""A model's stream, read to its end and judged then.
+"""Reads a model's stream, and judges it when it has ended.
 
-In: the chunks of any provider: fragments, snapshots, lists of parts. Out: events for the eye while they come, then one
+In: the chunks of any provider: fragments, snapshots, lists of parts. Out: events for the screen while they come, then one
 ModelTurn.
 """
 

@@ -1,4 +1,4 @@
-"""What may save a model call that failed: waiting, a shorter prompt, a prompt without opaque bodies.
+"""Remedies for a failed model call: waiting, a shorter prompt, a prompt without opaque bodies.
 
 In: how a try failed, and what its request carried. Out: whether another try makes sense, and notes for the log. Each
 remedy is used a limited number of times, so a turn ends.

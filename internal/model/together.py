@@ -1,4 +1,4 @@
-"""What the user sees at once, as few events of bounded size.
+"""Joins what the user sees at once into few events of bounded size.
 
 In: the events that some chunks of a model bring, in order. Out: the same, with texts and thoughts that follow each
 other in one ShownTogether.

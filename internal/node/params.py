@@ -1,11 +1,11 @@
 """The node's parameters, read in every shape that Dify sends.
 
-In: the dict that the host gives to a strategy. Out: StrategyParams, frozen and complete. What was left alone in the
-panel ('' / None / [] / [None] / a missing key) is the default; what cannot be meant is clamped and noted; only what
-makes a run impossible raises InvalidParameters.
+In: the dict that the host gives to a strategy. Out: StrategyParams, frozen and complete. An empty value ('' / None /
+[] / [None] / a missing key) becomes the default; an unusable one is changed and noted; InvalidParameters is raised only
+if a run is impossible.
 
-This is a door through which texts come in. They are made well-formed here, and ``redacted`` replaces the node's secrets
-in everything that the model reads: a prompt, a schema or a tool's description is not redacted again.
+Texts come in here. They are made well-formed, and ``redacted`` replaces the node's secrets in everything that the model
+reads: a prompt, a schema or a tool's description is not redacted again.
 """
 
 from collections.abc import Mapping

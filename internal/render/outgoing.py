@@ -1,4 +1,4 @@
-"""The door through which texts go out: known secrets are replaced, and what is written can be stored.
+"""Cleans texts on their way out: known secrets are replaced, and the text can be stored.
 
 In: texts and JSON of a run. Out: the same without secrets and well-formed. Every message of a run is made of what
 stands here: ``redacted_text`` has the text that streams, in pieces cut anywhere, ``Outgoing`` everything else.

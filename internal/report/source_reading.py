@@ -41,7 +41,7 @@ def read_context(context: object) -> list[Source]:
 
 
 def _unpacked(text: str) -> object:
-    """What the text of a JSON list or object says, else the text."""
+    """The value of a text that is a JSON list or object, else the text."""
     pasted = read_pasted(text)
     try:
         value = parse_pasted(pasted) if pasted.lstrip().startswith(("[", "{")) else None
@@ -99,7 +99,7 @@ def _whole(item: Mapping[str, Any], *, said: str, is_knowledge: bool) -> str:
 
 
 def _read_resource(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Keep what has a field, in the field's type; an odd value costs only itself."""
+    """Keep values that have a field, in the field's type; an unusable value is left out."""
     resource: dict[str, Any] = {}
     for key, value in values.items():
         name = _RENAMED.get(key, key)
