@@ -1,7 +1,7 @@
 """Reads a model's stream, and judges it when it has ended.
 
-In: the chunks of any provider: fragments, snapshots, lists of parts. Out: events for the screen while they come, then one
-ModelTurn.
+In: the chunks of any provider: fragments, snapshots, lists of parts. Out: events for the screen while they come, then
+one ModelTurn.
 """
 
 from collections.abc import Generator, Iterable, Iterator
