@@ -8,7 +8,7 @@ switches and names stay, so that a person still sees what happened.
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -126,32 +126,20 @@ def _without_named(value: object) -> object:
 def _without_named_in(text: str, names: re.Pattern[str]) -> str:
     """A text in which JSON stands, whole or cut, without the values under secrets' names.
 
-    Only its beginning, as far as a preview can reach: the rest of it may be missing.
+    That holds for its beginning, as far as a preview shows it; the rest stays as it is.
     """
-    pieces, length = list[str](), 0
-    for piece in _hidden(text, names):
-        pieces.append(piece)
-        length += len(piece)
-        if length > MAX_PREVIEW_LENGTH:
-            break
-    return "".join(pieces)
-
-
-def _hidden(text: str, names: re.Pattern[str]) -> Iterator[str]:
-    """The text in pieces, the values under secrets' names replaced."""
-    end = 0
-    for found in names.finditer(text):
+    pieces, end, left = list[str](), 0, MAX_PREVIEW_LENGTH
+    while left > 0 and (found := names.search(text, end, end + left)):
         start = found.end()
-        if found.start() < end:
-            continue
-        yield text[end:start]
-        end = start
+        kept, value, end = text[end:start], "", start
         if looks_secret(found["name"] or found.groupdict().get("bare", "")):
             end = _end_of_value(text, start)
-            hides = end > start and text[start:end] not in _SAYS_NOTHING
-            quote = found["quote"] or ""
-            yield f"{quote}{REDACTED}{quote}" if hides else text[start:end]
-    yield text[end:]
+            value, quote = text[start:end], found["quote"] or ""
+            if value and value not in _SAYS_NOTHING:
+                value = f"{quote}{REDACTED}{quote}"
+        pieces += [kept, value]
+        left -= len(kept) + len(value)
+    return "".join([*pieces, text[end:]])
 
 
 def _end_of_value(text: str, start: int) -> int:

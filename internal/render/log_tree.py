@@ -168,7 +168,8 @@ class LogTree:
     def _preview(self, data: Mapping[str, Any]) -> dict[str, Any]:
         """The data, redacted and then cut to size, without empty values."""
         said = {name: value for name, value in data.items() if value not in (None, "", [], {})}
-        return {name: self._out.preview(value) for name, value in said.items()}
+        together = self._out.preview(said)
+        return together if isinstance(together, dict) else {name: self._out.preview(said[name]) for name in said}
 
     def _write(self, log: LogRow) -> AgentInvokeMessage:
         return AgentInvokeMessage(type=InvokeMessage.MessageType.LOG, message=log)

@@ -82,7 +82,7 @@ class Redactor:
 
     def text(self, text: str) -> str:
         """The whole text, redacted."""
-        return self._scan(text, is_whole=True)[0]
+        return self._scan(text, is_whole=True)[0] if self._forms else text
 
     def split(self, text: str) -> tuple[str, str]:
         """What is certain of a text that goes on, redacted; and its end, if that may be the beginning of a secret.
