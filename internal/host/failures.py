@@ -1,7 +1,7 @@
-"""What kind of failure a host's message means.
+"""What kind of failure a message of the host means.
 
-The SDK reports every failed backwards call as a bare ``Exception(message)``, so its text is all there is. In: that
-text. Out: a FailureKind. The provider facts are those of dify-plugin 0.10.2 and Dify 1.14 (August 2026).
+The SDK reports every failed backwards call as a bare ``Exception(message)``, so its text is all there is
+(docs/host-facts.md, "Failed calls"). In: that text. Out: a FailureKind.
 """
 
 import re
@@ -11,7 +11,7 @@ from internal.host.host_message import HostMessage, unwrap
 
 
 class FailureKind(StrEnum):
-    """Values are words a person can read in an error message."""
+    """The values stand in error messages."""
 
     RATE_LIMITED = "rate limited"
     UNAVAILABLE = "unavailable"
@@ -27,8 +27,8 @@ class FailureKind(StrEnum):
     UNKNOWN = "unknown error"
 
 
-class HostFailure(Exception):  # noqa: N818 - names what happened on the host's side
-    """A backwards call failed on the host's side.
+class HostFailure(Exception):  # noqa: N818 - says what happened
+    """A call to the host failed.
 
     Never leaves ``internal``: a failed model call becomes ModelCallFailed, a failed tool call becomes a tool result.
     """
@@ -140,7 +140,7 @@ _WORDS: tuple[tuple[FailureKind, re.Pattern[str]], ...] = tuple(
 
 
 def classify(message: str) -> FailureKind:
-    """Say what kind of failure the host's message reports."""
+    """The kind of failure that a message of the host reports."""
     return _kind_of(unwrap(message))
 
 
@@ -152,15 +152,13 @@ def _kind_of(message: HostMessage) -> FailureKind:
     kind = _named_kind(message, words) or _kind_of_status(message.status)
     if kind in {None, FailureKind.INVALID_REQUEST} and _CONTEXT_LENGTH.search(words):
         return FailureKind.CONTEXT_LENGTH
-    if kind is FailureKind.CONNECTION and re.search(r"refused", words, re.IGNORECASE):
+    if kind is FailureKind.CONNECTION and "refused" in words.lower():
         return FailureKind.CONNECTION_REFUSED
-    if kind is not None:
-        return kind
-    return next((kind for kind, pattern in _WORDS if pattern.search(words)), FailureKind.UNKNOWN)
+    return kind or next((kind for kind, pattern in _WORDS if pattern.search(words)), FailureKind.UNKNOWN)
 
 
 def _searched(message: HostMessage) -> str:
-    """The words that may tell the kind: the innermost message and its error's name, without addresses."""
+    """The text in which words are looked for: the innermost message and its error's name, without addresses."""
     reason = message.reason
     if len(reason) > 2 * _MAX_SEARCHED_LENGTH:
         reason = f"{reason[:_MAX_SEARCHED_LENGTH]}\n{reason[-_MAX_SEARCHED_LENGTH:]}"
@@ -169,7 +167,7 @@ def _searched(message: HostMessage) -> str:
 
 
 def _named_kind(message: HostMessage, words: str) -> FailureKind | None:
-    """What the innermost error calls itself; a traceback beside it may name any other type."""
+    """By the name of the innermost error that has a known one; a traceback in the message may name any other."""
     named = next((name for name in message.error_types if name in _ERROR_TYPES), None)
     if named is None and (found := _ERROR_TYPE.search(words)):
         named = found.group()

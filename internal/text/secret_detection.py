@@ -6,6 +6,7 @@ name proves nothing (``page_token``, ``max_token`` and ``app_token`` are no secr
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 
 REDACTED = "[redacted]"
 
@@ -64,6 +65,7 @@ _COOKIES = re.compile(
 )
 
 
+@lru_cache(maxsize=1024)
 def looks_secret(key: str) -> bool:
     """Whether a value under this name may be a secret, judged by the name alone."""
     name = re.sub(r"\W+", "_", _CAMEL_BORDER.sub("_", key)).lower()
