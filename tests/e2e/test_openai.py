@@ -2,9 +2,6 @@
 
 import base64
 import json
-import os
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from decimal import Decimal
@@ -13,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from devhost import FunctionTool, Host, HostLimits, Run
+from devhost.cli.commands import main
 from devhost.models.openai_api.backend import Connection, OpenAIModel
 from devhost.models.provider.parameters import Api
 from devhost.protocol.wire import JsonObject
@@ -25,12 +23,12 @@ from tests.fake_openai import (
     context_too_long,
     rate_limited,
 )
+from tests.support.clock import PATIENCE
 
 pytestmark = pytest.mark.e2e
 
 ROOT = Path(__file__).parents[2]
 STRATEGY = "gpt5_function_calling"
-PATIENCE = 300
 APIS: list[Api] = ["responses", "chat"]
 
 
@@ -235,41 +233,25 @@ def test_history_and_images_arrive(host: Host, fake: FakeOpenAI, api: Api) -> No
     assert "<think>" not in sent
 
 
-def devhost(fake: FakeOpenAI | None, *arguments: str) -> subprocess.CompletedProcess[str]:
-    access = {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": fake.base_url} if fake else {}
-    return subprocess.run(
-        [sys.executable, "-m", "devhost", "run", "--example", "helpdesk", "--json", *arguments],
-        cwd=ROOT,
-        env={**os.environ, **access},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-
-
-@pytest.mark.parametrize("api", APIS)
-def test_the_command_line_runs_the_example_with_a_real_model(fake: FakeOpenAI, api: Api) -> None:
+def test_the_command_runs_the_example_with_a_real_model(
+    fake: FakeOpenAI, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setenv("OPENAI_BASE_URL", fake.base_url)
     fake.will(
         Turn(calls=(Call("search_manual", {"terms": "recovery code"}), Call("search_manual", {"terms": "backup"}))),
         Turn(text="See [1].", tokens=Tokens(prompt=3_000, cached=2_000, completion=200, reasoning=150)),
     )
-    ended = devhost(fake, "--api", api, "--model", "gpt-5", "--completion", "max_tokens=500")
 
-    assert ended.returncode == 0, ended.stderr
-    report = json.loads(ended.stdout)
+    code = main(["run", "--example", "helpdesk", "--json", "--model", "gpt-5", "--completion", "max_tokens=500"])
+
+    written = capsys.readouterr()
+    assert code == 0, written.err
+    report = json.loads(written.out)
     assert report["text"] == "See [1]."
     assert report["model"]["scripted"] is False
     assert report["model"]["spending"]["cached_tokens"] == 2_000
     assert report["model"]["spending"]["reasoning_tokens"] == 150
-    assert "of which 2,000 from the cache" in ended.stderr
-    assert f"at {fake.base_url.split('/')[2]}; OpenAI's prices of" in ended.stderr
-    assert KEY not in ended.stdout + ended.stderr
-
-
-def test_a_requested_script_sends_no_request(fake: FakeOpenAI) -> None:
-    ended = devhost(fake, "--scripted")
-    assert ended.returncode == 0
-    assert json.loads(ended.stdout)["model"]["scripted"] is True
-    assert "no provider is called" in ended.stderr
-    assert fake.requests == []
+    assert "of which 2,000 from the cache" in written.err
+    assert f"at {fake.base_url.split('/')[2]}; OpenAI's prices of" in written.err
+    assert KEY not in written.out + written.err

@@ -10,12 +10,14 @@ from devhost import FunctionTool, Host, Run, ScriptedModel
 from devhost.models.openai_api.backend import Connection, OpenAIModel
 from devhost.models.provider.parameters import Api
 from devhost.protocol.wire import JsonObject
-from tests.e2e.test_plugin_process import PATIENCE, ended_well, labels, says, wants
+from tests.e2e.test_plugin_process import ended_well, labels, says, wants
 from tests.fake_openai import KEY, Call, FakeOpenAI, Turn
+from tests.support.clock import PATIENCE
 
 pytestmark = pytest.mark.e2e
 
 STRATEGY = "gpt5_plan_and_reflect"
+ONE_HOST = pytest.mark.parametrize("host", ["stdio"], indirect=True, scope="session")
 NAMES = ("alpha", "beta")
 SCHEMA = {"type": "object", "properties": {"city": {"$ref": "#/$defs/name"}}, "$defs": {"name": {"type": "string"}}}
 
@@ -127,6 +129,7 @@ def run_over_http(host: Host, fake: PlanningFake, api: Api, **params: object) ->
     return run
 
 
+@ONE_HOST
 @pytest.mark.parametrize("api", ["responses", "chat"])
 def test_the_same_over_real_http(host: Host, fake: PlanningFake, api: Api) -> None:
     run = run_over_http(host, fake, api)
@@ -136,6 +139,7 @@ def test_the_same_over_real_http(host: Host, fake: PlanningFake, api: Api) -> No
     assert run.outputs.usage["prompt_tokens"] == len(fake.requests) * 100
 
 
+@ONE_HOST
 @pytest.mark.parametrize("api", ["responses", "chat"])
 def test_the_same_over_real_http_with_a_schema(host: Host, fake: PlanningFake, api: Api) -> None:
     run = run_over_http(host, fake, api, answer_schema=json.dumps(SCHEMA))
