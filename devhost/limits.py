@@ -8,7 +8,7 @@ class HostLimits:
     """Times in seconds and sizes in bytes at which Dify ends what a plugin does."""
 
     line_bytes: int = 5 * 1024 * 1024
-    """A longer line kills a local plugin and fails a serverless run; over TCP there is no such limit."""
+    """A longer line kills a local plugin and fails a serverless run; over TCP lines are not limited."""
     launch_seconds: float = 120
     """The plugin must serve by then: over stdio, its first heartbeat must have come."""
     handshake_seconds: float = 10
@@ -17,7 +17,7 @@ class HostLimits:
     """How often the daemon looks for a sign of life. It acts after one to two such times of silence: a local plugin is
     killed, and of one that is debugged remotely the connection is closed."""
     run_seconds: float = 600
-    """One strategy invocation, all in all, in each of the three runtimes; the plugin is not told."""
+    """One strategy invocation in total, in each of the three runtimes; the plugin is not told."""
     call_seconds: float = 240
     """One backwards call, wall clock, streaming included."""
     blob_bytes: int = 15 * 1024 * 1024

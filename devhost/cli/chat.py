@@ -1,4 +1,4 @@
-"""A conversation with a strategy: question after question, each a run of its own that knows what was said before.
+"""A conversation with a strategy: each question is a run that gets the conversation so far.
 
 In: a scenario, questions, a way to start a host and one to choose a model. Out: what the view shows.
 """
@@ -27,7 +27,7 @@ class Chat:
         choose_model: Callable[[str], ModelBackend],
         view: ChatView,
     ) -> None:
-        """`choose_model` is asked for each question anew: a script is used up by its turns."""
+        """`choose_model` is called for each question, because a scripted model is used up by its turns."""
         self.broke_rules = False
         self._scenario = scenario
         self._api_fails = scenario.api_fails

@@ -1,6 +1,6 @@
 """`devhost`: the commands.
 
-Exit codes: 0 the run ended well, 1 it did not (under --strict: or it broke a rule), 2 it was asked for wrongly,
+Exit codes: 0 the run ended well, 1 it did not (under --strict: or it broke a rule), 2 the command has a mistake,
 130 Ctrl-C.
 """
 
@@ -35,7 +35,7 @@ from devhost.terminal.run_view import RunView, open_console
 
 ENDED_WELL, RUN_FAILED, ASKED_WRONGLY, INTERRUPTED = 0, 1, 2, 130
 ANY_QUESTION = "?"
-"""Stands in for one that is not yet typed, when the other parameters are checked."""
+"""In place of a question that is not typed yet, while the other parameters are checked."""
 DISK_FAULTS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
 
 
@@ -166,7 +166,7 @@ def chat(  # noqa: PLR0913 - as above
 
 @contextmanager
 def _host(scenario: Scenario, options: HostOptions, watcher: Watcher) -> Iterator[Host]:
-    """The run's files outlive it, for whoever wants to open them; without files nothing is left."""
+    """The run's files stay after it, so that a person can open them; without files the folder is removed."""
     for setup in scenario.tools:
         for sentence in setup.left_out:
             click.echo(f"Left out: tool {sentence}", err=True)

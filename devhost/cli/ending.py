@@ -1,4 +1,4 @@
-"""Signals end devhost as exceptions: unlike a signal's default, they let the plugins be stopped on the way out.
+"""Turns signals into exceptions, so that devhost stops its plugins before it ends.
 
 Python drops an exception that strikes in a finalizer or in the callback of a weak reference, after telling
 `sys.unraisablehook`. Threads and queues have such callbacks at the end of every turn, so there the exception is raised

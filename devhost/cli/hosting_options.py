@@ -1,4 +1,4 @@
-"""How the plugin is run and judged: --transport, --limit, --raw, --strict, as one value."""
+"""How the plugin is run and checked: --transport, --limit, --raw, --strict, as one value."""
 
 import functools
 import threading
@@ -35,7 +35,7 @@ def host_options(command: Callable[..., int]) -> Callable[..., int]:
         help=f"Change a limit of the host's; repeatable. {_limits_and_defaults()}",
     )
     @click.option("--raw", is_flag=True, help="Send the parameters as they are given, not cast as Dify casts them.")
-    @click.option("--strict", is_flag=True, help="Exit code 1 for every rule of Dify's that the run breaks.")
+    @click.option("--strict", is_flag=True, help="Exit with 1 if the run breaks a rule of Dify.")
     @functools.wraps(command)
     def with_host_options(
         *, transport: TransportName, limits: tuple[str, ...], raw: bool, strict: bool, **options: object
@@ -59,7 +59,7 @@ def _limits(assignments: tuple[str, ...]) -> HostLimits:
     for name, value in parse_assignments(assignments, option="--limit").items():
         field = known.get(name.replace("-", "_"))
         if field is None:
-            raise ParameterError(f"--limit {name}: there is no such limit. {_limits_and_defaults()}")
+            raise ParameterError(f"--limit {name}: unknown limit. {_limits_and_defaults()}")
         kind, words, most = (int, "whole number", MOST_BYTES) if field.type is int else (int | float, "number", FOREVER)
         # NaN is between no two numbers.
         if isinstance(value, bool) or not isinstance(value, kind) or not 0 < value <= most:

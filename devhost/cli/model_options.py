@@ -1,4 +1,4 @@
-"""Who answers the model calls: a model behind an API when a key or a base URL is set, else the example's script.
+"""Which model answers: one behind an API if a key or a base URL is set, else the example's script.
 
 In: --api, --model, --completion, --features, --scripted and the environment. Out: a backend. The script needs no
 `openai`, so that it is imported only where a real model is chosen.
@@ -95,7 +95,7 @@ class ModelOptions:
         )
 
     def _refuse_for_a_script(self) -> None:
-        """What a script would ignore is a mistake."""
+        """Refuse options that a scripted model would ignore."""
         given = {
             "--api": self.api,
             "--model": self.name,

@@ -1,6 +1,6 @@
 """What is run: which strategy of which plugin, with which tools, by which script.
 
-In: --example, --script, --tools and what goes with them. Out: a `Scenario`, every mistake said before a process starts.
+In: --example, --script, --tools and what goes with them. Out: a `Scenario`, or a sentence about a mistake.
 """
 
 import functools

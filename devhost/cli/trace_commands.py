@@ -20,7 +20,7 @@ STDOUT = Path("-")
 def _refuse_nan(_context: click.Context, _option: click.Parameter, speed: float | None) -> float | None:
     """NaN is outside no range."""
     if speed is not None and math.isnan(speed):
-        raise click.BadParameter(f"nan is no number; give {SLOWEST} or more")
+        raise click.BadParameter(f"nan is not a number: give {SLOWEST} or more")
     return speed
 
 

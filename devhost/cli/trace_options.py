@@ -1,4 +1,4 @@
-"""--trace: what happens is written down as it happens, and what must not be written stays out of it."""
+"""--trace: writes the messages of a run to a file, without secrets."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -35,7 +35,7 @@ def traced(  # noqa: PLR0913 - the facts of a trace's first line
     command: Literal["run", "chat"],
     query: str | None = None,
 ) -> Iterator[Watcher]:
-    """Without a file, a watcher that looks away."""
+    """A `TraceWriter`; without a file, a watcher that does nothing."""
     if file is None:
         yield Watcher()
         return
@@ -58,7 +58,7 @@ def traced(  # noqa: PLR0913 - the facts of a trace's first line
 
 
 def trace_secrets(scenario: Scenario, environment: Mapping[str, str] | None = None) -> Secrets:
-    """Every credential, secret or not, wherever it came from; what --set keeps secret; and the model's key."""
+    """Every credential, secret or not; the secret parameters of --set; and the model's key."""
     environment = os.environ if environment is None else environment
     credentials = [
         value

@@ -26,7 +26,7 @@ def declared_outputs(strategy: Strategy) -> frozenset[str]:
 
 
 def picked_values(strategy: Strategy, model: JsonObject, tools: Sequence[Tool]) -> JsonObject:
-    """What the node's own pickers hold: the model and the tools, under whatever names the strategy gave them."""
+    """The values of the node's pickers for model and tools, under the names that the strategy gave them."""
     picked: dict[str, object] = {"model-selector": model, "array[tools]": [tool.entity for tool in tools]}
     return {parameter.name: picked[parameter.type] for parameter in strategy.parameters if parameter.type in picked}
 

@@ -1,4 +1,4 @@
-"""Answers what a plugin asks of its host while it works, each call in a thread of its own.
+"""Answers a plugin's backwards calls, each in a thread of its own.
 
 In: an `Invoked` of a session. Out: response events, an error event if the call fails, and an end, on that session. A
 call goes through the daemon's decoding to what stands for Dify's API here, and its answer comes back through it.
@@ -30,7 +30,7 @@ from devhost.tools.tool import Tool, call_tool
 
 
 class BackwardsCalls:
-    """The calls of one run. `fault` is a mistake of devhost's or a backend's own, for the host to raise."""
+    """The calls of one run. `fault` is a programming error in devhost or in a backend, which the host raises."""
 
     def __init__(  # noqa: PLR0913 - what a run's calls can reach
         self,
@@ -87,7 +87,7 @@ class BackwardsCalls:
             reply.fail(invocation.failed(_as_the_api_tells(error)))
 
     def _decoded(self, said: JsonObject, kind: str) -> JsonObject | None:
-        """What the daemon passes on of one item of the answer; None when it drops it without a word."""
+        """One item of the answer as the daemon passes it on; None if the daemon drops it."""
         size = len(json.dumps({"data": said, "error": ""}, separators=(",", ":")))
         if size > LONGEST_CHUNK:
             raise ApiCallError("broken", f"data length is too long: {size}")
@@ -133,7 +133,7 @@ _DECODED: Mapping[str, Callable[[JsonObject], JsonObject]] = {
 
 
 def _tool_error(error: InvocationError) -> str:
-    """With the traceback, as Dify passes on whatever a plugin raised."""
+    """With the traceback, as Dify passes on an exception of a plugin."""
     said = {"args": error.details or {}, "error_type": error.error_type, "message": error.message}
     return f"req_id: 0123456789 PluginInvokeError: {json.dumps(said)}"
 

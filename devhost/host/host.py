@@ -57,7 +57,7 @@ class Host:
         self.files = files
         self.limits = limits
         self.secrets = Secrets()
-        """What must be hidden in whatever is shown or written down of a run."""
+        """The values that are replaced in everything that is shown or written of a run."""
         self._watcher = watcher or Watcher()
         self._to_close = ExitStack()
 
@@ -120,7 +120,7 @@ class Host:
 
         `parameters` are settings as `node_parameters.read_setting` reads them, `variables` those of the workflow, by
         `node.name`. `conversation_variables` are those of the strategy that the conversation keeps. `raw` sends the
-        parameters as they are given; `strict` goes on after what fails the node, to find all.
+        parameters as they are given; `strict` goes on after an error that fails the node, to find all errors.
         """
         tools = self.tools if tools is None else tools
         provider, declared = find_strategy(self.plugin.declaration, strategy)

@@ -1,7 +1,7 @@
 """The answer to one backwards call: responses, an error if it fails, and an end, each written once and in order.
 
-The host's time limit cuts it, and a run that nobody follows any more gets nothing at all. With a limit for bursts,
-what waits to be written has a number of places, and what comes while all are taken is lost.
+The host's time limit ends it, and a run that is over gets nothing more. With a limit for bursts, only so many messages
+can wait to be written, and one that comes while all places are taken is lost.
 """
 
 import contextlib
@@ -24,7 +24,7 @@ class Reply:
         self._session = session
         self._request_id = request_id
         self._ended = False
-        # Re-entrant: ending an answer is one step of its own and the last step of others.
+        # Re-entrant: an answer is ended alone, and as the last step of other methods.
         self._sending = threading.RLock()
         self._cut_words = ""
         self._was_cut = threading.Event()
@@ -50,11 +50,11 @@ class Reply:
         return self._bridge.losses
 
     def cut_with(self, words: str) -> None:
-        """What the plugin reads when the time is up."""
+        """The error that the plugin reads when the time is up."""
         self._cut_words = words
 
     def respond(self, data: JsonObject) -> bool:
-        """False when nobody wants more of it: the answer has ended meanwhile, or whoever asked is no longer heard."""
+        """False if the answer or the session has ended: nothing more is sent."""
         with self._sending:
             self._ended = self._ended or self._session.is_left
             if not self._ended and self._bridge.admits("response"):

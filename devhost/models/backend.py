@@ -1,4 +1,4 @@
-"""The seam between devhost and whatever answers a model call, and the shape of what it answers.
+"""The interface of a model, and the shape of its answer.
 
 A backend takes a `ModelRequest` and yields chunks (see `chunk`), or raises `ModelCallError`, which reaches the plugin
 in the words in which Dify passes a provider's error on. One backend may serve many calls at once.
@@ -36,16 +36,16 @@ class ModelCallError(Exception):
 
 @dataclass(frozen=True)
 class ModelDescription:
-    """What a node's model selector says of a model."""
+    """A model as a node's model selector describes it."""
 
     provider: str
     name: str
     notice: str
-    """One line for the person at the terminal: who answers."""
+    """One line for the person at the terminal: which model answers."""
     scripted: bool
     features: Features = DEFAULT_FEATURES
     context_size: int | None = 400_000
-    """None when nobody says, as for a model on a server of one's own."""
+    """None if it is not known, as for a model on another server."""
     completion_params: tuple[tuple[str, object], ...] = ()
     parameter_rules: tuple[JsonObject, ...] = ()
 
@@ -100,7 +100,7 @@ def chunk(  # noqa: PLR0913 - a chunk's fields, by keyword
     usage: JsonObject | None = None,
     finish_reason: str | None = None,
 ) -> JsonObject:
-    """One LLMResultChunk. Dify strips the prompt from it; a null content would be dropped on the way."""
+    """One LLMResultChunk. Dify strips the prompt from it; a null content would be dropped by the daemon."""
     return {
         "model": model,
         "prompt_messages": [],

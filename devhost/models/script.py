@@ -31,7 +31,7 @@ LONGEST_DELAY = 3_600
 
 
 def _one_sentence(sentence: str) -> WrapValidator:
-    """A union complains once for each of its branches; this is said instead."""
+    """One sentence instead of pydantic's error for each branch of the union."""
 
     def validate(value: object, handler: Callable[[object], object]) -> object:
         try:
@@ -131,7 +131,7 @@ class Script(_Scripted):
             raise ScriptError(f"{file}: {_sentences(error)}") from error
 
     def turns_for(self, query: str) -> tuple[Turn, ...]:
-        """A scenario's own turns answer its own question; another question has answers of its own, if any."""
+        """The turns for the script's own question, or those for any other question."""
         return self.turns if query == self.query or self.otherwise is None else self.otherwise
 
 
@@ -156,7 +156,7 @@ def _sentences(error: ValidationError) -> str:
 
 
 def _findings(error: ValidationError) -> list[ErrorDetails]:
-    """Turns with mistakes are not counted, so that a list of them is called too short as well: that is not said."""
+    """Turns with mistakes are not counted, so pydantic also calls the list too short: that error is left out."""
     findings = error.errors()
 
     def holds_another(location: tuple[int | str, ...]) -> bool:

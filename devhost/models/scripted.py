@@ -1,7 +1,7 @@
 """A model whose answers are written down: the turns of a script, one per call, as provider plugins would stream them.
 
 In: a `ModelRequest`. Out: chunks in the turn's chunking. A call that no turn fits is an error that the plugin sees.
-Thread-safe; every request is kept for whoever wants to look.
+Thread-safe; every request is kept in `requests`.
 """
 
 import threading
@@ -58,7 +58,7 @@ class ScriptedModel:
 
     @property
     def remaining(self) -> int:
-        """How many turns nobody has asked for."""
+        """How many turns no call has asked for."""
         return len(self._unused)
 
     @property
@@ -67,7 +67,7 @@ class ScriptedModel:
         return f"The script has turns that no model call asked for: {self.remaining}." if self.remaining else ""
 
     def spent(self) -> JsonObject | None:
-        """What the provider counted: here there is none."""
+        """The tokens that a provider counted: none here."""
         return None
 
     def invoke(self, request: ModelRequest, /) -> Iterator[JsonObject]:

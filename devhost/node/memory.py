@@ -48,7 +48,7 @@ def estimated_tokens(text: str) -> int:
 
 
 def files_among(parameters: Mapping[str, object]) -> tuple[JsonObject, ...]:
-    """The question's files, whatever parameter carries them."""
+    """The question's files, from any parameter."""
     values = [item for value in parameters.values() for item in (value if isinstance(value, list) else [value])]
     return tuple(item for item in values if isinstance(item, dict) and item.get("dify_model_identity") == FILE_IDENTITY)
 

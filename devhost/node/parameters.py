@@ -21,7 +21,7 @@ from devhost.protocol.wire import JsonObject
 
 @dataclass(frozen=True)
 class Constant:
-    """Dify fills references in it, whatever its type; a text may be a template."""
+    """Dify replaces references in a value of any type; a text may be a template."""
 
     value: object
 

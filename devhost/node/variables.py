@@ -34,7 +34,7 @@ class Variable:
 
     @property
     def text(self) -> str:
-        """What stands in a template in its place."""
+        """The text that replaces it in a template."""
         value = self.value
         match value:
             case None | []:

@@ -1,4 +1,4 @@
-"""A model's text as HTML that cannot do anything: no tags of its own, no pictures from elsewhere, no scripts in links.
+"""A model's text as safe HTML: without HTML tags from the text, remote pictures and scripts in links.
 
 In: Markdown, as it was streamed. Out: thoughts and speech, in their order, as safe markup.
 """
@@ -59,7 +59,7 @@ def _text(
 
 
 def _image(_renderer: object, tokens: Sequence[Token], index: int, _options: object, _environment: object) -> str:
-    """A picture would be fetched from wherever the text says; a link is only followed by whoever wants to."""
+    """Pictures are removed, because a browser would fetch them; a link is only followed by a click."""
     address, words = str(tokens[index].attrs.get("src", "")), tokens[index].content or "picture"
     if _inside_link(tokens, index):
         return escapeHtml(words)

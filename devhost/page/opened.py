@@ -101,7 +101,7 @@ def _about(part: JsonObject) -> str:
 
 
 def _called(messages: Sequence[JsonObject]) -> Iterator[str]:
-    """Each call once, in whatever pieces it came: continuations have no name, and snapshots repeat the id."""
+    """Each call once, although it may come in pieces: continuations have no name, and snapshots repeat the id."""
     seen = set()
     for message in messages:
         for position, tool_call in enumerate(_items(message.get("tool_calls"))):

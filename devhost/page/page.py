@@ -114,7 +114,7 @@ def clip(text: str) -> str:
 
 
 def number(value: object) -> str:
-    """Whatever a plugin may have put in a number's place."""
+    """A number of the usage as text; a plugin may have sent any other value in its place."""
     return f"{value:,}" if isinstance(value, int | float) else "–"
 
 

@@ -79,7 +79,7 @@ def _cast(kind: str, value: object) -> object:  # noqa: C901 - one case per type
             return value if isinstance(value, list) else [value]
         case "object":
             return value if isinstance(value, dict) else {}
-        case _:  # string, secret-input, select and whatever else
+        case _:  # string, secret-input, select and all others
             return "" if value is None else str(value)
 
 

@@ -1,7 +1,7 @@
 """A plugin directory as data: manifest.yaml → provider YAML → strategy and tool YAMLs.
 
-Reads YAML only, never the plugin's code. What is wrong is said with the file and the key; keys that Dify knows and
-devhost does not need are passed over, as Dify passes over keys that it does not know.
+Reads YAML only, never the plugin's code. Errors name the file and the key. Keys that devhost does not
+need are ignored, as Dify ignores keys that it does not know.
 """
 
 from collections.abc import Mapping
@@ -43,7 +43,7 @@ class Option(_Declared):
     @field_validator("value", mode="before")
     @classmethod
     def _as_text(cls, value: object) -> object:
-        """An unquoted number or yes is no text in YAML; Dify makes it one."""
+        """YAML reads an unquoted number or yes as another type; Dify turns it into a text."""
         return value if value is None else str(value)
 
 

@@ -19,7 +19,7 @@ type Version = Annotated[StrictStr, Field(pattern=r"^\d{1,4}(\.\d{1,4}){2}(-\w{1
 def _rfc3339(value: object) -> object:
     if isinstance(value, str) and re.match(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)$", value):
         return datetime.fromisoformat(value)
-    raise PydanticCustomError("rfc3339", "{value} is no time as in RFC 3339", {"value": repr(value)})
+    raise PydanticCustomError("rfc3339", "{value} is not a time as in RFC 3339", {"value": repr(value)})
 
 
 class _Storage(Checked):

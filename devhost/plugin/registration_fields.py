@@ -1,4 +1,4 @@
-"""What fields of several declarations have in common when a plugin registers, and how a fault in them is told."""
+"""Rules for fields of several declarations when a plugin registers, and the error for a field that breaks one."""
 
 from typing import Annotated
 

@@ -1,7 +1,7 @@
-"""A plugin that runs and serves many sessions at once, whatever transport carries its messages.
+"""A running plugin that serves many sessions at once, over any of the transports.
 
 Routes what comes from the plugin to its sessions; watches its heartbeats; keeps what it printed, for error messages.
-When it goes, every session on it is told why.
+When it ends, every open session gets the reason.
 """
 
 import contextlib
@@ -155,7 +155,7 @@ class PluginProcess:
         self._served_or_gone.set()
 
     def _send(self, envelope: JsonObject) -> None:
-        # Told first: what the plugin answers must not seem to come before it was asked.
+        # The watcher first: an answer must not be recorded before its request.
         self._watcher.crossed("host", self._name, envelope)
         self._transport.send(envelope)
 
@@ -167,7 +167,7 @@ class PluginProcess:
         with self._routing:
             session = self._sessions.get(session_id)
         if session is None:
-            return  # nobody listens any more: the daemon drops it too
+            return  # the session is over: the daemon drops it too
         try:
             session.deliver(read_session_event(data))
         except WireError as error:

@@ -1,4 +1,4 @@
-"""One invocation of a plugin: what comes back for it, in order, and the answers to what it asks meanwhile."""
+"""One invocation of a plugin: the messages that come back, in order, and the answers to the plugin's calls."""
 
 import contextlib
 import queue
@@ -55,9 +55,9 @@ class Session:
             self._events.put(event)
 
     def stop(self) -> None:
-        """Ends `messages` at once, whatever still waits in it; safe in a signal handler."""
+        """End `messages` at once, even if messages are waiting in it; safe in a signal handler."""
         self._stopped = True
-        self._events.put(None)  # wakes whoever waits
+        self._events.put(None)  # wakes `_next`
 
     def answer(self, request_id: str, event: str, *, message: str = "", data: JsonObject | None = None) -> None:
         self._send(answer_envelope(self.id, request_id, event, message, data))

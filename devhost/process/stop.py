@@ -1,4 +1,4 @@
-"""Ends one run from outside, as Dify's Stop does: nobody listens to it any more, and the plugin is not told.
+"""Ends one run from outside, as Dify's Stop does: what still comes is dropped, and the plugin is not told.
 
 `request` may be called from a signal handler: it takes no lock.
 """

@@ -1,7 +1,4 @@
-"""Whoever wants to see what crosses between the host and its plugins, whatever transport carries it.
-
-Called from many threads. This one looks away; a trace writes it all down.
-"""
+"""The interface of an observer of all messages between the host and its plugins, over any transport."""
 
 from typing import Literal
 
@@ -16,10 +13,10 @@ class Watcher:
     """Is told of every message between the host and its plugins, from many threads; this one does nothing."""
 
     def crossed(self, side: Side, plugin: str, message: JsonObject) -> None:
-        """A message that `side` sent; `plugin` is the one that said it, or that it was said to."""
+        """A message that `side` sent; `plugin` is the plugin that sent or gets it."""
 
     def ended(self, session_id: str, run: Run, model: ModelDescription) -> None:
-        """What the host made of a session of the strategy's."""
+        """A session of the strategy has ended with this run."""
 
     def remark(self, sentence: str) -> None:
-        """What is to be said of a run's model afterwards; often nothing."""
+        """A sentence about the model after a run; often empty."""

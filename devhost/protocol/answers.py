@@ -1,7 +1,7 @@
-"""What comes back through the daemon: chunks of a model's answer, messages of a tool or of a strategy.
+"""Answers as the daemon decodes them: chunks of a model's answer, messages of a tool or of a strategy.
 
-In: what Dify's API or a plugin says. Out: what the daemon passes on, or `GoDecodeError` with its own words: an answer's
-chunk is then dropped without a word to the plugin, and a strategy's message fails its run.
+In: what Dify's API or a plugin sent. Out: what the daemon passes on, or `GoDecodeError` with its message. A chunk that
+does not decode is dropped, and the plugin is not told; a strategy's message that does not decode fails its run.
 """
 
 from devhost.protocol.golang.decode import from_json
@@ -98,7 +98,7 @@ _AGENT_MESSAGE = _message("agent_entities.AgentStrategyResponseChunk", "ToolResp
 
 
 def llm_chunk(said: Json) -> JsonObject:
-    """The prompt is never passed on: the list is always empty."""
+    """The prompt is not passed on: the list is always empty."""
     return {**from_json(_LLM_CHUNK, said), "prompt_messages": []}
 
 

@@ -1,4 +1,4 @@
-"""The queue between two ends of the daemon: what comes while all its places are taken is lost, and no one is told.
+"""The daemon's queue between a plugin and Dify's API: a message that comes while all places are taken is lost.
 
 The daemon has two: 128 places for a run's messages, 1,024 for the answers of a backwards call.
 """
@@ -9,7 +9,7 @@ ANSWER_PLACES_FOR_EACH_OF_A_RUN = 8
 
 
 class Bridge:
-    """Counts what waits; without places nothing is lost. Thread-safe."""
+    """Counts waiting messages; with 0 places nothing is lost. Thread-safe."""
 
     def __init__(self, places: int) -> None:
         self.places = places

@@ -1,6 +1,6 @@
 """What a plugin reads when Dify's API fails behind the daemon, in the daemon's words.
 
-In: a failure, either met on the way or named by a script as `api_fails`. Out: the sentence of the error event. All
+In: a failure that happened, or one that a script names as `api_fails`. Out: the sentence of the error event. All
 words are recorded from a running daemon (2026-08-21).
 """
 
@@ -16,7 +16,7 @@ from devhost.errors import HostError
 from devhost.protocol.wire import JsonObject
 
 API = "http://127.0.0.1:5062/inner/api/invoke"
-"""Stands for the address of the API that a plugin never sees but in these words; the recording's."""
+"""The address of the API in error messages, as in the recording; plugins see it nowhere else."""
 CLOSED = "read tcp 127.0.0.1:39898->127.0.0.1:5062: use of closed network connection\nfailed to read system header"
 """The daemon closes the connection itself when a call has taken too long."""
 NO_HEADER, NO_DATA = "unexpected EOF\nfailed to read system header", "unexpected EOF\nfailed to read data"
@@ -44,7 +44,7 @@ class ApiCallError(HostError):
 
     @classmethod
     def stream_error(cls, message: str) -> Self:
-        """The stream holds an error of Dify's own, of a model or of a tool."""
+        """The stream contains an error of Dify, for a model or a tool."""
         return cls("broken", f"request failed: {message}")
 
 
@@ -68,7 +68,7 @@ _HTTP = "http_"
 
 
 def _named(value: object) -> object:
-    """`closes` and `http_500` as the mappings they are short for."""
+    """`closes` and `http_500` are short for these mappings."""
     if not isinstance(value, str):
         return value
     if value.startswith(_HTTP) and value.removeprefix(_HTTP).isdecimal():
@@ -94,7 +94,7 @@ class ApiFault(BaseModel):
         return self
 
     def through(self, answer: Iterator[JsonObject]) -> Iterator[JsonObject]:
-        """What of the answer reaches the daemon; then the failure is raised."""
+        """The part of the answer that reaches the daemon; then the failure is raised."""
         if self.http is not None:
             raise ApiCallError.http(self.http, self.body)
         chunks, failure = FAULTS[self.fault] if self.fault else (1, ApiCallError.stream_error(self.error or ""))
@@ -112,7 +112,7 @@ class _Holder(BaseModel):
 
 
 def read_fault(value: object) -> ApiFault:
-    """As a script gives it; ValueError for what is not a failure."""
+    """A failure as a script names it (`"closes"`, `"http_500"`, `{"error": TEXT}`); ValueError for anything else."""
     try:
         return _Holder.model_validate({"fault": value}).fault
     except ValidationError as error:

@@ -13,7 +13,7 @@ from devhost.protocol.golang.values import NumberRangeError
 from devhost.protocol.wire import JsonObject
 
 
-def agent_message(said: Any) -> JsonObject:  # noqa: ANN401 - whatever the plugin streamed
+def agent_message(said: Any) -> JsonObject:  # noqa: ANN401 - any value that the plugin streamed
     return _read(answers.agent_message, said)
 
 

@@ -1,8 +1,8 @@
 """The protocol between the host and a plugin, as values.
 
 In: the `data` of a plugin's session message → a `SessionEvent`. Out: the envelopes of a request and of an answer to a
-backwards call, and their bytes. All transports carry these same objects; how they are framed is a transport's own
-business.
+backwards call, and their bytes. All transports carry these same objects; each transport frames them in its
+own way.
 """
 
 import json
@@ -19,7 +19,7 @@ KINDS = frozenset({"stream", "invoke", "error", "end"})
 
 @dataclass(frozen=True)
 class Streamed:
-    """One message of the answer, of whatever shape."""
+    """One message of the answer, of any shape."""
 
     data: Any
 
@@ -38,7 +38,7 @@ class Failed:
     error_type: str
     message: str
     args: JsonObject | None = None
-    """With the traceback; None when the daemon itself says it."""
+    """With the traceback; None for an error of the daemon."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Ended:
 
 @dataclass(frozen=True)
 class Lost:
-    """Not a message: the plugin has gone, and with it the session."""
+    """Not a message: the plugin has ended, and the session with it."""
 
     reason: str
 

@@ -1,4 +1,4 @@
-"""What a command line asks for, put together: an example's script, a strategy, and the values of its parameters."""
+"""What a command asks for: an example's script, a strategy, and the values of its parameters."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -51,7 +51,7 @@ def _script_file(example: Path, scenario: str | None) -> Path:
 
 @dataclass(frozen=True)
 class Scenario:
-    """What a command line asks for, apart from the question."""
+    """What a command asks for, apart from the question."""
 
     name: str
     """The example's; empty without one."""
@@ -107,7 +107,7 @@ class Scenario:
         return () if self.script is None else self.script.conversation_variables
 
     def files(self, question: str, *, raw: bool = False) -> tuple[JsonObject, ...]:
-        """The question's files, whatever parameter carries them."""
+        """The question's files, from any parameter."""
         values = self.values(question, raw=raw)
         if raw:
             return files_among(values)

@@ -14,7 +14,7 @@ from devhost.plugin.declaration import PluginDeclaration
 from devhost.tools.setup import Texts, ToolSetup
 
 type Owners = dict[str, list[str]]
-"""The full names behind each name that may be written: a short one may stand for several."""
+"""The full names for each name that may be written: a short name can mean several."""
 
 
 def read_tool_setups(

@@ -1,4 +1,4 @@
-"""What a person sees of a conversation: each answer as it streams, and one line about how it came to be."""
+"""The view of a conversation: each answer while it streams, and one line with rounds, calls, tokens and seconds."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -59,7 +59,7 @@ def was_stopped(run: Run) -> bool:
 
 
 def summary(run: Run) -> str:
-    """A round is a model call, whatever the strategy itself calls one."""
+    """A round is a model call, even if the strategy uses the word for something else."""
     usage = run.outputs.usage
     tokens = usage.get("total_tokens") if isinstance(usage, dict) else None
     parts = [

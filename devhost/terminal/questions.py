@@ -1,6 +1,6 @@
-"""The questions of a conversation: typed at a prompt, or a line each from a pipe. Blank ones are no questions.
+"""The questions of a conversation: typed at a prompt, or a line each from a pipe. Blank lines are skipped.
 
-At the prompt Ctrl-C discards what stands there and Ctrl-D ends; a text pasted over several lines is one question.
+At the prompt Ctrl-C discards the line and Ctrl-D ends the chat; a text pasted over several lines is one question.
 """
 
 import io
@@ -35,12 +35,12 @@ def _typed() -> Iterator[str]:
 
 
 def _well_formed(typed: str) -> str:
-    """Bytes that are no UTF-8 arrive as lone surrogates, which no message can carry."""
+    """Bytes that are not UTF-8 arrive as lone surrogates, which no message can contain."""
     return typed.encode(errors="surrogateescape").decode(errors="replace")
 
 
 def _piped() -> Iterator[str]:
-    """Shown as they come, so that what is printed reads as a conversation all the same."""
+    """Questions are printed as they are read, so that the output reads as a conversation."""
     if isinstance(sys.stdin, io.TextIOWrapper):
         sys.stdin.reconfigure(errors="replace")
     for line in sys.stdin:

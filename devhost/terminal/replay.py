@@ -1,4 +1,4 @@
-"""Shows a trace in the terminal as the run showed itself: at once, or in its own time.
+"""Shows a trace in the terminal as the run was shown: at once, or with its own pauses.
 
 In: a `Trace`. Out: what `RunView` or, for a conversation, `ChatView` prints.
 """
@@ -40,7 +40,7 @@ def replay_trace(trace: Trace, console: Console, *, pause: Pause, speed: float |
     if not runs:
         console.print(Text("The trace ends before the strategy was asked.", "yellow"))
     if trace.cut_off:
-        console.print(Text("The last line of the trace is cut off: whoever wrote it was killed.", "yellow"))
+        console.print(Text("The last line of the trace is cut off: the run was killed.", "yellow"))
 
 
 def model_of(trace: Trace) -> ModelDescription:

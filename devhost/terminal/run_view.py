@@ -1,6 +1,6 @@
-"""The view of a run for a person: who answers what, the answer as it streams, and afterwards what it left behind.
+"""The view of a run in a terminal: model and question, the answer while it streams, and at the end its outputs.
 
-In: messages of the strategy as they come, then the `Run`. Out: a rich console; plain text where there is no terminal.
+In: messages of the strategy as they come, then the `Run`. Out: text on a rich console, plain if it is not a terminal.
 """
 
 from typing import TYPE_CHECKING
@@ -83,7 +83,7 @@ class RunView:
         values = outputs.json_of_strategy()
         self._section("json", json_list(values) if values else None)
         self._section("usage", usage_line(outputs.usage))
-        self._section("what Dify would mind", findings_list(run.findings) if run.findings else None)
+        self._section("violations of Dify's rules", findings_list(run.findings) if run.findings else None)
         self._close_with_result(run, model_note)
 
     def _close_with_result(self, run: Run, model_note: str) -> None:
@@ -126,7 +126,7 @@ class RunView:
         self._console.print(Text(sentence, "dim"))
 
     def _show_status(self, label: str) -> None:
-        """What is under way, while nothing streams; a status below a half-written line would tear it apart."""
+        """The running step, while nothing streams; below an unfinished line a status would break the line."""
         if not self._console.is_terminal:
             return
         if self._status is None:
@@ -142,7 +142,7 @@ class RunView:
 
 
 def facts_table(example: str, description: str, strategy: str, model: ModelDescription) -> Table:
-    """Who is about to answer."""
+    """The example, the strategy and the model of a run."""
     facts = Table.grid(padding=(0, 2))
     facts.add_column(style="bold")
     for name, fact in (("example", example), ("script", description)):

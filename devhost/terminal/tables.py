@@ -1,4 +1,4 @@
-"""What a run left behind, as things that rich can print: the log tree, sources, files, variables, usage, findings."""
+"""The outputs of a run as objects that rich prints: the log tree, sources, files, variables, usage, findings."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ _MARKS = {"success": ("✓", "green"), "error": ("✗", "red"), "start": ("…",
 
 
 _JOINERS = "\u200c\u200d\u2060"
-"""Persian and emoji are written with the first two; the third stands in tags that an answer merely quotes."""
+"""Persian and emoji need the first two; the third is in tags that an answer quotes."""
 
 
 def printable(value: object) -> str:

@@ -14,7 +14,7 @@ def json_value(value: object) -> object:
 
 
 def _not_json(value: object, place: str, around: tuple[int, ...]) -> str | None:
-    """The first part of a value that is no JSON, if there is one; `around` has the ids of what it lies in."""
+    """A sentence about the first part of a value that is not JSON, or None; `around` has the ids of its containers."""
     where = f"{place.removeprefix('.')} " if place else ""
     if id(value) in around:
         return f"{where}holds itself, which JSON cannot say"
@@ -27,10 +27,10 @@ def _not_json(value: object, place: str, around: tuple[int, ...]) -> str | None:
         case dict():
             for key in value:
                 if not isinstance(key, str):
-                    return f"{where}has the key {key}, which is no text: put it in quotes"
+                    return f"{where}has the key {key}, which is not a text: put it in quotes"
             parts = ((f"{place}.{key}", part) for key, part in value.items())
         case list():
             parts = ((f"{place}[{index}]", part) for index, part in enumerate(value))
         case _:
-            return f"{where}is {value} ({type(value).__name__}), which is no JSON value: a text stands in quotes"
+            return f"{where}is {value} ({type(value).__name__}), which is not a JSON value: put a text in quotes"
     return next((reason for inner, part in parts if (reason := _not_json(part, inner, around))), None)

@@ -1,8 +1,8 @@
 """Values that must not be shown: secret credentials, and secrets that `--set` fixes.
 
-In: the values. Out: the same data with each of them replaced wherever it stands, also as a URL, JSON or Python's
+In: the values. Out: the same data with each of them replaced everywhere, also as a URL, JSON or Python's
 `repr` writes it, and as one of them writes what another has written.
-A value of fewer than six characters is no secret: too much of what is harmless would look like it.
+A value of fewer than six characters is not replaced: too much harmless text would contain it.
 """
 
 import dataclasses

@@ -40,7 +40,7 @@ def tool_entity(
 
 
 def refused_parameters(tool: Tool) -> list[str]:
-    """Those for which Dify refuses the whole tool in an agent: nobody there could give it a file."""
+    """Parameters for which Dify refuses the whole tool in an agent, because a model cannot pass a file."""
     return [parameter.name for parameter in tool.parameters if parameter.required and parameter.type in FILES]
 
 

@@ -42,7 +42,7 @@ class FunctionTool:
     def invoke(self, parameters: JsonObject, _answer: Answer, /) -> Iterator[JsonObject]:
         try:
             result = self._function(parameters)
-        except Exception as error:  # whatever a tool raises is its answer
+        except Exception as error:  # any exception of a tool is its answer
             raise InvocationError(type(error).__name__, str(error)) from error
         if isinstance(result, str):
             yield {"type": "text", "message": {"text": result}, "meta": None}

@@ -22,8 +22,8 @@ def start_tool_plugin(setup: ToolSetup, limits: HostLimits, python: str, watcher
     except PluginStartError as error:
         if setup.python is None and "ModuleNotFoundError" in str(error):
             raise PluginStartError(
-                f"{error}\nIt ran in devhost's Python. What it needs of its own goes into a .venv in its directory: "
-                "python -m venv .venv && .venv/bin/pip install -r requirements.txt"
+                f"{error}\nIt ran in devhost's Python. Install the packages that it needs "
+                "into a .venv in its directory: python -m venv .venv && .venv/bin/pip install -r requirements.txt"
             ) from error
         raise
     try:

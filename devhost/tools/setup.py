@@ -52,13 +52,13 @@ class ToolSetup:
     @classmethod
     def of(cls, declaration: PluginDeclaration, credentials: Texts, fixed: Texts) -> Self:
         if not declaration.tool_providers:
-            raise ParameterError(f"{declaration.directory} is no tool plugin: its manifest names no tools")
+            raise ParameterError(f"{declaration.directory} is not a tool plugin: its manifest names no tools")
         offered, left_out = [], []
         for provider in declaration.tool_providers:
             for tool in provider.tools:
                 name = tool.identity.name
                 if files := refused_parameters(tool):
-                    left_out.append(f"{name} needs a file ({', '.join(files)}), for which Dify refuses it in an agent")
+                    left_out.append(f"{name} needs a file ({', '.join(files)}), so Dify does not offer it to an agent")
                     continue
                 texts = {**fixed.get(name, {}), **fixed.get(f"{provider.identity.name}/{name}", {})}
                 values = _fixed_values(tool, texts)

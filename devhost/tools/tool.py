@@ -1,7 +1,7 @@
 """The tools a run can use: anything that has Dify's description of itself and answers a call with messages.
 
 `PluginTool` is a tool of a tool plugin that runs; it casts the parameters by the tool's declaration, as Dify does.
-`call_tool` is what Dify does around any of them: bytes become tool files on the way back.
+`call_tool` is what Dify does around any of them: bytes in its messages become tool files.
 """
 
 from collections.abc import Iterator
@@ -37,7 +37,7 @@ class Tool(Protocol):
 
 
 class PluginTool:
-    """What it says comes back without its secret credentials: those are between it and the host alone."""
+    """A tool of a tool plugin. Its secret credentials are replaced in everything that it sends."""
 
     def __init__(self, plugin: PluginProcess, offered: OfferedTool, setup: ToolSetup, limits: HostLimits) -> None:
         self.provider = plugin.declaration.provider_id(offered.provider)

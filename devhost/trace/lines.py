@@ -1,7 +1,7 @@
 """The lines of a trace. The first is a `Header`; each of the others has the seconds since then as `at`.
 
-A message is what crossed between the host and a plugin; an end is what the host made of a session of the strategy's;
-a remark is what is said of the model after a run.
+A message is what crossed between the host and a plugin; an end is the result of one session of the strategy;
+a remark is a sentence about the model after a run.
 """
 
 from typing import Annotated, Any, Literal

@@ -1,6 +1,6 @@
-"""What came of a traced run, as the `Run` that the host had: from its end in the trace, or as far as it came.
+"""The `Run` of a traced run: from the end that the trace recorded, or from the messages until it was cut off.
 
-Nothing is judged anew: without its end a run has the text, the log and the variables that had come, and no findings.
+Nothing is computed again. A run without an end has the text, log and variables that had come, and no findings.
 """
 
 from devhost.limits import HostLimits

@@ -1,4 +1,4 @@
-"""Reads a trace as strictly as it was written; what is wrong with it is said with the number of its line.
+"""Reads a trace strictly; an error names the number of the line.
 
 Only a last line that was cut off in the middle is taken for what it is: the end of a run that was killed.
 """
@@ -24,7 +24,7 @@ class Trace:
     header: Header
     lines: tuple[TraceLine, ...]
     cut_off: bool
-    """The last line has no end: whoever wrote it was killed."""
+    """The last line is incomplete: the process that wrote it was killed."""
 
 
 def read_trace(file: Path) -> Trace:
@@ -39,7 +39,7 @@ def read_trace(file: Path) -> Trace:
         written.append(rest)
     numbered = [(number, text) for number, text in enumerate(written, start=1) if text.strip()]
     if not numbered:
-        raise TraceError(f"{file}, line 1: there is no whole line, so this is no trace of devhost's")
+        raise TraceError(f"{file}, line 1: there is no complete line, so this is not a trace of devhost")
     (first, text), *others = numbered
     header = _header(_object(file, first, text), file, first)
     return Trace(header, tuple(_lines(file, others)), cut_off)
@@ -55,7 +55,7 @@ def _is_whole(rest: bytes) -> bool:
 
 def _header(data: dict[str, object], file: Path, number: int) -> Header:
     if data.get("trace") != "devhost":
-        raise TraceError(f"{file}, line {number}: this is no trace of devhost's")
+        raise TraceError(f"{file}, line {number}: not a trace of devhost")
     if data.get("version") != VERSION:
         raise TraceError(
             f"{file}, line {number}: "
@@ -79,7 +79,7 @@ def _object(file: Path, number: int, text: bytes) -> dict[str, object]:
     try:
         data = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise TraceError(f"{file}, line {number}: this is no JSON: {error}") from error
+        raise TraceError(f"{file}, line {number}: not valid JSON: {error}") from error
     if not isinstance(data, dict):
         raise TraceError(f"{file}, line {number}: a line must be an object")
     return data

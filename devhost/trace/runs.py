@@ -1,6 +1,6 @@
 """The runs in a trace: what was asked, what the strategy streamed when, which calls were made, and what came of it.
 
-In: a `Trace`. Out: a `TracedRun` for each session of the strategy's. A run without an end was killed, or goes on.
+In: a `Trace`. Out: a `TracedRun` for each session of the strategy. A run without an end was killed, or goes on.
 """
 
 import contextlib
@@ -17,7 +17,7 @@ from devhost.trace.reader import Trace
 
 @dataclass(frozen=True)
 class Arrival:
-    """One message of the strategy's answer, as it came."""
+    """One message of the strategy's answer, and when it came."""
 
     at: float
     message: JsonObject
@@ -31,7 +31,7 @@ class TracedRun:
     parameters: JsonObject
     began: float
     finished: float
-    """The last that is known of it."""
+    """The time of its end, or of the last line of the trace."""
     streamed: tuple[Arrival, ...]
     calls: tuple[Call, ...]
     """Of the strategy, and of the tools that it had called."""
@@ -93,7 +93,7 @@ def _calls(lines: Iterable[MessageLine]) -> tuple[Call, ...]:
 
 
 def _remark_after(trace: Trace, finished: float) -> str:
-    """The one that follows this end before another run begins."""
+    """The remark that follows this end before another run begins."""
     for line in trace.lines:
         if line.at >= finished and isinstance(line, RemarkLine):
             return line.sentence

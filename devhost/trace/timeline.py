@@ -1,7 +1,7 @@
 """When what was under way: the strategy's log tree, with the times at which its messages came, and the calls in it.
 
 In: a `TracedRun`. Out: spans, each with its children. A call belongs to the entry that was open at the same time, that
-bears its name and, of several such, has its arguments; a call of which the log says nothing is a span of its own.
+bears its name and, of several such, has its arguments; a call that the log does not mention is a span of its own.
 """
 
 from collections.abc import Iterable, Iterator
@@ -90,7 +90,7 @@ def _span(entry: LogEntry, arrivals: dict[str, list[float]], finished: float) ->
 
 @dataclass(frozen=True)
 class _Leaf:
-    """An entry that a call can belong to, and when what it stands in was under way."""
+    """An entry that a call can belong to, and the time in which its group was open."""
 
     span: Span
     from_: float
@@ -123,7 +123,7 @@ def _own_span(call: Call, finished: float) -> Span:
 
 
 def _siblings(call: Call, roots: list[Span]) -> list[Span]:
-    """What stands in the innermost group that was under way."""
+    """The entries of the innermost group that was open at the time."""
     for span in roots:
         if span.children and span.began <= call.began <= span.ended:
             return _siblings(call, span.children)

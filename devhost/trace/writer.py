@@ -1,7 +1,7 @@
 """Writes a trace while it happens, each line at once: what is killed leaves all that was said until then.
 
 In: what crosses between the host and its plugins. Out: the lines of `lines.py`, without credentials: neither where
-they are sent nor, from six characters on, wherever else they are quoted.
+they are sent nor, if they have six characters or more, in any other place.
 """
 
 import contextlib
@@ -24,7 +24,7 @@ from devhost.text.secrets import MASK, Secrets
 from devhost.trace.lines import VERSION
 
 UNHEARD = frozenset({None, "heartbeat"})
-"""Messages of no session, which only some transports have: heartbeats, and the manifest, which is no event."""
+"""Messages that belong to no session and that only some transports have: heartbeats, and the manifest."""
 UNKNOWN_FACTS: Mapping[str, object] = {
     "command": "run",
     "example": "",
@@ -92,7 +92,7 @@ class TraceWriter(Watcher):
 
     def _append(self, line: JsonObject) -> None:
         if self._file is None:
-            return  # a plugin's last words, when nobody writes any more
+            return  # the file is closed already; a plugin may still be printing
         try:
             self._file.write(json.dumps(line, ensure_ascii=False, default=str) + "\n")
             self._file.flush()
@@ -113,7 +113,7 @@ def _refuse_to_destroy(file: Path) -> None:
     except OSError as error:
         raise TraceError(f"--trace {file} cannot be written: {error.strerror}") from error
     if beginning and not TRACE_BEGINS.match(beginning):
-        raise TraceError(f"--trace {file} is there already and no trace of devhost's; name a new file, or a trace")
+        raise TraceError(f"--trace {file} exists and is not a trace of devhost: name a new file, or an older trace")
 
 
 def _without_credentials(message: JsonObject) -> JsonObject:

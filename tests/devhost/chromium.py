@@ -1,4 +1,4 @@
-"""A page in headless Chromium: what stands where, and a picture of it."""
+"""A page in headless Chromium: the positions of its elements, and a picture of it."""
 
 import html
 import json

@@ -15,6 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 FIXTURES = ROOT / "tests" / "devhost" / "fixtures"
 PUPPET = FIXTURES / "puppet"
 TOOLBOX = FIXTURES / "toolbox"
+HELPDESK = ROOT / "examples" / "helpdesk"
 CHARTS = ROOT / "tests" / "fixtures" / "charts"
 
 
@@ -24,7 +25,7 @@ class Perform(Protocol):
 
 @pytest.fixture(scope="session")
 def lender() -> Iterator[Lender]:
-    lender = Lender(frozenset({ROOT, PUPPET, TOOLBOX, CHARTS}))
+    lender = Lender(frozenset({ROOT, PUPPET, TOOLBOX, CHARTS, HELPDESK}))
     yield lender
     lender.close()
 

@@ -46,7 +46,7 @@ class Lender:
         return plugin
 
     def stop(self, plugin: PluginProcess) -> None:
-        """In place of `PluginProcess.stop`: one that is lent goes on, unless it has ended."""
+        """In place of `PluginProcess.stop`: a lent plugin keeps running, unless it has ended."""
         if plugin not in self._running.values() or plugin._lost is not None:
             self._stop(plugin)
 

@@ -1,4 +1,4 @@
-"""A command on a terminal of its own: what it shows can be waited for, and keys can be pressed."""
+"""A command on a terminal of its own: tests wait for what it shows, and press keys."""
 
 import errno
 import os
@@ -38,7 +38,7 @@ class TerminalSession:
         return self._take(found + len(text))
 
     def wait_for_the_end(self) -> str:
-        """What was shown from the last wait until nobody was left to show anything."""
+        """What was shown from the last wait to the end of the program."""
         while self._read():
             pass
         return self._take(len(self.shown))

@@ -28,7 +28,7 @@ MODULES = {name: path for name, path in FILES.items() if path.name not in {"__in
 
 
 def imported(path: Path) -> set[str]:
-    """Full names of the modules that a file imports, wherever in the file the import stands."""
+    """Full names of the modules that a file imports, at any place in the file."""
     names: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
@@ -40,7 +40,7 @@ def imported(path: Path) -> set[str]:
 
 
 def package_of(module: str) -> str:
-    """`devhost.models.script` is in `models`; a module directly in devhost stands for itself."""
+    """`devhost.models.script` is in `models`; a module directly in devhost is listed by its own name."""
     inner = module.removeprefix("devhost.")
     return inner.rpartition(".")[0] or inner
 
@@ -49,7 +49,7 @@ def test_the_order_lists_every_package_once() -> None:
     assert sorted(ORDER) == sorted({package_of(module) for module in MODULES})
 
 
-def test_only_the_named_modules_stand_outside_packages() -> None:
+def test_only_the_named_modules_are_outside_packages() -> None:
     assert {name.removeprefix("devhost.") for name in MODULES if name.count(".") == 1} == TOP_MODULES
 
 

@@ -119,7 +119,7 @@ def test_a_script_can_name_each_fault_of_a_turn(name: str, monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize("value", ["explodes", "http_200", {"http": 99}, {}, {"fault": "closes", "http": 500}, 5])
-def test_a_fault_that_does_not_exist_is_told_with_those_that_do(value: object) -> None:
+def test_the_error_for_an_unknown_fault_lists_the_known_ones(value: object) -> None:
     with pytest.raises(ValueError, match=r"closes_mid_chunk, .*http_500 or another status"):
         read_fault(value)
 
@@ -157,7 +157,7 @@ def test_a_session_that_has_ended_gets_no_answer_at_all() -> None:
     assert [envelope["data"]["event"] for envelope in heard] == ["response"]
 
 
-def test_what_comes_faster_than_an_answer_is_written_is_lost_and_told() -> None:
+def test_chunks_that_come_faster_than_an_answer_is_written_are_lost_and_reported() -> None:
     writing, go_on = threading.Event(), threading.Event()
     heard: list[JsonObject] = []
 
@@ -189,7 +189,7 @@ def test_what_comes_faster_than_an_answer_is_written_is_lost_and_told() -> None:
 
 
 @pytest.mark.parametrize(("places", "kept"), [(0, 1_000), (128, 128)])
-def test_what_comes_faster_than_a_run_is_read_is_lost_and_told(places: int, kept: int) -> None:
+def test_messages_that_come_faster_than_a_run_is_read_are_lost_and_reported(places: int, kept: int) -> None:
     session = Session("s", PluginDeclaration.read(PUPPET), lambda _: None, lambda _: None, places=places)
     for number in range(1_000):
         session.deliver(Streamed({"type": "text", "message": {"text": str(number)}}))

@@ -153,7 +153,7 @@ def test_a_chat_goes_on_after_a_failed_turn(piped: Piped) -> None:
     assert "\nstill there\n" in ended.shown
 
 
-def test_a_plugin_that_dies_is_started_again(piped: Piped) -> None:
+def test_a_plugin_that_ended_is_started_again(piped: Piped) -> None:
     ended = piped(*PUPPETS, lines="\n".join([steps({"crash": "bye"}), steps({"say": "still there"})]))
     assert ended.code == 0
     assert "the plugin exited with code 3" in ended.shown
@@ -228,12 +228,12 @@ def test_the_history_is_the_conversation_without_tool_calls() -> None:
     assert third == [*second[:2], ("user", "two"), ("assistant", "answer two"), ("user", "three")]
 
 
-def test_the_oldest_of_it_is_forgotten() -> None:
+def test_the_oldest_messages_of_a_conversation_are_dropped() -> None:
     *_, last = Conversation().hold("first", "second", "third", answers=lambda _: [{"text": "word " * 1700}])
     assert [role for role, _ in last] == ["assistant", "user"]
 
 
-def test_a_stopped_run_keeps_what_was_said_and_the_next_one_is_clean() -> None:
+def test_a_stopped_run_keeps_its_text_and_the_next_run_is_not_affected() -> None:
     stop = Stop()
     slow = ScriptedModel.of([{"text": ["a ", *["more "] * 100], "delay": 0.05}])
 

@@ -1,4 +1,4 @@
-"""Plugin directories as data, and what is said about broken ones."""
+"""Plugin directories as data, and the errors for broken ones."""
 
 import shutil
 from pathlib import Path
@@ -40,7 +40,7 @@ def test_a_tool_as_dify_sends_it() -> None:
         ("times", "llm", "number"),
         ("separator", "form", "string"),
     ]
-    assert entity["runtime_parameters"] == {"separator": "-"}  # nobody touched the panel
+    assert entity["runtime_parameters"] == {"separator": "-"}  # the panel was not changed
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_a_tool_as_dify_sends_it() -> None:
         ),
     ],
 )
-def test_what_is_wrong_is_said_with_file_and_key(tmp_path: Path, file: str, old: str, new: str, words: str) -> None:
+def test_an_error_names_file_and_key(tmp_path: Path, file: str, old: str, new: str, words: str) -> None:
     plugin = tmp_path / "puppet"
     shutil.copytree(PUPPET, plugin)
     text = (plugin / file).read_text(encoding="utf-8")
@@ -72,6 +72,6 @@ def test_what_is_wrong_is_said_with_file_and_key(tmp_path: Path, file: str, old:
         PluginDeclaration.read(plugin)
 
 
-def test_a_directory_that_is_no_plugin(tmp_path: Path) -> None:
+def test_a_directory_without_a_manifest_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DeclarationError, match=r"manifest\.yaml is missing"):
         PluginDeclaration.read(tmp_path)

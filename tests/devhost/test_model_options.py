@@ -48,7 +48,7 @@ def test_a_key_chooses_openai() -> None:
     assert "reasoning_effort" in {rule["name"] for rule in description.parameter_rules}
 
 
-def test_a_server_of_ones_own() -> None:
+def test_another_server() -> None:
     options = {"api": "chat", "name": "qwen3", "features": "tool-call, vision"}
     description = choose(SERVER, **options, completion=("temperature=0",)).description
     assert description.notice == "Chat Completions at localhost:11434; devhost knows no price of qwen3 and counts 0"
@@ -83,17 +83,17 @@ def test_completion_parameters_keep_their_type() -> None:
         (SERVER, {"name": ""}, "which model\\? --model NAME says what the server at localhost:11434 calls it"),
         ({"OPENAI_BASE_URL": "localhost:11434"}, {"name": "x"}, "must begin with http:// or https://"),
         ({"OPENAI_BASE_URL": "http://"}, {"name": "x"}, "OPENAI_BASE_URL names no host"),
-        ({"OPENAI_BASE_URL": "http://user:secret@[::1"}, {"name": "x"}, "OPENAI_BASE_URL is no URL"),
-        ({"OPENAI_BASE_URL": "http://user:sec/secret@host/v1"}, {"name": "x"}, "OPENAI_BASE_URL is no URL"),
-        ({"OPENAI_BASE_URL": "http://127.0.0.1:abc/v1"}, {"name": "x"}, "OPENAI_BASE_URL is no URL"),
+        ({"OPENAI_BASE_URL": "http://user:secret@[::1"}, {"name": "x"}, "OPENAI_BASE_URL is not a URL"),
+        ({"OPENAI_BASE_URL": "http://user:sec/secret@host/v1"}, {"name": "x"}, "OPENAI_BASE_URL is not a URL"),
+        ({"OPENAI_BASE_URL": "http://127.0.0.1:abc/v1"}, {"name": "x"}, "OPENAI_BASE_URL is not a URL"),
         ({"OPENAI_BASE_URL": "http://127.0.0.1:66000/v1"}, {"name": "x"}, "port must be from 1 to 65535"),
-        ({"OPENAI_BASE_URL": "http://local\x01host/v1"}, {"name": "x"}, "OPENAI_BASE_URL is no URL"),
-        ({"OPENAI_BASE_URL": "http://\udcff/v1"}, {"name": "x"}, "OPENAI_BASE_URL is no URL"),
+        ({"OPENAI_BASE_URL": "http://local\x01host/v1"}, {"name": "x"}, "OPENAI_BASE_URL is not a URL"),
+        ({"OPENAI_BASE_URL": "http://\udcff/v1"}, {"name": "x"}, "OPENAI_BASE_URL is not a URL"),
         ({"OPENAI_API_KEY": "sk-proj-schlüssel"}, {}, "OPENAI_API_KEY holds a character that no HTTP header"),
         ({"OPENAI_API_KEY": "sk-proj-1\nsk-proj-2"}, {}, "OPENAI_API_KEY holds a character that no HTTP header"),
     ],
 )
-def test_what_is_asked_wrongly(environment: dict[str, str], options: dict[str, Any], words: str) -> None:
+def test_mistakes_in_the_options_of_a_model(environment: dict[str, str], options: dict[str, Any], words: str) -> None:
     with pytest.raises(ParameterError, match=words) as raised:
         choose(environment, **options)
     assert "sk-proj" not in str(raised.value)
@@ -112,7 +112,7 @@ def test_no_plugin_sees_the_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert said == [b"False well\n"]
 
 
-def test_without_a_script_somebody_else_must_answer() -> None:
+def test_without_a_script_and_a_key_no_model_is_configured() -> None:
     with pytest.raises(ParameterError, match="no model is configured"):
         ModelOptions().choose(None, "?", {})
 
@@ -129,7 +129,7 @@ def test_the_command_line_imports_openai_only_for_a_real_model() -> None:
     assert ended.stdout == "False\n", ended.stderr
 
 
-def test_a_missing_openai_is_said_with_the_remedy() -> None:
+def test_the_error_for_a_missing_openai_package_says_what_to_do() -> None:
     program = (
         "import sys; sys.modules['openai'] = None; from devhost.cli.commands import main; sys.exit(main(sys.argv[1:]))"
     )

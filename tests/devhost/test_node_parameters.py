@@ -75,7 +75,7 @@ def test_a_selector_goes_into_objects_and_files(selector: str, value: object) ->
 
 
 @pytest.mark.parametrize("selector", ["n", "n.o.x", "n.o.a.b.c", "n.file.colour", "n.list.length", "n.gone"])
-def test_a_selector_that_leads_nowhere_is_named(selector: str) -> None:
+def test_the_error_for_a_selector_without_a_value_names_it(selector: str) -> None:
     pool = NodeVariables({"n.o": {"a": {"b": 1}}, "n.file": FILE, "n.list": [1]})
     with pytest.raises(NodeParameterError, match=r"^Variable '\[.*\]' does not exist$"):
         resolved(Selector(tuple(selector.split("."))), pool)
@@ -88,7 +88,7 @@ def test_a_selector_that_leads_nowhere_is_named(selector: str) -> None:
         ("{{#n.mixed#}}", "['a', 1]"),
         ("{{#n.flags#}}", "[True, False]"),
         ("{{#n.none#}}|{{#n.o.a#}}", "|x"),
-        ("{{#n.text#}}n.text", "TT"),  # as in Dify, what stands between references may be a selector, too
+        ("{{#n.text#}}n.text", "TT"),  # as in Dify, text between references can be a selector, too
         ("{{#n.text #}} {{#text#}}", "{{#n.text #}} {{#text#}}"),
     ],
 )

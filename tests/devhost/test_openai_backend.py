@@ -186,7 +186,7 @@ def test_the_key_is_in_no_error(fake: FakeOpenAI, api: Api, step: Turn | Refusal
 
 
 @pytest.mark.parametrize("api", APIS)
-def test_a_refused_key_is_said_without_it(fake: FakeOpenAI, api: Api) -> None:
+def test_the_error_for_a_refused_key_does_not_contain_it(fake: FakeOpenAI, api: Api) -> None:
     with pytest.raises(ModelCallError) as raised:
         list(model(fake, api, "sk-proj-notTheRightKey0123456789").invoke(model_request()))
     assert raised.value.error_type == "InvokeAuthorizationError"
@@ -194,7 +194,7 @@ def test_a_refused_key_is_said_without_it(fake: FakeOpenAI, api: Api) -> None:
 
 
 @pytest.mark.parametrize("api", APIS)
-def test_a_server_that_is_not_there(api: Api) -> None:
+def test_a_server_that_does_not_exist(api: Api) -> None:
     with FakeOpenAI() as gone:
         absent = model(gone, api)
     with pytest.raises(ModelCallError, match="refused") as raised:
@@ -244,7 +244,7 @@ def test_without_its_items_a_round_trip_is_accepted_too(fake: FakeOpenAI) -> Non
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(splits=st.lists(st.integers(min_value=1, max_value=20_000), max_size=40), piece=st.integers(1, 30))
 @pytest.mark.parametrize("api", APIS)
-def test_a_stream_torn_anywhere_says_the_same(fake: FakeOpenAI, api: Api, splits: list[int], piece: int) -> None:
+def test_a_stream_cut_anywhere_gives_the_same_chunks(fake: FakeOpenAI, api: Api, splits: list[int], piece: int) -> None:
     fake.will(Turn(TWO_CALLS.text, calls=TWO_CALLS.calls, splits=tuple(splits), piece=piece))
     chunks = list(model(fake, api).invoke(model_request(tools=[SEARCH])))
 
@@ -253,7 +253,7 @@ def test_a_stream_torn_anywhere_says_the_same(fake: FakeOpenAI, api: Api, splits
     assert chunks[-1]["delta"]["finish_reason"] == "tool_calls"
 
 
-def test_an_error_event_and_an_event_that_is_no_json() -> None:
+def test_an_error_event_and_an_event_that_is_not_valid_json() -> None:
     event = ResponseErrorEvent(type="error", code="server_error", message="Boom", sequence_number=0)
     with pytest.raises(ModelCallError, match="server_error: Boom"):
         list(responses_turn([event]))
@@ -275,7 +275,7 @@ def chat_event(delta: object, **more: object) -> JsonObject:
         chat_event({"content": [{"type": "thinking", "thinking": []}, {"type": "text", "text": ""}]}),
     ],
 )
-def test_what_compatible_servers_stream_otherwise(fake: FakeOpenAI, odd: JsonObject) -> None:
+def test_differences_of_compatible_servers_streams(fake: FakeOpenAI, odd: JsonObject) -> None:
     parts = [{"type": "text", "text": "H"}, {"type": "text", "text": "i"}]
     fake.will(Turn(events=(chat_event({"content": parts}), odd)))
     chunks = list(model(fake, "chat").invoke(model_request()))

@@ -77,7 +77,7 @@ def test_a_long_prompt_costs_more_where_it_does() -> None:
     assert PricedCall.of("gpt-5.4-mini", long, 0).prompt_price == Decimal("0.225")
 
 
-def test_an_unlisted_model_costs_nothing_and_this_is_said() -> None:
+def test_an_unlisted_model_costs_nothing_and_the_notice_says_so() -> None:
     assert PricedCall.of("qwen3", TokenCounts(prompt=5, completion=5), 0).usage()["total_price"] == "0.0000000"
     assert price_notice("qwen3") == "devhost knows no price of qwen3 and counts 0"
     assert facts_of("qwen3").context_size is None

@@ -81,7 +81,7 @@ def test_items_of_an_earlier_response_go_back_as_they_were() -> None:
     request = model_request([{**opaque, "opaque_body": {"responses_output": items}}])
 
     assert plain(list(input_items(request.prompt_messages[0]))) == items
-    # Another provider's body is none of ours: the message itself goes.
+    # The body of another provider is not sent: the message itself is.
     other = model_request([{**opaque, "opaque_body": {"anthropic_content": items}}])
     assert [item["type"] for item in plain(list(input_items(other.prompt_messages[0])))] == ["message", "function_call"]
 
@@ -166,7 +166,7 @@ def test_names_that_take_max_tokens(model: str) -> None:
         (result("c1", [PICTURE]), "text alone as a tool's result"),
     ],
 )
-def test_what_chat_completions_cannot_be_asked(message: object, words: str) -> None:
+def test_requests_that_chat_completions_cannot_express(message: object, words: str) -> None:
     with pytest.raises(ModelCallError, match=words) as raised:
         chat_message(model_request([message]).prompt_messages[0])
     assert raised.value.error_type == "InvokeBadRequestError"
@@ -178,10 +178,10 @@ def test_what_chat_completions_cannot_be_asked(message: object, words: str) -> N
         (model_request([{"role": "user", "content": [{**PICTURE, "type": "audio"}]}]), {}, "takes no audio"),
         (model_request(stop=["END"]), {}, "no stop words"),
         (model_request(), {"response_format": "json_schema"}, "needs json_schema"),
-        (model_request(), {"response_format": "json_schema", "json_schema": "{"}, "no JSON"),
+        (model_request(), {"response_format": "json_schema", "json_schema": "{"}, "not valid JSON"),
     ],
 )
-def test_what_the_responses_api_cannot_be_asked(request_: Any, params: dict[str, Any], words: str) -> None:  # noqa: ANN401
+def test_requests_that_the_responses_api_cannot_express(request_: Any, params: dict[str, Any], words: str) -> None:  # noqa: ANN401
     with pytest.raises(ModelCallError, match=words):
         responses_request(request_, params)
 

@@ -47,7 +47,7 @@ def node(tmp_path: Path) -> Node:
     return Node(tmp_path)
 
 
-def test_text_is_texts_and_links(node: Node) -> None:
+def test_the_text_output_joins_texts_and_links(node: Node) -> None:
     node.add("text", {"text": "See: "})
     node.add("link", {"text": "https://example.com"})
     assert node.fold.outputs().text == "See: Link: https://example.com\n"
@@ -98,7 +98,7 @@ def test_a_link_to_a_tool_file_is_passed_through(node: Node) -> None:
 
 
 @pytest.mark.parametrize("url", ["https://example.com/cat.png", "/files/tools/unknown.png"])
-def test_a_link_to_no_tool_file_fails_the_node(node: Node, url: str) -> None:
+def test_a_link_without_a_tool_file_fails_the_node(node: Node, url: str) -> None:
     with pytest.raises(NodeFailedError) as failure:
         node.add("image_link", {"text": url})
     assert failure.value.rule == "file-link-without-tool-file"
@@ -264,7 +264,7 @@ def test_logs_are_updated_in_place_and_nested(node: Node) -> None:
     assert node.rules == []
 
 
-def test_logs_in_a_circle_stand_at_the_top(node: Node) -> None:
+def test_logs_in_a_circle_are_at_the_top(node: Node) -> None:
     for log_id, parent_id in [("a", "b"), ("b", "c"), ("c", "a"), ("self", "self"), ("under a", "a"), ("d", "under a")]:
         node.log(log_id, "success", parent_id=parent_id)
     roots = node.fold.outputs().logs
@@ -319,7 +319,7 @@ def test_malformed_messages_fail_the_node(node: Node, kind: str, body: JsonObjec
 
 @pytest.mark.parametrize("kind", [[], {}, None, 5])
 def test_a_type_is_a_string(node: Node, kind: object) -> None:
-    with pytest.raises(NodeFailedError, match="is not a message type"):
+    with pytest.raises(NodeFailedError, match="is an unknown message type"):
         list(node.fold.add({"type": kind, "message": {"text": "x"}}))
 
 

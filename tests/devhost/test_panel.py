@@ -80,7 +80,7 @@ def test_a_script_gives_values_in_the_same_three_ways() -> None:
     assert (values["context"], values["text"], values["count"]) == (["b"], '["b"]', 5)
 
 
-def test_an_object_that_a_script_has_for_a_text_is_the_json_that_one_would_type() -> None:
+def test_an_object_for_a_text_parameter_in_a_script_becomes_json() -> None:
     assert sent(scenario(params={"text": {"a": "é"}}))["text"] == '{"a": "é"}'
 
 
@@ -101,7 +101,7 @@ def test_the_question_is_never_a_template(question: str) -> None:
         ("gone=1", "s has no parameter 'gone' to set; there are: query, text, count, slider, loud, context"),
     ],
 )
-def test_what_the_node_refuses_is_said_before_anything_starts(assignment: str, words: str) -> None:
+def test_values_that_the_node_refuses_are_errors_before_anything_starts(assignment: str, words: str) -> None:
     with pytest.raises(ParameterError) as refusal:
         scenario(assignment).values("?")
     assert str(refusal.value) == words

@@ -53,13 +53,6 @@ def test_a_line_that_is_too_long_ends_every_session_of_the_plugin() -> None:
         over.set()
 
 
-def test_a_plugin_that_dies_says_its_last_words() -> None:
-    with Host.start(PUPPET) as host:
-        words = failure(perform(host, {"crash": "out of cheese"}))
-    assert "exited with code 3" in words
-    assert "out of cheese" in words
-
-
 @pytest.mark.parametrize(
     ("transport", "ends"),
     [
@@ -111,13 +104,7 @@ def plugin_with_main(tmp_path: Path, main: str) -> Path:
     return plugin
 
 
-def test_a_plugin_that_does_not_import(tmp_path: Path) -> None:
-    plugin = plugin_with_main(tmp_path, "import a_module_that_is_not_there\n")
-    with pytest.raises(PluginStartError, match=r"exited with code 1\n[\s\S]*a_module_that_is_not_there"):
-        PluginProcess.start(plugin)
-
-
-def test_a_plugin_that_dies_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_plugin_that_ends_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """So soon that the reader started first has come to the end before the next is started."""
     start = threading.Thread.start
 
@@ -133,7 +120,7 @@ def test_a_plugin_that_dies_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         PluginProcess.start(PUPPET, python=str(python), limits=HostLimits(launch_seconds=PATIENCE))
 
 
-def test_a_plugins_surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_environment_of_a_plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """UTF-8 whatever the locale, the way it is run, and nothing that leads to devhost's own model."""
     monkeypatch.setenv("LC_ALL", "C")
     monkeypatch.setenv("INSTALL_METHOD", "remote")
@@ -149,18 +136,7 @@ def test_a_plugins_surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         PluginProcess.start(plugin_with_main(tmp_path, main))
 
 
-def test_a_plugin_that_never_serves(tmp_path: Path) -> None:
-    plugin = plugin_with_main(tmp_path, "import sys, time\nprint('hm', file=sys.stderr)\ntime.sleep(60)\n")
-    with pytest.raises(PluginStartError, match=r"no heartbeat came within 0\.3 seconds"):
-        PluginProcess.start(plugin, limits=HostLimits(launch_seconds=0.3))
-
-
-def test_a_python_that_is_not_there() -> None:
-    with pytest.raises(PluginStartError, match="cannot be started"):
-        PluginProcess.start(PUPPET, python="/no/such/python")
-
-
-def test_a_plugin_that_will_not_go_is_killed(tmp_path: Path) -> None:
+def test_a_plugin_that_ignores_sigterm_is_killed(tmp_path: Path) -> None:
     serve = (PUPPET / "main.py").read_text(encoding="utf-8")
     deaf = "import signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
     with PluginProcess.start(plugin_with_main(tmp_path, deaf + serve), limits=HostLimits(stop_seconds=0.3)) as plugin:

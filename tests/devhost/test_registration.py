@@ -52,7 +52,7 @@ def put(message: JsonObject, path: str, value: object) -> JsonObject:
     return changed
 
 
-def test_a_plugin_that_introduces_itself() -> None:
+def test_a_plugin_that_registers() -> None:
     declaration = introduce(KEY, manifest(), strategies(), ICON, END)
     assert declaration is not None
     _, strategy = declaration.strategies["puppet"]
@@ -63,7 +63,7 @@ def test_a_plugin_that_introduces_itself() -> None:
     assert "chunks" in (strategy.output_schema or {})["properties"]  # from the files, as when it is installed
 
 
-def test_nulls_are_as_good_as_absent() -> None:
+def test_null_counts_as_absent() -> None:
     declared = put(put(strategies(), "0.strategies.0.parameters.2.scope", None), "0.identity.icon_dark", None)
     assert introduce(KEY, put(manifest(), "icon_dark", None), declared, ICON, END) is not None
 
@@ -89,7 +89,7 @@ def test_nulls_are_as_good_as_absent() -> None:
         ),
     ],
 )
-def test_what_the_daemon_hangs_up_on(messages: list[JsonObject], words: str) -> None:
+def test_registrations_that_the_daemon_refuses(messages: list[JsonObject], words: str) -> None:
     with pytest.raises(RegistrationError, match=words):
         introduce(*messages)
 
@@ -144,7 +144,7 @@ def test_a_strategys_fields(path: str, value: object, words: str) -> None:
         ("name", "has.dot", "name: String should match pattern"),
         ("label", {}, "label.en_US: Field required"),
         ("icon", "", "icon: String should have at least 1"),
-        ("created_at", "yesterday", "created_at: 'yesterday' is no time as in RFC 3339"),
+        ("created_at", "yesterday", "created_at: 'yesterday' is not a time as in RFC 3339"),
         ("resource.memory", 0, "resource.memory: Input should be greater than 0"),
         (
             "resource.permission.storage",
@@ -173,7 +173,7 @@ def test_every_fault_is_named_at_once() -> None:
 
 
 @pytest.mark.e2e
-def test_what_ships_and_runs_is_refused_when_it_registers(tmp_path: Path) -> None:
+def test_rules_that_only_registration_checks(tmp_path: Path) -> None:
     """The SDK and a zip install let a scope pass that the daemon knows nothing of."""
     plugin = tmp_path / "puppet"
     shutil.copytree(PUPPET, plugin)

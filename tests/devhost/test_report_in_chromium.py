@@ -47,7 +47,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("width", [1280, 390])
-def test_bars_of_calls_at_once_stand_below_each_other(page: Path, width: int) -> None:
+def test_bars_of_concurrent_calls_are_below_each_other(page: Path, width: int) -> None:
     layout = measured(page, width)
     tea, rice = [bar for bar in layout["bars"] if bar["label"] == "CALL look"]
     assert tea["left"] < rice["right"]
@@ -56,7 +56,7 @@ def test_bars_of_calls_at_once_stand_below_each_other(page: Path, width: int) ->
     assert layout["needed"] <= layout["width"] <= width, "the page is wider than its window"
 
 
-def test_bars_stand_where_their_times_say(page: Path) -> None:
+def test_bars_are_at_their_times(page: Path) -> None:
     layout = measured(page, 1280)
     bars = {bar["label"]: bar for bar in layout["bars"]}
     first, second, call = bars["ROUND 1"], bars["ROUND 2"], bars["CALL look"]

@@ -114,7 +114,7 @@ def test_the_answer_is_markdown() -> None:
     assert "<td>2</td>" in speech.html
 
 
-def test_a_citation_inside_a_link_is_no_link() -> None:
+def test_a_citation_inside_a_link_is_not_a_link() -> None:
     (passage,) = passages("[see [1]](https://e.example) ![a [1]](https://e.example/p) [b ![c](d)](e)", {"1"}, "s-")
     assert passage.html == (
         '<p><a href="https://e.example" rel="noreferrer noopener">see [1]</a> '

@@ -1,4 +1,4 @@
-"""What is wrong with a script.yaml is said once, with its place, before anything is started."""
+"""Each mistake in a script.yaml is reported once, with its place, before anything is started."""
 
 from pathlib import Path
 
@@ -38,25 +38,25 @@ def sentence(tmp_path: Path, text: str | bytes) -> str:
         ),
     ],
 )
-def test_each_mistake_is_said_once(tmp_path: Path, turns: str, said: str) -> None:
+def test_each_mistake_is_reported_once(tmp_path: Path, turns: str, said: str) -> None:
     assert sentence(tmp_path, f"query: a\nturns: {turns}") == said
 
 
 @pytest.mark.parametrize(
     ("value", "said"),
     [
-        ("2020-01-01", "is 2020-01-01 (date), which is no JSON value: a text stands in quotes"),
-        ("{d: [1, 2020-01-01]}", "d[1] is 2020-01-01 (date), which is no JSON value: a text stands in quotes"),
-        ("{a: !!binary aGk=}", "a is b'hi' (bytes), which is no JSON value: a text stands in quotes"),
-        ("{a: [!!set {b}]}", "a[0] is {'b'} (set), which is no JSON value: a text stands in quotes"),
-        ("{a: .nan}", "a is nan (float), which is no JSON value: a text stands in quotes"),
-        ("{a: {1: b}}", "a has the key 1, which is no text: put it in quotes"),
-        ("{1: b}", "has the key 1, which is no text: put it in quotes"),
+        ("2020-01-01", "is 2020-01-01 (date), which is not a JSON value: put a text in quotes"),
+        ("{d: [1, 2020-01-01]}", "d[1] is 2020-01-01 (date), which is not a JSON value: put a text in quotes"),
+        ("{a: !!binary aGk=}", "a is b'hi' (bytes), which is not a JSON value: put a text in quotes"),
+        ("{a: [!!set {b}]}", "a[0] is {'b'} (set), which is not a JSON value: put a text in quotes"),
+        ("{a: .nan}", "a is nan (float), which is not a JSON value: put a text in quotes"),
+        ("{a: {1: b}}", "a has the key 1, which is not a text: put it in quotes"),
+        ("{1: b}", "has the key 1, which is not a text: put it in quotes"),
         ("{a: &a [*a]}", "a[0] holds itself, which JSON cannot say"),
         ("&a {b: *a}", "b holds itself, which JSON cannot say"),
     ],
 )
-def test_what_yaml_says_and_json_cannot(tmp_path: Path, value: str, said: str) -> None:
+def test_yaml_values_that_json_does_not_have(tmp_path: Path, value: str, said: str) -> None:
     assert sentence(tmp_path, f"query: a\nparams: {value}\n{TURNS}") == f"params: {said}"
     call = f"[{{tool_calls: [{{name: x, arguments: {value}}}]}}]"
     assert sentence(tmp_path, f"query: a\nturns: {call}") == f"turn 1, tool call 1: arguments: {said}"
@@ -70,7 +70,7 @@ def test_numbers_and_an_alias_that_is_used_twice_are_json(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("delay", [float("inf"), float("nan"), -1, 3_601, 1e300])
-def test_a_delay_that_nobody_waits_for(delay: float) -> None:
+def test_a_delay_that_is_too_long_is_refused(delay: float) -> None:
     with pytest.raises(ScriptError, match=r"^turn 1: delay: Input should be [^;]*$"):
         read_turns([{"text": "hi", "delay": delay}])
 
@@ -83,7 +83,7 @@ def test_a_delay_that_nobody_waits_for(delay: float) -> None:
         ("query: 2020-13-45", " holds a value that YAML cannot read as what it looks like: month must be in 1..12"),
     ],
 )
-def test_what_is_no_text_for_yaml(
+def test_files_that_are_not_valid_yaml(
     tmp_path: Path, text: str | bytes, said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert sentence(tmp_path, text) == said

@@ -65,7 +65,7 @@ def test_a_thought_is_streamed_first_and_wrapped() -> None:
     assert "".join(texts(answer({"thought": "hm", "text": "Yes"}))) == "<think>\nhm\n</think>\n\nYes"
 
 
-def test_whole_calls_ride_on_the_last_chunk() -> None:
+def test_whole_calls_come_with_the_last_chunk() -> None:
     deltas = answer({"text": "x", "tool_calls": CALLS, "opaque_body": {"items": [1]}})
     assert [calls(delta) for delta in deltas[:-1]] == [[]]
     assert calls(deltas[-1]) == [("c1", "search", TEXTS[0]), ("", "sum", TEXTS[1])]

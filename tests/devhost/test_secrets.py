@@ -1,4 +1,4 @@
-"""Secrets disappear from whatever shape of data they stand in, however it spells them."""
+"""Secrets are replaced in all kinds of data and in all spellings."""
 
 import json
 import re
@@ -53,7 +53,7 @@ def test_half_a_surrogate_pair_comes_back_as_the_host_sent_it() -> None:
     assert Secrets(["half \udcff"]).masked("half \ufffd") == "[secret]"
 
 
-def test_too_short_is_no_secret() -> None:
+def test_short_values_are_not_replaced() -> None:
     assert SECRETS.masked("a short text") == "a short text"
 
 
@@ -62,5 +62,5 @@ def test_nothing_to_hide_changes_nothing() -> None:
     assert Secrets().masked(data) is data
 
 
-def test_the_longest_goes_first() -> None:
+def test_longer_secrets_are_replaced_first() -> None:
     assert Secrets(["abcdef", "abcdefgh"]).masked("abcdefgh") == "[secret]"

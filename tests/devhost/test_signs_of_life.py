@@ -1,4 +1,4 @@
-"""What the daemon takes for a sign of life of a plugin, and whom it answers; on a line that a test holds."""
+"""What counts as a sign of life of a plugin, and which sessions are answered; over a transport that a test controls."""
 
 import io
 from types import SimpleNamespace
@@ -35,7 +35,7 @@ class HeldLine(Transport):
         self.sent.append(envelope)
 
     def hang_up(self, session_id: str, /) -> None:
-        """Nothing is told."""
+        """The plugin is not told."""
 
     def give_up(self, reason: str) -> None:
         self.given_up.append(reason)
@@ -122,7 +122,7 @@ def test_a_call_of_a_session_that_has_ended_is_answered_with_nothing() -> None:
     assert [envelope["event"] for envelope in line.sent] == ["request"]
 
 
-def test_sessions_on_a_lost_connection_are_told() -> None:
+def test_sessions_on_a_lost_connection_end_with_its_reason() -> None:
     plugin, _ = on_a_line()
     session = plugin.open_session({})
     plugin.disconnected("the plugin closed its connection")

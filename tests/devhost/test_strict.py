@@ -76,7 +76,7 @@ def test_all_at_once_and_no_rule_is_left_out(host: Host) -> None:
     assert ended.error.kind == "message-malformed"  # what came first; Dify would have stopped there
 
 
-def test_without_strict_a_node_that_has_failed_goes_no_further(host: Host) -> None:
+def test_without_strict_a_node_stops_at_the_first_error(host: Host) -> None:
     ended = run(host, "open-thought variable-text file", strict=False)
     assert [finding.rule for finding in ended.findings] == ["variable-name-reserved", "think-left-open"]
 

@@ -102,12 +102,12 @@ def test_on_a_terminal_thoughts_are_dimmed() -> None:
     assert "The answer" in text
 
 
-def test_a_failure_is_said_last() -> None:
+def test_a_failure_is_shown_last() -> None:
     text = shown(ended=run(error=RunError("ValueError", "broke", "Traceback: here")))
     assert text.index("failed after 1.23 s") < text.index("ValueError: broke") < text.index("Traceback: here")
 
 
-def test_what_the_node_shows_is_said_with_its_length() -> None:
+def test_a_long_error_of_the_node_is_shown_with_its_length() -> None:
     node = NodeError("Failed to transform agent message: " + "x" * 3000, inputs_kept=True)
     text = " ".join(shown(ended=run(error=RunError("ValueError", "broke", None, node))).split())
     assert "ValueError: broke Dify's node shows (3,035 characters; its inputs are kept): Failed to transform" in text

@@ -69,7 +69,7 @@ def test_what_the_panel_fixes_reaches_the_tool(host: Host) -> None:
     assert '"signed_with": null' not in answer_of(model)
 
 
-def test_a_secret_credential_reaches_the_tool_and_nobody_else(host: Host) -> None:
+def test_a_secret_credential_reaches_only_the_tool(host: Host) -> None:
     """The tool itself is careless: what it says quotes the key."""
     run, model = drawn(host, CALL)
     assert "draw?key=[secret]" in answer_of(model)
@@ -94,7 +94,7 @@ def test_wrong_credentials_are_refused_before_the_run() -> None:
     assert str(refused.value) == "charts refuses its credentials: 401 Unauthorized: invalid API key [secret]"
 
 
-def test_a_plugin_that_breaks_over_its_credentials_does_not_spill_them(tmp_path: Path) -> None:
+def test_the_error_of_a_plugin_that_crashes_on_its_credentials_does_not_contain_them(tmp_path: Path) -> None:
     directory = tmp_path / "charts"
     shutil.copytree(CHARTS, directory)
     (directory / "provider" / "charts.py").write_text(
@@ -139,7 +139,7 @@ def test_a_missing_package_is_explained(tmp_path: Path) -> None:
     (directory / "main.py").write_text("import no_such_package_anywhere\n")
     setup = ToolSetup.read(directory, credentials={"charts": {"api_key": API_KEY}})
     with (
-        pytest.raises(PluginStartError, match=r"goes into a \.venv in its directory"),
+        pytest.raises(PluginStartError, match=r"into a \.venv in its directory"),
         Host.start(PUPPET, tools=[setup]),
     ):
         pass
@@ -188,32 +188,14 @@ def test_an_example_can_have_more_tools_another_script_and_another_question(
     remove_files(said.out)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["--credential", "charts.api_key=wrong_key_123"], "charts refuses its credentials: 401 Unauthorized"),
-        ([], "charts needs its credential api_key: --credential charts.api_key=VALUE, or CHARTS_API_KEY in the env"),
-        (["--credential", f"charts.api_key={API_KEY}", "--set", "draw_chart.x=1"], "draw_chart has no parameter 'x'"),
-    ],
-)
-def test_the_command_says_what_is_wrong(
-    script: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], words: str
-) -> None:
-    assert main(["run", "--tools", str(CHARTS), "--script", str(script), *arguments]) == 2
+def test_refused_credentials_exit_with_2(script: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    wrong = ["--credential", "charts.api_key=wrong_key_123"]
+    assert main(["run", "--tools", str(CHARTS), "--script", str(script), *wrong]) == 2
     said = capsys.readouterr()
-    assert words in said.err
+    assert "charts refuses its credentials: 401 Unauthorized" in said.err
     assert "wrong_key_123" not in said.err + said.out
 
 
-def test_without_a_script_and_a_key_no_model_is_configured(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
-    tools = ["--tools", str(CHARTS), "--credential", f"charts.api_key={API_KEY}"]
-    assert main(["run", *tools, "--query", "?"]) == 2
-    assert (
-        "no model is configured: give --example NAME or --script FILE, or set OPENAI_API_KEY" in capsys.readouterr().err
-    )
-    assert main(["run", *tools]) == 2
+def test_without_a_script_there_is_no_question(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "--tools", str(CHARTS), "--credential", f"charts.api_key={API_KEY}"]) == 2
     assert "there is nothing to ask: give --query TEXT" in capsys.readouterr().err

@@ -55,7 +55,7 @@ def test_the_entity_is_what_the_yaml_says() -> None:
     assert described["runtime_parameters"] == {"color": "blue", "palette": "", "signature": ""}
 
 
-def test_what_is_set_is_the_panels_and_no_longer_the_models() -> None:
+def test_a_fixed_parameter_is_hidden_from_the_model() -> None:
     settings = ("height=120", "with_grid=no", "kind=line", "caption=true", "signature=signed by me")
     described = entity(charts(*(f"draw_chart.{setting}" for setting in settings)))
     assert {
@@ -101,7 +101,7 @@ def test_a_tool_that_needs_a_file_is_left_out_as_in_dify(tmp_path: Path) -> None
     described = declared("photo", "file", required=True)
     setup = ToolSetup.read(copied(tmp_path, parameters=[described]), credentials={"charts": {"api_key": API_KEY}})
     assert [offered.declared.identity.name for offered in setup.tools] == ["export_table"]
-    assert setup.left_out == ("draw_chart needs a file (photo), for which Dify refuses it in an agent",)
+    assert setup.left_out == ("draw_chart needs a file (photo), so Dify does not offer it to an agent",)
 
 
 def test_a_required_form_parameter_without_a_value_is_named(tmp_path: Path) -> None:
@@ -116,7 +116,7 @@ def test_a_required_form_parameter_without_a_value_is_named(tmp_path: Path) -> N
     assert entity(setup)["runtime_parameters"] == {"project": "x"}
 
 
-def test_yaml_that_dify_would_not_load_is_said_with_file_and_key(tmp_path: Path) -> None:
+def test_the_error_for_yaml_that_dify_would_not_load_names_file_and_key(tmp_path: Path) -> None:
     directory = copied(tmp_path, parameters=[{"name": "x", "type": "integer", "form": "llm", "label": {"en_US": "X"}}])
     with pytest.raises(
         DeclarationError, match=r"draw_chart.yaml: parameters\[0\].type: Input should be 'string'.*human_"
@@ -124,7 +124,7 @@ def test_yaml_that_dify_would_not_load_is_said_with_file_and_key(tmp_path: Path)
         ToolSetup.read(directory)
 
 
-def test_an_own_python_is_used(tmp_path: Path) -> None:
+def test_the_plugins_own_python_is_used(tmp_path: Path) -> None:
     assert charts().python is None
     directory = copied(tmp_path)
     python = directory / ".venv" / "bin" / "python"
@@ -173,7 +173,7 @@ def test_secrets_are_known_and_never_in_a_repr() -> None:
         (["charts.api_key=ck_1"], ["draw_chart.kind"], "--set is not TOOL.PARAM=VALUE"),
     ],
 )
-def test_what_is_wrong_is_said_without_the_value(credentials: list[str], settings: list[str], words: str) -> None:
+def test_an_error_does_not_contain_the_value(credentials: list[str], settings: list[str], words: str) -> None:
     with pytest.raises(ParameterError) as refused:
         read_tool_setups([CHARTS, TOOLBOX], credentials, settings, {})
     assert words in str(refused.value)
@@ -186,7 +186,7 @@ def test_a_select_without_options_takes_no_value() -> None:
         filled_credentials("charts", {"region": field}, {"region": "eu"})
 
 
-def test_one_name_for_two_tools_must_be_said_in_full(tmp_path: Path) -> None:
+def test_a_name_of_two_tools_must_be_given_in_full(tmp_path: Path) -> None:
     other = tmp_path / "other"
     shutil.copytree(TOOLBOX, other)
     manifest = other / "manifest.yaml"
@@ -205,7 +205,7 @@ def test_a_plugin_given_twice_is_started_once() -> None:
 
 
 def test_a_plugin_without_tools_is_refused() -> None:
-    with pytest.raises(ParameterError, match="is no tool plugin"):
+    with pytest.raises(ParameterError, match="is not a tool plugin"):
         read_tool_setups([TOOLBOX.parent / "puppet"], [], [], {})
 
 

@@ -38,7 +38,7 @@ def lines_of(file: Path) -> list[JsonObject]:
 
 
 @pytest.mark.parametrize("transport", ["stdio", "tcp", "http"])
-def test_a_trace_holds_the_run_whatever_carries_it(tmp_path: Path, transport: TransportName) -> None:
+def test_a_trace_contains_the_run_over_each_transport(tmp_path: Path, transport: TransportName) -> None:
     file = tmp_path / "run.jsonl"
     draw = {"provider": "devhost-tests/toolbox/toolbox", "tool_name": "draw", "parameters": {"size": 9000}}
     steps: list[JsonObject] = [{"say": "Hi 東京 "}, {"call": draw}, {"ask": "hello"}, {"emit": {"type": "log"}}]
@@ -167,7 +167,7 @@ def test_credentials_of_any_length_stay_out(tmp_path: Path) -> None:
 # --- files that cannot be written or read ----------------------------------------------------------------------------
 
 
-def test_a_file_that_cannot_be_written_is_said_before_anything_starts(
+def test_a_trace_that_cannot_be_written_is_an_error_before_anything_starts(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["run", *TOOLBOXES, "--trace", str(tmp_path / "no" / "run.jsonl")]) == 2
@@ -177,7 +177,7 @@ def test_a_file_that_cannot_be_written_is_said_before_anything_starts(
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
-def test_a_full_disk_is_said_and_ends_no_run() -> None:
+def test_a_full_disk_is_reported_and_does_not_end_the_run() -> None:
     writer = TraceWriter(Path("/dev/full"), Secrets(), FACTS)
     with pytest.raises(TraceError, match="is incomplete: No space left on device"), writer:
         writer.remark("never written")
@@ -186,29 +186,35 @@ def test_a_full_disk_is_said_and_ends_no_run() -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", "line 1: there is no whole line"),
-        ('{"trace": "devho', "line 1: there is no whole line"),
-        ("no trace\n", "line 1: this is no JSON"),
+        ("", "line 1: there is no complete line"),
+        ('{"trace": "devho', "line 1: there is no complete line"),
+        ("no trace\n", "line 1: not valid JSON"),
         ("[]\n", "line 1: a line must be an object"),
-        ('{"a": 1}\n', "line 1: this is no trace of devhost's"),
+        ('{"a": 1}\n', "line 1: not a trace of devhost"),
         ('{"trace": "devhost", "version": 7}\n', "line 1: the trace is of version 7; this devhost reads version 1"),
         ('{"trace": "devhost", "version": 1}\n', "line 1: started: Field required"),
-        (f"{HEADER}\n\nx\n", "line 3: this is no JSON"),
+        (f"{HEADER}\n\nx\n", "line 3: not valid JSON"),
         (f'{HEADER}\n{{"at": 1, "event": "remark", "sentence": "x"}}\nnull\n', "line 3: a line must be an object"),
         (f'{HEADER}\n{{"at": -1, "event": "remark", "sentence": "x"}}\n', "line 2: remark.at: Input should be greater"),
         (f'{HEADER}\n{{"at": 1, "event": "dance"}}\n', "line 2: Input tag 'dance'"),
         (f'{HEADER}\n{{"at": 1, "event": "message", "from": "host"}}\n', "line 2: message.plugin: Field required"),
     ],
 )
-@pytest.mark.parametrize("command", ["replay", "report"])
-def test_what_is_wrong_with_a_trace_is_said_with_its_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str, text: str, words: str
-) -> None:
+def test_the_error_for_a_damaged_trace_names_the_line(tmp_path: Path, text: str, words: str) -> None:
     file = tmp_path / "run.jsonl"
     file.write_text(text)
+    with pytest.raises(TraceError) as damaged:
+        read_trace(file)
+    assert str(damaged.value).startswith(f"{file}, {words}")
+
+
+@pytest.mark.parametrize("command", ["replay", "report"])
+def test_a_damaged_trace_exits_with_2(tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str) -> None:
+    file = tmp_path / "run.jsonl"
+    file.write_text("not a trace\n")
     assert main([command, str(file)]) == 2
     said = capsys.readouterr()
-    assert f"{file}, {words}" in said.err
+    assert f"{file}, line 1: not valid JSON" in said.err
     assert said.out == ""
 
 
@@ -227,7 +233,7 @@ def test_blank_lines_are_skipped(tmp_path: Path, end: str) -> None:
     assert (len(trace.lines), trace.cut_off) == (1, False)
 
 
-def test_a_session_id_that_is_none_does_not_hide_the_run(tmp_path: Path) -> None:
+def test_a_session_id_of_another_type_does_not_hide_the_other_runs(tmp_path: Path) -> None:
     file = tmp_path / "run.jsonl"
     invoked: JsonObject = {"event": "request", "data": {"action": "invoke_agent_strategy"}}
     odd: JsonObject = {"event": "request", "session_id": ["s"], "data": {"agent_strategy_params": []}}
@@ -245,7 +251,7 @@ def test_only_a_trace_is_overwritten_by_a_trace(tmp_path: Path, capsys: pytest.C
     file.write_text(kept)
     assert main(["run", *TOOLBOXES, "--trace", str(file)]) == 2
     said = capsys.readouterr()
-    assert f"--trace {file} is there already and no trace of devhost's; name a new file, or a trace" in said.err
+    assert f"--trace {file} exists and is not a trace of devhost: name a new file, or an older trace" in said.err
     assert (said.out, file.read_text()) == ("", kept)
 
 
@@ -259,7 +265,7 @@ def test_an_older_trace_is_overwritten(tmp_path: Path, before: str) -> None:
     assert len(read_trace(file).lines) == 1
 
 
-def test_a_trace_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_trace_that_does_not_exist(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["replay", "/no/such/run.jsonl"]) == 2
     assert "cannot be read: No such file" in capsys.readouterr().err
 
@@ -267,7 +273,7 @@ def test_a_trace_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
 # --- the timeline ----------------------------------------------------------------------------------------------------
 
 
-def test_calls_belong_to_the_entries_of_the_log_that_speak_of_them(tmp_path: Path) -> None:
+def test_calls_belong_to_the_log_entries_that_mention_them(tmp_path: Path) -> None:
     file = tmp_path / "run.jsonl"
 
     def look(arguments: JsonObject) -> str:
@@ -292,7 +298,7 @@ def test_calls_belong_to_the_entries_of_the_log_that_speak_of_them(tmp_path: Pat
     assert first.ended <= second.began
 
 
-def test_calls_of_which_the_log_is_silent_are_shown_all_the_same(tmp_path: Path) -> None:
+def test_calls_that_the_log_does_not_mention_are_shown_too(tmp_path: Path) -> None:
     file = tmp_path / "run.jsonl"
     repeat = {"provider": "devhost-tests/toolbox/toolbox", "tool_name": "repeat", "parameters": {"word": "a"}}
     steps = [{"call": repeat}, {"ask": "x"}]
@@ -345,12 +351,12 @@ def test_a_replay_does_not_show_what_the_host_refused(tmp_path: Path, capsys: py
 
 
 @pytest.mark.parametrize("speed", ["nan", "0", "1e-300", "-1", "soon"])
-def test_a_speed_that_is_none(capsys: pytest.CaptureFixture[str], speed: str) -> None:
+def test_a_speed_that_is_not_a_positive_number_is_refused(capsys: pytest.CaptureFixture[str], speed: str) -> None:
     assert main(["replay", "run.jsonl", "--speed", speed]) == 2
     assert "Invalid value for '--speed'" in capsys.readouterr().err
 
 
-def test_a_replay_can_take_its_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_replay_can_keep_the_pauses_of_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "run.jsonl"
     said = {"type": "stream", "data": {"type": "text", "message": {"text": "a"}}}
     request = {"event": "request", "session_id": "s", "data": {"action": "invoke_agent_strategy"}}

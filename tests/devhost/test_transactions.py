@@ -102,9 +102,9 @@ def test_silence_is_filled_with_blank_lines(host: Host) -> None:
     ("body", "session", "status", "words"),
     [
         (call("other"), "other", 400, "session not found"),
-        (call(), "other", 400, "no backwards call of the session in its header"),
-        (call(kind="stream"), "s", 400, "no backwards call"),
-        ("{", "s", 400, "the transaction is no JSON"),
+        (call(), "other", 400, "not a backwards call of the session in its header"),
+        (call(kind="stream"), "s", 400, "not a backwards call"),
+        ("{", "s", 400, "the transaction is not valid JSON"),
         ("x" * 1001, "other", 400, "session not found"),
     ],
 )
@@ -120,7 +120,7 @@ def test_there_is_only_one_path(host: Host) -> None:
         assert response.status == 404
 
 
-def test_an_answer_that_is_cut_off_is_no_whole_one(host: Host) -> None:
+def test_an_answer_that_is_cut_off_is_incomplete_for_the_plugin(host: Host) -> None:
     with host.ask() as response:
         host.answer("response", {"n": 1})
         host.transactions.hang_up("s")
@@ -130,7 +130,7 @@ def test_an_answer_that_is_cut_off_is_no_whole_one(host: Host) -> None:
         assert "session not found" in response.read().decode()
 
 
-def test_nobody_waits_for_a_second_answer(host: Host) -> None:
+def test_a_second_answer_is_refused(host: Host) -> None:
     with host.ask() as response:
         host.answer("end")
         response.read()

@@ -83,15 +83,15 @@ def test_over_tcp_a_line_has_no_longest_length() -> None:
         assert len(perform(host, {"say": "x" * 50_000}).outputs.text) == 50_000
 
 
-def test_a_line_too_long_fails_a_serverless_run_and_kills_nothing() -> None:
+def test_a_line_that_is_too_long_fails_one_serverless_run_and_the_plugin_goes_on() -> None:
     with Host.start(PUPPET, transport="http", limits=HostLimits(line_bytes=10_000)) as host:
         words = failure(perform(host, {"say": "x" * 50_000}))
         assert words.startswith("PluginDaemonInnerError: bufio.Scanner: token too long")
         assert perform(host, {"say": "still here"}).outputs.text == "still here"
 
 
-@pytest.mark.parametrize("transport", ["tcp", "http"])
-def test_a_plugin_that_dies_says_its_last_words(transport: TransportName, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("transport", ["stdio", "tcp", "http"])
+def test_the_error_of_a_crash_ends_with_the_stderr(transport: TransportName, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tcp, "LAST_MOMENTS", PATIENCE)
     monkeypatch.setattr(serverless, "LAST_MOMENTS", PATIENCE)
     with Host.start(PUPPET, transport=transport) as host:
@@ -101,7 +101,7 @@ def test_a_plugin_that_dies_says_its_last_words(transport: TransportName, monkey
         assert "exited with code 3" in failure(perform(host, {"say": "too late"}))
 
 
-@pytest.mark.parametrize("transport", ["tcp", "http"])
+@pytest.mark.parametrize("transport", ["stdio", "tcp", "http"])
 def test_a_plugin_that_does_not_import(tmp_path: Path, transport: TransportName) -> None:
     plugin = plugin_with_main(tmp_path, "import a_module_that_is_not_there\n")
     with pytest.raises(PluginStartError, match=r"exited with code 1\n[\s\S]*a_module_that_is_not_there"):
@@ -109,7 +109,12 @@ def test_a_plugin_that_does_not_import(tmp_path: Path, transport: TransportName)
 
 
 @pytest.mark.parametrize(
-    ("transport", "words"), [("tcp", "it did not register within"), ("http", "its /health did not answer within")]
+    ("transport", "words"),
+    [
+        ("stdio", "no heartbeat came within"),
+        ("tcp", "it did not register within"),
+        ("http", "its /health did not answer within"),
+    ],
 )
 def test_a_plugin_that_never_serves(tmp_path: Path, transport: TransportName, words: str) -> None:
     plugin = plugin_with_main(tmp_path, "sys.stdin.read()\n")
@@ -117,8 +122,8 @@ def test_a_plugin_that_never_serves(tmp_path: Path, transport: TransportName, wo
         PluginProcess.start(plugin, transport=transport, limits=HostLimits(launch_seconds=0.1))
 
 
-@pytest.mark.parametrize("transport", ["tcp", "http"])
-def test_a_python_that_is_not_there(transport: TransportName) -> None:
+@pytest.mark.parametrize("transport", ["stdio", "tcp", "http"])
+def test_a_python_that_does_not_exist(transport: TransportName) -> None:
     with pytest.raises(PluginStartError, match="cannot be started"):
         PluginProcess.start(PUPPET, python="/no/such/python", transport=transport)
 
@@ -126,7 +131,7 @@ def test_a_python_that_is_not_there(transport: TransportName) -> None:
 # Remote debugging
 
 
-def test_a_wrong_key_is_refused_and_the_right_one_is_still_welcome(tmp_path: Path) -> None:
+def test_a_wrong_key_is_refused_and_the_right_one_is_accepted_afterwards(tmp_path: Path) -> None:
     main = """
 wrong = dial("wrong")
 assert wrong.makefile().read() == "handshake failed, invalid key\\n"
@@ -141,7 +146,10 @@ line.recv(1)
 @pytest.mark.parametrize(
     ("main", "words"),
     [
-        ("line = dial(os.environ['REMOTE_INSTALL_KEY'])\nline.sendall(b'{\\n')\nline.recv(1)", "handshake is no JSON"),
+        (
+            "line = dial(os.environ['REMOTE_INSTALL_KEY'])\nline.sendall(b'{\\n')\nline.recv(1)",
+            "handshake is not valid JSON",
+        ),
         ("line = dial(os.environ['REMOTE_INSTALL_KEY'])\nsay(line, 'end', {})\nline.recv(1)", "before the manifest"),
         ("line = dial(os.environ['REMOTE_INSTALL_KEY'])\nline.close()\nsys.stdin.read()", "within the handshake"),
         (
@@ -150,7 +158,7 @@ line.recv(1)
         ),
     ],
 )
-def test_an_introduction_that_goes_wrong_says_where(tmp_path: Path, main: str, words: str) -> None:
+def test_the_error_of_a_registration_says_where_it_failed(tmp_path: Path, main: str, words: str) -> None:
     with pytest.raises(PluginStartError, match=rf"the daemon refuses to register it: .*{words}"):
         PluginProcess.start(plugin_with_main(tmp_path, main), transport="tcp")
 
@@ -169,7 +177,7 @@ sys.stdin.read()
         assert "PluginLostError: the plugin has closed its connection" in failure(perform(host))
 
 
-def test_a_plugin_that_dials_again_serves_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_plugin_that_connects_again_serves_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     main = """
 line = dial(os.environ["REMOTE_INSTALL_KEY"])
 introduce(line)
@@ -192,7 +200,7 @@ for request in line.makefile():
         assert perform(host).error is None
 
 
-def test_a_handshake_has_a_time_of_its_own(tmp_path: Path) -> None:
+def test_a_handshake_has_a_deadline_of_its_own(tmp_path: Path) -> None:
     main = """
 line = dial(os.environ["REMOTE_INSTALL_KEY"])
 line.makefile().read()
@@ -259,7 +267,7 @@ def test_an_answer_without_an_end_is_an_error(
         assert words in failure(perform(host))
 
 
-def test_no_proxy_stands_between_the_two(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_proxy_of_the_environment_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
     monkeypatch.setenv("NO_PROXY", "example.com")
     with Host.start(PUPPET, transport="http") as host:

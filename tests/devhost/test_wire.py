@@ -47,7 +47,7 @@ def test_session_events(data: object, event: SessionEvent) -> None:
 @pytest.mark.parametrize(
     "data", [None, [], {"type": "error", "data": "x"}, {"type": "invoke", "data": {"type": "llm"}}, {"type": 5}]
 )
-def test_what_is_no_session_event(data: object) -> None:
+def test_messages_that_are_not_session_events(data: object) -> None:
     with pytest.raises(WireError, match="not a session message"):
         read_session_event(data)
 
@@ -73,7 +73,7 @@ def test_envelopes() -> None:
         ("\\ud83d 😀", "\\ud83d 😀"),
     ],
 )
-def test_no_half_of_a_surrogate_pair_leaves(text: str, arrives: str) -> None:
+def test_half_a_surrogate_pair_is_never_sent(text: str, arrives: str) -> None:
     line = encoded({text: [text]})
     assert line.isascii()
     assert json.loads(line) == {arrives: [arrives]}

@@ -23,7 +23,7 @@ def wait_for(reached: Callable[[], object], what: str) -> None:
 
 
 class MovableClock:
-    """Stands for `time` in a module of devhost: its time passes only when a test says so."""
+    """In place of `time` in a module of devhost: it moves only when a test moves it."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, module: ModuleType) -> None:
         self._seconds = 1000.0

@@ -1,4 +1,4 @@
-"""A model behind one of OpenAI's APIs, as a backend of devhost's.
+"""A model behind one of OpenAI's APIs, as a `ModelBackend`.
 
 In: `ModelRequest`s. Out: chunks, priced. The client's own retries are off: the plugin retries, as it does in Dify,
 and a retry below it would hide that.
@@ -27,9 +27,9 @@ from devhost.protocol.wire import JsonObject
 
 OPENAI = "https://api.openai.com/v1"
 _NO_KEY = "none"
-"""The client insists on a key; servers without one do not look at it."""
+"""The client requires a key; servers without keys ignore it."""
 _SILENCE_SECONDS = 600.0
-"""Never less than what the host allows a call, which ends it first."""
+"""Longer than the host allows a call, so that the host ends it first."""
 _CONNECT_SECONDS = 10.0
 _TITLES: dict[Api, str] = {"responses": "Responses API", "chat": "Chat Completions"}
 _OPENAIS_FEATURES: Features = ("multi-tool-call", "agent-thought", "stream-tool-call", "vision")

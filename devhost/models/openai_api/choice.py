@@ -1,4 +1,4 @@
-"""A model as the command line names it, with every mistake said before anything is started."""
+"""A model from the options of a command; mistakes are reported before anything is started."""
 
 import json
 from collections.abc import Mapping
@@ -65,7 +65,7 @@ def _check_url(base_url: str) -> None:
     try:
         url = httpx.URL(base_url)
     except (httpx.InvalidURL, ValueError) as error:
-        raise ParameterError(f"OPENAI_BASE_URL is no URL: it must be host, port and path, {_SUCH_AS}") from error
+        raise ParameterError(f"OPENAI_BASE_URL is not a URL: it must be host, port and path, {_SUCH_AS}") from error
     if url.scheme not in {"http", "https"}:
         raise ParameterError(f"OPENAI_BASE_URL must begin with http:// or https://, {_SUCH_AS}")
     if not url.host:

@@ -12,7 +12,7 @@ def named_schema(params: JsonObject) -> JsonObject:
     try:
         given = json.loads(text) if text else None
     except ValueError as error:
-        raise refused(f"json_schema is no JSON: {error}") from error
+        raise refused(f"json_schema is not valid JSON: {error}") from error
     if not isinstance(given, dict):
         raise refused("response_format=json_schema needs json_schema, a JSON object")
     return given if "schema" in given else {"name": "answer", "schema": given}

@@ -1,7 +1,7 @@
 """A provider's failures in the words in which Dify's openai plugin passes them on.
 
 In: what the openai client raises, and the errors inside its streams. Out: `ModelCallError`, with the key taken out of
-whatever the server said.
+not by the server's text.
 """
 
 from collections.abc import Iterator
@@ -36,7 +36,7 @@ _IN_STREAM = {
 
 
 def failure(error_type: str, message: str) -> ModelCallError:
-    """Dify's openai plugin says nothing of its own about a refused key, so that nothing of it can get out."""
+    """The message for a refused key quotes nothing, as in Dify's openai plugin, so no part of the key is shown."""
     if error_type == "InvokeAuthorizationError":
         return ModelCallError(error_type, "[models] Incorrect model credentials provided, please check and try again. ")
     return ModelCallError(error_type, f"[models] {_DESCRIPTIONS[error_type]}, {message}")
@@ -68,7 +68,7 @@ def provider_failures(key: str) -> Iterator[None]:
 
 @contextmanager
 def reading_the_stream() -> Iterator[None]:
-    """The client checks no event's form: what is not as the API has it fails wherever it is first used."""
+    """The client does not check events: one with an unexpected shape fails where it is first used."""
     try:
         yield
     except (AttributeError, TypeError, LookupError, ValueError, RecursionError) as error:
@@ -77,7 +77,7 @@ def reading_the_stream() -> Iterator[None]:
 
 
 def _detail(error: Exception) -> str:
-    if isinstance(error, ValueError):  # an event that is no JSON
+    if isinstance(error, ValueError):  # an event that is not valid JSON
         return str(error)
     return f"an event is not of the form that the API gives it ({type(error).__name__}: {error})"
 

@@ -38,7 +38,7 @@ _BLOCK = re.compile(r"<think>\n.*?\n</think>\n*", re.DOTALL)
 
 
 class ThoughtText:
-    """Puts thoughts and words into one text, the thoughts between tags."""
+    """Joins thoughts and answer into one text, with the thoughts between tags."""
 
     def __init__(self) -> None:
         self._thinking = False
@@ -61,12 +61,12 @@ class ThoughtText:
 
 
 def text_of(value: object) -> str:
-    """Of a field that may be absent; the client hands on whatever the server put there."""
+    """The text of a field that may be absent; the client passes on any value that the server sent."""
     if not isinstance(value, str | None):
         raise TypeError(f"{value!r} stands where a text belongs")
     return value or ""
 
 
 def without_thoughts(text: str) -> str:
-    """As it goes back to a provider: what `ThoughtText` put in is taken out."""
+    """The text for a provider: without the thoughts that `ThoughtText` put in."""
     return _BLOCK.sub("", text)

@@ -34,7 +34,7 @@ class Message:
 def read_message(data: JsonObject) -> Message:
     kind, body, meta = data.get("type"), data.get("message"), data.get("meta")
     if not isinstance(kind, str) or kind not in TYPES:
-        raise _malformed(data, f"{kind!r} is not a message type of Dify's")
+        raise _malformed(data, f"{kind!r} is an unknown message type")
     if meta is not None and not isinstance(meta, dict):
         raise _malformed(data, f"a {kind} message needs meta that is an object")
     message = Message(kind, body if isinstance(body, dict) else {}, meta or {})
@@ -93,5 +93,5 @@ def _malformed(data: JsonObject, sentence: str) -> NodeFailedError:
 
 
 def _line(data: JsonObject) -> str:
-    """What Dify could not read, as it came from the daemon: that is all that the node shows."""
+    """The message that Dify could not read, as the daemon sent it: the node shows nothing else."""
     return marshalled(passed_on(data))

@@ -1,4 +1,4 @@
-"""What the page gets of a run while it goes on: text in events, its think tags repaired.
+"""What Dify's page gets during a run: text in events, with repaired think tags.
 
 In: the messages as the node takes them. Out: the messages that the page sees. Newer Dify repairs tags (`think_tags.py`,
 September 2026) and counts every tag, quoted ones too; an older one passes text on as it was said.
@@ -18,7 +18,7 @@ _TAG = re.compile(f"{OPENING}|{CLOSING}")
 class NodeText:
     def __init__(self) -> None:
         self.repairs: list[str] = []
-        """Before what a thought was closed, apart from the end of the text."""
+        """The kinds of message before which a thought was closed; the end of the text is not among them."""
         self._said: list[str] = []
         self._passed: list[str] = []
         self._open = False
@@ -26,7 +26,7 @@ class NodeText:
 
     @property
     def said(self) -> str:
-        """The text as the strategy said it, and as an older Dify stores it."""
+        """The text as the strategy sent it, and as an older Dify stores it."""
         return "".join(self._said)
 
     @property

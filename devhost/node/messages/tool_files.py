@@ -34,7 +34,7 @@ class ToolFile:
         return family if family in ("image", "audio", "video") else "document"
 
     def link(self, meta: JsonObject) -> JsonObject:
-        """The message that stands for the file from now on."""
+        """The message that replaces the file."""
         return {
             "type": "image_link" if "image" in self.mime_type else "binary_link",
             "message": {"text": self.url},
@@ -64,7 +64,7 @@ class ToolFileStore:
         return file
 
     def find(self, url: str, meta: JsonObject) -> ToolFile | None:
-        """The file a link message stands for: by the id in its meta, else by the one in its URL."""
+        """The file of a link message: by the id in its meta, else by the one in its URL."""
         link = _LINK.search(url)
         file_id = meta.get("tool_file_id") or (link and link.group(1))
         return self._files.get(str(file_id))

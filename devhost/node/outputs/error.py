@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from devhost.protocol.node_stream import FAILED
 
 REQUEST_ID = "0123456789"
-"""Stands for the one that Dify gives each request."""
+"""In place of the id that Dify gives each request."""
 MODEL_ERRORS = frozenset(
     {
         "InvokeRateLimitError",

@@ -1,4 +1,4 @@
-"""What can only be said of a node's outputs once the run has ended.
+"""Findings that need the whole run: they are known only at its end.
 
 In: the outputs, the text as it was said, the variables that the strategy's output_schema declares, and those that the
 conversation keeps. Out: findings.

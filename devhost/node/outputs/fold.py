@@ -36,7 +36,7 @@ class OutputsFold:
         `goes_on`: also after what fails the node.
         """
         self.failure: RunFailure | None = None
-        """What failed the node, first of all, when the fold goes on."""
+        """The first error that failed the node, if the fold goes on after errors."""
         self._declared = declared
         self._kept = kept
         self._goes_on = goes_on
@@ -52,8 +52,8 @@ class OutputsFold:
         self._dropped_resources = 0
         self._findings: list[Finding] = []
 
-    def decoded(self, said: Any) -> JsonObject | None:  # noqa: ANN401 - whatever the plugin streamed
-        """What the daemon passes on of it, to `add`; its error ends the run, unless the fold goes on."""
+    def decoded(self, said: Any) -> JsonObject | None:  # noqa: ANN401 - any value that the plugin streamed
+        """The message as the daemon passes it on, for `add`. Its error ends the run, unless the fold goes on."""
         try:
             return agent_message(said)
         except InvocationError as failure:
@@ -88,7 +88,7 @@ class OutputsFold:
         )
 
     def findings(self) -> list[Finding]:
-        """What was broken on the way, and what is wrong about the end."""
+        """The findings about single messages, then those about the finished outputs."""
         unfinished = [
             Finding("blob-left-open", f"{name} never came to its end: a last chunk with end=true is missing")
             for name in self._file_messages.unfinished()
@@ -134,7 +134,7 @@ class OutputsFold:
         )
 
     def _add_json(self, value: object) -> None:
-        """Every JSON message sets the usage anew: from its execution_metadata, or to nothing."""
+        """Each JSON message replaces the usage: with its execution_metadata, or with nothing."""
         had_usage = self._usage["total_tokens"] > 0
         rest, metadata = value, None
         if isinstance(value, dict):

@@ -63,7 +63,7 @@ class AgentLog:
                 setattr(known, name, value)
 
     def roots(self) -> list[LogEntry]:
-        """The tree; an entry whose parent never came stands at the top, and so do those that form a circle."""
+        """The tree. Entries whose parent is missing and entries that form a circle are at the top."""
         for entry in self.entries.values():
             entry.children = []
         roots: list[LogEntry] = []

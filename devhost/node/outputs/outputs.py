@@ -1,4 +1,4 @@
-"""What a node leaves behind, and what is to be said against it."""
+"""The outputs of a node, and the findings about them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -46,7 +46,7 @@ class NodeOutputs:
     icon_lookups: IconLookups = IconLookups()
 
     def json_of_strategy(self) -> list[Any]:
-        """Without the log's entries, which stand first, and without the object that stands for no JSON."""
+        """The strategy's objects: without log entries, which come first, and without the placeholder for no JSON."""
         return [value for value in self.json[_count(self.logs) :] if value != {"data": []}]
 
     def by_name(self) -> JsonObject:

@@ -1,6 +1,6 @@
-"""A plugin's own process: `python -m main` in its directory, told by its environment how it is run.
+"""A plugin's own process: `python -m main` in its directory, with the way it is run in its environment.
 
-Its stdout goes to whoever a transport says; the end of its stderr is kept for error messages. When stdout has come to
+The transport chooses who reads its stdout; the end of its stderr is kept for error messages. When stdout has come to
 its end the process is over, and the reason is passed on.
 """
 
@@ -30,7 +30,7 @@ class PluginProgram:
         self.wrote: Callable[[], None] = lambda: None
         """Called for each line on stderr."""
         # Its own lock, not one that a reader needs: a write blocks while the pipe is full, and the plugin empties
-        # the pipe only if somebody goes on reading what it says.
+        # the pipe only while its output is being read.
         self._writing = threading.Lock()
 
     def start(self, environment: Mapping[str, str], read_stdout: ReadStdout, ended: Ended) -> None:
@@ -54,7 +54,7 @@ class PluginProgram:
             reader.start()
 
     def write(self, line: bytes) -> None:
-        """To its stdin; PluginLostError when nobody reads there any more."""
+        """Write to its stdin; PluginLostError when the plugin no longer reads it."""
         stdin = self.process.stdin
         assert stdin is not None  # noqa: S101 - Popen was given PIPE
         try:
@@ -65,7 +65,7 @@ class PluginProgram:
             raise PluginLostError(self.killed_because or "the plugin no longer reads its stdin") from error
 
     def condemn(self, reason: str) -> None:
-        """Why it goes, should it go of itself before it is killed."""
+        """The reason to report if it ends by itself before it is killed."""
         self.killed_because = self.killed_because or reason
 
     def kill(self, reason: str) -> None:
@@ -73,9 +73,9 @@ class PluginProgram:
         self.process.kill()
 
     def stop(self) -> None:
-        """Asks it to go, makes it go if it will not, and returns when nothing of it is left."""
+        """Ask it to end, kill it if it does not, and return when nothing of it is left."""
         self.killed_because = self.killed_because or "the plugin was stopped"
-        # The SDK spins on an stdin at its end instead of leaving, so closing the pipe is no way to say goodbye.
+        # The SDK spins on an stdin at its end instead of leaving, so closing the pipe does not stop it.
         self.process.terminate()
         if not self.has_exited(self._stop_seconds):
             self.process.kill()

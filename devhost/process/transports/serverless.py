@@ -1,4 +1,4 @@
-"""The serverless way to run a plugin: it is an HTTP server, and so are we.
+"""The serverless way to run a plugin: plugin and host are both HTTP servers.
 
 `POST /invoke` with a request answers with the session's messages, one a line, until the session ends; the plugin's
 backwards calls arrive at `Transactions`.
@@ -142,14 +142,14 @@ class HttpTransport(Transport):
         return False
 
     def _fail(self, session_id: str, message: str) -> None:
-        """As the daemon does: an error of its own in place of the plugin's answer."""
+        """Replace the plugin's answer by an error, as the daemon does."""
         error = {"error_type": "PluginDaemonInnerError", "message": message, "args": {}}
         session = {"session_id": session_id, "data": {"type": "error", "data": error}}
         self._listener.received({"event": "session", **session})
 
 
 def _free_port() -> int:
-    """The SDK cannot be asked which port it got, so it is told one that was free a moment ago."""
+    """A port that was free a moment ago: the SDK does not tell which port it got, so it is given one."""
     with socket.create_server((LOOPBACK, 0)) as probe:
         port: int = probe.getsockname()[1]
     return port

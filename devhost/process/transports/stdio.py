@@ -1,6 +1,6 @@
 """The local way to run a plugin: JSON lines over its stdin and stdout. A line that is too long kills the plugin.
 
-Whatever it writes to stdout or stderr is a sign of life.
+Everything that it writes to stdout or stderr is a sign of life.
 """
 
 from functools import partial

@@ -1,4 +1,4 @@
-"""The remote-debugging way to run a plugin: it dials a port of ours, introduces itself, and stays on the line.
+"""The remote-debugging way to run a plugin: it connects to our port, sends its declaration, and keeps the connection.
 
 The key in its environment is the one it has to say first; then the same JSON lines as over stdio, of any length. A
 plugin that is refused reads one line before the connection ends; one that has lost its connection may dial again.
@@ -145,7 +145,7 @@ def _introduction(lines: IO[bytes], registration: Registration) -> PluginDeclara
         try:
             message = json.loads(line)
         except ValueError as error:
-            raise RegistrationError(f"a line of the handshake is no JSON: {error}") from error
+            raise RegistrationError(f"a line of the handshake is not valid JSON: {error}") from error
         declaration = registration.add(message)
         if declaration is not None:
             return declaration

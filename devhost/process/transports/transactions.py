@@ -27,14 +27,14 @@ class _Transaction:
     def __init__(self, session_id: str) -> None:
         self.session_id = session_id
         self.events: queue.SimpleQueue[JsonObject | None] = queue.SimpleQueue()
-        """None: nobody will say more."""
+        """None: nothing more will come."""
 
 
 class Transactions:
     def __init__(
         self, limits: HostLimits, received: Callable[[JsonObject], None], noted: Callable[[str], None]
     ) -> None:
-        """`noted` is told what hangs, and why."""
+        """`noted` gets a sentence for each call that hangs."""
         self.limits = limits
         self._noted = noted
         self._received = received
@@ -152,10 +152,10 @@ class _Handler(BaseHTTPRequestHandler):
         self._stream(lines)
 
     def log_message(self, *_: object) -> None:
-        """A request is no news: the plugin's calls are shown as what they are."""
+        """Requests are not logged: the plugin's calls are shown as calls."""
 
     def _stream(self, lines: Generator[bytes]) -> None:
-        """In chunks, so that an answer that is cut off is no complete one."""
+        """In chunks, so that the plugin can tell an answer that is cut off from a complete one."""
         try:
             self.send_response(HTTPStatus.OK)
             self.send_header("Content-Type", "text/event-stream")
@@ -186,10 +186,10 @@ def _read_call(body: bytes, session_header: str | None) -> tuple[JsonObject, str
     try:
         message = json.loads(body)
     except ValueError as error:
-        raise WireError(f"the transaction is no JSON: {error}") from error
+        raise WireError(f"the transaction is not valid JSON: {error}") from error
     match message:
         case {"event": "session", "session_id": str(session_id), "data": data} if session_id == session_header:
             event = read_session_event(data)
             if isinstance(event, Invoked):
                 return message, event.request_id
-    raise WireError("the transaction is no backwards call of the session in its header")
+    raise WireError("the transaction is not a backwards call of the session in its header")

@@ -1,4 +1,4 @@
-"""The seam between a plugin and the way it is run.
+"""The interface of the three ways to run a plugin.
 
 A transport carries whole JSON objects both ways and knows nothing of sessions but their ids. Requests and answers go
 in through `send` (told apart by their `event`); all that comes out goes to the listener, from threads of its own.
@@ -24,10 +24,10 @@ NOTED_CHARACTERS = 2000
 class TransportListener(Protocol):
     @property
     def declaration(self) -> PluginDeclaration:
-        """What the plugin's YAML files say of it."""
+        """The declaration in the plugin's YAML files."""
 
     def introduced(self, declaration: PluginDeclaration, /) -> None:
-        """What the plugin itself says of itself; it takes the place of the files."""
+        """The declaration that the plugin sent; it replaces that of the files."""
 
     def served(self) -> None:
         """The plugin takes requests from now on. Over stdio its first heartbeat says so."""
@@ -36,7 +36,7 @@ class TransportListener(Protocol):
         """One object from the plugin."""
 
     def noted(self, line: str, /) -> None:
-        """A line that is no message: something the plugin printed."""
+        """A line that is not a message, such as something that the plugin printed."""
 
     def lived(self) -> None:
         """A sign of life that is not a message."""
@@ -66,10 +66,10 @@ class Transport(ABC):
 
     @abstractmethod
     def hang_up(self, session_id: str, /) -> None:
-        """Nobody listens to the session any more."""
+        """The session is over; what still comes for it is dropped."""
 
     def give_up(self, reason: str) -> None:
-        """What the daemon does with a plugin that has been silent for too long."""
+        """Do what the daemon does with a plugin that has been silent for too long."""
         self.kill(f"{reason}: the daemon kills it for that")
 
     def kill(self, reason: str) -> None:

@@ -127,7 +127,7 @@ class _Reading:
 
 
 def fits(shape: Scalar, value: Json) -> bool:
-    """Whether a value that is not null goes into the scalar."""
+    """Whether a value that is not null fits the scalar."""
     match shape.go:
         case "string":
             return isinstance(value, str)

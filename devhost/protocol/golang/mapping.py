@@ -1,6 +1,6 @@
 """A request in a shape, as mapstructure reads it, which decodes what has been parsed into a map before.
 
-It collects all faults, and sorts them; the validator speaks when there is none. Null is the zero value.
+It collects all errors and sorts them; the validator runs if there are none. Null is the zero value.
 """
 
 import json

@@ -63,7 +63,7 @@ class Several:
 
 @dataclass(frozen=True)
 class Content:
-    """What a prompt message says: a text, or a list of parts. The daemon reads it in code of its own, last of all."""
+    """The content of a prompt message: a text, or a list of parts. The daemon decodes it separately, and last."""
 
     part: "Record"
     name = "interface {}"

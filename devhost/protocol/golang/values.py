@@ -98,7 +98,7 @@ def _with_exponent(value: float) -> str:
 
 
 def literal(value: float) -> str:
-    """A number as it stands in the JSON that Python wrote."""
+    """A number as Python's JSON writes it."""
     return json.dumps(value)
 
 
