@@ -17,19 +17,16 @@ MAX_EXACT_INTEGER = 2**53
 
 
 class WireMessage(BaseModel):
-    """A tool's message, whatever its type and shape: one that could not be read would end the tool's stream."""
+    """A tool's message in the shape that the daemon guarantees; its types are more than the SDK's enum has."""
 
-    type: Any = None
-    message: Any = None
-    meta: Any = None
+    type: str
+    message: dict[str, Any] | None = None
+    meta: dict[str, Any] | None = None
 
 
 def wellformed_message(message: WireMessage) -> WireMessage:
-    """A tool's message; its type is a text like any other."""
-    return WireMessage(
-        type=wellformed_json(message.type),
-        message=wellformed_json(message.message),
-        meta=wellformed_json(message.meta),
+    return message.model_copy(
+        update={"message": wellformed_json(message.message), "meta": wellformed_json(message.meta)}
     )
 
 

@@ -81,7 +81,7 @@ class ModelSelection(BaseModel):
 
 def _read_completion_params(raw: object) -> tuple[dict[str, Any], tuple[str, ...]]:
     """The parameters without the stop words, and the stop words."""
-    params = {str(key): value for key, value in raw.items()} if isinstance(raw, Mapping) else {}
+    params = dict(raw) if isinstance(raw, Mapping) else {}
     stop = params.pop("stop", None)
     words = [stop] if isinstance(stop, str) else stop if isinstance(stop, list) else []
     return params, tuple(word for word in words if isinstance(word, str) and word)
@@ -89,17 +89,12 @@ def _read_completion_params(raw: object) -> tuple[dict[str, Any], tuple[str, ...
 
 def _read_features(entity: Mapping[str, Any]) -> frozenset[str]:
     listed = entity.get("features")
-    return frozenset(str(getattr(item, "value", item)) for item in listed) if isinstance(listed, list) else frozenset()
+    return frozenset(map(str, listed)) if isinstance(listed, list) else frozenset()
 
 
 def _read_context_size(entity: Mapping[str, Any]) -> int | None:
     properties = entity.get("model_properties")
-    if not isinstance(properties, Mapping):
-        return None
-    return next(
-        (_positive_int(value) for key, value in properties.items() if getattr(key, "value", key) == "context_size"),
-        None,
-    )
+    return _positive_int(properties.get("context_size")) if isinstance(properties, Mapping) else None
 
 
 def _positive_int(value: object) -> int | None:

@@ -6,7 +6,7 @@ value that was meant; what cannot be meant is replaced and noted, never an excep
 
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from pydantic import ValidationError
@@ -34,7 +34,7 @@ def _was_left_alone(value: object) -> bool:
 def read_string(value: object) -> str:
     if _was_left_alone(value):
         return ""
-    if isinstance(value, Mapping | list | tuple):
+    if isinstance(value, dict | list):
         # Dify parses a template that happens to be JSON.
         return json.dumps(value, ensure_ascii=False)
     return str(value)
@@ -78,7 +78,7 @@ def read_switch(name: str, value: object, note: Note) -> bool:
 
 def read_names(value: object) -> Iterable[str]:
     """Names from a list, from the text of one, or separated by commas or lines."""
-    for entry in value if isinstance(value, list | tuple) else [value]:
+    for entry in value if isinstance(value, list) else [value]:
         text = read_pasted(read_string(entry))
         listed = _read_list(text)
         for item in [text] if listed is None else listed:
@@ -97,7 +97,7 @@ def _read_list(text: str) -> list[object] | None:
 
 def read_items[T](name: str, value: object, read: Callable[[object], T], note: Note) -> Iterable[T]:
     """Read a list item by item, so that a bad item does not affect the others."""
-    items = value if isinstance(value, list | tuple) else [value]
+    items = value if isinstance(value, list) else [value]
     for position, item in enumerate(items, start=1):
         if item is None or item == "":
             continue

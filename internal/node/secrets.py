@@ -26,18 +26,18 @@ def _secrets_of(raw: Mapping[str, Any]) -> Iterator[str]:
     declared = [item for item in listed if isinstance(item, Mapping)] if isinstance(listed, list) else []
     kinds = {str(item.get("name")): str(item.get("type")) for item in declared}
     for name, value in runtime.items() if isinstance(runtime, Mapping) else ():
-        kind = kinds.get(str(name))
+        kind = kinds.get(name)
         if kind == SECRET_TYPE:
             yield from texts_in(value)
         elif kind not in _PUBLIC_TYPES:
-            yield from _named({str(name): value})
+            yield from _named({name: value})
 
 
 def _named(value: object) -> Iterator[str]:
     """All values below a secret's name."""
-    if isinstance(value, Mapping):
+    if isinstance(value, dict):
         for name, item in value.items():
-            yield from texts_in(item) if looks_secret(str(name)) else _named(item)
+            yield from texts_in(item) if looks_secret(name) else _named(item)
     elif isinstance(value, list):
         for item in value:
             yield from _named(item)

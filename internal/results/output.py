@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from internal.host.wire import WireMessage
-from internal.report.files import MAX_NAME_LENGTH, UserFile
+from internal.report.files import UserFile
 from internal.report.source_reading import read_source
 from internal.report.sources import Source
 from internal.results.files import IMAGE_TYPES, FileReader, Told
@@ -20,13 +20,11 @@ from internal.text.fairness import in_turns
 from internal.text.kept_text import MAX_KEPT_LENGTH, Excerpt, KeptText, joined
 from internal.text.pasted import parse_pasted
 from internal.text.redaction import KnownSecrets
-from internal.tooling import json_type
 
 MAX_SOURCE_LENGTH = 40_000
 """Characters of a source that are kept with it; the user gets fewer."""
 _MIN_SOURCE_LENGTH = 500
 """Characters that one source counts for at least."""
-_MAX_NOTES = 10
 _LINKED_FILE_TYPES = IMAGE_TYPES | {"binary_link"}
 
 
@@ -55,9 +53,7 @@ class ToolOutput:
     def take(self, wire: WireMessage) -> UserFile | None:
         """Take one message in; return the file in it that goes to the user."""
         self.said_something = True
-        kind = str(wire.type or "")
-        meta = self._redactor.json(self._mapping(wire.meta, kind))
-        return self._take(kind, self._mapping(wire.message, kind), meta)
+        return self._take(wire.type, wire.message or {}, self._redactor.json(wire.meta or {}))
 
     def _take(self, kind: str, message: Mapping[str, Any], meta: Mapping[str, Any]) -> UserFile | None:
         text_before, self._text_before = self._text_before, ""
@@ -75,23 +71,13 @@ class ToolOutput:
         elif kind == "file":
             return self._take_file(self._files.described(meta))
         elif kind == "retriever_resources":
-            self._take_resources(message.get("retriever_resources"))
+            self._take_resources(message["retriever_resources"])
         elif kind == "variable":
             self._take_variable(message)
         elif kind != "log":
-            self._note(f"a message of the unknown type {kind[:MAX_NAME_LENGTH]!r} was passed over")
+            note = f"a message of the unknown type {kind!r} was passed over"
+            self.notes += [] if note in self.notes else [note]
         return None
-
-    def _mapping(self, part: object, kind: str) -> Mapping[str, Any]:
-        if isinstance(part, Mapping):
-            return part
-        if part is not None:
-            self._note(f"a part of a message of the type {kind[:MAX_NAME_LENGTH]!r} is {json_type(part)}, and not read")
-        return {}
-
-    def _note(self, note: str) -> None:
-        if note not in self.notes and len(self.notes) < _MAX_NOTES:
-            self.notes.append(note)
 
     def _take_text(self, text: str) -> None:
         if text and self._between_texts and self._texts.length and self._texts.last != "\n":
@@ -130,10 +116,9 @@ class ToolOutput:
     def _add_line(self, line: str) -> None:
         self._lines.add(f"\n{line}" if self._lines.length else line)
 
-    def _take_resources(self, resources: object) -> None:
-        for resource in in_turns(resources if isinstance(resources, list) else ()):
-            source = read_source(self._redactor.json(resource)) if isinstance(resource, Mapping) else None
-            if source:
+    def _take_resources(self, resources: list[dict[str, Any]]) -> None:
+        for resource in in_turns(resources):
+            if source := read_source(self._redactor.json(resource)):
                 self._take_source(source)
 
     def _take_source(self, source: Source) -> None:

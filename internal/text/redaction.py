@@ -172,9 +172,9 @@ class Redactor:
             return self.text(value)
         if isinstance(value, int) and not isinstance(value, bool) and not keep_names:
             return REDACTED if self.text(str(value)) == REDACTED else value
-        if isinstance(value, Mapping):
+        if isinstance(value, dict):
             return {
-                name if keep_names else self.text(str(name)): self._without_secrets(item, keep_names=keep_names)
+                name if keep_names else self.text(name): self._without_secrets(item, keep_names=keep_names)
                 for name, item in in_turns(value.items())
             }
         if isinstance(value, list | tuple):

@@ -5,7 +5,7 @@ name proves nothing (``page_token``, ``max_token`` and ``app_token`` are no secr
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import lru_cache
 
 REDACTED = "[redacted]"
@@ -78,7 +78,7 @@ def texts_in(value: object) -> Iterator[str]:
         yield value
     elif isinstance(value, int | float) and not isinstance(value, bool):
         yield str(value)
-    elif isinstance(value, Mapping):
+    elif isinstance(value, dict):
         for item in value.values():
             yield from texts_in(item)
     elif isinstance(value, list | tuple):

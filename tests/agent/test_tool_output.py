@@ -54,24 +54,6 @@ def test_an_unknown_message_type_is_skipped_and_noted() -> None:
     assert any("hologram" in note for note in outcome.notes)
 
 
-@pytest.mark.parametrize(
-    "odd",
-    [
-        {"type": "weird", "message": [1]},
-        {"type": "text", "message": "plain"},
-        message("text", text="") | {"meta": []},
-        {"type": None, "message": {}},
-        {"message": {}},
-    ],
-    ids=repr,
-)
-def test_a_message_of_unexpected_shape_is_noted_and_the_rest_is_read(odd: Json) -> None:
-    outcome = said_by("one ", odd, "two")
-
-    assert outcome.tool_results() == ["one two"]
-    assert any("message" in note for note in outcome.notes)
-
-
 def test_a_files_meta_of_any_size_stays_far_below_the_longest_line() -> None:
     meta = {"filename": "x" * 1_000_000 + ".png", "mime_type": "y" * 1_000_000}
 
