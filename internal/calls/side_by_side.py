@@ -9,7 +9,6 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 
 import gevent
-from gevent.pool import Group
 from gevent.queue import Empty, Queue
 
 from internal.host.clock import Deadline
@@ -37,10 +36,8 @@ def run_side_by_side[T](jobs: Sequence[Job[T]], deadline: Deadline) -> Generator
     def work(position: int, job: Job[T]) -> None:
         inbox.put(_Result(position, job(inbox.put)))
 
-    workers = Group()
+    workers = [gevent.spawn(work, position, job) for position, job in enumerate(jobs)]
     try:
-        for position, job in enumerate(jobs):
-            workers.spawn(work, position, job)
         while len(results) < len(jobs):
             try:
                 item = inbox.get(timeout=deadline.left() + GRACE_SECONDS)
@@ -51,8 +48,11 @@ def run_side_by_side[T](jobs: Sequence[Job[T]], deadline: Deadline) -> Generator
             else:
                 yield item
     finally:
-        # A run that is not read to its end may be collected while gevent's hub runs, and the hub must not wait.
-        workers.kill(block=gevent.getcurrent() is not gevent.get_hub(), timeout=_KILL_SECONDS)
+        if left := [worker for worker in workers if not worker.ready()]:
+            gevent.killall(left, block=False)
+            # A run that is not read to its end may be collected while gevent's hub runs, and the hub must not wait.
+            if gevent.getcurrent() is not gevent.get_hub():
+                gevent.joinall(left, timeout=_KILL_SECONDS)
     return results
 
 
