@@ -15,8 +15,9 @@ from internal.host.failures import HostFailure
 from internal.text.fairness import give_way
 from internal.text.wellformed import wellformed
 
-MAX_WAITING = 100
-"""Items of a batch. The reader stops there until they are taken; what follows stays in the SDK's own queue."""
+MAX_WAITING = 250
+"""Items of a batch, about as many short lines as the SDK reads at once (64 KiB). The reader stops there until they are
+taken; what follows stays in the SDK's own queue."""
 
 
 class DeadlinePassed(Exception):  # noqa: N818 - says what happened

@@ -34,7 +34,9 @@ def wellformed_chunk(chunk: LLMResultChunk) -> LLMResultChunk:
     """A model's chunk, changed in place: it was just read, and nothing else holds it."""
     delta, message = chunk.delta, chunk.delta.message
     if isinstance(message.content, str):
-        message.content = wellformed(message.content)
+        text = wellformed(message.content)
+        if text is not message.content:  # assigning a field of the SDK's models is slow
+            message.content = text
     for part in message.content if isinstance(message.content, list) else ():
         _make_wellformed(part)
     for call in message.tool_calls or ():
