@@ -6,12 +6,24 @@ between two equal runs of backticks in one paragraph (CommonMark 4.5 and 6.1).
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 from internal.thoughts.markdown_tokens import Kind, Token, is_tag
 
 _MIN_FENCE_LENGTH = 3
 _MAX_INDENT = 3
 """Spaces before a fence; with four the line is indented code."""
+
+
+@dataclass
+class _Fence:
+    """A fenced block that has begun."""
+
+    run: str
+    """The marks that opened it."""
+    is_opening_line: bool = True
+    may_close: bool = False
+    """Whether the line so far would close it."""
 
 
 class CodeReader:
@@ -23,8 +35,7 @@ class CodeReader:
 
     def __init__(self) -> None:
         self._is_on = True
-        self._fence = ""  # the run that opened the block we are in
-        self._is_opening_line = self._may_close = False  # of that block
+        self._fence: _Fence | None = None
         self._code = 0  # length of the run that opened the inline code we may be in
         self._runs: list[int] = []  # the other runs since then
         self._waiting: list[Token] | None = None
@@ -39,7 +50,7 @@ class CodeReader:
 
     def start_over(self) -> None:
         """Read what follows again; it begins a line outside of code."""
-        self._is_on, self._fence, self._code, self._runs = True, "", 0, []
+        self._is_on, self._fence, self._code, self._runs = True, None, 0, []
         self._begin_line()
 
     def read(self, tokens: Iterable[Token]) -> Iterator[Token]:
@@ -47,7 +58,7 @@ class CodeReader:
             yield from self._read(token)
 
     def finish(self) -> Iterator[Token]:
-        """The text has ended, and with it its last paragraph."""
+        """Take the end of the text, which ends its last paragraph too."""
         if self._waiting is not None:
             yield from self._read_paragraph_again(self._waiting)
 
@@ -57,7 +68,7 @@ class CodeReader:
         if not self._is_on:
             return (token,)
         if self._fence:
-            self._pass_fenced(token)
+            self._pass_fenced(token, self._fence)
             return (_as_words(token),)
         if not is_tag(token):
             self._pass(token)
@@ -84,7 +95,7 @@ class CodeReader:
         return (Token(Kind.TEXT, "".join(passed.text for passed in waiting)),)
 
     def _read_paragraph_again(self, tokens: Sequence[Token]) -> Iterator[Token]:
-        """The run that was taken for the beginning of code is text, and the runs after it are judged without it."""
+        """Take the run that seemed to open code for text, and judge the runs after it without it."""
         self._waiting, self._code, runs, self._runs = None, 0, self._runs, []
         self._indent, self._is_blank = self._place_before
         left = Counter([*runs, *(len(token.text) for token in tokens if token.kind is Kind.BACKTICKS)])
@@ -100,8 +111,7 @@ class CodeReader:
 
     def _pass(self, token: Token) -> None:
         if self._opens_block(token):
-            self._fence, self._is_opening_line, self._may_close = token.text, True, False
-            self._code, self._runs = 0, []
+            self._fence, self._code, self._runs = _Fence(token.text), 0, []
         elif token.kind is Kind.BACKTICKS:
             self._pass_run(len(token.text))
         elif token.kind is Kind.LINE_END and self._is_blank:
@@ -116,19 +126,19 @@ class CodeReader:
         elif self._left is None:
             self._runs.append(length)
 
-    def _pass_fenced(self, token: Token) -> None:
+    def _pass_fenced(self, token: Token, fence: _Fence) -> None:
         if token.kind is Kind.LINE_END:
-            if self._may_close:
-                self._fence = ""
-            self._is_opening_line = self._may_close = False
-        elif self._is_opening_line and token.kind is Kind.BACKTICKS and self._fence[0] == "`":
-            opening, self._fence = self._fence, ""  # not a block: those have no backticks in their first line
-            self._pass_run(len(opening))
+            if fence.may_close:
+                self._fence = None
+            fence.is_opening_line = fence.may_close = False
+        elif fence.is_opening_line and token.kind is Kind.BACKTICKS and fence.run[0] == "`":
+            self._fence = None  # not a block: those have no backticks in their first line
+            self._pass_run(len(fence.run))
             self._pass_run(len(token.text))
-        elif not self._is_opening_line and self._opens_block(token) and token.text.startswith(self._fence):
-            self._may_close = True
+        elif not fence.is_opening_line and self._opens_block(token) and token.text.startswith(fence.run):
+            fence.may_close = True
         elif token.text.strip():
-            self._may_close = False
+            fence.may_close = False
         self._move(token)
 
     def _opens_block(self, token: Token) -> bool:
@@ -143,7 +153,7 @@ class CodeReader:
         self._indent, self._is_blank = 0, True
 
     def _move(self, token: Token) -> None:
-        """Remember where in its line the token leaves us."""
+        """Remember where in its line the token ends."""
         if token.kind is Kind.LINE_END:
             self._begin_line()
             return
