@@ -86,8 +86,8 @@ def _checked(parameter: ToolParameter, given: object) -> tuple[object, list[str]
 def _fitted(check: Check, given: object, name: str, *, takes_texts: bool) -> tuple[object, list[str]]:
     steps = Steps()
     value = Fitter(check, takes_texts, steps).fit(given)
-    problems = sentences(check(value, steps), name)
-    if problems and value != given and not any(True for _ in check(given, steps)):
+    problems = sentences(check, value, name, steps)
+    if problems and value != given and check.is_satisfied_by(given, steps):
         return given, []
     return value, problems
 
@@ -95,7 +95,7 @@ def _fitted(check: Check, given: object, name: str, *, takes_texts: bool) -> tup
 def _takes_null(parameter: ToolParameter) -> bool:
     """Whether null is a value of its own; elsewhere models write it for what they leave out."""
     try:
-        return parameter.own_check is not None and not any(True for _ in parameter.check(None))
+        return parameter.own_check is not None and parameter.check.is_satisfied_by(None)
     except Unchecked:
         return False
 

@@ -87,7 +87,7 @@ def _with_texts(
 
 def _satisfies(check: Check, value: object) -> bool:
     try:
-        return not any(True for _ in check(value))
+        return check.is_satisfied_by(value)
     except Unchecked:
         return False
 

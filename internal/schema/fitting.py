@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from internal.schema.check import Check, Steps, Unchecked
-from internal.schema.dialect import REFERENCES
-from internal.schema.references import resolve
+from internal.schema.references import references_of, resolve
 from internal.schema.types import named_types, names_of_type, possible_types, type_of
+from internal.text.wellformed import compact_json
 from internal.tooling import refuse_constant, refuse_unwritable
 
 _NOTHING: Any = object()
@@ -44,24 +44,30 @@ class Fitter:
             Unchecked: it takes too many steps.
         """
         try:
+            if self._is_fit(value):
+                return value
             as_text = _NUMBERS | {"boolean", "object", "array"} if self.takes_texts else _NUMBERS
             return self._fit(value, self.check.schema, as_text)
         except RecursionError:
             raise Unchecked from None
 
+    def _is_fit(self, value: object) -> bool:
+        """Whether the value satisfies the schema as it is, and holds no whole number written as a fraction."""
+        has_fractions = isinstance(value, float) or (isinstance(value, dict | list) and ".0" in compact_json(value))
+        return not has_fractions and self.check.accepts(value, self.check.schema, self.steps)
+
     def _fit(self, value: object, schema: object, as_text: frozenset[str] = _NUMBERS) -> object:
         """``as_text`` are the types of which a value may become its JSON text."""
+        self.steps.spend()
         if not isinstance(schema, Mapping):
             return value
-        self.steps.spend()
-        for keyword in REFERENCES:
-            if isinstance(reference := schema.get(keyword), str):
-                value = self._fit(value, resolve(self.check.schema, reference), as_text)
+        for reference in references_of(schema):
+            value = self._fit(value, resolve(self.check.schema, reference), as_text)
         for part in _list(schema.get("allOf")):
             value = self._fit(value, part, as_text)
         for keyword in ("anyOf", "oneOf"):
-            if branches := _list(schema.get(keyword)):
-                value = self._fit_one_of(value, keyword, branches, as_text)
+            if isinstance(schema.get(keyword), list):
+                value = self._fit_one_of(value, schema, keyword, as_text)
         value = self._of_type(_spelled(value, schema), schema, as_text)
         if isinstance(value, dict):
             return dict(self._members(value, schema))
@@ -69,19 +75,19 @@ class Fitter:
             return list(self._items(value, schema))
         return value
 
-    def _fit_one_of(self, value: object, keyword: str, branches: Sequence[object], as_text: frozenset[str]) -> object:
+    def _fit_one_of(self, value: object, schema: Mapping[str, Any], keyword: str, as_text: frozenset[str]) -> object:
         """The value as the first alternative takes it, unless one takes it as it is.
 
         Where one takes values of the value's own type, it becomes no text: what does not fit there is an error.
         """
-        whole = {keyword: branches}
-        if self.check.accepts(value, whole, self.steps):
+        if self.check.accepts(value, schema, self.steps, keyword):
             return value
+        branches = schema[keyword]
         if any(type_of(value) in possible_types(branch, self.check, self.steps) for branch in branches):
             as_text = frozenset()
         for branch in branches:
             fitted = self._fit(value, branch, as_text)
-            if self.check.accepts(fitted, whole, self.steps):
+            if self.check.accepts(fitted, schema, self.steps, keyword):
                 return fitted
         return value
 

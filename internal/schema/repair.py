@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any
 
-from internal.schema.check import Steps, Unchecked
-from internal.schema.dialect import REFERENCES
-from internal.schema.references import MAX_SCHEMAS, SchemaUnusable, check_of, resolve, rewritten
+from internal.schema.check import MAX_SCHEMAS, Steps, Unchecked, check_of
+from internal.schema.patterns import compiled
+from internal.schema.references import REFERENCES, SchemaUnusable, resolve, rewritten
 from internal.schema.types import names_of_type, possible_types
 
 _REMARKS = frozenset({"title", "description", "$comment", "$defs", "definitions", "$schema"})
@@ -43,19 +43,19 @@ def _repaired(text: str) -> tuple[dict[str, Any], tuple[str, ...]]:
     own, notes = json.loads(text), list[str]()
     if not isinstance(own.get("$schema", ""), str):
         del own["$schema"]
-    schema = rewritten(own, lambda part, _keyword: _with_options_of_items(_followable(part, own, notes.append)))
+    schema = rewritten(own, lambda part, _keyword: _with_options_of_items(_checkable(part, own, notes.append)))
     if not schema.keys() - _REMARKS:
         raise SchemaUnusable("; ".join([*notes, "nothing is left of it"]))
     return _satisfiable(schema, notes.append), tuple(notes)
 
 
-def _followable(part: Mapping[str, Any], root: Mapping[str, Any], note: Note) -> Mapping[str, Any]:
-    """The part without references that cannot be followed."""
+def _checkable(part: Mapping[str, Any], root: Mapping[str, Any], note: Note) -> Mapping[str, Any]:
+    """The part without references that cannot be followed and patterns that cannot be matched."""
     lost = []
-    for keyword in REFERENCES:
-        if isinstance(reference := part.get(keyword), str):
+    for keyword in (*REFERENCES, "pattern"):
+        if isinstance(said := part.get(keyword), str):
             try:
-                resolve(root, reference)
+                _ = compiled(said) if keyword == "pattern" else resolve(root, said)
             except SchemaUnusable as reason:
                 note(f"nothing is checked there: {reason}")
                 lost.append(keyword)

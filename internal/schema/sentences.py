@@ -1,39 +1,229 @@
-"""What speaks against an argument, as sentences for the model, in JSON's words.
+"""What is wrong with an argument, as sentences for the model, in JSON's words.
 
-In: the errors of a check. Out: one sentence for each place; where none of several alternatives fits, of the one that
-came closest.
+In: a value that does not satisfy a schema, and the check. Out: one sentence for each place; where none of several
+alternatives fits, of the one that came closest. The library's own errors repeat whole values and grow without bound,
+so the place is looked for here, part by part.
 """
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from jsonschema.exceptions import ValidationError
-
+from internal.schema.check import Check, Problem, Steps, Unchecked
+from internal.schema.references import REFERENCES, resolve
 from internal.tooling import json_type
 
 _MAX_QUOTE_LENGTH = 200
 _MAX_SENTENCES = 3
-_MAX_ERRORS = 200
-"""Errors that are looked at; an array may have one for each of its items."""
+_MAX_PROBLEMS = 200
+"""Problems that are looked at; an array may have one for each of its items."""
+_MAX_PROBLEMS_OF_BRANCH = 20
+_ANNOTATIONS = frozenset({"title", "description", "default", "examples", "$comment", "$defs", "definitions", "format"})
+_TELLS = {"const": 2, "enum": 2, "type": 1}
+"""How much of what would be right a problem tells: all values, the type, or one thing beside others."""
+
+type _Place = tuple[str | int, ...]
 
 
-def sentences(errors: Iterable[ValidationError], name: str) -> list[str]:
-    """The first few things that speak against the argument of that name; "" for all arguments together."""
-    first: dict[tuple[str | int, ...], ValidationError] = {}
-    for error in islice(errors, _MAX_ERRORS):
-        place = tuple(error.absolute_path)
-        if place not in first or _tells(error) > _tells(first[place]):
-            first[place] = error
+def sentences(check: Check, value: object, name: str, steps: Steps | None = None) -> list[str]:
+    """The first few things that are wrong with the argument of that name; "" for all arguments together.
+
+    Raises:
+        Unchecked: it cannot be checked at all.
+    """
+    if check.accepts(value, check.schema, steps or Steps()):
+        found: Iterable[Problem] = check.more(value)
+    else:
+        found = _problems(check, value)
+    first: dict[_Place, Problem] = {}
+    for problem in islice(found, _MAX_PROBLEMS):
+        place = problem.place
+        if place not in first or _TELLS.get(problem.keyword, 0) > _TELLS.get(first[place].keyword, 0):
+            first[place] = problem
         if len(first) > _MAX_SENTENCES:
             break
-    return [_sentence(error, name) for error in islice(first.values(), _MAX_SENTENCES)]
+    return [_sentence(problem, name) for problem in islice(first.values(), _MAX_SENTENCES)]
 
 
-def _tells(error: ValidationError) -> int:
-    """How much of what would be right an error tells: all values, the type, or one thing beside others."""
-    return {"const": 2, "enum": 2, "type": 1}.get(str(error.validator), 0)
+def _problems(check: Check, value: object) -> Iterator[Problem]:
+    """The problems of a value that does not satisfy the schema, at least one."""
+    found = False
+    try:
+        for problem in _Search(check).problems(value, check.schema, ()):
+            found = True
+            yield problem
+    except (Unchecked, RecursionError):
+        pass
+    if not found:
+        yield Problem((), "does not satisfy the schema")
+
+
+def _sentence(problem: Problem, name: str) -> str:
+    where = name + "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in problem.place)
+    where = where.removeprefix(".")[:_MAX_QUOTE_LENGTH] or "(all)"
+    beside = f" (the closest of {problem.alternatives} alternatives)" if problem.alternatives > 1 else ""
+    return f"parameter {where!r}{'' if problem.predicate[:1] == ':' else ' '}{problem.predicate}{beside}"
+
+
+class _Search:
+    """Finds what is wrong with a value."""
+
+    def __init__(self, check: Check) -> None:
+        self._check = check
+        self._steps = Steps()
+        self._inside: Mapping[str, Callable[[Any, Mapping[str, Any], _Place], Iterator[Problem]]] = {
+            **dict.fromkeys(REFERENCES, self._behind_references),
+            "allOf": self._of_all,
+            "anyOf": self._of_closest,
+            "oneOf": self._of_closest,
+            "if": self._of_condition,
+            "dependentSchemas": self._of_dependent,
+            "properties": self._of_properties,
+            "additionalProperties": self._of_other_properties,
+            "patternProperties": self._of_other_properties,
+            "propertyNames": self._of_names,
+            "items": self._of_items,
+            "prefixItems": self._of_items,
+        }
+
+    def problems(self, value: Any, schema: object, place: _Place) -> Iterator[Problem]:  # noqa: ANN401 - JSON
+        """The problems of a value that does not satisfy the schema.
+
+        Raises:
+            Unchecked: they take too long to find.
+        """
+        self._steps.spend()
+        if not isinstance(schema, Mapping):
+            yield Problem(place, f"must not hold {quoted(value)}")
+            return
+        schema = self._check.read(schema)
+        found = False
+        for keyword in sorted((each for each in schema if each not in _ANNOTATIONS), key=_urgency):
+            is_last_resort = keyword.startswith("unevaluated")
+            if (is_last_resort and found) or self._accepts(value, schema, keyword):
+                continue
+            found = True
+            inside = self._inside.get(keyword)
+            search = iter(()) if inside is None else inside(value, schema, place)
+            first = next(search, None)
+            if first is None:
+                yield _about(keyword, value, schema[keyword], place)
+            else:
+                yield first
+                yield from search
+
+    def _accepts(self, value: object, schema: object, keyword: str = "") -> bool:
+        return self._check.accepts(value, schema, self._steps, keyword)
+
+    def _behind_references(self, value: object, schema: Mapping[str, Any], place: _Place) -> Iterator[Problem]:
+        for keyword in REFERENCES:
+            if isinstance(reference := schema.get(keyword), str):
+                target = resolve(self._check.schema, reference)
+                if not self._accepts(value, target):
+                    yield from self.problems(value, target, place)
+
+    def _of_all(self, value: object, schema: Mapping[str, Any], place: _Place) -> Iterator[Problem]:
+        for part in schema["allOf"]:
+            if not self._accepts(value, part):
+                yield from self.problems(value, part, place)
+
+    def _of_closest(self, value: object, schema: Mapping[str, Any], place: _Place) -> Iterator[Problem]:
+        """The problem of the alternative that came closest; of all of them where each takes other types."""
+        keyword = "anyOf" if "anyOf" in schema and not self._accepts(value, schema, "anyOf") else "oneOf"
+        branches = schema[keyword]
+        if keyword == "oneOf" and any(self._accepts(value, branch) for branch in branches):
+            return
+        tried = [list(islice(self.problems(value, each, place), _MAX_PROBLEMS_OF_BRANCH)) for each in branches]
+        types = [_types_at(place, problems) for problems in tried]
+        if all(types):
+            every = tuple(dict.fromkeys(kind for kinds in types for kind in kinds))
+            yield Problem(place, _wrong_type(every, value), "type", every)
+            return
+        closest = min(tried, key=lambda problems: _distance(place, problems))[0]
+        yield closest._replace(alternatives=max(len(branches), closest.alternatives))
+
+    def _of_condition(self, value: object, schema: Mapping[str, Any], place: _Place) -> Iterator[Problem]:
+        branch = "then" if self._accepts(value, schema["if"]) else "else"
+        yield from self.problems(value, schema.get(branch), place)
+
+    def _of_dependent(self, value: Mapping[str, Any], schema: Mapping[str, Any], place: _Place) -> Iterator[Problem]:
+        for name, part in schema["dependentSchemas"].items():
+            if name in value and not self._accepts(value, part):
+                yield from self.problems(value, part, place)
+
+    def _of_properties(self, value: Mapping[str, Any], schema: Mapping[str, Any], place: _Place) -> Iterator[Problem]:
+        for name, part in schema["properties"].items():
+            if name in value and not self._accepts(value[name], part):
+                yield from self.problems(value[name], part, (*place, name))
+
+    def _of_other_properties(
+        self, value: Mapping[str, Any], schema: Mapping[str, Any], place: _Place
+    ) -> Iterator[Problem]:
+        patterns = [({"patternProperties": {each: part}}, part) for each, part in _items(schema, "patternProperties")]
+        other = schema.get("additionalProperties")
+        for name, item in value.items():
+            for whole, part in patterns:
+                if not self._accepts({name: item}, whole):
+                    yield from self.problems(item, part, (*place, name))
+            if isinstance(other, Mapping) and not self._accepts({name: item}, schema, "additionalProperties"):
+                yield from self.problems(item, other, (*place, name))
+        if other is False and not self._accepts(value, schema, "additionalProperties"):
+            names = (name for name in value if not self._accepts({name: 0}, schema, "additionalProperties"))
+            listed = list(islice(names, 4))
+            were = "was" if len(listed) == 1 else "were"
+            shown = ", ".join(repr(name[: _MAX_QUOTE_LENGTH // 4]) for name in listed)
+            yield Problem(place, f": Additional properties are not allowed ({shown} {were} unexpected)")
+
+    def _of_names(self, value: Mapping[str, Any], schema: Mapping[str, Any], place: _Place) -> Iterator[Problem]:
+        for name in value:
+            if not self._accepts(name, schema["propertyNames"]):
+                for problem in self.problems(name, schema["propertyNames"], place):
+                    yield problem._replace(predicate=f": the name {quoted(name)} {problem.predicate}", keyword="")
+
+    def _of_items(self, value: Sequence[Any], schema: Mapping[str, Any], place: _Place) -> Iterator[Problem]:
+        items = schema.get("items")
+        first = [*_list(schema.get("prefixItems")), *_list(items)]  # A list under "items" in older dialects.
+        for position, item in enumerate(value):
+            part = first[position] if position < len(first) else items
+            if not isinstance(part, list) and not self._accepts(item, part):
+                yield from self.problems(item, part, (*place, position))
+
+
+def _urgency(keyword: str) -> int:
+    """What tells most comes first, and what needs the whole schema last."""
+    return 1 if keyword.startswith("unevaluated") else -_TELLS.get(keyword, 0)
+
+
+def _items(schema: Mapping[str, Any], keyword: str) -> Iterable[tuple[str, Any]]:
+    said = schema.get(keyword)
+    return said.items() if isinstance(said, Mapping) else ()
+
+
+def _list(said: object) -> Sequence[Any]:
+    return said if isinstance(said, list) else ()
+
+
+def _types_at(place: _Place, problems: Sequence[Problem]) -> tuple[str, ...]:
+    """The types that would have been right at a place, if the type is wrong there."""
+    return next((problem.types for problem in problems if problem.place == place and problem.keyword == "type"), ())
+
+
+def _distance(place: _Place, problems: Sequence[Problem]) -> tuple[bool, bool, int]:
+    """How far a value is from an alternative: of another type, of another kind, or with this many problems."""
+    wrong_type = bool(_types_at(place, problems))
+    wrong_kind = any(each.keyword in {"const", "enum"} and len(each.place) <= len(place) + 1 for each in problems)
+    return wrong_type, wrong_kind, len(problems)
+
+
+def _about(keyword: str, value: Any, said: Any, place: _Place) -> Problem:  # noqa: ANN401 - JSON
+    """The problem that a value does not satisfy one keyword."""
+    if keyword == "type":
+        types = tuple(str(each) for each in said) if isinstance(said, list) else (str(said),)
+        return Problem(place, _wrong_type(types, value), keyword, types)
+    say = _PREDICATES.get(keyword)
+    predicate = f"does not satisfy {keyword} {quoted(said)}" if say is None else say(value, said)
+    return Problem(place, predicate, keyword)
 
 
 def quoted(value: object) -> str:
@@ -42,67 +232,6 @@ def quoted(value: object) -> str:
         value = value[: _MAX_QUOTE_LENGTH + 1]
     text = json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= _MAX_QUOTE_LENGTH else text[:_MAX_QUOTE_LENGTH] + "…"
-
-
-def _sentence(error: ValidationError, name: str) -> str:
-    closest, alternatives = error, 1
-    while branches := _branches(closest):
-        if types := _types_alone(branches):
-            return _about(closest, name, _wrong_type(types, closest.instance))
-        alternatives = max(alternatives, len(branches))
-        closest = min(branches, key=_distance)[0]
-    beside = f" (the closest of {alternatives} alternatives)" if alternatives > 1 else ""
-    predicate = _predicate(closest)
-    if "propertyNames" in closest.absolute_schema_path:
-        predicate = f": the name {quoted(closest.instance)} {predicate}"
-    return _about(closest, name, predicate) + beside
-
-
-def _about(error: ValidationError, name: str, predicate: str) -> str:
-    where = name + "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in error.absolute_path)
-    where = where.removeprefix(".")[:_MAX_QUOTE_LENGTH] or "(all)"
-    return f"parameter {where!r}{'' if predicate[:1] == ':' else ' '}{predicate}"
-
-
-def _branches(error: ValidationError) -> list[list[ValidationError]]:
-    """The errors of each alternative that was tried, none for an error without alternatives."""
-    branches: dict[str | int, list[ValidationError]] = {}
-    for each in error.context or ():
-        branches.setdefault(each.relative_schema_path[0], []).append(each)
-    return list(branches.values())
-
-
-def _types_alone(branches: Sequence[Sequence[ValidationError]]) -> list[str]:
-    """All types that the alternatives take, if nothing but the value's type speaks against each."""
-    types: list[str] = []
-    for errors in branches:
-        wrong = [error for error in errors if error.validator == "type" and not error.relative_path]
-        if not wrong:
-            return []
-        types += _listed(wrong[0].validator_value)
-    return list(dict.fromkeys(types))
-
-
-def _distance(errors: Sequence[ValidationError]) -> tuple[bool, bool, int]:
-    """How far a value is from an alternative: of another type, of another kind, or with this many errors."""
-    wrong_type = any(error.validator == "type" and not error.relative_path for error in errors)
-    wrong_kind = any(error.validator in {"const", "enum"} and len(error.relative_path) <= 1 for error in errors)
-    return wrong_type, wrong_kind, len(errors)
-
-
-def _predicate(error: ValidationError) -> str:
-    if error.validator is None and error.schema is False:
-        return f"must not hold {quoted(error.instance)}"  # The library does not say where.
-    say = _PREDICATES.get(str(error.validator))
-    if say is not None:
-        return say(error.instance, error.validator_value)
-    if error.validator in _NAMES or not isinstance(error.validator, str):  # no keyword: the error is one of ours
-        return f": {error.message}"
-    return f"does not satisfy {error.validator} {quoted(error.validator_value)}"
-
-
-_NAMES = frozenset({"required", "additionalProperties", "unevaluatedProperties", "dependentRequired"})
-"""Keywords whose errors the library words well: they name properties and quote no value."""
 
 
 def _value(said: str) -> Callable[[Any, Any], str]:
@@ -119,12 +248,19 @@ def _wrong_type(types: Sequence[str], value: object) -> str:
     return f"must be {wanted}, got {json_type(value)}"
 
 
-def _listed(types: object) -> list[str]:
-    return [str(each) for each in types] if isinstance(types, list) else [str(types)]
+def _missing(value: Mapping[str, Any], required: Sequence[str]) -> str:
+    missing = next(name for name in required if name not in value)
+    return f": {missing[:_MAX_QUOTE_LENGTH]!r} is a required property"
+
+
+def _missing_beside(value: Mapping[str, Any], required: Mapping[str, Sequence[str]]) -> str:
+    beside, missing = next(
+        (name, each) for name, needed in required.items() if name in value for each in needed if each not in value
+    )
+    return f": {missing!r} is required beside {beside!r}"[:_MAX_QUOTE_LENGTH]
 
 
 _PREDICATES: Mapping[str, Callable[[Any, Any], str]] = {
-    "type": lambda value, types: _wrong_type(_listed(types), value),
     "enum": _value("not in options"),
     "const": _value("must be"),
     "minimum": _value("is below the minimum"),
@@ -132,6 +268,7 @@ _PREDICATES: Mapping[str, Callable[[Any, Any], str]] = {
     "exclusiveMinimum": _value("must be above"),
     "exclusiveMaximum": _value("must be below"),
     "multipleOf": _value("is not a multiple of"),
+    "pattern": _value("does not match the pattern"),
     "minLength": _size("characters", "least"),
     "maxLength": _size("characters", "most"),
     "minItems": _size("items", "least"),
@@ -142,4 +279,8 @@ _PREDICATES: Mapping[str, Callable[[Any, Any], str]] = {
     "contains": lambda _value, wanted: f"must have items that satisfy {quoted(wanted)}",
     "not": lambda _value, unwanted: f"must not satisfy {quoted(unwanted)}",
     "oneOf": lambda _value, _branches: "fits more than one of the alternatives, and only one may fit",
+    "required": _missing,
+    "dependentRequired": _missing_beside,
+    "unevaluatedProperties": lambda _value, _said: "has properties that the schema does not allow",
+    "unevaluatedItems": lambda _value, _said: "has items that the schema does not allow",
 }

@@ -9,8 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from internal.schema.check import Check, Steps
-from internal.schema.dialect import REFERENCES
-from internal.schema.references import resolve
+from internal.schema.references import references_of, resolve
 
 ALL_TYPES = frozenset({"null", "boolean", "integer", "fraction", "string", "array", "object"})
 """JSON Schema's, with the numbers that are not whole as a type of their own."""
@@ -40,17 +39,14 @@ def possible_types(part: object, check: Check, steps: Steps, followed: frozenset
     steps.spend()
     if not isinstance(part, Mapping):
         return _NEVER if part is False else ALL_TYPES
-    reference = part.get("$ref")
-    if isinstance(reference, str) and "draft-0" in str(check.schema.get("$schema")):
-        part = {"$ref": reference}  # These dialects do not look at what stands beside it.
+    part = check.read(part)
     options = [part["const"]] if "const" in part else part.get("enum")
     if isinstance(options, list) and len(options) <= _MAX_OPTIONS:
         return frozenset(type_of(each) for each in options if check.accepts(each, part, steps))
     types = named_types(part) - _unwanted(part.get("not"))
     types -= {kind for kind in types if _contradicts_itself(kind, part, check, steps, followed)}
-    for keyword in REFERENCES:
-        reference = part.get(keyword)
-        if isinstance(reference, str) and reference not in followed:
+    for reference in references_of(part):
+        if reference not in followed:
             target = resolve(check.schema, reference)
             types &= possible_types(target, check, steps, followed | {reference})
     for each in _parts(part, "allOf"):

@@ -9,8 +9,8 @@ from functools import cached_property
 from typing import Any
 
 from internal.node.secrets import SECRET_TYPE
-from internal.schema.check import Check
-from internal.schema.references import SchemaUnusable, check_of, own_schema
+from internal.schema.check import Check, check_of
+from internal.schema.references import SchemaUnusable, embedded
 from internal.schema.repair import repaired
 from internal.text.fairness import in_turns
 
@@ -83,7 +83,8 @@ def read_parameter(raw: Mapping[str, Any], *, file_names: Sequence[str] = ()) ->
         own = raw.get("input_schema")
         if isinstance(own, Mapping) and own:
             try:
-                schema, check = own_schema(repaired(own, notes.append), name)
+                usable = repaired(own, notes.append)
+                schema, check = embedded(usable, name), check_of(usable)
             except SchemaUnusable as broken:
                 notes.append(f"its own schema is not used: {broken}")
     description = raw.get("llm_description")

@@ -6,11 +6,9 @@ In: limits and the ``answer_schema`` parameter. Out: Tool values whose calls are
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from jsonschema.exceptions import ValidationError
-
 from internal.errors import InvalidParameters
-from internal.schema.check import Check, Steps, Unchecked
-from internal.schema.references import SchemaUnusable, check_of, resolve
+from internal.schema.check import Check, Problem, Steps, Unchecked, check_of
+from internal.schema.references import SchemaUnusable, resolve
 from internal.schema.types import possible_types
 from internal.text.pasted import looks_like_selector, missing_variable, read_pasted
 from internal.text.wellformed import without_escaped_nul
@@ -115,11 +113,10 @@ def _closed_object(properties: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _blank_subtasks(value: Any) -> Iterator[ValidationError]:  # noqa: ANN401 - JSON
-    """White space is no text: JSON Schema can say so only by a pattern, and patterns are not run."""
-    names = value.get("subtasks") if isinstance(value, Mapping) else None
-    if isinstance(names, list) and any(isinstance(name, str) and not name.strip() for name in names):
-        yield ValidationError("no subtask may be blank", path=["subtasks"])
+def _blank_subtasks(plan: Mapping[str, Any]) -> Iterator[Problem]:
+    """A pattern could say so, but in words that a model reads less easily."""
+    if not all(name.strip() for name in plan["subtasks"]):
+        yield Problem(("subtasks",), ": no subtask may be blank")
 
 
 def _virtual(name: str, description: str, schema: VirtualSchema) -> Tool:

@@ -1,7 +1,6 @@
-"""What may stand in ``answer_schema``: references into itself, patterns that are never run; the rest is refused."""
+"""What may stand in ``answer_schema``: references into itself and patterns; the rest is refused."""
 
 import json
-from typing import Any
 
 import pytest
 from dify_plugin.errors.model import InvokeBadRequestError
@@ -169,13 +168,22 @@ PATTERNS: dict[str, Json] = {
 
 
 @pytest.mark.parametrize("schema", PATTERNS.values(), ids=PATTERNS)
-def test_a_pattern_is_never_run(schema: Json) -> None:
-    """One like these can keep the process busy for longer than anybody waits; run on a `b`, it would refuse it."""
-    answer: dict[str, Any] = {"b": 1} if "patternProperties" in json.dumps(schema) else {"a": "b"}
+def test_a_pattern_is_checked(schema: Json) -> None:
+    """Each could hold the process up; the model reads why its first answer does not fit."""
+    is_of_names = "patternProperties" in json.dumps(schema)
+    wrong: Json = {"b": 1} if is_of_names else {"a": "a" * 60 + "!"}
+    right: Json = {"aa": 1} if is_of_names else {"a": "aa"}
 
-    outcome = submitted({"type": "object", **schema}, answer)
+    outcome = submitted({"type": "object", **schema}, wrong, right)
 
-    assert outcome.variables["structured_output"] == answer
+    assert outcome.variables["structured_output"] == right
+    assert "validation error" in outcome.model.prompts[-1][-1]["content"]
+
+
+def test_a_pattern_that_is_none_is_one_clear_error() -> None:
+    outcome = submitted({"type": "object", "properties": {"a": {"pattern": "["}}})
+
+    assert "answer_schema': the pattern '[' is not a regular expression" in str(outcome.error)
 
 
 def test_an_error_does_not_repeat_a_whole_schema() -> None:

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from jsonschema import Draft202012Validator
+from jsonschema_rs import Draft202012Validator
 
 from internal.agent import FUNCTION_CALLING, Blueprint
 from internal.plan_and_reflect.strategy import PLAN_AND_REFLECT

@@ -4,8 +4,7 @@ import json
 import re
 from collections.abc import Mapping
 
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import SchemaError
+from jsonschema_rs import ValidationError, meta
 
 from tests.fake_openai.refusals import Refusal
 
@@ -23,9 +22,9 @@ def check_tool(name: str, schema: Mapping[str, object] | None, place: str) -> No
     if not isinstance(schema.get("properties", {}), dict):
         raise _bad_schema(name, "object schema missing properties", place)
     try:
-        Draft202012Validator.check_schema(schema)
-    except SchemaError as error:
-        where = "/".join(str(part) for part in error.absolute_path)
+        meta.validate(dict(schema))
+    except ValidationError as error:
+        where = "/".join(str(part) for part in error.instance_path)
         raise _bad_schema(name, f"In context=({where}), {error.message}", place) from error
 
 

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from jsonschema import Draft202012Validator
+from jsonschema_rs import meta
 
 from internal.calls.arguments import ArgumentsInvalid, validate_arguments
 from internal.schema.references import SchemaUnusable
@@ -17,7 +17,7 @@ INTEGER = {"type": "integer"}
 
 def offered(own: dict[str, Any], kind: str = "object") -> Toolbox:
     toolbox = build_toolbox([tool("search", parameter("x", kind, input_schema=own, llm_description="What."))])
-    Draft202012Validator.check_schema(toolbox.prompt_tools[0].parameters)
+    meta.validate(toolbox.prompt_tools[0].parameters)
     return toolbox
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from internal.schema.references import check_of
+from internal.schema.check import check_of
 from internal.schema.sentences import quoted, sentences
 from tests.unit.generators import json_values
 
@@ -16,7 +16,7 @@ LINE = {"type": "object", "properties": {"kind": {"const": "line"}, "to": POINT}
 
 
 def said(schema: dict[str, Any], value: object) -> list[str]:
-    return sentences(check_of(schema)(value), "p")
+    return sentences(check_of(schema), value, "p")
 
 
 SENTENCES: dict[str, tuple[dict[str, Any], object, str]] = {
@@ -30,6 +30,7 @@ SENTENCES: dict[str, tuple[dict[str, Any], object, str]] = {
     "maximum": ({"maximum": 1}, 2.5, "parameter 'p' value 2.5 is above the maximum 1"),
     "exclusive": ({"exclusiveMinimum": 1}, 1, "parameter 'p' value 1 must be above 1"),
     "multiple": ({"multipleOf": 0.01}, 1.005, "parameter 'p' value 1.005 is not a multiple of 0.01"),
+    "pattern": ({"pattern": "^a"}, "b", 'parameter \'p\' value "b" does not match the pattern "^a"'),
     "length": ({"minLength": 2}, "a", "parameter 'p' has 1 characters and must have at least 2"),
     "items": ({"maxItems": 1}, [1, 2], "parameter 'p' has 2 items and must have at most 1"),
     "equal items": ({"uniqueItems": True}, [1, 1], "parameter 'p' must not have equal items"),
@@ -39,13 +40,53 @@ SENTENCES: dict[str, tuple[dict[str, Any], object, str]] = {
         {"a": None},
         "parameter 'p': Additional properties are not allowed ('a' was unexpected)",
     ),
-    "never": ({"properties": {"a": False}}, {"a": 1}, "parameter 'p' must not hold 1"),
+    "never": ({"properties": {"a": False}}, {"a": 1}, "parameter 'p.a' must not hold 1"),
     "not": ({"not": {"type": "null"}}, None, 'parameter \'p\' must not satisfy {"type": "null"}'),
     "contains": ({"contains": {"const": None}}, [], "parameter 'p' must have items that satisfy {\"const\": null}"),
     "a name": (
         {"propertyNames": {"maxLength": 1}},
         {"ab": 1},
         "parameter 'p': the name \"ab\" has 2 characters and must have at most 1",
+    ),
+    "names that are not allowed": (
+        {"unevaluatedProperties": False},
+        {"a": 1},
+        "parameter 'p' has properties that the schema does not allow",
+    ),
+    "required beside another": (
+        {"dependentRequired": {"a": ["b"]}},
+        {"a": 1},
+        "parameter 'p': 'b' is required beside 'a'",
+    ),
+    "a condition": (
+        {"if": {"properties": {"a": {"const": 1}}}, "then": {"required": ["b"]}},
+        {"a": 1},
+        "parameter 'p': 'b' is a required property",
+    ),
+    "behind a reference": (
+        {"$ref": "#/$defs/n", "$defs": {"n": {"allOf": [{"type": "number"}]}}},
+        "x",
+        "parameter 'p' must be a number, got a string",
+    ),
+    "a name by a pattern": (
+        {"patternProperties": {"^x-": {"type": "number"}}},
+        {"x-a": "1"},
+        "parameter 'p.x-a' must be a number, got a string",
+    ),
+    "another name": (
+        {"additionalProperties": {"type": "number"}},
+        {"a": "1"},
+        "parameter 'p.a' must be a number, got a string",
+    ),
+    "one by one": (
+        {"prefixItems": [{"type": "number"}], "items": False},
+        ["x"],
+        "parameter 'p[0]' must be a number, got a string",
+    ),
+    "for one more property": (
+        {"dependentSchemas": {"a": {"required": ["b"]}}},
+        {"a": 1},
+        "parameter 'p': 'b' is a required property",
     ),
     "a place": (
         {"items": {"properties": {"a": {"type": "null"}}}},
@@ -90,9 +131,19 @@ def test_a_place_has_one_sentence_and_three_places_are_enough() -> None:
     assert len(said({"items": {"type": "null"}}, [1] * 50_000)) == 3
 
 
+def test_where_the_place_takes_too_long_to_find_it_is_the_whole_value() -> None:
+    branch = {"type": "object", "properties": {"a": {"$ref": "#/$defs/a"}}}
+    schema = {"$ref": "#/$defs/a", "$defs": {"a": {"oneOf": [branch, {**branch, "required": ["y"]}]}}}
+    value: dict[str, Any] = {"a": 1}
+    for _ in range(30):
+        value = {"a": value}
+
+    assert said(schema, value) == ["parameter 'p' does not satisfy the schema"]
+
+
 def test_all_arguments_together_have_a_name_too() -> None:
-    assert sentences(check_of(POINT)({}), "") == ["parameter '(all)': 'x' is a required property"]
-    assert sentences(check_of(POINT)({"x": None}), "") == ["parameter 'x' must be a number, got null"]
+    assert sentences(check_of(POINT), {}, "") == ["parameter '(all)': 'x' is a required property"]
+    assert sentences(check_of(POINT), {"x": None}, "") == ["parameter 'x' must be a number, got null"]
 
 
 @pytest.mark.parametrize("value", ["x" * 10_000, ["x" * 10_000], {"x" * 10_000: 1}, list(range(10_000))], ids=type)

@@ -5,10 +5,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from jsonschema import Draft202012Validator
+from jsonschema_rs import Draft202012Validator
 
-from internal.schema.check import Steps
-from internal.schema.references import check_of
+from internal.schema.check import Steps, check_of
 from internal.schema.types import ALL_TYPES, possible_types, type_of
 from tests.unit.generators import json_values
 

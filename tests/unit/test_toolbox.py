@@ -7,7 +7,7 @@ import pytest
 from dify_plugin.entities.tool import ToolProviderType
 from hypothesis import given
 from hypothesis import strategies as st
-from jsonschema import Draft202012Validator
+from jsonschema_rs import meta
 
 from internal.tools.names import name_files
 from internal.tools.toolbox import Toolbox, build_toolbox
@@ -197,7 +197,7 @@ def test_the_tools_of_a_request_are_in_the_nodes_order_and_the_same_every_time()
     assert list(toolbox.prompt_tools[0].parameters["properties"]) == ["z", "a"]
     assert toolbox.prompt_tools is toolbox.prompt_tools
     for offered in toolbox.prompt_tools:
-        Draft202012Validator.check_schema(offered.parameters)
+        meta.validate(offered.parameters)
 
 
 def test_this_turns_files_have_distinct_readable_names() -> None:

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from internal.schema.check import MAX_STEPS, Check, Steps, Unchecked
+from internal.schema.check import Unchecked, check_of
 from internal.schema.fitting import Fitter
-from internal.schema.references import check_of
 from tests.unit.generators import json_values
 
 NUMBERS = {"type": "array", "items": {"type": "integer"}}
@@ -90,50 +89,27 @@ SCHEMAS = [schema for schema, _, _ in [*UNIONS.values(), *NULLS.values()]]
 def test_a_value_that_fits_stays_unchanged(schema: dict[str, Any], value: object) -> None:
     check = check_of(schema)
 
-    if not list(check(value)):
-        assert not list(check(Fitter(check, takes_texts=True).fit(value)))
-
-
-def doubling() -> Check:
-    """Each level of a value has two alternatives that look at all of the next."""
-    branch = {"type": "object", "properties": {"a": {"$ref": "#/$defs/a"}}}
-    return check_of({"$ref": "#/$defs/a", "$defs": {"a": {"oneOf": [branch, {**branch, "required": ["y"]}]}}})
+    if check.is_satisfied_by(value):
+        assert check.is_satisfied_by(Fitter(check, takes_texts=True).fit(value))
 
 
 @pytest.mark.heavy
 def test_a_check_of_nested_alternatives_is_given_up() -> None:
-    value: dict[str, Any] = {}
+    """Each level of the value has two alternatives that look at all of the next."""
+    branch = {"type": "object", "properties": {"a": {"$ref": "#/$defs/a"}}}
+    check = check_of({"$ref": "#/$defs/a", "$defs": {"a": {"oneOf": [branch, {**branch, "required": ["y"]}]}}})
+    value: dict[str, Any] = {"a": 1}
     for _ in range(50):
         value = {"a": value}
 
     with pytest.raises(Unchecked):
-        Fitter(doubling(), takes_texts=True).fit(value)
-    with pytest.raises(Unchecked):
-        list(doubling()(value))
+        Fitter(check, takes_texts=True).fit(value)
 
 
 @pytest.mark.heavy
-def test_a_long_array_is_checked_and_an_endless_one_given_up() -> None:
+def test_a_long_array_is_fitted_and_an_endless_one_given_up() -> None:
     check = check_of(NUMBERS)
-    steps = Steps()
-    long = Fitter(check, takes_texts=True, steps=steps).fit(["1"] * (MAX_STEPS // 3))
 
-    assert long == [1] * (MAX_STEPS // 3)
-    assert not list(check(long, steps))
+    assert Fitter(check, takes_texts=True).fit(["1"] * 9_000) == [1] * 9_000
     with pytest.raises(Unchecked):
-        list(check([1] * (MAX_STEPS + 1)))
-
-
-@pytest.mark.parametrize(
-    ("items", "are_unique"),
-    [
-        ([1, True, "1", None, [1], {"a": 1}], True),
-        ([1, 1.0], False),
-        ([{"a": 1, "b": [2]}, {"b": [2], "a": 1.0}], False),
-        ([0, False], True),
-        ([{"n": n} for n in range(20_000)], True),  # The library's own way would compare 200 million pairs.
-    ],
-    ids=["all kinds", "1 and 1.0", "objects", "0 and false", "many"],
-)
-def test_equal_items_are_found(items: list[Any], are_unique: bool) -> None:  # noqa: FBT001 - a table
-    assert (not list(check_of({"uniqueItems": True})(items))) is are_unique
+        Fitter(check, takes_texts=True).fit(["1"] * 1_000_000)

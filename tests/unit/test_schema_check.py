@@ -5,16 +5,15 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from jsonschema import Draft202012Validator
 
-from internal.schema.references import SchemaUnusable, check_of, own_schema
+from internal.schema.check import Unchecked, check_of
+from internal.schema.references import SchemaUnusable, embedded
 
 OLD = "http://json-schema.org/draft-07/schema#"
-OLDEST = "http://json-schema.org/draft-03/schema#"
 
 
 def fits(schema: dict[str, Any], value: object) -> bool:
-    return not list(check_of(schema)(value))
+    return check_of(schema).is_satisfied_by(value)
 
 
 @pytest.mark.parametrize("dialect", [{}, {"$schema": OLD}], ids=["latest", "old"])
@@ -32,9 +31,6 @@ def fits(schema: dict[str, Any], value: object) -> bool:
         (10**4_000, 3, False),
         (7, 3, False),
         (9.0, 3, True),
-        (float("inf"), 0.01, False),
-        (float("nan"), 0.01, False),
-        (1, float("inf"), False),
         (True, 2, True),
         ("7", 2, True),
     ],
@@ -60,10 +56,6 @@ def test_the_checks_of_a_node_with_hundreds_of_tools_are_kept() -> None:
     assert all(check_of(schema) is check for schema, check in zip(schemas, checks, strict=True))
 
 
-def test_a_dialect_that_does_not_know_a_keyword_does_not_learn_it() -> None:
-    assert fits({"$schema": OLDEST, "multipleOf": "x"}, 7)
-
-
 POINTERS: dict[str, tuple[str, dict[str, Any]]] = {
     "into a list": ("#/properties/a/anyOf/0", {"properties": {"a": {"anyOf": [{"type": "integer"}]}}}),
     "an encoded space": ("#/$defs/My%20Type", {"$defs": {"My Type": {"type": "integer"}}}),
@@ -80,13 +72,12 @@ POINTERS: dict[str, tuple[str, dict[str, Any]]] = {
 @pytest.mark.parametrize(("pointer", "more"), POINTERS.values(), ids=POINTERS)
 def test_a_json_pointer_is_resolved_as_the_standard_says(keyword: str, pointer: str, more: dict[str, Any]) -> None:
     schema = {"type": "object", **more, "properties": {**more.get("properties", {}), "it": {keyword: pointer}}}
-    whole, check = own_schema(schema, "a%20b/日")
-    embedded = Draft202012Validator({"properties": {"a%20b/日": whole}})
+    whole = {"properties": {"a%20b/日": embedded(schema, "a%20b/日")}}
 
-    assert not list(check({"it": 7}))
-    assert list(check({"it": "text"}))
-    assert embedded.is_valid({"a%20b/日": {"it": 7}})
-    assert not embedded.is_valid({"a%20b/日": {"it": "text"}})
+    assert fits(schema, {"it": 7})
+    assert not fits(schema, {"it": "text"})
+    assert fits(whole, {"a%20b/日": {"it": 7}})
+    assert not fits(whole, {"a%20b/日": {"it": "text"}})
 
 
 @pytest.mark.parametrize(
@@ -99,8 +90,8 @@ def test_a_json_pointer_is_resolved_as_the_standard_says(keyword: str, pointer: 
         ("#/$defs/a/anyOf/1", "leads nowhere"),
         ("#/$defs/a/anyOf/-1", "leads nowhere"),
         ("#/$defs/a/anyOf/x", "leads nowhere"),
-        ("#/$defs/a/title", "leads to what is no schema"),
-        ("#/$defs/a/anyOf", "leads to what is no schema"),
+        ("#/$defs/a/title", "does not point to a schema"),
+        ("#/$defs/a/anyOf", "does not point to a schema"),
     ],
 )
 @pytest.mark.parametrize("keyword", ["$ref", "$dynamicRef", "$recursiveRef"])
@@ -169,48 +160,33 @@ def test_a_chain_of_references_has_an_end() -> None:
         check_of({"$ref": "#/$defs/d0", "$defs": {**chain, "d2000": {}}})
 
 
-def test_names_that_a_pattern_may_cover_are_accepted_wherever_the_pattern_is() -> None:
-    covered = {"allOf": [{"patternProperties": {"^x-": {}}}], "unevaluatedProperties": False}
-
-    assert fits(covered, {"x-a": 1})
-    assert fits({"items": covered}, [{"x-a": 1}])
-    assert fits({"patternProperties": {"^x-": {}}, "additionalProperties": False}, {"x-a": 1})
+@pytest.mark.parametrize("dialect", ["https://host.test/schema", "http://json-schema.org/draft-03/schema#", ""])
+def test_a_dialect_that_is_unknown_is_read_as_the_latest(dialect: str) -> None:
+    assert fits({"$schema": dialect, "type": "integer"}, 7)
+    assert not fits({"$schema": dialect, "items": {"$schema": dialect, "type": "integer"}}, ["x"])
 
 
-WORD, NUMBER = {"pattern": "^[a-z]+$"}, {"pattern": "^[0-9]+$"}
+def test_names_of_a_schema_do_not_change_where_its_references_lead() -> None:
+    named = {"$id": "https://host.test/a", "$ref": "#/$defs/n", "$defs": {"n": {"$id": "b", "type": "integer"}}}
+
+    assert fits(named, 7)
+    assert not fits(named, "x")
 
 
-@pytest.mark.parametrize(
-    "schema",
-    [
-        {"not": NUMBER},
-        {"not": {"$ref": "#/$defs/number"}, "$defs": {"number": NUMBER}},
-        {"oneOf": [WORD, NUMBER]},
-        {"if": NUMBER, "then": {"const": 7}},
-        {"not": {"patternProperties": {"^a": False}}},
-    ],
-)
-def test_values_that_only_a_pattern_could_refuse_are_accepted(schema: dict[str, Any]) -> None:
-    assert fits(schema, "word")
+def test_what_an_old_dialect_puts_beside_a_reference_is_not_looked_at() -> None:
+    schema = {"properties": {"a": {"$ref": "#/definitions/n", "minimum": 5}}, "definitions": {"n": {"type": "integer"}}}
+
+    assert fits({"$schema": OLD, **schema}, {"a": 1})
+    assert not fits(schema, {"a": 1})
 
 
-@pytest.mark.parametrize(
-    "schema",
-    [
-        {"not": {"type": "string"}},
-        {"oneOf": [{"type": "string"}, {"minLength": 1}]},
-        {"if": {"type": "string"}, "then": {"const": 7}},
-        {"oneOf": [{"type": "integer", "pattern": "a"}, {"type": "null"}]},
-    ],
-)
-@pytest.mark.parametrize("elsewhere", [{}, {"$defs": {"a": WORD}}])
-def test_without_a_pattern_everything_is_checked(schema: dict[str, Any], elsewhere: dict[str, Any]) -> None:
-    assert not fits({**schema, **elsewhere}, "word")
+def test_formats_and_encodings_are_not_checked() -> None:
+    assert fits({"format": "date", "contentEncoding": "base64", "$schema": OLD}, "?")
 
 
-def test_without_patterns_an_unknown_name_is_refused() -> None:
-    assert not fits({"allOf": [{"properties": {"a": {}}}], "unevaluatedProperties": False}, {"a": 1, "b": 1})
-    assert not fits({"properties": {"a": {}}, "additionalProperties": False}, {"a": 1, "b": 1})
+def test_half_a_surrogate_pair_cannot_be_checked() -> None:
+    with pytest.raises(Unchecked):
+        fits({"type": "string"}, "\ud800")
 
 
 @pytest.mark.parametrize(

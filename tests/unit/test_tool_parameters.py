@@ -5,7 +5,7 @@ import socket
 from typing import Any
 
 import pytest
-from jsonschema import Draft202012Validator
+from jsonschema_rs import Draft202012Validator, meta
 
 from internal.calls.arguments import ArgumentsInvalid, validate_arguments
 from internal.tools.toolbox import build_toolbox
@@ -56,7 +56,7 @@ def types_in(schema: object) -> set[str]:
 def test_every_type_of_dify_becomes_json_schema(kind: str) -> None:
     found = tool_of(parameter("x", kind, options=[{"value": "a"}], min=1, max=5, llm_description="What it is."))
 
-    Draft202012Validator.check_schema(found.prompt_tool.parameters)
+    meta.validate(found.prompt_tool.parameters)
     schema = found.prompt_tool.parameters["properties"]["x"]
     assert types_in(schema) <= JSON_TYPES
     assert schema["description"] == "What it is."
@@ -131,7 +131,7 @@ def test_without_files_a_file_parameter_is_left_out(required: bool, tools: list[
 @pytest.mark.parametrize("name", ["x", "a/b", "a~b", "a b", "日本"])
 def test_local_references_of_an_mcp_schema_keep_their_targets(name: str) -> None:
     whole = tool_of(mcp(ADDRESS, name=name)).prompt_tool.parameters
-    Draft202012Validator.check_schema(whole)
+    meta.validate(whole)
     check = Draft202012Validator(whole)
 
     assert check.is_valid({name: {"home": {"zip": 1}, "rest": [{"zip": 2}]}})
@@ -174,7 +174,7 @@ def test_a_broken_schema_is_named_and_only_its_check_is_skipped(broken: dict[str
     toolbox = build_toolbox([tool("search", mcp(broken, llm_description="What."), parameter("q"))])
 
     whole = toolbox.prompt_tools[0].parameters
-    Draft202012Validator.check_schema(whole)
+    meta.validate(whole)
     assert whole["properties"]["x"] == {"type": "object", "description": "What."}
     assert validate_arguments(toolbox.tools["search"], {"x": {"any": "thing"}}) == {"x": {"any": "thing"}}
     (note,) = toolbox.notes
@@ -221,11 +221,22 @@ def test_a_remote_reference_is_never_fetched() -> None:
     ],
     ids=["pattern", "patternProperties", "propertyNames", "inside a list", "inside a definition"],
 )
-def test_a_pattern_is_never_run(schema: dict[str, Any]) -> None:
+def test_a_pattern_is_checked_and_cannot_hold_the_process_up(schema: dict[str, Any]) -> None:
     value = {"a": VICTIM, VICTIM: VICTIM} if "properties" not in schema else {"a": VICTIM}
 
-    # Were it run, this test would not end: the expression takes 2^60 steps on this text.
-    assert validate_arguments(tool_of(mcp(schema)), {"x": value}) == {"x": value}
+    # Python's own engine would take 2^60 steps on this text.
+    with pytest.raises(ArgumentsInvalid, match=r"\^\(a\+\)\+\$|Additional properties"):
+        validate_arguments(tool_of(mcp(schema)), {"x": value})
+
+
+def test_a_pattern_that_is_none_costs_its_check_alone_and_is_named() -> None:
+    properties = {"a": {"type": "string", "pattern": "["}, "b": {"type": "integer"}}
+    toolbox = build_toolbox([tool("search", mcp({"type": "object", "properties": properties}))])
+
+    assert validate_arguments(toolbox.tools["search"], {"x": {"a": "?"}}) == {"x": {"a": "?"}}
+    with pytest.raises(ArgumentsInvalid, match=r"x\.b"):
+        validate_arguments(toolbox.tools["search"], {"x": {"b": "no"}})
+    assert "nothing is checked there: the pattern '['" in toolbox.notes[0]
 
 
 def test_a_property_that_is_called_pattern_is_checked_like_any_other() -> None:
