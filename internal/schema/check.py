@@ -136,10 +136,10 @@ class Check:
         """
         if not isinstance(part, Mapping):
             return part is not False
-        steps.spend(self.weight.of(value))
         validator = self._validator(part, keyword, steps)
-        self._matching.begin()
         try:
+            steps.spend(self.weight.of(value))
+            self._matching.begin()
             is_valid = validator.is_valid(value)
         except ValueError:  # a lone surrogate
             raise Unchecked from None

@@ -10,10 +10,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from pydantic_core import to_json
+
 from internal.schema.check import Check, Steps, Unchecked
 from internal.schema.references import references_of, resolve
 from internal.schema.types import named_types, names_of_type, possible_types, type_of
-from internal.text.wellformed import compact_json
 from internal.tooling import refuse_constant, refuse_unwritable
 
 _NOTHING: Any = object()
@@ -48,12 +49,12 @@ class Fitter:
                 return value
             as_text = _NUMBERS | {"boolean", "object", "array"} if self.takes_texts else _NUMBERS
             return self._fit(value, self.check.schema, as_text)
-        except RecursionError:
+        except (RecursionError, ValueError):  # too deep, or half a surrogate pair
             raise Unchecked from None
 
     def _is_fit(self, value: object) -> bool:
         """Whether the value satisfies the schema as it is, and holds no whole number written as a fraction."""
-        has_fractions = isinstance(value, float) or (isinstance(value, dict | list) and ".0" in compact_json(value))
+        has_fractions = isinstance(value, float) or (isinstance(value, dict | list) and b".0" in to_json(value))
         return not has_fractions and self.check.accepts(value, self.check.schema, self.steps)
 
     def _fit(self, value: object, schema: object, as_text: frozenset[str] = _NUMBERS) -> object:

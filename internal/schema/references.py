@@ -6,7 +6,7 @@ inside a tool's. References out of the schema are refused, so that nothing is ev
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 PLAIN_VALUES = frozenset({"enum", "const", "default", "examples"})
@@ -81,7 +81,7 @@ def rewritten(node: object, change: Callable[[Mapping[str, Any], str], Mapping[s
 
 def embedded(own: Mapping[str, Any], name: str) -> dict[str, Any]:
     """The schema as it must read below ``properties/NAME``: its local references start there now."""
-    escaped = name.replace("~", "~0").replace("/", "~1").replace("%", "%25")
+    escaped = quote(name.replace("~", "~0").replace("/", "~1"), safe="~")
 
     def moved(part: Mapping[str, Any], _keyword: str) -> Mapping[str, Any]:
         copy = {key: value for key, value in part.items() if key != "$schema"}

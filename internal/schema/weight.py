@@ -10,10 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from pydantic_core import to_json
+
 from internal.schema.patterns import compiled
 from internal.schema.references import SchemaUnusable, references_of, resolve, schemas_in
 from internal.text.fairness import in_turns
-from internal.text.wellformed import compact_json
 from internal.tooling import MAX_NESTING
 
 MAX_EXPANSION = 5_000
@@ -33,7 +34,7 @@ _UNEVALUATED = 4
 """How many times the library walks what stands beside ``unevaluatedProperties`` or ``unevaluatedItems``."""
 _MAX_PATTERNS = 500
 """Different ones; the library needs up to 3 ms to find out that one is too large."""
-_LARGE_INTEGER = re.compile(r"\d{18}")
+_LARGE_INTEGER = re.compile(rb"\d{18}")
 
 
 @dataclass(frozen=True)
@@ -49,13 +50,17 @@ class Weight:
     has_unique_items: bool
 
     def of(self, value: object) -> int:
-        """Steps that a check of the value takes at most."""
+        """Steps that a check of the value takes at most.
+
+        Raises:
+            ValueError: the value cannot be written as JSON, because it holds half a surrogate pair.
+        """
         if isinstance(value, str):
             return self.steps + self.letter_steps * len(value)
         if not isinstance(value, dict | list | int):
             return self.steps
-        text = compact_json(value)
-        parts = 1 + text.count(",") + text.count(":") + text.count("[") + text.count("{")
+        text = to_json(value)
+        parts = 1 + text.count(b",") + text.count(b":") + text.count(b"[") + text.count(b"{")
         # Integers beyond 64 bits have one hash, and each of them is compared with each.
         large = len(_LARGE_INTEGER.findall(text)) if self.has_unique_items else 0
         return self.steps * parts + self.letter_steps * len(text) + 40 * large * large
