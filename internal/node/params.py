@@ -165,4 +165,9 @@ def _read_tool(item: object) -> Mapping[str, Any]:
 
 
 def _redacted_tool(tool: Mapping[str, Any], secrets: Redactor) -> Mapping[str, Any]:
-    return {**tool, **{name: secrets.values(tool[name]) for name in ("description", "parameters") if name in tool}}
+    """What a declaration shows to the model; a parameter's default is sent to the tool, and not shown."""
+    description, parameters = secrets.values([tool.get("description"), tool.get("parameters")])
+    for shown, own in zip(parameters or (), tool.get("parameters") or (), strict=True):
+        if isinstance(own, dict) and "default" in own:
+            shown["default"] = own["default"]
+    return {**tool, "description": description, "parameters": parameters}

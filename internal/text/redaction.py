@@ -129,17 +129,11 @@ class Redactor:
 
     def json(self, value: Any) -> Any:  # noqa: ANN401 - JSON in, JSON out
         """A JSON value of others: texts, names and numbers that are a secret are replaced."""
-        dump = self._found_in(value)
-        if dump is None:
-            return value
-        try:
-            return json.loads(self._in_json.text(dump))
-        except ValueError:  # a number, or what only the dump's punctuation makes look like a secret
-            return self._without_secrets(value, keep_names=False)
+        return self._without_secrets(value, keep_names=False) if self.holds_secret(value) else value
 
     def values(self, value: Any) -> Any:  # noqa: ANN401 - as above
         """A JSON value of ours, whose names and numbers mean something: only its texts are redacted."""
-        return value if self._found_in(value) is None else self._without_secrets(value, keep_names=True)
+        return self._without_secrets(value, keep_names=True) if self.holds_secret(value) else value
 
     def json_text(self, text: str) -> str:
         """The text of a JSON value of ours, or of what should be one, redacted; JSON stays JSON."""
@@ -151,21 +145,17 @@ class Redactor:
             return self.text(text)
 
     def holds_secret(self, value: object) -> bool:
-        """Whether a JSON value contains a secret."""
-        return self._found_in(value) is not None
+        """Whether the text of a JSON value contains a secret."""
+        if not self._forms:
+            return False
+        text = to_json(value).decode()
+        return self._in_json.text(text) != text
 
     @cached_property
     def _in_json(self) -> "Redactor":
         """Looks for the same secrets in the text of a JSON value."""
         forms = frozenset(json.dumps(form, ensure_ascii=False)[1:-1] for form in self._forms)
         return self if forms == self._forms else Redactor(forms)
-
-    def _found_in(self, value: object) -> str | None:
-        """The text of a JSON value that holds a secret, None for others: most are not worth a walk."""
-        if not self._forms:
-            return None
-        dump = to_json(value).decode()
-        return dump if self._in_json.text(dump) != dump else None
 
     def _without_secrets(self, value: object, *, keep_names: bool) -> object:
         if isinstance(value, str):

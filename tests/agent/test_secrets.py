@@ -113,6 +113,15 @@ def test_a_tools_error_keeps_addresses_with_a_port() -> None:
 # The node's secrets: replaced wherever they occur.
 
 
+def test_a_tool_gets_the_default_of_a_parameter_though_it_is_a_secret_of_the_node() -> None:
+    offered = tool("search", parameter("q", required=True, default=SECRET), runtime_parameters={"api_key": SECRET})
+
+    outcome = run([calls(("search", {})), ANSWER], {"search": replies("found")}, {"tools": [offered]})
+
+    assert outcome.tools.requests[0]["tool_parameters"] == {"q": SECRET, "api_key": SECRET}
+    assert SECRET not in json.dumps(outcome.model.requests)
+
+
 def with_node_secret(*steps: Any, strategy: Blueprint[Any] = FUNCTION_CALLING, **params: Any) -> Outcome:  # noqa: ANN401 - turns
     described = tool(
         "search", parameter("q"), parameter("key", "secret-input", form="form"), runtime_parameters={"key": SECRET}
