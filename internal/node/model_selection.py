@@ -10,7 +10,6 @@ from typing import Any, Self
 from dify_plugin.entities.model import ModelType
 from dify_plugin.entities.model.llm import LLMModelConfig
 from dify_plugin.entities.model.message import (
-    AssistantPromptMessage,
     MultiModalPromptMessageContent,
     PromptMessage,
     PromptMessageContentUnionTypes,
@@ -119,27 +118,14 @@ def _read_history(raw: object, note: Callable[[str], None]) -> Iterable[PromptMe
 
 
 def _redacted(message: PromptMessage, secrets: Redactor) -> PromptMessage:
-    """A message without secrets in its texts, its files' names and its calls."""
-    changes: dict[str, Any] = {}
-    if isinstance(message.content, str):
-        changes["content"] = secrets.text(message.content)
-    elif message.content:
-        changes["content"] = [_redacted_part(part, secrets) for part in message.content]
-    if isinstance(message, AssistantPromptMessage):
-        calls = message.tool_calls
-        changes["tool_calls"] = [
-            call.model_copy(update={"function": _redacted_function(call.function, secrets)}) for call in calls
-        ]
-    return message.model_copy(update=changes)
+    """A message without secrets in its texts and its files' names; the memory holds no calls."""
+    content = message.content
+    if isinstance(content, str):
+        return message.model_copy(update={"content": secrets.text(content)})
+    return message.model_copy(update={"content": content and [_redacted_part(part, secrets) for part in content]})
 
 
 def _redacted_part(part: PromptMessageContentUnionTypes, secrets: Redactor) -> PromptMessageContentUnionTypes:
     if isinstance(part, MultiModalPromptMessageContent):
         return part.model_copy(update={"filename": secrets.text(part.filename)})
     return part.model_copy(update={"data": secrets.text(part.data)})
-
-
-def _redacted_function(
-    function: AssistantPromptMessage.ToolCall.ToolCallFunction, secrets: Redactor
-) -> AssistantPromptMessage.ToolCall.ToolCallFunction:
-    return function.model_copy(update={"arguments": secrets.json_text(function.arguments)})

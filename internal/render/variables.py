@@ -27,7 +27,7 @@ class RunVariables:
     cited: frozenset[int]
     """Numbers of the sources that the answer cites."""
     left_out: Mapping[str, int] = field(default_factory=dict)
-    """Entries by the variable that lacks them; 1 for a variable that is no list."""
+    """Entries by the variable that lacks them; 1 for a variable that is not a list."""
 
     @classmethod
     def of(cls, summary: RunSummary) -> "RunVariables":

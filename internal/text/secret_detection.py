@@ -52,7 +52,7 @@ _AFTER_NAME = re.compile(
     rf"|{_NAMES.format(r'[\s_-]')}(?:\s+(?:given|is|provided|received|sent|supplied|used|value|was|you)){{0,3}}{_IS}"
     r"(?=\S{0,200}\d)"
     r"|[?&]key="
-    # Names that are no secret's as often as not count where JSON is quoted.
+    # These names often belong to other values, so they count only in quoted JSON.
     rf"|(?:token|credentials?){_QUOTED}\s*:\s*{_QUOTED}(?!{_REMARK}))"
     r"""(?:(?<=["'])(?:[^"'\\]|\\++(?!["'])){6,}(?=\\*+["'])"""
     r"""|(?:[^\s"'\\&,;}@]|\\++(?!["'nrt])){6,})""",

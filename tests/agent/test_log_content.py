@@ -1,4 +1,4 @@
-"""``LOG_CONTENT=off``: a log of names, sizes and kinds, in which nothing stands that anybody has said."""
+"""``LOG_CONTENT=off``: the log has names, sizes and kinds, and quotes no user, model, tool or host."""
 
 import json
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ from tests.support.wire import breaks, calls, json_message, replies, says
 
 OFF = {"LOG_CONTENT": "off"}
 WORD = "Marmalade"
-"""Stands in everything that is said in these runs."""
+"""Part of every text in these runs."""
 
 
 def all_logs(outcome: Outcome) -> str:

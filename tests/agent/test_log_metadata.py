@@ -1,4 +1,4 @@
-"""What finished rows say beside their data: icons that cost no look-ups, tokens, prices, failed calls."""
+"""The metadata of finished log rows: icons without look-ups, tokens, prices, failed calls."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""NUL, which no PostgreSQL stores, leaves in no text, variable or log, and reaches neither model nor tool."""
+"""NUL, which PostgreSQL does not store, reaches no text, variable, log, model or tool."""
 
 import json
 from typing import Any

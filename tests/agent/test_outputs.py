@@ -1,4 +1,4 @@
-"""What a run leaves in the node's outputs: their order, types and contents."""
+"""The node's outputs of a run: their order, types and contents."""
 
 import json
 from decimal import Decimal

@@ -1,4 +1,4 @@
-"""Secrets are values, and names are only names: what the model reads, what people read, and what stands in the log."""
+"""Where secrets are replaced: in what the model reads, in what people read, and in the log."""
 
 import json
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ def said_to_the_model(outcome: Outcome) -> str:
     return "\n".join(text_of(message) for prompt in outcome.model.prompts for message in prompt)
 
 
-# Names alone hide nothing, but in the log.
+# The name of a value hides it in the log only.
 
 
 def test_an_answers_field_may_be_called_a_token() -> None:

@@ -1,4 +1,4 @@
-"""Tools that fail: what the model is told, what the log keeps, what is tried again, and loops of one call."""
+"""Tools that fail: what the model reads, what the log keeps, what is retried, and calls that repeat."""
 
 from collections.abc import Iterator
 

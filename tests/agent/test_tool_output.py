@@ -1,4 +1,4 @@
-"""What tools say: what the model reads of it, what the user gets, which sources join."""
+"""The messages of tools: what the model reads, what the user gets, which sources are added."""
 
 import base64
 from typing import Any

@@ -1,4 +1,4 @@
-"""What kind of failure a host's message means."""
+"""What kind of failure a message of the host means."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Long texts: what of them is kept, and what a model is shown."""
+"""Long texts: which part is kept, and which part a model reads."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""The guard in front of local files: whatever a tool names, nothing outside the root is ever read."""
+"""The guard for local files: nothing outside the root is read, whatever path a tool names."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""What a log shows of a value."""
+"""What the log shows of a value."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""Which of the developer's values are secrets."""
+"""Which values that the developer set are secrets."""
 
 from typing import Any
 

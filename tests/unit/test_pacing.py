@@ -1,4 +1,4 @@
-"""No more messages at once than the daemon's bridge to the node holds."""
+"""A run never sends more messages at once than the daemon can hold."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Known secrets leave the text although it streams."""
+"""Known secrets are replaced in text that streams."""
 
 from collections.abc import Iterator
 

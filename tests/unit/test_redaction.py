@@ -1,4 +1,4 @@
-"""Secrets leave the plugin nowhere but in the call they belong to."""
+"""Secrets leave the plugin only in the call that they belong to."""
 
 import json
 import re

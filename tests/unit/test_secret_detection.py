@@ -1,4 +1,4 @@
-"""What gives a secret away."""
+"""How secrets are recognised by name and shape."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a tool says, turned into what the model reads, what the user gets, and sources."""
+"""The messages of a tool: the text for the model, the files for the user, and the sources."""
 
 import base64
 import json
