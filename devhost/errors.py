@@ -1,19 +1,19 @@
-"""What can go wrong on the host's side, as one tree.
+"""The exceptions of devhost, as one tree.
 
 HostError ── DeclarationError      a plugin directory that cannot be read
           ├─ ScriptError           a script.yaml that cannot be read
           ├─ ParameterError        values that are refused before the plugin is asked
           │   └─ NodeParameterError    by Dify's node, in its words
-          ├─ PluginStartError      a plugin process that never served
-          ├─ RegistrationError     a plugin that introduces itself over TCP in a way that the daemon hangs up on
+          ├─ PluginStartError      a plugin process that did not start or serve in time
+          ├─ RegistrationError     a registration over TCP that the daemon refuses
           ├─ ToolSetupError        a tool plugin that refuses its credentials or a value of the panel
-          ├─ WireError             a line that is no message of the protocol
+          ├─ WireError             a line that is not a message of the protocol
           ├─ TraceError            a trace that cannot be written or read
           ├─ RefusedCallError      a backwards call that the daemon or Dify refuses; its text reaches the plugin
-          └─ RunFailure ── PluginLostError      the process has gone, or was killed at a limit
+          └─ RunFailure ── PluginLostError      the process ended, or was killed at a limit
                         ├─ InvocationError      the plugin answered with an error
                         ├─ RunTimeoutError      the host's deadline for the run
-                        ├─ RunStoppedError      a person ended it
+                        ├─ RunStoppedError      a person stopped it
                         └─ NodeFailedError      the Agent node fails on what the plugin sent
 """
 
@@ -37,7 +37,7 @@ class ParameterError(HostError, ValueError):
 
 
 class NodeParameterError(ParameterError):
-    """`words` are what the node shows; the sentence adds the parameter's name where they lack it."""
+    """`words` are what the node shows; the sentence adds the parameter's name if they do not contain it."""
 
     def __init__(self, words: str, parameter: str = "") -> None:
         super().__init__(f"{parameter}: {words} (in Dify this fails the node)" if parameter else words)
@@ -81,7 +81,7 @@ class PluginLostError(RunFailure):
 
 
 class InvocationError(RunFailure):
-    """The `{error_type, message, args}` of an invocation that raised, or an error of the daemon's in its place."""
+    """The `{error_type, message, args}` of an invocation that raised, or an error of the daemon in its place."""
 
     def __init__(self, error_type: str, message: str, args: dict[str, Any] | None = None) -> None:
         super().__init__(message)
@@ -93,7 +93,7 @@ class InvocationError(RunFailure):
 
     @property
     def said(self) -> dict[str, Any]:
-        """What the daemon tells the node."""
+        """The error as the daemon sends it to the node."""
         said: dict[str, Any] = {"error_type": self.error_type, "message": self.message}
         return said if self.details is None else {**said, "args": self.details}
 

@@ -14,8 +14,8 @@ class HostLimits:
     handshake_seconds: float = 10
     """A plugin that is debugged remotely must have registered by then."""
     heartbeat_seconds: float = 60
-    """How often the daemon looks for a sign of life. It acts after one to two such times of silence: a local plugin is
-    killed, and of one that is debugged remotely the connection is closed."""
+    """How often the daemon looks for a sign of life. It acts after one to two such times of silence: it kills a local
+    plugin, and closes the connection of one that is debugged remotely."""
     run_seconds: float = 600
     """One strategy invocation in total, in each of the three runtimes; the plugin is not told."""
     call_seconds: float = 240
@@ -36,4 +36,4 @@ class HostLimits:
     """How many messages of a run may wait in the daemon, 128 in Dify; eight times as many of a backwards call's answer.
     What comes while all places are taken is lost. 0 loses nothing."""
     stop_seconds: float = 5
-    """How long a plugin may take to go when asked, before it is killed."""
+    """How long a plugin may take to end after SIGTERM, before it is killed."""

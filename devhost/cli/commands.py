@@ -62,7 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _discard_stdout() -> None:
-    """What it still buffers would be written, and fail, once more when Python ends."""
+    """Python would write the rest of its buffer at the end, and fail again."""
     with contextlib.suppress(OSError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 

@@ -1,6 +1,6 @@
 """Turns signals into exceptions, so that devhost stops its plugins before it ends.
 
-Python drops an exception that strikes in a finalizer or in the callback of a weak reference, after telling
+Python drops an exception that a finalizer or the callback of a weak reference raises, after it calls
 `sys.unraisablehook`. Threads and queues have such callbacks at the end of every turn, so there the exception is raised
 once more as soon as they are over.
 """

@@ -43,7 +43,7 @@ def model_options(command: Callable[..., int]) -> Callable[..., int]:
     @click.option(
         "--features",
         metavar="A,B",
-        help="What the model can do, in Dify's words: tool-call, multi-tool-call, stream-tool-call, vision, document.",
+        help="What the model supports, in Dify's names: tool-call, multi-tool-call, stream-tool-call, vision, …",
     )
     @click.option("--scripted", is_flag=True, help=f"Answer from the script even if {KEY} or {BASE_URL} is set.")
     @functools.wraps(command)

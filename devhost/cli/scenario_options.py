@@ -1,6 +1,6 @@
 """What is run: which strategy of which plugin, with which tools, by which script.
 
-In: --example, --script, --tools and what goes with them. Out: a `Scenario`, or a sentence about a mistake.
+In: --example, --script, --tools and the options for them. Out: a `Scenario`, or a sentence about a mistake.
 """
 
 import functools
@@ -40,7 +40,7 @@ def scenario_options(command: Callable[..., int]) -> Callable[..., int]:
         metavar="DIR",
         type=DIRECTORY,
         multiple=True,
-        help="A Dify tool plugin whose tools the agent gets, with those of the example; repeatable.",
+        help="A Dify tool plugin for the agent, in addition to the example's tools; repeatable.",
     )
     @click.option(
         "--credential",

@@ -1,4 +1,4 @@
-"""`replay` and `report`: what can be done with a trace afterwards."""
+"""The commands `replay` and `report`, which read a trace."""
 
 import math
 from pathlib import Path
@@ -18,7 +18,7 @@ STDOUT = Path("-")
 
 
 def _refuse_nan(_context: click.Context, _option: click.Parameter, speed: float | None) -> float | None:
-    """NaN is outside no range."""
+    """A range does not exclude NaN."""
     if speed is not None and math.isnan(speed):
         raise click.BadParameter(f"nan is not a number: give {SLOWEST} or more")
     return speed
@@ -31,7 +31,7 @@ def _refuse_nan(_context: click.Context, _option: click.Parameter, speed: float 
     metavar="NUMBER",
     type=click.FloatRange(min=SLOWEST),
     callback=_refuse_nan,
-    help="Show it in its own time: 1 as it was, 2 twice as fast. Without it, at once.",
+    help="Keep the pauses of the run: 1 as they were, 2 twice as fast. By default without pauses.",
 )
 @click.option("--no-color", is_flag=True, help="Print without colours.")
 def replay(*, trace_file: Path, speed: float | None, no_color: bool) -> int:
@@ -50,7 +50,7 @@ def replay(*, trace_file: Path, speed: float | None, no_color: bool) -> int:
     help="Where the page goes, - for stdout; by default beside the trace, with .html at its end.",
 )
 def report_page(*, trace_file: Path, output: Path | None) -> int:
-    """Make one page, complete in itself, of a traced run."""
+    """Make a self-contained page of a traced run."""
     page = render_page(read_trace(trace_file))
     if output == STDOUT:
         click.echo(page.encode(errors="replace"), nl=False)

@@ -118,7 +118,7 @@ class Host:
     ) -> Run:
         """Runs the node once.
 
-        `parameters` are settings as `node_parameters.read_setting` reads them, `variables` those of the workflow, by
+        `parameters` are settings as `node.parameters.read_setting` reads them, `variables` those of the workflow, by
         `node.name`. `conversation_variables` are those of the strategy that the conversation keeps. `raw` sends the
         parameters as they are given; `strict` goes on after an error that fails the node, to find all errors.
         """

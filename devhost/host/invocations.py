@@ -11,7 +11,7 @@ from devhost.protocol.failures import API, CLOSED, ApiCallError
 @dataclass(frozen=True)
 class Invocation:
     access: str
-    """What the manifest's resource.permission must enable; empty for what is always allowed."""
+    """The key of the manifest's resource.permission that must be enabled; empty for calls that are always allowed."""
     starting: str
     reading: str
     path: str

@@ -78,7 +78,7 @@ class Reply:
                 self._say("end")
 
     def _cut(self) -> None:
-        """The daemon closes the response body when the time is up, in the middle of a stream if need be."""
+        """The daemon closes the response body when the time is up, even in the middle of a stream."""
         with contextlib.suppress(PluginLostError):
             self._finish(self._cut_words)
         self._was_cut.set()

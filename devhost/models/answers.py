@@ -26,7 +26,7 @@ def model_answer(
 
 
 def structured_answer(model: ModelBackend, request: JsonObject, opaque_body: OpaqueBodyPolicy) -> Iterator[JsonObject]:
-    """The model's chunks, and a last one with the JSON object that their texts make."""
+    """The model's chunks, and a last one with the JSON object in their joined texts."""
     decoded = decode_model_request(request, opaque_body, requests.STRUCTURED)
     return _structured(_chunks(model, decoded, opaque_body))
 

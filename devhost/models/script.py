@@ -27,7 +27,7 @@ from devhost.text.json_value import json_value
 from devhost.text.yaml_file import load_yaml
 
 LONGEST_DELAY = 3_600
-"""Seconds; a longer wait is a slip of the keyboard."""
+"""Seconds; a longer delay is taken for a mistake."""
 
 
 def _one_sentence(sentence: str) -> WrapValidator:
@@ -57,7 +57,7 @@ class ScriptedCall(_Scripted):
     arguments: Annotated[
         dict[str, JsonValue] | str, _one_sentence("should be a mapping, or a text"), BeforeValidator(json_value)
     ] = Field(default_factory=dict[str, JsonValue])
-    """A mapping becomes JSON; a string is sent as it stands, however broken."""
+    """A mapping becomes JSON; a string is sent unchanged, even if it is not valid JSON."""
 
 
 class ScriptedError(_Scripted):
@@ -115,7 +115,7 @@ class Script(_Scripted):
     variables: _JsonObject = Field(default_factory=dict)
     """Of the workflow around the node, by `node.name`: what templates and selectors in `params` refer to."""
     conversation_variables: tuple[str, ...] = ()
-    """Variables of the strategy that the app assigns to conversation variables, which have a largest size."""
+    """Variables of the strategy that the app assigns to conversation variables, whose size is limited."""
     model: ScriptedModelCard = ScriptedModelCard()
     turns: Annotated[tuple[Turn, ...], Field(min_length=1)]
     otherwise: tuple[Turn, ...] | None = None

@@ -63,7 +63,7 @@ class ScriptedModel:
 
     @property
     def afterwards(self) -> str:
-        """For the person at the terminal, once the run is over."""
+        """A sentence for the person at the terminal after the run; empty if there is nothing to say."""
         return f"The script has turns that no model call asked for: {self.remaining}." if self.remaining else ""
 
     def spent(self) -> JsonObject | None:

@@ -39,7 +39,7 @@ def _texts(turn: Turn) -> Iterator[str]:
 
 
 def _call_lists(turn: Turn) -> list[list[JsonObject]]:
-    """The `tool_calls` of each chunk after the text; the last list rides on the last chunk."""
+    """The `tool_calls` of each chunk after the text; the last list comes with the last chunk."""
     whole = [tool_call(call.id, call.name, arguments_text(call)) for call in turn.tool_calls]
     match turn.call_chunking:
         case "whole":
@@ -81,7 +81,7 @@ def _pieces(text: str, size: int) -> list[str]:
 def turn_usage(turn: Turn, request: ModelRequest, *, latency: float) -> JsonObject | None:
     """All fields of LLMUsage, prices as strings, as Decimals travel.
 
-    Tokens are estimated where the script is silent.
+    Tokens that the script does not give are estimated.
     """
     if turn.usage is None:
         return None

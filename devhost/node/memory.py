@@ -21,7 +21,7 @@ MEDIA = ("image", "audio", "video", "document")
 class PastTurn:
     question: str
     answer: str
-    """What was shown of it. Nothing of a turn that failed: Dify keeps its question alone, with an empty answer."""
+    """The raw answer. Empty for a turn that failed: Dify keeps its question alone."""
     files: tuple[JsonObject, ...] = ()
 
 

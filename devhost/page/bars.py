@@ -1,4 +1,4 @@
-"""Where things stand on the time axis, in percent of it, and how durations are written."""
+"""Positions on the time axis, in percent, and durations as text."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -42,7 +42,7 @@ class Axis:
 
 
 def written(seconds: float) -> str:
-    """As few digits as say it: 6 ms, 450 ms, 1.84 s, 12.3 s, 2 min 5 s."""
+    """As few digits as needed: 6 ms, 450 ms, 1.84 s, 12.3 s, 2 min 5 s."""
     milliseconds = round(seconds * 1000)
     if milliseconds < 1:
         return "<1 ms" if seconds > 0 else "0 ms"

@@ -94,7 +94,7 @@ def _shown(number: int, traced: TracedRun, trace: Trace) -> ShownRun:
 
 
 def rows(spans: Sequence[Span], depth: int = 0) -> Iterator[tuple[int, Span]]:
-    """Depth first, as they stand one below the other."""
+    """Depth first, in the order of the page."""
     for span in spans:
         yield depth, span
         yield from rows(span.children, depth + 1)
@@ -105,7 +105,7 @@ def pretty(value: object) -> str:
 
 
 def clip(text: str) -> str:
-    """Without control characters, and no longer than a page can bear."""
+    """Without control characters, and cut at `LONGEST` characters."""
     shown = "".join(
         "�" if unicodedata.category(letter) == "Cc" and letter not in "\n\t" else letter for letter in text[:LONGEST]
     )

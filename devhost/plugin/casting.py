@@ -16,7 +16,7 @@ SELECTS = frozenset({"select", "dynamic-select"})
 
 
 def is_file(value: object) -> TypeGuard[JsonObject]:
-    """A file as it stands on the wire."""
+    """A file as on the wire."""
     return isinstance(value, dict) and value.get("dify_model_identity") == FILE_IDENTITY
 
 
@@ -39,7 +39,7 @@ def cast_parameter(parameter: Parameter, value: object) -> object:
 
 
 def cast_value(parameter: Parameter, value: object) -> object:
-    """The second half of the rule, which is all that a tool's own parameters go through."""
+    """The second half of the rule; for a tool's parameters there is no other."""
     if parameter.multiple and parameter.type in SELECTS:
         return _choices(value)
     try:

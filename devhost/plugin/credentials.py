@@ -1,4 +1,4 @@
-"""A tool provider's credentials: what its YAML asks for, and what was given, held against it as Dify does on saving.
+"""A tool provider's credentials: the fields in its YAML, and the values for them, checked as Dify checks them.
 
 In: `credentials_for_provider`, and values by key. Out: the credentials as the tool gets them, or a `ParameterError`
 that names what there is, and never a value.
@@ -57,7 +57,7 @@ def environment_name(provider: str, key: str) -> str:
 
 
 def filled_credentials(provider: str, fields: CredentialFields, given: Mapping[str, str]) -> JsonObject:
-    """What is not given, or given empty, is the default; without one it stays away, unless it is required."""
+    """A missing or empty value becomes the default; without a default it is left out, unless it is required."""
     for key in given:
         if key not in fields:
             raise ParameterError(f"provider {provider} has no credential {key!r}; {_there_are(fields)}")
@@ -101,7 +101,7 @@ def _cast(provider: str, key: str, field: CredentialField, value: object) -> obj
 
 
 def read_switch(where: str, value: object) -> bool:
-    """Strict, since a switch in a panel has no third position; the server itself takes any other word for true."""
+    """Only the words that mean true or false; Dify's server would take any other word for true."""
     word = str(value).lower()
     if word not in {"true", "yes", "y", "1", "false", "no", "n", "0"}:
         raise ParameterError(f"{where} must be true or false")

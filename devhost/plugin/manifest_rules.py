@@ -1,4 +1,4 @@
-"""What the daemon demands of the manifest of a plugin that registers, rule by rule.
+"""The daemon's rules for the manifest of a plugin that registers, rule by rule.
 
 In: the manifest as JSON without nulls. Out: nothing, or a `RegistrationError` that names every field at fault.
 """
@@ -25,7 +25,7 @@ def _rfc3339(value: object) -> object:
 class _Storage(Checked):
     enabled: StrictBool = False
     size: Annotated[StrictInt, Field(ge=1024, le=1024**3)]
-    """Looked at even when the storage is not enabled."""
+    """Checked even if the storage is not enabled."""
 
 
 class _Permission(Checked):

@@ -1,4 +1,4 @@
-"""How a plugin introduces itself over TCP: its key, its manifest, its strategies, its assets, and an end.
+"""How a plugin registers over TCP: its key, its manifest, its strategies, its assets, and an end.
 
 In: the handshake's messages, one after another, in the daemon's order of checks. Out: a `PluginDeclaration`, once the
 last has come; `RegistrationError` for what the daemon hangs up on.
@@ -21,7 +21,7 @@ DECLARATIONS = frozenset(
 
 class Registration:
     def __init__(self, key: str, files: PluginDeclaration) -> None:
-        """`files`: the plugin's YAML, for what a plugin does not say of itself."""
+        """`files`: the plugin's YAML, for fields that the plugin does not send."""
         self._key = key
         self._files = files
         self.knows_key = False
@@ -30,7 +30,7 @@ class Registration:
         self._assets: set[str] = set()
 
     def add(self, message: JsonObject) -> PluginDeclaration | None:
-        """The declaration when this was the end of the handshake."""
+        """The declaration, if this message ends the handshake; else None."""
         match message:
             case {"type": "handshake", "data": {"key": str(key)}}:
                 self._check_key(key)
@@ -110,7 +110,7 @@ class Registration:
 
 
 def _without_nulls(value: Any) -> Any:  # noqa: ANN401 - JSON of any shape
-    """To the daemon, which is written in Go, null is as good as absent."""
+    """To the daemon, which is written in Go, null counts as absent."""
     if isinstance(value, dict):
         return {key: _without_nulls(item) for key, item in value.items() if item is not None}
     if isinstance(value, list):

@@ -29,7 +29,7 @@ type Path = Annotated[StrictStr, Field(min_length=1, max_length=128)]
 
 
 class Checked(BaseModel):
-    """Unknown keys are passed over: Go has no field for them."""
+    """Unknown keys are ignored: Go has no field for them."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 

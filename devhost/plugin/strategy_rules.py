@@ -1,4 +1,4 @@
-"""What the daemon demands of a strategy provider that registers for remote debugging, rule by rule.
+"""The daemon's rules for a strategy provider that registers for remote debugging, rule by rule.
 
 In: the provider with its strategies, as JSON without nulls. Out: nothing, or a `RegistrationError` that names every
 field at fault. A zip install does not look as closely, so that such faults ship and break in Dify later.

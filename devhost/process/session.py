@@ -14,7 +14,7 @@ from devhost.protocol.wire import Ended, Failed, Invoked, JsonObject, Lost, Sess
 
 type Send = Callable[[JsonObject], None]
 type Decoded = Callable[[Any], JsonObject | None]
-"""How the daemon decodes a message; InvocationError in its words, or None for one that is passed over."""
+"""How the daemon decodes a message; InvocationError in its words, or None for one that is skipped."""
 
 
 class Session:

@@ -19,7 +19,7 @@ class Stop:
             self._session.stop()
 
     def ends(self, session: Session) -> None:
-        """Now or later, whenever the request comes."""
+        """The session that a request ends; at once if the request came before."""
         self._session = session
         if self._requested:
             session.stop()

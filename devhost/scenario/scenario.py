@@ -71,7 +71,7 @@ class Scenario:
 
     @property
     def api_fails(self) -> Mapping[str, ApiFault]:
-        """By tool; ParameterError for a tool that there is not."""
+        """By tool; ParameterError for a tool that is not offered."""
         faults = {} if self.script is None else self.script.api_fails
         names = {offered.declared.identity.name for setup in self.tools for offered in setup.tools}
         for name in faults:
@@ -84,7 +84,7 @@ class Scenario:
         if query is not None:
             return query
         if self.script is None:
-            raise ParameterError("there is nothing to ask: give --query TEXT, or a script that has a query")
+            raise ParameterError("there is no question: give --query TEXT, or a script that has a query")
         return self.script.query
 
     def values(self, question: str, *, raw: bool = False) -> JsonObject:
@@ -96,7 +96,7 @@ class Scenario:
         return checked_settings(self.strategy, values, NodeVariables(self.variables(question)))
 
     def variables(self, question: str) -> JsonObject:
-        """By `node.name`; those of the system that a chatflow always has are among them."""
+        """By `node.name`; includes the system variables that a chatflow always has."""
         variables = {**({} if self.script is None else self.script.variables), **self.given_variables}
         if QUESTION in variables:
             raise ParameterError(f"variable {QUESTION!r} is the question itself: give it as query, or with --query")

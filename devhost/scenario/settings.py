@@ -1,6 +1,6 @@
-"""What is given for a strategy's parameters, as the node's panel would hold it.
+"""Values for a strategy's parameters, as the node's panel would hold them.
 
-In: `--param` assignments, or a script's params. Out: settings as `node_parameters` reads them, checked against the
+In: `--param` assignments, or a script's params. Out: settings as `node.parameters` reads them, checked against the
 declaration before any process starts.
 """
 
@@ -19,7 +19,7 @@ TEXT_FIELDS = frozenset({"string", "secret-input", "select"})
 
 
 def parse_assignments(assignments: Iterable[str], *, option: str = "--param") -> JsonObject:
-    """KEY=VALUE pairs; a value that is JSON is what it says, any other is a text."""
+    """KEY=VALUE pairs; a value that is JSON is parsed, any other is a text."""
     return {key: _read(text) for key, text in _pairs(assignments, option)}
 
 
@@ -35,7 +35,7 @@ def typed_settings(strategy: Strategy, assignments: Iterable[str]) -> JsonObject
 
 
 def checked_settings(strategy: Strategy, values: Mapping[str, object], variables: NodeVariables) -> JsonObject:
-    """The values as settings; ParameterError for what the strategy has not got, and for what Dify's node refuses."""
+    """The values as settings; ParameterError for unknown parameters and for values that Dify's node refuses."""
     settable = [parameter for parameter in strategy.parameters if parameter.type not in PICKED]
     names = [parameter.name for parameter in settable]
     for name in values:
@@ -74,6 +74,6 @@ def _is_text_field(parameter: Parameter) -> bool:
 
 
 def _in_widget(parameter: Parameter, value: object) -> object:
-    """An object or a list in a script's params is, in a text field, the JSON that one would type there."""
+    """An object or a list in a script's params becomes JSON in a text field, as a person would type it."""
     is_plain = isinstance(value, dict | list) and read_setting(value) == Constant(value)
     return json.dumps(value, ensure_ascii=False) if parameter.type == "string" and is_plain else value

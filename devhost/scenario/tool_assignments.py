@@ -1,4 +1,4 @@
-"""What the command line says about tools, sorted by the plugins it is about.
+"""The options about tools, sorted by the plugins that they are about.
 
 In: `--tools`, `--credential PROVIDER.KEY=VALUE`, `--set TOOL.PARAM=VALUE`, the environment. Out: a `ToolSetup` for each
 plugin. No sentence ever quotes a value: it may be a secret.
@@ -23,7 +23,7 @@ def read_tool_setups(
     settings: Iterable[str],
     environment: MutableMapping[str, str],
 ) -> list[ToolSetup]:
-    """Credentials are taken *out of* the environment, which every process inherits that devhost starts."""
+    """Credentials are removed from the environment, because every process that devhost starts inherits it."""
     plugins = [PluginDeclaration.read(directory) for directory in dict.fromkeys(map(Path.resolve, directories))]
     given = _by_owner(credentials, "--credential", "PROVIDER.KEY=VALUE", "tool provider", _owners(plugins, _providers))
     fixed = _by_owner(settings, "--set", "TOOL.PARAM=VALUE", "tool", _owners(plugins, _tools))

@@ -105,7 +105,7 @@ class RunView:
             self._console.print(node_error_text(run.error.node))
 
     def abandon(self) -> None:
-        """After Ctrl-C: nothing more to show."""
+        """End the view after Ctrl-C."""
         self._end_status()
 
     def _write(self, spans: list[Span]) -> None:

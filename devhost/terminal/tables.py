@@ -22,7 +22,7 @@ _JOINERS = "\u200c\u200d\u2060"
 
 
 def printable(value: object) -> str:
-    """Without control characters: what comes from the wire must not move the cursor, nor turn the line around."""
+    """Without control characters: what comes from the wire must not move the cursor or reverse the line."""
     kept = f"\n\t{_JOINERS}"
     return "".join(letter if letter.isprintable() or letter in kept else "�" for letter in str(value))
 
@@ -97,7 +97,7 @@ def json_list(values: Sequence[object]) -> RenderableType:
 
 
 def usage_line(usage: object) -> Text:
-    """As it stands when it is not what Dify counts: a variable called usage takes its place."""
+    """A usage of another shape is printed as JSON: a variable called usage replaces it."""
     match usage:
         case {
             "total_tokens": int(total),
@@ -121,7 +121,7 @@ def lookups(found: IconLookups) -> str:
 
 
 def node_error_text(error: NodeError) -> Text:
-    """What one would read at the failed node in Dify."""
+    """The error as the failed node shows it in Dify."""
     shown = printable(error.shows)
     left = len(shown) - LONGEST_ERROR
     clipped = f"{shown[:LONGEST_ERROR]}… ({left:,} more characters)" if left > 0 else shown

@@ -1,4 +1,4 @@
-"""Whether what YAML read is JSON: for fields of a script that go onto the wire as they are."""
+"""Whether a value from YAML is JSON: for fields of a script that are sent unchanged."""
 
 import math
 
@@ -6,7 +6,7 @@ from pydantic_core import PydanticCustomError
 
 
 def json_value(value: object) -> object:
-    """YAML has dates, bytes, sets and mappings that hold themselves; JSON has not."""
+    """YAML has dates, bytes, sets and mappings that contain themselves; JSON does not."""
     reason = _not_json(value, place="", around=())
     if reason:
         raise PydanticCustomError("no_json", "{reason}", {"reason": reason})

@@ -27,7 +27,7 @@ class Secrets:
         self._pattern = re.compile("|".join(map(_spelled, longest_first))) if secrets else None
 
     def masked[T](self, value: T) -> T:
-        """A copy without secrets, of the same shape; the value itself where there is nothing to hide."""
+        """A copy of the same shape without secrets; the value itself if it contains none."""
         return value if self._pattern is None else _rewritten(value, self._pattern)
 
 
@@ -37,7 +37,7 @@ def _spelled(secret: str) -> str:
 
 
 def _spelled_character(character: str) -> str:
-    """Which characters are left plain differs from one library to the next, so each is looked for on its own."""
+    """Which characters are left plain differs from one library to the next, so each is searched separately."""
     quoted = quote(character, safe="", errors="surrogatepass")
     if quoted == character:
         return re.escape(character)

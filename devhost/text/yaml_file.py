@@ -1,4 +1,4 @@
-"""YAML files as dictionaries, and what pydantic finds wrong with one, in words that name the key."""
+"""YAML files as dictionaries, and pydantic's errors as sentences that name the key."""
 
 from pathlib import Path
 from typing import Any
@@ -22,9 +22,9 @@ def load_yaml(file: Path) -> dict[str, Any]:
         raise DeclarationError(f"{file} is not valid YAML: {error}") from error
     except (ValueError, LookupError, AttributeError) as error:
         # What PyYAML's own readers of a date, a number or a tag let through: 2020-13-45, !!bool maybe.
-        raise DeclarationError(f"{file} holds a value that YAML cannot read as what it looks like: {error}") from error
+        raise DeclarationError(f"{file} contains a value that YAML cannot convert: {error}") from error
     if not isinstance(data, dict):
-        raise DeclarationError(f"{file} must hold keys and values")
+        raise DeclarationError(f"{file} must contain keys and values")
     return data
 
 

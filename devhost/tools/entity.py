@@ -18,7 +18,7 @@ FILES = frozenset({"file", "files", "system-files"})
 def tool_entity(
     provider_id: str, provider: ToolProvider, tool: Tool, fixed: Mapping[str, object] | None = None
 ) -> JsonObject:
-    """`ParameterError` when the panel lacks a value that Dify insists on."""
+    """`ParameterError` if the panel lacks a value that Dify requires."""
     fixed = fixed or {}
     parameters = [_in_panel(parameter, fixed) for parameter in tool.parameters]
     return {
@@ -53,7 +53,7 @@ def _value(tool: Tool, parameter: Parameter, fixed: Mapping[str, object]) -> obj
     try:
         return cast_parameter(parameter, fixed.get(parameter.name))
     except ParameterError as error:
-        raise ParameterError(f"{name} needs another value: {error}. Give it one with --set {name}=VALUE") from error
+        raise ParameterError(f"{name} needs a valid value: {error}. Set it with --set {name}=VALUE") from error
 
 
 def _described(parameter: Parameter) -> dict[str, Any]:

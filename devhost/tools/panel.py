@@ -1,4 +1,4 @@
-"""Starts a tool plugin, and asks it what Dify's settings pages ask before an agent may use it.
+"""Starts a tool plugin, and asks it what Dify's settings pages ask before an agent can use it.
 
 Are the credentials right (asked when they are saved), and which options does a dynamic select have (asked when its
 picker opens)? In: a setup. Out: the plugin as it runs, or a `ToolSetupError` in the plugin's own words.

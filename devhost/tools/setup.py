@@ -42,7 +42,7 @@ class ToolSetup:
     credentials: Mapping[str, JsonObject] = field(repr=False)
     """By provider."""
     left_out: tuple[str, ...] = ()
-    """A sentence for each tool that Dify would not let an agent have."""
+    """A sentence for each tool that Dify does not offer to an agent."""
 
     @classmethod
     def read(cls, directory: Path, *, credentials: Texts | None = None, fixed: Texts | None = None) -> Self:
@@ -76,7 +76,7 @@ class ToolSetup:
 
     @property
     def python(self) -> Path | None:
-        """The plugin's own, as the daemon would have made it; None where there is none."""
+        """The Python of the plugin's own .venv; None if it has none."""
         python = self.declaration.directory / ".venv" / "bin" / "python"
         return python if python.is_file() else None
 
@@ -95,7 +95,7 @@ class ToolSetup:
 
     @property
     def secret_parameters(self) -> list[str]:
-        """Values that `--set` gave, which the strategy gets as Dify gives them to it: in clear."""
+        """Secret values of `--set`. The strategy gets them unmasked, as from Dify."""
         return [
             str(offered.fixed[parameter.name])
             for offered in self.tools
@@ -115,7 +115,7 @@ def _fixed_values(tool: Tool, texts: Mapping[str, str]) -> dict[str, object]:
 
 
 def _typed(tool: Tool, parameter: Parameter, text: str) -> object:
-    """What the panel's widget for the type would have made of the text; the cast by the declaration comes after it."""
+    """The value that the panel's widget would make of the text; the cast by the declaration comes after it."""
     where = f"{tool.identity.name}.{parameter.name}"
     if text == "" or (parameter.type in AS_TYPED and not parameter.multiple):
         return text

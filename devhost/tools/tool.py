@@ -83,7 +83,7 @@ def plugin_tools(plugin: PluginProcess, setup: ToolSetup, limits: HostLimits) ->
 def call_tool(
     tool: Tool, parameters: JsonObject, answer: Answer, files: ToolFileStore, limits: HostLimits
 ) -> Iterator[JsonObject]:
-    """The messages as a strategy gets them: files are links to tool files, bytes never arrive."""
+    """The messages as a strategy gets them: files are links to tool files, never bytes."""
     transformed = FileMessages(files, limits, found=lambda *_: None)
     for message in tool.invoke(parameters, answer):
         if message.get("type") not in TYPES:  # of a newer Dify; an older daemon will drop it

@@ -1,4 +1,4 @@
-"""Backwards calls as they crossed the wire: asked by a plugin, answered by the host piece by piece.
+"""Backwards calls in a trace: the plugin's request, and the host's answer in pieces.
 
 In: the messages of a trace. Out: a `Call` each, with the time of every piece.
 """
@@ -19,13 +19,13 @@ class Piece:
 @dataclass
 class Call:
     plugin: str
-    """Who asked."""
+    """The plugin that called."""
     kind: str
     """llm, tool, or what the host does not answer."""
     request: JsonObject
     began: float
     ended: float | None = None
-    """None while it has no end: the run was over before."""
+    """None if it has no end, because the run was over before."""
     error: str = ""
     pieces: list[Piece] = field(default_factory=list)
 

@@ -1,6 +1,6 @@
 """Reads a trace strictly; an error names the number of the line.
 
-Only a last line that was cut off in the middle is taken for what it is: the end of a run that was killed.
+Only the last line may be cut off: the run was killed then.
 """
 
 import json

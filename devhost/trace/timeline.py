@@ -1,4 +1,4 @@
-"""When what was under way: the strategy's log tree, with the times at which its messages came, and the calls in it.
+"""What happened when: the strategy's log tree, with the times at which its messages came, and the calls in it.
 
 In: a `TracedRun`. Out: spans, each with its children. A call belongs to the entry that was open at the same time, that
 bears its name and, of several such, has its arguments; a call that the log does not mention is a span of its own.
@@ -62,7 +62,7 @@ def timeline(run: TracedRun) -> list[Span]:
 
 
 def _log_entry(arrival: Arrival) -> JsonObject | None:
-    """None also for what the host refused as malformed."""
+    """None also for messages that the host refused as malformed."""
     match arrival.message:
         case {
             "type": "log",

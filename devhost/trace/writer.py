@@ -1,4 +1,4 @@
-"""Writes a trace while it happens, each line at once: what is killed leaves all that was said until then.
+"""Writes a trace during the run, each line at once, so that a killed run leaves all messages until then.
 
 In: what crosses between the host and its plugins. Out: the lines of `lines.py`, without credentials: neither where
 they are sent nor, if they have six characters or more, in any other place.
@@ -104,7 +104,7 @@ class TraceWriter(Watcher):
 
 
 def _refuse_to_destroy(file: Path) -> None:
-    """A trace may take the place of a trace, but of no other file, such as the script that is run."""
+    """A trace replaces an older trace, but no other file, such as the script of the run."""
     try:
         if not file.is_file():
             return  # nothing yet, or a device, which keeps nothing

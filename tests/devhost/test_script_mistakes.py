@@ -80,7 +80,7 @@ def test_a_delay_that_is_too_long_is_refused(delay: float) -> None:
     [
         (b"query: \xff\n", " is not UTF-8, as its byte 8 shows: save it as UTF-8"),
         (f"query: {'[' * 3_000}", " is nested too deeply to be read"),
-        ("query: 2020-13-45", " holds a value that YAML cannot read as what it looks like: month must be in 1..12"),
+        ("query: 2020-13-45", " contains a value that YAML cannot convert: month must be in 1..12"),
     ],
 )
 def test_files_that_are_not_valid_yaml(

@@ -198,4 +198,4 @@ def test_refused_credentials_exit_with_2(script: Path, capsys: pytest.CaptureFix
 
 def test_without_a_script_there_is_no_question(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "--tools", str(CHARTS), "--credential", f"charts.api_key={API_KEY}"]) == 2
-    assert "there is nothing to ask: give --query TEXT" in capsys.readouterr().err
+    assert "there is no question: give --query TEXT" in capsys.readouterr().err

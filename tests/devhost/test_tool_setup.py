@@ -108,9 +108,7 @@ def test_a_required_form_parameter_without_a_value_is_named(tmp_path: Path) -> N
     described = declared("project", "string", form="form", required=True)
     directory = copied(tmp_path, parameters=[described])
     credentials = {"charts": {"api_key": API_KEY}}
-    with pytest.raises(
-        ParameterError, match=r"project not found in tool config. Give it one with --set draw_chart.proj"
-    ):
+    with pytest.raises(ParameterError, match=r"project not found in tool config. Set it with --set draw_chart.proj"):
         ToolSetup.read(directory, credentials=credentials)
     setup = ToolSetup.read(directory, credentials=credentials, fixed={"draw_chart": {"project": "x"}})
     assert entity(setup)["runtime_parameters"] == {"project": "x"}
@@ -168,7 +166,7 @@ def test_secrets_are_known_and_never_in_a_repr() -> None:
         (["charts.api_key=ck_1"], ["paint.kind=bar"], "there is no tool 'paint'; there are: draw_chart, export_table,"),
         (["charts.api_key=ck_1"], ["draw_chart.sort=SECRET"], "draw_chart has no parameter 'sort'; there are: title,"),
         (["charts.api_key=ck_1"], ["draw_chart.kind=pie"], "value pie not in options ['bar', 'line']"),
-        (["charts.api_key=ck_1"], ["draw_chart.height=tall"], "draw_chart.height needs another value"),
+        (["charts.api_key=ck_1"], ["draw_chart.height=tall"], "draw_chart.height needs a valid value"),
         (["charts.api_key=ck_1"], ["draw_chart.with_grid=off"], "draw_chart.with_grid must be true or false"),
         (["charts.api_key=ck_1"], ["draw_chart.kind"], "--set is not TOOL.PARAM=VALUE"),
     ],

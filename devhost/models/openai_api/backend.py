@@ -91,7 +91,7 @@ class OpenAIModel:
 
     @property
     def afterwards(self) -> str:
-        """For the person at the terminal, once the run is over."""
+        """A sentence for the person at the terminal after the run; empty if there is nothing to say."""
         return str(self.spending)
 
     def spent(self) -> JsonObject:
@@ -120,7 +120,7 @@ class OpenAIModel:
                         )
 
     def _turn(self, request: ModelRequest, params: JsonObject) -> Iterator[TurnEvent]:
-        """A caller that wants no more closes the connection with the generator."""
+        """Closing the generator closes the connection."""
         if self._api == "responses":
             with self._client.responses.create(**responses_request(request, params)) as events, reading_the_stream():
                 yield from responses_turn(events)

@@ -16,7 +16,7 @@ from devhost.models.provider.turn_events import Called, Finished, Said, ThoughtT
 from devhost.protocol.wire import JsonObject
 
 _REASONING = ("reasoning_content", "reasoning")
-"""What servers call it: DeepSeek, LM Studio and older vLLM the one, Ollama and vLLM the other."""
+"""Two names of the same field: the first in DeepSeek, LM Studio and older vLLM, the second in Ollama and vLLM."""
 
 
 def chat_turn(chunks: Iterable[ChatCompletionChunk]) -> Iterator[TurnEvent]:

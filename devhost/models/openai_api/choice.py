@@ -48,15 +48,15 @@ def open_model(  # noqa: PLR0913 - one value of the command line each
     for feature in features or ():
         if feature not in FORWARDED_FEATURES:
             there_are = ", ".join(sorted(FORWARDED_FEATURES))
-            raise ParameterError(f"--features: Dify knows no feature {feature!r}; there are: {there_are}")
+            raise ParameterError(f"--features: unknown feature {feature!r}; there are: {there_are}")
     return OpenAIModel(connection, api, name, completion_params=params, features=features)
 
 
 def _check_key(key: str) -> None:
     if not (key.isascii() and key.isprintable()):
         raise ParameterError(
-            "OPENAI_API_KEY holds a character that no HTTP header can carry: a key is ASCII letters, digits and signs, "
-            "without line breaks; copy it again"
+            "OPENAI_API_KEY contains a character that is not allowed in HTTP headers: a key is ASCII letters, digits "
+            "and signs, without line breaks; copy it again"
         )
 
 
@@ -69,8 +69,6 @@ def _check_url(base_url: str) -> None:
     if url.scheme not in {"http", "https"}:
         raise ParameterError(f"OPENAI_BASE_URL must begin with http:// or https://, {_SUCH_AS}")
     if not url.host:
-        raise ParameterError(
-            f"OPENAI_BASE_URL names no host: it must be {_SUCH_AS.removeprefix('such as ')} or the like"
-        )
+        raise ParameterError(f"OPENAI_BASE_URL has no host: it must be {_SUCH_AS.removeprefix('such as ')} or the like")
     if url.port is not None and not 0 < url.port <= _LAST_PORT:
         raise ParameterError(f"OPENAI_BASE_URL: its port must be from 1 to {_LAST_PORT}, {_SUCH_AS}")

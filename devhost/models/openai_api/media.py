@@ -4,7 +4,7 @@ from devhost.models.request import MediaPart
 
 
 def address(part: MediaPart) -> str:
-    """Where the server finds it: its own URL, or its bytes in one."""
+    """Its URL, or a data URL with its bytes."""
     return part.url or data_url(part)
 
 

@@ -1,4 +1,4 @@
-"""What is known of OpenAI's models: window, price, effort and parameters; the one place that says so.
+"""Facts about OpenAI's models, all in this place: context size, price, effort and parameters.
 
 Read on 2026-11-21. Prices and windows: the package genai-prices 0.2.3 (November 2026), standard tier, dollars per
 million tokens. Efforts and parameters: OpenAI's guides and the catalog of Dify's openai plugin 1.0.4. A model that is

@@ -1,7 +1,7 @@
 """A provider's failures in the words in which Dify's openai plugin passes them on.
 
-In: what the openai client raises, and the errors inside its streams. Out: `ModelCallError`, with the key taken out of
-not by the server's text.
+In: what the openai client raises, and the errors inside its streams. Out: `ModelCallError`, with the key removed from
+the server's text.
 """
 
 from collections.abc import Iterator
@@ -43,7 +43,7 @@ def failure(error_type: str, message: str) -> ModelCallError:
 
 
 def refused(message: str) -> ModelCallError:
-    """What cannot even be asked of the provider."""
+    """A request that the provider's API cannot express."""
     return failure("InvokeBadRequestError", message)
 
 
@@ -58,7 +58,7 @@ def failed_in_stream(code: str | None, message: str, kind: str | None = None) ->
 
 @contextmanager
 def provider_failures(key: str) -> Iterator[None]:
-    """Every failure of the call inside as a ModelCallError without the key."""
+    """Turns every failure of the call inside into a ModelCallError without the key."""
     try:
         yield
     except (ModelCallError, openai.APIError, ValueError) as error:

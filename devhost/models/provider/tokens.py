@@ -49,7 +49,7 @@ def _count(value: object) -> int:
 
 @dataclass(frozen=True)
 class Spending:
-    """What all calls of a backend came to."""
+    """The sum over all calls of a backend."""
 
     calls: int = 0
     uncounted: int = 0

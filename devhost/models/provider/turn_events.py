@@ -63,7 +63,7 @@ class ThoughtText:
 def text_of(value: object) -> str:
     """The text of a field that may be absent; the client passes on any value that the server sent."""
     if not isinstance(value, str | None):
-        raise TypeError(f"{value!r} stands where a text belongs")
+        raise TypeError(f"{value!r} is not a text")
     return value or ""
 
 

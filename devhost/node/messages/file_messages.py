@@ -1,4 +1,4 @@
-"""The first thing Dify does with every message of a tool or a strategy: bytes become tool files, files become links.
+"""The first step for every message of a tool or a strategy in Dify: bytes become tool files, files become links.
 
 In: a `Message`. Out: the messages that take its place (none for a chunk of a file that goes on). One object per stream,
 since the chunks of a file belong together; both limits on chunks are the daemon's.
@@ -24,7 +24,7 @@ type Found = Callable[[str, str], None]
 
 class FileMessages:
     def __init__(self, files: ToolFileStore, limits: HostLimits, found: Found) -> None:
-        """`found` hears of the rules that a message breaks without failing by it."""
+        """`found` is called for each rule that a message breaks without failing the node."""
         self._files = files
         self._limits = limits
         self._found = found
@@ -45,7 +45,7 @@ class FileMessages:
                 yield message
 
     def unfinished(self) -> list[str]:
-        """Files whose last chunk has not come."""
+        """Files whose last chunk is missing."""
         return list(self._names.values())
 
     def _saved(self, data: bytes, message: Message) -> Message:

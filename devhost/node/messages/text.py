@@ -31,7 +31,7 @@ class NodeText:
 
     @property
     def passed(self) -> str:
-        """What came out, and what still waits to come."""
+        """All text so far: what was passed on, and what still waits."""
         return "".join([*self._passed, self._waiting])
 
     def take(self, message: Message) -> Iterator[Message]:

@@ -43,7 +43,7 @@ class ToolFile:
 
 
 class ToolFileStore:
-    """Files live in `directory`, or else in one of their own that `remove` takes away. Thread-safe."""
+    """Files are in `directory`, or else in a temporary one that `remove` deletes. Thread-safe."""
 
     def __init__(self, directory: Path | None = None) -> None:
         self._temporary = directory is None

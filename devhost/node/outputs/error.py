@@ -20,19 +20,19 @@ MODEL_ERRORS = frozenset(
         "InvokeServerUnavailableError",
     }
 )
-"""Dify knows these by the names of their classes and shows their sentence alone."""
+"""Dify recognises these by the names of their classes and shows only their sentence."""
 
 
 @dataclass(frozen=True)
 class NodeError:
     shows: str
     type: str = "WorkflowNodeError"
-    """Empty for an error that the plugin or its caller is to blame for."""
+    """Empty for an error that the plugin or its caller caused."""
     inputs_kept: bool = False
 
 
 def node_error(line: str) -> NodeError:
-    """For a line that is an error, or no message that the node can read."""
+    """For a line that is an error, or that the node cannot read as a message."""
     try:
         envelope = json.loads(line)
     except ValueError:

@@ -26,7 +26,7 @@ def final_findings(
 ) -> Iterator[Finding]:
     for entry in _everywhere(outputs.logs):
         if entry.status == "start":
-            yield Finding("log-left-open", f"log {entry.label!r} was never finished: it shows as running for ever")
+            yield Finding("log-left-open", f"log {entry.label!r} was not finished: Dify shows it as running")
     yield from _of_thoughts(text)
     for name in outputs.variables:
         if name not in declared and name != "usage":

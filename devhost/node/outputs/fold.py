@@ -33,7 +33,7 @@ class OutputsFold:
     ) -> None:
         """`declared`: the variables in the strategy's output_schema; `kept`: those that the conversation keeps.
 
-        `goes_on`: also after what fails the node.
+        `goes_on`: also after an error that fails the node.
         """
         self.failure: RunFailure | None = None
         """The first error that failed the node, if the fold goes on after errors."""
@@ -61,7 +61,7 @@ class OutputsFold:
             return None
 
     def add(self, data: JsonObject) -> Iterator[Message]:
-        """Folds one message in; yields what the page gets of it, links instead of bytes."""
+        """Folds one message in; yields the messages for the page, with links instead of bytes."""
         try:
             for message in self._file_messages.transform(read_message(data)):
                 self._add(message)
@@ -70,7 +70,7 @@ class OutputsFold:
             self._failed(failure.rule, failure)
 
     def finish(self) -> Iterator[Message]:
-        """The run is over; yields what the page still gets."""
+        """The run is over; yields the rest for the page."""
         yield from self._text.finish()
 
     def outputs(self) -> NodeOutputs:
@@ -90,7 +90,7 @@ class OutputsFold:
     def findings(self) -> list[Finding]:
         """The findings about single messages, then those about the finished outputs."""
         unfinished = [
-            Finding("blob-left-open", f"{name} never came to its end: a last chunk with end=true is missing")
+            Finding("blob-left-open", f"{name} is incomplete: a last chunk with end=true is missing")
             for name in self._file_messages.unfinished()
         ]
         final = final_findings(self.outputs(), self._text, self._declared, self._kept)
@@ -115,7 +115,7 @@ class OutputsFold:
         if file is None:
             raise NodeFailedError(
                 "file-link-without-tool-file",
-                f"{message.type} {message.text!r} leads to no tool file; "
+                f"{message.type} {message.text!r} has no tool file; "
                 "send a file of your own as a blob, and an image from elsewhere as an image message",
                 shows=f"Tool file '{_sought(message)}' does not exist",
             )

@@ -22,7 +22,7 @@ class LogEntry:
     children: list["LogEntry"] = field(default_factory=list)
 
     def stored(self) -> JsonObject:
-        """The entry as it stands in `outputs.json`."""
+        """The entry as in `outputs.json`."""
         return {
             "id": self.id,
             "parent_id": self.parent_id,
@@ -45,7 +45,7 @@ class AgentLog:
         """How many messages named a provider, whose icon Dify then looks for."""
 
     def add(self, body: JsonObject) -> None:
-        """A known id updates the entry where it stands; its parent stays what it was."""
+        """A known id updates the entry in its place; the entry keeps its parent."""
         values = {
             "label": body["label"],
             "status": body["status"],

@@ -12,7 +12,7 @@ from devhost.protocol.wire import JsonObject
 
 
 def never_begun(strategy: str, error: HostError) -> Run:
-    """The plugin did not start, or was gone before it could be asked."""
+    """The run of a plugin that did not start, or ended before the run."""
     outputs = NodeOutputs("", [], [], no_usage(), {}, [], 0)
     return Run(strategy, outputs, RunError(type(error).__name__, str(error)), [], [], 0.0)
 

@@ -1,4 +1,4 @@
-"""What came of one run."""
+"""The result of one run."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ class RunError:
     message: str
     traceback: str | None = None
     node: NodeError | None = None
-    """What the node shows; nothing when a person stopped the run, or when it never began."""
+    """What the node shows; None if a person stopped the run, or if it did not begin."""
 
     @classmethod
     def of(cls, failure: RunFailure) -> Self:
@@ -44,7 +44,7 @@ class Run:
 
     strategy: str
     outputs: NodeOutputs
-    """Of a run that failed: what there was until then. Dify keeps nothing of it but the text on the screen."""
+    """Of a failed run: the outputs until then. Dify keeps only the text on the screen."""
     error: RunError | None
     findings: list[Finding]
     messages: list[JsonObject]
@@ -53,4 +53,4 @@ class Run:
     asked: Mapping[str, int] = field(default_factory=dict)
     """How many backwards calls there were, by their type: llm, tool, …"""
     session_id: str = ""
-    """The invocation's on the wire; empty when the plugin was gone before it."""
+    """The id of the session on the wire; empty if the plugin ended before it."""

@@ -15,7 +15,7 @@ from devhost.protocol.wire import JsonObject
 from devhost.text.yaml_file import describe
 
 WORKFLOW_TOTALS = ("total_tokens", "total_price", "currency")
-"""What of `execution_metadata` Dify keeps beside the outputs, as it was sent."""
+"""The part of `execution_metadata` that Dify keeps beside the outputs, as it was sent."""
 SECONDS = ("latency", "time_to_first_token", "time_to_generate")
 _HELP = re.compile(r"(?<=https://errors\.pydantic\.dev/)[\d.]+(?=/)")
 _DIFYS_PYDANTIC = "2.14"

@@ -95,7 +95,7 @@ class PluginProgram:
         return True
 
     def reason_for(self, silence: str) -> str:
-        """Why it went: killed, ended by itself, or only gone silent, which makes it useless and ends it as well."""
+        """Why it ended: it was killed, it exited, or it closed its stdout, for which it is killed here."""
         if self.killed_because is not None:
             return self.killed_because
         if not self.has_exited(self._stop_seconds):
@@ -124,5 +124,5 @@ class PluginProgram:
 
 
 def _inherited_environment() -> Mapping[str, str]:
-    """Without what devhost's own model is reached with (a URL may have a password): no plugin sees it in Dify."""
+    """Without the key and URL of devhost's own model (a URL may contain a password): in Dify no plugin sees them."""
     return {name: value for name, value in os.environ.items() if not name.startswith("OPENAI_")}

@@ -64,7 +64,7 @@ class HttpTransport(Transport):
         threading.Thread(target=self._invoke, args=(session_id, action, body, call), daemon=True).start()
 
     def hang_up(self, session_id: str, /) -> None:
-        """Ends the stream and what the session is still asking; the plugin itself works on."""
+        """Ends the stream and the session's open calls; the plugin itself goes on."""
         self._transactions.hang_up(session_id)
         with self._calling:
             call = self._calls.pop(session_id, None)
@@ -130,7 +130,7 @@ class HttpTransport(Transport):
             self._fail(session_id, f"the plugin's response stopped before its end message; {cut}")
 
     def _read(self, response: http.client.HTTPResponse) -> bool:
-        """Whether the session came to its end; WireError for a line that the daemon does not read."""
+        """Whether the session ended; WireError for a line that the daemon does not read."""
         limit = self._limits.line_bytes
         while line := response.readline(limit):
             if len(line.rstrip(b"\n")) >= limit:  # of a chunked response, readline may give more than it is asked for

@@ -1,7 +1,7 @@
 """The remote-debugging way to run a plugin: it connects to our port, sends its declaration, and keeps the connection.
 
 The key in its environment is the one it has to say first; then the same JSON lines as over stdio, of any length. A
-plugin that is refused reads one line before the connection ends; one that has lost its connection may dial again.
+plugin that is refused reads one line before the connection ends; one that has lost its connection may connect again.
 """
 
 import contextlib
@@ -104,7 +104,7 @@ class TcpTransport(Transport):
     def _refuse(
         self, connection: socket.socket, error: RegistrationError, listener: TransportListener, *, fatal: bool
     ) -> None:
-        """One line, then the end of the connection; a plugin that has shown its key is not waited for again."""
+        """One line, then the end of the connection; a plugin whose key was right is not awaited again."""
         reason = f"the daemon refuses to register it: {error}"
         listener.noted(f"a connection was refused: {error}")
         if fatal:
@@ -117,7 +117,7 @@ class TcpTransport(Transport):
 
 @contextlib.contextmanager
 def _within(seconds: float, connection: socket.socket) -> Iterator[None]:
-    """Ends the connection when what is inside takes longer; RegistrationError then."""
+    """Ends the connection after so many seconds; RegistrationError then."""
     late = threading.Event()
 
     def end() -> None:

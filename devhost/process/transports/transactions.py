@@ -63,7 +63,7 @@ class Transactions:
         self._server.server_close()
 
     def expect(self, session_id: str) -> None:
-        """From now on the session may call; calls of any other are refused."""
+        """Accept calls of this session from now on; calls of unknown sessions are refused."""
         with self._changing:
             self._sessions.add(session_id)
 

@@ -50,7 +50,7 @@ class TransportListener(Protocol):
 
 class Transport(ABC):
     awaited: ClassVar[str]
-    """What is missing while the plugin does not serve, for error messages."""
+    """For error messages: what was missing when the plugin did not serve in time."""
 
     def __init__(self, program: PluginProgram, limits: HostLimits) -> None:
         self._program = program
@@ -58,11 +58,11 @@ class Transport(ABC):
 
     @abstractmethod
     def start(self, listener: TransportListener, /) -> None:
-        """Begin to carry; PluginStartError when the plugin cannot even be started."""
+        """Start the plugin and the transport; PluginStartError if the process cannot be started."""
 
     @abstractmethod
     def send(self, envelope: JsonObject, /) -> None:
-        """PluginLostError when the plugin has gone."""
+        """PluginLostError if the plugin has ended."""
 
     @abstractmethod
     def hang_up(self, session_id: str, /) -> None:
@@ -77,7 +77,7 @@ class Transport(ABC):
         self._program.kill(reason)
 
     def stop(self) -> None:
-        """End the plugin politely, and return when nothing of it is left."""
+        """Ask the plugin to end, and return when its process is gone."""
         self._program.stop()
 
     def last_words(self) -> str:
@@ -86,7 +86,7 @@ class Transport(ABC):
 
 
 def note(stdout: IO[bytes], listener: TransportListener) -> None:
-    """What a plugin prints whose messages go another way; the SDK's logger prints records in JSON."""
+    """Reads the stdout of a plugin whose messages take another way; the SDK's logger prints records in JSON."""
     for line in stdout:
         text = line.decode(errors="replace").rstrip()
         with contextlib.suppress(ValueError):

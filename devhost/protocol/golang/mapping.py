@@ -70,7 +70,7 @@ class _Mapping:
         return None if self.faults else self._raw(value, path)
 
     def _raw(self, value: list[Json], path: str) -> Json:
-        """Numbers are the bytes of a JSON text; no bytes are as good as null."""
+        """Numbers are the bytes of a JSON text; no bytes count as null."""
         try:
             return json.loads(bytes(int(item) for item in value)) if value else None
         except ValueError as error:
