@@ -165,9 +165,9 @@ class _Pieces:
 
 def settled(pieces: list[Piece]) -> list[Piece]:
     """Pieces of text and thought alone: text before a WAS_THOUGHT is a thought."""
-    last = max((at for at, piece in enumerate(pieces) if piece.kind is PieceKind.WAS_THOUGHT), default=0)
-    before = [Piece(PieceKind.THOUGHT, piece.text) for piece in pieces[:last] if piece.text]
-    return before + [piece for piece in pieces[last:] if piece.kind is not PieceKind.WAS_THOUGHT]
+    last = next((at for at in reversed(range(len(pieces))) if pieces[at].kind is PieceKind.WAS_THOUGHT), 0)
+    before = [Piece(PieceKind.THOUGHT, piece.text) for piece in in_turns(pieces[:last]) if piece.text]
+    return before + [piece for piece in in_turns(pieces[last:]) if piece.kind is not PieceKind.WAS_THOUGHT]
 
 
 def without_thoughts(text: str) -> str:
