@@ -23,6 +23,8 @@ BYTES_AT_ONCE = 65_536
 NEXT_READ = 0.00001
 """Seconds. The SDK waits for every read; a sleep of 0 would come back before any timer is served."""
 SESSION = "s"
+MOMENT = 0.001
+"""Seconds."""
 
 
 class LineHost(RequestReader, ResponseWriter):
@@ -32,8 +34,8 @@ class LineHost(RequestReader, ResponseWriter):
         super().__init__()
         self._script = script
         self._line = TypeAdapter(dict[str, Any])
-        self.longest_read = 0.0
-        """Seconds of CPU in which the SDK read a line; a plugin cannot interrupt that."""
+        self.long_reads: list[tuple[float, float]] = []
+        """When the SDK began and ended to read a line, in CPU time, where that took more than a moment."""
 
     def session(self) -> Session:
         return Session(
@@ -67,6 +69,7 @@ class LineHost(RequestReader, ResponseWriter):
     def _pass_on(self, line: bytes) -> None:
         began = process_time()
         read = self._line.validate_json(line)
-        self.longest_read = max(self.longest_read, process_time() - began)
+        if process_time() - began > MOMENT:
+            self.long_reads.append((began, process_time()))
         arrived = PluginInStreamEvent.value_of(read["event"])
         self._process_line(PluginInStream(read["session_id"], arrived, read["data"], self, self))

@@ -41,8 +41,8 @@ class Played:
     """What the user reads."""
     failed_with: str = ""
     """The class of the exception that ended it."""
-    longest_read: float = 0.0
-    """Seconds of work in which the SDK read one line."""
+    long_reads: Sequence[tuple[float, float]] = ()
+    """When the SDK began and ended to read a long line, in CPU time."""
 
 
 def parameters_of(scenario: Scenario) -> Json:
@@ -69,8 +69,8 @@ def play(scenario: Scenario, strategy: type[AgentStrategy] = Agent) -> Played:
             body = message.message
             texts += [body.text] if isinstance(body, InvokeMessage.TextMessage) else []
     except Exception as failure:  # noqa: BLE001 - some cases are failures
-        return Played("".join(texts), type(failure).__name__, host.longest_read)
-    return Played("".join(texts), longest_read=host.longest_read)
+        return Played("".join(texts), type(failure).__name__, host.long_reads)
+    return Played("".join(texts), long_reads=host.long_reads)
 
 
 def filled(pattern: str, size: int) -> str:

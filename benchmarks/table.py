@@ -59,7 +59,9 @@ def aligned(line: tuple[str, ...], widths: Sequence[int]) -> str:
 
 
 def duration(seconds: float) -> str:
-    """With three digits, in the unit that fits."""
+    """With three digits, in the unit that fits; "" for nothing."""
+    if not seconds:
+        return ""
     for unit, factor in (("s", 1.0), ("ms", 1e3)):
         if seconds * factor >= 1:
             return f"{seconds * factor:.3g} {unit}"

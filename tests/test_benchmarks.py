@@ -145,6 +145,21 @@ def test_pauses_are_listed_with_what_they_stood_beside() -> None:
     assert {row.cells[-1] for row in table.rows} == {"", "InvokeServerUnavailableError", "InvokeBadRequestError"}
 
 
+def test_the_rows_of_the_short_pauses_are_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pauses, "MAX_ROWS", 1)
+
+    table = pauses.table(command.PAUSE_CASES[:3], size=1_000)
+
+    assert table.rows[1].cells[0] == "2 others, at most"
+
+
+def test_a_pause_is_without_the_lines_that_the_sdk_read_in_it() -> None:
+    moments = [(0.0, 10.0), (1.0, 10.5), (3.0, 11.5)]
+
+    assert pauses.longest_pause(moments, [(10.6, 11.4)]) == pauses.Pause(1.0, 0.5, 0)
+    assert pauses.longest_pause(moments, [(10.6, 10.85)]) == pauses.Pause(2.0, 0.75, 0.25)
+
+
 def test_a_watched_stream_that_ends_is_an_error_not_a_wait() -> None:
     with pauses.watched() as stream:
         stream.stop()
