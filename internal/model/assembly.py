@@ -5,6 +5,7 @@ all providers (docs/model-facts.md, "How tool calls stream"), and it is applied 
 kept and looked at is bounded by MAX_ARGUMENTS_LENGTH, however the stream cuts it up.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
@@ -93,29 +94,30 @@ class CallAssembler:
         self._calls: tuple[ToolCall, ...] | None = None
 
     def take(self, entries: Iterable[SdkToolCall]) -> None:
-        """Take the entries of one chunk; each of them is a call of its own, even where ids are equal."""
+        """Take the entries of one chunk; entries of one chunk with the same id are different calls."""
         self._calls = None
-        claims = _Claims(self._by_id)
+        seen = Counter[str]()
         for entry in entries:
-            draft = self._draft_for(entry, claims)
+            draft = self._draft_for(entry, seen[entry.id])
+            seen[entry.id] += 1
             draft.name = draft.name or entry.function.name
             if entry.function.arguments:
                 draft.arguments.take(entry.function.arguments)
 
-    def _draft_for(self, entry: SdkToolCall, claims: "_Claims") -> _Draft:
-        """The draft that an entry continues, or a new one: same id, or neither id nor name and then the last."""
-        known: _Draft | None = None
-        if entry.id:
-            known = claims.next_of(entry.id)
-        elif not entry.function.name and self._drafts:
-            known = self._drafts[-1]
-        if known is None:
-            known = _Draft(entry.id)
-            self._drafts.append(known)
-            if entry.id:
-                self._by_id.setdefault(entry.id, []).append(known)
-        claims.add(known)
-        return known
+    def _draft_for(self, entry: SdkToolCall, before: int) -> _Draft:
+        """The draft that an entry continues, or a new one; ``before`` entries of the same chunk have the same id.
+
+        It continues a draft of its id, or, without id and name, the last draft.
+        """
+        known = self._by_id.setdefault(entry.id, []) if entry.id else []
+        if before < len(known):
+            return known[before]
+        if not entry.id and not entry.function.name and self._drafts:
+            return self._drafts[-1]
+        draft = _Draft(entry.id)
+        self._drafts.append(draft)
+        known.append(draft)
+        return draft
 
     @property
     def has_begun(self) -> bool:
@@ -129,23 +131,3 @@ class CallAssembler:
                 draft.call(f"{self._fallback_id}_{position}") for position, draft in enumerate(self._drafts, start=1)
             )
         return self._calls
-
-
-class _Claims:
-    """Which drafts the entries of one chunk have continued already."""
-
-    def __init__(self, by_id: dict[str, list[_Draft]]) -> None:
-        self._by_id = by_id
-        self._claimed: set[int] = set()
-        self._next: dict[str, int] = {}
-
-    def next_of(self, call_id: str) -> _Draft | None:
-        """The first draft of that id that no entry of the chunk has continued."""
-        drafts, position = self._by_id.get(call_id, []), self._next.get(call_id, 0)
-        while position < len(drafts) and id(drafts[position]) in self._claimed:
-            position += 1
-        self._next[call_id] = position
-        return drafts[position] if position < len(drafts) else None
-
-    def add(self, draft: _Draft) -> None:
-        self._claimed.add(id(draft))

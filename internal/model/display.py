@@ -27,9 +27,9 @@ class DisplayRule:
     last_step: int
     """The closing call's number."""
     text_is_answer: bool = True
-    """False where the answer has to be a call: then no text is ever taken for it."""
+    """False where the answer has to be a call: then text is never taken for the answer."""
     is_seen: bool = True
-    """False where the user sees nothing of what the model says, as in a subtask."""
+    """False where the user does not see what the model says, as in a subtask."""
 
 
 class _TextIs(Enum):
@@ -108,7 +108,7 @@ class TurnDisplay:
     def finish(self, *, has_tool_calls: bool, is_cut: bool = False) -> Iterator[Shown]:
         """Show the rest, now that it is known what the turn was.
 
-        The calls of a turn that was cut never run: what it says is no remark on the way to them.
+        The calls of a turn that was cut never run, so its text is not a remark on the way to them.
         """
         yield from self._show(self._splitter.finish(calls_follow=has_tool_calls, is_cut=is_cut))
         rule = self._rule
@@ -124,7 +124,7 @@ class TurnDisplay:
             yield from self._show_as_thought()
 
     def _show(self, pieces: list[Piece]) -> Iterator[Shown]:
-        """Show pieces that are there at once, as far as it is known what they are."""
+        """Show pieces that came together, as far as it is known what they are."""
         if not self._shown and any(piece.kind is PieceKind.WAS_THOUGHT for piece in pieces):
             pieces = settled([Piece(PieceKind.TEXT, self._take_held()), *pieces])
             self._text_trimmer = Trimmer()

@@ -1,7 +1,7 @@
 """What the model gives to a tool's ``secret-input`` parameters.
 
-In: a call as the model wrote it. Out: the values that have to stay out of log, text and variables from then on. The
-model itself goes on reading them: it had them before.
+In: a call as the model wrote it. Out: the values that log, text and variables must not show from then on. The model
+still reads them, because it had them before.
 """
 
 import contextlib
@@ -17,7 +17,7 @@ _VALUE = r"""(?:"((?:[^"\\]|\\.)*+)|'((?:[^'\\]|\\.)*+)|([^\s"'{}\[\],;]++))"""
 
 
 def given_secrets(call: ToolCall, toolbox: Toolbox) -> Iterator[str]:
-    """The values, also those of a call that will not run."""
+    """The values of these parameters; a call that will not run counts too."""
     tool = toolbox.tools.get(call.name)
     names = [parameter.name for parameter in tool.parameters.values() if parameter.is_secret] if tool else []
     if not names:
@@ -29,7 +29,7 @@ def given_secrets(call: ToolCall, toolbox: Toolbox) -> Iterator[str]:
 
 
 def _beside(names: Iterable[str], text: str) -> Iterator[str]:
-    """What stands beside these names in a text that is not JSON: quoted by whatever quotes, or bare."""
+    """What stands beside these names in a text that is not JSON: in double quotes, in single quotes, or bare."""
     written = "|".join(form for name in names for form in _forms(name))
     for found in re.finditer(rf"(?:{written})\s*[:=]\s*{_VALUE}", text):
         value = next(value for value in found.groups() if value is not None)
@@ -40,5 +40,5 @@ def _beside(names: Iterable[str], text: str) -> Iterator[str]:
 
 def _forms(name: str) -> tuple[str, str, str]:
     bare = re.escape(name)
-    # Without quotes it has to be where a name stands: words of a text are none.
+    # A bare name counts only at the beginning of a pair; elsewhere it is a word of a text.
     return re.escape(json.dumps(name)), f"'{bare}'", rf"(?:^|[{{,])\s*{bare}"
