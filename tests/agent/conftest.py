@@ -1,4 +1,4 @@
-"""The clock that rules a whole run."""
+"""The clock of every run in these tests."""
 
 from collections.abc import Iterator
 
@@ -7,8 +7,8 @@ import pytest
 from tests.support.clock import FakeTime
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def time() -> Iterator[FakeTime]:
-    """Waits for messages end by it too."""
+    """Waits and turns end by it even where a test does not ask for it, so no run depends on the machine."""
     with FakeTime().governed() as time:
         yield time

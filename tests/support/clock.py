@@ -52,6 +52,7 @@ class FakeTime:
         with pytest.MonkeyPatch.context() as patch:
             for timer in ("perf_counter", "process_time"):
                 patch.setattr(fairness, timer, lambda: self.now)
+            patch.setattr(fairness, "MOMENT", 0)  # a timer's turn would come sooner or later with the machine's speed
             for module in (read_ahead, side_by_side):
                 patch.setattr(module, "Queue", partial(_Inbox, self))
             yield self

@@ -7,7 +7,7 @@ import pytest
 
 from internal.report.sources import escaped
 from internal.text import fairness
-from internal.text.fairness import MAX_TURN_SECONDS, in_turns
+from internal.text.fairness import MAX_TURN_SECONDS, MOMENT, in_turns
 from tests.support.clock import FakeTime
 
 
@@ -66,8 +66,9 @@ def test_a_text_that_is_escaped_in_blocks_is_escaped_as_a_whole(text: str) -> No
     assert escaped(text) == expected
 
 
-def test_a_timer_that_is_due_runs_at_the_next_turn(time: FakeTime) -> None:
+def test_a_timer_that_is_due_runs_at_the_next_turn(time: FakeTime, monkeypatch: pytest.MonkeyPatch) -> None:
     """The other sessions wait for timers and sockets, which gevent looks at less often than at what is ready."""
+    monkeypatch.setattr(fairness, "MOMENT", MOMENT)
     handled, seen = list[int](), list[int]()
     gevent.spawn_later(0.0, lambda: seen.append(len(handled)))
 
