@@ -19,6 +19,7 @@ from internal.flow import extract_blocking_tool_calls
 from internal.host.read_ahead import batches
 from internal.host.request import MAX_REQUEST_BYTES, ModelRequest
 from internal.host.wire import WireMessage, wellformed_chunk, wellformed_message
+from internal.text.fairness import in_turns
 
 
 class RequestTooLarge(Exception):  # noqa: N818 - says what is the matter
@@ -98,7 +99,8 @@ class HostSession:
         messages = self._tools.invoke(
             tool.provider_type, tool.provider, tool.own_name, dict(parameters), credential_id=tool.credential_id
         )
-        for batch in batches(cast("Generator[WireMessage, None, None]", messages), left, self._longest_silence):
+        read = cast("Generator[WireMessage, None, None]", messages)
+        for batch in in_turns(batches(read, left, self._longest_silence)):  # the SDK has just parsed it
             yield from map(wellformed_message, batch)
 
     def _bound_silence(self, most: float) -> None:

@@ -10,6 +10,7 @@ from dify_plugin.entities.model.llm import LLMResultChunk
 from dify_plugin.entities.model.message import PromptMessageContentUnionTypes, TextPromptMessageContent
 from pydantic import BaseModel
 
+from internal.text.fairness import in_turns
 from internal.text.wellformed import wellformed, wellformed_json
 
 MAX_EXACT_INTEGER = 2**53
@@ -37,7 +38,7 @@ def wellformed_chunk(chunk: LLMResultChunk) -> LLMResultChunk:
         text = wellformed(message.content)
         if text is not message.content:  # assigning a field of the SDK's models is slow
             message.content = text
-    for part in message.content if isinstance(message.content, list) else ():
+    for part in in_turns(message.content if isinstance(message.content, list) else ()):
         _make_wellformed(part)
     for call in message.tool_calls or ():
         call.id, call.function.name = wellformed(call.id), wellformed(call.function.name)
