@@ -241,7 +241,7 @@ def test_without_its_items_a_round_trip_is_accepted_too(fake: FakeOpenAI) -> Non
     assert text(list(model(fake, "responses").invoke(model_request(history)))) == "Done."
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(splits=st.lists(st.integers(min_value=1, max_value=20_000), max_size=40), piece=st.integers(1, 30))
 @pytest.mark.parametrize("api", APIS)
 def test_a_stream_cut_anywhere_gives_the_same_chunks(fake: FakeOpenAI, api: Api, splits: list[int], piece: int) -> None:

@@ -127,7 +127,7 @@ PREFIXES = [
     st.sampled_from(PREFIXES),
     st.lists(st.sampled_from(COMPONENTS), max_size=6) | st.text(max_size=10).map(lambda text: [text]),
 )
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 def test_no_path_leads_out_of_the_root(root: Path, prefix: str, components: list[str]) -> None:
     location = prefix.format(root=root) + "/".join(components)
     outcome = attempt(location, root)
