@@ -3,14 +3,16 @@
 import base64
 import json
 from collections.abc import Callable, Mapping
+from functools import partial
 from io import StringIO
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from internal.host.local_files import FileRefused
+from internal.host.local_files import FileRefused, read_local_file
 from internal.host.wire import WireMessage, wellformed_message
 from internal.report.files import (
     MAX_ADDRESS_LENGTH,
@@ -227,6 +229,16 @@ def test_a_local_path_is_refused_in_a_line_for_the_model(kind: str, meta: dict[s
     assert files == []
     assert said == str(FileRefused())
     assert "passwd" not in said
+
+
+def test_a_local_file_under_the_root_is_handed_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "chart.png").write_bytes(PNG)
+    monkeypatch.setattr("internal.results.files.read_local_file", partial(read_local_file, root=tmp_path))
+
+    said, files, _ = collected(message("image", text=f"{tmp_path}/chart.png"))
+
+    assert files == [FileBytes(PNG, "image/png", "chart.png")]
+    assert said == "file: chart.png (image/png), handed to the user"
 
 
 @pytest.mark.parametrize(
