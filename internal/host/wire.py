@@ -18,7 +18,7 @@ MAX_EXACT_INTEGER = 2**53
 
 
 class WireMessage(BaseModel):
-    """A tool's message in the shape that the daemon guarantees; its types are more than the SDK's enum has."""
+    """A tool's message in the shape that the daemon guarantees (docs/host-facts.md, "Tool messages")."""
 
     type: str
     message: dict[str, Any] | None = None
