@@ -21,16 +21,10 @@ class ToolIdentity(NamedTuple):
     """An address or a file name. Dify's emoji icons, which are objects, are left out."""
 
 
-def identify(raw: Mapping[str, Any]) -> ToolIdentity | None:
-    identity = raw.get("identity")
-    if not isinstance(identity, Mapping) or not isinstance(identity.get("name"), str) or not identity["name"]:
-        return None
+def identify(raw: Mapping[str, Any]) -> ToolIdentity:
+    identity = raw["identity"]
     icon = identity.get("icon")
-    return ToolIdentity(
-        name=identity["name"],
-        provider=str(identity.get("provider") or ""),
-        icon=icon if isinstance(icon, str) else "",
-    )
+    return ToolIdentity(identity["name"], identity.get("provider") or "", icon if isinstance(icon, str) else "")
 
 
 def matching_entries(identity: ToolIdentity, allowed: frozenset[str]) -> frozenset[str]:

@@ -3,7 +3,7 @@
 In: a parameter of Dify's tool dict. Out: ToolParameter with a valid JSON Schema, or ParameterUnusable with the reason.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -62,12 +62,7 @@ def read_parameter(raw: Mapping[str, Any], *, file_names: Sequence[str] = ()) ->
     Raises:
         ParameterUnusable: with the reason, for the log.
     """
-    if raw.get("form") != "llm":
-        raise ParameterUnusable(f"it has the unknown form {raw.get('form')!r}")
-    name, kind = raw.get("name"), str(raw.get("type") or "string")
-    if not isinstance(name, str) or not name:
-        raise ParameterUnusable("it has no name")
-    options = tuple(_read_options(raw.get("options")))
+    name, kind = raw["name"], raw["type"]
     default = raw.get("default")
     default = None if default == "" else default
     notes: list[str] = []
@@ -79,16 +74,15 @@ def read_parameter(raw: Mapping[str, Any], *, file_names: Sequence[str] = ()) ->
     elif kind not in _PLAIN_TYPES:
         raise ParameterUnusable(f"a model cannot fill in the type {kind!r}")
     else:
-        schema = _plain_schema(kind, raw, options)
-        own = raw.get("input_schema")
-        if isinstance(own, Mapping) and own:
+        schema = _plain_schema(kind, raw)
+        if own := raw.get("input_schema"):
             try:
                 usable = repaired(own, notes.append)
                 schema, check = embedded(usable, name), check_of(usable)
             except SchemaUnusable as broken:
                 notes.append(f"its own schema is not used: {broken}")
     description = raw.get("llm_description")
-    if isinstance(description, str) and description and not schema.get("description"):
+    if description and not schema.get("description"):
         schema = {**schema, "description": description}
     return ToolParameter(
         name=name,
@@ -104,26 +98,15 @@ def read_parameter(raw: Mapping[str, Any], *, file_names: Sequence[str] = ()) ->
     )
 
 
-def _read_options(raw: object) -> Iterator[str]:
-    for option in in_turns(raw if isinstance(raw, list) else ()):
-        value = option.get("value") if isinstance(option, Mapping) else option
-        if value is not None:
-            yield str(value)
-
-
-def _plain_schema(kind: str, raw: Mapping[str, Any], options: Sequence[str]) -> dict[str, Any]:
+def _plain_schema(kind: str, raw: Mapping[str, Any]) -> dict[str, Any]:
     schema = dict(_PLAIN_TYPES[kind])
-    if kind == "select" and options:
-        schema["enum"] = list(options)
+    if kind == "select" and raw.get("options"):
+        schema["enum"] = [option["value"] for option in in_turns(raw["options"])]
         if raw.get("multiple"):
             schema = {"type": "array", "items": schema}
     if kind == "number":
         bounds = {"minimum": raw.get("min"), "maximum": raw.get("max")}
-        schema |= {
-            word: bound
-            for word, bound in bounds.items()
-            if isinstance(bound, int | float) and not isinstance(bound, bool)
-        }
+        schema |= {word: bound for word, bound in bounds.items() if bound is not None}
     return schema
 
 

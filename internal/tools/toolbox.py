@@ -103,11 +103,8 @@ def build_toolbox(
     notes: list[str] = []
     met: set[str] = set()
     wanted = frozenset(allowed)
-    for position, raw in enumerate(in_turns(raw_tools), start=1):
+    for raw in in_turns(raw_tools):
         identity = identify(raw)
-        if identity is None:
-            notes.append(f"tools: item {position} has no name and is left out")
-            continue
         matches = matching_entries(identity, wanted)
         met |= matches
         if wanted and not matches:
@@ -133,15 +130,12 @@ def _unmet_notes(unmet: Sequence[str]) -> Iterator[str]:
 def _read_tool(
     raw: Mapping[str, Any], identity: ToolIdentity, name: str, file_names: Sequence[str], note: Callable[[str], None]
 ) -> Tool:
-    fixed = _read_fixed(raw.get("runtime_parameters"))
+    runtime = raw.get("runtime_parameters") or {}
+    fixed = {key: value for key, value in runtime.items() if value is not None}  # null: the model fills it in
     parameters: dict[str, ToolParameter] = {}
-    listed = raw.get("parameters")
-    for declared in listed if isinstance(listed, list) else ():
-        if not isinstance(declared, Mapping):
-            note(f"tool {identity.name!r}: a parameter is not an object and is left out")
-            continue
-        label = str(declared.get("name") or "?")
-        if declared.get("form") in ("form", "schema") or label in fixed:  # a tuple: the form may be unhashable
+    for declared in raw["parameters"] or ():
+        label = declared["name"]
+        if declared["form"] != "llm" or label in fixed:
             continue  # the developer's, which the model neither sees nor sets
         try:
             parameter = read_parameter(declared, file_names=file_names)
@@ -153,24 +147,17 @@ def _read_tool(
         if parameter.note:
             note(f"tool {identity.name!r}: parameter {label!r}: {parameter.note}")
         parameters[parameter.name] = parameter
-    credential_id = raw.get("credential_id")
     return Tool(
         name=name,
         own_name=identity.name,
         provider=identity.provider,
         provider_type=_read_provider_type(raw.get("provider_type")),
-        credential_id=str(credential_id) if credential_id else None,
+        credential_id=raw.get("credential_id") or None,
         icon=identity.icon,
         description=_read_description(raw),
         parameters=parameters,
         fixed=fixed,
     )
-
-
-def _read_fixed(runtime: object) -> dict[str, Any]:
-    """The developer's values; null means that the model fills the parameter in."""
-    values = runtime.items() if isinstance(runtime, Mapping) else ()
-    return {name: value for name, value in values if value is not None}
 
 
 def _read_provider_type(value: object) -> ToolProviderType:
@@ -182,9 +169,6 @@ def _read_provider_type(value: object) -> ToolProviderType:
 
 def _read_description(raw: Mapping[str, Any]) -> str:
     """What the developer wrote for the model, else what is shown to people; "" when there is nothing."""
-    description = raw.get("description")
-    if not isinstance(description, Mapping):
-        return ""
-    human = description.get("human")
-    shown = human.get("en_US") if isinstance(human, Mapping) else human
-    return str(description.get("llm") or shown or "")
+    description = raw.get("description") or {}
+    shown = description.get("human") or {}
+    return str(description.get("llm") or shown.get("en_US") or "")

@@ -26,6 +26,11 @@ SEARCH = tool_of(
 )
 
 
+def values(*options: str) -> list[dict[str, Any]]:
+    """Options as Dify sends them."""
+    return [{"value": option, "label": {"en_US": option}} for option in options]
+
+
 def problem(tool: Tool, **arguments: Any) -> str:  # noqa: ANN401 - whatever a model writes
     with pytest.raises(ArgumentsInvalid) as refusal:
         validate_arguments(tool, arguments)
@@ -121,7 +126,7 @@ def test_a_value_outside_the_options_is_refused_in_these_words(given: str) -> No
 def test_a_boolean_or_number_becomes_the_option_of_the_same_text(
     own: dict[str, Any] | None, options: list[str], given: object, taken: str
 ) -> None:
-    more = {"options": options} if own is None else {"input_schema": {**own, "enum": options}}
+    more: dict[str, Any] = {"options": values(*options)} if own is None else {"input_schema": {**own, "enum": options}}
 
     assert valid("select", given, **more) == taken
     if own is None:
@@ -141,7 +146,7 @@ def test_a_value_that_is_not_an_option_is_quoted_unchanged(given: object) -> Non
 
 
 def test_each_value_of_a_multiple_select_must_be_an_option() -> None:
-    select = tool_of(parameter("x", "select", options=["a", "b"], multiple=True))
+    select = tool_of(parameter("x", "select", options=values("a", "b"), multiple=True))
 
     assert validate_arguments(select, {"x": ["a", "b"]}) == {"x": ["a", "b"]}
     assert problem(select, x=["a", "c"]) == """parameter 'x[1]' value "c" not in options ["a", "b"]"""
@@ -188,7 +193,7 @@ def test_every_problem_is_named_at_once() -> None:
 
 
 def test_a_long_value_is_quoted_in_part() -> None:
-    select = tool_of(parameter("x", "select", options=["a"]))
+    select = tool_of(parameter("x", "select", options=values("a")))
 
     assert len(problem(select, x="y" * 10_000)) < 400
 

@@ -1,7 +1,6 @@
 """The node's tools as the model sees them, and the way back from a name to a call."""
 
 import re
-from typing import Any
 
 import pytest
 from dify_plugin.entities.tool import ToolProviderType
@@ -40,10 +39,10 @@ NAMES = ["search", "sear ch", "sear_ch", "x" * 80, "検索", "-", "_"]
 def test_every_name_is_one_that_model_apis_take_and_no_other_tool_has(names: list[str]) -> None:
     toolbox = build_toolbox([tool(name) for name in names])
 
-    assert own_names(toolbox) == [name for name in names if name]
+    assert own_names(toolbox) == names
     assert all(NAME.fullmatch(name) for name in toolbox.tools)
     assert all(name == found.name == found.prompt_tool.name for name, found in toolbox.tools.items())
-    assert len(toolbox.notes) == names.count("")
+    assert toolbox.notes == ()
 
 
 def test_namesakes_are_told_apart_by_their_provider_and_mapped_back() -> None:
@@ -101,8 +100,6 @@ def test_an_allowed_name_that_no_tool_has_is_named() -> None:
         ({"llm": None, "human": None}, ""),
         ({"llm": "", "human": {"en_US": "shown"}}, "shown"),
         ({"llm": "for the model", "human": {"en_US": "shown"}}, "for the model"),
-        ({"human": "plain"}, "plain"),
-        ("odd", ""),
     ],
     ids=repr,
 )
@@ -110,7 +107,7 @@ def test_descriptions_are_read_leniently(description: object, expected: str) -> 
     assert tool_of(description=description).description == expected
 
 
-@pytest.mark.parametrize("runtime", [None, "", [], {}, {"q": None}], ids=repr)
+@pytest.mark.parametrize("runtime", [None, {}, {"q": None}], ids=repr)
 def test_runtime_parameters_that_are_null_fix_nothing(runtime: object) -> None:
     found = tool_of(parameter("q"), runtime_parameters=runtime)
 
@@ -118,25 +115,7 @@ def test_runtime_parameters_that_are_null_fix_nothing(runtime: object) -> None:
     assert list(found.parameters) == ["q"]
 
 
-@pytest.mark.parametrize("parameters", [None, "", "odd", 5, {}, {"q": {"type": "string"}}, [None, 5]], ids=repr)
-def test_a_tool_stays_when_its_parameters_are_not_a_list_of_objects(parameters: object) -> None:
-    toolbox = build_toolbox([{**tool("search"), "parameters": parameters}, tool("fetch", parameter("q"))])
-
-    assert list(toolbox.tools) == ["search", "fetch"]
-    assert not toolbox.tools["search"].parameters
-
-
-@pytest.mark.parametrize(
-    "raw", [{}, {"identity": None}, {"identity": {"name": None}}, {"identity": {"name": 5}}], ids=repr
-)
-def test_a_tool_without_a_name_is_left_out(raw: dict[str, Any]) -> None:
-    toolbox = build_toolbox([raw, tool("fetch")])
-
-    assert list(toolbox.tools) == ["fetch"]
-    assert "item 1" in toolbox.notes[0]
-
-
-@pytest.mark.parametrize("provider_type", [None, "", "plugin", 5], ids=repr)
+@pytest.mark.parametrize("provider_type", [None, "", "plugin"], ids=repr)
 def test_an_unknown_provider_type_is_the_plain_one(provider_type: object) -> None:
     assert tool_of(provider_type=provider_type).provider_type is ToolProviderType.BUILT_IN
 
@@ -157,24 +136,12 @@ def test_a_bad_parameter_is_left_out_and_a_bad_required_one_removes_the_tool(kin
     assert [note for note in toolbox.notes if "'fetch' is left out" in note and "'odd'" in note]
 
 
-@pytest.mark.parametrize("bad", [{"name": None}, {"name": ""}, {"name": 5}], ids=repr)
-def test_a_parameter_without_a_name_is_left_out(bad: dict[str, Any]) -> None:
-    assert list(tool_of({**parameter("q"), **bad}, parameter("limit", "number")).parameters) == ["limit"]
-
-
-@pytest.mark.parametrize("form", ["form", "schema"])
+@pytest.mark.parametrize("form", ["form", "schema", "of a later Dify"])
 def test_parameters_of_the_developer_are_hidden_from_the_model(form: str) -> None:
     found = tool_of(parameter("key", form=form, required=True), parameter("q"), runtime_parameters={"key": "k"})
 
     assert list(found.prompt_tool.parameters["properties"]) == ["q"]
     assert found.fixed == {"key": "k"}
-
-
-@pytest.mark.parametrize("form", [["llm"], {}], ids=repr)
-def test_a_form_that_is_not_a_word_removes_the_parameter(form: object) -> None:
-    found = tool_of(parameter("odd", form=form), parameter("q"))
-
-    assert list(found.parameters) == ["q"]
 
 
 def test_a_value_that_the_developer_set_is_hidden_even_if_its_form_is_the_models() -> None:
