@@ -1,27 +1,34 @@
-"""What is wrong with an argument, as sentences for the model, in JSON's words.
+"""What is wrong with an argument, as sentences for the model.
 
-In: a value that does not satisfy a schema, and the check. Out: one sentence for each place; where none of several
-alternatives fits, of the one that came closest. The library's own errors repeat whole values and grow without bound,
-so the place is looked for here, part by part.
+In: a check, and a value. Out: one sentence for each wrong place; where none of several alternatives fits, of the one
+that came closest. The library's own errors repeat whole values and grow without bound, so the place is looked for here,
+part by part.
 """
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
 from internal.schema.check import Check, Problem, Steps, Unchecked
 from internal.schema.references import REFERENCES, resolve
-from internal.tooling import json_type
+from internal.schema.words import (
+    MAX_QUOTE_LENGTH,
+    TELLS,
+    about,
+    distance,
+    quoted,
+    types_at,
+    unexpected,
+    urgency,
+    wrong_type,
+)
 
-_MAX_QUOTE_LENGTH = 200
 _MAX_SENTENCES = 3
 _MAX_PROBLEMS = 200
 """Problems that are looked at; an array may have one for each of its items."""
 _MAX_PROBLEMS_OF_BRANCH = 20
+_NOT_SATISFIED = "does not satisfy the schema"
 _ANNOTATIONS = frozenset({"title", "description", "default", "examples", "$comment", "$defs", "definitions", "format"})
-_TELLS = {"const": 2, "enum": 2, "type": 1}
-"""How much of what would be right a problem tells: all values, the type, or one thing beside others."""
 
 type _Place = tuple[str | int, ...]
 
@@ -36,14 +43,21 @@ def sentences(check: Check, value: object, name: str, steps: Steps | None = None
         found: Iterable[Problem] = check.more(value)
     else:
         found = _problems(check, value)
-    first: dict[_Place, Problem] = {}
+    first: dict[tuple[str | int, ...], Problem] = {}
     for problem in islice(found, _MAX_PROBLEMS):
         place = problem.place
-        if place not in first or _TELLS.get(problem.keyword, 0) > _TELLS.get(first[place].keyword, 0):
+        if place not in first or TELLS.get(problem.keyword, 0) > TELLS.get(first[place].keyword, 0):
             first[place] = problem
         if len(first) > _MAX_SENTENCES:
             break
     return [_sentence(problem, name) for problem in islice(first.values(), _MAX_SENTENCES)]
+
+
+def _sentence(problem: Problem, name: str) -> str:
+    where = name + "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in problem.place)
+    where = where.removeprefix(".")[:MAX_QUOTE_LENGTH] or "(all)"
+    beside = f" (the closest of {problem.alternatives} alternatives)" if problem.alternatives > 1 else ""
+    return f"parameter {where!r}{'' if problem.predicate[:1] == ':' else ' '}{problem.predicate}{beside}"
 
 
 def _problems(check: Check, value: object) -> Iterator[Problem]:
@@ -56,14 +70,7 @@ def _problems(check: Check, value: object) -> Iterator[Problem]:
     except (Unchecked, RecursionError):
         pass
     if not found:
-        yield Problem((), "does not satisfy the schema")
-
-
-def _sentence(problem: Problem, name: str) -> str:
-    where = name + "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in problem.place)
-    where = where.removeprefix(".")[:_MAX_QUOTE_LENGTH] or "(all)"
-    beside = f" (the closest of {problem.alternatives} alternatives)" if problem.alternatives > 1 else ""
-    return f"parameter {where!r}{'' if problem.predicate[:1] == ':' else ' '}{problem.predicate}{beside}"
+        yield Problem((), _NOT_SATISFIED)
 
 
 class _Search:
@@ -99,7 +106,7 @@ class _Search:
             return
         schema = self._check.read(schema)
         found = False
-        for keyword in sorted((each for each in schema if each not in _ANNOTATIONS), key=_urgency):
+        for keyword in sorted((each for each in schema if each not in _ANNOTATIONS), key=urgency):
             is_last_resort = keyword.startswith("unevaluated")
             if (is_last_resort and found) or self._accepts(value, schema, keyword):
                 continue
@@ -108,10 +115,12 @@ class _Search:
             search = iter(()) if inside is None else inside(value, schema, place)
             first = next(search, None)
             if first is None:
-                yield _about(keyword, value, schema[keyword], place)
+                yield about(keyword, value, schema[keyword], place)
             else:
                 yield first
                 yield from search
+        if not found:
+            yield Problem(place, _NOT_SATISFIED)
 
     def _accepts(self, value: object, schema: object, keyword: str = "") -> bool:
         return self._check.accepts(value, schema, self._steps, keyword)
@@ -135,12 +144,12 @@ class _Search:
         if keyword == "oneOf" and any(self._accepts(value, branch) for branch in branches):
             return
         tried = [list(islice(self.problems(value, each, place), _MAX_PROBLEMS_OF_BRANCH)) for each in branches]
-        types = [_types_at(place, problems) for problems in tried]
+        types = [types_at(place, problems) for problems in tried]
         if all(types):
             every = tuple(dict.fromkeys(kind for kinds in types for kind in kinds))
-            yield Problem(place, _wrong_type(every, value), "type", every)
+            yield Problem(place, wrong_type(every, value), "type", every)
             return
-        closest = min(tried, key=lambda problems: _distance(place, problems))[0]
+        closest = min(tried, key=lambda problems: distance(place, problems))[0]
         yield closest._replace(alternatives=max(len(branches), closest.alternatives))
 
     def _of_condition(self, value: object, schema: Mapping[str, Any], place: _Place) -> Iterator[Problem]:
@@ -170,10 +179,7 @@ class _Search:
                 yield from self.problems(item, other, (*place, name))
         if other is False and not self._accepts(value, schema, "additionalProperties"):
             names = (name for name in value if not self._accepts({name: 0}, schema, "additionalProperties"))
-            listed = list(islice(names, 4))
-            were = "was" if len(listed) == 1 else "were"
-            shown = ", ".join(repr(name[: _MAX_QUOTE_LENGTH // 4]) for name in listed)
-            yield Problem(place, f": Additional properties are not allowed ({shown} {were} unexpected)")
+            yield Problem(place, unexpected(list(islice(names, 4))))
 
     def _of_names(self, value: Mapping[str, Any], schema: Mapping[str, Any], place: _Place) -> Iterator[Problem]:
         for name in value:
@@ -190,11 +196,6 @@ class _Search:
                 yield from self.problems(item, part, (*place, position))
 
 
-def _urgency(keyword: str) -> int:
-    """What tells most comes first, and what needs the whole schema last."""
-    return 1 if keyword.startswith("unevaluated") else -_TELLS.get(keyword, 0)
-
-
 def _items(schema: Mapping[str, Any], keyword: str) -> Iterable[tuple[str, Any]]:
     said = schema.get(keyword)
     return said.items() if isinstance(said, Mapping) else ()
@@ -202,85 +203,3 @@ def _items(schema: Mapping[str, Any], keyword: str) -> Iterable[tuple[str, Any]]
 
 def _list(said: object) -> Sequence[Any]:
     return said if isinstance(said, list) else ()
-
-
-def _types_at(place: _Place, problems: Sequence[Problem]) -> tuple[str, ...]:
-    """The types that would have been right at a place, if the type is wrong there."""
-    return next((problem.types for problem in problems if problem.place == place and problem.keyword == "type"), ())
-
-
-def _distance(place: _Place, problems: Sequence[Problem]) -> tuple[bool, bool, int]:
-    """How far a value is from an alternative: of another type, of another kind, or with this many problems."""
-    wrong_type = bool(_types_at(place, problems))
-    wrong_kind = any(each.keyword in {"const", "enum"} and len(each.place) <= len(place) + 1 for each in problems)
-    return wrong_type, wrong_kind, len(problems)
-
-
-def _about(keyword: str, value: Any, said: Any, place: _Place) -> Problem:  # noqa: ANN401 - JSON
-    """The problem that a value does not satisfy one keyword."""
-    if keyword == "type":
-        types = tuple(str(each) for each in said) if isinstance(said, list) else (str(said),)
-        return Problem(place, _wrong_type(types, value), keyword, types)
-    say = _PREDICATES.get(keyword)
-    predicate = f"does not satisfy {keyword} {quoted(said)}" if say is None else say(value, said)
-    return Problem(place, predicate, keyword)
-
-
-def quoted(value: object) -> str:
-    """A value as JSON, in part where it is long."""
-    if isinstance(value, str | list):  # Most of a long value need not be written out.
-        value = value[: _MAX_QUOTE_LENGTH + 1]
-    text = json.dumps(value, ensure_ascii=False, default=str)
-    return text if len(text) <= _MAX_QUOTE_LENGTH else text[:_MAX_QUOTE_LENGTH] + "…"
-
-
-def _value(said: str) -> Callable[[Any, Any], str]:
-    return lambda value, limit: f"value {quoted(value)} {said} {quoted(limit)}"
-
-
-def _size(of: str, least_or_most: str) -> Callable[[Any, Any], str]:
-    return lambda value, limit: f"has {len(value)} {of} and must have at {least_or_most} {limit}"
-
-
-def _wrong_type(types: Sequence[str], value: object) -> str:
-    *others, last = [kind if kind == "null" else f"{'an' if kind[:1] in 'aeiou' else 'a'} {kind}" for kind in types]
-    wanted = f"{', '.join(others)} or {last}" if others else last
-    return f"must be {wanted}, got {json_type(value)}"
-
-
-def _missing(value: Mapping[str, Any], required: Sequence[str]) -> str:
-    missing = next(name for name in required if name not in value)
-    return f": {missing[:_MAX_QUOTE_LENGTH]!r} is a required property"
-
-
-def _missing_beside(value: Mapping[str, Any], required: Mapping[str, Sequence[str]]) -> str:
-    beside, missing = next(
-        (name, each) for name, needed in required.items() if name in value for each in needed if each not in value
-    )
-    return f": {missing!r} is required beside {beside!r}"[:_MAX_QUOTE_LENGTH]
-
-
-_PREDICATES: Mapping[str, Callable[[Any, Any], str]] = {
-    "enum": _value("not in options"),
-    "const": _value("must be"),
-    "minimum": _value("is below the minimum"),
-    "maximum": _value("is above the maximum"),
-    "exclusiveMinimum": _value("must be above"),
-    "exclusiveMaximum": _value("must be below"),
-    "multipleOf": _value("is not a multiple of"),
-    "pattern": _value("does not match the pattern"),
-    "minLength": _size("characters", "least"),
-    "maxLength": _size("characters", "most"),
-    "minItems": _size("items", "least"),
-    "maxItems": _size("items", "most"),
-    "minProperties": _size("properties", "least"),
-    "maxProperties": _size("properties", "most"),
-    "uniqueItems": lambda _value, _said: "must not have equal items",
-    "contains": lambda _value, wanted: f"must have items that satisfy {quoted(wanted)}",
-    "not": lambda _value, unwanted: f"must not satisfy {quoted(unwanted)}",
-    "oneOf": lambda _value, _branches: "fits more than one of the alternatives, and only one may fit",
-    "required": _missing,
-    "dependentRequired": _missing_beside,
-    "unevaluatedProperties": lambda _value, _said: "has properties that the schema does not allow",
-    "unevaluatedItems": lambda _value, _said: "has items that the schema does not allow",
-}

@@ -43,3 +43,52 @@ def cut_lists(longest: int = 400) -> st.SearchStrategy[list[int]]:
 def joined(parts: Sequence[str]) -> st.SearchStrategy[str]:
     """Texts put together from these parts."""
     return st.lists(st.sampled_from(parts), max_size=14).map("".join)
+
+
+_bounds = st.integers(-2, 3) | st.sampled_from([0.5, 1.5])
+_sizes = st.integers(0, 2)
+small_values = json_values | st.integers(-2, 3) | st.sampled_from([0.5, "", "a", [], [1], {"a": 1}, {"a": "a"}])
+_parts: st.SearchStrategy[Any] = st.recursive(
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "type": st.sampled_from(["string", "integer", "number", "array", "object", "null", ["string", "integer"]]),
+            "enum": st.lists(small_values, max_size=3),
+            "minimum": _bounds,
+            "maximum": _bounds,
+            "exclusiveMinimum": _bounds,
+            "exclusiveMaximum": _bounds,
+            "minLength": _sizes,
+            "maxLength": _sizes,
+            "minItems": _sizes,
+            "maxItems": _sizes,
+            "minProperties": _sizes,
+            "maxProperties": _sizes,
+            "required": st.lists(st.sampled_from("ab"), unique=True),
+        },
+    )
+    | st.booleans(),
+    lambda parts: st.fixed_dictionaries(
+        {},
+        optional={
+            "properties": st.dictionaries(st.sampled_from("ab"), parts, max_size=2),
+            "additionalProperties": parts,
+            "required": st.lists(st.sampled_from("ab"), unique=True),
+            "items": parts,
+            "minItems": _sizes,
+            "not": parts,
+            "if": parts,
+            "then": parts,
+            "propertyNames": parts,
+            "pattern": st.sampled_from(["a", "^$"]),
+            "uniqueItems": st.booleans(),
+            "allOf": st.lists(parts, min_size=1, max_size=2),
+            "anyOf": st.lists(parts, min_size=1, max_size=2),
+            "oneOf": st.lists(parts, min_size=1, max_size=2),
+            "type": st.sampled_from(["array", "object", "string"]),
+        },
+    ),
+    max_leaves=6,
+)
+small_schemas: st.SearchStrategy[dict[str, Any]] = _parts.filter(lambda schema: isinstance(schema, dict))
+"""JSON Schemas that many of ``small_values`` satisfy and many do not."""

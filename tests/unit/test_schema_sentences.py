@@ -6,10 +6,12 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from jsonschema_rs import Draft202012Validator
 
 from internal.schema.check import check_of
-from internal.schema.sentences import quoted, sentences
-from tests.unit.generators import json_values
+from internal.schema.sentences import sentences
+from internal.schema.words import quoted
+from tests.unit.generators import json_values, small_schemas, small_values
 
 POINT = {"type": "object", "properties": {"x": {"type": "number"}, "kind": {"const": "point"}}, "required": ["x"]}
 LINE = {"type": "object", "properties": {"kind": {"const": "line"}, "to": POINT}, "required": ["kind", "to"]}
@@ -162,3 +164,10 @@ def test_python_is_never_spoken(value: object, schema: dict[str, Any]) -> None:
             rest = rest.replace(text, "")
         if not isinstance(value, dict | list | str):
             assert not {"None", "True", "False"} & set(rest.replace("'", " ").split())
+
+
+@given(small_schemas, small_values)
+def test_there_is_a_sentence_exactly_where_the_value_does_not_satisfy_the_schema(
+    schema: dict[str, Any], value: object
+) -> None:
+    assert bool(said(schema, value)) is not Draft202012Validator(schema).is_valid(value)

@@ -4,12 +4,11 @@ from typing import Any
 
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 from jsonschema_rs import Draft202012Validator
 
 from internal.schema.check import Steps, check_of
 from internal.schema.types import ALL_TYPES, possible_types, type_of
-from tests.unit.generators import json_values
+from tests.unit.generators import small_schemas, small_values
 
 TEXT, NUMBER = {"type": "string"}, {"type": "number"}
 
@@ -89,49 +88,7 @@ def test_a_possible_schema_is_not_called_impossible(schema: dict[str, Any], type
     assert possible(schema) == types
 
 
-bounds = st.integers(-2, 3) | st.sampled_from([0.5, 1.5])
-sizes = st.integers(0, 2)
-small_values = json_values | st.integers(-2, 3) | st.sampled_from([0.5, "", "a", [], [1], {"a": 1}, {"a": "a"}])
-small_schemas: st.SearchStrategy[Any] = st.recursive(
-    st.fixed_dictionaries(
-        {},
-        optional={
-            "type": st.sampled_from(["string", "integer", "number", "array", "object", "null", ["string", "integer"]]),
-            "enum": st.lists(small_values, max_size=3),
-            "minimum": bounds,
-            "maximum": bounds,
-            "exclusiveMinimum": bounds,
-            "exclusiveMaximum": bounds,
-            "minLength": sizes,
-            "maxLength": sizes,
-            "minItems": sizes,
-            "maxItems": sizes,
-            "minProperties": sizes,
-            "maxProperties": sizes,
-            "required": st.lists(st.sampled_from("ab"), unique=True),
-        },
-    )
-    | st.booleans(),
-    lambda parts: st.fixed_dictionaries(
-        {},
-        optional={
-            "properties": st.dictionaries(st.sampled_from("ab"), parts, max_size=2),
-            "additionalProperties": parts,
-            "required": st.lists(st.sampled_from("ab"), unique=True),
-            "items": parts,
-            "minItems": sizes,
-            "not": parts,
-            "allOf": st.lists(parts, min_size=1, max_size=2),
-            "anyOf": st.lists(parts, min_size=1, max_size=2),
-            "oneOf": st.lists(parts, min_size=1, max_size=2),
-            "type": st.sampled_from(["array", "object", "string"]),
-        },
-    ),
-    max_leaves=6,
-)
-
-
-@given(small_schemas.filter(lambda schema: isinstance(schema, dict)), small_values)
+@given(small_schemas, small_values)
 def test_a_value_that_satisfies_a_schema_is_of_a_possible_type(schema: dict[str, Any], value: object) -> None:
     if Draft202012Validator(schema).is_valid(value):
         assert type_of(value) in possible(schema)
