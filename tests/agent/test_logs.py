@@ -107,7 +107,6 @@ def test_ids_of_two_runs_differ() -> None:
 NOTES: dict[str, tuple[Json, str]] = {
     "clamped": ({"maximum_iterations": -3}, "maximum_iterations: -3 is outside 1 to 100; 1 is used"),
     "not a number": ({"tool_result_limit": "many"}, "tool_result_limit: not a number; 20000 is used"),
-    "bad tool": ({"tools": [{"identity": {}}]}, "tools: item 1 has no name and is left out"),
     "not allowed": ({"allowed_tools": "look"}, "tool 'search' is left out: not among the allowed tools"),
     "no such tool": ({"allowed_tools": "look, nope"}, "allowed_tools: no tool is called 'nope'"),
     "odd parameter": (
