@@ -12,7 +12,7 @@ import gevent
 from gevent.queue import Empty, Queue
 
 from internal.host.failures import HostFailure
-from internal.text.fairness import give_way
+from internal.text.fairness import in_turns
 from internal.text.wellformed import wellformed
 
 MAX_WAITING = 250
@@ -56,8 +56,6 @@ def batches[T](items: Generator[T, None, None], left: Callable[[], float], silen
                 raise HostFailure(end.failure) if left() > 0 else DeadlinePassed
             if seconds <= 0 and left() <= 0:  # an answer may be given more time for what it has just brought
                 break
-            if len(batch) == MAX_WAITING:
-                give_way()
         raise DeadlinePassed
     finally:
         # A run that is never read to its end may be collected while gevent's hub is at work, which must not wait.
@@ -76,13 +74,13 @@ def _take[T](inbox: "Queue[T | _End]", seconds: float, silence: float) -> list[T
 
 
 def _read[T](items: Generator[T, None, None], inbox: "Queue[T | _End]") -> None:
-    """Put all items into the inbox, and last how they ended.
+    """Put all items into the inbox, and last how they ended; other sessions run now and then, however large items are.
 
     The broad ``except`` stands around the host alone: the SDK reports every failure as a bare ``Exception``.
     """
     end = _End()
     try:
-        for item in items:
+        for item in in_turns(items):
             inbox.put(item)
     except Exception as failure:  # noqa: BLE001 - see above
         end = _End(wellformed(str(failure)))

@@ -38,8 +38,9 @@ def wellformed_chunk(chunk: LLMResultChunk) -> LLMResultChunk:
         text = wellformed(message.content)
         if text is not message.content:  # assigning a field of the SDK's models is slow
             message.content = text
-    for part in in_turns(message.content if isinstance(message.content, list) else ()):
-        _make_wellformed(part)
+    elif message.content:
+        for part in in_turns(message.content):
+            _make_wellformed(part)
     for call in message.tool_calls or ():
         call.id, call.function.name = wellformed(call.id), wellformed(call.function.name)
     if delta.finish_reason:
