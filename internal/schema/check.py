@@ -136,12 +136,12 @@ class Check:
         """
         if not isinstance(part, Mapping):
             return part is not False
-        validator = self._validator(part, keyword, steps)
         try:
+            validator = self._validator(part, keyword, steps)
             steps.spend(self.weight.of(value))
             self._matching.begin()
             is_valid = validator.is_valid(value)
-        except ValueError:  # a lone surrogate
+        except ValueError:  # half a surrogate pair, or a keyword that means nothing by itself, as in draft 4
             raise Unchecked from None
         if self._matching.seconds > _NOTABLE_SECONDS:
             steps.spend(int(self._matching.seconds * _STEPS_PER_SECOND))
@@ -214,6 +214,9 @@ def _as_read_by_the_library(part: Mapping[str, Any]) -> dict[str, Any]:
         for keyword in REFERENCES:
             if isinstance(reference := node.get(keyword), str) and reference.startswith("#"):
                 kept[keyword] = f"{_BASE}#{quote(unquote(reference[1:]), safe='/~')}"
+        # Without anchors they mean the same; in a part of a schema the library would look for it in the part.
+        if isinstance(kept.get("$recursiveRef"), str) and "$ref" not in kept:
+            kept["$ref"] = kept.pop("$recursiveRef")
         if isinstance(node.get("id"), str):  # "$id" in draft 4
             del kept["id"]
         return kept

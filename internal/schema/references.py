@@ -9,7 +9,8 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
-PLAIN_VALUES = frozenset({"enum", "const", "default", "examples"})
+PLAIN_VALUES = frozenset({"enum", "const", "default", "examples", "dependentRequired"})
+"""Keywords under which no schema stands."""
 _NAMED_SCHEMAS = frozenset(
     {"properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"}
 )

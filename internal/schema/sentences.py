@@ -92,6 +92,7 @@ class _Search:
             "propertyNames": self._of_names,
             "items": self._of_items,
             "prefixItems": self._of_items,
+            "additionalItems": self._of_items,
         }
 
     def problems(self, value: Any, schema: object, place: _Place) -> Iterator[Problem]:  # noqa: ANN401 - JSON
@@ -190,9 +191,10 @@ class _Search:
     def _of_items(self, value: Sequence[Any], schema: Mapping[str, Any], place: _Place) -> Iterator[Problem]:
         items = schema.get("items")
         first = [*_list(schema.get("prefixItems")), *_list(items)]  # A list under "items" in older dialects.
+        others = schema.get("additionalItems") if isinstance(items, list) else items
         for position, item in enumerate(value):
-            part = first[position] if position < len(first) else items
-            if not isinstance(part, list) and not self._accepts(item, part):
+            part = first[position] if position < len(first) else others
+            if not self._accepts(item, part):
                 yield from self.problems(item, part, (*place, position))
 
 

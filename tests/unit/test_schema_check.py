@@ -193,6 +193,7 @@ def test_half_a_surrogate_pair_cannot_be_checked() -> None:
     ("schema", "value"),
     [
         ({"dependentRequired": {"pattern": ["b"]}}, {"pattern": 1}),
+        ({"dependentRequired": {"$id": ["b"]}}, {"$id": 1}),
         ({"$schema": OLD, "dependencies": {"pattern": ["b"]}}, {"pattern": 1}),
         ({"dependentSchemas": {"pattern": {"required": ["b"]}}}, {"pattern": 1}),
         ({"properties": {"patternProperties": {"type": "integer"}}}, {"patternProperties": "a"}),

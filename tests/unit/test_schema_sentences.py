@@ -65,6 +65,24 @@ SENTENCES: dict[str, tuple[dict[str, Any], object, str]] = {
         {"a": 1},
         "parameter 'p': 'b' is a required property",
     ),
+    "more items of an old dialect": (
+        {"$schema": "http://json-schema.org/draft-07/schema#", "items": [{}], "additionalItems": {"type": "string"}},
+        [1, 2],
+        "parameter 'p[1]' must be a string, got a number",
+    ),
+    "a recursive reference": (
+        {
+            "$schema": "https://json-schema.org/draft/2019-09/schema",
+            "properties": {"in": {"$recursiveRef": "#"}, "n": {"type": "integer"}},
+        },
+        {"in": {"n": "x"}},
+        "parameter 'p.in.n' must be an integer, got a string",
+    ),
+    "a bound of an old dialect": (
+        {"$schema": "http://json-schema.org/draft-04/schema#", "minimum": 1, "exclusiveMinimum": True},
+        1,
+        "parameter 'p' does not satisfy the schema",
+    ),
     "behind a reference": (
         {"$ref": "#/$defs/n", "$defs": {"n": {"allOf": [{"type": "number"}]}}},
         "x",
