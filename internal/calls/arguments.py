@@ -71,11 +71,11 @@ def _validate_virtual(schema: VirtualSchema, arguments: Mapping[str, Any]) -> di
 
 
 def _checked(parameter: ToolParameter, given: object) -> tuple[object, list[str]]:
-    """The value as it is sent, and what speaks against it."""
+    """The value as it is sent, and what is wrong with it."""
     try:
         value, problems = _fitted(parameter.check, given, parameter.name, takes_texts=True)
     except Unchecked:
-        # A tool's schema that leads nowhere checks nothing: the tool itself is still there to refuse.
+        # The tool itself still checks what it is given.
         return given, []
     if problems and parameter.is_secret:
         # Half a secret, as in a quote that was cut, would not be recognised any more.
@@ -86,10 +86,7 @@ def _checked(parameter: ToolParameter, given: object) -> tuple[object, list[str]
 def _fitted(check: Check, given: object, name: str, *, takes_texts: bool) -> tuple[object, list[str]]:
     steps = Steps()
     value = Fitter(check, takes_texts, steps).fit(given)
-    problems = sentences(check, value, name, steps)
-    if problems and value != given and check.is_satisfied_by(given, steps):
-        return given, []
-    return value, problems
+    return value, sentences(check, value, name, steps)
 
 
 def _takes_null(parameter: ToolParameter) -> bool:

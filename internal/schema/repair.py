@@ -41,8 +41,6 @@ def repaired(own: Mapping[str, Any], note: Note) -> dict[str, Any]:
 def _repaired(text: str) -> tuple[dict[str, Any], tuple[str, ...]]:
     """A schema, given as JSON, without its mistakes, and the notes; kept, since a node's tools stay the same."""
     own, notes = json.loads(text), list[str]()
-    if not isinstance(own.get("$schema", ""), str):
-        del own["$schema"]
     schema = rewritten(own, lambda part, _keyword: _with_options_of_items(_checkable(part, own, notes.append)))
     if not schema.keys() - _REMARKS:
         raise SchemaUnusable("; ".join([*notes, "nothing is left of it"]))

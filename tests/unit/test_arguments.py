@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from internal.calls.arguments import ArgumentsInvalid, call_parameters, rounded_arguments, validate_arguments
 from internal.tooling import parse_tool_arguments
 from internal.tools.toolbox import Tool
+from internal.tools.virtual_tools import answer_tool
 from tests.support.wire import parameter
 from tests.unit.builders import file, tool_of, toolbox_of
 from tests.unit.generators import any_text, joined, json_objects, json_values
@@ -387,3 +388,20 @@ def test_a_file_that_this_turn_has_not_is_refused(arguments: dict[str, Any]) -> 
     tool = toolbox_of(parameter("one", "file"), parameter("all", "files"), files=(file("a.png"),)).tools["search"]
 
     assert 'value "c.png" not in options ["a.png"]' in problem(tool, **arguments)
+
+
+OPTIONS = {"items": {"enum": [{"n": n} for n in range(400)]}}
+
+
+def test_an_argument_that_takes_too_long_to_check_is_left_to_the_tool() -> None:
+    given = [{"n": 500}] * 1_000
+
+    assert valid("array", given, input_schema={"type": "array", **OPTIONS}) == given
+    assert "not in options" in problem(tool_of(parameter("x", "array", input_schema=OPTIONS)), x=given[:1])
+
+
+def test_an_answer_that_takes_too_long_to_check_is_refused() -> None:
+    tool = answer_tool(json.dumps({"type": "object", "properties": {"rows": OPTIONS}}))
+
+    assert problem(tool, rows=[{"n": 1}] * 1_000) == "they could not be checked against the schema"
+    assert validate_arguments(tool, {"rows": [{"n": 1}]}) == {"rows": [{"n": 1}]}

@@ -173,6 +173,20 @@ def test_names_of_a_schema_do_not_change_where_its_references_lead() -> None:
     assert not fits(named, "x")
 
 
+def test_an_old_name_of_a_schema_does_not_change_where_its_references_lead() -> None:
+    properties = {"id": {"$ref": "#/definitions/n"}}
+    named = {"id": "https://host.test/a", "properties": properties, "definitions": {"n": {"type": "integer"}}}
+
+    assert fits({"$schema": "http://json-schema.org/draft-04/schema#", **named}, {"id": 7})
+    assert not fits({"$schema": "http://json-schema.org/draft-04/schema#", **named}, {"id": "x"})
+
+
+@pytest.mark.parametrize("reference", ["https://host.test/a", "file:///etc/hostname", "other.json"])
+def test_the_library_fetches_nothing_either(reference: str) -> None:
+    with pytest.raises(ValueError, match="retrieving it failed"):
+        check_of({})._compiled({"$ref": reference})
+
+
 def test_what_an_old_dialect_puts_beside_a_reference_is_not_looked_at() -> None:
     schema = {"properties": {"a": {"$ref": "#/definitions/n", "minimum": 5}}, "definitions": {"n": {"type": "integer"}}}
 

@@ -162,6 +162,13 @@ TOPS: dict[str, tuple[dict[str, Any], bool]] = {
 }
 
 
+def test_an_answer_schema_of_many_options_is_used() -> None:
+    """Whether one of them is an object would take too long to find out."""
+    options = [{"n": n} for n in range(700)]
+
+    assert is_taken(answer_tool(json.dumps({"enum": options})), options[-1])
+
+
 @pytest.mark.parametrize(("schema", "fits"), TOPS.values(), ids=TOPS)
 def test_an_answer_schema_must_allow_an_object(schema: dict[str, Any], *, fits: bool) -> None:
     if fits:
