@@ -9,6 +9,8 @@ import json
 import re
 from dataclasses import dataclass
 
+from internal.text.wellformed import wellformed
+
 _MAX_WRAPPINGS = 8
 """Dify's own are three."""
 _MAX_REASON_LENGTH = 40_000
@@ -80,7 +82,8 @@ def _json_at_the_end(text: str) -> tuple[str, str] | None:
     if not isinstance(wrapped, dict):
         return None
     said = wrapped.get("error_type"), wrapped.get("message")
-    name, inner = (part if isinstance(part, str) and part.strip() else "" for part in said)
+    # JSON can escape what a text must not hold.
+    name, inner = (wellformed(part) if isinstance(part, str) and part.strip() else "" for part in said)
     return (name, inner) if name or inner else None
 
 

@@ -15,6 +15,7 @@ from pydantic_core import to_json
 from internal.schema.check import Check, Steps, Unchecked
 from internal.schema.references import references_of, resolve
 from internal.schema.types import named_types, names_of_type, possible_types, type_of
+from internal.text.wellformed import without_escaped_nul
 from internal.tooling import refuse_constant, refuse_unwritable
 
 _NOTHING: Any = object()
@@ -158,7 +159,7 @@ def _parsed(text: str, kind: str) -> object:
     if kind in _WORDS:
         return _WORDS[kind].get(text.lower(), _NOTHING)
     try:
-        value = json.loads(text, parse_constant=refuse_constant)
+        value = json.loads(without_escaped_nul(text), parse_constant=refuse_constant)
         refuse_unwritable(value)
     except (ValueError, RecursionError):
         return _NOTHING

@@ -140,6 +140,19 @@ def test_nul_in_the_failure_of_the_model() -> None:
     assert free_of_nul(outcome)
 
 
+@pytest.mark.parametrize("odd", ["\0", "\ud83d"], ids=["NUL", "half a pair"])
+def test_what_the_json_of_a_failure_escapes(odd: str) -> None:
+    """A failure's text holds JSON, in which what must not leave us is an escape."""
+    failing = {"search": breaks(str(fails("ValueError", f"a{odd}b")[0]))}
+
+    outcome = run([calls(("search", {})), ANSWER], failing)
+
+    assert outcome.error is None
+    assert outcome.text == "Done."
+    assert outcome.tool_results()[0].endswith(("ab", "a?b"))
+    assert free_of_nul(outcome)
+
+
 @pytest.mark.parametrize(
     "arguments", ['{"q": "a\\u0000b"}', '{"q\\u0000": "a\\u0000b"}', '{"q": "a\\u0000b', '{"q": "a\0b"}']
 )
@@ -149,6 +162,23 @@ def test_nul_in_the_arguments_of_a_call(arguments: str) -> None:
     assert outcome.error is None
     assert free_of_nul(outcome)
     assert all(request["tool_parameters"] == {"q": "ab"} for request in outcome.tools.requests)
+
+
+def test_nul_in_an_array_that_was_written_as_its_text() -> None:
+    """JSON within JSON: its escapes are read when the text becomes an array."""
+    array = {"type": "array", "items": {"type": "string"}}
+    wanted = tool("search", parameter("q", "array", input_schema=array))
+    schema = {"type": "object", "properties": {"q": array}}
+    given = {"q": '["a\\u0000b"]'}
+
+    outcome = run(
+        [calls(("search", given)), calls(("submit_answer", given))],
+        {"search": replies("found")},
+        {"tools": [wanted], "answer_schema": schema},
+    )
+
+    assert outcome.tools.requests[0]["tool_parameters"] == {"q": ["ab"]}
+    assert outcome.variables["structured_output"] == {"q": ["ab"]}
 
 
 def test_a_backslash_before_what_looks_like_nul_stays() -> None:
