@@ -7,7 +7,7 @@ keeps messages, variables and logs, refuses it (docs/host-facts.md, "NUL charact
 Text is made well-formed where it comes in and where it goes out; between, it stays so:
 
 - in: ``node.params`` (the node's parameters) and ``host`` (``wire``: model chunks and tool messages; ``read_ahead``:
-  failures; ``local_files``: a file's name);
+  failures; ``host_message``: what their JSON escapes; ``local_files``: a file's name);
 - out: ``render.outgoing``.
 
 The arguments of a tool call are the exception: they pass as the model wrote them, because half a surrogate pair in them
