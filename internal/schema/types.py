@@ -117,10 +117,10 @@ def _has_no_number(kind: str, part: Mapping[str, Any]) -> bool:
     most = min(_size(part, "maximum", math.inf), below := _size(part, "exclusiveMaximum", math.inf))
     if least > most or (least == most and (least in (above, below))):
         return True
-    if not (math.isfinite(least) and math.isfinite(most)):
+    if math.inf in (most, -least):  # math.isfinite fails for an integer beyond the floats
         return False
     if kind == "fraction":
-        return least == most and float(least).is_integer()
+        return least == most and least % 1 == 0
     first = math.floor(least) + 1 if least == above else math.ceil(least)
     last = math.ceil(most) - 1 if most == below else math.floor(most)
     return first > last

@@ -59,6 +59,7 @@ POSSIBLE: dict[str, tuple[dict[str, Any], set[str]]] = {
     "number": (NUMBER, {"integer", "fraction"}),
     "bounds of other types": ({"type": ["string", "null"], "minimum": 2, "maximum": 1}, {"string", "null"}),
     "one of two types": ({"type": ["string", "number"], "minLength": 2, "maxLength": 1}, {"integer", "fraction"}),
+    "bounds beyond the floats": ({**NUMBER, "minimum": 10**400, "maximum": 10**400}, {"integer"}),
     "one whole number": ({**NUMBER, "minimum": 2, "maximum": 2}, {"integer"}),
     "no items at all": ({"type": "array", "items": False}, {"array"}),
     "optional and impossible": ({"type": "object", "properties": {"a": False}}, {"object"}),
