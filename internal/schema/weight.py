@@ -76,7 +76,7 @@ def weigh(schema: Mapping[str, Any]) -> Weight:
     here, inside = scale.weigh(schema, frozenset(), frozenset())
     steps = max(here, inside) + scale.for_values_within
     if scale.is_recursive:
-        steps = max(here, inside, scale.total) * _UNEVALUATED**scale.unevaluated
+        steps = max(here, inside, scale.total) * _UNEVALUATED ** scale.nested_walks()
         steps += scale.for_values_within * MAX_NESTING
     if steps > _MAX_WEIGHT:
         raise SchemaUnusable("too large once its references are followed")
@@ -105,11 +105,13 @@ class _Scale:
     """Adds up what one schema costs."""
 
     def __init__(self, root: Mapping[str, Any]) -> None:
-        self.size = self.total = self.letter_steps = self.for_values_within = self.unevaluated = 0
+        self.size = self.total = self.letter_steps = self.for_values_within = 0
         self.is_recursive = self.has_unique_items = False
         self.patterns: set[str] = set()
         self.name_patterns: set[str] = set()
         self._root = root
+        self._walking: list[Mapping[str, Any]] = []
+        """Schemas with ``unevaluatedProperties`` or ``unevaluatedItems``."""
 
     def weigh(self, node: object, path: frozenset[str], here_by: frozenset[str]) -> tuple[int, int]:
         """Steps for the value itself, and at most for one part of it.
@@ -139,8 +141,8 @@ class _Scale:
             else:
                 inside += max(more, deeper)
         inside += one_of_them
-        if "unevaluatedProperties" in node or "unevaluatedItems" in node:
-            self.unevaluated += 1
+        if _walks(node):
+            self._walking.append(node)
             return here * _UNEVALUATED, inside * _UNEVALUATED
         return here, inside
 
@@ -158,6 +160,21 @@ class _Scale:
             resolve(self._root, reference)
             self.is_recursive = True
         return reference not in path
+
+    def nested_walks(self) -> int:
+        """How many schemas with these keywords lie within each other at most, for the same value."""
+        known: dict[int, int] = {}
+
+        def within(node: object) -> int:
+            if not isinstance(node, Mapping):
+                return 0
+            if id(node) not in known:
+                inner = [item for keyword, item in schemas_in(node) if keyword in _FOR_THE_SAME_VALUE]
+                inner += [resolve(self._root, reference) for reference in references_of(node)]
+                known[id(node)] = _walks(node) + max(map(within, inner), default=0)
+            return known[id(node)]
+
+        return max(map(within, self._walking), default=0)
 
     def _own(self, schema: Mapping[str, Any]) -> int:
         """Steps of a schema's own keywords, without the schemas in it."""
@@ -184,6 +201,10 @@ class _Scale:
             self.has_unique_items = True
         self.total += steps
         return steps
+
+
+def _walks(schema: Mapping[str, Any]) -> bool:
+    return "unevaluatedProperties" in schema or "unevaluatedItems" in schema
 
 
 def _options(options: object) -> int:

@@ -94,6 +94,30 @@ def test_what_a_schema_does_not_name_weighs_more_the_deeper_it_stands() -> None:
         check_of(schema)
 
 
+def test_what_closed_kinds_of_a_tree_do_not_name_weighs_no_more_for_their_number() -> None:
+    """As TypeSpec writes them: each kind is closed, and none lies within another for the same value."""
+    nodes = {"type": "array", "items": {"$ref": "#/$defs/node"}}
+    kinds: dict[str, Any] = {
+        f"kind{n}": {"properties": {"kind": {"const": n}, "nodes": nodes}, "unevaluatedProperties": False}
+        for n in range(12)
+    }
+    kinds["node"] = {"anyOf": [{"$ref": f"#/$defs/{kind}"} for kind in kinds]}
+
+    check = check_of({"$ref": "#/$defs/node", "$defs": kinds})
+
+    assert check.is_satisfied_by({"kind": 1, "nodes": [{"kind": 2}]})
+    assert not check.is_satisfied_by({"kind": 1, "nodes": [{"kind": 2, "other": 0}]})
+
+
+def test_what_a_recursive_schema_does_not_name_weighs_more_the_deeper_it_stands() -> None:
+    kinds: dict[str, Any] = {"kind0": {"properties": {"node": {"$ref": "#"}}}}
+    for n in range(12):
+        kinds[f"kind{n + 1}"] = {"allOf": [{"$ref": f"#/$defs/kind{n}"}], "unevaluatedProperties": False}
+
+    with pytest.raises(SchemaUnusable, match="too large"):
+        check_of({"$ref": "#/$defs/kind12", "$defs": kinds})
+
+
 @pytest.mark.parametrize(
     ("schema", "reason"),
     [
