@@ -33,6 +33,7 @@ _ANY_NAME = re.compile(
     r"""(?:(?P<quote>\\{0,15}["'])(?P<name>[^"'\\\n]{1,100})(?P=quote)|(?<![\w.-])(?P<bare>[\w.-]{1,100}+))\s*[:=]\s*"""
 )
 _BARE_VALUE = re.compile(r"""[^\s,;&}\]"'\\]*""")
+_written = json.JSONEncoder(ensure_ascii=False).encode
 _SAYS_NOTHING = ("null", "true", "false", '""', "[]", "{}")
 
 
@@ -73,7 +74,7 @@ class LogContent:
 
 
 def size_of(value: object) -> str:
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    text = value if isinstance(value, str) else _written(value)
     return f"{len(text):,} character{'' if len(text) == 1 else 's'}"
 
 
@@ -93,26 +94,24 @@ def preview(value: object, redactor: Redactor, *, with_unquoted_names: bool = Fa
 
     ``with_unquoted_names`` is for a text that should have been JSON: a value behind a bare name is hidden too.
     """
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    text = value if isinstance(value, str) else _written(value)
     if len(text) <= MAX_PREVIEW_LENGTH and not isinstance(value, str):
-        shown = _without_named(redactor.json(json.loads(text, parse_int=_exact)))
+        shown = _without_named(redactor.json(value))
+        written = text if shown == value else _written(shown)
     else:
-        shown = _without_named_in(redactor.head(text, _MAX_LOOK_LENGTH), _ANY_NAME if with_unquoted_names else _NAME)
-    written = shown if isinstance(shown, str) else json.dumps(shown, ensure_ascii=False)
+        names = _ANY_NAME if with_unquoted_names else _NAME
+        shown = written = _without_named_in(redactor.head(text, _MAX_LOOK_LENGTH), names)
     if len(written) <= MAX_PREVIEW_LENGTH and len(text) <= _MAX_LOOK_LENGTH:
         return shown
     return f"{written[:MAX_PREVIEW_LENGTH]}… ({len(text):,} characters)"
 
 
-def _exact(digits: str) -> int | str:
-    """An integer, as text where the host would round it."""
-    number = int(digits)
-    return number if abs(number) <= MAX_EXACT_INTEGER else digits
-
-
 def _without_named(value: object) -> object:
+    """A copy without values under a secret's name; an integer that the host would round is a text."""
     if isinstance(value, str):
         return _without_named_in(value, _NAME)
+    if isinstance(value, int):
+        return value if abs(value) <= MAX_EXACT_INTEGER else str(value)
     if isinstance(value, Mapping):
         return {
             name: REDACTED
@@ -120,7 +119,7 @@ def _without_named(value: object) -> object:
             else _without_named(item)
             for name, item in value.items()
         }
-    return [_without_named(item) for item in value] if isinstance(value, list) else value
+    return [_without_named(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def _without_named_in(text: str, names: re.Pattern[str]) -> str:
@@ -128,6 +127,8 @@ def _without_named_in(text: str, names: re.Pattern[str]) -> str:
 
     That holds for its beginning, as far as a preview shows it; the rest stays as it is.
     """
+    if names is _NAME and '"' not in text and "'" not in text:
+        return text
     pieces, end, left = list[str](), 0, MAX_PREVIEW_LENGTH
     while left > 0 and (found := names.search(text, end, end + left)):
         start = found.end()

@@ -136,7 +136,11 @@ class LogTree:
             update={
                 "status": _Status.ERROR if error else _Status.SUCCESS,
                 "error": error,
-                "data": {**opened.data, **self._shown(data or {}), **self._preview({"error": error})},
+                "data": {
+                    **opened.data,
+                    **self._shown(data or {}),
+                    **(self._preview({"error": error}) if error else {}),
+                },
                 "metadata": {**elapsed(elapsed_seconds), **(metadata or {})},
             }
         )
