@@ -62,6 +62,11 @@ class Trimmer:
             return kept.lstrip()
         return "".join([*held, kept])
 
+    @property
+    def held(self) -> str:
+        """The white space at the end so far."""
+        return "".join(self._held)
+
 
 class TurnDisplay:
     """Shows one turn; ``feed`` it chunks of raw text, then ``finish`` it once."""
@@ -126,7 +131,8 @@ class TurnDisplay:
     def _show(self, pieces: list[Piece]) -> Iterator[Shown]:
         """Show pieces that came together, as far as it is known what they are."""
         if not self._shown and any(piece.kind is PieceKind.WAS_THOUGHT for piece in pieces):
-            pieces = settled([Piece(PieceKind.TEXT, self._take_held()), *pieces])
+            before = self._take_held() + self._text_trimmer.held
+            pieces = settled([Piece(PieceKind.TEXT, before), *pieces])
             self._text_trimmer = Trimmer()
         for piece in in_turns(pieces):
             match piece.kind:

@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 from itertools import groupby
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from internal.model.display import DisplayRule, Trimmer, TurnDisplay
@@ -84,6 +85,14 @@ def test_text_before_a_closing_tag_without_an_opening_one_is_not_the_answer(
     answers = [text for kind, text in show(rule, f"{before}</think>{after}", calls=calls) if kind == "AnswerText"]
 
     assert answers == [text for kind, text in show(rule, after, calls=calls) if kind == "AnswerText"]
+
+
+@given(joined(["word", " ", "\n", "<", "`"]), cut_lists(20))
+@example("word word", [5])
+def test_a_thought_without_its_beginning_keeps_its_white_space_however_it_is_cut(text: str, cuts: list[int]) -> None:
+    rule = replace(SHOWN, text_is_answer=False)  # nothing is shown before the end of the thought is known
+
+    assert show(rule, *cut(f"{text}</think>\nYes.", cuts)) == show(rule, f"{text}</think>\nYes.")
 
 
 @given(joined(PARTS), RULES, st.booleans())
