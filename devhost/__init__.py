@@ -8,29 +8,29 @@
         model = ScriptedModel.of([{"text": "Hello"}])
         run = host.run("gpt5_function_calling", {"query": "Hi"}, model=model)
 
-`docs/devhost.md` describes the commands and this module's classes. The packages, each of which imports only packages
-below it (tests/devhost/test_architecture.py checks that):
+`docs/devhost.md` describes the commands and this module's classes. A package imports only packages that stand above it
+in this list (tests/devhost/test_architecture.py checks that):
 
-    cli                 the commands and their options
-    terminal            the view of a run or a trace in a terminal
-    page                a trace as an HTML page
-    trace               a run in a file
-    scenario            what a command asks for
-    host                the Agent node and the daemon around one strategy plugin
-    tools               tools of tool plugins, and Python functions
-    process             a running plugin and its sessions
-    process.transports  the three ways in which Dify runs a plugin
-    node.outputs        what an Agent node leaves behind
-    node.messages       what an Agent node does with each message
-    node                the parameters of an Agent node
-    models.openai_api   models behind OpenAI's APIs
-    models.provider     facts about OpenAI's models
-    models              the interface of a model, and the scripted one
-    plugin              a plugin's directory as data
-    protocol            what passes between the host, the daemon and a plugin
-    text                YAML, JSON and secret values
-    protocol.golang     JSON as Go reads and writes it
     errors, limits      the exceptions, and the host's limits
+    protocol.golang     JSON as Go reads and writes it
+    text                YAML, JSON and secret values
+    protocol            what passes between the host, the daemon and a plugin
+    plugin              a plugin's directory as data
+    models              the interface of a model, and the scripted one
+    models.provider     facts about OpenAI's models
+    models.openai_api   models behind OpenAI's APIs
+    node                the parameters of an Agent node
+    node.messages       what an Agent node does with each message
+    node.outputs        what an Agent node leaves behind
+    process.transports  the three ways in which Dify runs a plugin
+    process             a running plugin and its sessions
+    tools               tools of tool plugins, and Python functions
+    host                the Agent node and the daemon around one strategy plugin
+    scenario            what a command asks for
+    trace               a run in a file
+    page                a trace as an HTML page
+    terminal            the view of a run or a trace in a terminal
+    cli                 the commands and their options
 """
 
 from typing import TYPE_CHECKING

@@ -1,4 +1,6 @@
-"""The agent, in packages. Each imports only packages above it, which a test checks.
+"""The agent, in packages.
+
+A package imports only packages that stand above it in this list (tests/test_architecture.py checks that):
 
     flow              small pure decisions about one round
     text              text and JSON as such: well-formed, redacted, cut, pasted

@@ -1,4 +1,4 @@
-"""Which package may import which, and that the drawing of it is true."""
+"""A package of the agent imports only packages that stand above it in the list in the docstring of `internal`."""
 
 import ast
 import re
@@ -37,7 +37,7 @@ def module_name(path: Path) -> str:
     return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
 
 
-def test_the_drawing_names_every_package_once() -> None:
+def test_the_list_names_every_package_once() -> None:
     assert sorted(ORDER) == sorted({part_of(path) for path in MODULES})
 
 
@@ -77,7 +77,7 @@ REPLACE_SECRETS = {
     *("results.output", "results.failures"),
     *("render.outgoing", "render.log_content"),
 }
-"""The modules in which texts come in and go out; text.wellformed and text.redaction name the doors."""
+"""The modules in which texts come in and go out; text.wellformed and text.redaction name them."""
 
 
 def used_attributes(path: Path) -> set[str]:

@@ -206,15 +206,14 @@ def packages(heading: str) -> list[str]:
     return re.findall(r"^\| `([\w.]+)` \|", section(ARCHITECTURE, heading), re.MULTILINE)
 
 
-def drawn(drawing: str | None) -> list[str]:
+def listed(docstring: str | None) -> list[str]:
     """The packages that a package's own docstring lists, in its order."""
-    return re.findall(r"^    ([\w.]+)  ", drawing or "", re.MULTILINE)
+    return re.findall(r"^    ([\w.]+)  ", docstring or "", re.MULTILINE)
 
 
 def test_the_page_on_architecture_has_the_order_of_the_packages() -> None:
-    """The page begins with the strategies; the agent's docstring begins with what they all use."""
-    assert packages("### Who may import whom") == drawn(internal.__doc__)[::-1]
-    assert packages("## devhost") == drawn(devhost.__doc__)
+    assert packages("### Who may import whom") == listed(internal.__doc__)
+    assert packages("## devhost") == listed(devhost.__doc__)
 
 
 def test_every_name_on_the_page_on_architecture_is_in_the_code() -> None:

@@ -1,4 +1,4 @@
-"""The packages of devhost import downwards only, in the order that the docstring of `devhost` lists."""
+"""A package of devhost imports only packages that stand above it in the list in the docstring of `devhost`."""
 
 import ast
 import re
@@ -17,7 +17,7 @@ OUTSIDE = {"dify_plugin", "internal", "strategies", "prompt", "provider", "examp
 
 
 def listed_packages() -> list[str]:
-    """Highest first; each may import those after it."""
+    """Each may import those before it."""
     lines = re.findall(r"^    ([a-z_.]+(?:, [a-z_.]+)*)  +\S", devhost.__doc__ or "", re.MULTILINE)
     return [name for line in lines for name in line.split(", ")]
 
@@ -45,7 +45,7 @@ def package_of(module: str) -> str:
     return inner.rpartition(".")[0] or inner
 
 
-def test_the_order_lists_every_package_once() -> None:
+def test_the_list_names_every_package_once() -> None:
     assert sorted(ORDER) == sorted({package_of(module) for module in MODULES})
 
 
@@ -54,18 +54,18 @@ def test_only_the_named_modules_are_outside_packages() -> None:
 
 
 @pytest.mark.parametrize("package", ORDER)
-def test_a_package_imports_only_packages_below_it(package: str) -> None:
-    above = ORDER[: ORDER.index(package)]
+def test_a_package_imports_only_packages_above_it(package: str) -> None:
+    below = ORDER[ORDER.index(package) + 1 :]
     mine = [module for module in MODULES if package_of(module) == package]
-    upward = {
+    downward = {
         (module, name)
         for module in mine
         for name in imported(MODULES[module])
-        if name == "devhost" or package_of(name) in above
+        if name == "devhost" or package_of(name) in below
     }
 
     assert mine
-    assert upward == set()
+    assert downward == set()
 
 
 def test_the_modules_of_devhost_import_each_other_without_circles() -> None:
