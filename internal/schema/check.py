@@ -119,6 +119,8 @@ class Check:
     _matching: Matching = field(default_factory=Matching)
     _validators: dict[tuple[int, str], tuple[object, Validator]] = field(default_factory=dict)
     """For the parts of the schema, by identity; the part is kept with it, so that its identity is not used again."""
+    _made: dict[tuple[int, str], tuple[object, Mapping[str, Any]]] = field(default_factory=dict)
+    """Schemas that are made of parts, kept for as long: a new one each time would add a validator each time."""
 
     def is_satisfied_by(self, value: object, steps: Steps | None = None) -> bool:
         """Whether a value satisfies the whole schema.
@@ -153,7 +155,11 @@ class Check:
     def read(self, part: Mapping[str, Any]) -> Mapping[str, Any]:
         """The part as its dialect reads it: older ones do not look at what stands beside a reference."""
         is_old = self._dialect.draft <= jsonschema_rs.Draft7
-        return {"$ref": part["$ref"]} if is_old and isinstance(part.get("$ref"), str) else part
+        return self.once(part, "$ref", {"$ref": part["$ref"]}) if is_old and isinstance(part.get("$ref"), str) else part
+
+    def once(self, part: Mapping[str, Any], name: str, made: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The schema that was made of a part under this name first, whose validator may be known."""
+        return self._made.setdefault((id(part), name), (part, made))[1]
 
     def _validator(self, part: Mapping[str, Any], keyword: str, steps: Steps) -> Validator:
         known = self._validators.get((id(part), keyword))

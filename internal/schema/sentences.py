@@ -170,7 +170,10 @@ class _Search:
     def _of_other_properties(
         self, value: Mapping[str, Any], schema: Mapping[str, Any], place: _Place
     ) -> Iterator[Problem]:
-        patterns = [({"patternProperties": {each: part}}, part) for each, part in _items(schema, "patternProperties")]
+        patterns = [
+            (self._check.once(schema, f"pattern {each}", {"patternProperties": {each: part}}), part)
+            for each, part in _items(schema, "patternProperties")
+        ]
         other = schema.get("additionalProperties")
         for name, item in value.items():
             for whole, part in patterns:

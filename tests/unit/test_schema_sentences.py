@@ -189,3 +189,24 @@ def test_there_is_a_sentence_exactly_where_the_value_does_not_satisfy_the_schema
     schema: dict[str, Any], value: object
 ) -> None:
     assert bool(said(schema, value)) is not Draft202012Validator(schema).is_valid(value)
+
+
+@pytest.mark.parametrize(
+    ("schema", "value"),
+    [
+        ({"patternProperties": {"^a": {"type": "integer"}, "b$": {"type": "string"}}}, {"ab": None}),
+        (
+            {"$schema": "http://json-schema.org/draft-07/schema#", "items": {"$ref": "#/definitions/n", "title": "N"}},
+            ["x"],
+        ),
+    ],
+    ids=["by pattern", "behind a reference of an old dialect"],
+)
+def test_errors_that_come_again_keep_nothing_more(schema: dict[str, Any], value: object) -> None:
+    """A schema's check is kept for as long as the process runs."""
+    check = check_of({**schema, "definitions": {"n": {"type": "integer"}}})
+    first = sentences(check, value, "p")
+    known = len(check._validators), len(check._made)
+
+    assert sentences(check, value, "p") == first
+    assert (len(check._validators), len(check._made)) == known
