@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from internal.calls.plan import is_virtual
+from internal.calls.judging import is_virtual
 from internal.model.reading import ModelTurn
 from internal.report.events import StopReason
 from internal.report.tool_calls import JudgedCall, ValidCall

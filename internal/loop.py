@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import assert_never
 
 from internal.answer import AnswerRule
-from internal.calls.plan import plan_calls, without_tools
+from internal.calls.judging import judge_calls, without_tools
 from internal.calls.rounds import ToolRounds
 from internal.host.clock import Deadline
 from internal.model.display import DisplayRule
@@ -97,17 +97,17 @@ class AgentLoop:
         """Ask, answer the calls, decide; ``closing`` is what ended the tool phase, None while it lasts."""
         span = self._span(name, is_closing=closing is not None)
         started = self.models.clock.now()
-        yield SpanStarted(span.parent, label, self.parent)
+        yield SpanStarted(span.round_key, label, self.parent)
         turn = yield from self.models.take_turn(self.rounds.transcript, span)
         if isinstance(turn, TimeIsUp):
             self._first_words = turn.words or self._first_words
             step: NextStep = Finish(closing) if closing else ClosingAnswer(StopReason.TIME_LIMIT)
         else:
-            step = yield from self._after_turn(turn, span.parent, closing)
+            step = yield from self._after_turn(turn, span.round_key, closing)
         has_files = isinstance(turn, ModelTurn) and turn.has_files
         if closing and isinstance(step, Finish) and not step.text and not has_files and self._first_words:
             step = yield from self._keep_first_words(closing)
-        yield SpanFinished(span.parent, self.models.clock.now() - started)
+        yield SpanFinished(span.round_key, self.models.clock.now() - started)
         return step
 
     def _after_turn(self, turn: ModelTurn, key: str, closing: StopReason | None) -> Generator[Event, None, NextStep]:
@@ -122,7 +122,7 @@ class AgentLoop:
                 return verdict
             transcript.append_note(verdict)
             return ClosingAnswer(closing) if closing else AnotherRound()
-        judged = plan_calls(turn.calls, toolbox, self.rounds.guard)
+        judged = judge_calls(turn.calls, toolbox, self.rounds.guard)
         finish = self.answer.after_calls(turn, judged, closing)
         if closing is None:
             yield from self._announce(turn)
@@ -149,7 +149,7 @@ class AgentLoop:
 
     def _keep_first_words(self, reason: StopReason) -> Generator[Event, None, Finish]:
         """An answer that stalled in its first words is the answer when nothing else came."""
-        if self.answer.is_text:
+        if self.answer.is_text and self.audience.is_seen:
             yield AnswerBreak()
             yield AnswerText(self._first_words)
         return Finish(reason, self._first_words)
@@ -157,12 +157,10 @@ class AgentLoop:
     def _span(self, name: str, *, is_closing: bool) -> TurnSpan:
         """Where the next turn stands in the log, on the screen and in time."""
         key = f"{self.parent}.{name}" if self.parent else name
-        may_call_tools = not is_closing and bool(self.models.toolbox.tools)
         last_step = self.limits.maximum_iterations + 1
         rule = DisplayRule(
             self.audience.show_thoughts,
-            may_call_tools,
-            step=self.rounds.done + 1 if may_call_tools else last_step,
+            step=last_step if is_closing or not self.models.toolbox.tools else self.rounds.done + 1,
             last_step=last_step,
             text_is_answer=self.answer.is_text,
             is_seen=self.audience.is_seen,

@@ -8,7 +8,7 @@ from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from internal.calls.guards import RepeatGuard
-from internal.calls.plan import refuse_calls
+from internal.calls.judging import refuse_calls
 from internal.calls.runner import ToolRunner
 from internal.conversation.transcript import Transcript
 from internal.host.clock import Deadline

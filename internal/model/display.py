@@ -17,19 +17,22 @@ from internal.thoughts.thinking import MAX_STEP_LENGTH, Piece, PieceKind, Though
 
 @dataclass(frozen=True)
 class DisplayRule:
-    """How the turns of a run are shown, and where in the run this turn stands."""
+    """How a turn is shown, and where it stands among the rounds of its loop."""
 
     show_thoughts: bool
-    may_call_tools: bool
-    """False where no call can follow (no tools, the closing call): then nothing is held back."""
     step: int
-    """The turn's number among the run's model calls, from 1."""
+    """The number of the tool round that the turn may become, from 1; ``last_step`` where its calls do not run."""
     last_step: int
-    """The closing call's number."""
+    """The closing answer's number."""
     text_is_answer: bool = True
-    """False where the answer has to be a call: then text is never taken for the answer."""
+    """False where the answer has to be a call: text is then never the answer."""
     is_seen: bool = True
-    """False where the user does not see what the model says, as in a subtask."""
+    """False where the user sees nothing of what the model says, as in a subtask."""
+
+    @property
+    def may_call_tools(self) -> bool:
+        """False without tools and in the closing answer: text is then never a remark before calls."""
+        return self.step < self.last_step
 
 
 class _TextIs(Enum):

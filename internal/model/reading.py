@@ -22,7 +22,7 @@ from internal.model.assembly import CallAssembler
 from internal.model.content import forward_image, joined
 from internal.model.display import DisplayRule, TurnDisplay
 from internal.model.together import together
-from internal.report.events import Event, FileForwarded, StopReason
+from internal.report.events import Event, FileForwarded, ShownTogether, StopReason
 from internal.report.tool_calls import ToolCall
 from internal.report.usage import Usage
 from internal.text.fairness import in_turns
@@ -73,7 +73,9 @@ class TurnSpan:
     """Where a turn stands: in the log tree, on screen and in time."""
 
     key: str
-    parent: str
+    """The turn's row in the log."""
+    round_key: str
+    """The row above it."""
     rule: DisplayRule
     deadline: Deadline
     """Until something is shown."""
@@ -130,7 +132,7 @@ class Reading:
 
     def take(self, chunks: Iterable[LLMResultChunk]) -> Iterator[Event]:
         """Read the chunks that have come; what the user sees of them goes out together."""
-        yield from together(self._read(chunks))
+        yield from self._seen(self._read(chunks))
 
     def finish(self, cut: StopReason | None = None) -> Generator[Event, None, ModelTurn]:
         """Show what was held back, now that it is known what the turn was, and return the turn.
@@ -140,7 +142,7 @@ class Reading:
         cut = cut or _CUT_REASONS.get((self.finish_reason or "").rpartition(".")[2].lower())
         calls = self.calls
         is_cut = cut is not None or (self.was_cut_off and not calls)
-        yield from together(self.display.finish(has_tool_calls=bool(calls), is_cut=is_cut))
+        yield from self._seen(self.display.finish(has_tool_calls=bool(calls), is_cut=is_cut))
         return ModelTurn(
             content=joined(self._content),
             text=self.display.text,
@@ -150,6 +152,12 @@ class Reading:
             has_files=self._has_forwarded,
             has_shown=self.has_shown,
         )
+
+    def _seen(self, events: Iterable[Event]) -> Iterator[Event]:
+        """What goes out together, without texts that the user must not see."""
+        for event in together(events):
+            if self.span.rule.is_seen or not isinstance(event, ShownTogether):
+                yield event
 
     def _read(self, chunks: Iterable[LLMResultChunk]) -> Iterator[Event]:
         """Texts that follow each other are shown as one: many short ones cost little more than a long one."""

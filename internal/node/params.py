@@ -72,14 +72,13 @@ class StrategyParams(BaseModel):
 
     def redacted(self, secrets: Redactor) -> Self:
         """The same without the node's secrets in what the model reads; ``runtime_parameters`` stay, for the tools."""
-        texts = ("instruction", "query", "prompt_policy_overrides")
         files = [
             file.model_copy(update={"filename": secrets.text(file.filename)} if file.filename else {})
             for file in self.files
         ]
         return self.model_copy(
             update={
-                **{name: secrets.text(getattr(self, name)) for name in texts},
+                **{name: secrets.text(value) for name, value in self if isinstance(value, str)},
                 "answer_schema": secrets.json_text(self.answer_schema),
                 "context": secrets.json(self.context),
                 "tools": tuple(_redacted_tool(tool, secrets) for tool in self.tools),

@@ -9,7 +9,7 @@ from typing import Any
 
 from internal.answer import MAX_CORRECTIONS
 from internal.calls.guards import RepeatGuard
-from internal.calls.plan import plan_calls
+from internal.calls.judging import judge_calls
 from internal.conversation.transcript import Transcript
 from internal.host.clock import Deadline
 from internal.model.display import DisplayRule
@@ -20,7 +20,7 @@ from internal.report.tool_calls import CallStatus, EndedCall, RejectedCall, Vali
 from internal.tools.toolbox import Tool, Toolbox
 from prompt import template
 
-_UNSEEN = DisplayRule(show_thoughts=False, may_call_tools=True, step=1, last_step=2, text_is_answer=False)
+_UNSEEN = DisplayRule(show_thoughts=False, step=1, last_step=2, text_is_answer=False, is_seen=False)
 
 
 def ask_for_call(
@@ -36,7 +36,7 @@ def ask_for_call(
         turn = yield from models.take_turn(transcript, span)
         if isinstance(turn, TimeIsUp) or turn.cut:
             break
-        planned = plan_calls(turn.calls, Toolbox({tool.name: tool}), RepeatGuard())
+        planned = judge_calls(turn.calls, Toolbox({tool.name: tool}), RepeatGuard())
         for call in planned:
             if isinstance(call, ValidCall):
                 return call.arguments

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 
 from internal.answer import TextAnswer
 from internal.calls.guards import RepeatGuard
-from internal.calls.side_by_side import pass_on
 from internal.conversation.shortening import without_result
 from internal.conversation.transcript import Transcript
 from internal.errors import AgentError
@@ -17,16 +16,12 @@ from internal.host.clock import Deadline
 from internal.plan_and_reflect.asking import ask_for_call
 from internal.plan_and_reflect.params import PlanAndReflectParams
 from internal.report.events import (
-    AnswerBreak,
-    AnswerText,
     Event,
     Noted,
     OurWords,
-    ShownTogether,
     SpanFinished,
     SpanStarted,
     StopReason,
-    ThoughtText,
 )
 from internal.report.sources import escaped
 from internal.run import LoopPart, Run
@@ -122,7 +117,7 @@ class SubtaskWorker:
             LoopPart(TOOLS_SHARE, SUBTASKS_SHARE, is_seen=False, parent=key),
             guard,
         )
-        return (yield from pass_on(loop.run(), _is_for_the_log))
+        return (yield from loop.run())
 
     def _judge(self, ending: Ending, results: Sequence[str], key: str) -> Generator[Event, None, _Judgement]:
         """Have the model judge the answer by the tool results; without a judgement it is not completed."""
@@ -195,7 +190,3 @@ class SubtaskWorker:
 def _gist(advice: str) -> str:
     """Two pieces of advice with the same gist are the same."""
     return " ".join(advice.casefold().split()).rstrip(".!。！")
-
-
-def _is_for_the_log(event: Event) -> bool:
-    return not isinstance(event, AnswerBreak | AnswerText | ThoughtText | ShownTogether)

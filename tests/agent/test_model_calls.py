@@ -121,7 +121,7 @@ def test_an_opaque_body_of_a_content_part_goes_back_with_the_part() -> None:
 @pytest.mark.parametrize(("finish_reason", "kept"), [("length", None), ("content_filter", None), ("stop", OPAQUE)])
 def test_a_cut_turn_drops_its_opaque_body(finish_reason: str, kept: object) -> None:
     deadline = Deadline(FakeTime().clock, moment=2000.0)
-    rule = DisplayRule(show_thoughts=False, may_call_tools=True, step=1, last_step=2)
+    rule = DisplayRule(show_thoughts=False, step=1, last_step=2)
     reading = Reading(TurnSpan("round1.model", "round1", rule, deadline, deadline))
 
     for chunk in [text("Half", opaque_body=OPAQUE), ends(finish_reason)]:

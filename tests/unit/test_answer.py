@@ -6,7 +6,7 @@ import pytest
 
 from internal.answer import MAX_CORRECTIONS, CallAnswer, TextAnswer, written_out
 from internal.calls.guards import RepeatGuard
-from internal.calls.plan import plan_calls
+from internal.calls.judging import judge_calls
 from internal.model.reading import ModelTurn
 from internal.report.events import StopReason
 from internal.report.tool_calls import JudgedCall, ToolCall
@@ -24,10 +24,10 @@ def submissions(*arguments: str) -> tuple[JudgedCall, ...]:
     """Calls of ``submit_answer``, judged."""
     tool = answer_tool(CITY)
     made = [ToolCall(f"call_{number}", tool.name, text) for number, text in enumerate(arguments)]
-    return plan_calls(made, Toolbox({tool.name: tool}), RepeatGuard())
+    return judge_calls(made, Toolbox({tool.name: tool}), RepeatGuard())
 
 
-OTHERS = plan_calls([ToolCall("call_1", "search", "{}")] * 5, Toolbox(), RepeatGuard())
+OTHERS = judge_calls([ToolCall("call_1", "search", "{}")] * 5, Toolbox(), RepeatGuard())
 
 
 @pytest.mark.parametrize(("closing", "reason"), [(None, StopReason.ANSWERED), (LATE, LATE)])

@@ -15,11 +15,10 @@ from internal.report.events import AnswerBreak, AnswerText, Shown
 from internal.thoughts.thinking import PieceKind, ThoughtSplitter
 from tests.unit.generators import cut, cut_lists, joined
 
-HIDDEN = DisplayRule(show_thoughts=False, may_call_tools=True, step=1, last_step=7)
-SHOWN = DisplayRule(show_thoughts=True, may_call_tools=True, step=1, last_step=7)
-CLOSING = DisplayRule(show_thoughts=False, may_call_tools=False, step=7, last_step=7)
-LAST_ROUND = DisplayRule(show_thoughts=False, may_call_tools=True, step=7, last_step=7)
-RULES = st.sampled_from([HIDDEN, SHOWN, CLOSING, LAST_ROUND])
+HIDDEN = DisplayRule(show_thoughts=False, step=1, last_step=7)
+SHOWN = DisplayRule(show_thoughts=True, step=1, last_step=7)
+CLOSING = DisplayRule(show_thoughts=False, step=7, last_step=7)
+RULES = st.sampled_from([HIDDEN, SHOWN, CLOSING])
 PARTS = [
     "<think>",
     "</think>",
@@ -173,8 +172,8 @@ def test_nothing_is_held_back_when_no_call_can_follow() -> None:
 
 @pytest.mark.parametrize(
     ("rule", "expected"),
-    [(HIDDEN, []), (SHOWN, [("ThoughtText", "I will look.")]), (LAST_ROUND, answer("I will look."))],
-    ids=["hidden", "shown", "hidden, last step"],
+    [(HIDDEN, []), (SHOWN, [("ThoughtText", "I will look.")]), (CLOSING, answer("I will look."))],
+    ids=["hidden", "shown", "closing answer"],
 )
 def test_text_before_calls_was_a_preamble(rule: DisplayRule, expected: list[tuple[str, str]]) -> None:
     assert show(rule, "I will ", "look.", calls=True) == expected
@@ -205,7 +204,7 @@ def test_hidden_thoughts_are_kept_for_the_log() -> None:
 
 @pytest.mark.parametrize("text", ["", " \n\n ", "<think></think>\n", "<think>\n\n</think>"], ids=repr)
 def test_only_white_space_is_never_shown(text: str) -> None:
-    for rule in (HIDDEN, SHOWN, CLOSING, LAST_ROUND):
+    for rule in (HIDDEN, SHOWN, CLOSING):
         assert show(rule, text, calls=True) == show(rule, text) == []
 
 

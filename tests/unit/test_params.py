@@ -10,8 +10,10 @@ from dify_plugin.file.file import File
 from pydantic import BaseModel
 
 from internal.errors import InvalidParameters
+from internal.node.panel_values import Note, read_string
 from internal.node.params import StrategyParams, read_params
 from internal.report.source_reading import read_context
+from internal.text.redaction import Redactor
 from tests.support.wire import model, parameter, tool
 
 SECRET = "hunter2-hunter2"
@@ -235,3 +237,20 @@ def test_an_empty_dict_is_refused_for_its_model_first() -> None:
 def test_params_do_not_change() -> None:
     with pytest.raises(ValueError, match="frozen"):
         read().query = "other"
+
+
+class WithLanguage(StrategyParams):
+    answer_language: str = ""
+
+    @classmethod
+    def _read_values(cls, raw: Mapping[str, Any], note: Note) -> dict[str, object]:
+        return {**super()._read_values(raw, note), "answer_language": read_string(raw.get("answer_language"))}
+
+
+def test_the_nodes_secrets_are_replaced_in_every_text_parameter() -> None:
+    given = {"model": model(), "query": f"Is it {SECRET}?", "answer_language": f"in {SECRET}"}
+
+    params = read_params(given, WithLanguage).redacted(Redactor.of([SECRET]))
+
+    assert params.query == "Is it [redacted]?"
+    assert params.answer_language == "in [redacted]"

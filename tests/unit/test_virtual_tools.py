@@ -7,7 +7,7 @@ import pytest
 from jsonschema_rs import meta
 
 from internal.calls.guards import RepeatGuard
-from internal.calls.plan import plan_calls
+from internal.calls.judging import judge_calls
 from internal.errors import InvalidParameters
 from internal.report.tool_calls import ToolCall, ValidCall
 from internal.tools.toolbox import Tool, Toolbox
@@ -69,7 +69,7 @@ def test_a_judgement_is_a_verdict_and_an_advice(arguments: dict[str, Any], *, fi
 
 def is_taken(tool: Tool, arguments: dict[str, Any]) -> bool:
     call = ToolCall("call_1", tool.name, json.dumps(arguments))
-    (planned,) = plan_calls([call], Toolbox({tool.name: tool}), RepeatGuard())
+    (planned,) = judge_calls([call], Toolbox({tool.name: tool}), RepeatGuard())
     return isinstance(planned, ValidCall)
 
 

@@ -15,7 +15,7 @@ from internal.tools.toolbox import Toolbox
 REFUSED_AT_THE_END = "not run: no more tools run in this conversation turn"
 
 
-def plan_calls(calls: Iterable[ToolCall], toolbox: Toolbox, guard: RepeatGuard) -> tuple[JudgedCall, ...]:
+def judge_calls(calls: Iterable[ToolCall], toolbox: Toolbox, guard: RepeatGuard) -> tuple[JudgedCall, ...]:
     return tuple(_judge(call, toolbox, guard) for call in calls)
 
 
