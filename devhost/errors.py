@@ -1,7 +1,7 @@
 """The exceptions of devhost, as one tree.
 
-HostError ── DeclarationError      a plugin directory that cannot be read
-          ├─ ScriptError           a script.yaml that cannot be read
+HostError ── DeclarationError      a plugin directory, or a YAML file, that cannot be read
+          ├─ ScriptError           a script whose turns are not valid
           ├─ ParameterError        values that are refused before the plugin is asked
           │   └─ NodeParameterError    by Dify's node, in its words
           ├─ PluginStartError      a plugin process that did not start or serve in time
@@ -25,11 +25,11 @@ class HostError(Exception):
 
 
 class DeclarationError(HostError):
-    """A YAML file of a plugin, or a script, cannot be read or does not fit its schema."""
+    """A YAML file cannot be read, or a plugin directory is incomplete or does not fit the schema of plugins."""
 
 
 class ScriptError(HostError):
-    """A script is not valid."""
+    """A script, read from YAML or given as data, does not fit the schema of scripts."""
 
 
 class ParameterError(HostError, ValueError):

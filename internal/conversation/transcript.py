@@ -1,9 +1,9 @@
 """One conversation with the model: append-only, and valid for every provider at any time.
 
 In: the opening messages, then rounds (an assistant turn and one result per call, same order, same ids). Out: the
-messages of the next request, which begin with exactly those of the request before. Messages change in two cases only,
-and for good: they are shortened when a request would not fit (window), and lose their opaque bodies when the host
-refuses those.
+messages of the next request, which begin with exactly those of the request before. Messages change in three cases only,
+and for good: they are shortened when a request would not fit (window), or between two attempts at a subtask (what is
+left of the earlier results is one line for each), and they lose their opaque bodies when the host refuses those.
 """
 
 from collections.abc import Callable, Iterable, Sequence

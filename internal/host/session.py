@@ -1,7 +1,8 @@
-"""The only module that uses the SDK's Session.
+"""The only module that calls the SDK's Session.
 
-In: requests of the agent. Out: the model's chunks and the tools' messages, each bounded in silence and in time, with
-every failure as a HostFailure. It keeps no state but the session.
+In: requests of the agent. Out: the model's chunks and the tools' messages, each bounded in silence and in time. A call
+that fails raises HostFailure, DeadlinePassed or RequestTooLarge. Each call sets the session's limit on silence; nothing
+else is kept from one call to the next.
 """
 
 import math

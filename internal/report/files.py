@@ -7,17 +7,19 @@ from typing import Any
 MAX_FILE_BYTES = 15 * 1024 * 1024
 """Bytes; the daemon refuses a larger blob: docs/host-facts.md, "Size limits"."""
 MAX_ADDRESS_LENGTH = 2_048
-"""Characters of an address that is handed on."""
+"""Characters of an address that is forwarded."""
 MAX_NAME_LENGTH = 200
 """Characters of a file's name or type."""
 
 
 @dataclass(frozen=True)
 class HostedFile:
-    """A file that Dify has already: its address and meta are forwarded unchanged."""
+    """A file that Dify has already."""
 
     address: str
+    """Forwarded unchanged: Dify finds the file by it, or by its meta."""
     meta: Mapping[str, Any]
+    """What Dify reads of the tool's meta, texts cut to MAX_NAME_LENGTH, with a filename; secrets go when it is sent."""
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """The files of a tool: what goes to the user, and the line that the model reads.
 
-In: addresses, bytes and meta, as they come from the wire. Out: a line, and the file to hand on, if there is one. A file
+In: addresses, bytes and meta, as they come from the wire. Out: a line, and the file to forward, if there is one. A file
 without a name gets one, so that the model can speak of it.
 """
 

@@ -1,7 +1,7 @@
 """The messages of a tool, turned into text for the model, files for the user, and sources.
 
 In: the tool's messages as plain dicts from the wire, since the SDK's enum lacks types that Dify sends and one of them
-would end its generator. Out: text, files to hand on, sources. A tool may send any amount: what is kept is bounded, and
+would end its generator. Out: text, files to forward, sources. A tool may send any amount: what is kept is bounded, and
 a note says so. Logs are not for the model; variables are, when the tool says nothing else.
 """
 

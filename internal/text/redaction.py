@@ -5,9 +5,10 @@ after that and never before: half a secret would not be recognised.
 
 Secrets are replaced where texts come in and where they go out, and nowhere between:
 
-- in: ``node.params`` replaces the node's secrets in what the node gives to the model, ``results`` in what tools say;
-- out: ``render.outgoing`` replaces them in text, log, variables and errors, and there also what the model gave to a
-  secret parameter of a tool. The model itself goes on reading what it gave.
+- in: ``node.secrets`` finds the node's secrets; ``node.params`` and ``node.model_selection`` (the history) replace them
+  in what the node gives to the model, ``results.output`` and ``results.failures`` in what tools say;
+- out: ``render.outgoing`` replaces them in text, log, variables and errors, ``render.log_content`` in the log's
+  previews; both also replace what the model gave to a secret parameter of a tool. The model itself goes on reading it.
 """
 
 import json

@@ -70,6 +70,7 @@ FINISH_REASONS = {
     "length": "length",
     "max_tokens": "length",
     "MAX_TOKENS": "length",
+    "FinishReason.MAX_TOKENS": "length",
     "incomplete": "length",
     "content_filter": "content_filter",
     "SAFETY": "content_filter",

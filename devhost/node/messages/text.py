@@ -1,7 +1,7 @@
 """What Dify's page gets during a run: text in events, with repaired think tags.
 
-In: the messages as the node takes them. Out: the messages that the page sees. Newer Dify repairs tags (`think_tags.py`,
-September 2026) and counts every tag, quoted ones too; an older one passes text on as it was said.
+In: the messages as the node takes them. Out: the messages that the page sees. Newer Dify (its own `think_tags.py`,
+September 2026) repairs tags and counts every tag, quoted ones too; an older one passes text on as it was said.
 """
 
 import re
