@@ -14,6 +14,7 @@ from pydantic_core import to_json
 from internal.report.sources import RESOURCE_FIELDS, Source
 from internal.text.fairness import in_turns
 from internal.text.pasted import parse_pasted, read_pasted
+from internal.tooling import UnwritableError, refuse_unwritable
 
 MAX_TITLE_LENGTH = 200
 """Characters."""
@@ -109,11 +110,20 @@ def _read_resource(values: Mapping[str, Any]) -> dict[str, Any]:
         if kind is str:
             resource[name] = _text(value)
         elif kind is dict:
-            if isinstance(value, dict) and len(to_json(value)) <= _MAX_METADATA_SIZE:
+            if isinstance(value, dict) and _can_be_sent(value):
                 resource[name] = value
         elif (number := _number(value)) is not None:
             resource[name] = kind(number)
     return resource
+
+
+def _can_be_sent(metadata: dict[str, Any]) -> bool:
+    """Whether it is small, and not too deep for the SDK's messages."""
+    try:
+        refuse_unwritable(metadata)
+    except UnwritableError:
+        return False
+    return len(to_json(metadata)) <= _MAX_METADATA_SIZE
 
 
 def _text(value: object) -> str:

@@ -149,7 +149,10 @@ class Redactor:
         """Whether the text of a JSON value contains a secret."""
         if not self._forms:
             return False
-        text = to_json(value).decode()
+        try:
+            text = to_json(value).decode()
+        except ValueError:  # deeper than pydantic writes
+            text = json.dumps(value, ensure_ascii=False)
         return self._in_json.text(text) != text
 
     @cached_property

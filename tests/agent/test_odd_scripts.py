@@ -13,7 +13,7 @@ from tests.support.clock import PATIENCE
 from tests.support.host import CallFails, Json
 from tests.support.node import KNOWN_TO_DIFY
 from tests.support.run import Outcome, run
-from tests.support.wire import calls, json_message, model, replies, says, text_message
+from tests.support.wire import calls, json_message, model, parameter, replies, says, text_message, tool
 
 FOUND = {"search": replies("found")}
 HALF = "\ud83d"
@@ -129,6 +129,26 @@ ODD_PARAMS: dict[str, Json] = {
 @pytest.mark.parametrize("params", ODD_PARAMS.values(), ids=ODD_PARAMS)
 def test_half_a_surrogate_pair_in_the_nodes_parameters_is_written_out_safely(params: Json) -> None:
     check_ended_well(run([search(), ANSWER], FOUND, params))
+
+
+@pytest.mark.parametrize("depth", [100, 250, 300])
+@pytest.mark.parametrize("words", ["x", "the-secret-value"], ids=["without a secret", "with a secret"])
+def test_json_of_any_depth_may_come_where_secrets_are_known(depth: int, words: str) -> None:
+    deep = {"a": nested(depth), "b": words}
+    described = {"title": "t", "content": "c", "doc_metadata": deep}
+    sources = {"type": "retriever_resources", "message": {"retriever_resources": [described]}, "meta": None}
+    key = parameter("key", "secret-input", form="form")
+    offered = tool("search", parameter("q"), key, runtime_parameters={"key": "the-secret-value"})
+
+    with Timeout(PATIENCE):
+        outcome = run(
+            [search(), ANSWER],
+            {"search": replies(sources, json_message(deep))},
+            {"tools": [offered], "context": [{"content": "c", "metadata": described}, deep]},
+        )
+
+    check_ended_well(outcome)
+    assert "[redacted]" in outcome.tool_results()[0] or words == "x"
 
 
 def test_tools_that_end_after_the_run_do_not_disturb_it() -> None:
