@@ -9,6 +9,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from itertools import chain
 from typing import Any, NamedTuple, Never
 from urllib.parse import quote, unquote
 
@@ -150,7 +151,8 @@ class Check:
         return is_valid
 
     def stricter(self, more: Callable[[Any], Iterable[Problem]]) -> "Check":
-        return replace(self, more=more)
+        """The same check with one more rule, beside those that it has."""
+        return replace(self, more=lambda value: chain(self.more(value), more(value)))
 
     def read(self, part: Mapping[str, Any]) -> Mapping[str, Any]:
         """The part as its dialect reads it: older ones do not look at what stands beside a reference."""

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from internal.schema.check import Unchecked, check_of
+from internal.schema.check import Problem, Unchecked, check_of
 from internal.schema.references import SchemaUnusable, embedded
 
 OLD = "http://json-schema.org/draft-07/schema#"
@@ -224,3 +224,16 @@ def test_values_are_not_searched_for_references() -> None:
     schema = {"const": {"$ref": "#/nowhere"}, "default": {"$ref": "#"}, "examples": [{"$ref": "https://host.test"}]}
 
     assert fits(schema, {"$ref": "#/nowhere"})
+
+
+def test_a_stricter_check_keeps_the_rules_that_it_had() -> None:
+    check = check_of({"type": "string"})
+    first = check.stricter(lambda text: [Problem((), "must not be blank")] if not text.strip() else [])
+    both = first.stricter(lambda text: [Problem((), "must not shout")] if text.isupper() else [])
+
+    assert [both.is_satisfied_by(text) for text in ("good", " ", "LOUD")] == [True, False, False]
+    assert [problem.predicate for text in (" ", "LOUD") for problem in both.more(text)] == [
+        "must not be blank",
+        "must not shout",
+    ]
+    assert first.is_satisfied_by("LOUD")
