@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from internal.text.notes import OurWords, Quoting, Sentence
 from internal.text.pasted import looks_like_selector, missing_variable, parse_pasted, read_pasted
 from prompt import template
 
@@ -40,7 +41,7 @@ class PolicyOverrides:
     blocks: Mapping[str, str | None] = field(default_factory=lambda: MappingProxyType({}))
     """Override name -> text, or None for a block that is switched off."""
     extra: str = ""
-    notes: tuple[str, ...] = ()
+    notes: tuple[Sentence, ...] = ()
 
 
 def read_policy_overrides(prompt_policy_overrides: str | None) -> PolicyOverrides:
@@ -53,8 +54,9 @@ def read_policy_overrides(prompt_policy_overrides: str | None) -> PolicyOverride
     except (ValueError, RecursionError) as problem:
         if text.lstrip().startswith(("{", "[")):
             note = f"prompt_policy_overrides: starts like JSON but is not valid ({problem}); used as extra policy text"
-            return PolicyOverrides(extra=text, notes=(note,))
-        notes = (f"prompt_policy_overrides: {missing_variable(text)}",) if looks_like_selector(text) else ()
+            return PolicyOverrides(extra=text, notes=(OurWords(note),))  # json names a place, and quotes nothing
+        missing = Quoting(f"prompt_policy_overrides: {missing_variable(text)}")
+        notes = (missing,) if looks_like_selector(text) else ()
         return PolicyOverrides(extra=text, notes=notes)
     return _read_object(value) if isinstance(value, dict) else PolicyOverrides(extra=text)
 
@@ -62,15 +64,15 @@ def read_policy_overrides(prompt_policy_overrides: str | None) -> PolicyOverride
 def _read_object(value: Mapping[str, object]) -> PolicyOverrides:
     blocks: dict[str, str | None] = {}
     extra = ""
-    notes: list[str] = []
+    notes: list[Sentence] = []
     for name, given in value.items():
         if name not in _TAGS and name != _EXTRA:
             known = ", ".join([*_TAGS, _EXTRA])
-            notes.append(f"prompt_policy_overrides: unknown key {name!r} is ignored; the keys are {known}")
+            notes.append(Quoting(f"prompt_policy_overrides: unknown key {name!r} is ignored; the keys are {known}"))
         elif given is False:
             blocks[name] = None
         elif not isinstance(given, str):
-            notes.append(f"prompt_policy_overrides: {name!r} is neither text nor false and is ignored")
+            notes.append(OurWords(f"prompt_policy_overrides: {name!r} is neither text nor false and is ignored"))
         elif given.strip() and name == _EXTRA:
             extra = given
         elif given.strip():

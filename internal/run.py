@@ -42,6 +42,7 @@ from internal.report.structured_output import StructuredOutput
 from internal.report.tally import Tally
 from internal.results.files import FileNames
 from internal.steps import Ending
+from internal.text.notes import OurWords
 from internal.text.redaction import KnownSecrets
 from internal.tools.toolbox import Tool, Toolbox
 from prompt import template
@@ -144,7 +145,8 @@ class Run[P: StrategyParams]:
             yield Noted(note)
         if self.params.model.stop and self.offers_tools:
             # The OpenAI plugin discards a turn's tool calls when a stop word comes: docs/model-facts.md, "Stop words".
-            yield Noted("model: the completion parameter 'stop' is dropped, since it would discard tool calls")
+            reason = "it would discard tool calls"
+            yield Noted(OurWords(f"model: the completion parameter 'stop' is dropped, since {reason}"))
         self.bibliography.open_with(read_context(self.params.context))
 
     @cached_property

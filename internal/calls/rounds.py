@@ -13,10 +13,11 @@ from internal.calls.runner import ToolRunner
 from internal.conversation.transcript import Transcript
 from internal.host.clock import Deadline
 from internal.model.reading import ModelTurn
-from internal.report.events import CallsAnswered, Event, OurWords, ToolFinished, ToolStarted
+from internal.report.events import CallsAnswered, Event, ToolFinished, ToolStarted
 from internal.report.sources import Bibliography, citation_lines
 from internal.report.tool_calls import CallStatus, EndedCall, JudgedCall, RejectedCall, ValidCall
 from internal.text.kept_text import cut_to_size, with_sources
+from internal.text.notes import OurWords
 from prompt import template
 
 

@@ -17,13 +17,14 @@ from internal.host.clock import Clock, Deadline
 from internal.host.failures import FailureKind, HostFailure, is_transient
 from internal.host.read_ahead import DeadlinePassed
 from internal.host.session import HostSession, RequestTooLarge
-from internal.report.events import Event, FileForwarded, Noted, OurWords, ToolFinished, ToolStarted
+from internal.report.events import Event, FileForwarded, Noted, ToolFinished, ToolStarted
 from internal.report.tool_calls import CallStatus, EndedCall, ValidCall
 from internal.results.failures import NOT_BEGUN, TIMED_OUT, TOOL_FAILED, ToolFailure
 from internal.results.files import FileNames, FileReader
 from internal.results.output import ToolOutput
 from internal.text.fairness import in_turns
 from internal.text.kept_text import cut_to_size
+from internal.text.notes import OurWords
 from internal.text.redaction import KnownSecrets
 from internal.tools.toolbox import Toolbox
 from prompt import template
@@ -91,14 +92,15 @@ class ToolRunner:
     def _execute(self, key: str, call: ValidCall, deadline: Deadline, post: Post) -> EndedCall:
         """Call the tool and read what it says."""
         for name in rounded_arguments(call.tool, call.arguments):
-            post(Noted(f"{call.call.name}: the host rounds integers above 2^53 within the argument {name!r}", key))
+            rounds = OurWords(f"the host rounds integers above 2^53 within the argument {name!r}")
+            post(Noted(rounds.of(call.call.name), key))
         # Text blocks of an MCP server are a text each; other tools stream one text in pieces.
         between = "\n" if call.tool.provider_type is ToolProviderType.MCP else ""
         output = ToolOutput(FileReader(call.tool.name, self.file_names), self.secrets, between)
         failure = self._invoke(key, call, output, deadline, post)
         said = output.rendered()
         for note in output.notes:
-            post(Noted(f"{call.call.name}: {note}", key))
+            post(Noted(note.of(call.call.name), key))
         text = "\n\n".join(part for part in (failure.told if failure else "", said.text) if part)
         return EndedCall(
             judged=call,
@@ -132,8 +134,8 @@ class ToolRunner:
                 if not may_repeat or deadline.left() <= RETRY_WAIT:
                     return ToolFailure.of(failure, self.secrets)
                 has_been_repeated = True
-                again = f"{call.call.name}: {failure.kind}; called once more after {RETRY_WAIT:g} s"
-                post(Noted(OurWords(again), key))
+                again = OurWords(f"{failure.kind}; called once more after {RETRY_WAIT:g} s")
+                post(Noted(again.of(call.call.name), key))
                 self.clock.sleep(RETRY_WAIT)
             else:
                 return None

@@ -15,6 +15,7 @@ from internal.conversation.transcript import Transcript
 from internal.conversation.weight import Weight, weight_of_tools
 from internal.errors import PromptTooLarge
 from internal.host.request import MAX_REQUEST_BYTES
+from internal.text.notes import OurWords
 
 _ENVELOPE = Weight(size=4096)
 """Bytes around the messages and tools of a request: model config, session and request ids."""
@@ -38,7 +39,7 @@ class Window:
             return None
         return self.context_size - min(self.max_tokens, self.context_size // 2)
 
-    def fit(self, transcript: Transcript) -> Iterator[str]:
+    def fit(self, transcript: Transcript) -> Iterator[OurWords]:
         """Shorten what does not fit; yields a sentence for the log when something was left out.
 
         Raises:
@@ -49,7 +50,7 @@ class Window:
         if limit is not None and self.weigh(transcript).tokens > limit:
             yield from self._fit_tokens(transcript, int(limit * _KEPT_SHARE))
 
-    def shrink(self, transcript: Transcript) -> Iterator[str]:
+    def shrink(self, transcript: Transcript) -> Iterator[OurWords]:
         """Shorten after the provider said that the prompt is too long; yields nothing when there was nothing to do."""
         yield from self._fit_tokens(transcript, int(self.weigh(transcript).tokens * _KEPT_SHARE))
 
@@ -61,12 +62,12 @@ class Window:
     def _weight_beside(self) -> Weight:
         return weight_of_tools(self.tools) + _ENVELOPE
 
-    def _fit_tokens(self, transcript: Transcript, limit: int) -> Iterator[str]:
+    def _fit_tokens(self, transcript: Transcript, limit: int) -> Iterator[OurWords]:
         kinds = ("tool results", "opaque bodies")
         if left_out := _shorten(transcript, kinds, lambda: self.weigh(transcript).tokens <= limit):
-            yield f"the prompt was too long for the model; left out, the oldest first: {left_out}"
+            yield OurWords(f"the prompt was too long for the model; left out, the oldest first: {left_out}")
 
-    def _fit_size(self, transcript: Transcript) -> Iterator[str]:
+    def _fit_size(self, transcript: Transcript) -> Iterator[OurWords]:
         left_out = _shorten(transcript, SHORTENINGS, lambda: self.weigh(transcript).size <= self.longest_request)
         size = self.weigh(transcript).size
         if size > self.longest_request:
@@ -75,7 +76,7 @@ class Window:
                 f"{self.longest_request:,} reach the host. Shorten the instruction, query, context or memory window."
             )
         if left_out:
-            yield f"the request was too large for the host; left out, the oldest first: {left_out}"
+            yield OurWords(f"the request was too large for the host; left out, the oldest first: {left_out}")
 
 
 def _shorten(transcript: Transcript, kinds: Iterable[str], is_enough: Callable[[], bool]) -> str:

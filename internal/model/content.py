@@ -14,8 +14,9 @@ from dify_plugin.entities.model.message import (
 )
 
 from internal.conversation.transcript import Content
-from internal.report.events import Event, FileForwarded, Noted, OurWords
+from internal.report.events import Event, FileForwarded, Noted
 from internal.report.files import MAX_FILE_BYTES, ExternalImage, FileBytes
+from internal.text.notes import OurWords
 
 
 def joined(content: Sequence[str | PromptMessageContentUnionTypes]) -> Content:

@@ -13,7 +13,8 @@ from internal.host.clock import Clock
 from internal.host.failures import FailureKind, HostFailure, is_transient
 from internal.host.request import ModelRequest
 from internal.model.reading import TurnSpan
-from internal.report.events import Event, Noted, OurWords
+from internal.report.events import Event, Noted
+from internal.text.notes import OurWords
 
 RETRY_WAITS = (1.0, 4.0)
 """Seconds before the second and the third try of a call that failed for a temporary reason."""
@@ -68,7 +69,7 @@ class Recovery:
     def _shrink(self) -> Generator[Event, None, bool]:
         notes = list(self.window.shrink(self.transcript))
         for note in notes:
-            yield Noted(OurWords(note), self.span.key)
+            yield Noted(note, self.span.key)
         return bool(notes)
 
     def _do_without_opaque_bodies(self) -> Generator[Event, None, bool]:

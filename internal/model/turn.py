@@ -21,8 +21,9 @@ from internal.model.given_secrets import given_secrets
 from internal.model.reading import ModelTurn, Reading, TurnSpan
 from internal.model.recovery import Recovery
 from internal.node.model_selection import ModelSelection
-from internal.report.events import Event, ModelFinished, ModelStarted, Noted, OurWords, StopReason
+from internal.report.events import Event, ModelFinished, ModelStarted, Noted, StopReason
 from internal.report.usage import Usage
+from internal.text.notes import OurWords, Quoting, Sentence
 from internal.text.redaction import KnownSecrets
 from internal.tools.toolbox import Toolbox
 
@@ -86,7 +87,7 @@ class ModelCaller:
     ) -> Generator[Event, None, ModelTurn | TimeIsUp | HostFailure | _AskAgain]:
         """Send the request and read the stream to its end."""
         for note in self.window.fit(transcript):
-            yield Noted(OurWords(note), span.key)
+            yield Noted(note, span.key)
         request = ModelRequest(self.model.config, transcript.messages(), self.window.tools, self.stop)
         try:
             batches = self.host.stream_model(request, reading.seconds_left, span.end.left())
@@ -101,7 +102,9 @@ class ModelCaller:
             is_stalled = failure.kind is FailureKind.TIMEOUT and (reading.is_answering or bool(reading.words))
             if not is_stalled:
                 return failure
-            return (yield from _kept(reading, f"{self._sentence(failure)}; what had come of the answer is kept"))
+            return (
+                yield from _kept(reading, Quoting(f"{self._sentence(failure)}; what had come of the answer is kept"))
+            )
         if (yield from self._ended_early(reading, request, recovery)):
             return _AskAgain()
         return (yield from reading.finish())
@@ -150,7 +153,7 @@ class ModelCaller:
         return f"{failure.kind}: {failure.reason}{f' ({remedy})' if remedy else ''}"
 
 
-def _kept(reading: Reading, note: str) -> Generator[Event, None, ModelTurn]:
+def _kept(reading: Reading, note: Sentence) -> Generator[Event, None, ModelTurn]:
     """An answer that stalled, as far as it has come; the note says why it ends there."""
     turn = yield from reading.finish(StopReason.TIME_LIMIT)
     yield Noted(note, reading.span.key)

@@ -4,7 +4,7 @@ In: the ``model`` parameter as Dify sends it (docs/host-facts.md, "The model par
 config that goes into a request, what the model can take, and the conversation so far.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Self
 
 from dify_plugin.entities.model import ModelType
@@ -17,6 +17,7 @@ from dify_plugin.entities.model.message import (
 )
 from pydantic import BaseModel, ConfigDict
 
+from internal.text.notes import Note, OurWords
 from internal.text.redaction import Redactor
 
 TOOL_CALL_FEATURES = frozenset({"tool-call", "multi-tool-call", "stream-tool-call"})
@@ -52,7 +53,7 @@ class ModelSelection(BaseModel):
         return self.model_copy(update={"history": tuple(_redacted(message, secrets) for message in self.history)})
 
     @classmethod
-    def read(cls, raw: object, note: Callable[[str], None]) -> Self:
+    def read(cls, raw: object, note: Note) -> Self:
         """Read the ``model`` parameter.
 
         Raises:
@@ -104,17 +105,18 @@ def _positive_int(value: object) -> int | None:
     return number if number > 0 else None
 
 
-def _read_history(raw: object, note: Callable[[str], None]) -> Iterable[PromptMessage]:
+def _read_history(raw: object, note: Note) -> Iterable[PromptMessage]:
     for position, item in enumerate(raw if isinstance(raw, list) else [], start=1):
         try:
             message = ensure_prompt_message(item)
         except (TypeError, ValueError):
-            note(f"model: message {position} of the history cannot be read and is left out")
+            note(OurWords(f"model: message {position} of the history cannot be read and is left out"))
             continue
         if message.role.value in _CONVERSATION_ROLES:
             yield message
         else:
-            note(f"model: message {position} of the history has a role that Dify refuses and is left out")
+            reason = "has a role that Dify refuses and is left out"
+            note(OurWords(f"model: message {position} of the history {reason}"))
 
 
 def _redacted(message: PromptMessage, secrets: Redactor) -> PromptMessage:

@@ -11,9 +11,8 @@ from typing import NamedTuple
 
 from pydantic import ValidationError
 
+from internal.text.notes import Note, OurWords, Quoting
 from internal.text.pasted import parse_pasted, read_pasted
-
-type Note = Callable[[str], None]
 
 _TRUE_WORDS = frozenset({"true", "yes", "y", "1", "on"})
 _FALSE_WORDS = frozenset({"false", "no", "n", "0", "off"})
@@ -45,11 +44,11 @@ def read_number(name: str, value: object, limits: Limits, note: Note) -> int:
         return limits.default
     number = _as_number(value)
     if math.isnan(number):
-        note(f"{name}: not a number; {limits.default} is used")
+        note(OurWords(f"{name}: not a number; {limits.default} is used"))
         return limits.default
     clamped = int(min(max(number, limits.least), limits.most))
     if not limits.least <= number <= limits.most:
-        note(f"{name}: {number:g} is outside {limits.least} to {limits.most}; {clamped} is used")
+        note(Quoting(f"{name}: {number:g} is outside {limits.least} to {limits.most}; {clamped} is used"))
     return clamped
 
 
@@ -72,7 +71,7 @@ def read_switch(name: str, value: object, note: Note) -> bool:
     if word in _TRUE_WORDS:
         return True
     if word not in _FALSE_WORDS:
-        note(f"{name}: neither true nor false; false is used")
+        note(OurWords(f"{name}: neither true nor false; false is used"))
     return False
 
 
@@ -104,4 +103,4 @@ def read_items[T](name: str, value: object, read: Callable[[object], T], note: N
         try:
             yield read(item)
         except (ValidationError, TypeError, ValueError):
-            note(f"{name}: item {position} cannot be read and is left out")
+            note(OurWords(f"{name}: item {position} cannot be read and is left out"))

@@ -23,8 +23,9 @@ from pydantic import (
 
 from internal.errors import InvalidParameters
 from internal.node.model_selection import ModelSelection
-from internal.node.panel_values import Limits, Note, read_items, read_names, read_number, read_string, read_switch
+from internal.node.panel_values import Limits, read_items, read_names, read_number, read_string, read_switch
 from internal.text.fairness import in_turns
+from internal.text.notes import Note, Quoting, Sentence
 from internal.text.pasted import looks_like_selector, missing_variable
 from internal.text.redaction import Redactor
 from internal.text.wellformed import wellformed_json
@@ -63,10 +64,10 @@ class StrategyParams(BaseModel):
     answer_schema: str = ""
     """JSON Schema of an object that the answer has to satisfy; blank for an answer in text."""
 
-    _notes: tuple[str, ...] = PrivateAttr(default=())
+    _notes: tuple[Sentence, ...] = PrivateAttr(default=())
 
     @property
-    def notes(self) -> tuple[str, ...]:
+    def notes(self) -> tuple[Sentence, ...]:
         """Sentences for the log about values that were changed or ignored."""
         return self._notes
 
@@ -90,7 +91,7 @@ class StrategyParams(BaseModel):
     @model_validator(mode="wrap")
     @classmethod
     def _read_leniently(cls, raw: Mapping[str, Any], build: ModelWrapValidatorHandler[Self]) -> Self:
-        notes: list[str] = []
+        notes: list[Sentence] = []
         values = {name: wellformed_json(_as_json(value)) for name, value in raw.items()}
         params = build(cls._read_values(values, notes.append))
         params._notes = tuple(notes)  # noqa: SLF001 - our own, and not a field
@@ -109,7 +110,7 @@ class StrategyParams(BaseModel):
         # A query may have been typed by a user: "example.com" is a question too.
         for name in ("tools", "instruction", "context", "files"):
             if looks_like_selector(raw.get(name)):
-                note(f"{name}: {missing_variable(raw[name])}")
+                note(Quoting(f"{name}: {missing_variable(raw[name])}"))
         return {
             "model": ModelSelection.read(raw.get("model"), note),
             "tools": tuple(read_items("tools", raw.get("tools"), _read_tool, note)),

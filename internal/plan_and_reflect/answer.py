@@ -21,7 +21,6 @@ from internal.report.events import (
     AnswerText,
     Event,
     Noted,
-    OurWords,
     SpanFinished,
     SpanStarted,
     StopReason,
@@ -30,6 +29,7 @@ from internal.report.sources import attribute, escaped
 from internal.run import LoopPart, Run
 from internal.steps import Ending
 from internal.text.kept_text import cut_to_size
+from internal.text.notes import OurWords
 from internal.tools.toolbox import Tool, Toolbox
 from prompt import template
 

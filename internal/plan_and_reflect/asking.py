@@ -17,6 +17,7 @@ from internal.model.reading import ModelTurn, TurnSpan
 from internal.model.turn import ModelCaller, TimeIsUp
 from internal.report.events import Event, Noted
 from internal.report.tool_calls import CallStatus, EndedCall, RejectedCall, ValidCall
+from internal.text.notes import Quoting
 from internal.tools.toolbox import Tool, Toolbox
 from prompt import template
 
@@ -43,7 +44,7 @@ def ask_for_call(
         rejected = [call for call in planned if isinstance(call, RejectedCall)]
         _answer(transcript, turn, rejected, tool.name)
         missing = "; ".join(call.text for call in rejected) or "no call"
-        yield Noted(f"{tool.name} is missing ({missing})", key)
+        yield Noted(Quoting(f"{tool.name} is missing ({missing})"), key)
     return None
 
 

@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from internal.node.panel_values import Limits, Note, read_number
+from internal.node.panel_values import Limits, read_number
 from internal.node.params import StrategyParams
+from internal.text.notes import Note
 
 MAXIMUM_SUBTASKS = Limits(1, 4, 8)
 MAXIMUM_ATTEMPTS = Limits(1, 3, 5)

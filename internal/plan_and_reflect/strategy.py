@@ -16,9 +16,10 @@ from internal.plan_and_reflect.asking import ask_for_call
 from internal.plan_and_reflect.params import PlanAndReflectParams
 from internal.plan_and_reflect.subtask import SUBTASKS_SHARE, SubtaskOutcome, SubtaskWorker
 from internal.policy import DEFAULT_POLICY
-from internal.report.events import Event, Noted, OurWords, SpanFinished, SpanStarted, StopReason, ThoughtText
+from internal.report.events import Event, Noted, SpanFinished, SpanStarted, StopReason, ThoughtText
 from internal.report.sources import escaped
 from internal.run import Run
+from internal.text.notes import OurWords
 from internal.tools.toolbox import Tool, Toolbox
 from internal.tools.virtual_tools import plan_tool
 from prompt import template

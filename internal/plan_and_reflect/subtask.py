@@ -18,7 +18,6 @@ from internal.plan_and_reflect.params import PlanAndReflectParams
 from internal.report.events import (
     Event,
     Noted,
-    OurWords,
     SpanFinished,
     SpanStarted,
     StopReason,
@@ -27,6 +26,7 @@ from internal.report.sources import escaped
 from internal.run import LoopPart, Run
 from internal.steps import Ending
 from internal.text.kept_text import cut_to_size
+from internal.text.notes import OurWords
 from internal.tools.toolbox import Toolbox
 from internal.tools.virtual_tools import reflection_tool
 from prompt import template

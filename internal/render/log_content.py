@@ -14,7 +14,7 @@ from typing import Any
 
 from internal.host.failures import FailureKind, classify
 from internal.host.wire import MAX_EXACT_INTEGER
-from internal.report.events import OurWords
+from internal.text.notes import OurWords, Sentence
 from internal.text.redaction import Redactor
 from internal.text.secret_detection import REDACTED, looks_secret
 
@@ -62,7 +62,7 @@ class LogContent:
     def label(self, label: str, about: str) -> str:
         return f"{label}: {about}" if about and self.is_shown else label
 
-    def words(self, text: str) -> str:
+    def words(self, text: Sentence) -> str:
         return text if self.is_shown or isinstance(text, OurWords) else size_of(text)
 
     def error(self, error: str) -> str:

@@ -16,9 +16,10 @@ from internal.render.log_metadata import Icons, LogRow, Totals, cost, elapsed
 from internal.render.outgoing import Outgoing
 from internal.report import events as e
 from internal.report.tool_calls import CallStatus, JudgedCall
+from internal.text.notes import OurWords
 
 _MAX_LABEL_LENGTH = 120
-_LEFT_UNFINISHED = e.OurWords("left unfinished")
+_LEFT_UNFINISHED = OurWords("left unfinished")
 
 _Status = LogRow.LogStatus
 
@@ -110,7 +111,7 @@ class LogTree:
         data = {"tool_response": call.tool_response, "status": call.status.value}
         failed = call.status is not CallStatus.OK
         self._totals.add_call(event.key, failed=failed)
-        error = (call.error or e.OurWords(call.status.value)) if failed else None
+        error = (call.error or OurWords(call.status.value)) if failed else None
         return self._finish(event.key, call.elapsed_seconds, data, self._tools_icon(call.judged), error=error)
 
     def _tools_icon(self, call: JudgedCall) -> dict[str, str]:

@@ -14,6 +14,7 @@ from internal.report.sources import Source
 from internal.report.structured_output import StructuredOutput
 from internal.report.tool_calls import EndedCall, JudgedCall
 from internal.report.usage import Usage
+from internal.text.notes import Sentence
 
 
 class StopReason(StrEnum):
@@ -30,17 +31,11 @@ class StopReason(StrEnum):
     """With an answer schema: the model never handed over an answer that satisfies it."""
 
 
-class OurWords(str):
-    """A sentence without quotations, which may stay in a log that keeps contents out."""
-
-    __slots__ = ()
-
-
 @dataclass(frozen=True)
 class Noted:
     """A note for people who read the log: something was clamped, left out, trimmed or retried."""
 
-    text: str
+    text: Sentence
     parent: str | None = None
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from internal.host.wire import MAX_EXACT_INTEGER
 from internal.schema.check import Check, Unchecked
+from internal.text.notes import OurWords
 from internal.text.secret_detection import texts_in
 
 _MAX_CHECKS = 100
@@ -28,7 +29,7 @@ class StructuredOutput:
     """As the model gave it; None when it gave none that satisfies the schema."""
     variable: Mapping[str, Any] | None = None
     """As the host can keep it."""
-    note: str = ""
+    note: OurWords | None = None
 
     @classmethod
     def of(cls, answer: Mapping[str, Any] | None, check: Check) -> "StructuredOutput":
@@ -38,12 +39,12 @@ class StructuredOutput:
             return cls(answer, answer)
         variable, rounded = _with_texts(answer, places, check)
         if any(abs(_at(variable, place)) > sys.float_info.max for place in rounded):
-            return cls(answer, None, "structured_output is null: a number in it is too large for the host")
+            return cls(answer, None, OurWords("structured_output is null: a number in it is too large for the host"))
         if not rounded:
             return cls(answer, variable)
         integers = "1 integer" if len(rounded) == 1 else f"{len(rounded)} integers"
         note = f"structured_output: the host rounds {integers} above 2^53; the answer's text is exact"
-        return cls(answer, variable, note)
+        return cls(answer, variable, OurWords(note))
 
     def texts(self) -> Iterator[str]:
         """The texts in the answer."""

@@ -18,6 +18,7 @@ from internal.results.files import IMAGE_TYPES, FileReader, Told
 from internal.results.variables import ToolVariables
 from internal.text.fairness import in_turns
 from internal.text.kept_text import MAX_KEPT_LENGTH, Excerpt, KeptText, joined
+from internal.text.notes import OurWords, Quoting, Sentence
 from internal.text.pasted import parse_pasted
 from internal.text.redaction import KnownSecrets
 
@@ -46,7 +47,7 @@ class ToolOutput:
         """Whether the texts together were compared with a JSON value; once, since it takes its time."""
         self._sources_length = 0
         self.sources: list[Source] = []
-        self.notes: list[str] = []
+        self.notes: list[Sentence] = []
         self.said_something = False
         """Whether any message came at all: then the tool has begun its work, and may have placed an order."""
 
@@ -75,7 +76,7 @@ class ToolOutput:
         elif kind == "variable":
             self._take_variable(message)
         elif kind != "log":
-            note = f"a message of the unknown type {kind!r} was passed over"
+            note = Quoting(f"a message of the unknown type {kind!r} was passed over")
             self.notes += [] if note in self.notes else [note]
         return None
 
@@ -143,14 +144,15 @@ class ToolOutput:
         """Note in the log what was too long to be kept."""
         parts = {"text": self._texts, "JSON": self._json, "lines about files and links": self._lines}
         self.notes += [
-            f"of its {kept.length:,} characters of {name} only the beginning and the end were kept"
+            OurWords(f"of its {kept.length:,} characters of {name} only the beginning and the end were kept")
             for name, kept in parts.items()
             if not kept.is_whole
         ]
         if self._sources_length > MAX_KEPT_LENGTH:
-            self.notes.append(f"only the first {len(self.sources):,} sources were kept: together they are too long")
+            kept_first = f"only the first {len(self.sources):,} sources were kept"
+            self.notes.append(OurWords(f"{kept_first}: together they are too long"))
         if self._variables.left_out:
-            self.notes.append("not all variables were kept: together they are too long")
+            self.notes.append(OurWords("not all variables were kept: together they are too long"))
 
 
 def _says(text: str, value: object) -> bool:

@@ -5,7 +5,7 @@ and a note on each; the schema around it stays. Dify drops ``$defs`` of MCP serv
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -13,13 +13,12 @@ from internal.schema.check import MAX_SCHEMAS, Steps, Unchecked, check_of
 from internal.schema.patterns import compiled
 from internal.schema.references import REFERENCES, SchemaUnusable, resolve, rewritten
 from internal.schema.types import names_of_type, possible_types
+from internal.text.notes import Note, OurWords, Quoting, Sentence
 
 _REMARKS = frozenset({"title", "description", "$comment", "$defs", "definitions", "$schema"})
 """Keywords that check nothing."""
 _FOR_A_VALUE = frozenset({"properties", "items", "prefixItems", "additionalProperties"})
 """Keywords whose schemas speak of values that may well be there."""
-
-type Note = Callable[[str], None]
 
 
 def repaired(own: Mapping[str, Any], note: Note) -> dict[str, Any]:
@@ -38,9 +37,9 @@ def repaired(own: Mapping[str, Any], note: Note) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=MAX_SCHEMAS)
-def _repaired(text: str) -> tuple[dict[str, Any], tuple[str, ...]]:
+def _repaired(text: str) -> tuple[dict[str, Any], tuple[Sentence, ...]]:
     """A schema, given as JSON, without its mistakes, and the notes; kept, since a node's tools stay the same."""
-    own, notes = json.loads(text), list[str]()
+    own, notes = json.loads(text), list[Sentence]()
     schema = rewritten(own, lambda part, _keyword: _with_options_of_items(_checkable(part, own, notes.append)))
     if not schema.keys() - _REMARKS:
         raise SchemaUnusable("; ".join([*notes, "nothing is left of it"]))
@@ -55,7 +54,7 @@ def _checkable(part: Mapping[str, Any], root: Mapping[str, Any], note: Note) -> 
             try:
                 _ = compiled(said) if keyword == "pattern" else resolve(root, said)
             except SchemaUnusable as reason:
-                note(f"nothing is checked there: {reason}")
+                note(Quoting(f"nothing is checked there: {reason}"))
                 lost.append(keyword)
     return {key: value for key, value in part.items() if key not in lost} if lost else part
 
@@ -100,5 +99,5 @@ def _satisfiable(schema: dict[str, Any], note: Note) -> dict[str, Any]:
     except Unchecked:
         return schema
     if replaced:
-        note("nothing is checked where no value could satisfy it")
+        note(OurWords("nothing is checked where no value could satisfy it"))
     return dict(changed)

@@ -13,6 +13,7 @@ from internal.schema.check import Check, check_of
 from internal.schema.references import SchemaUnusable, embedded
 from internal.schema.repair import repaired
 from internal.text.fairness import in_turns
+from internal.text.notes import Quoting, Sentence
 
 _STRINGS = frozenset({"string", SECRET_TYPE, "text-input", "select", "dynamic-select", "date"})
 _PLAIN_TYPES: Mapping[str, Mapping[str, Any]] = {
@@ -29,7 +30,7 @@ _FILES = frozenset({"file", "files"})
 
 
 class ParameterUnusable(Exception):  # noqa: N818 - says what is the matter
-    """This parameter cannot be offered to a model."""
+    """This parameter cannot be offered to a model; the reason quotes nothing."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ class ToolParameter:
     """What the model gives it stays out of log, text and variables."""
     own_check: Check | None = None
     """Of an MCP tool's own schema, which says more than types."""
-    note: str = ""
+    notes: tuple[Sentence, ...] = ()
 
     @cached_property
     def check(self) -> Check:
@@ -65,7 +66,7 @@ def read_parameter(raw: Mapping[str, Any], *, file_names: Sequence[str] = ()) ->
     name, kind = raw["name"], raw["type"]
     default = raw.get("default")
     default = None if default == "" else default
-    notes: list[str] = []
+    notes: list[Sentence] = []
     check = None
     if kind in _FILES:
         if not file_names:
@@ -80,7 +81,7 @@ def read_parameter(raw: Mapping[str, Any], *, file_names: Sequence[str] = ()) ->
                 usable = repaired(own, notes.append)
                 schema, check = embedded(usable, name), check_of(usable)
             except SchemaUnusable as broken:
-                notes.append(f"its own schema is not used: {broken}")
+                notes.append(Quoting(f"its own schema is not used: {broken}"))
     description = raw.get("llm_description")
     if description and not schema.get("description"):
         schema = {**schema, "description": description}
@@ -94,7 +95,7 @@ def read_parameter(raw: Mapping[str, Any], *, file_names: Sequence[str] = ()) ->
         is_number=kind == "number",
         is_secret=kind == SECRET_TYPE,
         own_check=check,
-        note="; ".join(dict.fromkeys(notes)),
+        notes=tuple(dict.fromkeys(notes)),
     )
 
 

@@ -5,7 +5,7 @@ tools under names that every model API takes, in the node's order; what had to b
 parameter is left out; when it is required, its tool is left out. Other tools are not affected.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -16,6 +16,7 @@ from dify_plugin.file.file import File
 
 from internal.schema.check import Check
 from internal.text.fairness import in_turns
+from internal.text.notes import Note, OurWords, Quoting, Sentence
 from internal.text.pasted import looks_like_selector, missing_variable
 from internal.tools.names import ToolIdentity, free_name, identify, matching_entries, name_files
 from internal.tools.parameters import ParameterUnusable, ToolParameter, read_parameter
@@ -25,7 +26,7 @@ _MAX_NAMED = 20
 
 
 class ToolUnusable(Exception):  # noqa: N818 - says what is the matter
-    """This tool cannot be offered to a model."""
+    """This tool cannot be offered to a model; the reason quotes nothing."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ class Toolbox:
     tools: Mapping[str, Tool] = field(default_factory=dict)
     files: Mapping[str, File] = field(default_factory=dict)
     """This turn's files by the names under which the model may pass them to a tool."""
-    notes: tuple[str, ...] = ()
+    notes: tuple[Sentence, ...] = ()
 
     def with_tool(self, tool: Tool) -> "Toolbox":
         """The same tools and a virtual one at the end."""
@@ -100,7 +101,7 @@ def build_toolbox(
     """Read the tools one by one; ``reserved`` are the names of virtual tools, which none of these may take."""
     named_files = name_files(files)
     tools: dict[str, Tool] = {}
-    notes: list[str] = []
+    notes: list[Sentence] = []
     met: set[str] = set()
     wanted = frozenset(allowed)
     for raw in in_turns(raw_tools):
@@ -108,27 +109,27 @@ def build_toolbox(
         matches = matching_entries(identity, wanted)
         met |= matches
         if wanted and not matches:
-            notes.append(f"tool {identity.name!r} is left out: not among the allowed tools")
+            notes.append(OurWords(f"tool {identity.name!r} is left out: not among the allowed tools"))
             continue
         name = free_name(identity, reserved | tools.keys())
         try:
             tools[name] = _read_tool(raw, identity, name, tuple(named_files), notes.append)
         except ToolUnusable as reason:
-            notes.append(f"tool {identity.name!r} is left out: {reason}")
+            notes.append(OurWords(f"tool {identity.name!r} is left out: {reason}"))
     notes += _unmet_notes([entry for entry in dict.fromkeys(allowed) if entry not in met])
     return Toolbox(tools, named_files, tuple(notes))
 
 
-def _unmet_notes(unmet: Sequence[str]) -> Iterator[str]:
+def _unmet_notes(unmet: Sequence[str]) -> Iterator[Sentence]:
     for entry in unmet[:_MAX_NAMED]:
         note = f"allowed_tools: no tool is called {entry!r}"
-        yield f"{note}; {missing_variable(entry)}" if looks_like_selector(entry) else note
+        yield Quoting(f"{note}; {missing_variable(entry)}" if looks_like_selector(entry) else note)
     if len(unmet) > _MAX_NAMED:
-        yield f"allowed_tools: {len(unmet) - _MAX_NAMED:,} more names match no tool"
+        yield OurWords(f"allowed_tools: {len(unmet) - _MAX_NAMED:,} more names match no tool")
 
 
 def _read_tool(
-    raw: Mapping[str, Any], identity: ToolIdentity, name: str, file_names: Sequence[str], note: Callable[[str], None]
+    raw: Mapping[str, Any], identity: ToolIdentity, name: str, file_names: Sequence[str], note: Note
 ) -> Tool:
     runtime = raw.get("runtime_parameters") or {}
     fixed = {key: value for key, value in runtime.items() if value is not None}  # null: the model fills it in
@@ -142,10 +143,10 @@ def _read_tool(
         except ParameterUnusable as reason:
             if declared.get("required"):
                 raise ToolUnusable(f"its required parameter {label!r} cannot be offered: {reason}") from None
-            note(f"tool {identity.name!r}: parameter {label!r} is left out: {reason}")
+            note(OurWords(f"tool {identity.name!r}: parameter {label!r} is left out: {reason}"))
             continue
-        if parameter.note:
-            note(f"tool {identity.name!r}: parameter {label!r}: {parameter.note}")
+        for each in parameter.notes:
+            note(each.of(f"tool {identity.name!r}: parameter {label!r}"))
         parameters[parameter.name] = parameter
     return Tool(
         name=name,

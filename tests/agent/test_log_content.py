@@ -8,12 +8,12 @@ import pytest
 
 from internal.plan_and_reflect.strategy import PLAN_AND_REFLECT
 from internal.render.log_content import LogContent, size_of
-from internal.report.events import OurWords
+from internal.text.notes import OurWords, Quoting
 from tests.agent.scenes import ANSWER, log_of
 from tests.support.clock import FakeTime
 from tests.support.host import CallFails, Handler
 from tests.support.run import Outcome, run
-from tests.support.wire import breaks, calls, json_message, replies, says
+from tests.support.wire import breaks, calls, json_message, model, replies, says
 
 OFF = {"LOG_CONTENT": "off"}
 WORD = "Marmalade"
@@ -119,10 +119,70 @@ def test_a_note_that_quotes_nothing_stays() -> None:
     content = LogContent(is_shown=False)
 
     assert content.words(OurWords("tried again")) == "tried again"
-    assert content.words("unknown key 'Marmalade'") == "23 characters"
+    assert content.words(Quoting("unknown key 'Marmalade'")) == "23 characters"
     assert content.error(OurWords("not run")) == "not run"
     assert content.error("rate limited: Marmalade") == "rate limited"
     assert content.error("Marmalade") == "unknown error"
+
+
+COMMA_MISSING = "Expecting ',' delimiter: line 1 column 13 (char 12)"
+NOTES: dict[str, tuple[dict[str, Any], str]] = {
+    "a stop word": (
+        {"model": {**model(), "completion_params": {"stop": [WORD]}}},
+        "model: the completion parameter 'stop' is dropped, since it would discard tool calls",
+    ),
+    "not a number": ({"maximum_seconds": WORD}, "maximum_seconds: not a number; 540 is used"),
+    "not a switch": (
+        {"emit_intermediate_thoughts": WORD},
+        "emit_intermediate_thoughts: neither true nor false; false is used",
+    ),
+    "an item": ({"files": [WORD]}, "files: item 1 cannot be read and is left out"),
+    "a message": (
+        {"model": {**model(), "history_prompt_messages": [WORD]}},
+        "model: message 1 of the history cannot be read and is left out",
+    ),
+    "a policy": (
+        {"prompt_policy_overrides": json.dumps({"extra_policy": [WORD]})},
+        "prompt_policy_overrides: 'extra_policy' is neither text nor false and is ignored",
+    ),
+    "broken JSON": (
+        {"prompt_policy_overrides": f'["{WORD}"'},
+        f"prompt_policy_overrides: starts like JSON but is not valid ({COMMA_MISSING}); used as extra policy text",
+    ),
+    "a tool": ({"allowed_tools": "search"}, "tool 'look' is left out: not among the allowed tools"),
+}
+
+
+@pytest.mark.parametrize(("params", "note"), NOTES.values(), ids=NOTES)
+def test_a_note_about_the_node_stays_unless_it_quotes(params: dict[str, Any], note: str) -> None:
+    outcome = run([says("Done.")], HANDLERS, params, environment=OFF)
+
+    assert note in outcome.notes
+    assert WORD not in all_logs(outcome)
+
+
+def test_a_note_about_a_tools_output_stays_unless_it_quotes() -> None:
+    handlers: dict[str, Handler] = {
+        "search": replies(WORD * 300_000),
+        "look": replies({"type": WORD, "message": {"text": WORD}, "meta": {}}),
+    }
+
+    outcome = run([calls(("search", {"q": WORD}), ("look", {"q": WORD})), says("Done.")], handlers, environment=OFF)
+
+    length = f"{len(WORD) * 300_000:,}"
+    kept = f"search: of its {length} characters of text only the beginning and the end were kept"
+    assert kept in outcome.notes
+    assert f"{len(f'look: a message of the unknown type {WORD!r} was passed over')} characters" in outcome.notes
+    assert WORD not in all_logs(outcome)
+
+
+def test_a_note_about_the_answer_in_a_schema_stays() -> None:
+    schema = {"type": "object", "properties": {"n": {"type": "integer"}}}
+    answer = calls(("submit_answer", {"n": 2**53 + 1}))
+
+    outcome = run([answer], {}, {"answer_schema": json.dumps(schema)}, environment=OFF)
+
+    assert "structured_output: the host rounds 1 integer above 2^53; the answer's text is exact" in outcome.notes
 
 
 def test_contents_are_shown_unless_the_environment_says_otherwise() -> None:

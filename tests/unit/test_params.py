@@ -10,9 +10,10 @@ from dify_plugin.file.file import File
 from pydantic import BaseModel
 
 from internal.errors import InvalidParameters
-from internal.node.panel_values import Note, read_string
+from internal.node.panel_values import read_string
 from internal.node.params import StrategyParams, read_params
 from internal.report.source_reading import read_context
+from internal.text.notes import Note
 from internal.text.redaction import Redactor
 from tests.support.wire import model, parameter, tool
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from internal.render.outgoing import Outgoing, redacted_text
 from internal.report.events import AnswerBreak, AnswerText, Event, Noted, ShownTogether, ThoughtText
+from internal.text.notes import OurWords
 from internal.text.redaction import KnownSecrets, Redactor
 from tests.unit.generators import cut, cut_lists, joined
 
@@ -51,7 +52,10 @@ def test_texts_that_are_shown_together_stay_together() -> None:
 
 
 def test_a_note_amid_a_text_does_not_tear_a_secret_in_two() -> None:
-    assert shown(AnswerText("hunter2-"), Noted("x"), AnswerText("hunter2")) == [Noted("x"), AnswerText("[redacted]")]
+    assert shown(AnswerText("hunter2-"), Noted(OurWords("x")), AnswerText("hunter2")) == [
+        Noted(OurWords("x")),
+        AnswerText("[redacted]"),
+    ]
 
 
 def test_a_secret_that_is_learnt_while_text_streams_is_hidden_from_then_on() -> None:

@@ -10,6 +10,7 @@ from internal.calls import side_by_side
 from internal.calls.side_by_side import Post, drain, pass_on, run_side_by_side
 from internal.host.clock import Clock, Deadline
 from internal.report.events import AnswerText, Event, Noted
+from internal.text.notes import OurWords
 from tests.agent.scenes import silence
 from tests.support.clock import PATIENCE, FakeTime
 
@@ -39,11 +40,11 @@ def test_results_are_at_the_position_of_their_job_in_any_order_of_completion() -
 
     def first(post: Post) -> str:
         assert second_is_done.wait(PATIENCE)
-        post(Noted("first"))
+        post(Noted(OurWords("first")))
         return "a"
 
     def second(post: Post) -> str:
-        post(Noted("second"))
+        post(Noted(OurWords("second")))
         second_is_done.set()
         return "b"
 
@@ -57,12 +58,12 @@ def test_an_event_arrives_while_its_job_still_runs() -> None:
     seen = Signal()
 
     def job(post: Post) -> bool:
-        post(Noted("begun"))
+        post(Noted(OurWords("begun")))
         return seen.wait(PATIENCE)
 
     events = run_side_by_side([job], in_time())
 
-    assert next(events) == Noted("begun")
+    assert next(events) == Noted(OurWords("begun"))
     seen.set()
     assert collect(events) == ([], {0: True})
 
@@ -86,7 +87,7 @@ def stuck(ended: list[str]) -> Callable[[Post], str]:
     """A job that never ends by itself, and notes when it was ended."""
 
     def job(post: Post) -> str:
-        post(Noted("stuck"))
+        post(Noted(OurWords("stuck")))
         try:
             Signal().wait()
         finally:
@@ -114,7 +115,7 @@ def test_a_job_may_say_after_the_deadline_that_it_has_passed() -> None:
 
     def late(post: Post) -> str:
         gevent.sleep(0)
-        post(Noted("too late"))
+        post(Noted(OurWords("too late")))
         return "half"
 
     assert collect(run_side_by_side([late], deadline)) == (["too late"], {0: "half"})
@@ -132,7 +133,7 @@ def test_closing_the_events_ends_the_jobs() -> None:
 
 def saying(*texts: str) -> Generator[Event, None, int]:
     for text in texts:
-        yield Noted(text) if text.islower() else AnswerText(text)
+        yield Noted(OurWords(text)) if text.islower() else AnswerText(text)
     return len(texts)
 
 
@@ -142,7 +143,7 @@ def test_a_run_that_is_collected_while_the_hub_runs_ends_its_jobs_too() -> None:
 
     def job(post: Post) -> None:
         try:
-            post(Noted("begun"))
+            post(Noted(OurWords("begun")))
             gevent.sleep(PATIENCE)
         finally:
             ended.set()
@@ -172,4 +173,4 @@ def test_draining_posts_every_event_in_order() -> None:
     posted: list[Event] = []
 
     assert drain(saying("one", "TWO"), posted.append) == 2
-    assert posted == [Noted("one"), AnswerText("TWO")]
+    assert posted == [Noted(OurWords("one")), AnswerText("TWO")]

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from internal.model.together import MAX_BYTES, together
 from internal.report.events import AnswerBreak, AnswerText, Noted, Shown, ShownTogether, ThoughtText
+from internal.text.notes import OurWords
 from internal.thoughts.text_stream import MAX_TEXT_BYTES
 
 PARTS = st.one_of(
@@ -31,7 +32,7 @@ def test_chunks_that_come_together_mean_the_same_as_one(parts: list[Shown]) -> N
 
 
 def test_other_events_keep_their_place() -> None:
-    note = Noted("n")
+    note = Noted(OurWords("n"))
 
     assert list(together([AnswerText("a"), ThoughtText("b"), note, AnswerText("c")])) == [
         ShownTogether((AnswerText("a"), ThoughtText("b"))),
