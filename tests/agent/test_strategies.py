@@ -1,6 +1,8 @@
-"""The two strategies as Dify calls them, and the models that they take."""
+"""The strategies as Dify calls them, and the models that they take."""
 
 from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,22 +12,29 @@ from dify_plugin.errors.model import InvokeBadRequestError
 
 from internal.node.params import StrategyParams
 from prompt import template
-from strategies import gpt5_function_calling, gpt5_react
+from strategies import gpt5_function_calling, gpt5_plan_and_reflect, gpt5_react
+from tests.agent import plans
 from tests.agent.scenes import ANSWER, search
-from tests.support.host import ScriptedModel, Tools, make_session
+from tests.support.host import ScriptedModel, Step, Tools, make_session
 from tests.support.run import run
-from tests.support.wire import model, parameter, replies, says, tool
+from tests.support.wire import model, parameter, replies, tool
 
 FOUND = {"search": replies("found")}
-CLASSES: dict[str, type[AgentStrategy]] = {
-    "function calling": gpt5_function_calling.GPT5FunctionCallingStrategy,
-    "react": gpt5_react.GPT5ReActStrategy,
+PLAIN = gpt5_function_calling.GPT5FunctionCallingStrategy
+REACT = gpt5_react.GPT5ReActStrategy
+PLAN_AND_REFLECT = gpt5_plan_and_reflect.GPT5PlanAndReflectStrategy
+LOOP: list[Step] = [search(), ANSWER]
+SCRIPTS: dict[type[AgentStrategy], list[Step]] = {
+    PLAIN: LOOP,
+    REACT: LOOP,
+    PLAN_AND_REFLECT: [plans.plans("One"), *plans.done_at_once("One"), plans.answers("Done.")],
 }
+"""A run of each strategy; its answer is ``Done.``"""
 
 
 def system_prompt_of(strategy: type[AgentStrategy], **more: Any) -> str:  # noqa: ANN401 - passed on as it is
     """Run a strategy as the SDK does; the answer must come, and the system prompt is returned."""
-    scripted = ScriptedModel([search(), says("Done.")])
+    scripted = ScriptedModel(list(SCRIPTS[strategy]))
     session, _ = make_session(scripted, Tools(FOUND))
     parameters = {"model": model(), "query": "?", "tools": [tool("search", parameter("q"))], **more}
     runtime = AgentRuntime(user_id="user-1")
@@ -35,10 +44,17 @@ def system_prompt_of(strategy: type[AgentStrategy], **more: Any) -> str:  # noqa
         if message.type.value == "text"
     ]
     assert "".join(said) == "Done."
-    return str(scripted.prompts[1][0]["content"])
+    (prompt,) = {str(prompt[0]["content"]) for prompt in scripted.prompts}
+    return prompt
 
 
-@pytest.mark.parametrize("strategy", CLASSES.values(), ids=CLASSES)
+def test_every_declared_strategy_is_run_here() -> None:
+    declared = {path.stem for path in (Path(__file__).parents[2] / "strategies").glob("*.yaml")}
+
+    assert {strategy.__module__.removeprefix("strategies.") for strategy in SCRIPTS} == declared
+
+
+@pytest.mark.parametrize("strategy", SCRIPTS)
 def test_a_strategy_answers_with_its_tools_and_under_the_four_policies(strategy: type[AgentStrategy]) -> None:
     prompt = system_prompt_of(strategy, instruction="Be kind.")
 
@@ -48,29 +64,33 @@ def test_a_strategy_answers_with_its_tools_and_under_the_four_policies(strategy:
     assert prompt.startswith("Be kind.")
 
 
-def test_the_two_differ_only_in_the_tool_preamble() -> None:
-    plain, react = (system_prompt_of(strategy) for strategy in CLASSES.values())
+def test_react_differs_only_in_the_tool_preamble() -> None:
+    plain, react = system_prompt_of(PLAIN), system_prompt_of(REACT)
 
     assert react == plain.replace(template.TOOL_PREAMBLE_POLICY, template.REACT_TOOL_PREAMBLE_POLICY)
     assert react != plain
 
 
-def test_the_preamble_of_react_can_be_overridden_too() -> None:
-    overrides = '{"tool_preamble_policy": "Say nothing."}'
+@pytest.mark.parametrize("strategy", SCRIPTS)
+def test_the_preamble_of_every_strategy_can_be_overridden(strategy: type[AgentStrategy]) -> None:
+    prompt = system_prompt_of(strategy, prompt_policy_overrides='{"tool_preamble_policy": "Say nothing."}')
 
-    prompts = {system_prompt_of(strategy, prompt_policy_overrides=overrides) for strategy in CLASSES.values()}
-
-    (prompt,) = prompts
     assert "<tool_preamble>\nSay nothing.\n</tool_preamble>" in prompt
+
+
+@pytest.mark.parametrize("strategy", SCRIPTS)
+def test_the_module_of_a_strategy_has_exactly_one_strategy(strategy: type[AgentStrategy]) -> None:
+    """The SDK's loader counts imported ones too, and refuses a module with two."""
+    values = [value for value in vars(import_module(strategy.__module__)).values() if isinstance(value, type)]
+    subclasses = [value for value in values if issubclass(value, AgentStrategy) and value is not AgentStrategy]
+
+    assert subclasses == [strategy]
 
 
 def test_names_of_the_public_interface() -> None:
     assert gpt5_function_calling.GPT5FunctionCallingParams is StrategyParams
-    assert issubclass(gpt5_react.GPT5ReActStrategy, gpt5_function_calling.GPT5FunctionCallingStrategy)
-    own = [
-        name for name, value in vars(gpt5_react).items() if isinstance(value, type) and issubclass(value, AgentStrategy)
-    ]
-    assert own == ["GPT5ReActStrategy"]
+    assert issubclass(REACT, PLAIN)
+    assert issubclass(PLAN_AND_REFLECT, PLAIN)
 
 
 def test_tools_and_a_model_that_cannot_call_them_are_one_clear_error() -> None:
