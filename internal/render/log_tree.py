@@ -6,7 +6,7 @@ finished. Each inner row sums up what the rows below it have cost.
 
 import uuid
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, assert_never
 
 from dify_plugin.entities.agent import AgentInvokeMessage
 from dify_plugin.entities.invoke_message import InvokeMessage
@@ -37,8 +37,8 @@ class LogTree:
         self._icons = Icons()
         self._totals = Totals()
 
-    def messages(self, event: e.Event) -> Iterator[AgentInvokeMessage]:
-        """The log messages of an event; none for events that the log does not show."""
+    def messages(self, event: e.LogEvent) -> Iterator[AgentInvokeMessage]:
+        """The log messages of an event."""
         match event:
             case e.Noted():
                 yield self._note(event)
@@ -55,7 +55,7 @@ class LogTree:
             case e.ToolFinished():
                 yield self._tool_finished(event)
             case _:
-                return
+                assert_never(event)
 
     def summary(self, summary: e.RunSummary, data: Mapping[str, Any]) -> AgentInvokeMessage:
         """The last log of a run."""

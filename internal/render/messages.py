@@ -5,6 +5,7 @@ variables and usage. If the run fails, what is open is closed before the failure
 """
 
 from collections.abc import Generator, Iterable, Iterator
+from typing import assert_never
 
 from dify_plugin.entities.agent import AgentInvokeMessage
 from dify_plugin.entities.invoke_message import InvokeMessage
@@ -17,11 +18,19 @@ from internal.render.variables import RunVariables
 from internal.report.events import (
     AnswerBreak,
     AnswerText,
+    CallsAnswered,
     Event,
     FileForwarded,
+    ModelFinished,
+    ModelStarted,
+    Noted,
     RunFinished,
     ShownTogether,
+    SpanFinished,
+    SpanStarted,
     ThoughtText,
+    ToolFinished,
+    ToolStarted,
 )
 from internal.report.files import ExternalImage
 from internal.text.redaction import KnownSecrets
@@ -46,6 +55,8 @@ def render(
                     decisions = decision_summary(summary, variables)
                     yield logs.summary(summary, decisions)
                     yield from closing_messages(summary, variables, decisions, out)
+                case AnswerText() | AnswerBreak() | ThoughtText() | ShownTogether() | CallsAnswered():
+                    pass
                 case _:
                     yield from logs.messages(event)
     except Exception as failure:
@@ -70,8 +81,12 @@ def _written(event: Event, text: TextStream) -> str:
             return text.leave_a_line()
         case FileForwarded() | RunFinished():
             return text.finish()
-        case _:
+        case Noted() | SpanStarted() | SpanFinished() | ModelStarted() | ModelFinished():
             return text.close_thought()
+        case ToolStarted() | ToolFinished() | CallsAnswered():
+            return text.close_thought()
+        case _:
+            assert_never(event)
 
 
 def _text_messages(text: str) -> Iterator[AgentInvokeMessage]:

@@ -163,17 +163,7 @@ class RunFinished:
     summary: RunSummary
 
 
-type Event = (
-    Noted
-    | SpanStarted
-    | SpanFinished
-    | ModelStarted
-    | ModelFinished
-    | Shown
-    | ShownTogether
-    | ToolStarted
-    | ToolFinished
-    | CallsAnswered
-    | FileForwarded
-    | RunFinished
-)
+type LogEvent = Noted | SpanStarted | SpanFinished | ModelStarted | ModelFinished | ToolStarted | ToolFinished
+"""What the log shows; mypy names the places that must handle one more."""
+
+type Event = LogEvent | Shown | ShownTogether | CallsAnswered | FileForwarded | RunFinished

@@ -151,7 +151,7 @@ def test_attempts_and_subtasks_sum_up_their_rounds() -> None:
 
 def test_a_call_that_a_failed_subtask_left_open_counts_as_failed() -> None:
     tree = LogTree(Outgoing(KnownSecrets(Redactor())), LogContent())
-    events: list[e.Event] = [
+    events: list[e.LogEvent] = [
         e.SpanStarted("round1", "ROUND 1"),
         e.ToolStarted("round1.call1", "round1", RejectedCall(ToolCall("call_1", "search", "{}"), "")),
         e.SpanFinished("round1", 1.0, error="lost"),

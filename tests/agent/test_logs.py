@@ -5,6 +5,11 @@ from typing import Any
 
 import pytest
 
+from internal.render.log_content import LogContent
+from internal.render.log_tree import LogTree
+from internal.render.messages import render
+from internal.render.outgoing import Outgoing
+from internal.text.redaction import KnownSecrets, Redactor
 from tests.agent.scenes import ANSWER, log_of, search
 from tests.support.host import Json
 from tests.support.run import Outcome, run
@@ -139,3 +144,14 @@ def test_no_tool_is_left_when_none_is_allowed() -> None:
     outcome = run([ANSWER], HANDLERS, {"allowed_tools": ["nope"]})
 
     assert outcome.model.requests[0]["tools"] in (None, [])
+
+
+def test_an_event_of_an_unknown_type_is_an_error_and_not_passed_over() -> None:
+    """A type checker says so before: the matches over events are closed."""
+    unknown: Any = object()
+    secrets = KnownSecrets(Redactor())
+
+    with pytest.raises(AssertionError, match="unreachable"):
+        list(render([unknown], secrets, LogContent()))
+    with pytest.raises(AssertionError, match="unreachable"):
+        list(LogTree(Outgoing(secrets), LogContent()).messages(unknown))
