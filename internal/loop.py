@@ -97,7 +97,7 @@ class AgentLoop:
         """Ask, answer the calls, decide; ``closing`` is what ended the tool phase, None while it lasts."""
         span = self._span(name, is_closing=closing is not None)
         started = self.models.clock.now()
-        yield SpanStarted(span.round_key, label, self.parent)
+        yield SpanStarted(span.round_key, label)
         turn = yield from self.models.take_turn(self.rounds.transcript, span)
         if isinstance(turn, TimeIsUp):
             self._first_words = turn.words or self._first_words

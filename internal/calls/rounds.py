@@ -45,9 +45,9 @@ class ToolRounds:
     ) -> Generator[Event, None, None]:
         """Answer the calls and append the round; sources are numbered in the model's order, not as calls end."""
         calls = _by_key(judged, parent)
-        ended = yield from self._answer_at_once(calls, parent)
+        ended = yield from self._answer_at_once(calls)
         to_run = {key: call for key, call in calls.items() if isinstance(call, ValidCall) and key not in ended}
-        ended |= yield from self.tools.run(to_run, parent, deadline)
+        ended |= yield from self.tools.run(to_run, deadline)
         in_order = tuple(ended[key] for key in calls)
         self.transcript.append_round(turn.content, turn.opaque_body, [self._with_sources(call) for call in in_order])
         yield CallsAnswered(self.done, in_order)
@@ -56,12 +56,10 @@ class ToolRounds:
     def refuse(self, turn: ModelTurn, parent: str) -> Generator[Event, None, None]:
         """Calls of a cut or closing turn do not run, and the model reads no answer; the log shows them."""
         if turn.calls:
-            ended = yield from self._answer_at_once(_by_key(refuse_calls(turn.calls), parent), parent)
+            ended = yield from self._answer_at_once(_by_key(refuse_calls(turn.calls), parent))
             yield CallsAnswered(self.done + 1, tuple(ended.values()))
 
-    def _answer_at_once(
-        self, calls: Mapping[str, JudgedCall], parent: str
-    ) -> Generator[Event, None, dict[str, EndedCall]]:
+    def _answer_at_once(self, calls: Mapping[str, JudgedCall]) -> Generator[Event, None, dict[str, EndedCall]]:
         """Answer the calls that no tool has to run for: rejected ones, and those of virtual tools."""
         ended: dict[str, EndedCall] = {}
         for key, call in calls.items():
@@ -72,7 +70,7 @@ class ToolRounds:
                 ended[key] = EndedCall(call, CallStatus.OK, template.ACCEPTED)
             else:
                 continue
-            yield ToolStarted(key, parent, call)
+            yield ToolStarted(key, call)
             yield ToolFinished(key, ended[key])
         return ended
 

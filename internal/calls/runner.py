@@ -48,7 +48,7 @@ class ToolRunner:
     file_names: FileNames
 
     def run(
-        self, calls: Mapping[str, ValidCall], parent: str, deadline: Deadline
+        self, calls: Mapping[str, ValidCall], deadline: Deadline
     ) -> Generator[Event, None, Mapping[str, EndedCall]]:
         """Run calls, each under its key in the log; one that has not ended at the deadline counts as timed out."""
         in_log: set[str] = set()
@@ -59,7 +59,7 @@ class ToolRunner:
             return True
 
         started = self.clock.now()
-        jobs = [partial(self._work, key, call, parent, deadline) for key, call in calls.items()]
+        jobs = [partial(self._work, key, call, deadline) for key, call in calls.items()]
         results = yield from pass_on(run_side_by_side(jobs, deadline), note_start)
         ended: dict[str, EndedCall] = {}
         for position, (key, call) in enumerate(calls.items()):
@@ -67,16 +67,16 @@ class ToolRunner:
                 ended[key] = results[position]
                 continue
             if key not in in_log:
-                yield ToolStarted(key, parent, call)
+                yield ToolStarted(key, call)
             late, elapsed = TIMED_OUT, self.clock.now() - started
             ended[key] = EndedCall(call, CallStatus.ERROR, late.told, late.message, elapsed, transient=True)
             yield ToolFinished(key, ended[key])
         return ended
 
-    def _work(self, key: str, call: ValidCall, parent: str, deadline: Deadline, post: Post) -> EndedCall:
+    def _work(self, key: str, call: ValidCall, deadline: Deadline, post: Post) -> EndedCall:
         """One call from its start in the log to its end; it never raises."""
         with self.slots:
-            post(ToolStarted(key, parent, call))
+            post(ToolStarted(key, call))
             started = self.clock.now()
             try:
                 ended = self._execute(key, call, deadline, post)

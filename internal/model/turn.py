@@ -64,7 +64,7 @@ class ModelCaller:
             PromptTooLarge: the request cannot be made to fit.
         """
         config = self.model.config
-        yield ModelStarted(span.key, span.round_key, config.model)
+        yield ModelStarted(span.key, config.model)
         started, spent = self.clock.now(), Usage()
         recovery = Recovery(transcript, self.window, self.clock, span)
         while True:

@@ -95,7 +95,7 @@ class SubtaskWorker:
             self._attempts += 1
             key = f"{self.key}.attempt{self._attempts}"
             started = self.run.clock.now()
-            yield SpanStarted(key, f"ATTEMPT {self._attempts}", self.key)
+            yield SpanStarted(key, f"ATTEMPT {self._attempts}")
             rounds_before = transcript.rounds
             ending = yield from self._loop(transcript, guard, key)
             judgement = yield from self._judge(ending, transcript.results_since(rounds_before), key)
@@ -132,7 +132,7 @@ class SubtaskWorker:
         )
         tool, node = reflection_tool(), f"{key}.reflection"
         started = self.run.clock.now()
-        yield SpanStarted(node, "REFLECTION", key)
+        yield SpanStarted(node, "REFLECTION")
         models, error = self.run.models(Toolbox({tool.name: tool})), None
         try:
             reply = yield from ask_for_call(models, self.run.transcript(request), tool, node, self._end)

@@ -80,7 +80,7 @@ def elapsed(seconds: float | None) -> dict[str, float]:
 class Totals:
     """What the rows below each row of a run have cost, and how many calls among them failed.
 
-    The key of a row begins with the key of the row that it hangs from, and a dot.
+    A row's key says what stands above it.
     """
 
     _usage: dict[str, Usage] = field(default_factory=dict)
@@ -101,6 +101,11 @@ class Totals:
     def failed_below(self, key: str) -> dict[str, int]:
         """Empty if no tool was called."""
         return {"failed_calls": self._failed[key]} if key in self._failed else {}
+
+
+def key_above(key: str) -> str | None:
+    """The key of the row that a row hangs from; None for one at the top."""
+    return key.rpartition(".")[0] or None
 
 
 def _keys_above(key: str) -> Iterator[str]:

@@ -12,7 +12,7 @@ from dify_plugin.entities.agent import AgentInvokeMessage
 from dify_plugin.entities.invoke_message import InvokeMessage
 
 from internal.render.log_content import LogContent
-from internal.render.log_metadata import Icons, LogRow, Totals, cost, elapsed
+from internal.render.log_metadata import Icons, LogRow, Totals, cost, elapsed, key_above
 from internal.render.outgoing import Outgoing
 from internal.report import events as e
 from internal.report.tool_calls import CallStatus, JudgedCall
@@ -43,11 +43,11 @@ class LogTree:
             case e.Noted():
                 yield self._note(event)
             case e.SpanStarted():
-                yield self._start(event.key, event.parent, self._content.label(event.label, event.about), {})
+                yield self._start(event.key, self._content.label(event.label, event.about), {})
             case e.SpanFinished():
                 yield from self._round_finished(event)
             case e.ModelStarted():
-                yield self._start(event.key, event.parent, event.model, {})
+                yield self._start(event.key, event.model, {})
             case e.ModelFinished():
                 yield self._model_finished(event)
             case e.ToolStarted():
@@ -104,7 +104,7 @@ class LogTree:
         shown = self._content.arguments(written)
         data = {"arguments": self._out.arguments(shown)} if shown else {}
         self._open_calls.add(event.key)
-        return self._start(event.key, event.parent, f"CALL {event.call.call.name}", data)
+        return self._start(event.key, f"CALL {event.call.call.name}", data)
 
     def _tool_finished(self, event: e.ToolFinished) -> AgentInvokeMessage:
         call = event.call
@@ -117,8 +117,8 @@ class LogTree:
     def _tools_icon(self, call: JudgedCall) -> dict[str, str]:
         return self._icons.of_tool(call.tool.provider, call.tool.icon) if call.tool else self._icons.of_tool("", "")
 
-    def _start(self, key: str, parent: str | None, label: str, data: Mapping[str, Any]) -> AgentInvokeMessage:
-        self._open[key] = self._new(key, parent, label, _Status.START, data)
+    def _start(self, key: str, label: str, data: Mapping[str, Any]) -> AgentInvokeMessage:
+        self._open[key] = self._new(key, key_above(key), label, _Status.START, data)
         return self._write(self._open[key])
 
     def _finish(

@@ -1,7 +1,7 @@
 """What happens in a run, as values: everything the agent does leaves it as one of these.
 
-They go from the loop to ``render``. A ``key`` names a node of the log tree, ``parent`` the node above it (None for the
-root). A key that was started is always finished.
+They go from the loop to ``render``. A ``key`` names a row of the log tree: a row below another begins with that row's
+key and a dot, as in ``subtask1.attempt1``. A key that was started is always finished.
 """
 
 from collections.abc import Mapping
@@ -37,6 +37,7 @@ class Noted:
 
     text: Sentence
     parent: str | None = None
+    """The key of the row that it is about; None for the run."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,6 @@ class SpanStarted:
 
     key: str
     label: str
-    parent: str | None = None
     about: str = ""
     """What it works on, in the words of the user or the model."""
 
@@ -63,7 +63,6 @@ class SpanFinished:
 @dataclass(frozen=True)
 class ModelStarted:
     key: str
-    parent: str
     model: str
 
 
@@ -114,7 +113,6 @@ class ShownTogether:
 @dataclass(frozen=True)
 class ToolStarted:
     key: str
-    parent: str
     call: JudgedCall
 
 

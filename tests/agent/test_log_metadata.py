@@ -12,6 +12,7 @@ from internal.render.log_tree import LogTree
 from internal.render.outgoing import Outgoing
 from internal.report import events as e
 from internal.report.tool_calls import RejectedCall, ToolCall
+from internal.report.usage import Usage
 from internal.text.redaction import KnownSecrets, Redactor
 from tests.agent.scenes import ANSWER, log_of, search
 from tests.support.host import Json, ScriptedModel, Tools, make_session
@@ -153,9 +154,27 @@ def test_a_call_that_a_failed_subtask_left_open_counts_as_failed() -> None:
     tree = LogTree(Outgoing(KnownSecrets(Redactor())), LogContent())
     events: list[e.LogEvent] = [
         e.SpanStarted("round1", "ROUND 1"),
-        e.ToolStarted("round1.call1", "round1", RejectedCall(ToolCall("call_1", "search", "{}"), "")),
+        e.ToolStarted("round1.call1", RejectedCall(ToolCall("call_1", "search", "{}"), "")),
         e.SpanFinished("round1", 1.0, error="lost"),
     ]
     written = [message.model_dump(mode="json")["message"] for event in events for message in tree.messages(event)]
 
     assert written[-1]["data"] == {"failed_calls": 1, "error": "lost"}
+
+
+def test_a_rows_key_alone_says_what_it_hangs_from_and_where_its_cost_counts() -> None:
+    tree = LogTree(Outgoing(KnownSecrets(Redactor())), LogContent())
+    usage = Usage(prompt_tokens=1, completion_tokens=2, total_tokens=3)
+    events: list[e.LogEvent] = [
+        e.SpanStarted("debate1", "DEBATE 1"),
+        e.SpanStarted("debate1.judge", "JUDGE"),
+        e.ModelStarted("debate1.judge.model", "m"),
+        e.ModelFinished("debate1.judge.model", "", 1.0, usage),
+        e.SpanFinished("debate1.judge", 1.0),
+        e.SpanFinished("debate1", 1.0),
+    ]
+    written = [message.model_dump(mode="json")["message"] for event in events for message in tree.messages(event)]
+    top, judge, turn = written[:3]
+
+    assert [row["parent_id"] for row in (top, judge, turn)] == [None, top["id"], judge["id"]]
+    assert [row["metadata"]["total_tokens"] for row in written[3:]] == [3, 3, 3]
