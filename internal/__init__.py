@@ -2,7 +2,7 @@
 
 A package imports only packages that stand above it in this list (tests/test_architecture.py checks that):
 
-    flow              small pure decisions about one round
+    flow              small pure functions over the SDK's messages of one round
     text              text and JSON as such: well-formed, redacted, cut, pasted
     thoughts          thoughts and visible text, told apart while they stream
     tooling           a tool call's name and arguments, parsed

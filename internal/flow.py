@@ -1,4 +1,4 @@
-"""Small decisions about one round, each a pure function.
+"""Small pure functions over the SDK's messages of one round.
 
 In: SDK entities and counters. Out: lists and booleans. Nothing here changes its input.
 """

@@ -57,11 +57,11 @@ class LoopPart:
     end_share: float = 1
     """Then the closing answer ends."""
     maximum_iterations: int | None = None
-    """Rounds in which tools may run; None for as many as the node allows."""
+    """Rounds in which tools may run, at least 1; None for as many as the node allows."""
     is_seen: bool = True
-    """Whether the user sees what the model says."""
+    """Whether the user sees what the model says; files are forwarded in any case."""
     parent: str | None = None
-    """The log node that its rounds hang from."""
+    """The key of the log row that its rounds stand below."""
     asked: int = 0
     """Turns that an earlier loop under the same log node asked for."""
 
