@@ -32,7 +32,7 @@ _NOTABLE_SECONDS = 0.001
 """Of matching patterns: with less, it does not depend on the machine what a value costs."""
 OWN_STEP = 200
 """What one step of ours costs, in those of the library."""
-_STEPS_PER_TURN = 400_000
+_STEPS_PER_TURN = 100_000
 """Then other sessions have their turn."""
 _MAX_TEXT_LENGTH = 400_000
 """Characters of a schema as JSON; the library reads them in 0.05 s."""

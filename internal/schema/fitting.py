@@ -20,6 +20,8 @@ from internal.tooling import refuse_constant, refuse_unwritable
 
 _NOTHING: Any = object()
 """Where null is a result."""
+_OPTION_STEPS = 10
+"""What a look at one option costs."""
 _NUMBERS = frozenset({"integer", "fraction"})
 _WORDS: Mapping[str, Mapping[str, object]] = {"boolean": {"true": True, "false": False}, "null": {"null": None}}
 _PARSED_TYPES = {
@@ -70,7 +72,7 @@ class Fitter:
         for keyword in ("anyOf", "oneOf"):
             if isinstance(schema.get(keyword), list):
                 value = self._fit_one_of(value, schema, keyword, as_text)
-        value = self._of_type(_spelled(value, schema), schema, as_text)
+        value = self._of_type(self._spelled(value, schema), schema, as_text)
         if isinstance(value, dict):
             return dict(self._members(value, schema))
         if isinstance(value, list):
@@ -92,6 +94,16 @@ class Fitter:
             if self.check.accepts(fitted, schema, self.steps, keyword):
                 return fitted
         return value
+
+    def _spelled(self, value: object, schema: Mapping[str, Any]) -> object:
+        """The option that is the text of a boolean or number: ``"false"`` for false."""
+        options = _list(schema.get("enum")) or ([schema["const"]] if "const" in schema else [])
+        if not isinstance(value, int | float) or not options:
+            return value
+        self.steps.spend(_OPTION_STEPS * len(options))
+        if any(each == value and type_of(each) == type_of(value) for each in options):
+            return value
+        return _spelling(value, [each for each in options if isinstance(each, str)])
 
     def _of_type(self, value: object, schema: Mapping[str, Any], as_text: frozenset[str]) -> object:
         kinds = names_of_type(schema)
@@ -140,15 +152,11 @@ def _list(value: object) -> Sequence[Any]:
     return value if isinstance(value, list) else ()
 
 
-def _spelled(value: object, schema: Mapping[str, Any]) -> object:
-    """The option that is the text of a boolean or number: ``"false"`` for false."""
-    options = _list(schema.get("enum")) or ([schema["const"]] if "const" in schema else [])
-    if not isinstance(value, int | float) or any(type_of(each) == type_of(value) and each == value for each in options):
-        return value
+def _spelling(value: object, texts: Sequence[str]) -> object:
+    """The text among these that spells a boolean or number; the value itself where none does."""
     spellings = [json.dumps(value)]
     if isinstance(value, float) and value.is_integer():
         spellings.append(str(int(value)))
-    texts = [each for each in options if isinstance(each, str)]
     exact = (each for each in texts if each in spellings)
     in_any_case = (each for each in texts if isinstance(value, bool) and each.lower() in spellings)
     return next(exact, next(in_any_case, value))
