@@ -1,6 +1,6 @@
 """What ends a run early: the agent's own exceptions, and the errors that Dify knows.
 
-AgentError                 the run cannot go on; its text is written for the app builder
+AgentError                 the run cannot go on; its text is written for the developer
 ├── InvalidParameters      a parameter of the node must be changed before a run makes sense
 ├── PromptTooLarge         what the node was given does not fit into one request even after trimming
 └── ModelCallFailed        the model's side failed for good; says what kind of failure and what the provider said
@@ -64,7 +64,7 @@ _CLASSES: dict[FailureKind, type[InvokeError]] = {
     FailureKind.UNAVAILABLE: InvokeServerUnavailableError,
     FailureKind.UNKNOWN: InvokeServerUnavailableError,
 }
-"""Any other kind is something that a builder has to change: a bad request."""
+"""Any other kind is something that the developer has to change: a bad request."""
 
 
 def reported[T](messages: Iterator[T]) -> Generator[T, None, None]:

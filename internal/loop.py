@@ -64,9 +64,9 @@ class AgentLoop:
     limits: LoopLimits
     audience: Audience
     parent: str | None = None
-    """The log node that the rounds hang from."""
+    """The key of the log row that the rounds stand below."""
     asked: int = 0
-    """Turns asked for, those of an earlier loop under the same log node included."""
+    """Turns asked for, those of an earlier loop below the same log row included."""
     _closings: int = field(default=0, init=False)
     _first_words: str = field(default="", init=False)
     """The beginning of an answer that never went on; the user has not seen it."""

@@ -63,7 +63,7 @@ class LoopPart:
     parent: str | None = None
     """The key of the log row that its rounds stand below."""
     asked: int = 0
-    """Turns that an earlier loop under the same log node asked for."""
+    """Turns that an earlier loop below the same log row asked for."""
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ import devhost
 import internal
 from internal.tools.virtual_tools import answer_tool
 from scripts import docs
+from tests.test_architecture import MAKE_WELL_FORMED, REPLACE_SECRETS
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
@@ -214,6 +215,13 @@ def listed(docstring: str | None) -> list[str]:
 def test_the_page_on_architecture_has_the_order_of_the_packages() -> None:
     assert packages("### Who may import whom") == listed(internal.__doc__)
     assert packages("## devhost") == listed(devhost.__doc__)
+
+
+def test_the_page_on_architecture_names_every_module_that_cleans_texts() -> None:
+    named = section(ARCHITECTURE, "### Where texts are cleaned")
+    modules = {module.rpartition(".")[2] for module in MAKE_WELL_FORMED | REPLACE_SECRETS}
+
+    assert [module for module in sorted(modules) if not re.search(rf"\b{module}\.py`", named)] == []
 
 
 def test_every_name_on_the_page_on_architecture_is_in_the_code() -> None:

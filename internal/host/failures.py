@@ -191,7 +191,7 @@ _REMEDIES = (
 
 
 def remedy_for(failure: HostFailure) -> str | None:
-    """What an app builder can do about a failure of the model, if its text tells."""
+    """What the developer can do about a failure of the model, if its text tells."""
     said = failure.reason[:_MAX_SEARCHED_LENGTH]
     return next((remedy for words, remedy in _REMEDIES if words.search(said)), None)
 

@@ -42,7 +42,7 @@ class Noted:
 
 @dataclass(frozen=True)
 class SpanStarted:
-    """A round, or another inner node of the log tree, which ``label`` names."""
+    """A round, or another row with rows below it; ``label`` is what the reader sees."""
 
     key: str
     label: str
