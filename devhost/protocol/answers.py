@@ -7,14 +7,9 @@ does not decode is dropped, and the plugin is not told; a strategy's message tha
 from devhost.protocol.golang.decode import from_json
 from devhost.protocol.golang.shapes import TEXT, Content, Field, Price, Raw, Record, Scalar, Several, Table
 from devhost.protocol.golang.values import Json
+from devhost.protocol.message_types import MESSAGE_TYPES
 from devhost.protocol.wire import JsonObject
 
-MESSAGE_TYPES = frozenset(
-    {
-        *("text", "file", "blob", "blob_chunk", "json", "link", "image", "image_link", "binary_link"),
-        *("variable", "log", "retriever_resources"),
-    }
-)
 _COUNT = Scalar("int", nullable=True)
 
 _PART = Record(

@@ -10,11 +10,12 @@ from typing import Protocol
 from devhost.errors import InvocationError, PluginLostError
 from devhost.limits import HostLimits
 from devhost.node.messages.file_messages import FileMessages
-from devhost.node.messages.message import TYPES, read_message
+from devhost.node.messages.message import read_message
 from devhost.node.messages.tool_files import ToolFileStore
 from devhost.plugin.casting import cast_value
 from devhost.process.plugin_process import PluginProcess
 from devhost.process.session import Answer
+from devhost.protocol.message_types import MESSAGE_TYPES
 from devhost.protocol.run_messages import tool_message
 from devhost.protocol.wire import JsonObject
 from devhost.text.secrets import Secrets
@@ -86,7 +87,7 @@ def call_tool(
     """The messages as a strategy gets them: files are links to tool files, never bytes."""
     transformed = FileMessages(files, limits, found=lambda *_: None)
     for message in tool.invoke(parameters, answer):
-        if message.get("type") not in TYPES:  # of a newer Dify; an older daemon will drop it
+        if message.get("type") not in MESSAGE_TYPES:  # of a newer Dify; an older daemon will drop it
             yield message
             continue
         for result in transformed.transform(read_message(message)):

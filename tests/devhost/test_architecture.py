@@ -93,3 +93,16 @@ def test_devhost_imports_nothing_of_a_plugin_and_no_tests() -> None:
     reached = {(file, name) for file, path in FILES.items() for name in imported(path) if name.split(".")[0] in OUTSIDE}
 
     assert reached == set()
+
+
+def test_the_types_of_messages_are_listed_in_one_module() -> None:
+    """Elsewhere a type stands alone, where it is handled or made."""
+    lists = [
+        name
+        for name, path in MODULES.items()
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Set | ast.Tuple | ast.List | ast.MatchOr)
+        and {"binary_link", "image_link"} <= {part.value for part in ast.walk(node) if isinstance(part, ast.Constant)}
+    ]
+
+    assert set(lists) == {"devhost.protocol.message_types"}

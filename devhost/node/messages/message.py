@@ -8,11 +8,10 @@ from dataclasses import dataclass, field
 
 from devhost.errors import NodeFailedError
 from devhost.protocol.golang.values import marshalled
+from devhost.protocol.message_types import MESSAGE_TYPES
 from devhost.protocol.node_stream import passed_on
 from devhost.protocol.wire import JsonObject
 
-TEXTUAL = frozenset({"text", "link", "image", "image_link", "binary_link"})
-TYPES = TEXTUAL | {"blob", "blob_chunk", "file", "json", "variable", "log", "retriever_resources"}
 LOG_STATUSES = ("start", "success", "error")
 RESERVED_VARIABLES = frozenset({"text", "json", "files"})
 
@@ -33,7 +32,7 @@ class Message:
 
 def read_message(data: JsonObject) -> Message:
     kind, body, meta = data.get("type"), data.get("message"), data.get("meta")
-    if not isinstance(kind, str) or kind not in TYPES:
+    if not isinstance(kind, str) or kind not in MESSAGE_TYPES:
         raise _malformed(data, f"{kind!r} is an unknown message type")
     if meta is not None and not isinstance(meta, dict):
         raise _malformed(data, f"a {kind} message needs meta that is an object")

@@ -17,6 +17,7 @@ from devhost.node.outputs.final_findings import final_findings
 from devhost.node.outputs.log import AgentLog
 from devhost.node.outputs.outputs import Finding, IconLookups, NodeOutputs
 from devhost.node.outputs.usage import WORKFLOW_TOTALS, no_usage, read_usage
+from devhost.protocol.message_types import FILE_LINKS
 from devhost.protocol.run_messages import agent_message
 from devhost.protocol.wire import JsonObject
 
@@ -99,7 +100,7 @@ class OutputsFold:
     def _add(self, message: Message) -> None:
         body = message.body
         match message.type:
-            case "image_link" | "binary_link":
+            case kind if kind in FILE_LINKS:
                 self._add_file(message)
             case "json":
                 self._add_json(body["json_object"])
