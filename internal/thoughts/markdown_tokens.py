@@ -7,11 +7,10 @@ looked at a bounded number of times.
 import re
 from collections.abc import Iterator
 from enum import StrEnum
+from functools import cache
 from typing import NamedTuple
 
-from internal.thoughts.think_tags import TAG, possible_tag
-
-_MARK = re.compile(rf"{TAG}|`+|~+|\n", re.IGNORECASE)
+from internal.thoughts.think_tags import Tags
 
 
 class Kind(StrEnum):
@@ -39,7 +38,8 @@ _FREQUENT = {"\n": Token(Kind.LINE_END, "\n"), "`": Token(Kind.BACKTICKS, "`"), 
 class Tokens:
     """Cuts one text into tokens; a possible beginning of a tag, or a run of one mark, waits for more."""
 
-    def __init__(self) -> None:
+    def __init__(self, tags: Tags) -> None:
+        self._tags, self._marks = tags, _marks(tags)
         self._tag_beginning = ""
         self._mark, self._run = "", 0  # a run as its mark and its length: it may have any length
 
@@ -51,17 +51,17 @@ class Tokens:
             if chunk:
                 yield from self._end_run()
         chunk = self._tag_beginning + chunk
-        certain = len(chunk) - possible_tag(chunk)
+        certain = len(chunk) - self._tags.beginning_at_end(chunk)
         chunk, self._tag_beginning = chunk[:certain], chunk[certain:]
         if chunk and not self._tag_beginning and chunk[-1] in _RUNS:
             self._mark = chunk[-1]
             before = chunk.rstrip(self._mark)
             self._run, chunk = len(chunk) - len(before), before
-        yield from _tokens(chunk)
+        yield from _tokens(chunk, self._marks)
 
     def finish(self) -> Iterator[Token]:
         yield from self._end_run()
-        yield from _tokens(self._tag_beginning)
+        yield from _tokens(self._tag_beginning, self._marks)
         self._tag_beginning = ""
 
     def _end_run(self) -> Iterator[Token]:
@@ -70,9 +70,14 @@ class Tokens:
             self._mark, self._run = "", 0
 
 
-def _tokens(text: str) -> Iterator[Token]:
+@cache
+def _marks(tags: Tags) -> re.Pattern[str]:
+    return re.compile(rf"{tags.pattern}|`+|~+|\n", re.IGNORECASE)
+
+
+def _tokens(text: str, marks: re.Pattern[str]) -> Iterator[Token]:
     start = 0
-    for mark in _MARK.finditer(text):
+    for mark in marks.finditer(text):
         begin, end = mark.span()
         if begin > start:
             yield Token(Kind.TEXT, text[start:begin])

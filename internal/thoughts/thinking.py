@@ -12,7 +12,7 @@ from enum import StrEnum
 from internal.text.fairness import in_turns
 from internal.thoughts.markdown_code import CodeReader
 from internal.thoughts.markdown_tokens import Kind, Token, Tokens, is_tag
-from internal.thoughts.think_tags import has_tag, unquoted
+from internal.thoughts.think_tags import OF_MODELS, OURS, Tags, unquoted
 from internal.thoughts.thought_levels import Thought
 
 MAX_STEP_LENGTH = 16 * 1024
@@ -55,8 +55,9 @@ class ThoughtSplitter:
     the middle of text until its end is seen, and what follows a closing tag inside nested ones.
     """
 
-    def __init__(self) -> None:
-        self._tokens, self._code = Tokens(), CodeReader()
+    def __init__(self, tags: Tags = OF_MODELS) -> None:
+        """The text has thoughts in these tags."""
+        self._tokens, self._code = Tokens(tags), CodeReader()
         self._place: _InText | _AfterTag | Thought = _InText(may_open_unclosed=True)
         self._pieces = _Pieces()
 
@@ -173,9 +174,9 @@ def settled(pieces: list[Piece]) -> list[Piece]:
 def without_thoughts(text: str) -> str:
     """The visible text of an earlier answer, without the blank lines that thoughts leave around it.
 
-    Quoted tags are as the model had written them.
+    Quoted tags are as the model had written them. Other tags of models had become ours before the answer was stored.
     """
-    if not has_tag(text):
+    if not OURS.are_in(text):
         return unquoted(text)
     pieces = settled([piece for chunk in _steps(text) for piece in chunk])
     visible = unquoted("".join(piece.text for piece in pieces if piece.kind is PieceKind.TEXT))
@@ -183,7 +184,7 @@ def without_thoughts(text: str) -> str:
 
 
 def _steps(text: str) -> Iterator[list[Piece]]:
-    splitter = ThoughtSplitter()
+    splitter = ThoughtSplitter(OURS)
     for start in in_turns(range(0, len(text), MAX_STEP_LENGTH)):
         yield splitter.feed(text[start : start + MAX_STEP_LENGTH])
     yield splitter.finish(calls_follow=False)

@@ -5,7 +5,7 @@ import re
 import pytest
 from hypothesis import given
 
-from internal.thoughts.think_tags import MAX_ATTRIBUTES_LENGTH, QuotedTags, has_tag, possible_tag, unquoted
+from internal.thoughts.think_tags import MAX_ATTRIBUTES_LENGTH, OF_MODELS, OURS, QuotedTags, Tags, unquoted
 from tests.unit.generators import cut, cut_lists, joined
 
 PARTS = ["<think>", "</think>", "<THINK a='b'>", "</Think >", "<thinking>", "<", "/", "think", "th", "ink>", " ", "x>"]
@@ -37,7 +37,8 @@ def quoted(*pieces: str) -> str:
     ],
 )
 def test_recognised_tags(text: str, *, expected: bool) -> None:
-    assert has_tag(f"a{text}b") is expected
+    assert OF_MODELS.are_in(f"a{text}b") is expected
+    assert OURS.are_in(f"a{text}b") is expected
 
 
 @pytest.mark.parametrize(
@@ -45,11 +46,19 @@ def test_recognised_tags(text: str, *, expected: bool) -> None:
     [("a <", 1), ("a </", 2), ("<tHi", 4), ("<think", 6), ("<think a", 8), ("</think ", 8), ("a <b", 0), ("", 0)],
 )
 def test_the_end_of_a_text_that_may_become_a_tag(text: str, expected: int) -> None:
-    assert possible_tag(text) == expected
+    assert OF_MODELS.beginning_at_end(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("a <th", 3), ("a </reason", 8), ("<reasoning a", 12), ("<thinko", 0), ("<rt", 0), ("<reasonings", 0)],
+)
+def test_every_name_of_the_tags_has_its_beginnings(text: str, expected: int) -> None:
+    assert Tags(("think", "reasoning")).beginning_at_end(text) == expected
 
 
 def test_text_that_waits_for_the_end_of_a_tag_is_bounded() -> None:
-    assert possible_tag(f"<think {'a' * (MAX_ATTRIBUTES_LENGTH + 1)}") == 0
+    assert OF_MODELS.beginning_at_end(f"<think {'a' * (MAX_ATTRIBUTES_LENGTH + 1)}") == 0
 
 
 @pytest.mark.parametrize(

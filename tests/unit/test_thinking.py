@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from internal.text import fairness
 from internal.thoughts.markdown_code import CodeReader
-from internal.thoughts.think_tags import TAG
+from internal.thoughts.think_tags import OF_MODELS, Tags
 from internal.thoughts.thinking import Piece, PieceKind, ThoughtSplitter, settled, without_thoughts
 from tests.unit.generators import cut, cut_lists, joined
 
@@ -75,7 +75,7 @@ def test_any_split_of_a_text_gives_the_same_pieces(text: str, cuts: list[int], e
 @given(joined(PARTS), ENDS)
 def test_nothing_is_lost_but_the_tags_and_the_space_around_thoughts(text: str, end: dict[str, bool]) -> None:
     def letters(written: str) -> str:
-        return "".join(re.sub(TAG, "", written, flags=re.IGNORECASE).split())
+        return "".join(re.sub(OF_MODELS.pattern, "", written, flags=re.IGNORECASE).split())
 
     # Piece by piece: where a tag was taken out, what stood around it may look like another.
     said = [letters(piece.text) for piece in split_thoughts(text, **end)]
@@ -251,7 +251,7 @@ def test_every_token_is_read_a_few_times_at_most(text: str, size: int) -> None:
     with patch.object(CodeReader, "_read", autospec=True, side_effect=CodeReader._read) as read_token:
         said = fed(chunks)
 
-    marks = len(re.findall(rf"{TAG}|`+|\n", text))
+    marks = len(re.findall(rf"{OF_MODELS.pattern}|`+|\n", text))
     assert read_token.call_count <= 3 * (2 * marks + len(chunks) + 2)
     assert "".join(piece.text for piece in said).count("a") == text.count("a")
 
@@ -261,7 +261,7 @@ def test_long_work_lets_other_runs_continue(text: str) -> None:
     with patch.object(fairness, "MAX_TURN_SECONDS", -1), patch.object(fairness, "give_way") as give_way:
         fed([text])
 
-    tokens = len(re.findall(rf"{TAG}|`+", text))
+    tokens = len(re.findall(rf"{OF_MODELS.pattern}|`+", text))
     assert give_way.call_count > tokens
 
 
@@ -280,3 +280,13 @@ def test_long_work_lets_other_runs_continue(text: str) -> None:
 )
 def test_the_visible_text_alone_loses_the_blank_lines_around_its_thoughts(text: str, visible: str) -> None:
     assert without_thoughts(text) == visible
+
+
+def test_a_tag_that_only_models_write_marks_thoughts_in_a_turn_and_is_text_in_the_history() -> None:
+    text = "In XML, <reasoning>why</reasoning> is an element."
+    splitter = ThoughtSplitter(Tags(("think", "reasoning")))
+    pieces = splitter.feed(text) + splitter.finish(calls_follow=False)
+
+    assert merged(settled(pieces))[1] == (PieceKind.THOUGHT, "why\n")
+    assert without_thoughts(text) == text
+    assert without_thoughts(f"<think>\nwhy\n</think>\n{text}") == text
