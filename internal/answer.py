@@ -77,7 +77,8 @@ class CallAnswer:
             is_over = self._refused > MAX_CORRECTIONS
         elif closing:
             # The refusal of the other calls is the reminder.
-            is_over, self._has_been_reminded = self._has_been_reminded, True
+            is_over = self._has_been_reminded
+            self._has_been_reminded = True
         else:
             is_over = False
         return Finish(StopReason.ANSWER_INVALID, turn.text if closing else "") if is_over else None

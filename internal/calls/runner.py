@@ -12,7 +12,7 @@ from dify_plugin.entities.tool import ToolProviderType
 from gevent.lock import BoundedSemaphore
 
 from internal.calls.arguments import call_parameters, rounded_arguments
-from internal.calls.side_by_side import Post, pass_on, run_side_by_side
+from internal.calls.side_by_side import Post, run_side_by_side, watched
 from internal.host.clock import Clock, Deadline
 from internal.host.failures import FailureKind, HostFailure, is_transient
 from internal.host.read_ahead import DeadlinePassed
@@ -53,14 +53,13 @@ class ToolRunner:
         """Run calls, each under its key in the log; one that has not ended at the deadline counts as timed out."""
         in_log: set[str] = set()
 
-        def note_start(event: Event) -> bool:
+        def note_start(event: Event) -> None:
             if isinstance(event, ToolStarted):
                 in_log.add(event.key)
-            return True
 
         started = self.clock.now()
         jobs = [partial(self._work, key, call, deadline) for key, call in calls.items()]
-        results = yield from pass_on(run_side_by_side(jobs, deadline), note_start)
+        results = yield from watched(run_side_by_side(jobs, deadline), note_start)
         ended: dict[str, EndedCall] = {}
         for position, (key, call) in enumerate(calls.items()):
             if position in results:

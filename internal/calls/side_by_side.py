@@ -56,16 +56,16 @@ def run_side_by_side[T](jobs: Sequence[Job[T]], deadline: Deadline) -> Generator
     return results
 
 
-def pass_on[T](events: Generator[Event, None, T], wanted: Callable[[Event], bool]) -> Generator[Event, None, T]:
-    """The wanted ones among a generator's events, and its result."""
+def watched[T](events: Generator[Event, None, T], watch: Callable[[Event], None]) -> Generator[Event, None, T]:
+    """A generator's events, each of which ``watch`` gets first, and its result."""
     while True:
         try:
             event = next(events)
         except StopIteration as end:
             result: T = end.value
             return result
-        if wanted(event):
-            yield event
+        watch(event)
+        yield event
 
 
 def drain[T](events: Generator[Event, None, T], post: Post) -> T:

@@ -144,7 +144,7 @@ class TurnDisplay:
                 case PieceKind.TEXT:
                     yield from self._say(piece.text)
                 case PieceKind.WAS_THOUGHT:
-                    """The user has read the text as the answer: it stays one."""
+                    pass  # the user has read the text as the answer: it stays one
 
     def _say(self, raw: str) -> Iterator[Shown]:
         if text := self._text_trimmer.feed(raw):

@@ -54,8 +54,10 @@ class Recovery:
 
     def use_repetition(self) -> bool:
         """Take the one repetition that a turn has when it was cut without an error; False when there is none left."""
-        is_left, self._has_repeated = not self._has_repeated, True
-        return is_left and not self.span.deadline.has_passed()
+        if self._has_repeated:
+            return False
+        self._has_repeated = True
+        return not self.span.deadline.has_passed()
 
     def _wait(self, kind: FailureKind) -> Generator[Event, None, bool]:
         wait = RETRY_WAITS[self._retries] if self._retries < len(RETRY_WAITS) else None

@@ -5,7 +5,6 @@ In: the RunSummary. Out: the variables by name, and how much of each list had to
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import accumulate
 from typing import Any
 
 from pydantic_core import to_json
@@ -48,9 +47,13 @@ def leading[T](items: list[T]) -> list[T]:
     """The beginning of a list that fits into one line, or the whole list."""
     if size_on_the_wire(items) <= MAX_VALUE_BYTES:
         return items
-    sized = ((item, size_on_the_wire(item)) for item in in_turns(items))
-    totals = accumulate(sized, lambda before, item: (item[0], before[1] + item[1]))
-    return [item for item, size in totals if size <= MAX_VALUE_BYTES]
+    kept, size = list[T](), 0
+    for item in in_turns(items):
+        size += size_on_the_wire(item)
+        if size > MAX_VALUE_BYTES:
+            break
+        kept.append(item)
+    return kept
 
 
 def size_on_the_wire(value: object) -> int:
