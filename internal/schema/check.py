@@ -45,12 +45,15 @@ _UNUSED = frozenset(
 """Keywords that the library does not see: they would name other places to look in, or check what is inside of texts."""
 _COMPANIONS: Mapping[str, tuple[str, ...]] = {
     "if": ("then", "else"),
-    "items": ("prefixItems",),
-    "additionalItems": ("items",),
-    "additionalProperties": ("properties", "patternProperties"),
     "contains": ("minContains", "maxContains"),
 }
 """Keywords without which another cannot be understood."""
+_NAMING: Mapping[str, tuple[str, ...]] = {
+    "items": ("prefixItems",),
+    "additionalItems": ("items",),
+    "additionalProperties": ("properties", "patternProperties"),
+}
+"""Keywords that name the parts of a value for which another does not count, whatever they ask of those parts."""
 
 
 class Unchecked(Exception):  # noqa: N818 - says what happened
@@ -171,6 +174,7 @@ class Check:
         wanted = part
         if keyword and not keyword.startswith("unevaluated"):
             wanted = {each: part[each] for each in (keyword, *_COMPANIONS.get(keyword, ())) if each in part}
+            wanted |= {each: _names(each, part[each]) for each in _NAMING.get(keyword, ()) if each in part}
         validator = self._compiled(wanted)
         self._validators[id(part), keyword] = (part, validator)
         return validator
@@ -214,6 +218,13 @@ def _check_of(text: str) -> Check:
     except (ValueError, RecursionError) as error:
         raise SchemaUnusable(f"not valid JSON Schema ({str(error).partition(chr(10))[0][:200]})") from None
     return check
+
+
+def _names(keyword: str, said: Any) -> object:  # noqa: ANN401 - JSON
+    """The keyword with schemas that accept everything."""
+    if isinstance(said, list):
+        return [{} for _ in said]
+    return {} if keyword == "items" else {name: {} for name in said}
 
 
 def _as_read_by_the_library(part: Mapping[str, Any]) -> dict[str, Any]:

@@ -210,3 +210,29 @@ def test_errors_that_come_again_keep_nothing_more(schema: dict[str, Any], value:
 
     assert sentences(check, value, "p") == first
     assert (len(check._validators), len(check._made)) == known
+
+
+CLOSED = {"properties": {"a": {"type": "integer"}}, "patternProperties": {"^b": {"type": "integer"}}}
+FIRST = [{"type": "integer"}]
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "place"),
+    [
+        ({**CLOSED, "additionalProperties": False}, {"a": "x"}, "p.a"),
+        ({**CLOSED, "additionalProperties": False}, {"b1": "x"}, "p.b1"),
+        ({**CLOSED, "additionalProperties": {"type": "string"}}, {"a": "x", "c": "x"}, "p.a"),
+        ({"prefixItems": FIRST, "items": False}, ["x"], "p[0]"),
+        ({"prefixItems": FIRST, "items": {"type": "string"}}, ["x", "x"], "p[0]"),
+        (
+            {"$schema": "http://json-schema.org/draft-07/schema#", "items": FIRST, "additionalItems": False},
+            ["x"],
+            "p[0]",
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_part_is_said_of_that_part_alone(
+    schema: dict[str, Any], value: object, place: str
+) -> None:
+    """A property that is of a wrong type is not also one that is not allowed."""
+    assert said(schema, value) == [f"parameter '{place}' must be an integer, got a string"]
