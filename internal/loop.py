@@ -72,7 +72,8 @@ class AgentLoop:
     """The beginning of an answer that never went on; the user has not seen it."""
 
     def run(self) -> Generator[Event, None, Ending]:
-        step: NextStep = AnotherRound()
+        has_rounds = self.limits.maximum_iterations > 0
+        step: NextStep = AnotherRound() if has_rounds else ClosingAnswer(StopReason.ITERATION_LIMIT)
         while True:
             match step:
                 case AnotherRound():

@@ -57,7 +57,7 @@ class LoopPart:
     end_share: float = 1
     """Then the closing answer ends."""
     maximum_iterations: int | None = None
-    """Rounds in which tools may run, at least 1; None for as many as the node allows."""
+    """Rounds in which tools may run, 0 for a closing answer alone; None for as many as the node allows."""
     is_seen: bool = True
     """Whether the user sees what the model says; files are forwarded in any case."""
     parent: str | None = None
@@ -125,12 +125,13 @@ class Run[P: StrategyParams]:
     ) -> AgentLoop:
         """A loop over a transcript, with what the model may call; without a part it has the whole run."""
         part, params = part or LoopPart(), self.params
+        rounds = params.maximum_iterations if part.maximum_iterations is None else part.maximum_iterations
         return AgentLoop(
             models=models,
             rounds=ToolRounds(self.tools(models.toolbox), transcript, self.bibliography, guard or RepeatGuard()),
             answer=answer,
             limits=LoopLimits(
-                maximum_iterations=part.maximum_iterations or params.maximum_iterations,
+                maximum_iterations=rounds,
                 tool_deadline=self.deadline(part.tool_share),
                 end=self.deadline(part.end_share),
             ),

@@ -1,10 +1,17 @@
 """How a run ends: limits, cut and empty turns, closing answers, and the reason it gives."""
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from typing import Any
 
 import pytest
 
+from internal.agent import Blueprint
+from internal.answer import TextAnswer
+from internal.node.params import StrategyParams
+from internal.policy import DEFAULT_POLICY
+from internal.report.events import Event
+from internal.run import LoopPart, Run
+from internal.tools.toolbox import Tool
 from prompt import template
 from tests.agent.scenes import ANSWER, asks, ends, entry, log_of, search, text
 from tests.support.clock import FakeTime
@@ -33,6 +40,20 @@ def test_an_answer_in_the_last_round_does_not_count_as_the_limit() -> None:
 
     assert outcome.stop_reason == "answered"
     assert len(outcome.model.requests) == 2
+
+
+def test_a_loop_that_a_strategy_gives_no_round_only_asks_for_the_closing_answer() -> None:
+    def without_rounds(run: Run[StrategyParams], _submit: Tool | None) -> Generator[Event, None, None]:
+        yield from run.begin()
+        part = LoopPart(maximum_iterations=0)
+        ending = yield from run.loop(run.models(run.toolbox), run.transcript(run.question), TextAnswer(), part).run()
+        yield from run.finish(ending)
+
+    blueprint = Blueprint(DEFAULT_POLICY, StrategyParams, without_rounds)
+    outcome = run([search("a", text="What I know.")], FOUND, LIMIT, blueprint=blueprint)
+
+    assert (outcome.text, outcome.stop_reason) == ("What I know.", "iteration_limit")
+    assert outcome.tools.requests == []
 
 
 def test_calls_of_the_closing_turn_are_refused_and_logged() -> None:
