@@ -28,9 +28,18 @@ _NAMES = frozenset({"status", "stop_reason", "finish_reason", "tool", "tool_call
 _KINDS = frozenset(FailureKind)
 
 # In JSON within JSON, backslashes stand before a quote; the value's quote then looks like the name's.
-_NAME = re.compile(r"""(?P<quote>\\{0,15}["'])(?P<name>[^"'\\\n]{1,100})(?P=quote)\s*:\s*""")
+_QUOTED_NAME = r"""(?P<quote>\\{0,15}["'])(?P<name>[^"'\\\n]{1,100})(?P=quote)"""
+_BARE_NAME = r"(?<![\w.-])(?P<bare>[\w.-]{1,100}+)"
+_NAME = re.compile(rf"{_QUOTED_NAME}\s*:\s*")
 _ANY_NAME = re.compile(
-    r"""(?:(?P<quote>\\{0,15}["'])(?P<name>[^"'\\\n]{1,100})(?P=quote)|(?<![\w.-])(?P<bare>[\w.-]{1,100}+))\s*[:=]\s*"""
+    rf"""
+    (?:
+        {_QUOTED_NAME}    # "api_key":    \"api_key\":
+      | {_BARE_NAME}      # api_key=      db.password:
+    )
+    \s*[:=]\s*
+    """,
+    re.VERBOSE,
 )
 _BARE_VALUE = re.compile(r"""[^\s,;&}\]"'\\]*""")
 _written = json.JSONEncoder(ensure_ascii=False).encode

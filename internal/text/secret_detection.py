@@ -46,17 +46,28 @@ _NAMES += r"|password|passwd|passphrase|authorization)"
 _REMARK = (
     r"(?:cannot|expected|expired|incorrect|invalid|missing|please|required|should|unexpected|unknown)(?:[\s.,;:!)]|$)"
 )
+_ASSIGNED = rf"{_NAMES.format('[_-]?')}{_QUOTE}{_IS}(?:(?:bearer|basic)\s+)?(?!{_REMARK})"
+_VERBS = r"(?:\s+(?:given|is|provided|received|sent|supplied|used|value|was|you)){0,3}"
+# Prose may go on as prose: only what has a digit is taken for a secret.
+_IN_PROSE = rf"{_NAMES.format(r'[\s_-]')}{_VERBS}{_IS}(?=\S{{0,200}}\d)"
+# These names often belong to other values, so they count only in quoted JSON.
+_IN_JSON = rf"(?:token|credentials?){_QUOTED}\s*:\s*{_QUOTED}(?!{_REMARK})"
+_WITHIN_QUOTES = r"""(?<=["'])(?:[^"'\\]|\\++(?!["'])){6,}(?=\\*+["'])"""
+_UNQUOTED = r"""(?:[^\s"'\\&,;}@]|\\++(?!["'nrt])){6,}"""
 _AFTER_NAME = re.compile(
-    rf"(?P<before>{_NAMES.format('[_-]?')}{_QUOTE}{_IS}(?:(?:bearer|basic)\s+)?(?!{_REMARK})"
-    # Prose, such as "API key provided: ", may go on as prose: only what has a digit is taken for a secret.
-    rf"|{_NAMES.format(r'[\s_-]')}(?:\s+(?:given|is|provided|received|sent|supplied|used|value|was|you)){{0,3}}{_IS}"
-    r"(?=\S{0,200}\d)"
-    r"|[?&]key="
-    # These names often belong to other values, so they count only in quoted JSON.
-    rf"|(?:token|credentials?){_QUOTED}\s*:\s*{_QUOTED}(?!{_REMARK}))"
-    r"""(?:(?<=["'])(?:[^"'\\]|\\++(?!["'])){6,}(?=\\*+["'])"""
-    r"""|(?:[^\s"'\\&,;}@]|\\++(?!["'nrt])){6,})""",
-    re.IGNORECASE,
+    rf"""
+    (?P<before>
+        {_ASSIGNED}    # api_key=hunter2-hunter2    "password": "hunter2"    Authorization: Bearer hunter2
+      | {_IN_PROSE}    # Incorrect API key provided: hunter2
+      | [?&]key=       # http://host/?key=hunter2
+      | {_IN_JSON}     # "token": "hunter2"
+    )
+    (?:
+        {_WITHIN_QUOTES}    # "correct horse battery"
+      | {_UNQUOTED}         # hunter2
+    )
+    """,
+    re.IGNORECASE | re.VERBOSE,
 )
 _COOKIES = re.compile(
     rf"(?P<before>cookie{_QUOTE}{_IS})"
