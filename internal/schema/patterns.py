@@ -8,7 +8,7 @@ the text counts as one that matches.
 
 import re
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from time import thread_time
 
@@ -28,6 +28,7 @@ _BACKTRACKING = FancyRegexOptions(backtrack_limit=10_000, size_limit=100_000)
 _MAX_BACKTRACKING_LENGTH = 2_000
 """Characters: look-around may take the square of it."""
 _NEVER = -1
+_UNICODE = {r"\w": r"\p{L}\p{M}\p{N}\p{Pc}", r"\d": r"\p{Nd}"}
 
 
 @dataclass(frozen=True)
@@ -39,24 +40,56 @@ class Pattern:
     """Characters of the longest text that is matched."""
     size: int = 0
     """Bytes, at most; 0 when it is not matched in linear time."""
+    in_unicode: "Pattern | None" = None
+    """The same with the letters and digits of all scripts, where that makes a difference."""
 
     def matches(self, text: str) -> bool:
-        """Whether the pattern matches somewhere in the text, or may do so."""
+        """Whether the pattern matches somewhere in the text, or may do so, by either reading of its letters."""
+        if self._matches(text):
+            return True
+        return self.in_unicode is not None and not text.isascii() and self.in_unicode.matches(text)
+
+    def _matches(self, text: str) -> bool:
         if len(text) > self.max_length or self.validator.is_valid(text):
             return True
         given_up = (ValidationErrorKind.BacktrackLimitExceeded, ValidationErrorKind.RegexEngineFailure)
         return any(isinstance(error.kind, given_up) for error in self.validator.iter_errors(text))
 
 
+_LEFT_OUT = Pattern(validator_for({}), _NEVER)
+
+
 @lru_cache(maxsize=1_000)
 def compiled(text: str) -> Pattern:
-    """Compile a pattern.
+    r"""Compile a pattern.
+
+    JSON Schema reads ``\w`` and ``\d`` as ASCII. Authors who test their patterns in Python mean the letters of all
+    scripts, so a text may match by either reading.
 
     Raises:
         SchemaUnusable: it is too long, or not a regular expression.
     """
     if len(text) > MAX_PATTERN_LENGTH:
         raise SchemaUnusable(f"a pattern has more than {MAX_PATTERN_LENGTH:,} characters")
+    pattern, unicode = _compiled(text), _in_unicode(text)
+    if pattern is None and not _is_regular_expression(text):
+        raise SchemaUnusable(f"the pattern {text[:100]!r} is not a regular expression")
+    pattern = pattern or _LEFT_OUT
+    return pattern if unicode == text else replace(pattern, in_unicode=_compiled(unicode) or _LEFT_OUT)
+
+
+def _in_unicode(text: str) -> str:
+    r"""The pattern with Unicode's letters for ``\w`` and its digits for ``\d``, within brackets and outside."""
+    pieces, is_in_brackets = list[str](), False
+    for piece in re.findall(r"\\.|.", text, re.DOTALL):
+        letters = _UNICODE.get(piece, piece)
+        is_in_brackets = piece != "]" if is_in_brackets else piece == "["
+        pieces.append(letters if letters == piece or is_in_brackets else f"[{letters}]")
+    return "".join(pieces)
+
+
+def _compiled(text: str) -> Pattern | None:
+    """The pattern in the engine that suits it; None when it is too large, or has a syntax that no engine knows."""
     engines: list[tuple[RegexOptions | FancyRegexOptions, int, int]] = [
         *((RegexOptions(size), _MAX_WORK // size, size) for size in _SIZES),
         (_BACKTRACKING, _MAX_BACKTRACKING_LENGTH, 0),
@@ -66,9 +99,7 @@ def compiled(text: str) -> Pattern:
             return Pattern(validator_for({"pattern": text}, pattern_options=options), max_length, size)
         except ValueError:
             continue
-    if not _is_regular_expression(text):
-        raise SchemaUnusable(f"the pattern {text[:100]!r} is not a regular expression")
-    return Pattern(validator_for({}), _NEVER)  # too large, or of Python's syntax alone
+    return None
 
 
 def _is_regular_expression(text: str) -> bool:

@@ -37,6 +37,29 @@ def test_a_text_must_match(pattern: str, matching: str, other: str) -> None:
         assert not fits(schema, other)
 
 
+@pytest.mark.parametrize(
+    ("pattern", "matching", "other"),
+    [
+        (r"^\w+$", "東京タワー_2", "東京 タワー"),
+        (r"^[\w-]+$", "são-paulo", "são paulo"),
+        (r"^\d{3}$", "１２３", "１２三"),
+        (r"^(?!x)\w+$", "日本", "x日本"),
+        (r"^\\w$", "\\w", "日"),
+    ],
+)
+def test_letters_and_digits_of_all_scripts_match(pattern: str, matching: str, other: str) -> None:
+    """Authors who test their patterns in Python mean them; JSON Schema alone would read ASCII."""
+    assert fits({"pattern": pattern}, matching)
+    assert not fits({"pattern": pattern}, other)
+
+
+def test_a_long_pattern_of_letters_is_checked_too() -> None:
+    schema = {"pattern": "^" + r"\w" * (MAX_PATTERN_LENGTH // 2 - 1) + "$"}
+
+    assert not fits(schema, "x")
+    assert fits(schema, "x" * (MAX_PATTERN_LENGTH // 2 - 1))
+
+
 def test_a_pattern_says_nothing_about_other_types() -> None:
     assert fits(NUMBER, ["word", None, 7])
 
