@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import devhost
+from tests.support.imports import imported
 
 DEVHOST = Path(devhost.__file__).parent
 ROOT = DEVHOST.parent
@@ -25,18 +26,6 @@ def listed_packages() -> list[str]:
 ORDER = listed_packages()
 FILES = {".".join(path.relative_to(ROOT).with_suffix("").parts): path for path in DEVHOST.rglob("*.py")}
 MODULES = {name: path for name, path in FILES.items() if path.name not in {"__init__.py", "__main__.py"}}
-
-
-def imported(path: Path) -> set[str]:
-    """Full names of the modules that a file imports, at any place in the file."""
-    names: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Import):
-            names |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            module = node.module or ""
-            names |= {full if (full := f"{module}.{alias.name}") in FILES else module for alias in node.names}
-    return names
 
 
 def package_of(module: str) -> str:
