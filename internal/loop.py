@@ -48,6 +48,7 @@ class Audience:
     """What the user sees of a loop."""
 
     show_thoughts: bool
+    """Never where the user sees nothing of the loop."""
     is_seen: bool = True
     """Whether the user sees what the model says."""
     query: str = ""
@@ -143,7 +144,7 @@ class AgentLoop:
 
     def _announce(self, turn: ModelTurn) -> Iterator[Event]:
         """Where thoughts are shown, the user sees that work goes on even if the model says nothing."""
-        if self.audience.show_thoughts and self.audience.is_seen and not turn.has_shown:
+        if self.audience.show_thoughts and not turn.has_shown:
             names = (call.name for call in turn.calls if call.name not in RESERVED_NAMES)
             if line := working_line(names, self.audience.query):
                 yield ThoughtText(line)
