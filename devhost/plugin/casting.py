@@ -39,7 +39,7 @@ def cast_parameter(parameter: Parameter, value: object) -> object:
 
 
 def cast_value(parameter: Parameter, value: object) -> object:
-    """The second half of the rule; for a tool's parameters there is no other."""
+    """The second half of the rule, and the whole rule for a tool's parameters."""
     if parameter.multiple and parameter.type in SELECTS:
         return _choices(value)
     try:

@@ -66,7 +66,7 @@ class Problem(NamedTuple):
     place: tuple[str | int, ...]
     """Where, from the value that was checked."""
     predicate: str
-    """What is said of that place: "must be a number, got null"; after a colon where it is no predicate."""
+    """What is said of that place: "must be a number, got null"; after a colon where it is not a predicate."""
     keyword: str = ""
     types: tuple[str, ...] = ()
     """Names of the types that would have been right, where the type is what is wrong."""
@@ -193,7 +193,7 @@ def check_of(schema: Mapping[str, Any]) -> Check:
     """The check of values against a schema.
 
     Raises:
-        SchemaUnusable: it is no JSON Schema, refers to what is not in it or in a circle, or grows without measure.
+        SchemaUnusable: it is not a JSON Schema, a reference leads out of it or in a circle, or it is too large.
     """
     if not isinstance(schema.get("$schema", ""), str):
         raise SchemaUnusable("its $schema must be a text")

@@ -1,7 +1,7 @@
 """How secrets are recognised: by the name of the value, or by its shape.
 
 In: names, and texts that others wrote. Out: whether a name is a secret's, and the text without what looks like one. A
-name proves nothing (``page_token``, ``max_token`` and ``app_token`` are no secrets), so it counts in the log alone.
+name proves nothing (``page_token``, ``max_token`` and ``app_token`` are not secrets), so it counts only in the log.
 """
 
 import re

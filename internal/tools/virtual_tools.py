@@ -1,4 +1,4 @@
-"""Tools that nobody runs: their calls are how the model hands over a plan, a judgement, or an answer in a schema.
+"""Tools that never run: by calling them, the model hands over a plan, a judgement, or an answer in a schema.
 
 In: limits and the ``answer_schema`` parameter. Out: Tool values whose calls are parsed and validated like any other.
 """
@@ -52,7 +52,7 @@ def answer_tool(answer_schema: str) -> Tool:
     """The tool whose arguments are the answer.
 
     Raises:
-        InvalidParameters: the text is no JSON Schema of an object.
+        InvalidParameters: the text is not the JSON Schema of an object.
     """
     if looks_like_selector(answer_schema):
         raise InvalidParameters(f"parameter 'answer_schema': {missing_variable(answer_schema)}")

@@ -37,7 +37,7 @@ UNUSABLE: dict[str, str] = {
     "no such type": '{"type": "objekt"}',
     "a type deeper down that is none": '{"type": "object", "properties": {"a": {"type": "strin"}}}',
     "properties that are none": '{"type": "object", "properties": 7}',
-    "required that is no list": '{"type": "object", "required": "city"}',
+    "required that is not a list": '{"type": "object", "required": "city"}',
     "a remote reference": '{"$ref": "https://schemas.test/city.json"}',
     "a remote reference deeper down": '{"type": "object", "properties": {"a": {"$ref": "http://schemas.test/a"}}}',
     "a file": '{"type": "object", "properties": {"a": {"$ref": "file:///etc/passwd"}}}',
@@ -52,12 +52,12 @@ UNUSABLE: dict[str, str] = {
     "a remote dynamic reference": '{"properties": {"a": {"$dynamicRef": "https://schemas.test/city.json"}}}',
     "a remote recursive reference": '{"properties": {"a": {"$recursiveRef": "https://schemas.test/city.json"}}}',
     "choices of which none is an object": '{"anyOf": [{"type": "string"}, {"type": "integer"}]}',
-    "a reference that is no text": '{"type": "object", "properties": {"a": {"$ref": 7}}}',
+    "a reference that is not text": '{"type": "object", "properties": {"a": {"$ref": 7}}}',
     "NaN": '{"type": "object", "properties": {"a": {"maximum": NaN}}}',
     "infinity": '{"type": "object", "properties": {"a": {"maximum": 1e999}}}',
     "half a surrogate pair": '{"type": "object", "description": "\\ud800"}',
     "half a surrogate pair in a name": '{"type": "object", "properties": {"\\udc00": {}}}',
-    "a dialect that is no text": '{"$schema": [], "type": "object"}',
+    "a dialect that is not text": '{"$schema": [], "type": "object"}',
     "too deep": nested(2_000),
 }
 

@@ -271,7 +271,7 @@ def test_calls_and_costs_of_a_failed_subtask_are_counted() -> None:
 
 
 def test_a_defect_of_ours_in_a_subtask_does_not_affect_the_others() -> None:
-    """Here the clock breaks while a failure in passing is waited out."""
+    """The clock breaks during the wait after a temporary failure."""
 
     def broken(_seconds: float) -> None:
         raise ZeroDivisionError("secret sk-abcdefgh12345678")

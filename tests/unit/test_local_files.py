@@ -22,7 +22,7 @@ from internal.host.local_files import (
     sniff_mime_type,
 )
 
-INSIDE, OUTSIDE = b"inside", b"OUTSIDE: nobody may read this"
+INSIDE, OUTSIDE = b"inside", b"OUTSIDE: must not be read"
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 16
 needs_proc = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="asks Linux's /proc")
 

@@ -37,7 +37,7 @@ PLANS: dict[str, tuple[dict[str, Any], bool]] = {
     "too many": ({"subtasks": ["a", "b", "c", "d"]}, False),
     "none": ({"subtasks": []}, False),
     "an empty one": ({"subtasks": ["a", ""]}, False),
-    "one that is no text": ({"subtasks": [{"name": "a"}]}, False),
+    "one that is not text": ({"subtasks": [{"name": "a"}]}, False),
     "nothing": ({}, False),
     "null": ({"subtasks": None}, False),
     "more than asked for": ({"subtasks": ["a"], "why": "b"}, False),
@@ -57,7 +57,7 @@ JUDGEMENTS: dict[str, tuple[dict[str, Any], bool]] = {
     "no advice": ({"is_completed": True}, False),
     "perhaps": ({"is_completed": "perhaps", "advice": ""}, False),
     "a number": ({"is_completed": 1, "advice": ""}, False),
-    "advice that is no text": ({"is_completed": False, "advice": ["Go on."]}, False),
+    "advice that is not text": ({"is_completed": False, "advice": ["Go on."]}, False),
     "more than asked for": ({"is_completed": True, "advice": "", "score": 3}, False),
 }
 
