@@ -19,6 +19,7 @@ A package imports only packages that stand above it in this list (tests/test_arc
     calls             the tool calls of one turn
     steps             what may come next in a loop
     answer            when a loop has its answer
+    asking            a question that the model answers by a call of one virtual tool
     loop              ask, read, answer every call, append, decide
     render            events written out as messages
     run               what one run is made of

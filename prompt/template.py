@@ -156,6 +156,26 @@ NO_ANSWER = {
         "ja": "制限時間内に回答をまとめられませんでした。",
         "zh": "在允许的时间内，我未能得出答案。",
     },
+    "token_limit": {
+        "en": "I could not finish an answer within the allowed number of tokens.",
+        "ja": "許可されたトークン数の範囲内で回答をまとめられませんでした。",
+        "zh": "在允许的 token 数量内，我未能得出答案。",
+    },
+    "call_limit": {
+        "en": "I could not finish an answer within the allowed number of tool calls.",
+        "ja": "許可されたツール呼び出し回数の範囲内で回答をまとめられませんでした。",
+        "zh": "在允许的工具调用次数内，我未能得出答案。",
+    },
+    "approval_required": {
+        "en": "I need your approval before I go on.",
+        "ja": "先に進むには承認が必要です。",
+        "zh": "继续之前需要您的批准。",
+    },
+    "model_failed": {
+        "en": "The model failed before it could answer.",
+        "ja": "モデルでエラーが発生し、回答できませんでした。",
+        "zh": "模型出错，未能作答。",
+    },
     "repeated_calls": {
         "en": "I stopped because the same tool call kept giving the same result, and no answer came of it.",
         "ja": "同じツール呼び出しが同じ結果を繰り返したため停止しましたが、回答には至りませんでした。",

@@ -9,10 +9,10 @@ from dataclasses import replace
 from functools import partial
 
 from internal.agent import Blueprint
+from internal.asking import ask_for_call
 from internal.calls.side_by_side import Post, drain, run_side_by_side
 from internal.errors import AgentError, log_defect
 from internal.plan_and_reflect.answer import answer_from_findings
-from internal.plan_and_reflect.asking import ask_for_call
 from internal.plan_and_reflect.params import PlanAndReflectParams
 from internal.plan_and_reflect.subtask import SUBTASKS_SHARE, SubtaskOutcome, SubtaskWorker
 from internal.policy import DEFAULT_POLICY

@@ -8,12 +8,12 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 
 from internal.answer import TextAnswer
+from internal.asking import ask_for_call
 from internal.calls.guards import RepeatGuard
 from internal.conversation.shortening import without_result
 from internal.conversation.transcript import Transcript
 from internal.errors import AgentError
 from internal.host.clock import Deadline
-from internal.plan_and_reflect.asking import ask_for_call
 from internal.plan_and_reflect.params import PlanAndReflectParams
 from internal.report.events import (
     Event,

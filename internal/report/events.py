@@ -23,7 +23,13 @@ class StopReason(StrEnum):
     ANSWERED = "answered"
     ITERATION_LIMIT = "iteration_limit"
     TIME_LIMIT = "time_limit"
+    TOKEN_LIMIT = "token_limit"  # noqa: S105 - a word
+    CALL_LIMIT = "call_limit"
     REPEATED_CALLS = "repeated_calls"
+    APPROVAL_REQUIRED = "approval_required"
+    """Calls wait for the user; the run's state holds them."""
+    MODEL_FAILED = "model_failed"
+    """The model failed after a call that the user had approved: an error would lose what it did."""
     LENGTH = "length"
     CONTENT_FILTER = "content_filter"
     EMPTY = "empty"
