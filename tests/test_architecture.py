@@ -62,12 +62,12 @@ def test_only_the_host_package_uses_the_sdk_session(path: Path) -> None:
 
 MAKE_WELL_FORMED = {
     *("node.params", "host.wire", "host.read_ahead", "host.host_message", "host.local_files"),
-    *("render.messages", "render.outgoing"),
+    *("render.messages", "render.outgoing", "state.form"),
 }
 REPLACE_SECRETS = {
     *("node.params", "node.model_selection", "node.secrets"),
     *("results.output", "results.failures"),
-    *("render.outgoing", "render.log_content"),
+    *("render.outgoing", "render.log_content", "state.records"),
 }
 """The modules in which texts come in and go out; text.wellformed and text.redaction name them."""
 

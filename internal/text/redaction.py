@@ -6,9 +6,11 @@ after that and never before: half a secret would not be recognised.
 Secrets are replaced where texts come in and where they go out, and nowhere between:
 
 - in: ``node.secrets`` finds the node's secrets; ``node.params`` and ``node.model_selection`` (the history) replace them
-  in what the node gives to the model, ``results.output`` and ``results.failures`` in what tools say;
+  in what the node gives to the model, ``state.records`` in the state of an earlier run, ``results.output`` and
+  ``results.failures`` in what tools say;
 - out: ``render.outgoing`` replaces them in text, log, variables and errors, ``render.log_content`` in the log's
-  previews; both also replace what the model gave to a secret parameter of a tool. The model itself goes on reading it.
+  previews, ``state.records`` in the state; all also replace what the model gave to a secret parameter of a tool. The
+  model itself goes on reading it.
 """
 
 import json

@@ -1,0 +1,1 @@
+"""A state as text, and back."""

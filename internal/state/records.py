@@ -1,0 +1,143 @@
+"""The record of a conversation, as frozen values: what the ``state`` variable holds.
+
+It has what users, models and tools said, and the calls that wait for an approval; no system prompt, no media, no
+thoughts, no opaque bodies and no notes of one run. It comes back as input, which is trusted as little as any other, so
+that each class is also the schema that a text is checked against.
+"""
+
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, PositiveInt
+
+from internal.text.fairness import in_turns
+from internal.text.redaction import Redactor
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(frozen=True, strict=True, extra="forbid", hide_input_in_errors=True)
+
+
+class CallRecord(_Record):
+    """A tool call; its tool is found again by provider and own name, never by the model's alias for it."""
+
+    id: str
+    """As the prompt has it; of a call that waits, the one that the user answers."""
+    provider: str
+    """"" for a tool that the node did not have."""
+    tool: str
+    """What Dify calls it; what the model wrote where the node has no such tool."""
+    arguments: str
+    """The text of a JSON object; of a call that waits, its checked arguments."""
+    result: str | None = None
+    """None while it waits."""
+
+
+class UserRecord(_Record):
+    """What the user said; a turn begins with it."""
+
+    kind: Literal["user"] = "user"
+    text: str
+    context: str = ""
+    """The ``<context>`` block that stood before it."""
+    findings: tuple["FindingRecord", ...] = ()
+    """What the subtasks of a plan found."""
+
+
+class FindingRecord(_Record):
+    subtask: str
+    answer: str
+    completed: bool
+
+
+class RoundRecord(_Record):
+    """A model turn with its calls and their results."""
+
+    kind: Literal["round"] = "round"
+    said: str = ""
+    """Its visible text."""
+    calls: tuple[CallRecord, ...]
+
+    @property
+    def waiting(self) -> tuple[CallRecord, ...]:
+        return tuple(call for call in self.calls if call.result is None)
+
+
+class AnswerRecord(_Record):
+    """What the agent answered; a turn ends with it."""
+
+    kind: Literal["answer"] = "answer"
+    text: str
+
+
+type EntryRecord = Annotated[UserRecord | RoundRecord | AnswerRecord, Field(discriminator="kind")]
+
+
+class SubtaskRecord(_Record):
+    """A subtask of a plan in which calls wait."""
+
+    name: str
+    answer: str = ""
+    """"" while calls of it wait."""
+    completed: bool = False
+    attempts: NonNegativeInt = 0
+    rounds: NonNegativeInt = 0
+    advised: tuple[str, ...] = ()
+    """Advice from the judgements of earlier attempts."""
+    nearest: str = ""
+    """The best answer so far that was not accepted."""
+    entries: tuple[EntryRecord, ...] = ()
+    """Its own conversation, from the request on; empty when it is done."""
+
+
+class PlanRecord(_Record):
+    """A plan in which calls wait; the question is the last entry of the state."""
+
+    subtasks: Annotated[tuple[SubtaskRecord, ...], Field(min_length=1)]
+
+
+class SourceRecord(_Record):
+    number: PositiveInt
+    title: str
+    document_id: str | None = None
+
+
+class State(_Record):
+    """A conversation up to the end of a run."""
+
+    strategy: str
+    """The name of the one that made it: only the same one goes on with calls that wait."""
+    entries: tuple[EntryRecord, ...] = ()
+    plan: PlanRecord | None = None
+    sources: tuple[SourceRecord, ...] = ()
+    """Sources of this conversation, in the order of their numbers; not all of them in a long one."""
+    last_source: NonNegativeInt = 0
+    """The highest number that a source of this conversation has had."""
+    last_call: NonNegativeInt = 0
+    """How many calls of this conversation have waited."""
+
+    @property
+    def waiting(self) -> tuple[CallRecord, ...]:
+        """The calls that wait for an approval."""
+        conversations = [self.entries, *(subtask.entries for subtask in (self.plan.subtasks if self.plan else ()))]
+        return tuple(
+            call
+            for entries in conversations
+            if entries and isinstance(entries[-1], RoundRecord)
+            for call in entries[-1].waiting
+        )
+
+    def redacted(self, secrets: Redactor) -> Self:
+        """The same without these secrets; arguments stay JSON."""
+        return type(self).model_validate(_without_secrets(self.model_dump(), secrets))
+
+
+def _without_secrets(value: Any, secrets: Redactor, name: str = "") -> Any:  # noqa: ANN401 - a record's fields
+    match value:
+        case str():
+            return secrets.json_text(value) if name == "arguments" else secrets.text(value) if name != "kind" else value
+        case dict():
+            return {key: _without_secrets(item, secrets, key) for key, item in in_turns(value.items())}
+        case tuple():
+            return tuple(_without_secrets(item, secrets) for item in in_turns(value))
+        case _:
+            return value
