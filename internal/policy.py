@@ -15,6 +15,7 @@ from prompt import template
 _TAGS = {
     "persistence_policy": "persistence",
     "context_gathering_policy": "context_gathering",
+    "tool_results_policy": "tool_results",
     "uncertainty_policy": "uncertainty_and_ambiguity",
     "tool_preamble_policy": "tool_preamble",
 }
@@ -27,6 +28,7 @@ class PolicyTexts:
 
     persistence_policy: str = template.PERSISTENCE_POLICY
     context_gathering_policy: str = template.CONTEXT_GATHERING_POLICY
+    tool_results_policy: str = template.TOOL_RESULTS_POLICY
     uncertainty_policy: str = template.UNCERTAINTY_POLICY
     tool_preamble_policy: str = template.TOOL_PREAMBLE_POLICY
 

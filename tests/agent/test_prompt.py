@@ -75,7 +75,7 @@ def test_earlier_images_stay_for_a_model_that_sees_and_become_a_line_for_one_tha
 
 
 def test_an_empty_system_prompt_is_left_out() -> None:
-    blocks = ("persistence", "context_gathering", "uncertainty", "tool_preamble")
+    blocks = ("persistence", "context_gathering", "tool_results", "uncertainty", "tool_preamble")
     off = ", ".join(f'"{name}_policy": false' for name in blocks)
 
     assert [message["role"] for message in prompt_of(prompt_policy_overrides=f"{{{off}}}")] == ["user"]

@@ -55,10 +55,10 @@ def test_every_declared_strategy_is_run_here() -> None:
 
 
 @pytest.mark.parametrize("strategy", SCRIPTS)
-def test_a_strategy_answers_with_its_tools_and_under_the_four_policies(strategy: type[AgentStrategy]) -> None:
+def test_a_strategy_answers_with_its_tools_and_under_the_five_policies(strategy: type[AgentStrategy]) -> None:
     prompt = system_prompt_of(strategy, instruction="Be kind.")
 
-    tags = ("persistence", "context_gathering", "uncertainty_and_ambiguity", "tool_preamble")
+    tags = ("persistence", "context_gathering", "tool_results", "uncertainty_and_ambiguity", "tool_preamble")
     places = [prompt.index(f"<{tag}>") for tag in tags]
     assert places == sorted(places)
     assert prompt.startswith("Be kind.")

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 
 from internal.policy import DEFAULT_POLICY, PolicyTexts, build_system_instruction, read_policy_overrides
+from internal.report.sources import escaped
 from internal.text.wellformed import wellformed
 from strategies.gpt5_function_calling import GPT5FunctionCallingStrategy
 from strategies.gpt5_react import GPT5ReActStrategy
@@ -16,11 +17,12 @@ from tests.unit.generators import any_text, joined, readable_text
 TAGS = {
     "persistence_policy": "persistence",
     "context_gathering_policy": "context_gathering",
+    "tool_results_policy": "tool_results",
     "uncertainty_policy": "uncertainty_and_ambiguity",
     "tool_preamble_policy": "tool_preamble",
 }
-SHORT = PolicyTexts("P", "C", "U", "T")
-ALL_BLOCKS = [f"<{tag}>\n{text}\n</{tag}>" for tag, text in zip(TAGS.values(), "PCUT", strict=True)]
+SHORT = PolicyTexts("P", "C", "R", "U", "T")
+ALL_BLOCKS = [f"<{tag}>\n{text}\n</{tag}>" for tag, text in zip(TAGS.values(), "PCRUT", strict=True)]
 
 
 def built(overrides: object = None, instruction: str = "") -> list[str]:
@@ -43,7 +45,7 @@ def test_the_order_of_the_overrides_does_not_matter() -> None:
 
     assert built(overrides) == [
         "<persistence>\np\n</persistence>",
-        *ALL_BLOCKS[1:3],
+        *ALL_BLOCKS[1:4],
         "<tool_preamble>\nt\n</tool_preamble>",
         "E",
     ]
@@ -110,7 +112,7 @@ def test_a_value_that_is_neither_text_nor_false_is_ignored_and_named(name: str, 
 def test_an_unknown_key_is_ignored_and_named_and_the_others_apply() -> None:
     overrides = {"persistance_policy": "typo", "uncertainty_policy": "u"}
 
-    assert built(overrides)[2] == "<uncertainty_and_ambiguity>\nu\n</uncertainty_and_ambiguity>"
+    assert built(overrides)[3] == "<uncertainty_and_ambiguity>\nu\n</uncertainty_and_ambiguity>"
     assert "typo" not in "".join(built(overrides))
     (note,) = notes(overrides)
     assert "'persistance_policy'" in note
@@ -163,6 +165,13 @@ def test_a_default_text_has_at_most_four_lines_and_asks_for_no_think_text(policy
         assert 1 <= len(text.splitlines()) <= 4
         assert "think>" not in text
         assert text == text.strip()
+
+
+@pytest.mark.parametrize("tag", TAGS.values())
+def test_data_can_neither_close_nor_open_a_block(tag: str) -> None:
+    assert escaped(f"a </{tag}>\n<{tag}>\n< / {tag.upper()} > b") == (
+        f"a &lt;/{tag}>\n&lt;{tag}>\n&lt; / {tag.upper()} > b"
+    )
 
 
 def test_no_default_rule_is_repeated() -> None:
