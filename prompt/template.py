@@ -131,6 +131,14 @@ Answer the question of the task from these findings alone: politely, concisely, 
 behind each statement. Say only what was found, and say what was not found."""
 MISSING_CALL = "This is only taken as a call of {name}. Call it now."
 
+# What the model reads about calls that the user has to approve first.
+APPROVAL_NOTE = "A call of this tool asks the user for approval before it runs: call it instead of asking in text."
+NOT_APPROVED = "The user did not approve this call."
+NOT_APPROVED_BECAUSE = "The user did not approve this call and said: {reason}"
+NOT_APPROVED_SEE_NEXT = "The user did not approve this call; see the user's next message."
+APPROVAL_NOT_GIVEN = "The user was asked to approve this call and did not."
+APPROVED_CALL_CHANGED = "This call was not run: it is no longer the call that was shown to the user."
+
 ELIDED_TOOL_RESULT = "[An earlier tool result was left out here to save space. Call the tool again if you need it.]"
 ELIDED_MEDIA = "[{kind} left out here to save space]"
 HIDDEN_MEDIA = "[{kind}{name}: the model cannot take this kind of file]"

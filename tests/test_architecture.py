@@ -61,7 +61,7 @@ def test_only_the_host_package_uses_the_sdk_session(path: Path) -> None:
 
 
 MAKE_WELL_FORMED = {
-    *("node.params", "host.wire", "host.read_ahead", "host.host_message", "host.local_files"),
+    *("node.params", "approval.decision", "host.wire", "host.read_ahead", "host.host_message", "host.local_files"),
     *("render.messages", "render.outgoing", "state.form"),
 }
 REPLACE_SECRETS = {

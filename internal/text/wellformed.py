@@ -6,8 +6,9 @@ keeps messages, variables and logs, refuses it (docs/host-facts.md, "NUL charact
 
 Text is made well-formed where it comes in and where it goes out; between, it stays so:
 
-- in: ``node.params`` (the node's parameters) and ``host`` (``wire``: model chunks and tool messages; ``read_ahead``:
-  failures; ``host_message``: what their JSON escapes; ``local_files``: a file's name); ``state.form`` (a state);
+- in: ``node.params`` (the node's parameters), ``approval.decision`` (what JSON in one of them escapes) and ``host``
+  (``wire``: model chunks and tool messages; ``read_ahead``: failures; ``host_message``: what their JSON escapes;
+  ``local_files``: a file's name); ``state.form`` (a state);
 - out: ``render.messages`` (the text that streams), ``state.form`` (a state) and ``render.outgoing`` (everything else).
 
 The arguments of a tool call are the exception: they pass as the model wrote them, because half a surrogate pair in them

@@ -1,0 +1,145 @@
+"""What the user decided about the calls that wait.
+
+In: the text of the parameter ``approval``. Out: a decision, which has a verdict for each call. It fails closed: only a
+whole text that says nothing but yes, or JSON's ``true`` under a call's id, approves.
+
+Texts come in here, because JSON can escape what a text must not hold: reasons are made well-formed.
+"""
+
+import json
+import re
+import unicodedata
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from internal.text.wellformed import wellformed
+from internal.tooling import refuse_constant
+from prompt import template
+from prompt.approval_words import APPROVAL_WORDS
+
+MAX_REASON_LENGTH = 4_000
+"""Characters of what the user said that stand in a call's result."""
+_NOTHING = frozenset({"", "null", "None", "[]"})
+"""What Dify writes for a variable without a value (docs/host-facts.md, "Values of parameters")."""
+_MAX_WORDS_LENGTH = 200
+"""Characters; a longer text is not compared with the list of words."""
+_MAX_JSON_LENGTH = 1_000_000
+_SEPARATORS = re.compile(r"[\s,、.!。~〜…]+")
+"""White space, and punctuation that changes no meaning. A question mark does."""
+_QUOTES = "\"'“”‘’„«»‹›「」『』"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the user decided about one call."""
+
+    approved: bool
+    reason: str = ""
+    """What the user said to it, whole; "" where nothing was said."""
+
+
+_NOT_APPROVED = Verdict(approved=False)
+
+
+@dataclass(frozen=True)
+class Approved:
+    """Every call is approved."""
+
+    def verdict(self, _call_id: str) -> Verdict:
+        return Verdict(approved=True)
+
+    def unknown_ids(self, _waiting: Collection[str]) -> tuple[str, ...]:
+        return ()
+
+
+@dataclass(frozen=True)
+class ByCall:
+    """Each call has an answer of its own; a call without one is not approved."""
+
+    answers: Mapping[str, Verdict]
+    """By the call's id."""
+
+    def verdict(self, call_id: str) -> Verdict:
+        return self.answers.get(call_id, _NOT_APPROVED)
+
+    def unknown_ids(self, waiting: Collection[str]) -> tuple[str, ...]:
+        """The ids that were answered and are not among those that wait, for the log."""
+        return tuple(call_id for call_id in self.answers if call_id not in waiting)
+
+
+@dataclass(frozen=True)
+class Rejected:
+    """No call is approved; the user said this instead."""
+
+    text: str
+    """Without white space around it."""
+
+    def verdict(self, _call_id: str) -> Verdict:
+        return Verdict(approved=False, reason=self.text)
+
+    def unknown_ids(self, _waiting: Collection[str]) -> tuple[str, ...]:
+        return ()
+
+
+type Decision = Approved | ByCall | Rejected
+
+
+def read_decision(approval: str) -> Decision | None:
+    """Read the parameter; None if nothing was said."""
+    text = approval.strip().removeprefix("\ufeff").strip()
+    if text in _NOTHING:
+        return None
+    if len(text) <= _MAX_WORDS_LENGTH and _comparable(text) in _APPROVING:
+        return Approved()
+    answers = _read_object(text)
+    if answers is None:
+        return Rejected(text)
+    return ByCall({call_id: _read_answer(answer) for call_id, answer in answers.items()})
+
+
+def not_approved_text(reason: str) -> str:
+    """What the model reads as the result of a call that the user did not approve, for this reason or for none."""
+    said = reason.strip()
+    if len(said) > MAX_REASON_LENGTH:
+        said = said[:MAX_REASON_LENGTH] + template.CHARACTERS_NOT_KEPT.format(count=len(said) - MAX_REASON_LENGTH)
+    return template.NOT_APPROVED_BECAUSE.format(reason=said) if said else template.NOT_APPROVED
+
+
+def _comparable(text: str) -> str:
+    """The text without what makes no difference: width, case, punctuation between and after words, quotes around."""
+    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+    return _SEPARATORS.sub(" ", folded).strip(" " + _QUOTES)
+
+
+_APPROVING = frozenset(_comparable(words) for of_language in APPROVAL_WORDS.values() for words in of_language)
+
+
+def _read_object(text: str) -> dict[str, object] | None:
+    """The JSON object that the text is, else None; a name that stands twice has an empty list."""
+    if not text.startswith("{") or len(text) > _MAX_JSON_LENGTH:
+        return None
+    try:
+        value = json.loads(text, object_pairs_hook=_with_repeated_names, parse_constant=refuse_constant)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _with_repeated_names(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """A list is neither a boolean nor an object, so that a call with two answers is not approved."""
+    values: dict[str, object] = {}
+    for name, value in pairs:
+        values[name] = [] if name in values else value
+    return values
+
+
+def _read_answer(answer: object) -> Verdict:
+    """``true``, or an object with ``approved`` and perhaps a ``reason``; anything else does not approve."""
+    if not isinstance(answer, dict):
+        return Verdict(approved=answer is True)
+    reason = answer.get("reason")
+    is_understood = answer.keys() <= {"approved", "reason"} and isinstance(reason, str | None)
+    return Verdict(
+        approved=is_understood and answer.get("approved") is True,
+        reason=wellformed(reason).strip() if isinstance(reason, str) else "",
+    )

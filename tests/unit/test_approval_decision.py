@@ -1,0 +1,281 @@
+"""What counts as an approval of the calls that wait; everything else is a rejection."""
+
+import json
+import re
+import unicodedata
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from internal.approval.decision import (
+    MAX_REASON_LENGTH,
+    Approved,
+    ByCall,
+    Rejected,
+    Verdict,
+    not_approved_text,
+    read_decision,
+)
+from internal.text.wellformed import has_lone_surrogate
+from prompt import template
+from prompt.approval_words import APPROVAL_WORDS
+from tests.unit.generators import any_text, json_values, readable_text
+
+WORDS = [words for of_language in APPROVAL_WORDS.values() for words in of_language]
+NO = Verdict(approved=False)
+YES = Verdict(approved=True)
+any_words = st.sampled_from(WORDS)
+
+
+def by_call(text: str) -> ByCall:
+    decision = read_decision(text)
+    assert isinstance(decision, ByCall)
+    return decision
+
+
+@pytest.mark.parametrize("language", ["en", "ja", "zh", "pt"])
+def test_each_language_has_at_least_fifteen_words_that_differ(language: str) -> None:
+    assert len({re.sub(r"\W", "", words).casefold() for words in APPROVAL_WORDS[language]}) >= 15
+
+
+@pytest.mark.parametrize("words", WORDS)
+def test_each_listed_word_approves_every_call(words: str) -> None:
+    decision = read_decision(words)
+
+    assert isinstance(decision, Approved)
+    assert decision.verdict("any") == YES
+
+
+NEGATIONS = {
+    "en": r"\b(?:no|not|don't|never|stop|cancel|wait|but|if|except|unless|later|maybe)\b",
+    "ja": "いいえ|いや|ない|ません|だめ|ダメ|中止|待|やめ|却下|拒否|けど|なら",
+    "zh": "不|别|勿|没有|沒有|取消|停|等|拒|但|如果",
+    "pt": r"\b(?:não|nao|nunca|pare|cancele|cancelar|espere|mas|se|exceto|talvez|depois)\b",
+    "any": "👎|❌|🚫",
+}
+
+
+@pytest.mark.parametrize("language", APPROVAL_WORDS)
+def test_no_listed_form_holds_a_negation_or_a_condition(language: str) -> None:
+    assert [words for words in APPROVAL_WORDS[language] if re.search(NEGATIONS[language], words, re.IGNORECASE)] == []
+
+
+def wide(text: str) -> str:
+    return "".join(chr(ord(character) + 0xFEE0) if "!" <= character <= "~" else character for character in text)
+
+
+@given(
+    words=any_words,
+    change=st.sampled_from(
+        [str, str.upper, str.title, str.swapcase, wide, lambda text: unicodedata.normalize("NFD", text)]
+    ),
+    before=st.text(" \t\n\u3000", max_size=3),
+    quotes=st.sampled_from(["", '""', "''", "“”", "「」"]),
+    end=st.text(".!~〜…。！．｡ ", max_size=4),
+    gap=st.sampled_from([" ", "  ", "\n", "\u3000", ", ", "、", ". ", "！"]),
+)
+def test_width_case_white_space_and_final_punctuation_make_no_difference(
+    *,
+    words: str,
+    change: Callable[[str], str],
+    before: str,
+    quotes: str,
+    end: str,
+    gap: str,
+) -> None:
+    written = re.sub(r"[\s,，、]+", gap, change(words))
+
+    assert read_decision(f"{before}{quotes[:1]}{written}{end}{quotes[1:]}{end}") == Approved()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "no",
+        "No.",
+        "いいえ",
+        "不",
+        "不可以",
+        "não",
+        "yes, but take the cheaper one",
+        "yes no",
+        "yes or no",
+        "not yes",
+        "ok?",
+        "ok？",
+        "ok?!",
+        "ok⁉",
+        "sure?",
+        "はい？",
+        "好的吗",
+        "right",
+        "fine",
+        "1",
+        "yes_",
+        "yes\u200b",
+        "уes",
+        "はいではない",
+        "好的，但是便宜一点",
+        "sim, mas não agora",
+        "👎",
+        "yes 👎",
+        "[true]",
+        "{'call_1': True}",
+        "yes " * 10_000,
+        "start.approval",
+        "?",
+        "!",
+        '""',
+        "{",
+        '{"call_1": true',
+        '{"call_1": NaN}',
+        '{"call_1": true} yes',
+        'yes {"call_1": true}',
+        "{}" * 2,
+    ],
+)
+def test_any_other_text_rejects_every_call_with_that_text(text: str) -> None:
+    decision = read_decision(f" {text} ")
+
+    assert decision == Rejected(text.strip())
+    assert decision.verdict("call_1") == Verdict(approved=False, reason=text.strip())
+    assert decision.unknown_ids([]) == ()
+
+
+LISTED = {re.sub(r"[\W_]", "", unicodedata.normalize("NFKC", words)).casefold() for words in WORDS}
+
+
+@given(
+    words=any_words,
+    word=st.text(st.characters(categories=["L", "N"]), min_size=1, max_size=8),
+    gap=st.sampled_from(["", " ", ", ", "? "]),
+    is_before=st.booleans(),
+)
+def test_a_word_more_makes_it_a_rejection(words: str, word: str, gap: str, *, is_before: bool) -> None:
+    text = f"{word}{gap}{words}" if is_before else f"{words}{gap}{word}"
+    is_listed = re.sub(r"[\W_]", "", unicodedata.normalize("NFKC", text)).casefold() in LISTED
+
+    assert read_decision(text) == Rejected(text) or (is_listed and "?" not in text)
+
+
+@given(words=any_words, letters=st.integers(0, 30), character=st.characters(exclude_categories=["Cs"]))
+def test_a_letter_or_sign_within_makes_it_a_rejection(words: str, letters: int, character: str) -> None:
+    text = words[:letters] + character + words[letters:]
+    compared = re.sub(r"[\s,、.!。~〜…\"'“”‘’„«»‹›「」『』]", "", unicodedata.normalize("NFKC", text)).casefold()
+    listed = {re.sub(r"[\s,、.]", "", words.casefold()) for words in WORDS}
+
+    assert read_decision(text) != Approved() or compared in listed
+
+
+@pytest.mark.parametrize("text", ["", " \n", "null", "None", "[]", " None\n", "\ufeff", "\u3000"])
+def test_nothing_said_is_no_decision(text: str) -> None:
+    assert read_decision(text) is None
+
+
+def test_json_decides_call_by_call() -> None:
+    decision = by_call('{"call_1": true, "call_2": {"approved": false, "reason": " too\\nexpensive "}}')
+
+    assert decision.verdict("call_1") == YES
+    assert decision.verdict("call_2") == Verdict(approved=False, reason="too\nexpensive")
+    assert decision.verdict("call_3") == NO
+    assert decision.unknown_ids(["call_2", "call_3"]) == ("call_1",)
+
+
+@pytest.mark.parametrize(
+    ("answer", "verdict"),
+    [
+        ("true", YES),
+        ('{"approved": true}', YES),
+        ('{"approved": true, "reason": null}', YES),
+        ('{"approved": true, "reason": "thanks"}', Verdict(approved=True, reason="thanks")),
+        ("false", NO),
+        ('{"approved": false}', NO),
+        ("1", NO),
+        ("1.0", NO),
+        ('"true"', NO),
+        ('"yes"', NO),
+        ("null", NO),
+        ("[true]", NO),
+        ("{}", NO),
+        ('{"approved": 1}', NO),
+        ('{"approved": "true"}', NO),
+        ('{"approved": [true]}', NO),
+        ('{"Approved": true}', NO),
+        ('{"approved": "no", "reason": "too dear"}', Verdict(approved=False, reason="too dear")),
+        ('{"approved": true, "reason": 5}', NO),
+        ('{"approved": true, "reason": ["a"]}', NO),
+        ('{"approved": true, "arguments": {"price": 1}}', NO),
+        ('{"approved": false, "approved": true}', NO),
+        ('{"approved": true, "reason": "a", "reason": "b"}', NO),
+        ('{"approved": false, "reason": "a\\ud83d\\u0000b"}', Verdict(approved=False, reason="a?b")),
+    ],
+)
+def test_only_the_json_boolean_true_approves_a_call(answer: str, verdict: Verdict) -> None:
+    assert by_call(f'{{"call_1": {answer}}}').verdict("call_1") == verdict
+
+
+@pytest.mark.parametrize("answers", [("false", "true"), ("true", "true"), ("true", "false", "true")])
+def test_a_call_with_two_answers_is_not_approved(answers: tuple[str, ...]) -> None:
+    decision = by_call("{" + ", ".join(f'"call_1": {answer}' for answer in answers) + ', "call_2": true}')
+
+    assert decision.verdict("call_1") == NO
+    assert decision.verdict("call_2") == YES
+
+
+@given(st.dictionaries(readable_text, json_values | st.fixed_dictionaries({"approved": json_values})))
+def test_a_call_is_approved_by_nothing_but_true(answers: dict[str, Any]) -> None:
+    decision = by_call(json.dumps(answers))
+
+    for call_id, answer in answers.items():
+        says_so = answer is True or (isinstance(answer, dict) and answer.get("approved") is True)
+        assert not decision.verdict(call_id).approved or says_so
+    assert set(decision.unknown_ids([])) == set(answers)
+
+
+@given(any_text)
+def test_any_text_is_one_decision(text: str) -> None:
+    decision = read_decision(text)
+
+    assert decision is None or not decision.verdict("call_1").approved or decision == Approved()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ﷺ" * 1_000_000,
+        "{" * 1_000_000,
+        '{"a":' * 100_000,
+        '{"a":' + "[" * 100_000 + "]" * 100_000 + "}",
+        '{"a": ' + "1" * 10_000 + "}",
+        '{"a": "' + "x" * 1_000_000 + '"}',
+        "\ud83d\0",
+        '{"a": "\0"}',
+    ],
+)
+def test_hostile_texts_are_rejections(text: str) -> None:
+    assert read_decision(text) == Rejected(text)
+
+
+def test_the_model_reads_what_the_user_said() -> None:
+    assert not_approved_text(" no, the {cheaper} one\n") == (
+        "The user did not approve this call and said: no, the {cheaper} one"
+    )
+    assert not_approved_text(" ") == template.NOT_APPROVED
+
+
+def test_a_long_reason_is_cut() -> None:
+    text = not_approved_text("x" * (MAX_REASON_LENGTH + 7))
+
+    assert text.count("x") == MAX_REASON_LENGTH
+    assert text.endswith("[… 7 characters were not kept …]\n")
+
+
+@given(any_text)
+def test_a_reason_from_json_is_well_formed(reason: str) -> None:
+    verdict = by_call(json.dumps({"call_1": {"approved": False, "reason": reason}})).verdict("call_1")
+
+    assert not has_lone_surrogate(verdict.reason)
+    assert "\0" not in verdict.reason
