@@ -53,6 +53,11 @@ class ToolCall:
         )
 
 
+def canonical_json(value: object) -> str:
+    """The same text for equal JSON values, in whatever order their keys are; 1 and 1.0 differ."""
+    return json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+
+
 @dataclass(frozen=True)
 class Signature:
     """What makes two calls the same for the repeat guard: the tool and the checked arguments."""
@@ -62,8 +67,7 @@ class Signature:
 
     @classmethod
     def of(cls, tool: str, arguments: Mapping[str, Any]) -> "Signature":
-        canonical = json.dumps(arguments, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
-        return cls(tool, canonical)
+        return cls(tool, canonical_json(arguments))
 
 
 @dataclass(frozen=True)
