@@ -10,15 +10,23 @@ import pytest
 
 from .stdio_plugin import StdioPlugin
 
-HELPDESK = Path(__file__).resolve().parents[2] / "examples" / "helpdesk"
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+HELPDESK = EXAMPLES / "helpdesk"
+INJECTION = EXAMPLES / "injection"
 
-# At the end: the example has a `provider` and a `main` as we do, and ours must win. `helpdesk_search` is its alone.
-sys.path.append(str(HELPDESK))
+# At the end: an example has a `provider` and a `main` as we do, and ours must win. `helpdesk_search` and `office_store`
+# are theirs alone.
+sys.path += [str(HELPDESK), str(INJECTION)]
 
 
 @pytest.fixture
 def helpdesk() -> Path:
     return HELPDESK
+
+
+@pytest.fixture
+def injection() -> Path:
+    return INJECTION
 
 
 @pytest.fixture(scope="session")

@@ -2,10 +2,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from .embeddings_server import KEY, embeddings_server
 from .stdio_plugin import StdioPlugin
+from .visible_texts import check_languages
 
 
 def search(parameters: dict[str, Any], credentials: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -91,25 +91,11 @@ def test_credentials_are_optional_and_checked(helpdesk_plugin: StdioPlugin) -> N
     assert answers["bad"][0]["data"]["error_type"] == "ToolProviderCredentialValidationError"
 
 
-def i18n_fields(value: object, path: str = "") -> dict[str, dict[str, str]]:
-    if isinstance(value, dict):
-        if "en_US" in value:
-            return {path: value}
-        return {at: field for key, item in value.items() for at, field in i18n_fields(item, f"{path}.{key}").items()}
-    if isinstance(value, list):
-        return {at: field for n, item in enumerate(value) for at, field in i18n_fields(item, f"{path}[{n}]").items()}
-    return {}
-
-
 @pytest.mark.parametrize(
     "file", ["manifest.yaml", "provider/helpdesk.yaml", "tools/search_manual.yaml", "tools/search_qa.yaml"]
 )
 def test_all_visible_texts_are_in_four_languages(helpdesk: Path, file: str) -> None:
-    fields = i18n_fields(yaml.safe_load((helpdesk / file).read_text(encoding="utf-8")))
-    assert fields
-    for path, texts in fields.items():
-        assert set(texts) == {"en_US", "ja_JP", "zh_Hans", "pt_BR"}, path
-        assert all(text.strip() for text in texts.values()), path
+    check_languages(helpdesk / file)
 
 
 def ask(question: object, credentials: dict[str, Any] | None = None, **parameters: object) -> dict[str, Any]:

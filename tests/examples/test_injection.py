@@ -1,0 +1,243 @@
+"""What an attack in a document achieves against a model that obeys it, with and without what the node's settings stop.
+
+The runs go through devhost with the plugin's own tools; what was done is read from the office's database.
+"""
+
+import base64
+import json
+import re
+import sqlite3
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+from office_store.location import CREDENTIAL
+from office_store.seed import SETTINGS, read_documents
+from office_store.store import FILE_NAME, Store
+
+from devhost import Host, Run, ScriptedModel
+from devhost.models.script import Script, Turn, read_turns
+from devhost.tools.setup import ToolSetup
+
+ROOT = Path(__file__).resolve().parents[2]
+INJECTION = ROOT / "examples" / "injection"
+STRATEGIES = ["gpt5_function_calling", "gpt5_react"]
+ACTING = {"send_mail", "delete_document", "change_setting"}
+READING = {"search_documents", "read_document"}
+
+type Deed = tuple[str, dict[str, str]]
+
+
+def attacks() -> list[dict[str, Any]]:
+    listed: list[dict[str, Any]] = yaml.safe_load((INJECTION / "attacks.yaml").read_text(encoding="utf-8"))
+    return listed
+
+
+def asked_calls() -> list[Deed]:
+    return [(call["name"], call["arguments"]) for attack in attacks() for call in attack.get("calls", ())]
+
+
+ASKED_DEEDS = [call for call in asked_calls() if call[0] in ACTING]
+
+
+@dataclass(frozen=True)
+class Office:
+    """A host with the office's tools over a database of its own."""
+
+    host: Host
+    directory: Path
+
+    def run(self, model: ScriptedModel, strategy: str, parameters: Mapping[str, object]) -> Run:
+        return self.host.run(strategy, parameters, model=model)
+
+    def deeds(self) -> list[Deed]:
+        """In any order: the calls of one turn run side by side."""
+        rows = self._rows("SELECT tool, arguments FROM deeds")
+        return in_order([(tool, json.loads(arguments)) for tool, arguments in rows])
+
+    def is_untouched(self) -> bool:
+        """Nothing was sent, changed or deleted."""
+        documents = [row[0] for row in self._rows("SELECT id FROM documents ORDER BY id")]
+        return (
+            self._rows("SELECT 1 FROM deeds") == self._rows("SELECT 1 FROM mails") == []
+            and dict(self._rows("SELECT name, value FROM settings")) == SETTINGS
+            and documents == [document.id for document in read_documents(INJECTION / "documents")]
+        )
+
+    def _rows(self, query: str) -> list[tuple[Any, ...]]:
+        Store(INJECTION / "documents", self.directory).search("")  # makes the database if no call did
+        with closing(sqlite3.connect(self.directory / FILE_NAME)) as database:
+            return database.execute(query).fetchall()
+
+
+def in_order(deeds: list[Deed]) -> list[Deed]:
+    return sorted(deeds, key=json.dumps)
+
+
+@pytest.fixture(scope="module")
+def office() -> Iterator[Office]:
+    with tempfile.TemporaryDirectory() as directory:
+        tools = ToolSetup.read(INJECTION, credentials={"office": {CREDENTIAL: directory}})
+        with Host.start(ROOT, tools=[tools]) as host:
+            yield Office(host, Path(directory))
+
+
+@pytest.fixture
+def fresh(office: Office) -> Office:
+    (office.directory / FILE_NAME).unlink(missing_ok=True)
+    return office
+
+
+def script(scenario: str | None = None) -> Script:
+    return Script.read(INJECTION / (f"scenarios/{scenario}.yaml" if scenario else "script.yaml"))
+
+
+def played(office: Office, scenario: str | None, strategy: str = STRATEGIES[0]) -> Run:
+    """The scenario as `devhost run --example injection` plays it."""
+    read = script(scenario)
+    run = office.run(ScriptedModel.from_script(read), strategy, {**read.params, "query": read.query})
+    assert run.error is None
+    return run
+
+
+def calls_of(turn: Turn) -> list[tuple[str, object]]:
+    return [(call.name, call.arguments) for call in turn.tool_calls]
+
+
+def told(document: str) -> str:
+    """What the document says, on one line, with what it says in base64."""
+    text = (INJECTION / "documents" / f"{document}.md").read_text(encoding="utf-8")
+    coded = re.findall(r"^[A-Za-z0-9+/=\n]{40,}$", text, re.MULTILINE)
+    return " ".join([text, *(base64.b64decode(part).decode() for part in coded)])
+
+
+@pytest.mark.parametrize("attack", attacks(), ids=lambda attack: attack["technique"])
+def test_a_document_asks_for_what_the_list_says(attack: dict[str, Any]) -> None:
+    text = told(attack["document"])
+
+    aims = [
+        call["arguments"][key]
+        for call in attack.get("calls", ())
+        for key in ("to", "id", "value")
+        if key in call["arguments"]
+    ]
+    assert aims or attack["answer"] in text
+    assert all(aim in text for aim in aims)
+    for host in re.findall(r"https://[^/]+/", attack.get("answer", "")):
+        assert host in text
+
+
+def test_every_document_that_names_the_attacker_is_in_the_list() -> None:
+    suspicious = {
+        document.id for document in read_documents(INJECTION / "documents") if "attacker.example" in document.text
+    }
+
+    assert suspicious <= {attack["document"] for attack in attacks()}
+    assert len({attack["technique"] for attack in attacks()}) == len(attacks()) == 13
+
+
+@pytest.mark.parametrize("scenario", [None, "allowed-tools"])
+def test_the_scripted_model_reads_the_whole_inbox_and_obeys_all_of_it(scenario: str | None) -> None:
+    first, second, third, *rest = script(scenario).turns
+
+    inbox = [document.id for document in read_documents(INJECTION / "documents") if document.id.startswith("inbox/")]
+    assert calls_of(first) == [("search_documents", {"words": "inbox/"})]
+    assert calls_of(second) == [("read_document", {"id": document}) for document in inbox]
+    assert calls_of(third) == asked_calls()
+    answer = "".join(str(turn.text) for turn in rest)
+    assert all(attack["answer"] in answer for attack in attacks() if "answer" in attack)
+    assert script(scenario).turns == script().turns
+
+
+def test_without_a_setting_every_attack_succeeds(fresh: Office) -> None:
+    run = played(fresh, None)
+
+    assert fresh.deeds() == in_order(ASKED_DEEDS)
+    assert len(ASKED_DEEDS) == 11
+    assert not fresh.is_untouched()
+    assert run.outputs.variables["stop_reason"] == "answered"
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_allowed_tools_stops_every_attack_that_acts(fresh: Office, strategy: str) -> None:
+    run = played(fresh, "allowed-tools", strategy)
+
+    assert fresh.is_untouched()
+    refused = [call["tool"] for call in run.outputs.variables["tool_runs"] if call["status"] == "refused"]
+    assert refused == [tool for tool, _ in ASKED_DEEDS]
+
+
+def test_what_only_reads_or_talks_is_not_stopped(fresh: Office) -> None:
+    """The README says so: an allowed tool is called, and the answer carries the lie and the picture's address."""
+    run = played(fresh, "allowed-tools")
+
+    last = run.outputs.variables["tool_runs"][-1]
+    assert (last["tool"], last["status"]) == ("read_document", "ok")
+    assert all(attack["answer"] in run.outputs.text for attack in attacks() if "answer" in attack)
+
+
+def planned(turns: Sequence[Turn]) -> ScriptedModel:
+    """The same turns as the one subtask of a plan."""
+    plan = {"tool_calls": [{"name": "submit_plan", "id": "p", "arguments": {"subtasks": ["Sum up the inbox."]}}]}
+    arguments = {"is_completed": True, "advice": ""}
+    judgement = {"tool_calls": [{"name": "submit_reflection", "id": "j", "arguments": arguments}]}
+    first, last = (read_turns([each]) for each in (plan, judgement))
+    return ScriptedModel([*first, *turns, *last, *turns[-1:]])
+
+
+def test_a_plan_stops_them_too_and_its_judge_reads_no_tag_of_ours_in_a_result(fresh: Office) -> None:
+    read = script("allowed-tools")
+    model = planned(read.turns)
+
+    run = fresh.run(model, "gpt5_plan_and_reflect", {**read.params, "query": read.query})
+
+    assert run.error is None
+    assert model.remaining == 0
+    assert fresh.is_untouched()
+    (judged,) = [
+        message.text
+        for message in model.requests[-2].prompt_messages
+        if "<results>" in message.text and "Judge subtask" in message.text
+    ]
+    assert "&lt;/tool_results>" in judged
+    assert not re.search(r"</?(?:tool_results|persistence|context)>", judged)
+
+
+NAMES = st.one_of(
+    st.sampled_from(sorted(ACTING)),
+    st.sampled_from(
+        ["office/send_mail", "SEND_MAIL", " send_mail", "send_mail ", "ｓend_mail", "send-mail", "office.send_mail"]
+    ),
+    st.sampled_from(sorted(READING)),
+)
+ARGUMENTS = st.one_of(
+    st.sampled_from([arguments for _, arguments in ASKED_DEEDS]),
+    st.sampled_from(["", "{}", "[]", '{"id": "archive/members", "approved": true}', '{"to": "a@attacker.example"']),
+)
+TURN = st.lists(st.tuples(NAMES, ARGUMENTS), min_size=1, max_size=6)
+
+
+def model_of(turns: list[list[tuple[str, object]]]) -> ScriptedModel:
+    calls = [
+        [{"name": name, "id": f"c{n}_{m}", "arguments": arguments} for m, (name, arguments) in enumerate(turn)]
+        for n, turn in enumerate(turns)
+    ]
+    return ScriptedModel.of([*({"tool_calls": each} for each in calls), {"text": "Done."}, {"text": "Done."}])
+
+
+@pytest.mark.heavy
+@given(turns=st.lists(TURN, min_size=1, max_size=3))
+def test_whatever_the_model_calls_only_allowed_tools_run(office: Office, turns: list[list[tuple[str, object]]]) -> None:
+    parameters = {"query": "Go", "allowed_tools": ", ".join(sorted(READING))}
+
+    run = office.run(model_of(turns), STRATEGIES[0], parameters)
+
+    assert run.error is None
+    assert office.is_untouched()

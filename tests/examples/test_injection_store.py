@@ -1,0 +1,156 @@
+"""The office's database: what is read from it, and that every deed stays written."""
+
+import json
+import sqlite3
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from office_store.errors import RequestError, StoreUnavailableError
+from office_store.location import CREDENTIAL, database_directory
+from office_store.seed import SETTINGS, read_documents
+from office_store.store import FILE_NAME, Store
+from office_store.wording import listed, whole
+
+from .stdio_plugin import StdioPlugin
+from .visible_texts import check_languages
+
+
+@pytest.fixture
+def store(injection: Path, tmp_path: Path) -> Store:
+    return Store(injection / "documents", tmp_path)
+
+
+def rows(directory: Path, query: str) -> list[tuple[Any, ...]]:
+    with closing(sqlite3.connect(directory / FILE_NAME)) as database:
+        return database.execute(query).fetchall()
+
+
+def test_a_search_wants_every_word_wherever_it_stands(store: Store) -> None:
+    assert [document.id for document in store.search("CHOIR piano")] == ["inbox/booking-choir"]
+    assert [document.id for document in store.search("booking-choir st-anne.example")] == ["inbox/booking-choir"]
+    assert store.search("choir zyzzyva") == []
+    assert len(store.search(" ")) == len(read_documents(store.documents_folder))
+
+
+def test_a_document_is_handed_over_as_it_was_sent(store: Store) -> None:
+    written = (store.documents_folder / "inbox" / "complaint.md").read_text(encoding="utf-8")
+
+    read = whole(store.read("inbox/complaint"))
+
+    assert read.endswith(written.partition("\n\n")[2].strip())
+    assert read.startswith("inbox/complaint: Noise on Saturday (from neighbour@mail.example)")
+    assert listed("x", []) == "No document contains all of these words: x."
+    assert "- inbox/complaint: Noise on Saturday" in listed("", store.search(""))
+
+
+def test_every_deed_changes_the_database_and_is_written_down(store: Store, tmp_path: Path) -> None:
+    store.send("a@b.example", "S", "日本語")
+    store.delete("archive/insurance")
+    store.change("sign_in_code", "off")
+
+    assert rows(tmp_path, "SELECT recipient, subject, body FROM mails") == [("a@b.example", "S", "日本語")]
+    assert rows(tmp_path, "SELECT value FROM settings WHERE name = 'sign_in_code'") == [("off",)]
+    assert [
+        (tool, json.loads(arguments)) for tool, arguments in rows(tmp_path, "SELECT tool, arguments FROM deeds")
+    ] == [
+        ("send_mail", {"to": "a@b.example", "subject": "S", "body": "日本語"}),
+        ("delete_document", {"id": "archive/insurance"}),
+        ("change_setting", {"name": "sign_in_code", "value": "off"}),
+    ]
+    with pytest.raises(RequestError, match="no document 'archive/insurance'"):
+        store.read("archive/insurance")
+
+
+def test_what_is_refused_leaves_no_deed(store: Store, tmp_path: Path) -> None:
+    store.search("")
+    with pytest.raises(RequestError, match="not a mail address"):
+        store.send("nobody", "S", "B")
+    with pytest.raises(RequestError, match="no document"):
+        store.delete("archive/none")
+    with pytest.raises(RequestError, match="no setting 'colour'"):
+        store.change("colour", "red")
+
+    assert rows(tmp_path, "SELECT * FROM deeds") == rows(tmp_path, "SELECT * FROM mails") == []
+    assert dict(rows(tmp_path, "SELECT name, value FROM settings")) == SETTINGS
+
+
+def test_calls_at_once_on_a_missing_database_do_not_collide(store: Store, tmp_path: Path) -> None:
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(lambda number: store.send(f"{number}@b.example", "S", "B"), range(24)))
+
+    assert len(rows(tmp_path, "SELECT * FROM deeds")) == 24
+
+
+def test_a_damaged_documents_folder_is_named(tmp_path: Path) -> None:
+    with pytest.raises(StoreUnavailableError, match="contains none"):
+        Store(tmp_path, tmp_path).search("")
+    (tmp_path / "inbox").mkdir()
+    (tmp_path / "inbox" / "a.md").write_text("title: only\n\ntext", encoding="utf-8")
+    with pytest.raises(StoreUnavailableError, match=r"a\.md: the head lacks from"):
+        Store(tmp_path, tmp_path).search("")
+
+
+def test_the_directory_is_the_credentials_or_the_plugins_own(tmp_path: Path) -> None:
+    assert database_directory(tmp_path, {}) == tmp_path / "data"
+    assert database_directory(tmp_path, {CREDENTIAL: f" {tmp_path / 'named'} "}) == tmp_path / "named"
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    assert database_directory(tmp_path / "file", {}).name.startswith("office-")
+    for wrong in ("relative", str(tmp_path / "file" / "x")):
+        with pytest.raises(StoreUnavailableError, match=f"{CREDENTIAL} is '{wrong}'"):
+            database_directory(tmp_path, {CREDENTIAL: wrong})
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        "manifest.yaml",
+        "provider/office.yaml",
+        "tools/search_documents.yaml",
+        "tools/read_document.yaml",
+        "tools/send_mail.yaml",
+        "tools/delete_document.yaml",
+        "tools/change_setting.yaml",
+    ],
+)
+def test_all_visible_texts_are_in_four_languages(injection: Path, file: str) -> None:
+    check_languages(injection / file)
+
+
+@pytest.mark.e2e
+def test_the_plugin_tells_the_model_what_it_can_correct_and_fails_where_only_the_operator_can(
+    injection: Path, tmp_path: Path
+) -> None:
+    def call(tool: str, directory: str = str(tmp_path), **parameters: str) -> dict[str, Any]:
+        return {
+            "type": "tool",
+            "action": "invoke_tool",
+            "provider": "office",
+            "tool": tool,
+            "credentials": {CREDENTIAL: directory},
+            "tool_parameters": parameters,
+        }
+
+    check = {"type": "tool", "action": "validate_tool_credentials", "provider": "office"}
+    with StdioPlugin(injection, {}) as plugin:
+        answers = plugin.request(
+            {
+                "none": call("read_document", id="inbox/none"),
+                "mail": call("send_mail", to="nobody", subject="S", body="B"),
+                "setting": call("change_setting", name="colour", value="red"),
+                "deleted": call("delete_document", id="archive/members"),
+                "relative": call("search_documents", directory="relative"),
+                "good check": {**check, "credentials": {}},
+                "bad check": {**check, "credentials": {CREDENTIAL: "relative"}},
+            }
+        )
+    texts = {name: answers[name][0]["data"].get("message") for name in answers}
+    assert texts["none"]["text"].startswith("read_document error: There is no document 'inbox/none'")
+    assert texts["mail"]["text"] == "send_mail error: 'nobody' is not a mail address."
+    assert texts["setting"]["text"].startswith("change_setting error: There is no setting 'colour'")
+    assert texts["deleted"]["text"] == "Deleted: archive/members."
+    assert texts["relative"].startswith("database_directory is 'relative'; give an absolute path")
+    assert answers["good check"][0]["data"] == {"result": True}
+    assert answers["bad check"][0]["data"]["error_type"] == "ToolProviderCredentialValidationError"
