@@ -157,6 +157,32 @@ WORKING_ON_MORE = {
 }
 NAME_SEPARATOR = {"en": ", ", "ja": "、", "zh": "、"}
 
+# What the user reads when calls wait for approval; by language, for one call and for several. The quoted word approves.
+APPROVAL_REQUEST = {
+    "en": "I need your approval before I do this:",
+    "ja": "次の操作を行う前に、承認をお願いします。",
+    "zh": "执行以下操作之前，需要您的批准：",
+}
+APPROVAL_REQUEST_FOR_SEVERAL = {
+    "en": "I need your approval before I do these {count} things:",
+    "ja": "次の {count} 件の操作を行う前に、承認をお願いします。",
+    "zh": "执行以下 {count} 项操作之前，需要您的批准：",
+}
+HOW_TO_APPROVE = {
+    "en": 'Answer "yes" to approve, or say what should be different.',
+    "ja": "承認する場合は「はい」とお答えください。そうでない場合は、変更したい点をお書きください。",
+    "zh": "批准请回复“可以”；否则请说明需要怎样修改。",
+}
+HOW_TO_APPROVE_SEVERAL = {
+    "en": 'Answer "yes" to approve all of them, or say what should be different. '
+    "To decide on each one, answer in JSON: ",
+    "ja": "すべて承認する場合は「はい」とお答えください。そうでない場合は、変更したい点をお書きください。"
+    "1 件ずつ決める場合は、JSON でお答えください: ",
+    "zh": "全部批准请回复“可以”；否则请说明需要怎样修改。如需逐项决定，请用 JSON 回复：",
+}
+WITHOUT_ARGUMENTS = {"en": "(no arguments)", "ja": "（引数なし）", "zh": "（无参数）"}
+SUBTASK_OF_CALL = {"en": "Subtask: ", "ja": "サブタスク: ", "zh": "子任务："}
+
 # What the user reads when a run ends without a text from the model; by stop reason, then by language.
 NO_ANSWER = {
     "iteration_limit": {

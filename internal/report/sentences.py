@@ -19,12 +19,12 @@ _MAX_NAME_LENGTH = 64
 def no_answer_sentence(reason: StopReason, query: str) -> str:
     """Say why there is no answer."""
     sentences = template.NO_ANSWER.get(reason.value, template.NO_ANSWER[StopReason.EMPTY.value])
-    return sentences[_language(query)]
+    return sentences[language_of(query)]
 
 
 def working_line(tools: Iterable[str], query: str) -> str:
     """Name the first few of these tools, each once; empty without any name."""
-    language = _language(query)
+    language = language_of(query)
     names = list(dict.fromkeys(name for tool in tools if (name := " ".join(tool.split())[:_MAX_NAME_LENGTH])))
     if not names:
         return ""
@@ -33,5 +33,6 @@ def working_line(tools: Iterable[str], query: str) -> str:
     return sentences[language].format(tools=listed, more=len(names) - _MAX_NAMES)
 
 
-def _language(query: str) -> str:
+def language_of(query: str) -> str:
+    """Which of a table's sentences suit a text: ``ja`` if it has kana, else ``zh`` if it has Chinese characters."""
     return "ja" if _KANA.search(query) else "zh" if _HAN.search(query) else "en"

@@ -125,6 +125,7 @@ def test_width_case_white_space_and_final_punctuation_make_no_difference(
         "[true]",
         "{'call_1': True}",
         "yes " * 10_000,
+        "yes" + "!" * 200,
         "start.approval",
         "?",
         "!",

@@ -1,0 +1,49 @@
+"""Values in Markdown, so that a person sees all of them and nothing in them acts.
+
+In: any text. Out: code in Markdown whose fence the text cannot close, in which no character is invisible: what a person
+approves is what a person sees.
+"""
+
+import re
+
+_INVISIBLE = re.compile(
+    r"\r(?!\n)|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\xa0\xad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2"
+    r"\u115f\u1160\u1680\u17b4\u17b5\u180b-\u180f\u2000-\u200f\u2028-\u202f\u205f-\u206f\u2800\u3164"
+    r"\ud800-\uf8ff\ufe00-\ufe0e\ufeff\uffa0\ufff0-\ufffb\U000110bd\U000110cd\U00013430-\U0001345f"
+    r"\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U0010ffff]"
+    r"|(?<![\u2190-\u2bff\U0001f000-\U0001faff])\ufe0f"
+)
+"""Control and format characters, spaces but for the plain and the Japanese one, fillers, half surrogate pairs, private
+use. U+FE0F stays behind a symbol, where it only asks for the coloured picture."""
+_LOST_IN_A_LINE = re.compile(r"[\t\r\n]|\A | \Z|(?<= ) ")
+"""Markdown and browsers take spaces away at the ends, and make one of several."""
+_MOST_IN_FOUR_DIGITS = 0xFFFF
+_BACKTICKS = re.compile("`+")
+
+
+def code(text: str) -> str:
+    """The text as code: a block, which begins with a line end, if it has several lines, else a part of a line."""
+    if "\n" not in text:
+        return inline_code(text)
+    shown = _INVISIBLE.sub(_escape, text)
+    fence = _fence(shown, 3)
+    return f"\n\n{fence}\n{shown}\n{fence}\n"
+
+
+def inline_code(text: str) -> str:
+    """The text as code within a line; its line ends, tabs and second spaces are escapes too."""
+    shown = _LOST_IN_A_LINE.sub(_escape, _INVISIBLE.sub(_escape, text)) or '""'
+    fence = _fence(shown, 1)
+    # A backtick beside the fence would count as a part of it; Markdown takes these spaces away.
+    padding = " " if shown.startswith("`") or shown.endswith("`") else ""
+    return f"{fence}{padding}{shown}{padding}{fence}"
+
+
+def _escape(character: re.Match[str]) -> str:
+    number = ord(character[0])
+    return f"\\u{number:04x}" if number <= _MOST_IN_FOUR_DIGITS else f"\\U{number:08x}"
+
+
+def _fence(text: str, least: int) -> str:
+    """More backticks than stand side by side in the text."""
+    return "`" * max(least, 1 + max((len(run[0]) for run in _BACKTICKS.finditer(text)), default=0))

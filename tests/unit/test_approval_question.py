@@ -1,0 +1,218 @@
+"""The question that a user reads before a call runs: all of it is shown, and nothing in it acts."""
+
+import json
+import re
+import unicodedata
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+
+from internal.approval.decision import Approved, ByCall, read_decision
+from internal.approval.pending import PendingCall
+from internal.approval.question import approval_question
+from prompt import template
+from tests.unit.generators import any_text, joined, json_values
+
+MARKDOWN = MarkdownIt("commonmark").enable("table")
+STRUCTURE = {"text", "softbreak", "strong_open", "strong_close", "code_inline"}
+BLOCKS = {"inline", "fence"} | {
+    f"{name}_{end}" for name in ("paragraph", "bullet_list", "list_item") for end in ("open", "close")
+}
+QUERIES = {"en": "why", "ja": "なぜ", "zh": "为什么"}
+
+
+def order(arguments: dict[str, Any], number: int = 1, subtask: str | None = None) -> PendingCall:
+    return PendingCall(f"call_{number}_0a1b2c3d", "order", arguments, subtask)
+
+
+def codes(markdown: str) -> list[str]:
+    """The code in a text, in order; fails if Markdown finds anything but paragraphs, lists, code and bold print."""
+    found = []
+    for token in MARKDOWN.parse(markdown):
+        assert token.type in BLOCKS
+        if token.type == "fence":
+            found.append(token.content.removesuffix("\n"))
+        for part in token.children or ():
+            assert part.type in STRUCTURE
+            if part.type == "code_inline":
+                found.append(part.content)
+    return found
+
+
+def around(markdown: str) -> list[str]:
+    """What stands around the code."""
+    parts = [part for token in MARKDOWN.parse(markdown) for part in token.children or ()]
+    return [part.content.strip() for part in parts if part.type == "text" and part.content]
+
+
+def unescaped(shown: str) -> str:
+    return re.sub(r"\\u([0-9a-f]{4})|\\U([0-9a-f]{8})", lambda found: chr(int(found[1] or found[2], 16)), shown)
+
+
+def test_one_call() -> None:
+    arguments = {
+        "item": "tea",
+        "count": 2,
+        "note": "Dear shop,\n\n```hurry```",
+        "gift": None,
+        "tags": ["a `b`"],
+        "to": "",
+    }
+
+    assert approval_question([order(arguments)], "Buy tea") == (
+        """\
+I need your approval before I do this:
+
+**`order`**
+
+- `item`: `tea`
+- `count`: `2`
+- `note`:
+
+````
+Dear shop,
+
+```hurry```
+````
+
+- `gift`: `null`
+- `tags`: ``["a `b`"]``
+- `to`: `""`
+
+Answer "yes" to approve, or say what should be different."""
+    )
+
+
+def test_several_calls_have_ids_and_an_answer_for_each() -> None:
+    question = approval_question([order({"item": "tea"}), order({}, 2, "Buy\nmilk")], "Buy tea")
+
+    assert question == (
+        """\
+I need your approval before I do these 2 things:
+
+**`order`** (`call_1_0a1b2c3d`)
+
+- `item`: `tea`
+
+**`order`** (`call_2_0a1b2c3d`)
+
+Subtask: `Buy\\u000amilk`
+
+(no arguments)
+
+Answer "yes" to approve all of them, or say what should be different. To decide on each one, answer in JSON: \
+`{"call_1_0a1b2c3d": true, "call_2_0a1b2c3d": {"approved": false, "reason": "…"}}`"""
+    )
+    decision = read_decision(codes(question)[-1])
+    assert isinstance(decision, ByCall)
+    assert [decision.verdict(call_id).approved for call_id in ("call_1_0a1b2c3d", "call_2_0a1b2c3d")] == [True, False]
+
+
+@pytest.mark.parametrize("language", QUERIES)
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_the_language_is_that_of_the_query_and_the_word_it_names_approves(language: str, count: int) -> None:
+    question = approval_question([order({}, number) for number in range(count)], QUERIES[language])
+    answer = question.split("\n\n")[-1]
+
+    assert template.WITHOUT_ARGUMENTS[language] in question
+    assert (str(count) in question.split("\n")[0]) == (count > 1)
+    word = re.search(r'["“「](\w+)["”」]', answer)
+    assert word is not None
+    assert read_decision(word[1]) == Approved()
+    assert {tuple(texts) for name, texts in vars(template).items() if name.startswith("HOW_TO_APPROVE")} == {
+        ("en", "ja", "zh")
+    }
+
+
+nasty = joined(
+    [
+        *(
+            "`",
+            "``",
+            "```",
+            "~~~",
+            "````",
+            "\n",
+            "\r\n",
+            "\r",
+            " ",
+            "  ",
+            "\t",
+            "    ",
+            "\\",
+            "a",
+            "b",
+            '"',
+            "|",
+            "-",
+            "#",
+        ),
+        *("- `to`: `bob`", 'Answer "yes"', "**", "_", "<b>", "<!--", "</details>", "[x](http://x)", "![x](http://x)"),
+        *("&lt;", "$x$", "---", "===", "> ", "1. ", "\u202e", "\u200b", "\u2028", "\x00", "\ud83d", "\u3000", "é"),
+    ]
+)
+texts = any_text | nasty
+
+
+@given(st.dictionaries(texts, json_values | texts | st.lists(nasty), max_size=3), texts, st.none() | texts)
+def test_every_value_is_code_from_end_to_end(arguments: dict[str, Any], tool: str, subtask: str | None) -> None:
+    question = approval_question([PendingCall("call_1_0a1b2c3d", tool, arguments, subtask), order({}, 2)], "why")
+
+    written = [
+        value if isinstance(value, str) else json.dumps(value, ensure_ascii=False) for value in arguments.values()
+    ]
+    inside = [text for pair in zip(arguments, written, strict=True) for text in pair]
+    expected = [tool, "call_1_0a1b2c3d", *([] if subtask is None else [subtask]), *inside, "order", "call_2_0a1b2c3d"]
+    # Markdown makes one line end of all kinds.
+    assert [unescaped(text).replace("\r\n", "\n") for text in codes(question)[:-1]] == [
+        unescaped(text).replace("\r\n", "\n") or '""' for text in expected
+    ]
+    harmless = order(dict.fromkeys("xyz"[: len(arguments)], "x"), 1, None if subtask is None else "x")
+    assert around(question) == around(approval_question([harmless, order({}, 2)], "why"))
+
+
+KEPT = set("\t\n\r \u3000")
+IGNORABLE = "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180f\u2800\u3164\ufe00\ufe0f\uffa0\U000e0100\U000e01ef\U000e0041"
+
+
+def test_no_character_is_invisible() -> None:
+    kinds = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp", "Zs"}
+    invisible = [chr(number) for number in range(0x110000) if unicodedata.category(chr(number)) in kinds]
+
+    question = approval_question([order({"a": "a\nb".join([*invisible, *IGNORABLE])})], "why")
+
+    assert set(question) & {*invisible, *IGNORABLE} <= KEPT
+    assert not re.search(r"\r(?!\n)", question)
+
+
+def test_ordinary_text_of_any_language_is_not_escaped() -> None:
+    text = "Straße, naïve – 5 € “so”… 東京　カフェー が 你好，한국어 العربية हिन्दी ไทย 👍🏽 ❤️ e\u0301"
+
+    assert codes(approval_question([order({"a": text})], "why"))[-1] == text
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("a  b", "a \\u0020b"),
+        (" a ", "\\u0020a\\u0020"),
+        ("a\tb", "a\\u0009b"),
+        ("a\rb", "a\\u000db"),
+        ("a\U000e0041b", "a\\U000e0041b"),
+        ("a\ufe0fb", "a\\ufe0fb"),
+        ("\ud83d", "\\ud83d"),
+        ("`", "`"),
+        ("a\r\n  b\tc", "a\n  b\tc"),
+    ],
+)
+def test_what_a_browser_would_hide_is_written_out(text: str, shown: str) -> None:
+    assert codes(approval_question([order({"a": text})], "why"))[-1] == shown
+
+
+def test_nothing_is_cut() -> None:
+    text = "x" * 1_000_000
+
+    assert text in approval_question([order({"a": text})], "why")
