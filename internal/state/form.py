@@ -1,1 +1,152 @@
-"""A state as text, and back."""
+"""A state as text, and back.
+
+In: the record of a conversation. Out: one ASCII text of at most 128 KiB: a mark with the version, a checksum, and the
+compressed JSON of the record in base64, in characters that neither Dify's templates nor JSON change. The text comes
+back as input and is read strictly. The checksum finds damage, such as a text that was cut; it does not show who wrote
+the text, and protects nothing against a person who writes one.
+
+This is a door: texts are made well-formed in both directions.
+"""
+
+import base64
+import hashlib
+import json
+import re
+import zlib
+from itertools import repeat
+
+from pydantic import ValidationError
+
+from internal.errors import InvalidParameters
+from internal.state.pieces import END, MAX_UNPACKED, packed
+from internal.state.records import State
+from internal.state.waiting import check_calls
+from internal.text.fairness import in_turns
+from internal.text.pasted import looks_like_selector, missing_variable
+from internal.text.wellformed import wellformed
+
+MAX_LENGTH = 128 * 1024
+"""Characters of a state; Dify fails a conversation for good when one of its variables is above 200 KiB."""
+MAX_READ_LENGTH = 200_000
+"""Characters; a longer text is refused before it is decoded."""
+VERSION = 1
+_NAME = "gpt5-agent-state"
+_FORM = re.compile(rf"{_NAME}\.(?P<version>[0-9]{{1,9}})\.(?P<checksum>[0-9a-f]{{32}})\.(?P<content>[A-Za-z0-9_-]*=*)")
+_BEGINNING = f"{_NAME}."
+_NONE = frozenset({"", "null", "None", "[]", "{}"})
+"""What Dify or a developer puts in place of a state before there is one."""
+_ADVICE = "give it the variable 'state' of an earlier run, unchanged, or leave it blank to begin without one"
+_MAX_NAMES = 16
+"""Of one object: more than any record has fields."""
+_MAX_NUMBER = 2**53
+"""Larger integers do not pass Dify unchanged."""
+_BLOCK = 64 * 1024
+"""Bytes that are unpacked at once."""
+
+
+def encode(state: State) -> str:
+    """The state as text; long work gives way to other sessions."""
+    written = state.with_texts(wellformed, wellformed).model_dump_json().encode()
+    content = base64.urlsafe_b64encode(packed([written]) + END).decode()
+    return f"{_NAME}.{VERSION}.{_checksum(content)}.{content}"
+
+
+def decode(text: str) -> State | None:
+    """The state that a text holds; None for a text that stands for none.
+
+    Raises:
+        InvalidParameters: the text is not a state of this version, whole and unchanged; never quotes its content.
+    """
+    if len(text) > MAX_READ_LENGTH:
+        raise _refused(f"it has {len(text):,} characters, and a state has at most {MAX_LENGTH:,}")
+    text = text.strip()
+    if text in _NONE:
+        return None
+    if looks_like_selector(text):
+        raise InvalidParameters(f"parameter 'state': {missing_variable(text)}")
+    written = _unpacked(_content(text))
+    try:
+        state = State.model_validate(_parsed(written))
+        check_calls(state)
+    except (ValidationError, ValueError, RecursionError):
+        raise _refused("its content does not have the fields of a state") from None
+    return state
+
+
+def _content(text: str) -> bytes:
+    """What the checksum stands for, after version and checksum were compared."""
+    if not text.startswith(_BEGINNING):
+        raise _refused("it is not a state: it does not begin as one")
+    form = _FORM.fullmatch(text)
+    version = re.match(r"([0-9]{1,9})\.", text.removeprefix(_BEGINNING))
+    if version and version[1] != str(VERSION):
+        raise _refused(f"it is a state of version {version[1]}, and this version of the plugin reads version {VERSION}")
+    if form is None or form["checksum"] != _checksum(form["content"]):
+        raise _refused("it was cut or changed: its checksum does not fit")
+    try:
+        return base64.b64decode(form["content"], altchars=b"-_", validate=True)
+    except ValueError:
+        raise _refused("it is not valid base64") from None
+
+
+def _checksum(content: str) -> str:
+    return hashlib.sha256(f"{VERSION}.{content}".encode()).hexdigest()[:32]
+
+
+def _unpacked(content: bytes) -> bytes:
+    """The JSON; it is measured while it is unpacked, since a small text can unpack to gigabytes."""
+    unpacker = zlib.decompressobj(wbits=-zlib.MAX_WBITS)
+    pieces, length = list[bytes](), 0
+    try:
+        for _ in in_turns(repeat(None)):
+            piece = unpacker.decompress(content, _BLOCK)
+            content = unpacker.unconsumed_tail
+            pieces.append(piece)
+            length += len(piece)
+            if length > MAX_UNPACKED:
+                raise _refused(f"it unpacks to more than {MAX_UNPACKED // 2**20} MiB")
+            if unpacker.eof or not (piece or content):
+                break
+    except zlib.error:
+        raise _refused("it cannot be unpacked") from None
+    if not unpacker.eof or unpacker.unused_data:
+        raise _refused("it cannot be unpacked: it has no end, or something stands behind it")
+    return b"".join(pieces)
+
+
+def _parsed(written: bytes) -> object:
+    """The JSON value, as the records take it: tuples for lists, well-formed texts.
+
+    Raises:
+        ValueError: it is not JSON, a name stands twice in an object, or a number is too large.
+        RecursionError: it is nested too deeply.
+    """
+    turns = in_turns(repeat(None))
+
+    def read_object(pairs: list[tuple[str, object]]) -> dict[str, object]:
+        next(turns)  # The parser itself cannot be interrupted; between two objects, others may run.
+        if len(pairs) > _MAX_NAMES or len(dict(pairs)) < len(pairs):
+            raise ValueError
+        return {name: _cleaned(value) for name, value in pairs}
+
+    return json.loads(written.decode(), object_pairs_hook=read_object, parse_float=_refuse, parse_constant=_refuse)
+
+
+def _cleaned(value: object) -> object:
+    match value:
+        case str():
+            return wellformed(value)
+        case list():
+            return tuple(wellformed(item) if isinstance(item, str) else item for item in value)
+        case int() if abs(value) > _MAX_NUMBER:
+            raise ValueError
+    return value
+
+
+def _refuse(_number: str) -> float:
+    """No record has a fraction."""
+    raise ValueError
+
+
+def _refused(problem: str) -> InvalidParameters:
+    return InvalidParameters(f"parameter 'state': {problem}; {_ADVICE}")

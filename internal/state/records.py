@@ -5,12 +5,16 @@ thoughts, no opaque bodies and no notes of one run. It comes back as input, whic
 that each class is also the schema that a text is checked against.
 """
 
+from collections.abc import Callable
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, PositiveInt
+from pydantic import BaseModel, ConfigDict, FailFast, Field, NonNegativeInt, PositiveInt
 
 from internal.text.fairness import in_turns
 from internal.text.redaction import Redactor
+
+type Several[T] = Annotated[tuple[T, ...], FailFast()]
+"""Without ``FailFast``, a text with a million wrong items would make a million errors."""
 
 
 class _Record(BaseModel):
@@ -39,7 +43,7 @@ class UserRecord(_Record):
     text: str
     context: str = ""
     """The ``<context>`` block that stood before it."""
-    findings: tuple["FindingRecord", ...] = ()
+    findings: Several["FindingRecord"] = ()
     """What the subtasks of a plan found."""
 
 
@@ -55,7 +59,7 @@ class RoundRecord(_Record):
     kind: Literal["round"] = "round"
     said: str = ""
     """Its visible text."""
-    calls: tuple[CallRecord, ...]
+    calls: Several[CallRecord]
 
     @property
     def waiting(self) -> tuple[CallRecord, ...]:
@@ -81,18 +85,18 @@ class SubtaskRecord(_Record):
     completed: bool = False
     attempts: NonNegativeInt = 0
     rounds: NonNegativeInt = 0
-    advised: tuple[str, ...] = ()
+    advised: Several[str] = ()
     """Advice from the judgements of earlier attempts."""
     nearest: str = ""
     """The best answer so far that was not accepted."""
-    entries: tuple[EntryRecord, ...] = ()
+    entries: Several[EntryRecord] = ()
     """Its own conversation, from the request on; empty when it is done."""
 
 
 class PlanRecord(_Record):
     """A plan in which calls wait; the question is the last entry of the state."""
 
-    subtasks: Annotated[tuple[SubtaskRecord, ...], Field(min_length=1)]
+    subtasks: Annotated[tuple[SubtaskRecord, ...], Field(min_length=1), FailFast()]
 
 
 class SourceRecord(_Record):
@@ -106,9 +110,9 @@ class State(_Record):
 
     strategy: str
     """The name of the one that made it: only the same one goes on with calls that wait."""
-    entries: tuple[EntryRecord, ...] = ()
+    entries: Several[EntryRecord] = ()
     plan: PlanRecord | None = None
-    sources: tuple[SourceRecord, ...] = ()
+    sources: Several[SourceRecord] = ()
     """Sources of this conversation, in the order of their numbers; not all of them in a long one."""
     last_source: NonNegativeInt = 0
     """The highest number that a source of this conversation has had."""
@@ -116,28 +120,32 @@ class State(_Record):
     """How many calls of this conversation have waited."""
 
     @property
+    def conversations(self) -> tuple[tuple[EntryRecord, ...], ...]:
+        """The entries, and those of each subtask."""
+        return self.entries, *(subtask.entries for subtask in (self.plan.subtasks if self.plan else ()))
+
+    @property
     def waiting(self) -> tuple[CallRecord, ...]:
         """The calls that wait for an approval."""
-        conversations = [self.entries, *(subtask.entries for subtask in (self.plan.subtasks if self.plan else ()))]
-        return tuple(
-            call
-            for entries in conversations
-            if entries and isinstance(entries[-1], RoundRecord)
-            for call in entries[-1].waiting
-        )
+        lasts = [entries[-1] for entries in self.conversations if entries]
+        return tuple(call for last in lasts if isinstance(last, RoundRecord) for call in last.waiting)
 
     def redacted(self, secrets: Redactor) -> Self:
         """The same without these secrets; arguments stay JSON."""
-        return type(self).model_validate(_without_secrets(self.model_dump(), secrets))
+        return self.with_texts(secrets.text, secrets.json_text)
 
+    def with_texts(self, change: Callable[[str], str], change_json: Callable[[str], str]) -> Self:
+        """The same with each text changed; those that are JSON, by ``change_json``."""
 
-def _without_secrets(value: Any, secrets: Redactor, name: str = "") -> Any:  # noqa: ANN401 - a record's fields
-    match value:
-        case str():
-            return secrets.json_text(value) if name == "arguments" else secrets.text(value) if name != "kind" else value
-        case dict():
-            return {key: _without_secrets(item, secrets, key) for key, item in in_turns(value.items())}
-        case tuple():
-            return tuple(_without_secrets(item, secrets) for item in in_turns(value))
-        case _:
-            return value
+        def changed(value: Any, name: str = "") -> Any:  # noqa: ANN401 - a record's fields
+            match value:
+                case str():
+                    return change_json(value) if name == "arguments" else change(value) if name != "kind" else value
+                case dict():
+                    return {key: changed(item, key) for key, item in in_turns(value.items())}
+                case tuple():
+                    return tuple(changed(item) for item in in_turns(value))
+                case _:
+                    return value
+
+        return type(self).model_validate(changed(self.model_dump()))

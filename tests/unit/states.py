@@ -1,0 +1,89 @@
+"""Hypothesis strategies for the state of a conversation."""
+
+import json
+from collections.abc import Sequence
+
+from hypothesis import strategies as st
+
+from internal.state.records import (
+    AnswerRecord,
+    CallRecord,
+    EntryRecord,
+    FindingRecord,
+    PlanRecord,
+    RoundRecord,
+    SourceRecord,
+    State,
+    SubtaskRecord,
+    UserRecord,
+)
+from tests.unit.generators import json_objects, readable_text
+
+_texts = readable_text.map(lambda text: text.replace("\0", ""))
+_arguments = json_objects.map(lambda value: json.dumps(value, ensure_ascii=False))
+_numbers = st.integers(0, 2**53)
+
+
+def calls(results: st.SearchStrategy[str | None]) -> st.SearchStrategy[CallRecord]:
+    return st.builds(CallRecord, id=_texts, provider=_texts, tool=_texts, arguments=_arguments, result=results)
+
+
+def _rounds(results: st.SearchStrategy[str | None]) -> st.SearchStrategy[EntryRecord]:
+    return st.builds(RoundRecord, said=_texts, calls=st.lists(calls(results), min_size=1, max_size=3).map(tuple))
+
+
+_findings = st.lists(st.builds(FindingRecord, subtask=_texts, answer=_texts, completed=st.booleans()), max_size=2)
+_users = st.builds(UserRecord, text=_texts, context=_texts, findings=_findings.map(tuple))
+_finished: st.SearchStrategy[EntryRecord] = _users | _rounds(_texts) | st.builds(AnswerRecord, text=_texts)
+_conversations = st.lists(_finished, max_size=6)
+
+
+def _subtasks(entries: Sequence[EntryRecord]) -> st.SearchStrategy[SubtaskRecord]:
+    return st.builds(
+        SubtaskRecord,
+        name=_texts,
+        answer=_texts,
+        completed=st.booleans(),
+        attempts=_numbers,
+        rounds=_numbers,
+        advised=st.lists(_texts, max_size=2).map(tuple),
+        nearest=_texts,
+        entries=st.just(tuple(entries)),
+    )
+
+
+@st.composite
+def states(draw: st.DrawFn) -> State:
+    """Any state that a run could leave: finished, or with calls that wait, in a plan or not."""
+    entries = draw(_conversations)
+    sources = draw(
+        st.lists(st.builds(SourceRecord, number=st.integers(1, 999), title=_texts, document_id=st.none() | _texts))
+    )
+    state = State(
+        strategy=draw(_texts),
+        entries=tuple(entries),
+        sources=tuple(sources),
+        last_source=draw(_numbers),
+        last_call=draw(_numbers),
+    )
+    match draw(st.sampled_from(["nothing waits", "calls wait", "a plan waits"])):
+        case "calls wait":
+            return state.model_copy(update={"entries": (*entries, draw(_waiting_rounds("call")))})
+        case "a plan waits":
+            lasts = [draw(_waiting_rounds(f"subtask {index}")) for index in range(draw(st.integers(1, 3)))]
+            conversations = [[*draw(_conversations), last] for last in lasts] + draw(st.sampled_from([[], [[]]]))
+            subtasks = tuple(draw(_subtasks(each)) for each in conversations)
+            update = {"entries": (*entries, draw(_users)), "plan": PlanRecord(subtasks=subtasks)}
+            return state.model_copy(update=update)
+    return state
+
+
+@st.composite
+def _waiting_rounds(draw: st.DrawFn, prefix: str) -> RoundRecord:
+    """A round in which at least one call waits, under an id of its own."""
+    drawn = [*draw(st.lists(calls(st.none() | _texts), max_size=3)), draw(calls(st.none()))]
+    named = (
+        call if call.result is not None else call.model_copy(update={"id": f"{prefix} {index}"})
+        for index, call in enumerate(drawn)
+    )
+    return RoundRecord(said=draw(_texts), calls=tuple(named))

@@ -1,0 +1,228 @@
+"""A state as text: it comes back whole, and any other text is one clear error."""
+
+import base64
+import hashlib
+import json
+import zlib
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from internal.errors import InvalidParameters
+from internal.state.form import MAX_LENGTH, MAX_READ_LENGTH, decode, encode
+from internal.state.pieces import MAX_UNPACKED
+from internal.state.records import AnswerRecord, CallRecord, RoundRecord, State, UserRecord
+from tests.unit.generators import any_text, json_values
+from tests.unit.states import states
+
+HEAD = "gpt5-agent-state.1."
+CALL = {"id": "a", "provider": "shop", "tool": "order", "arguments": "{}"}
+USER = {"kind": "user", "text": "Why?"}
+WAITING = {"kind": "round", "calls": [CALL]}
+SECRET = "top-secret-content"
+A_STATE = encode(State(strategy="gpt5_react", entries=(UserRecord(text=SECRET * 20), AnswerRecord(text=SECRET))))
+
+
+def text_of(content: bytes) -> str:
+    """A text with a right checksum, whatever its content."""
+    written = base64.urlsafe_b64encode(content).decode()
+    return f"{HEAD}{hashlib.sha256(f'1.{written}'.encode()).hexdigest()[:32]}.{written}"
+
+
+def packed(written: bytes) -> bytes:
+    packer = zlib.compressobj(wbits=-zlib.MAX_WBITS)
+    return packer.compress(written) + packer.flush()
+
+
+def of_json(value: object) -> str:
+    return text_of(packed(json.dumps(value).encode()))
+
+
+def problem_of(text: str) -> str:
+    """What is wrong with a text; the error names the parameter and never quotes the content."""
+    with pytest.raises(InvalidParameters) as caught:
+        decode(text)
+    problem = str(caught.value)
+    assert problem.startswith("parameter 'state': ")
+    assert SECRET not in problem
+    assert len(problem) < 300
+    return problem
+
+
+@given(states(), st.sampled_from(["", " ", "\n", "\r\n\t"]))
+def test_a_state_comes_back_as_it_was(state: State, space: str) -> None:
+    text = encode(state)
+
+    assert decode(space + text + space) == state
+    assert text.isascii()
+    assert json.dumps(text) == f'"{text}"'
+    assert not set(text) & set("{}#$<>&'\"\\ \n")
+    assert len(text) <= MAX_LENGTH
+
+
+@pytest.mark.parametrize("text", ["", " \n", "null", "None", "[]", "{}", " null\n"])
+def test_a_text_that_stands_for_no_state(text: str) -> None:
+    assert decode(text) is None
+
+
+def test_a_bare_selector_is_named_as_a_variable_that_does_not_exist() -> None:
+    assert "'conversation.state' looks like a variable that does not exist" in problem_of(" conversation.state ")
+
+
+@given(st.integers(0, len(A_STATE) - 1), st.characters())
+def test_a_state_with_one_character_changed_is_refused(position: int, character: str) -> None:
+    changed = A_STATE[:position] + character + A_STATE[position + 1 :]
+    if changed.strip() != A_STATE:
+        problem_of(changed)
+
+
+@given(st.integers(1, len(A_STATE) - 1), st.integers(0, 9), st.text(max_size=3))
+def test_a_state_that_was_cut_or_has_something_in_it_is_refused(position: int, count: int, inside: str) -> None:
+    problem_of(A_STATE[:position])
+    problem_of(A_STATE[position:])
+    cut = A_STATE[:position] + inside + A_STATE[position + count :]
+    if cut != A_STATE:
+        problem_of(cut)
+    problem_of(A_STATE + A_STATE[:position])
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("Hello, world", "not a state"),
+        ("[1]", "not a state"),
+        ('{"strategy": "gpt5_react"}', "not a state"),
+        (f'"{A_STATE}"', "not a state"),
+        (A_STATE[:-1], "was cut or changed"),
+        (HEAD, "was cut or changed"),
+        (A_STATE[:60] + "\n" + A_STATE[60:], "was cut or changed"),
+        (A_STATE.replace("state.1.", "state.12."), "version 12, and this version of the plugin reads version 1"),
+        ("x" * (MAX_READ_LENGTH + 1), "200,001 characters, and a state has at most 131,072"),
+        (text_of(b"\xff\xff"), "cannot be unpacked"),
+        (text_of(packed(b"{}") + b"{}"), "something stands behind it"),
+        (text_of(packed(b'{"strategy": "gpt5_react"}')[:-1]), "has no end"),
+        (text_of(b""), "has no end"),
+        (text_of(packed(b" " * (MAX_UNPACKED + 1))), "unpacks to more than 8 MiB"),
+        (f"{HEAD}{hashlib.sha256(b'1.abcde').hexdigest()[:32]}.abcde", "not valid base64"),
+    ],
+)
+def test_what_is_wrong_is_named(text: str, problem: str) -> None:
+    assert problem in problem_of(text)
+
+
+def test_a_small_text_that_unpacks_to_a_gigabyte_is_not_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
+    packer = zlib.compressobj(9, wbits=-zlib.MAX_WBITS)
+    bomb = b"".join([*(packer.compress(bytes(2**20)) for _ in range(130)), packer.flush()])
+    unpacked = list[int]()
+    whole = zlib.decompressobj
+
+    class Unpacker:
+        def __init__(self, wbits: int) -> None:
+            self._own = whole(wbits)
+
+        def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - a stand-in
+            return getattr(self._own, name)
+
+        def decompress(self, data: bytes, longest: int) -> bytes:
+            piece = self._own.decompress(data, longest)
+            unpacked.append(len(piece))
+            return piece
+
+    monkeypatch.setattr(zlib, "decompressobj", Unpacker)
+
+    assert "more than 8 MiB" in problem_of(text_of(bomb))
+    assert sum(unpacked) < MAX_UNPACKED + 2**20
+
+
+@given(st.binary(max_size=200) | any_text.map(lambda text: packed(text.encode(errors="ignore"))))
+def test_any_content_with_a_right_checksum_is_a_state_or_an_error(content: bytes) -> None:
+    problem_of(text_of(content))
+
+
+@given(json_values)
+def test_json_of_another_schema_is_refused(value: object) -> None:
+    assert "fields of a state" in problem_of(of_json(value))
+
+
+LATER = {"kind": "answer", "text": "So."}
+PLAN = {"subtasks": [{"name": "a", "entries": [WAITING]}]}
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"strategy": None},
+        {"more": 1},
+        {"entries": "x"},
+        {"entries": [{"text": "Why?"}]},
+        {"entries": [{**USER, "more": 1}]},
+        {"entries": [{**USER, "text": 1}]},
+        {"last_source": -1},
+        {"last_source": "1"},
+        {"last_source": True},
+        {"last_source": 1.0},
+        {"last_source": 2**53 + 1},
+        {"last_source": float("nan")},
+        {"last_source": float("inf")},
+        {"sources": [{"number": 0, "title": "a"}]},
+        {"entries": [WAITING, LATER]},
+        {"entries": [WAITING, WAITING]},
+        {"entries": [{"kind": "round", "calls": [CALL, CALL]}]},
+        {"entries": [{"kind": "round", "calls": [{**CALL, "arguments": "[]"}]}]},
+        {"entries": [{"kind": "round", "calls": [{**CALL, "arguments": "{", "result": "error"}]}, LATER]},
+        {"entries": [{"kind": "round", "calls": [{**CALL, "arguments": '{"a":' * 70 + "1" + "}" * 70}]}]},
+        {"entries": [USER], "plan": {"subtasks": []}},
+        {"entries": [USER], "plan": {"subtasks": [{"name": "a"}]}},
+        {"entries": [USER, LATER], "plan": PLAN},
+        {"plan": PLAN},
+        {"entries": [USER], "plan": {"subtasks": [{"name": "a", "entries": [WAITING, LATER]}]}},
+        {"entries": [USER], "plan": {"subtasks": [{"name": name, "entries": [WAITING]} for name in "ab"]}},
+    ],
+)
+def test_records_that_do_not_fit_are_refused(fields: dict[str, object]) -> None:
+    assert "fields of a state" in problem_of(of_json({"strategy": "gpt5_react", **fields}))
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        b'{"strategy": "a", "strategy": "a"}',
+        b'{"strategy": "a", "last_source": 1e2}',
+        b'{"strategy": "a", "last_source": ' + b"9" * 5_000 + b"}",
+        b'{"strategy": "a", "entries": ' + b"[" * 100_000 + b"]" * 100_000 + b"}",
+        b'{"strategy": "\xff"}',
+        b'\xef\xbb\xbf{"strategy": "a"}',
+        b'{"strategy": "a", "entries": [' + b"0," * 2_000_000 + b"0]}",
+        b'{"strategy": "a", ' + b",".join(b'"%d": 0' % number for number in range(40_000)) + b"}",
+    ],
+    ids=["a name twice", "a float", "a long number", "deep", "no UTF-8", "BOM", "many wrong items", "many names"],
+)
+def test_odd_json_is_refused(written: bytes) -> None:
+    assert "fields of a state" in problem_of(text_of(packed(written)))
+
+
+def test_texts_become_well_formed_in_both_directions() -> None:
+    odd = "a\ud83d\0b"
+    state = State(
+        strategy="gpt5_react",
+        entries=(
+            RoundRecord(
+                said=odd, calls=(CallRecord(id=odd, provider="p", tool=odd, arguments='{"a": "é"}', result=odd),)
+            ),
+        ),
+    )
+    clean = decode(encode(state))
+    read = decode(of_json(state.model_dump(mode="python")))
+
+    assert clean == read
+    assert clean is not None
+    assert isinstance(last := clean.entries[-1], RoundRecord)
+    assert (last.said, last.calls[0].result, last.calls[0].tool) == ("a?b", "a?b", "a?b")
+
+
+def test_a_large_state_passes() -> None:
+    state = State(strategy="gpt5_react", entries=(UserRecord(text=" ".join(map(str, range(20_000)))),))
+
+    assert decode(encode(state)) == state
