@@ -17,6 +17,8 @@ _INVISIBLE = re.compile(
 use. U+FE0F stays behind a symbol, where it only asks for the coloured picture."""
 _LOST_IN_A_LINE = re.compile(r"[\t\r\n]|\A | \Z|(?<= ) ")
 """Markdown and browsers take spaces away at the ends, and make one of several."""
+_SHORT_ESCAPES = {"\t": r"\t", "\r": r"\r", "\n": r"\n"}
+"""As in JSON and in Python, where redaction looks for secrets too."""
 _MOST_IN_FOUR_DIGITS = 0xFFFF
 _BACKTICKS = re.compile("`+")
 
@@ -41,7 +43,8 @@ def inline_code(text: str) -> str:
 
 def _escape(character: re.Match[str]) -> str:
     number = ord(character[0])
-    return f"\\u{number:04x}" if number <= _MOST_IN_FOUR_DIGITS else f"\\U{number:08x}"
+    short = _SHORT_ESCAPES.get(character[0])
+    return short or (f"\\u{number:04x}" if number <= _MOST_IN_FOUR_DIGITS else f"\\U{number:08x}")
 
 
 def _fence(text: str, least: int) -> str:

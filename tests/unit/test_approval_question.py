@@ -13,6 +13,7 @@ from markdown_it import MarkdownIt
 from internal.approval.decision import Approved, ByCall, read_decision
 from internal.approval.pending import PendingCall
 from internal.approval.question import approval_question
+from internal.text.redaction import Redactor
 from prompt import template
 from tests.unit.generators import any_text, joined, json_values
 
@@ -49,6 +50,8 @@ def around(markdown: str) -> list[str]:
 
 
 def unescaped(shown: str) -> str:
+    for escape, character in (("\\t", "\t"), ("\\r", "\r"), ("\\n", "\n")):
+        shown = shown.replace(escape, character)
     return re.sub(r"\\u([0-9a-f]{4})|\\U([0-9a-f]{8})", lambda found: chr(int(found[1] or found[2], 16)), shown)
 
 
@@ -99,7 +102,7 @@ I need your approval before I do these 2 things:
 
 **`order`** (`call_2_0a1b2c3d`)
 
-Subtask: `Buy\\u000amilk`
+Subtask: `Buy\\nmilk`
 
 (no arguments)
 
@@ -199,8 +202,8 @@ def test_ordinary_text_of_any_language_is_not_escaped() -> None:
     [
         ("a  b", "a \\u0020b"),
         (" a ", "\\u0020a\\u0020"),
-        ("a\tb", "a\\u0009b"),
-        ("a\rb", "a\\u000db"),
+        ("a\tb", "a\\tb"),
+        ("a\rb", "a\\rb"),
         ("a\U000e0041b", "a\\U000e0041b"),
         ("a\ufe0fb", "a\\ufe0fb"),
         ("\ud83d", "\\ud83d"),
@@ -210,6 +213,22 @@ def test_ordinary_text_of_any_language_is_not_escaped() -> None:
 )
 def test_what_a_browser_would_hide_is_written_out(text: str, shown: str) -> None:
     assert codes(approval_question([order({"a": text})], "why"))[-1] == shown
+
+
+@pytest.mark.parametrize(
+    "secret",
+    [
+        *("sk-0a1b2c3d4e5f", 'a"quoted\\pass', "pässwörd-秘密", "`tick`secret", "tab\tbed-secret", "zero\u200bwidth"),
+        *("-----BEGIN-----\nabc\n-----END-----\n", "-----BEGIN-----\r\nabc\r\n-----END-----", " spaces around "),
+    ],
+)
+def test_a_secret_is_still_found_in_the_question(secret: str) -> None:
+    values = [secret, f"so {secret}!", f"so\n{secret}\n!", {"key": [secret]}]
+    question = approval_question([order({secret: value}, number) for number, value in enumerate(values)], "why")
+
+    hidden = Redactor.of([secret]).text(question)
+
+    assert hidden.count("[redacted]") == 2 * len(values)
 
 
 def test_nothing_is_cut() -> None:
