@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from internal.calls.judging import is_virtual
+from internal.calls.judging import hands_over
 from internal.model.reading import ModelTurn
 from internal.report.events import StopReason
 from internal.report.tool_calls import JudgedCall, ValidCall
@@ -70,9 +70,9 @@ class CallAnswer:
 
     def after_calls(self, turn: ModelTurn, judged: Sequence[JudgedCall], closing: StopReason | None) -> Finish | None:
         for call in judged:
-            if isinstance(call, ValidCall) and is_virtual(call):
+            if isinstance(call, ValidCall) and hands_over(call):
                 return Finish(closing or StopReason.ANSWERED, written_out(call.arguments), call.arguments)
-        if any(map(is_virtual, judged)):
+        if any(map(hands_over, judged)):
             self._refused += 1
             is_over = self._refused > MAX_CORRECTIONS
         elif closing:

@@ -20,7 +20,7 @@ from internal.report.events import AnswerBreak, AnswerText, Event, SpanFinished,
 from internal.report.sentences import working_line
 from internal.report.tool_calls import JudgedCall, RejectedCall
 from internal.steps import AnotherRound, ClosingAnswer, Ending, Finish, NextStep
-from internal.tools.virtual_tools import RESERVED_NAMES
+from internal.tools.virtual_tools import READ_RESULT, RESERVED_NAMES, read_result_tool
 
 MIN_CLOSING_SECONDS = 5
 """The closing answer has as much even when the rounds took longer than they should have."""
@@ -97,6 +97,7 @@ class AgentLoop:
 
     def _take_turn(self, name: str, label: str, closing: StopReason | None) -> Generator[Event, None, NextStep]:
         """Ask, answer the calls, decide; ``closing`` is what ended the tool phase, None while it lasts."""
+        self._offer_reading()
         span = self._span(name, is_closing=closing is not None)
         started = self.models.clock.now()
         yield SpanStarted(span.round_key, label)
@@ -111,6 +112,11 @@ class AgentLoop:
             step = yield from self._keep_first_words(closing)
         yield SpanFinished(span.round_key, self.models.clock.now() - started)
         return step
+
+    def _offer_reading(self) -> None:
+        """From the first cut result of the conversation on, the model may read on in it."""
+        if self.rounds.transcript.long_results.ids and READ_RESULT not in self.models.toolbox.tools:
+            self.models = self.models.offering(read_result_tool())
 
     def _after_turn(self, turn: ModelTurn, key: str, closing: StopReason | None) -> Generator[Event, None, NextStep]:
         """Answer every call of the turn, append both, and decide."""

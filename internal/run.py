@@ -16,6 +16,7 @@ from internal.answer import AnswerRule
 from internal.calls.guards import RepeatGuard
 from internal.calls.rounds import ToolRounds
 from internal.calls.runner import ToolRunner
+from internal.conversation.long_results import LongResults
 from internal.conversation.opening import file_parts, opening_messages, visible_history
 from internal.conversation.transcript import HostHabits, Transcript
 from internal.conversation.window import Window
@@ -85,6 +86,7 @@ class Run[P: StrategyParams]:
     tally: Tally = field(default_factory=Tally)
     habits: HostHabits = field(default_factory=HostHabits)
     file_names: FileNames = field(default_factory=FileNames)
+    long_results: LongResults = field(default_factory=LongResults)
 
     @cached_property
     def overrides(self) -> PolicyOverrides:
@@ -111,9 +113,7 @@ class Run[P: StrategyParams]:
         return ModelCaller(self.host, toolbox, model, window, self.clock, self.secrets, stop)
 
     def tools(self, toolbox: Toolbox) -> ToolRunner:
-        return ToolRunner(
-            self.host, toolbox, self.clock, self.slots, self.params.tool_result_limit, self.secrets, self.file_names
-        )
+        return ToolRunner(self.host, toolbox, self.clock, self.slots, self.secrets, self.file_names)
 
     def loop(
         self,
@@ -128,7 +128,13 @@ class Run[P: StrategyParams]:
         rounds = params.maximum_iterations if part.maximum_iterations is None else part.maximum_iterations
         return AgentLoop(
             models=models,
-            rounds=ToolRounds(self.tools(models.toolbox), transcript, self.bibliography, guard or RepeatGuard()),
+            rounds=ToolRounds(
+                tools=self.tools(models.toolbox),
+                transcript=transcript,
+                bibliography=self.bibliography,
+                guard=guard or RepeatGuard(),
+                result_limit=params.tool_result_limit,
+            ),
             answer=answer,
             limits=LoopLimits(
                 maximum_iterations=rounds,
@@ -168,7 +174,9 @@ class Run[P: StrategyParams]:
         """A new conversation: the system prompt, the history, and a message of context, text and files."""
         context = context_block(self.bibliography.context())
         whole = "\n\n".join(part for part in (context, text) if part)
-        return Transcript(opening_messages(self.history, self.instruction, whole, self.parts), self.habits)
+        return Transcript(
+            opening_messages(self.history, self.instruction, whole, self.parts), self.habits, self.long_results
+        )
 
     def finish(
         self,

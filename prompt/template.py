@@ -147,6 +147,33 @@ NO_OUTPUT = "(no output)"
 ACCEPTED = "Accepted."
 CHARACTERS_NOT_KEPT = "\n[… {count} characters were not kept …]\n"
 CHARACTERS_LEFT_OUT = "\n[… {count} characters left out; ask for less to see them …]\n"
+CHARACTERS_TO_READ = '\n[… {count} characters left out; to read on: read_result(id="{id}", offset={offset})]\n'
+
+READ_RESULT_DESCRIPTION = (
+    "Read more of a tool result that was too long to be shown whole: the part from an offset on, or the places where "
+    "a text stands."
+)
+RESULT_ID_DESCRIPTION = "The id in the note that stands where characters were left out."
+OFFSET_DESCRIPTION = "How many characters to skip; 0 reads from the beginning. Give either this or find."
+FIND_DESCRIPTION = "A word or phrase to look for, in upper or lower case. Give either this or offset."
+OFFSET_OR_FIND = ": give either offset or find, not both"
+READ_IN_PART = '\n[… characters {start} to {end} of {length}; to read on: read_result(id="{id}", offset={end})]'
+READ_TO_THE_END = "\n[characters {start} to {length} of {length}: this is the end of {id}]"
+FOUND = "Found in {id} ({length} characters), number of places: {count}."
+NOT_FOUND = "Not found in {id} ({length} characters)."
+NOT_SEARCHED = " In its middle, {count} characters were not kept and could not be searched."
+FOUND_AT = "\n\n[offset {offset}] …{text}…"
+FOUND_MORE = '\n\n[… places not shown: {count}; the next one: read_result(id="{id}", offset={offset})]'
+BEYOND_THE_END = "{id} has {length} characters; the offset must be less than that."
+UNKNOWN_RESULT = "There is no long result with the id {id!r} in this conversation; the ids are: {known}."
+RESULT_IS_GONE = (
+    "The full text of {id} is not kept any more: newer long results took its place. "
+    "Call the tool again, and ask it for less."
+)
+NO_MORE_READING = (
+    "not run: read_result was called too often in this conversation turn. Go on with what you have, or ask a tool for "
+    "less."
+)
 
 # With thoughts shown, what the user reads of a round in which the model calls tools and says nothing; by language.
 WORKING = {"en": "Using {tools}…", "ja": "{tools} を使用しています…", "zh": "正在使用 {tools}…"}

@@ -10,7 +10,7 @@ from internal.calls.arguments import ArgumentsInvalid, validate_arguments
 from internal.calls.guards import Refuse, RepeatGuard
 from internal.report.tool_calls import JudgedCall, RejectedCall, ToolCall, ValidCall
 from internal.tooling import resolve_tool_instance, unknown_tool_error, without_quote
-from internal.tools.toolbox import Toolbox
+from internal.tools.toolbox import Toolbox, ToolKind
 
 REFUSED_AT_THE_END = "not run: no more tools run in this conversation turn"
 
@@ -21,7 +21,9 @@ def judge_calls(calls: Iterable[ToolCall], toolbox: Toolbox, guard: RepeatGuard)
 
 def without_tools(judged: Iterable[JudgedCall]) -> tuple[JudgedCall, ...]:
     """Refuse every call that does not hand over an answer, since no more tools will run."""
-    return tuple(call if is_virtual(call) else RejectedCall(call.call, REFUSED_AT_THE_END) for call in judged)
+    return tuple(
+        call if hands_over(call) else RejectedCall(call.call, REFUSED_AT_THE_END, call.tool) for call in judged
+    )
 
 
 def refuse_calls(calls: Iterable[ToolCall]) -> tuple[JudgedCall, ...]:
@@ -29,9 +31,9 @@ def refuse_calls(calls: Iterable[ToolCall]) -> tuple[JudgedCall, ...]:
     return tuple(RejectedCall(call, REFUSED_AT_THE_END) for call in calls)
 
 
-def is_virtual(call: JudgedCall) -> bool:
+def hands_over(call: JudgedCall) -> bool:
     """Whether the call hands something over, validly or not, instead of running a tool."""
-    return call.tool is not None and call.tool.virtual_schema is not None
+    return call.tool is not None and call.tool.kind is ToolKind.HANDS_OVER
 
 
 def _judge(call: ToolCall, toolbox: Toolbox, guard: RepeatGuard) -> JudgedCall:
@@ -48,6 +50,9 @@ def _judge(call: ToolCall, toolbox: Toolbox, guard: RepeatGuard) -> JudgedCall:
     except ArgumentsInvalid as invalid:
         return RejectedCall(call, str(invalid), tool)
     valid = ValidCall(call, tool, arguments)
+    if tool.kind is ToolKind.READS:
+        # To read the same again does no harm: there is a limit of its own, and the window may have dropped the first.
+        return valid
     verdict = guard.judge(valid.signature)
     if isinstance(verdict, Refuse):
         return RejectedCall(call, verdict.text, tool, valid.signature, verdict.ends_tool_phase)

@@ -1,23 +1,28 @@
 """The tool rounds of one loop: calls are answered, and the answers written down where later rounds look for them.
 
 In: a turn and its judged calls. Out: events; then the transcript has the turn with one result per call, the
-bibliography the sources, and the guard the calls.
+bibliography the sources, and the guard the calls. Results are cut to the limit here and nowhere else; the whole text of
+one that is cut stays readable for the model. A turn that only reads such texts is not a tool round.
 """
 
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from internal.calls.guards import RepeatGuard
 from internal.calls.judging import refuse_calls
 from internal.calls.runner import ToolRunner
+from internal.calls.side_by_side import changed
 from internal.conversation.transcript import Transcript
 from internal.host.clock import Deadline
 from internal.model.reading import ModelTurn
 from internal.report.events import CallsAnswered, Event, ToolFinished, ToolStarted
 from internal.report.sources import Bibliography, citation_lines
 from internal.report.tool_calls import CallStatus, EndedCall, JudgedCall, RejectedCall, ValidCall
-from internal.text.kept_text import cut_to_size, with_sources
+from internal.results.reading import read_result
+from internal.text.kept_text import Excerpt, cut_to_size
 from internal.text.notes import OurWords
+from internal.tools.toolbox import ToolKind
 from prompt import template
 
 
@@ -29,6 +34,8 @@ class ToolRounds:
     transcript: Transcript
     bibliography: Bibliography
     guard: RepeatGuard
+    result_limit: int
+    """Characters of one result that the model reads."""
     _before: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
@@ -37,7 +44,7 @@ class ToolRounds:
 
     @property
     def done(self) -> int:
-        """Rounds since this object was made."""
+        """Tool rounds since this object was made."""
         return self.transcript.rounds - self._before
 
     def run(
@@ -45,40 +52,81 @@ class ToolRounds:
     ) -> Generator[Event, None, None]:
         """Answer the calls and append the round; sources are numbered in the model's order, not as calls end."""
         calls = _by_key(judged, parent)
-        ended = yield from self._answer_at_once(calls)
+        may_read = self.transcript.long_results.of_run.reading_turns_left > 0
+        ended = yield from self._answer_at_once(calls, may_read=may_read)
         to_run = {key: call for key, call in calls.items() if isinstance(call, ValidCall) and key not in ended}
-        ended |= yield from self.tools.run(to_run, deadline)
-        in_order = tuple(ended[key] for key in calls)
-        self.transcript.append_round(turn.content, turn.opaque_body, [self._with_sources(call) for call in in_order])
-        yield CallsAnswered(self.done, in_order)
-        self.guard.record_round(in_order)
+        ended |= yield from changed(self.tools.run(to_run, deadline), self._event_for_people)
+        in_order = [ended[key] for key in calls]
+        is_tool_round = not self._only_reads(judged)
+        results = [self._for_model(call) for call in in_order]
+        self.transcript.append_round(turn.content, turn.opaque_body, results, is_tool_round=is_tool_round)
+        answered = tuple(self._for_people(call) for call in in_order if not call.call.is_reading)
+        if answered:
+            yield CallsAnswered(self.done, answered)
+        self.guard.record_round(answered)
 
     def refuse(self, turn: ModelTurn, parent: str) -> Generator[Event, None, None]:
         """Calls of a cut or closing turn do not run, and the model reads no answer; the log shows them."""
-        if turn.calls:
-            ended = yield from self._answer_at_once(_by_key(refuse_calls(turn.calls), parent))
-            yield CallsAnswered(self.done + 1, tuple(ended.values()))
+        ended = yield from self._answer_at_once(_by_key(refuse_calls(turn.calls), parent), may_read=False)
+        if answered := tuple(call for call in ended.values() if not call.call.is_reading):
+            yield CallsAnswered(self.done + 1, answered)
 
-    def _answer_at_once(self, calls: Mapping[str, JudgedCall]) -> Generator[Event, None, dict[str, EndedCall]]:
+    def _only_reads(self, judged: Sequence[JudgedCall]) -> bool:
+        """Whether the turn is no tool round; a run has a number of such turns, so that it ends."""
+        of_run = self.transcript.long_results.of_run
+        if not of_run.reading_turns_left or not all(call.call.is_reading for call in judged):
+            return False
+        of_run.reading_turns_left -= 1
+        return True
+
+    def _answer_at_once(
+        self, calls: Mapping[str, JudgedCall], *, may_read: bool
+    ) -> Generator[Event, None, dict[str, EndedCall]]:
         """Answer the calls that no tool has to run for: rejected ones, and those of virtual tools."""
         ended: dict[str, EndedCall] = {}
         for key, call in calls.items():
-            if isinstance(call, RejectedCall):
-                text = cut_to_size(call.text, self.tools.result_limit)
-                ended[key] = EndedCall(call, CallStatus.REFUSED, text, OurWords("not run"))
-            elif call.tool.virtual_schema is not None:
-                ended[key] = EndedCall(call, CallStatus.OK, template.ACCEPTED)
-            else:
+            if isinstance(call, ValidCall) and call.tool.kind is ToolKind.RUNS:
                 continue
             yield ToolStarted(key, call)
+            ended[key] = self._answer(call, may_read=may_read)
             yield ToolFinished(key, ended[key])
         return ended
 
-    def _with_sources(self, call: EndedCall) -> EndedCall:
-        """The result with the numbers under which the model can cite its sources."""
+    def _answer(self, call: JudgedCall, *, may_read: bool) -> EndedCall:
+        if isinstance(call, RejectedCall):
+            text = cut_to_size(call.text, self.result_limit)
+            return EndedCall(call, CallStatus.REFUSED, text, OurWords("not run"))
+        if call.tool.kind is ToolKind.HANDS_OVER:
+            return EndedCall(call, CallStatus.OK, template.ACCEPTED)
+        if not may_read:
+            return EndedCall(call, CallStatus.REFUSED, template.NO_MORE_READING, OurWords("not run"))
+        started = self.tools.clock.now()
+        reply = read_result(self.transcript.long_results, call.arguments, self.result_limit)
+        status = CallStatus.ERROR if reply.error else CallStatus.OK
+        return EndedCall(call, status, reply.text, reply.error, self.tools.clock.now() - started)
+
+    def _event_for_people(self, event: Event) -> Event:
+        return replace(event, call=self._for_people(event.call)) if isinstance(event, ToolFinished) else event
+
+    def _for_people(self, call: EndedCall) -> EndedCall:
+        """The call with its result as log, variables and guard have it."""
+        return replace(call, tool_response=cut_to_size(call.tool_response, self.result_limit, call.missing), missing=0)
+
+    def _for_model(self, call: EndedCall) -> EndedCall:
+        """The call with its result as the model reads it: with the numbers of its sources, within the limit.
+
+        A whole result that does not fit is kept, and the note in what is shown says how to read on.
+        """
         numbers = self.bibliography.add(call.sources)
-        cited = citation_lines(zip(numbers, call.sources, strict=True))
-        return replace(call, tool_response=with_sources(call.tool_response, cited, self.tools.result_limit))
+        cited = cut_to_size(citation_lines(zip(numbers, call.sources, strict=True)), self.result_limit // 2)
+        end = f"\n\n{cited}" if cited else ""
+        text, room = call.tool_response, self.result_limit - len(end)
+        result = replace(call, tool_response=cut_to_size(text, room, call.missing) + end, missing=0)
+        name = self.transcript.long_results.keep(Excerpt(text, call.missing)) if len(text) > room else None
+        if name is None:
+            return result
+        note = partial(template.CHARACTERS_TO_READ.format, id=name)
+        return replace(result, shown=cut_to_size(text, room, call.missing, note) + end)
 
 
 def _by_key(judged: Iterable[JudgedCall], parent: str) -> dict[str, JudgedCall]:

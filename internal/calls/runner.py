@@ -1,7 +1,7 @@
 """Valid calls of one turn, run side by side.
 
-In: valid calls. Out: events as they happen, then how each call ended. A call that is still running at the deadline is
-given up and counts as timed out.
+In: valid calls. Out: events as they happen, then how each call ended, with its whole result. A call that is still
+running at the deadline is given up and counts as timed out.
 """
 
 from collections.abc import Generator, Mapping
@@ -23,7 +23,6 @@ from internal.results.failures import NOT_BEGUN, TIMED_OUT, TOOL_FAILED, ToolFai
 from internal.results.files import FileNames, FileReader
 from internal.results.output import ToolOutput
 from internal.text.fairness import in_turns
-from internal.text.kept_text import cut_to_size
 from internal.text.notes import OurWords
 from internal.text.redaction import KnownSecrets
 from internal.tools.toolbox import Toolbox
@@ -43,7 +42,6 @@ class ToolRunner:
     toolbox: Toolbox
     clock: Clock
     slots: BoundedSemaphore
-    result_limit: int
     secrets: KnownSecrets
     file_names: FileNames
 
@@ -104,7 +102,8 @@ class ToolRunner:
         return EndedCall(
             judged=call,
             status=CallStatus.ERROR if failure else CallStatus.OK,
-            tool_response=cut_to_size(text, self.result_limit, said.missing) if text.strip() else template.NO_OUTPUT,
+            tool_response=text if text.strip() else template.NO_OUTPUT,
+            missing=said.missing,
             error=failure.message if failure else None,
             transient=failure is not None and is_transient(failure.kind),
             sources=tuple(output.sources),

@@ -68,6 +68,17 @@ def watched[T](events: Generator[Event, None, T], watch: Callable[[Event], None]
         yield event
 
 
+def changed[T](events: Generator[Event, None, T], change: Callable[[Event], Event]) -> Generator[Event, None, T]:
+    """A generator's events, each as ``change`` makes it, and its result."""
+    while True:
+        try:
+            event = next(events)
+        except StopIteration as end:
+            result: T = end.value
+            return result
+        yield change(event)
+
+
 def drain[T](events: Generator[Event, None, T], post: Post) -> T:
     """Post a generator's events, and return its result."""
     while True:

@@ -18,6 +18,7 @@ from dify_plugin.entities.model.message import (
     UserPromptMessage,
 )
 
+from internal.conversation.long_results import LongResults, ReadableResults
 from internal.conversation.shortening import Shortening
 from internal.conversation.weight import Weight, weight_of
 from internal.host.request import without_opaque_body
@@ -38,11 +39,18 @@ class HostHabits:
 class Transcript:
     """The messages of one conversation."""
 
-    def __init__(self, opening: Iterable[PromptMessage], habits: HostHabits | None = None) -> None:
+    def __init__(
+        self,
+        opening: Iterable[PromptMessage],
+        habits: HostHabits | None = None,
+        long_results: LongResults | None = None,
+    ) -> None:
+        self.long_results = ReadableResults(long_results or LongResults())
         self._messages: list[PromptMessage] = []
         self._weights: list[Weight] = []
         self._weight = Weight()
-        self._rounds: list[int] = []  # where each begins
+        self._rounds = 0
+        self._for_others: dict[int, str] = {}  # by position: a result without the note on how to read on
         self._habits = habits or HostHabits()
         self._had_opaque_bodies_dropped = False
         for message in in_turns(opening):
@@ -50,8 +58,13 @@ class Transcript:
 
     @property
     def rounds(self) -> int:
-        """Rounds appended so far."""
-        return len(self._rounds)
+        """Tool rounds appended so far."""
+        return self._rounds
+
+    @property
+    def length(self) -> int:
+        """How many messages it has; their number never decreases."""
+        return len(self._messages)
 
     @property
     def weight(self) -> Weight:
@@ -64,17 +77,26 @@ class Transcript:
         self._drop_refused_bodies()
         return list(self._messages)
 
-    def append_round(self, content: Content, opaque_body: Any, ended: Sequence[EndedCall]) -> None:  # noqa: ANN401
+    def append_round(
+        self,
+        content: Content,
+        opaque_body: Any,  # noqa: ANN401 - the provider's
+        ended: Sequence[EndedCall],
+        *,
+        is_tool_round: bool = True,
+    ) -> None:
         """Append an assistant turn that called tools, and one result for each of its calls, in their order.
 
         ``content`` is what the model said, thoughts included: some providers rebuild their reasoning from it.
         """
-        self._rounds.append(len(self._messages))
+        self._rounds += is_tool_round
         calls = [each.call.written_back() for each in ended]
         self._append(AssistantPromptMessage(content=content, tool_calls=calls, opaque_body=opaque_body))
         for each in ended:
             name = name_in_history(each.call.name)
-            self._append(ToolPromptMessage(content=each.tool_response, tool_call_id=each.call.id, name=name))
+            if each.shown is not None:
+                self._for_others[self.length] = each.tool_response
+            self._append(ToolPromptMessage(content=each.read_by_model, tool_call_id=each.call.id, name=name))
 
     def append_answer(self, content: Content, opaque_body: Any) -> None:  # noqa: ANN401
         """Append an assistant turn without calls; one with nothing in it is left out, since some APIs refuse it."""
@@ -90,11 +112,13 @@ class Transcript:
         """Send no opaque bodies from now on, in all conversations of the run."""
         self._habits.takes_opaque_bodies = False
 
-    def results_since(self, rounds: int) -> list[str]:
-        """The tool results of the rounds after the first so many."""
-        start = self._rounds[rounds] if rounds < self.rounds else len(self._messages)
-        messages = self._messages[start:]
-        return [message.get_text_content() for message in messages if isinstance(message, ToolPromptMessage)]
+    def results_since(self, length: int) -> list[str]:
+        """The tool results behind the first so many messages, without a note that means something here alone."""
+        return [
+            self._for_others.get(position, message.get_text_content())
+            for position, message in enumerate(self._messages[length:], start=length)
+            if isinstance(message, ToolPromptMessage)
+        ]
 
     def shorten(self, shortening: Shortening, is_enough: Callable[[], bool] = lambda: False) -> int:
         """Shorten messages, the oldest first, until it is enough or nothing is left; how often that was possible."""
@@ -117,6 +141,7 @@ class Transcript:
 
     def _replace(self, position: int, message: PromptMessage) -> None:
         weight = weight_of(message)
+        self._for_others.pop(position, None)
         self._weight += weight - self._weights[position]
         self._messages[position], self._weights[position] = message, weight
 

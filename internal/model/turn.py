@@ -5,7 +5,7 @@ user has seen nothing of the turn (recovery); an answer that stalls after that i
 """
 
 from collections.abc import Generator, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dify_plugin.entities.model.llm import LLMResultChunk
 
@@ -25,7 +25,7 @@ from internal.report.events import Event, ModelFinished, ModelStarted, Noted, St
 from internal.report.usage import Usage
 from internal.text.notes import OurWords, Quoting, Sentence
 from internal.text.redaction import KnownSecrets
-from internal.tools.toolbox import Toolbox
+from internal.tools.toolbox import Tool, Toolbox
 
 _TIME_WAS_UP = OurWords("the time was up before the answer had ended; what had come of it is kept")
 
@@ -55,6 +55,11 @@ class ModelCaller:
     secrets: KnownSecrets
     stop: tuple[str, ...] = ()
     """Stop words of every request; a hit discards tool calls, so only a run that offers no tool has any."""
+
+    def offering(self, tool: Tool) -> "ModelCaller":
+        """The same with one more tool in every request, behind the others."""
+        toolbox = self.toolbox.with_tool(tool)
+        return replace(self, toolbox=toolbox, window=replace(self.window, tools=toolbox.prompt_tools))
 
     def take_turn(self, transcript: Transcript, span: TurnSpan) -> Generator[Event, None, ModelTurn | TimeIsUp]:
         """Have the model take a turn.

@@ -96,9 +96,9 @@ class SubtaskWorker:
             key = f"{self.key}.attempt{self._attempts}"
             started = self.run.clock.now()
             yield SpanStarted(key, f"ATTEMPT {self._attempts}")
-            rounds_before = transcript.rounds
+            length_before = transcript.length
             ending = yield from self._loop(transcript, guard, key)
-            judgement = yield from self._judge(ending, transcript.results_since(rounds_before), key)
+            judgement = yield from self._judge(ending, transcript.results_since(length_before), key)
             yield SpanFinished(key, self.run.clock.now() - started)
             if judgement.is_completed:
                 return self.outcome(ending.text, completed=True)

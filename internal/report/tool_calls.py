@@ -16,6 +16,7 @@ from internal.report.sources import Source
 from internal.tooling import ToolArgumentsParseResult, parse_tool_arguments
 from internal.tools.names import name_in_history
 from internal.tools.toolbox import Tool
+from internal.tools.virtual_tools import READ_RESULT
 
 
 class CallStatus(StrEnum):
@@ -39,6 +40,11 @@ class ToolCall:
     def parsed(self) -> ToolArgumentsParseResult:
         """What the arguments say; they are parsed once, and every later step reads this."""
         return parse_tool_arguments(self.arguments)
+
+    @property
+    def is_reading(self) -> bool:
+        """Whether it asks for more of a long result. The name is reserved, so that a tool of the node has another."""
+        return self.name == READ_RESULT
 
     def written_back(self) -> AssistantPromptMessage.ToolCall:
         """The call as later prompts show it: arguments that are not a JSON object become ``{}``."""
@@ -107,14 +113,22 @@ class EndedCall:
     judged: JudgedCall
     status: CallStatus
     tool_response: str
-    """What the model reads: redacted and cut to the limit."""
+    """The result, redacted; ``calls.rounds`` cuts it to the limit before anyone reads it."""
     error: str | None = None
     """For the log: why it failed; None for a call that succeeded."""
     elapsed_seconds: float = 0.0
     transient: bool = False
     """Whether the failure may not come again."""
     sources: tuple[Source, ...] = ()
+    missing: int = 0
+    """Characters that were not kept of a result which is not cut yet; they count as left out."""
+    shown: str | None = None
+    """What the model reads, where that is not ``tool_response``: its note says how to read on, in this run only."""
 
     @property
     def call(self) -> ToolCall:
         return self.judged.call
+
+    @property
+    def read_by_model(self) -> str:
+        return self.tool_response if self.shown is None else self.shown

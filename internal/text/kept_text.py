@@ -77,22 +77,17 @@ def joined(parts: list[Excerpt]) -> Excerpt:
     return Excerpt("\n\n".join(part.text for part in said), sum(part.missing for part in said))
 
 
-def cut_to_size(text: str, limit: int, missing: int = 0) -> str:
-    """Keep head and tail of a long text within ``limit`` characters, with the number left out in between.
+def cut_to_size(
+    text: str, limit: int, missing: int = 0, note: Callable[..., str] = template.CHARACTERS_LEFT_OUT.format
+) -> str:
+    """Keep head and tail of a long text within ``limit`` characters, with a note about what is left out in between.
 
-    ``missing`` characters are not in the text any more, and count as left out.
+    ``missing`` characters are not in the text any more, and count as left out. ``note`` is given ``count``, the number
+    of characters left out, and ``offset``, where they begin.
     """
     if len(text) <= limit:
         return text
-    kept = limit - len(template.CHARACTERS_LEFT_OUT.format(count=len(text) + missing))
+    kept = limit - len(note(count=len(text) + missing, offset=len(text)))
     head, tail = kept - kept // 3, kept // 3
-    gap = template.CHARACTERS_LEFT_OUT.format(count=len(text) + missing - kept)
+    gap = note(count=len(text) + missing - kept, offset=head)
     return text[:head] + gap + text[len(text) - tail :]
-
-
-def with_sources(text: str, citations: str, limit: int) -> str:
-    """A result and the numbers of its sources, together within the limit."""
-    if not citations:
-        return cut_to_size(text, limit)
-    shown = cut_to_size(citations, limit // 2)
-    return f"{cut_to_size(text, limit - len(shown) - 2)}\n\n{shown}"

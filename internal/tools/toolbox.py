@@ -7,6 +7,7 @@ parameter is left out; when it is required, its tool is left out. Other tools ar
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from enum import Enum
 from functools import cached_property
 from typing import Any
 
@@ -27,6 +28,17 @@ _MAX_NAMED = 20
 
 class ToolUnusable(Exception):  # noqa: N818 - says what is the matter
     """This tool cannot be offered to a model; the reason quotes nothing."""
+
+
+class ToolKind(Enum):
+    """What becomes of a valid call."""
+
+    RUNS = "runs"
+    """The host runs a tool of the node's."""
+    HANDS_OVER = "hands over"
+    """The agent takes its arguments: an answer, a plan, a judgement."""
+    READS = "reads"
+    """The agent answers it from what it keeps of the conversation."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +69,7 @@ class Tool:
     """Values that the developer set, some of them secret; they win over any argument."""
     virtual_schema: VirtualSchema | None = None
     """Set for a virtual tool: the agent reads its arguments, and no tool runs."""
+    kind: ToolKind = ToolKind.RUNS
 
     @cached_property
     def prompt_tool(self) -> PromptMessageTool:

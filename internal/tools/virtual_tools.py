@@ -1,9 +1,9 @@
-"""Tools that never run: by calling them, the model hands over a plan, a judgement, or an answer in a schema.
+"""Tools that never run: by a call, the model hands over a plan, a judgement or an answer, or reads on in a result.
 
 In: limits and the ``answer_schema`` parameter. Out: Tool values whose calls are parsed and validated like any other.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from internal.errors import InvalidParameters
@@ -13,14 +13,17 @@ from internal.schema.types import possible_types
 from internal.text.pasted import looks_like_selector, missing_variable, read_pasted
 from internal.text.wellformed import without_escaped_nul
 from internal.tooling import NoObjectError, UnwritableError, parse_object
-from internal.tools.toolbox import Tool, VirtualSchema
+from internal.tools.toolbox import Tool, ToolKind, VirtualSchema
 from prompt import template
 
 SUBMIT_ANSWER = "submit_answer"
 SUBMIT_PLAN = "submit_plan"
 SUBMIT_REFLECTION = "submit_reflection"
-RESERVED_NAMES = frozenset({SUBMIT_ANSWER, SUBMIT_PLAN, SUBMIT_REFLECTION})
+READ_RESULT = "read_result"
+RESERVED_NAMES = frozenset({SUBMIT_ANSWER, SUBMIT_PLAN, SUBMIT_REFLECTION, READ_RESULT})
 """No tool of the node's may have one of these names."""
+MAX_WANTED_LENGTH = 200
+"""Characters that ``read_result`` looks for at once."""
 _OVERWRITABLE = frozenset({"title", "description", "default", "examples", "$comment", "$defs", "definitions"})
 """Keywords that check nothing: what stands beside a reference says it better than the reference's target."""
 
@@ -46,6 +49,20 @@ def reflection_tool() -> Tool:
         }
     )
     return _virtual(SUBMIT_REFLECTION, template.SUBMIT_REFLECTION_DESCRIPTION, VirtualSchema(schema, check_of(schema)))
+
+
+def read_result_tool() -> Tool:
+    """The tool that reads on in long results; of ``offset`` and ``find`` it takes one at a time."""
+    schema = _closed_object(
+        {
+            "id": {"type": "string", "description": template.RESULT_ID_DESCRIPTION},
+            "offset": {"type": "integer", "minimum": 0, "description": template.OFFSET_DESCRIPTION},
+            "find": {"type": "string", "maxLength": MAX_WANTED_LENGTH, "description": template.FIND_DESCRIPTION},
+        },
+        required=["id"],
+    )
+    arguments = VirtualSchema(schema, check_of(schema).stricter(_offset_and_find))
+    return _virtual(READ_RESULT, template.READ_RESULT_DESCRIPTION, arguments, ToolKind.READS)
 
 
 def answer_tool(answer_schema: str) -> Tool:
@@ -104,11 +121,11 @@ def _allows_object(schema: Mapping[str, Any], check: Check) -> bool:
         return True
 
 
-def _closed_object(properties: Mapping[str, Any]) -> dict[str, Any]:
+def _closed_object(properties: Mapping[str, Any], required: Sequence[str] | None = None) -> dict[str, Any]:
     return {
         "type": "object",
         "properties": dict(properties),
-        "required": list(properties),
+        "required": list(properties if required is None else required),
         "additionalProperties": False,
     }
 
@@ -119,5 +136,11 @@ def _blank_subtasks(plan: Mapping[str, Any]) -> Iterator[Problem]:
         yield Problem(("subtasks",), ": no subtask may be blank")
 
 
-def _virtual(name: str, description: str, schema: VirtualSchema) -> Tool:
-    return Tool(name, name, provider="", description=description, virtual_schema=schema)
+def _offset_and_find(arguments: Mapping[str, Any]) -> Iterator[Problem]:
+    """Models that fill in every argument write 0 and an empty text for what they do not mean."""
+    if arguments.get("offset") and arguments.get("find"):
+        yield Problem((), template.OFFSET_OR_FIND)
+
+
+def _virtual(name: str, description: str, schema: VirtualSchema, kind: ToolKind = ToolKind.HANDS_OVER) -> Tool:
+    return Tool(name, name, provider="", description=description, virtual_schema=schema, kind=kind)

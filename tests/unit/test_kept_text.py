@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from internal.text.kept_text import Excerpt, KeptText, cut_to_size, joined, with_sources
+from internal.text.kept_text import Excerpt, KeptText, cut_to_size, joined
 from internal.text.redaction import Redactor
 
 SECRET = "hunter2-hunter2"
@@ -89,12 +89,3 @@ def test_a_cut_result_is_never_longer_than_the_limit_and_keeps_head_and_tail(uni
         assert whole.startswith(head)
         assert whole.endswith(end)
         assert int(number) == len(whole) - len(head) - len(end)
-
-
-def test_a_result_and_its_sources_share_the_limit() -> None:
-    assert with_sources("text", "", 1000) == "text"
-    assert with_sources("text", "[1] A", 1000) == "text\n\n[1] A"
-    together = with_sources("t" * 5000, "s" * 5000, 1000)
-    assert len(together) <= 1000
-    assert together.startswith("t")
-    assert together.endswith("s")

@@ -263,13 +263,14 @@ def test_a_message_is_weighed_once_however_many_rounds_follow() -> None:
 
 
 def test_the_results_of_later_rounds_are_those_since() -> None:
-    transcript = Transcript(OPENING)
+    transcript, lengths = Transcript(OPENING), list[int]()
     for said in ("one", "two", "three"):
         transcript.append_round("", None, [result("a", "search", "", said), result("b", "search", "", said.upper())])
         transcript.append_note("Go on.")
+        lengths.append(transcript.length)
 
-    assert transcript.results_since(1) == ["two", "TWO", "three", "THREE"]
-    assert transcript.results_since(3) == []
+    assert transcript.results_since(lengths[0]) == ["two", "TWO", "three", "THREE"]
+    assert transcript.results_since(lengths[2]) == []
 
 
 def test_what_one_conversation_learns_of_the_host_applies_to_the_whole_run() -> None:

@@ -11,12 +11,15 @@ from internal.calls.judging import judge_calls
 from internal.errors import InvalidParameters
 from internal.report.tool_calls import ToolCall, ValidCall
 from internal.tools.toolbox import Tool, Toolbox
-from internal.tools.virtual_tools import RESERVED_NAMES, answer_tool, plan_tool, reflection_tool
+from internal.tools.virtual_tools import RESERVED_NAMES, answer_tool, plan_tool, read_result_tool, reflection_tool
 
 CITY = json.dumps({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]})
 
 
-@pytest.mark.parametrize("tool", [plan_tool(4), reflection_tool(), answer_tool(CITY)], ids=lambda tool: tool.name)
+ALL = [plan_tool(4), reflection_tool(), answer_tool(CITY), read_result_tool()]
+
+
+@pytest.mark.parametrize("tool", ALL, ids=lambda tool: tool.name)
 def test_the_model_gets_a_schema_of_an_object(tool: Tool) -> None:
     shown = tool.prompt_tool
 
@@ -27,7 +30,7 @@ def test_the_model_gets_a_schema_of_an_object(tool: Tool) -> None:
 
 
 def test_each_virtual_tool_has_its_name() -> None:
-    assert {plan_tool(1).name, reflection_tool().name, answer_tool(CITY).name} == RESERVED_NAMES
+    assert {tool.name for tool in ALL} == RESERVED_NAMES
 
 
 PLANS: dict[str, tuple[dict[str, Any], bool]] = {
@@ -65,6 +68,28 @@ JUDGEMENTS: dict[str, tuple[dict[str, Any], bool]] = {
 @pytest.mark.parametrize(("arguments", "fits"), JUDGEMENTS.values(), ids=JUDGEMENTS)
 def test_a_judgement_is_a_verdict_and_an_advice(arguments: dict[str, Any], *, fits: bool) -> None:
     assert is_taken(reflection_tool(), arguments) is fits
+
+
+READS: dict[str, tuple[dict[str, Any], bool]] = {
+    "from the beginning": ({"id": "r1"}, True),
+    "from an offset": ({"id": "r1", "offset": 7}, True),
+    "an offset as text": ({"id": "r1", "offset": "7"}, True),
+    "a word": ({"id": "r1", "find": "a"}, True),
+    "nulls for what is left out": ({"id": "r1", "offset": None, "find": "a"}, True),
+    "a word, and nothing to skip": ({"id": "r1", "offset": 0, "find": "a"}, True),
+    "an offset, and nothing to look for": ({"id": "r1", "offset": 7, "find": ""}, True),
+    "both": ({"id": "r1", "offset": 7, "find": "a"}, False),
+    "a negative offset": ({"id": "r1", "offset": -1}, False),
+    "half a character": ({"id": "r1", "offset": 1.5}, False),
+    "a long text": ({"id": "r1", "find": "a" * 201}, False),
+    "no id": ({"offset": 7}, False),
+    "more than asked for": ({"id": "r1", "limit": 7}, False),
+}
+
+
+@pytest.mark.parametrize(("arguments", "fits"), READS.values(), ids=READS)
+def test_a_long_result_is_read_from_an_offset_or_searched(arguments: dict[str, Any], *, fits: bool) -> None:
+    assert is_taken(read_result_tool(), arguments) is fits
 
 
 def is_taken(tool: Tool, arguments: dict[str, Any]) -> bool:

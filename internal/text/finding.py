@@ -1,0 +1,97 @@
+"""Where a text stands in a longer one, whatever the letter case and width of its characters.
+
+In: a text of any length and what to look for. Out: the places, as positions in the text as it is. It takes time linear
+in the text.
+"""
+
+import re
+import unicodedata
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import NamedTuple
+
+from internal.text.fairness import in_turns
+
+_BLOCK = 16_384
+"""Characters that are compared at once."""
+_MARK = "[\u0300-\u036f\u3099\u309a\uff9e\uff9f]"
+"""What changes the letter before it: accents, and the voiced sound marks of kana."""
+_MAX_MARKS = 8
+_LETTER = re.compile(rf"[\s\S]{_MARK}{{0,{_MAX_MARKS}}}+")
+_MARKS = re.compile(rf"{_MARK}{{0,{_MAX_MARKS}}}")
+
+
+class Place(NamedTuple):
+    """A part of a text."""
+
+    start: int
+    end: int
+
+
+class _Spelling(dict[str, str]):
+    """One spelling for letters that count as equal: É for é and for e with an accent, ガ for ｶﾞ, fi for ﬁ."""
+
+    def __missing__(self, letter: str) -> str:
+        normal = unicodedata.normalize("NFKC", letter).casefold()
+        self[letter] = unicodedata.normalize("NFKC", normal)
+        return self[letter]
+
+
+@dataclass(frozen=True)
+class _Block:
+    """A part of a text in one spelling; where a letter stands in it, and where that letter stands in the text."""
+
+    spelled: str
+    in_spelled: Sequence[int]
+    in_text: Sequence[int]
+
+    @classmethod
+    def of(cls, text: str, spelling: _Spelling) -> "_Block":
+        if text.isascii():
+            same = range(len(text) + 1)
+            return cls(text.lower(), same, same)
+        letters = _LETTER.findall(text)
+        spelled = [spelling[letter] for letter in letters]
+        return cls(
+            "".join(spelled),
+            list(accumulate(map(len, spelled), initial=0)),
+            list(accumulate(map(len, letters), initial=0)),
+        )
+
+    def places(self, wanted: str, begin: int) -> Iterator[Place]:
+        """Where the wanted text stands, from this position in the text on; no place overlaps another."""
+        at = self.in_spelled[bisect_left(self.in_text, begin)]
+        while (at := self.spelled.find(wanted, at)) >= 0:
+            start = self.in_text[bisect_right(self.in_spelled, at) - 1]
+            at += len(wanted)
+            yield Place(start, self.in_text[bisect_left(self.in_spelled, at)])
+
+
+def places(text: str, wanted: str) -> Iterator[Place]:
+    """All places from the beginning on that do not overlap."""
+    spelling = _Spelling()
+    looked_for = _Block.of(wanted, spelling).spelled
+    if not looked_for:
+        return
+    overlap = len(looked_for) * (_MAX_MARKS + 1)
+    after = 0
+    for start, end in in_turns(_blocks(text)):
+        block = _Block.of(text[start : end + overlap], spelling)
+        for place in block.places(looked_for, max(after - start, 0)):
+            if start + place.start >= end:
+                break
+            after = start + place.end
+            yield Place(start + place.start, after)
+
+
+def _blocks(text: str) -> Iterator[Place]:
+    """The text in parts; none ends between a letter and its marks."""
+    start = 0
+    while start < len(text):
+        end = min(start + _BLOCK, len(text))
+        marks = _MARKS.match(text, end)
+        end = marks.end() if marks else end
+        yield Place(start, end)
+        start = end

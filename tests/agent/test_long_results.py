@@ -1,0 +1,369 @@
+"""Long results in whole runs: the note that leads to ``read_result``, what it reads, and what it does not count as."""
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pytest
+
+from internal.agent import FUNCTION_CALLING, Blueprint
+from internal.calls.judging import REFUSED_AT_THE_END
+from internal.conversation.long_results import MAX_READING_TURNS
+from internal.plan_and_reflect.strategy import PLAN_AND_REFLECT
+from prompt import template
+from strategies.gpt5_react import GPT5ReActStrategy
+from tests.agent.plans import (
+    advised,
+    answers,
+    completed,
+    incomplete,
+    of_reflection,
+    of_subtask,
+    offered,
+    plan_run,
+    plans,
+    works_on,
+)
+from tests.agent.scenes import ANSWER, check_growth, log_of, results_in, search
+from tests.support.host import Json, When, text_of
+from tests.support.run import Outcome, run
+from tests.support.wire import calls, model, parameter, replies, says, text_message, tool
+
+TEXT = " ".join(f"word{number}" for number in range(400))
+LONG = {"search": replies(TEXT)}
+LIMIT = {"tool_result_limit": 1000}
+STRATEGIES: dict[str, tuple[Blueprint[Any], list[Any], list[Any]]] = {
+    "function calling": (FUNCTION_CALLING, [], []),
+    "react": (GPT5ReActStrategy.blueprint, [], []),
+    "plan and reflect": (PLAN_AND_REFLECT, [plans("One")], [completed("One"), answers()]),
+}
+every_strategy = pytest.mark.parametrize("strategy", STRATEGIES)
+OFFER = re.compile(r'read_result\(id="(r\d+)", offset=(\d+)\)\]')
+
+
+def reads(*wanted: Json) -> list[Any]:
+    """A turn that calls only ``read_result``."""
+    return calls(*(("read_result", arguments) for arguments in wanted))
+
+
+def long_run(*steps: Any, **params: Any) -> Outcome:  # noqa: ANN401 - turns and parameters
+    """A run whose tool says more than the limit of 1,000 characters."""
+    return run(steps, LONG, {**LIMIT, **params})
+
+
+def of_conversation(outcome: Outcome) -> list[Json]:
+    """The requests of the conversation in which the tools run."""
+    return [request for request in outcome.model.requests if "search" in offered(request)]
+
+
+def names(runs: Sequence[Json]) -> list[str]:
+    return [entry["tool"] for entry in runs]
+
+
+@every_strategy
+def test_a_cut_result_is_read_to_its_end(strategy: str) -> None:
+    blueprint, before, after = STRATEGIES[strategy]
+    turns = [search()]
+    while True:  # the next run reads where this one was told to
+        outcome = run([*before, *turns, ANSWER, *after], LONG, LIMIT, blueprint=blueprint)
+        requests = of_conversation(outcome)
+        results = results_in(requests[-1]["prompt_messages"])
+        offer = OFFER.search(results[-1])
+        if offer is None:
+            break
+        turns.append(reads({"id": offer[1], "offset": int(offer[2])}))
+
+    assert outcome.error is None
+    assert "".join(result.partition("\n[")[0] for result in results) == TEXT
+    assert max(map(len, results)) <= 1000
+    check_growth(requests)
+    assert [offered(request) for request in requests] == [["search"]] + [["search", "read_result"]] * len(turns)
+    assert names(outcome.variables["tool_runs"]) == ["search"]
+    assert outcome.last_json["decision_summary"]["rounds"] == 1
+    assert len(outcome.last_json["decision_summary"]["tool_calls"]) == 1
+    assert [log["label"] for log in outcome.logs.values()].count("CALL read_result") == len(turns) - 1
+    assert outcome.stop_reason == "answered"
+
+
+def test_the_note_in_a_cut_result_stands_between_head_and_tail() -> None:
+    (result,) = long_run(search(), ANSWER).tool_results()
+
+    head, _, rest = result.partition("\n[… ")
+    note, _, tail = rest.partition("\n")
+    assert note.endswith(f'read_result(id="r1", offset={len(head)})]')
+    assert note.startswith(f"{len(TEXT) - len(head) - len(tail)} characters left out")
+    assert TEXT.startswith(head)
+    assert TEXT.endswith(tail)
+
+
+def test_log_and_repeat_guard_have_the_result_without_the_note_of_this_run() -> None:
+    outcome = long_run(search(), search(), search(), ANSWER)
+
+    assert "read_result(id=" not in str(outcome.messages)
+    assert "ask for less to see them" in log_of(outcome, "CALL search")["data"]["tool_response"]
+    assert template.REPEATED_RESULT_NOTE in outcome.tool_results(3)[0]
+    assert len(outcome.tools.requests) == 2
+
+
+def test_without_a_cut_result_nothing_is_offered() -> None:
+    outcome = run([search(), ANSWER], {"search": replies("x" * 1000)}, LIMIT)
+
+    assert [offered(request) for request in outcome.model.requests] == [["search"], ["search"]]
+    assert outcome.tool_results() == ["x" * 1000]
+
+
+def test_a_result_and_its_sources_share_the_limit_and_the_whole_result_is_kept() -> None:
+    source: Json = {
+        "type": "retriever_resources",
+        "message": {"retriever_resources": [{"document_name": "s" * 300, "content": "c"}]},
+        "meta": None,
+    }
+    steps = [search(), reads({"id": "r1", "find": "word399"}), ANSWER]
+
+    outcome = run(steps, {"search": replies(TEXT, source)}, LIMIT)
+
+    (cut,) = outcome.tool_results(1)
+    assert len(cut) <= 1000
+    assert OFFER.search(cut)
+    assert template.TOOL_SOURCES_HEADER in cut
+    assert "[1] sss" in cut
+    assert f"[offset {TEXT.index('word399')}]" in outcome.tool_results(2)[0]
+
+
+def test_a_short_result_that_its_sources_push_over_the_limit_is_kept_too() -> None:
+    source: Json = {
+        "type": "retriever_resources",
+        "message": {"retriever_resources": [{"document_name": "s" * 300, "content": "c"}]},
+        "meta": None,
+    }
+
+    outcome = run([search(), reads({"id": "r1"}), ANSWER], {"search": replies("x" * 900, source)}, LIMIT)
+
+    assert outcome.tool_results(2) == ["x" * 900 + "\n[characters 0 to 900 of 900: this is the end of r1]"]
+
+
+def test_a_word_is_found_with_its_surroundings() -> None:
+    outcome = long_run(search(), reads({"id": "r1", "find": "WORD123"}), ANSWER)
+
+    (found,) = outcome.tool_results(2)
+    assert found.startswith(f"Found in r1 ({len(TEXT)} characters), number of places: 1.")
+    assert "word122 word123 word124" in found
+    assert f"[offset {TEXT.index('word123')}]" in found
+
+
+def test_turns_that_only_read_are_no_tool_rounds() -> None:
+    read = reads({"id": "r1", "offset": 10}, {"id": "r1", "find": "word7"})
+
+    outcome = long_run(search("a"), read, read, read, search("b"), ANSWER, maximum_iterations=2)
+
+    assert outcome.stop_reason == "iteration_limit"
+    assert names(outcome.variables["tool_runs"]) == ["search", "search"]
+    assert [entry["round"] for entry in outcome.variables["tool_runs"]] == [1, 2]
+    assert outcome.last_json["decision_summary"]["rounds"] == 2
+    assert outcome.last_json["execution_metadata"]["total_tokens"] == 6 * 15
+    assert len(set(outcome.tool_results(2))) == 2
+    assert outcome.tool_results(2) == outcome.tool_results(3) == outcome.tool_results(4)
+
+
+def test_a_turn_that_reads_and_calls_a_tool_is_a_round() -> None:
+    both = calls(("read_result", {"id": "r1"}), ("search", {"q": "b"}))
+
+    outcome = long_run(search("a"), both, ANSWER, maximum_iterations=2)
+
+    assert outcome.stop_reason == "iteration_limit"
+    assert outcome.tool_results(2)[0].startswith("word0 ")
+    assert names(outcome.variables["tool_runs"]) == ["search", "search"]
+
+
+def test_after_so_many_turns_reading_is_refused_and_counts_as_a_round() -> None:
+    read = reads({"id": "r1", "offset": 10})
+
+    outcome = long_run(search(), *[read] * (MAX_READING_TURNS + 2), ANSWER, maximum_iterations=3)
+
+    assert MAX_READING_TURNS == 20
+    assert outcome.tool_results(MAX_READING_TURNS + 1)[0].startswith(TEXT[10:50])
+    assert outcome.tool_results(MAX_READING_TURNS + 2) == [template.NO_MORE_READING]
+    assert outcome.tool_results(MAX_READING_TURNS + 3) == [template.NO_MORE_READING]
+    assert outcome.stop_reason == "iteration_limit"
+    assert outcome.last_json["decision_summary"]["rounds"] == 3
+    assert names(outcome.variables["tool_runs"]) == ["search"]
+
+
+WRONG: dict[str, tuple[Json, str]] = {
+    "an unknown id": ({"id": "r7"}, "There is no long result with the id 'r7' in this conversation; the ids are: r1."),
+    "an offset beyond the end": ({"id": "r1", "offset": 10**6}, f"r1 has {len(TEXT)} characters; the offset must be"),
+    "a negative offset": ({"id": "r1", "offset": -1}, "tool arguments validation error: parameter 'offset' "),
+    "both": ({"id": "r1", "offset": 1, "find": "a"}, "give either offset or find, not both"),
+    "no id": ({"offset": 1}, "tool arguments validation error: "),
+}
+
+
+@pytest.mark.parametrize(("arguments", "told"), WRONG.values(), ids=WRONG)
+def test_what_cannot_be_read_is_told_and_no_round_either(arguments: Json, told: str) -> None:
+    outcome = long_run(search(), reads(arguments), reads(arguments), reads({"id": "r1"}), ANSWER, maximum_iterations=2)
+
+    assert told in outcome.tool_results(2)[0]
+    assert outcome.tool_results(3) == outcome.tool_results(2)
+    assert outcome.tool_results(4)[0].startswith("word0 ")
+    assert log_of(outcome, "CALL read_result")["status"] == "error"
+    assert names(outcome.variables["tool_runs"]) == ["search"]
+    assert outcome.stop_reason == "answered"
+
+
+def test_before_any_result_was_cut_there_is_no_such_tool() -> None:
+    outcome = long_run(reads({"id": "r1"}), ANSWER)
+
+    assert outcome.tool_results() == ["there is not a tool named read_result; the tools are: search"]
+    assert outcome.variables["tool_runs"] == []
+
+
+def test_a_closing_answer_does_not_read() -> None:
+    outcome = long_run(search(), reads({"id": "r1"}), maximum_iterations=1)
+
+    assert outcome.stop_reason == "iteration_limit"
+    assert log_of(outcome, "CALL read_result")["data"]["tool_response"] == REFUSED_AT_THE_END
+    assert names(outcome.variables["tool_runs"]) == ["search"]
+    assert offered(outcome.model.requests[-1]) == ["search", "read_result"]
+
+
+def test_with_an_answer_schema_the_answer_tool_stays_and_reading_is_not_a_wrong_answer() -> None:
+    schema = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+    read, submit = reads({"id": "r1"}), calls(("submit_answer", {"city": "Rome"}))
+
+    outcome = long_run(search(), *[read] * 5, submit, answer_schema=json.dumps(schema))
+
+    check_growth(outcome.model.requests)
+    assert offered(outcome.model.requests[1]) == ["search", "submit_answer", "read_result"]
+    assert outcome.variables["structured_output"] == {"city": "Rome"}
+    assert names(outcome.variables["tool_runs"]) == ["search", "submit_answer"]
+    assert outcome.tool_results(6)[0].startswith("word0 ")
+
+
+def test_a_closing_hand_over_does_not_read() -> None:
+    schema = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+    submit = calls(("submit_answer", {"city": "Rome"}))
+
+    outcome = long_run(search(), reads({"id": "r1"}), submit, answer_schema=json.dumps(schema), maximum_iterations=1)
+
+    assert outcome.tool_results(2) == [REFUSED_AT_THE_END]
+    assert outcome.variables["structured_output"] == {"city": "Rome"}
+    assert names(outcome.variables["tool_runs"]) == ["search", "submit_answer"]
+
+
+def test_the_user_sees_nothing_of_reading() -> None:
+    outcome = long_run(search(), reads({"id": "r1"}), ANSWER, emit_intermediate_thoughts=True)
+
+    assert "read_result" not in outcome.text
+    assert outcome.text.endswith("Done.")
+
+
+def test_an_old_result_that_the_window_dropped_can_still_be_read() -> None:
+    steps = [search("a"), search("b"), search("c"), reads({"id": "r1", "find": "word100"}), ANSWER]
+
+    outcome = run(steps, LONG, {**LIMIT, "model": model(context_size=1_300)})
+
+    results = results_in(outcome.model.prompts[-1])
+    assert results[0] == template.ELIDED_TOOL_RESULT
+    assert "word99 word100 word101" in results[-1]
+
+
+def test_a_tool_of_the_same_name_gets_another() -> None:
+    offered_tools = [tool("read_result", parameter("q"))]
+
+    outcome = run(
+        [calls(("tools_read_result", {})), ANSWER], {"read_result": replies(TEXT)}, {"tools": offered_tools, **LIMIT}
+    )
+
+    assert offered(outcome.model.requests[0]) == ["tools_read_result"]
+    assert offered(outcome.model.requests[1]) == ["tools_read_result", "read_result"]
+    assert names(outcome.variables["tool_runs"]) == ["tools_read_result"]
+
+
+@pytest.mark.parametrize("position", range(560, 700, 7))
+def test_secrets_are_replaced_before_anything_is_cut(position: int) -> None:
+    offered_tool = tool("search", runtime_parameters={"api_key": "hunter2-hunter2"})
+    said = "m" * position + "hunter2-hunter2" + "m" * 5000
+    steps = [calls(("search", {})), *(reads({"id": "r1", "offset": at}) for at in (position, position + 4)), ANSWER]
+
+    outcome = run(steps, {"search": replies(said)}, {"tools": [offered_tool], **LIMIT})
+
+    assert "hunter2" not in str(outcome.model.prompts)
+    assert outcome.tool_results(2)[0].startswith("[redacted]mmm")
+
+
+def test_of_a_result_above_two_mebibytes_the_gap_is_read_at_its_place() -> None:
+    outcome = run(
+        [search(), reads({"id": "r1", "find": "were not kept"}), ANSWER], {"search": replies("x" * 3_000_000)}
+    )
+
+    (found,) = outcome.tool_results(2)
+    assert re.search(r"x\n\[… \d+ characters were not kept …\]\nx", found)
+    assert re.search(r"In its middle, \d+ characters were not kept and could not be searched\.", found)
+
+
+def echo(request: Json) -> Iterator[Json]:
+    """A long result that begins with what was asked for."""
+    yield text_message(f"{request['tool_parameters']['q']} {TEXT}")
+
+
+def test_a_subtask_reads_its_own_results_only() -> None:
+    both = reads({"id": "r1"}, {"id": "r2"})
+    steps = [
+        plans("alpha", "beta"),
+        works_on("alpha", search("alpha")),
+        works_on("beta", search("beta")),
+        When("alpha word0", both),
+        When("beta word0", both),
+        When("the ids are: r1.", says("Found.")),
+        When('to read on: read_result(id="r2"', says("Found.")),
+        completed("alpha"),
+        completed("beta"),
+        answers(),
+    ]
+
+    outcome = plan_run(steps, {"search": echo}, LIMIT)
+
+    assert outcome.error is None
+    for name in ("alpha", "beta"):
+        requests = of_subtask(outcome, name)
+        check_growth(requests)
+        cut, *read = results_in(requests[-1]["prompt_messages"])
+        (own,) = OFFER.findall(cut)
+        mine, others = read if own[0] == "r1" else reversed(read)
+        assert mine.startswith(f"{name} word0 ")
+        assert others.endswith(f"in this conversation; the ids are: {own[0]}.")
+
+
+def test_a_later_attempt_still_reads_and_the_judge_sees_what_was_read() -> None:
+    steps = [
+        plans("alpha"),
+        works_on("alpha", search("alpha")),
+        says("Not found."),
+        incomplete("alpha", "Read on."),
+        advised("Read on.", reads({"id": "r1", "find": "word321"})),
+        says("Found."),
+        completed("alpha"),
+        answers(),
+    ]
+
+    outcome = plan_run(steps, {"search": echo}, LIMIT)
+
+    assert outcome.error is None
+    assert [offered(request)[-1] for request in of_subtask(outcome, "alpha")] == ["search", *["read_result"] * 3]
+    first, second = (text_of(request["prompt_messages"][-1]) for request in of_reflection(outcome, "alpha"))
+    assert "alpha word0" in first
+    assert "word320 word321 word322" in second
+    assert outcome.last_json["decision_summary"]["rounds"] == 1
+    assert names(outcome.variables["tool_runs"]) == ["search"]
+
+
+def test_the_judge_is_not_told_of_a_tool_that_it_lacks() -> None:
+    steps = [plans("alpha"), works_on("alpha", search("alpha")), says("Found."), completed("alpha"), answers()]
+
+    outcome = plan_run(steps, {"search": echo}, LIMIT)
+
+    (judged,) = of_reflection(outcome, "alpha")
+    assert offered(judged) == ["submit_reflection"]
+    assert "characters left out" in text_of(judged["prompt_messages"][-1])
+    assert "read_result" not in str(judged)
