@@ -162,14 +162,14 @@ def test_a_failure_in_a_later_round_keeps_its_logs_closed_and_emits_no_json() ->
 
 def test_a_context_length_error_trims_the_oldest_results_and_repeats_once() -> None:
     too_long = fails("InvokeBadRequestError", "This model's maximum context length is 8192 tokens")
-    handlers = {"search": replies("f" * 900)}
+    handlers = {"search": replies("f" * 3_000)}
 
     outcome = run([search("a"), search("b"), too_long, ANSWER], handlers)
 
     assert outcome.error is None
     results = results_in(outcome.model.prompts[3])
     assert "left out" in results[0]
-    assert results[1] == "f" * 900
+    assert results[1] == "f" * 3_000
     assert any("too long" in note for note in outcome.notes)
 
 
