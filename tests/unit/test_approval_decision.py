@@ -47,6 +47,7 @@ def test_each_listed_word_approves_every_call(words: str) -> None:
 
     assert isinstance(decision, Approved)
     assert decision.verdict("any") == YES
+    assert decision.unknown_ids([]) == ()
 
 
 NEGATIONS = {
