@@ -98,6 +98,9 @@ class Turn(_Scripted):
     """What Dify's API does in place of answering: see `devhost.protocol.failures`."""
     opaque_body: _Json = None
     when: str | None = None
+    """A text that the last message of the prompt contains."""
+    model: str | None = None
+    """The model that is called."""
 
 
 class ScriptedModelCard(_Scripted):

@@ -90,14 +90,18 @@ class ScriptedModel:
             self.requests.append(request)
             for position, turn in enumerate(self._unused):
                 filled = fill(turn, self._query, results)
-                if filled.when is None or filled.when in last:
+                if _fits(filled, request.model, last):
                     del self._unused[position]
                     return filled
-            left = f"; {len(self._unused)} turns wait for another prompt" if self._unused else ""
+            left = f"; {len(self._unused)} turns wait for another prompt or model" if self._unused else ""
         raise ModelCallError(
             "InvokeBadRequestError",
             f"the script has no turn for model call {len(self.requests)}{left}. Add one to its turns.",
         )
+
+
+def _fits(turn: Turn, model: str, last_message: str) -> bool:
+    return turn.model in {None, model} and (turn.when is None or turn.when in last_message)
 
 
 def tool_results(request: ModelRequest) -> str:

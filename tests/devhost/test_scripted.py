@@ -2,6 +2,7 @@
 
 import json
 import threading
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +41,7 @@ def answer(turn: JsonObject, *messages: JsonObject, query: str = "") -> list[Jso
     return [chunk["delta"] for chunk in chunks]
 
 
-def texts(deltas: list[JsonObject]) -> list[str]:
+def texts(deltas: Iterable[JsonObject]) -> list[str]:
     return [delta["message"]["content"] for delta in deltas if delta["message"]["content"]]
 
 
@@ -163,6 +164,16 @@ def test_a_turn_waits_for_its_prompt() -> None:
         ask("fourth")
     assert model.remaining == 1
     assert [message.prompt_messages[0].text for message in model.requests] == ["first", "the second", "fourth"]
+
+
+def test_a_turn_waits_for_its_model() -> None:
+    model = ScriptedModel.of([{"text": "a", "model": "spare"}, {"text": "b", "model": "m"}])
+
+    assert texts(chunk["delta"] for chunk in model.invoke(request())) == ["b"]
+    with pytest.raises(ModelCallError, match="1 turns wait for another prompt or model"):
+        list(model.invoke(request()))
+    spare = request().model_copy(update={"model": "spare"})
+    assert texts(chunk["delta"] for chunk in model.invoke(spare)) == ["a"]
 
 
 def test_a_call_beyond_the_last_turn_is_an_error() -> None:
