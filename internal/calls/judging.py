@@ -50,9 +50,6 @@ def _judge(call: ToolCall, toolbox: Toolbox, guard: RepeatGuard) -> JudgedCall:
     except ArgumentsInvalid as invalid:
         return RejectedCall(call, str(invalid), tool)
     valid = ValidCall(call, tool, arguments)
-    if tool.kind is ToolKind.READS:
-        # To read the same again does no harm: there is a limit of its own, and the window may have dropped the first.
-        return valid
     verdict = guard.judge(valid.signature)
     if isinstance(verdict, Refuse):
         return RejectedCall(call, verdict.text, tool, valid.signature, verdict.ends_tool_phase)

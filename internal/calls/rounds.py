@@ -63,6 +63,7 @@ class ToolRounds:
         answered = tuple(self._for_people(call) for call in in_order if not call.call.is_reading)
         if answered:
             yield CallsAnswered(self.done, answered)
+        # To read the same again does no harm: it has a limit of its own, and the window may have dropped the first.
         self.guard.record_round(answered)
 
     def refuse(self, turn: ModelTurn, parent: str) -> Generator[Event, None, None]:

@@ -19,16 +19,18 @@ HANDLERS: dict[str, Handler] = {
     "broken": breaks("kaboom"),
     "flaky": breaks("429 rate limit"),
     "mute": replies(),
+    "long": replies("word " * 500),
 }
 ARGUMENTS = st.one_of(
     st.builds(lambda value: json.dumps({"q": value}), st.sampled_from(["a", "b", "ü", "\ud83d"])),
+    st.sampled_from(['{"id": "r1"}', '{"id": "r1", "offset": 9}', '{"id": "r2", "find": "o"}', '{"id": "r1", "x": 1}']),
     st.sampled_from(["", "{}", "  ", "null", "[]", '{"q": ', '{"q": NaN}', '{"w": 1}', '"text"', '{"q":"a"}{"q":"b"}']),
     st.text(max_size=8),
 )
 CALL = st.builds(
     entry,
     st.sampled_from(["", "", "c1", "c2", "search", "tool_call_id"]),
-    st.sampled_from([*HANDLERS, "nope", "", "se arch"]),
+    st.sampled_from([*HANDLERS, "read_result", "nope", "", "se arch"]),
     ARGUMENTS,
 )
 CONTENT = st.one_of(
@@ -63,6 +65,7 @@ PARAMS = st.fixed_dictionaries(
         "maximum_iterations": st.integers(1, 5),
         "parallel_tool_calls": st.integers(1, 3),
         "emit_intermediate_thoughts": st.booleans(),
+        "tool_result_limit": st.just(1000),
     },
 )
 
@@ -90,10 +93,12 @@ def without_opaque_bodies(request: Json) -> Json:
     return {**request, "prompt_messages": messages}
 
 
-def test_the_property_covers_rounds() -> None:
-    turn = [asks(entry("c1", "search", '{"q": "a"}')), ends()]
+def test_the_property_covers_rounds_and_reading() -> None:
+    turn = [asks(entry("c1", "long", '{"q": "a"}')), ends()]
+    read = [asks(entry("c1", "read_result", '{"id": "r1", "offset": 9}')), ends()]
 
-    outcome = run([turn, says("Done.")], HANDLERS)
+    outcome = run([turn, read, says("Done.")], HANDLERS, {"tool_result_limit": 1000})
 
     check_growth(outcome.model.requests)
-    assert len(assistant_messages(outcome.model.prompts[1])) == 1
+    assert len(assistant_messages(outcome.model.prompts[2])) == 2
+    assert len(outcome.model.requests[2]["tools"]) == len(HANDLERS) + 1

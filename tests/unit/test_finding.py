@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 from internal.text import finding
 from internal.text.finding import places
 
-letters = st.sampled_from([*"aAbBéÉßſ ", "e\u0301", "ﬁ", "ガ", "ｶﾞ", "か\u3099", "İ", "한", "\n", "½", "𝒳", "K"])
+letters = st.sampled_from(
+    [*"aAbBéÉßſ ", "e\u0301", "ﬁ", "ガ", "ｶﾞ", "か\u3099", "か", "カ", "e", "İ", "한", "\n", "½", "𝒳", "K"]
+)
 texts = st.lists(letters, max_size=60).map("".join)
 
 
@@ -50,6 +52,14 @@ def test_no_place_is_missed_wherever_blocks_end(text: str, data: st.DataObject, 
     assert in_blocks == list(places(text, wanted))
     assert all(spelled(wanted) in spelled(text[place.start : place.end]) for place in in_blocks)
     assert len(in_blocks) == (spelled(text).count(spelled(wanted)) if wanted else 0)
+
+
+@pytest.mark.parametrize("before", range(20))
+def test_a_letter_keeps_its_mark_wherever_blocks_end(before: int) -> None:
+    with patch.object(finding, "_BLOCK", 4):
+        found_in = [list(places("x" * before + letter + "x", "か")) for letter in ("か\u3099", "か")]
+
+    assert found_in == [[], [(before, before + 1)]]
 
 
 def spelled(text: str) -> str:
