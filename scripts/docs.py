@@ -96,7 +96,8 @@ def _entry(parameter: Parameter) -> str:
         "Scope": f"`{parameter['scope']}`" if "scope" in parameter else None,
         "Required": "yes" if parameter["required"] else "no",
         "Default": f"`{str(parameter['default']).lower()}`" if "default" in parameter else None,
-        "Range": f"{parameter['min']} to {parameter['max']}" if "min" in parameter else None,
+        "Range": f"{parameter['min']} to {parameter['max']}" if "max" in parameter else None,
+        "Minimum": parameter.get("min") if "max" not in parameter else None,
     }
     lines = [f"- {name}: {fact}" for name, fact in facts.items() if fact is not None]
     text = textwrap.fill(parameter["help"]["en_US"], MAX_LINE, break_long_words=False, break_on_hyphens=False)

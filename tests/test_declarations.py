@@ -19,7 +19,7 @@ import yaml
 from packaging.version import Version
 
 from internal.node import params
-from internal.node.params import StrategyParams
+from internal.node.params import ExtraOutput, StrategyParams
 from internal.plan_and_reflect import params as plan_params
 from internal.plan_and_reflect.params import PlanAndReflectParams
 from internal.policy import build_system_instruction, read_policy_overrides
@@ -97,7 +97,8 @@ def test_the_help_of_every_parameter_is_translated(parameter: Yaml) -> None:
 def test_help_names_range_and_default_in_every_language(parameter: Yaml) -> None:
     for text in parameter["help"].values():
         numbers = [int(number) for number in re.findall(r"\d+", text)]
-        assert numbers[-3:] == [parameter["min"], parameter["max"], parameter["default"]]
+        named = [parameter[key] for key in ("min", "max", "default") if key in parameter]
+        assert numbers[-len(named) :] == named
 
 
 def help_of(name: str) -> dict[str, str]:
@@ -287,17 +288,32 @@ def test_only_model_and_query_are_required(parameter: Yaml) -> None:
 
 
 @each_number
-def test_numbers_are_sliders_of_whole_numbers(parameter: Yaml) -> None:
-    bounds = [parameter[key] for key in ("min", "default", "max")]
+def test_numbers_are_whole_and_have_a_maximum_unless_0_means_no_limit(parameter: Yaml) -> None:
+    """A number with both bounds is a slider; one without a maximum is typed."""
+    assert ("max" in parameter) == (parameter["default"] != 0)
+    bounds = [parameter[key] for key in ("min", "default", "max") if key in parameter]
     assert all(isinstance(bound, int) for bound in bounds)
     assert bounds == sorted(bounds)
 
 
-VARIABLES = {"stop_reason": "string", "sources": "array", "tool_runs": "array", "structured_output": "object"}
+VARIABLES = {
+    "stop_reason": "string",
+    "sources": "array",
+    "tool_runs": "array",
+    "structured_output": "object",
+    "state": "string",
+    "pending_calls": "array",
+    "review": "object",
+    "tool_results": "array",
+    "thoughts": "array",
+}
 OWN_VARIABLES = {"gpt5_plan_and_reflect": {"plan": "array", "subtasks": "array"}}
 FIELDS = {
     "sources": {"number", "title", "document_id", "score", "cited"},
     "tool_runs": {"round", "tool", "status", "elapsed_seconds"},
+    "pending_calls": {"id", "tool", "arguments", "subtask"},
+    "tool_results": {"round", "tool", "arguments", "status", "text", "json"},
+    "thoughts": {"round", "text"},
     "subtasks": {"name", "answer", "completed", "attempts"},
 }
 
@@ -315,6 +331,22 @@ def test_output_schema_declares_our_variables(name: str, strategy: Yaml) -> None
         items = variables[variable]["items"]
         assert (items["type"], set(items["properties"])) == ("object", FIELDS[variable])
         assert all(field["description"] for field in items["properties"].values())
+
+
+@each_strategy
+def test_output_schema_declares_the_fields_of_the_review(strategy: Yaml) -> None:
+    fields = strategy["output_schema"]["properties"]["review"]["properties"]
+    types = {name: field["type"] for name, field in fields.items()}
+    assert types == {"passed": "boolean", "problems": "array", "revisions": "integer"}
+    assert fields["problems"]["items"] == {"type": "string"}
+    assert all(field["description"] for field in fields.values())
+
+
+@each_strategy
+def test_the_extra_outputs_are_variables_that_are_declared(strategy: Yaml) -> None:
+    assert {extra.value for extra in ExtraOutput} <= set(strategy["output_schema"]["properties"])
+    for text in help_of("extra_outputs").values():
+        assert {extra.value for extra in ExtraOutput} <= set(re.findall(r"[a-z_]+", text))
 
 
 def test_a_plan_is_a_list_of_texts() -> None:
@@ -356,7 +388,7 @@ def test_declared_defaults_are_those_of_the_params_model(parameter: Yaml) -> Non
 def test_declared_ranges_are_those_of_the_params_model(parameter: Yaml) -> None:
     constants = vars(plan_params) | vars(params)
     limits = constants[parameter["name"].upper()]
-    assert (parameter["min"], parameter["default"], parameter["max"]) == (limits.least, limits.default, limits.most)
+    assert (parameter["min"], parameter["default"], parameter.get("max")) == (limits.least, limits.default, limits.most)
 
 
 REGISTER = """

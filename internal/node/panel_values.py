@@ -7,15 +7,21 @@ value that was meant; what cannot be meant is replaced and noted, never an excep
 import json
 import math
 from collections.abc import Callable, Iterable
+from enum import StrEnum
 from typing import NamedTuple
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
+from internal.text.fairness import in_turns
 from internal.text.notes import Note, OurWords, Quoting
-from internal.text.pasted import parse_pasted, read_pasted
+from internal.text.pasted import looks_like_selector, missing_variable, parse_pasted, read_pasted
 
 _TRUE_WORDS = frozenset({"true", "yes", "y", "1", "on"})
 _FALSE_WORDS = frozenset({"false", "no", "n", "0", "off"})
+_MAX_NAMED = 5
+"""Unknown names that are noted."""
+_MAX_NAME_LENGTH = 100
+"""Characters of such a name in a note."""
 
 
 class Limits(NamedTuple):
@@ -23,11 +29,19 @@ class Limits(NamedTuple):
 
     least: int
     default: int
-    most: int
+    most: int | None
+    """None for no maximum."""
 
 
 def _was_left_alone(value: object) -> bool:
     return value is None or value in ("", [], [None], {})
+
+
+def as_json(value: object) -> object:
+    """A parameter as the host sent it: the SDK makes File objects of the files in it and in a list."""
+    if isinstance(value, list):
+        return [as_json(item) if isinstance(item, BaseModel) else item for item in value]
+    return value.model_dump(mode="json", serialize_as_any=True) if isinstance(value, BaseModel) else value
 
 
 def read_string(value: object) -> str:
@@ -42,14 +56,16 @@ def read_string(value: object) -> str:
 def read_number(name: str, value: object, limits: Limits, note: Note) -> int:
     if _was_left_alone(value):
         return limits.default
-    number = _as_number(value)
-    if math.isnan(number):
-        note(OurWords(f"{name}: not a number; {limits.default} is used"))
+    number, most = _as_number(value), math.inf if limits.most is None else limits.most
+    clamped = min(max(number, limits.least), most)
+    if not math.isfinite(clamped):
+        problem = "not a number" if math.isnan(number) else "too large"
+        note(OurWords(f"{name}: {problem}; {limits.default} is used"))
         return limits.default
-    clamped = int(min(max(number, limits.least), limits.most))
-    if not limits.least <= number <= limits.most:
-        note(Quoting(f"{name}: {number:g} is outside {limits.least} to {limits.most}; {clamped} is used"))
-    return clamped
+    if number != clamped:
+        allowed = f"below {limits.least}" if limits.most is None else f"outside {limits.least} to {limits.most}"
+        note(Quoting(f"{name}: {number:g} is {allowed}; {clamped} is used"))
+    return int(clamped)
 
 
 def _as_number(value: object) -> float:
@@ -84,6 +100,17 @@ def read_names(value: object) -> Iterable[str]:
             for name in read_string(item).replace("\n", ",").split(","):
                 if name.strip():
                     yield name.strip()
+
+
+def read_choices[T: StrEnum](name: str, value: object, choices: type[T], note: Note) -> frozenset[T]:
+    """The choices that are named, in upper or lower case; the first few unknown names are noted."""
+    named = {each.casefold(): each for each in in_turns(read_names(value))}
+    known = {choice.value for choice in choices}
+    for key in [key for key in named if key not in known][:_MAX_NAMED]:
+        unknown = named[key][:_MAX_NAME_LENGTH]
+        missing = f"; {missing_variable(unknown)}" if looks_like_selector(unknown) else ""
+        note(Quoting(f"{name}: {unknown!r} is ignored; the names are {', '.join(choices)}{missing}"))
+    return frozenset(choices(key) for key in named if key in known)
 
 
 def _read_list(text: str) -> list[object] | None:

@@ -9,6 +9,7 @@ reads: a prompt, a schema or a tool's description is not redacted again.
 """
 
 from collections.abc import Mapping
+from enum import StrEnum
 from typing import Any, Self
 
 from dify_plugin.file.file import File
@@ -23,7 +24,17 @@ from pydantic import (
 
 from internal.errors import InvalidParameters
 from internal.node.model_selection import ModelSelection
-from internal.node.panel_values import Limits, read_items, read_names, read_number, read_string, read_switch
+from internal.node.panel_values import (
+    Limits,
+    as_json,
+    read_choices,
+    read_items,
+    read_names,
+    read_number,
+    read_string,
+    read_switch,
+)
+from internal.node.secrets import redacted_tool
 from internal.text.fairness import in_turns
 from internal.text.notes import Note, Quoting, Sentence
 from internal.text.pasted import looks_like_selector, missing_variable
@@ -31,9 +42,19 @@ from internal.text.redaction import Redactor
 from internal.text.wellformed import wellformed_json
 
 MAXIMUM_ITERATIONS = Limits(1, 6, 100)
-PARALLEL_TOOL_CALLS = Limits(1, 8, 16)
-TOOL_RESULT_LIMIT = Limits(1_000, 20_000, 200_000)
 MAXIMUM_SECONDS = Limits(30, 540, 3_600)
+MAXIMUM_TOTAL_TOKENS = Limits(0, 0, None)
+MAXIMUM_TOOL_CALLS = Limits(0, 0, None)
+TOOL_RESULT_LIMIT = Limits(1_000, 20_000, 200_000)
+PARALLEL_TOOL_CALLS = Limits(1, 8, 16)
+
+
+class ExtraOutput(StrEnum):
+    """The variables that a run puts out only where the node names them."""
+
+    STATE = "state"
+    TOOL_RESULTS = "tool_results"
+    THOUGHTS = "thoughts"
 
 
 class StrategyParams(BaseModel):
@@ -51,18 +72,33 @@ class StrategyParams(BaseModel):
     files: tuple[File, ...] = ()
     allowed_tools: tuple[str, ...] = ()
     """Names or ``provider/name``; empty allows all."""
-    maximum_iterations: int = MAXIMUM_ITERATIONS.default
-    """Rounds in which tools may run."""
-    emit_intermediate_thoughts: bool = False
-    prompt_policy_overrides: str = ""
-    parallel_tool_calls: int = PARALLEL_TOOL_CALLS.default
-    """Tool calls of one run at the same time."""
-    tool_result_limit: int = TOOL_RESULT_LIMIT.default
-    """Characters of one tool result that reach the model."""
-    maximum_seconds: int = MAXIMUM_SECONDS.default
-    """Soft deadline of the run."""
+    approval_required: tuple[str, ...] = ()
+    """Names, ``provider/name`` or ``*``; empty for no tool. Not yet matched with the tools."""
+    approval: str = ""
+    """What the user said to the calls that wait; not yet judged."""
+    state: str = ""
+    """The text of an earlier run's state as it came; not yet decoded."""
     answer_schema: str = ""
     """JSON Schema of an object that the answer has to satisfy; blank for an answer in text."""
+    answer_criteria: str = ""
+    """What an answer must fulfil, in the developer's words; blank if it is not judged."""
+    maximum_iterations: int = MAXIMUM_ITERATIONS.default
+    """Rounds in which tools may run."""
+    maximum_seconds: int = MAXIMUM_SECONDS.default
+    """Soft deadline of the run."""
+    maximum_total_tokens: int = MAXIMUM_TOTAL_TOKENS.default
+    """Tokens of all model calls of the run; 0 for no limit."""
+    maximum_tool_calls: int = MAXIMUM_TOOL_CALLS.default
+    """Tool calls of the run; 0 for no limit."""
+    emit_intermediate_thoughts: bool = False
+    prompt_policy_overrides: str = ""
+    tool_result_limit: int = TOOL_RESULT_LIMIT.default
+    """Characters of one tool result that reach the model."""
+    parallel_tool_calls: int = PARALLEL_TOOL_CALLS.default
+    """Tool calls of one run at the same time."""
+    fallback_model: str = ""
+    """``plugin author/plugin/provider/model``, not yet parsed; blank for none."""
+    extra_outputs: frozenset[ExtraOutput] = frozenset()
 
     _notes: tuple[Sentence, ...] = PrivateAttr(default=())
 
@@ -72,17 +108,20 @@ class StrategyParams(BaseModel):
         return self._notes
 
     def redacted(self, secrets: Redactor) -> Self:
-        """The same without the node's secrets in what the model reads; ``runtime_parameters`` stay, for the tools."""
+        """The same without the node's secrets in what the model reads.
+
+        ``runtime_parameters`` stay, for the tools. So does ``state``: it is encoded, and is redacted when it is read.
+        """
         files = [
             file.model_copy(update={"filename": secrets.text(file.filename)} if file.filename else {})
             for file in self.files
         ]
         return self.model_copy(
             update={
-                **{name: secrets.text(value) for name, value in self if isinstance(value, str)},
+                **{name: secrets.text(value) for name, value in self if isinstance(value, str) and name != "state"},
                 "answer_schema": secrets.json_text(self.answer_schema),
                 "context": secrets.json(self.context),
-                "tools": tuple(_redacted_tool(tool, secrets) for tool in self.tools),
+                "tools": tuple(redacted_tool(tool, secrets) for tool in self.tools),
                 "files": tuple(files),
                 "model": self.model.redacted(secrets),
             }
@@ -92,7 +131,7 @@ class StrategyParams(BaseModel):
     @classmethod
     def _read_leniently(cls, raw: Mapping[str, Any], build: ModelWrapValidatorHandler[Self]) -> Self:
         notes: list[Sentence] = []
-        values = {name: wellformed_json(_as_json(value)) for name, value in raw.items()}
+        values = {name: wellformed_json(as_json(value)) for name, value in raw.items()}
         params = build(cls._read_values(values, notes.append))
         params._notes = tuple(notes)  # noqa: SLF001 - our own, and not a field
         return params
@@ -107,8 +146,14 @@ class StrategyParams(BaseModel):
         def string(name: str) -> str:
             return read_string(raw.get(name))
 
-        # A query may have been typed by a user: "example.com" is a question too.
-        for name in ("tools", "instruction", "context", "files"):
+        def names(name: str) -> tuple[str, ...]:
+            return tuple(in_turns(read_names(raw.get(name))))
+
+        # A query may have been typed by a user: "example.com" is a question too, and the approval is often the query.
+        from_variables = ["tools", "instruction", "context", "files", "answer_criteria"]
+        if raw.get("approval") != raw.get("query"):
+            from_variables.append("approval")
+        for name in from_variables:
             if looks_like_selector(raw.get(name)):
                 note(Quoting(f"{name}: {missing_variable(raw[name])}"))
         return {
@@ -118,16 +163,24 @@ class StrategyParams(BaseModel):
             "query": string("query"),
             "context": raw.get("context"),
             "files": tuple(read_items("files", raw.get("files"), File.model_validate, note)),
-            "allowed_tools": tuple(in_turns(read_names(raw.get("allowed_tools")))),
+            "allowed_tools": names("allowed_tools"),
+            "approval_required": names("approval_required"),
+            "approval": string("approval"),
+            "state": string("state"),
+            "answer_schema": string("answer_schema"),
+            "answer_criteria": string("answer_criteria"),
             "maximum_iterations": number("maximum_iterations", MAXIMUM_ITERATIONS),
+            "maximum_seconds": number("maximum_seconds", MAXIMUM_SECONDS),
+            "maximum_total_tokens": number("maximum_total_tokens", MAXIMUM_TOTAL_TOKENS),
+            "maximum_tool_calls": number("maximum_tool_calls", MAXIMUM_TOOL_CALLS),
             "emit_intermediate_thoughts": read_switch(
                 "emit_intermediate_thoughts", raw.get("emit_intermediate_thoughts"), note
             ),
             "prompt_policy_overrides": string("prompt_policy_overrides"),
-            "parallel_tool_calls": number("parallel_tool_calls", PARALLEL_TOOL_CALLS),
             "tool_result_limit": number("tool_result_limit", TOOL_RESULT_LIMIT),
-            "maximum_seconds": number("maximum_seconds", MAXIMUM_SECONDS),
-            "answer_schema": string("answer_schema"),
+            "parallel_tool_calls": number("parallel_tool_calls", PARALLEL_TOOL_CALLS),
+            "fallback_model": string("fallback_model"),
+            "extra_outputs": read_choices("extra_outputs", raw.get("extra_outputs"), ExtraOutput, note),
         }
 
 
@@ -135,8 +188,8 @@ def read_params[P: StrategyParams](raw: Mapping[str, Any], params_type: type[P])
     """Read what the host sent.
 
     Raises:
-        InvalidParameters: no usable model was chosen, or there is nothing to answer. Never quotes the value: tool dicts
-            carry decrypted secrets.
+        InvalidParameters: no usable model was chosen, or there is nothing to answer and no state with an approval,
+            which may be an answer to calls that wait. Never quotes the value: tool dicts carry decrypted secrets.
     """
     try:
         params = params_type.model_validate(raw)
@@ -144,30 +197,20 @@ def read_params[P: StrategyParams](raw: Mapping[str, Any], params_type: type[P])
         first = problem.errors(include_input=False, include_context=False, include_url=False)[0]
         where = "".join(f"parameter {str(part)!r}: " for part in first["loc"][:1])
         raise InvalidParameters(where + first["msg"].removeprefix("Value error, ")) from None
-    if not params.query.strip() and not params.files:
-        raise InvalidParameters(
-            "parameter 'query': it is blank and there are no files; give the agent a question, e.g. {{#sys.query#}}"
-        )
+    may_resume = params.state.strip() and params.approval.strip()
+    if not (params.query.strip() or params.files or may_resume):
+        raise no_question()
     return params
 
 
-def _as_json(value: object) -> object:
-    """A parameter as the host sent it: the SDK makes File objects of the files in it and in a list."""
-    if isinstance(value, list):
-        return [_as_json(item) if isinstance(item, BaseModel) else item for item in value]
-    return value.model_dump(mode="json", serialize_as_any=True) if isinstance(value, BaseModel) else value
+def no_question() -> InvalidParameters:
+    """The error of a run that has nothing to answer."""
+    return InvalidParameters(
+        "parameter 'query': it is blank and there are no files; give the agent a question, e.g. {{#sys.query#}}"
+    )
 
 
 def _read_tool(item: object) -> Mapping[str, Any]:
     if isinstance(item, Mapping):
         return item
     raise TypeError
-
-
-def _redacted_tool(tool: Mapping[str, Any], secrets: Redactor) -> Mapping[str, Any]:
-    """What a declaration shows to the model; a parameter's default is sent to the tool, and not shown."""
-    description, parameters = secrets.values([tool.get("description"), tool.get("parameters")])
-    for shown, own in zip(parameters or (), tool.get("parameters") or (), strict=True):
-        if isinstance(own, dict) and "default" in own:
-            shown["default"] = own["default"]
-    return {**tool, "description": description, "parameters": parameters}

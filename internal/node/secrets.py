@@ -2,7 +2,7 @@
 
 In: Dify's tool dicts, whose ``runtime_parameters`` hold decrypted values (docs/host-facts.md, "The tools parameter").
 Out: the secrets among them: values of ``secret-input`` parameters and values under a secret's name, also those of tools
-that are left out.
+that are left out. And a tool without them in what the model reads of it.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -19,6 +19,15 @@ _PUBLIC_TYPES = frozenset({"select", "boolean", "checkbox", "number"})
 def node_secrets(raw_tools: Iterable[Mapping[str, Any]]) -> Redactor:
     """Replaces every secret that the developer set."""
     return Redactor.of(secret for raw in raw_tools for secret in _secrets_of(raw))
+
+
+def redacted_tool(tool: Mapping[str, Any], secrets: Redactor) -> Mapping[str, Any]:
+    """What a declaration shows to the model; a parameter's default is sent to the tool, and not shown."""
+    description, parameters = secrets.values([tool.get("description"), tool.get("parameters")])
+    for shown, own in zip(parameters or (), tool.get("parameters") or (), strict=True):
+        if isinstance(own, dict) and "default" in own:
+            shown["default"] = own["default"]
+    return {**tool, "description": description, "parameters": parameters}
 
 
 def _secrets_of(raw: Mapping[str, Any]) -> Iterator[str]:

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 
 from internal.errors import InvalidParameters
 from internal.node.panel_values import read_string
-from internal.node.params import StrategyParams, read_params
+from internal.node.params import ExtraOutput, StrategyParams, no_question, read_params
 from internal.report.source_reading import read_context
 from internal.text.notes import Note
 from internal.text.redaction import Redactor
@@ -46,7 +46,10 @@ def test_a_saved_node_that_lacks_everything_but_model_and_query_gets_the_default
     assert params.tool_result_limit == 20_000
     assert params.maximum_seconds == 540
     assert params.emit_intermediate_thoughts is False
-    assert (params.tools, params.files, params.allowed_tools) == ((), (), ())
+    assert (params.maximum_total_tokens, params.maximum_tool_calls) == (0, 0)
+    assert (params.tools, params.files, params.allowed_tools, params.approval_required) == ((), (), (), ())
+    assert (params.approval, params.state, params.answer_criteria, params.fallback_model) == ("", "", "", "")
+    assert params.extra_outputs == frozenset()
     assert (params.instruction, params.prompt_policy_overrides, params.context) == ("", "", None)
     assert params.notes == ()
 
@@ -106,6 +109,49 @@ def test_a_limit_out_of_range_is_clamped_and_noted(name: str, given: object, exp
     assert [note for note in params.notes if name in note and str(expected) in note]
 
 
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (0, 0),
+        ("250000", 250_000),
+        (3.9, 3),
+        (10**18, 10**18),
+    ],
+)
+@pytest.mark.parametrize("name", ["maximum_total_tokens", "maximum_tool_calls"])
+def test_a_limit_without_a_maximum_takes_any_number(name: str, given: object, expected: int) -> None:
+    params = read(**{name: given})
+
+    assert getattr(params, name) == expected
+    assert params.notes == ()
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        -1,
+        "-0.5",
+        "-1e9",
+        float("-inf"),
+        "inf",
+        float("nan"),
+        "many",
+        True,
+        pytest.param("1" + 400 * "0", id="a text beyond any float"),
+        pytest.param(10**400, id="beyond any float"),
+        pytest.param(-(10**400), id="below any float"),
+    ],
+)
+@pytest.mark.parametrize("name", ["maximum_total_tokens", "maximum_tool_calls"])
+def test_a_limit_without_a_maximum_that_is_no_usable_number_is_0_and_noted(name: str, given: object) -> None:
+    params = read(**{name: given})
+
+    assert getattr(params, name) == 0
+    (note,) = params.notes
+    assert name in note
+    assert "0 is used" in note
+
+
 @pytest.mark.parametrize("given", [True, False, "abc", float("nan"), "NaN", {"a": 1}, [3]], ids=repr)
 def test_a_value_that_is_not_a_number_is_the_default_and_noted(given: object) -> None:
     params = read(maximum_iterations=given)
@@ -146,8 +192,80 @@ def test_switches_are_read_from_words_too(given: object, expected: bool, notes: 
         (7, ("7",)),
     ],
 )
-def test_allowed_tools_come_by_comma_line_or_list(given: object, expected: tuple[str, ...]) -> None:
-    assert read(allowed_tools=given).allowed_tools == expected
+@pytest.mark.parametrize("name", ["allowed_tools", "approval_required"])
+def test_names_of_tools_come_by_comma_line_or_list(name: str, given: object, expected: tuple[str, ...]) -> None:
+    assert getattr(read(**{name: given}), name) == expected
+
+
+def test_an_odd_list_of_tools_that_need_approval_is_kept_so_that_no_tool_can_match_it() -> None:
+    """Read as nothing, it would let every tool run."""
+    assert read(approval_required={"pay": True}).approval_required
+    assert read(approval_required=0).approval_required == ("0",)
+    assert read(approval_required="*").approval_required == ("*",)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("state", {"state"}),
+        ("state, tool_results\nthoughts", {"state", "tool_results", "thoughts"}),
+        (" State ,STATE,, ", {"state"}),
+        (["thoughts", None, "state"], {"thoughts", "state"}),
+        ("['state', 'thoughts']", {"state", "thoughts"}),
+        ('["tool_results"]', {"tool_results"}),
+        (" \n , ", set()),
+    ],
+    ids=repr,
+)
+def test_extra_outputs_come_by_comma_line_or_list(given: object, expected: set[str]) -> None:
+    params = read(extra_outputs=given)
+
+    assert params.extra_outputs == {ExtraOutput(name) for name in expected}
+    assert params.notes == ()
+
+
+def test_unknown_names_of_extra_outputs_are_ignored_and_noted() -> None:
+    params = read(extra_outputs="state, usage, " + 200 * "x")
+
+    assert params.extra_outputs == {ExtraOutput.STATE}
+    assert len(params.notes) == 2
+    assert "extra_outputs: 'usage' is ignored; the names are state, tool_results, thoughts" in params.notes[0]
+    assert len(params.notes[1]) < 200
+
+
+def test_of_many_unknown_names_only_some_are_noted() -> None:
+    params = read(extra_outputs=",".join(f"name{number}" for number in range(1000)))
+
+    assert params.extra_outputs == frozenset()
+    assert 1 <= len(params.notes) <= 10
+
+
+@pytest.mark.parametrize("name", ["answer_criteria", "approval", "extra_outputs"])
+def test_a_variable_that_does_not_exist_is_noted(name: str) -> None:
+    params = read(**{name: " start.gone "})
+
+    (note,) = params.notes
+    assert note.startswith(f"{name}: ")
+    assert "'start.gone' looks like a variable that does not exist" in note
+    if name != "extra_outputs":
+        assert getattr(params, name) == " start.gone ", "a person may have typed it"
+
+
+def test_an_approval_that_is_the_query_is_no_variable() -> None:
+    assert read(query="example.com", approval="example.com").notes == ()
+
+
+@pytest.mark.parametrize("given", ["null", "[]", "g5a1.abc.def==", "start.state", ' {"a": 1} '])
+def test_a_state_is_kept_as_it_came(given: str) -> None:
+    params = read(state=given)
+
+    assert params.state == given
+    assert params.notes == ()
+    assert params.redacted(Redactor.of(["abc", "null", "state"])).state == given
+
+
+def test_an_approval_that_dify_parsed_already_becomes_json_text_again() -> None:
+    assert json.loads(read(approval={"call_1": True}).approval) == {"call_1": True}
 
 
 def test_policy_overrides_that_dify_parsed_already_become_json_text_again() -> None:
@@ -228,6 +346,15 @@ def test_a_blank_query_is_refused_unless_there_are_files(query: object) -> None:
 
     assert SECRET not in str(refusal.value)
     assert not read(query=query, files=[FILE]).query.strip()
+
+
+def test_a_query_may_be_blank_where_a_state_and_an_approval_are_given() -> None:
+    """Whether calls wait in that state is not known before it is decoded."""
+    assert not read(query=" ", state="g5a1.abc", approval="yes").query.strip()
+    for given in ({"state": "g5a1.abc"}, {"approval": "yes"}, {"state": " ", "approval": "yes"}):
+        with pytest.raises(InvalidParameters, match="parameter 'query'") as refusal:
+            read(query="", **given)
+        assert str(refusal.value) == str(no_question())
 
 
 def test_an_empty_dict_is_refused_for_its_model_first() -> None:
