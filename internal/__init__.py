@@ -13,6 +13,7 @@ A package imports only packages that stand above it in this list (tests/test_arc
     node              what the developer set in the node
     tools             the node's tools as the model sees them
     report            what happened, as values: events, usage, sources, files
+    budget            how many tokens and tool calls a run may use
     approval          which calls the user approved, and the question that asks for it
     state             what a later run needs to go on from this one
     conversation      what is sent to the model

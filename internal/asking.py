@@ -45,6 +45,8 @@ def ask_for_call(
         _answer(transcript, turn, rejected, tool.name)
         missing = "; ".join(call.text for call in rejected) or "no call"
         yield Noted(Quoting(f"{tool.name} is missing ({missing})"), key)
+        if models.budget.reached():
+            break
     return None
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import assert_never
 
 from internal.answer import AnswerRule
+from internal.budget import Budget
 from internal.calls.judging import judge_calls, without_tools
 from internal.calls.rounds import ToolRounds
 from internal.host.clock import Deadline
@@ -41,6 +42,10 @@ class LoopLimits:
     """Ends the tool phase."""
     end: Deadline
     """Ends the closing answer."""
+    budget: Budget
+    """Of the whole run; ends the tool phase, and wins over every other limit."""
+    closes_on_budget: bool
+    """Whether a closing answer follows when the budget is reached."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +79,8 @@ class AgentLoop:
 
     def run(self) -> Generator[Event, None, Ending]:
         has_rounds = self.limits.maximum_iterations > 0
-        step: NextStep = AnotherRound() if has_rounds else ClosingAnswer(StopReason.ITERATION_LIMIT)
+        first: NextStep = AnotherRound() if has_rounds else ClosingAnswer(StopReason.ITERATION_LIMIT)
+        step = self._within_budget(first)
         while True:
             match step:
                 case AnotherRound():
@@ -99,12 +105,14 @@ class AgentLoop:
         """Ask, answer the calls, decide; ``closing`` is what ended the tool phase, None while it lasts."""
         self._offer_reading()
         span = self._span(name, is_closing=closing is not None)
+        if closing is None and (note := self.limits.budget.note(self.rounds.transcript)):
+            self.rounds.transcript.append_note(note)
         started = self.models.clock.now()
         yield SpanStarted(span.round_key, label)
         turn = yield from self.models.take_turn(self.rounds.transcript, span)
         if isinstance(turn, TimeIsUp):
             self._first_words = turn.words or self._first_words
-            step: NextStep = Finish(closing) if closing else ClosingAnswer(StopReason.TIME_LIMIT)
+            step = Finish(closing) if closing else self._within_budget(ClosingAnswer(StopReason.TIME_LIMIT))
         else:
             step = yield from self._after_turn(turn, span.round_key, closing)
         has_files = isinstance(turn, ModelTurn) and turn.has_files
@@ -129,14 +137,15 @@ class AgentLoop:
             if isinstance(verdict, Finish):
                 return verdict
             transcript.append_note(verdict)
-            return ClosingAnswer(closing) if closing else AnotherRound()
+            return ClosingAnswer(closing) if closing else self._within_budget(AnotherRound())
         judged = judge_calls(turn.calls, toolbox, self.rounds.guard)
         finish = self.answer.after_calls(turn, judged, closing)
         if closing is None:
             yield from self._announce(turn)
         deadline = self.limits.end if closing else self.limits.tool_deadline
-        yield from self.rounds.run(turn, without_tools(judged) if closing or finish else judged, key, deadline)
-        return finish or (ClosingAnswer(closing) if closing else self._after_tools(judged))
+        allowed = without_tools(judged) if closing or finish else self.limits.budget.allow(judged)
+        yield from self.rounds.run(turn, allowed, key, deadline)
+        return finish or (ClosingAnswer(closing) if closing else self._within_budget(self._after_tools(judged)))
 
     def _after_tools(self, judged: Sequence[JudgedCall]) -> NextStep:
         if any(isinstance(call, RejectedCall) and call.ends_tool_phase for call in judged):
@@ -147,6 +156,13 @@ class AgentLoop:
         if should_continue(iteration=self.rounds.done, maximum_iterations=iterations, has_tool_call=bool(judged)):
             return AnotherRound()
         return ClosingAnswer(StopReason.ITERATION_LIMIT)
+
+    def _within_budget(self, step: NextStep) -> NextStep:
+        """This step of the tool phase, or what ends it when the run's budget is reached."""
+        reason = self.limits.budget.reached()
+        if reason is None:
+            return step
+        return ClosingAnswer(reason) if self.limits.closes_on_budget else Finish(reason, self._first_words)
 
     def _announce(self, turn: ModelTurn) -> Iterator[Event]:
         """Where thoughts are shown, the user sees that work goes on even if the model says nothing."""

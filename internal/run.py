@@ -13,6 +13,7 @@ from dify_plugin.entities.model.message import PromptMessage, PromptMessageConte
 from gevent.lock import BoundedSemaphore
 
 from internal.answer import AnswerRule
+from internal.budget import Budget
 from internal.calls.guards import RepeatGuard
 from internal.calls.rounds import ToolRounds
 from internal.calls.runner import ToolRunner
@@ -45,7 +46,7 @@ from internal.results.files import FileNames
 from internal.steps import Ending
 from internal.text.notes import OurWords
 from internal.text.redaction import KnownSecrets
-from internal.tools.toolbox import Tool, Toolbox
+from internal.tools.toolbox import Tool, Toolbox, ToolKind
 from prompt import template
 
 
@@ -65,6 +66,8 @@ class LoopPart:
     """The key of the log row that its rounds stand below."""
     asked: int = 0
     """Turns that an earlier loop below the same log row asked for."""
+    closes_on_budget: bool = True
+    """Whether a closing answer follows when the run's budget of tokens or tool calls is reached."""
 
 
 @dataclass(frozen=True)
@@ -101,6 +104,11 @@ class Run[P: StrategyParams]:
         """Limits the tool calls that run at the same time, over all loops of the run."""
         return BoundedSemaphore(self.params.parallel_tool_calls)
 
+    @cached_property
+    def budget(self) -> Budget:
+        """The tokens and tool calls that all loops of the run may use together."""
+        return Budget(self.params.maximum_total_tokens, self.params.maximum_tool_calls)
+
     def deadline(self, share: float) -> Deadline:
         """The moment when this share of the run's time is over."""
         return Deadline(self.clock, self.started + self.params.maximum_seconds * share)
@@ -110,10 +118,10 @@ class Run[P: StrategyParams]:
         model = self.params.model
         window = Window(toolbox.prompt_tools, model.context_size, model.max_tokens)
         stop = () if self.offers_tools else model.stop
-        return ModelCaller(self.host, toolbox, model, window, self.clock, self.secrets, stop)
+        return ModelCaller(self.host, toolbox, model, window, self.clock, self.secrets, self.budget, stop)
 
     def tools(self, toolbox: Toolbox) -> ToolRunner:
-        return ToolRunner(self.host, toolbox, self.clock, self.slots, self.secrets, self.file_names)
+        return ToolRunner(self.host, toolbox, self.clock, self.slots, self.secrets, self.file_names, self.budget)
 
     def loop(
         self,
@@ -125,6 +133,7 @@ class Run[P: StrategyParams]:
     ) -> AgentLoop:
         """A loop over a transcript, with what the model may call; without a part it has the whole run."""
         part, params = part or LoopPart(), self.params
+        runs_tools = any(tool.kind is ToolKind.RUNS for tool in models.toolbox.tools.values())
         rounds = params.maximum_iterations if part.maximum_iterations is None else part.maximum_iterations
         return AgentLoop(
             models=models,
@@ -140,6 +149,8 @@ class Run[P: StrategyParams]:
                 maximum_iterations=rounds,
                 tool_deadline=self.deadline(part.tool_share),
                 end=self.deadline(part.end_share),
+                budget=self.budget if runs_tools else Budget(),
+                closes_on_budget=part.closes_on_budget,
             ),
             audience=Audience(params.emit_intermediate_thoughts and part.is_seen, part.is_seen, params.query),
             parent=part.parent,
@@ -197,6 +208,8 @@ class Run[P: StrategyParams]:
             structured = StructuredOutput.of(ending.submitted, answer_tool.virtual_schema.check)
             if structured.note:
                 yield Noted(structured.note)
+        if note := self.budget.estimate_note():
+            yield Noted(note)
         yield RunFinished(
             RunSummary(
                 stop_reason=ending.reason,

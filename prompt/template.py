@@ -47,6 +47,14 @@ CLOSING_NOTE = (
     "say plainly what could not be found out."
 )
 
+BUDGET_NOTE = (
+    "Little is left of what this run may use: {left}. Make only the calls that you cannot do without, then answer."
+)
+TOKENS_USED_UP = "limit reached: not run, since the tokens of this run are limited to {most:,}"
+CALLS_USED_UP = "limit reached: not run, since the tool calls of this run are limited to {most:,}"
+TOKENS_LEFT = "about {left:,} of {most:,} tokens (prompts included)"
+CALLS_LEFT = "{left:,} of {most:,} tool calls"
+
 SUBMIT_ANSWER_DESCRIPTION = "Hand over the final answer. Its arguments are the answer; call it once, at the end."
 SUBMIT_ANSWER_REMINDER = "The answer is only taken as a call of submit_answer. Call it now with what you have."
 CLOSING_NOTE_FOR_SUBMISSION = (
@@ -116,7 +124,9 @@ DEFAULT_ADVICE = "Try other words, or another tool."
 SUBTASK_NOT_FOUND = "This was not found out."
 SUBTASK_FAILED = "This could not be worked on."
 SUBTASK_OUT_OF_TIME = "There was no time left to work on this."
+SUBTASK_STOPPED = "The run reached its limit of tokens or tool calls before this was settled."
 NEAREST = " What came nearest: {answer}"
+UNREAD_RESULTS = "What the tools had found by then:\n\n{results}"
 
 ANSWER_REQUEST = """\
 <task>

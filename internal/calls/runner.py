@@ -11,6 +11,7 @@ from functools import partial
 from dify_plugin.entities.tool import ToolProviderType
 from gevent.lock import BoundedSemaphore
 
+from internal.budget import Budget
 from internal.calls.arguments import call_parameters, rounded_arguments
 from internal.calls.side_by_side import Post, run_side_by_side, watched
 from internal.host.clock import Clock, Deadline
@@ -34,6 +35,17 @@ RETRY_WAIT = 1.0
 _TURNED_AWAY = frozenset({FailureKind.RATE_LIMITED, FailureKind.CONNECTION_REFUSED})
 
 
+@dataclass
+class _Job:
+    """One call on its way to the host."""
+
+    key: str
+    """Its row in the log."""
+    call: ValidCall
+    deadline: Deadline
+    was_sent: bool = False
+
+
 @dataclass(frozen=True)
 class ToolRunner:
     """Runs the tool calls of one run; all its loops share ``slots``, so that the limit holds over all of them."""
@@ -44,6 +56,8 @@ class ToolRunner:
     slots: BoundedSemaphore
     secrets: KnownSecrets
     file_names: FileNames
+    budget: Budget
+    """Has counted the calls; those that are not sent are given back."""
 
     def run(
         self, calls: Mapping[str, ValidCall], deadline: Deadline
@@ -56,8 +70,9 @@ class ToolRunner:
                 in_log.add(event.key)
 
         started = self.clock.now()
-        jobs = [partial(self._work, key, call, deadline) for key, call in calls.items()]
-        results = yield from watched(run_side_by_side(jobs, deadline), note_start)
+        jobs = [_Job(key, call, deadline) for key, call in calls.items()]
+        results = yield from watched(run_side_by_side([partial(self._work, job) for job in jobs], deadline), note_start)
+        self.budget.give_back(sum(not job.was_sent for job in jobs))
         ended: dict[str, EndedCall] = {}
         for position, (key, call) in enumerate(calls.items()):
             if position in results:
@@ -70,14 +85,16 @@ class ToolRunner:
             yield ToolFinished(key, ended[key])
         return ended
 
-    def _work(self, key: str, call: ValidCall, deadline: Deadline, post: Post) -> EndedCall:
+    def _work(self, job: _Job, post: Post) -> EndedCall:
         """One call from its start in the log to its end; it never raises."""
+        key, call = job.key, job.call
         with self.slots:
             post(ToolStarted(key, call))
             started = self.clock.now()
             try:
-                ended = self._execute(key, call, deadline, post)
+                ended = self._execute(job, post)
             except RequestTooLarge as reason:
+                job.was_sent = False
                 ended = EndedCall(call, CallStatus.REFUSED, TOO_LARGE, f"not run: {reason}")
             except Exception as defect:  # noqa: BLE001 - a result that cannot be read costs this call, not the run
                 error = f"what the tool said could not be read ({type(defect).__name__})"
@@ -86,15 +103,16 @@ class ToolRunner:
             post(ToolFinished(key, ended))
             return ended
 
-    def _execute(self, key: str, call: ValidCall, deadline: Deadline, post: Post) -> EndedCall:
+    def _execute(self, job: _Job, post: Post) -> EndedCall:
         """Call the tool and read what it says."""
+        key, call = job.key, job.call
         for name in rounded_arguments(call.tool, call.arguments):
             rounds = OurWords(f"the host rounds integers above 2^53 within the argument {name!r}")
             post(Noted(rounds.of(call.call.name), key))
         # Text blocks of an MCP server are a text each; other tools stream one text in pieces.
         between = "\n" if call.tool.provider_type is ToolProviderType.MCP else ""
         output = ToolOutput(FileReader(call.tool.name, self.file_names), self.secrets, between)
-        failure = self._invoke(key, call, output, deadline, post)
+        failure = self._invoke(job, output, post)
         said = output.rendered()
         for note in output.notes:
             post(Noted(note.of(call.call.name), key))
@@ -109,18 +127,18 @@ class ToolRunner:
             sources=tuple(output.sources),
         )
 
-    def _invoke(
-        self, key: str, call: ValidCall, output: ToolOutput, deadline: Deadline, post: Post
-    ) -> ToolFailure | None:
+    def _invoke(self, job: _Job, output: ToolOutput, post: Post) -> ToolFailure | None:
         """Call the tool; once more if the host turned it away before it said anything, never after a time-out.
 
         A call that timed out may have had its effect already, such as an order placed.
         """
+        call, deadline = job.call, job.deadline
         parameters = call_parameters(call.tool, call.arguments, self.toolbox)
         has_been_repeated = False
         while True:
             if deadline.has_passed():
                 return NOT_BEGUN
+            job.was_sent = True
             try:
                 for message in in_turns(self.host.invoke_tool(call.tool, parameters, deadline.left)):
                     if file := output.take(message):
@@ -133,7 +151,7 @@ class ToolRunner:
                     return ToolFailure.of(failure, self.secrets)
                 has_been_repeated = True
                 again = OurWords(f"{failure.kind}; called once more after {RETRY_WAIT:g} s")
-                post(Noted(again.of(call.call.name), key))
+                post(Noted(again.of(call.call.name), job.key))
                 self.clock.sleep(RETRY_WAIT)
             else:
                 return None

@@ -16,6 +16,7 @@ from dify_plugin.entities.model.message import (
 )
 
 from internal.conversation.transcript import Content
+from internal.conversation.weight import estimate_tokens
 from internal.flow import extract_stream_tool_calls
 from internal.host.clock import Deadline
 from internal.model.assembly import CallAssembler
@@ -120,6 +121,11 @@ class Reading:
     def calls(self) -> tuple[ToolCall, ...]:
         """The calls that have come, as they would be if the stream ended here."""
         return self._calls.calls()
+
+    def estimated_tokens(self) -> int:
+        """What has come, in tokens, for a provider that does not say."""
+        calls = (call.name + call.arguments for call in self.calls)
+        return sum(map(estimate_tokens, (self.display.text, self.display.thought, *calls)))
 
     @property
     def was_cut_off(self) -> bool:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from dify_plugin.entities.model.llm import LLMResultChunk
 
+from internal.budget import Budget
 from internal.conversation.transcript import Transcript
 from internal.conversation.window import Window
 from internal.errors import ModelCallFailed
@@ -53,6 +54,7 @@ class ModelCaller:
     window: Window
     clock: Clock
     secrets: KnownSecrets
+    budget: Budget
     stop: tuple[str, ...] = ()
     """Stop words of every request; a hit discards tool calls, so only a run that offers no tool has any."""
 
@@ -76,6 +78,7 @@ class ModelCaller:
             reading = Reading(span)
             outcome = yield from self._try(transcript, span, reading, recovery)
             spent += reading.usage
+            self._count(reading, transcript)
             if isinstance(outcome, _AskAgain):
                 continue
             elapsed = self.clock.now() - started
@@ -135,6 +138,13 @@ class ModelCaller:
         note = OurWords(f"the stream ended with neither finish reason nor usage, so it was cut: {consequence}")
         yield Noted(note, reading.span.key)
         return is_lost
+
+    def _count(self, reading: Reading, transcript: Transcript) -> None:
+        """Count the tokens of a try against the run's budget; what the provider did not report is estimated."""
+        if reported := reading.usage.total_tokens:
+            self.budget.spend(reported)
+        elif reading.chunks:
+            self.budget.spend(self.window.weigh(transcript).tokens + reading.estimated_tokens(), is_estimate=True)
 
     def _finished(
         self, span: TurnSpan, elapsed: float, reading: Reading, spent: Usage, error: str | None

@@ -14,8 +14,8 @@ from internal.conversation.weight import estimate_tokens
 from internal.errors import AgentError, ModelCallFailed
 from internal.host.failures import FailureKind
 from internal.model.turn import ModelCaller
+from internal.plan_and_reflect.outcome import SubtaskOutcome
 from internal.plan_and_reflect.params import PlanAndReflectParams
-from internal.plan_and_reflect.subtask import SubtaskOutcome
 from internal.report.events import (
     AnswerBreak,
     AnswerText,
@@ -72,6 +72,7 @@ def _ask(
     """Ask with as much of the findings as fits, and with less if the provider says that it is too much."""
     toolbox = Toolbox().with_tool(submit) if submit else Toolbox()
     models = run.models(toolbox)
+    subtasks = [subtask.with_unread() for subtask in subtasks]
     for tried, share in enumerate(_KEPT_SHARES):
         kept = _fitted(run, models, subtasks, share)
         if any(len(short.answer) < len(subtask.answer) for short, subtask in zip(kept, subtasks, strict=True)):

@@ -13,8 +13,9 @@ from internal.asking import ask_for_call
 from internal.calls.side_by_side import Post, drain, run_side_by_side
 from internal.errors import AgentError, log_defect
 from internal.plan_and_reflect.answer import answer_from_findings
+from internal.plan_and_reflect.outcome import SubtaskOutcome
 from internal.plan_and_reflect.params import PlanAndReflectParams
-from internal.plan_and_reflect.subtask import SUBTASKS_SHARE, SubtaskOutcome, SubtaskWorker
+from internal.plan_and_reflect.subtask import SUBTASKS_SHARE, SubtaskWorker
 from internal.policy import DEFAULT_POLICY
 from internal.report.events import Event, Noted, SpanFinished, SpanStarted, StopReason, ThoughtText
 from internal.report.sources import escaped
@@ -28,16 +29,20 @@ PLAN_SHARE = 0.4
 """Of the run's time; without a plan by then, the run goes on without one."""
 
 
+_LIMITS = (StopReason.TOKEN_LIMIT, StopReason.CALL_LIMIT, StopReason.TIME_LIMIT)
+"""What may end subtasks too early; the first of them is the run's stop reason."""
+
+
 def plan_and_reflect(run: Run[PlanAndReflectParams], submit: Tool | None) -> Generator[Event, None, None]:
     """Run the strategy."""
     yield from run.begin()
     plan = yield from _plan(run)
     subtasks = yield from _work_side_by_side(run, plan)
     ending = yield from answer_from_findings(run, subtasks, submit)
-    late = ending.reason is StopReason.ANSWERED and any(subtask.ran_out_of_time for subtask in subtasks)
+    limits = [reason for reason in _LIMITS if any(subtask.limit is reason for subtask in subtasks)]
     whole = replace(
         ending,
-        reason=StopReason.TIME_LIMIT if late else ending.reason,
+        reason=limits[0] if limits and ending.reason is StopReason.ANSWERED else ending.reason,
         rounds=sum(subtask.rounds for subtask in subtasks),
     )
     yield from run.finish(whole, _variables(plan, subtasks), _decisions(subtasks), submit)
@@ -77,7 +82,7 @@ def _work_side_by_side(
     outcomes = yield from run_side_by_side([partial(_work, worker) for worker in workers], deadline)
     for position, worker in enumerate(workers):
         if position not in outcomes:
-            outcomes[position] = worker.incomplete(template.SUBTASK_OUT_OF_TIME, ran_out_of_time=True)
+            outcomes[position] = worker.incomplete(template.SUBTASK_OUT_OF_TIME, StopReason.TIME_LIMIT)
             yield from _finished(worker, outcomes[position], started, "not done before the deadline")
     return [outcomes[position] for position in range(len(workers))]
 

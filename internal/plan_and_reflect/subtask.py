@@ -5,7 +5,7 @@ its guard. Before the next attempt, the tool results of the last one become one-
 """
 
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from internal.answer import TextAnswer
 from internal.asking import ask_for_call
@@ -14,6 +14,7 @@ from internal.conversation.shortening import without_result
 from internal.conversation.transcript import Transcript
 from internal.errors import AgentError
 from internal.host.clock import Deadline
+from internal.plan_and_reflect.outcome import READ_RESULT, SubtaskOutcome
 from internal.plan_and_reflect.params import PlanAndReflectParams
 from internal.report.events import (
     Event,
@@ -35,20 +36,7 @@ TOOLS_SHARE = 0.7
 """Of the run's time: until then subtasks may call tools."""
 SUBTASKS_SHARE = 0.85
 """Until then they must have an answer; the rest of the time is for the final answer."""
-_JUDGED_RESULT = 4_000
-"""Characters of one tool result that the model reads when it judges."""
-
-
-@dataclass(frozen=True)
-class SubtaskOutcome:
-    """How one subtask ended."""
-
-    name: str
-    answer: str
-    completed: bool = False
-    attempts: int = 0
-    rounds: int = 0
-    ran_out_of_time: bool = False
+_CUT_SHORT = frozenset({StopReason.TIME_LIMIT, StopReason.TOKEN_LIMIT, StopReason.CALL_LIMIT})
 
 
 @dataclass(frozen=True)
@@ -85,28 +73,36 @@ class SubtaskWorker:
         return "\n".join(f"{number}. {escaped(name)}" for number, name in enumerate(self.plan, start=1))
 
     def work(self) -> Generator[Event, None, SubtaskOutcome]:
-        """Attempt until completed, out of attempts, out of time, or out of advice."""
+        """Attempt until completed, out of attempts, out of time, out of advice, or until the run's budget is reached.
+
+        Then neither a closing answer nor a judgement follows.
+        """
         request = template.SUBTASK_REQUEST.format(
             task=escaped(self.run.question), plan=self._numbered_plan, subtask=escaped(self.name)
         )
         transcript, guard = self.run.transcript(request), RepeatGuard()
         self._transcript = transcript
-        while True:
+        while (reached := self.run.budget.reached()) is None:
             self._attempts += 1
             key = f"{self.key}.attempt{self._attempts}"
             started = self.run.clock.now()
             yield SpanStarted(key, f"ATTEMPT {self._attempts}")
             length_before = transcript.length
             ending = yield from self._loop(transcript, guard, key)
-            judgement = yield from self._judge(ending, transcript.results_since(length_before), key)
+            results = transcript.results_since(length_before)
+            if reached := self.run.budget.reached():
+                yield SpanFinished(key, self.run.clock.now() - started)
+                return self._stopped(ending, results, reached)
+            judgement = yield from self._judge(ending, results, key)
             yield SpanFinished(key, self.run.clock.now() - started)
             if judgement.is_completed:
                 return self.outcome(ending.text, completed=True)
             self._keep(ending)
             if self._attempts == self.run.params.maximum_attempts or not self._may_go_on(judgement):
                 late = ending.reason is StopReason.TIME_LIMIT or self.run.deadline(TOOLS_SHARE).has_passed()
-                return self.incomplete(template.SUBTASK_NOT_FOUND, ran_out_of_time=late)
+                return self.incomplete(template.SUBTASK_NOT_FOUND, StopReason.TIME_LIMIT if late else None)
             self._advise(transcript, judgement.advice)
+        return self.incomplete(template.SUBTASK_STOPPED, reached)
 
     def _loop(self, transcript: Transcript, guard: RepeatGuard, key: str) -> Generator[Event, None, Ending]:
         """The same rounds as in every strategy; the user does not see what the model says in them."""
@@ -114,7 +110,7 @@ class SubtaskWorker:
             self.run.models(self.run.toolbox),
             transcript,
             TextAnswer(),
-            LoopPart(TOOLS_SHARE, SUBTASKS_SHARE, is_seen=False, parent=key),
+            LoopPart(TOOLS_SHARE, SUBTASKS_SHARE, is_seen=False, parent=key, closes_on_budget=False),
             guard,
         )
         return (yield from loop.run())
@@ -122,7 +118,7 @@ class SubtaskWorker:
     def _judge(self, ending: Ending, results: Sequence[str], key: str) -> Generator[Event, None, _Judgement]:
         """Have the model judge the answer by the tool results; without a judgement it is not completed."""
         earlier = "".join(template.EARLIER_ADVICE.format(advice=advice) for advice in self._advised)
-        shown = [escaped(cut_to_size(result, _JUDGED_RESULT)) for result in results]
+        shown = [escaped(cut_to_size(result, READ_RESULT)) for result in results]
         request = template.REFLECTION_REQUEST.format(
             plan=self._numbered_plan,
             results="\n\n".join(shown) or template.NO_RESULTS,
@@ -147,8 +143,8 @@ class SubtaskWorker:
         return _Judgement(bool(data["is_completed"]) and bool(ending.text), str(data["advice"]).strip())
 
     def _keep(self, ending: Ending) -> None:
-        """Remember the answer in place of the one before; one that ran out of time is added to it."""
-        before = f"{self._nearest}\n\n" if self._nearest and ending.reason is StopReason.TIME_LIMIT else ""
+        """Remember the answer in place of the one before; one that a limit cut short is added to it."""
+        before = f"{self._nearest}\n\n" if self._nearest and ending.reason in _CUT_SHORT else ""
         if ending.text:
             self._nearest = f"{before}{ending.text}"
 
@@ -166,12 +162,19 @@ class SubtaskWorker:
         transcript.shorten(without_result)
         transcript.append_note(template.ADVICE_NOTE.format(advice=self._advised[-1]))
 
-    def incomplete(self, sentence: str, *, ran_out_of_time: bool = False) -> SubtaskOutcome:
+    def _stopped(self, ending: Ending, results: Sequence[str], limit: StopReason) -> SubtaskOutcome:
+        """The outcome when the run's budget is reached; without a text, what the tools brought is not lost."""
+        self._keep(ending)
+        refusals = {self.run.budget.refusal(reason) for reason in (StopReason.TOKEN_LIMIT, StopReason.CALL_LIMIT)}
+        unread = () if ending.text else tuple(result for result in results if result not in refusals)
+        return replace(self.incomplete(template.SUBTASK_STOPPED, limit), unread=unread)
+
+    def incomplete(self, sentence: str, limit: StopReason | None = None) -> SubtaskOutcome:
         """The outcome of a subtask without an accepted answer; it quotes the best attempt."""
         nearest = template.NEAREST.format(answer=self._nearest) if self._nearest else ""
-        return self.outcome(f"{sentence}{nearest}", ran_out_of_time=ran_out_of_time)
+        return replace(self.outcome(f"{sentence}{nearest}"), limit=limit)
 
-    def outcome(self, answer: str, *, completed: bool = False, ran_out_of_time: bool = False) -> SubtaskOutcome:
+    def outcome(self, answer: str, *, completed: bool = False) -> SubtaskOutcome:
         """The outcome, with what the subtask has cost so far."""
         return SubtaskOutcome(
             name=self.name,
@@ -179,7 +182,6 @@ class SubtaskWorker:
             completed=completed,
             attempts=self._attempts,
             rounds=self._transcript.rounds if self._transcript else 0,
-            ran_out_of_time=ran_out_of_time,
         )
 
     @property

@@ -1,0 +1,295 @@
+"""The run's budgets: tokens of all model calls, and tool calls that are sent to the host."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from internal.agent import FUNCTION_CALLING, Blueprint
+from prompt import template
+from strategies.gpt5_react import GPT5ReActStrategy
+from tests.agent.example_strategy import DRAFT_AND_CHECK
+from tests.agent.plans import blocks
+from tests.agent.scenes import ANSWER, check_growth, ends, results_in, search, silent, text
+from tests.support.clock import FakeTime
+from tests.support.host import CallFails, Json
+from tests.support.run import Outcome, run
+from tests.support.wire import USAGE, calls, fails, parameter, replies, says, text_message, tool
+
+FOUND = {"search": replies("found")}
+TURN = USAGE["total_tokens"]
+"""Tokens of a scripted turn that reports its usage."""
+NOTHING = {**USAGE, "prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}
+SCHEMA = '{"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}'
+BEGINNING_OF_NOTE = template.BUDGET_NOTE.partition("{")[0]
+loops = pytest.mark.parametrize("blueprint", [FUNCTION_CALLING, GPT5ReActStrategy.blueprint], ids=["plain", "react"])
+
+
+def searches(*queries: str, **more: Any) -> list[Any]:  # noqa: ANN401 - passed on as it is
+    """A turn with several calls of the tool ``search``."""
+    return calls(*(("search", {"q": query}) for query in queries), **more)
+
+
+def asked_for(outcome: Outcome) -> list[str]:
+    """The queries that the tool got, in order."""
+    return [request["tool_parameters"]["q"] for request in outcome.tools.requests]
+
+
+def using(tokens: int) -> Json:
+    return {**USAGE, "total_tokens": tokens}
+
+
+def notes_in(prompt: list[Json]) -> list[str]:
+    """What the model read about its budget."""
+    said = [message["content"] for message in prompt if message["role"] == "user"]
+    return [note for note in said if str(note).startswith(BEGINNING_OF_NOTE)]
+
+
+@loops
+def test_of_a_turn_that_exceeds_the_call_limit_the_first_calls_run_and_an_answer_follows(
+    blueprint: Blueprint[Any],
+) -> None:
+    turn = searches("a", "b", "c", "d", "e")
+
+    outcome = run([turn, ANSWER], FOUND, {"maximum_tool_calls": 3, "parallel_tool_calls": 1}, blueprint=blueprint)
+
+    assert (outcome.text, outcome.stop_reason) == ("Done.", "call_limit")
+    assert asked_for(outcome) == ["a", "b", "c"]
+    closing = outcome.model.prompts[-1]
+    assert results_in(closing) == ["found"] * 3 + [template.CALLS_USED_UP.format(most=3)] * 2
+    assert closing[-1]["content"] == template.CLOSING_NOTE
+    assert [item["status"] for item in outcome.variables["tool_runs"]] == ["ok"] * 3 + ["refused"] * 2
+    check_growth(outcome.model.requests)
+
+
+@loops
+def test_at_the_token_limit_no_more_tools_run_and_an_answer_follows(blueprint: Blueprint[Any]) -> None:
+    steps = [searches("a"), searches("b"), ANSWER]
+
+    outcome = run(steps, FOUND, {"maximum_total_tokens": 2 * TURN}, blueprint=blueprint)
+
+    assert (outcome.text, outcome.stop_reason) == ("Done.", "token_limit")
+    assert asked_for(outcome) == ["a"]
+    closing = outcome.model.prompts[-1]
+    assert results_in(closing) == ["found", template.TOKENS_USED_UP.format(most=2 * TURN)]
+    assert closing[-1]["content"] == template.CLOSING_NOTE
+    assert outcome.last_json["execution_metadata"]["total_tokens"] == 3 * TURN
+
+
+def test_an_answer_that_reaches_the_token_limit_is_an_answer() -> None:
+    outcome = run([search(), ANSWER], FOUND, {"maximum_total_tokens": 2 * TURN})
+
+    assert (outcome.text, outcome.stop_reason) == ("Done.", "answered")
+
+
+@settings(max_examples=25)
+@given(st.lists(st.integers(1, 4), min_size=1, max_size=4), st.integers(1, 6))
+def test_never_more_calls_are_sent_than_the_limit_whatever_the_turns(sizes: list[int], most: int) -> None:
+    queries = iter(f"query {number}" for number in range(100))
+    turns = [[next(queries) for _ in range(size)] for size in sizes]
+    steps = [*(searches(*turn) for turn in turns), ANSWER]
+    params = {"maximum_tool_calls": most, "parallel_tool_calls": 1}
+
+    outcome = run(steps, FOUND, params, expect_all_steps=False)
+
+    assert outcome.error is None
+    assert asked_for(outcome) == [query for turn in turns for query in turn][:most]
+    assert outcome.stop_reason == ("call_limit" if sum(sizes) >= most else "answered")
+
+
+def test_the_call_limit_wins_in_the_last_allowed_round() -> None:
+    outcome = run([search(), ANSWER], FOUND, {"maximum_tool_calls": 1, "maximum_iterations": 1})
+
+    assert outcome.stop_reason == "call_limit"
+
+
+def test_the_call_limit_wins_over_a_deadline_that_passes_in_the_same_round(time: FakeTime) -> None:
+    def slow(_request: Json) -> Iterator[Json]:
+        yield text_message("found")
+        time.advance(95)
+
+    outcome = run(
+        [search(), ANSWER], {"search": slow}, {"maximum_tool_calls": 1, "maximum_seconds": 100}, clock=time.clock
+    )
+
+    assert outcome.stop_reason == "call_limit"
+
+
+def test_of_both_limits_the_token_limit_wins() -> None:
+    steps = [searches("a", "b"), search("c", usage=using(100)), ANSWER]
+
+    outcome = run(steps, FOUND, {"maximum_tool_calls": 3, "maximum_total_tokens": 100})
+
+    assert (outcome.stop_reason, asked_for(outcome)) == ("token_limit", ["a", "b"])
+
+
+def test_at_80_percent_the_model_reads_once_that_little_is_left() -> None:
+    steps = [searches("a", "b", "c", "d"), search("e"), ANSWER]
+    params = {"maximum_tool_calls": 5, "maximum_total_tokens": 600}
+
+    outcome = run(steps, FOUND, params)
+
+    first, second, closing = outcome.model.prompts
+    assert notes_in(first) == []
+    assert second[-1]["content"] == notes_in(second)[0]
+    assert f"about {600 - TURN} of 600 tokens (prompts included) and 1 of 5 tool calls" in notes_in(second)[0]
+    assert notes_in(closing) == notes_in(second)
+    assert outcome.stop_reason == "call_limit"
+    check_growth(outcome.model.requests)
+
+
+def test_the_note_is_not_repeated_when_the_other_limit_comes_near() -> None:
+    steps = [search("a", usage=using(800)), searches("b", "c", "d", usage=using(10)), ANSWER]
+
+    outcome = run(steps, FOUND, {"maximum_tool_calls": 5, "maximum_total_tokens": 1000})
+
+    assert [len(notes_in(prompt)) for prompt in outcome.model.prompts] == [0, 1, 1]
+    assert outcome.stop_reason == "answered"
+
+
+@pytest.mark.parametrize("usage", [None, NOTHING], ids=["no usage", "all zeros"])
+def test_tokens_that_a_provider_does_not_report_are_estimated_and_the_log_says_so(usage: Json | None) -> None:
+    steps = [search("a", usage=usage), says("Done.", usage=usage)]
+
+    outcome = run(steps, FOUND, {"maximum_total_tokens": 100})
+
+    assert (outcome.text, outcome.stop_reason) == ("Done.", "token_limit")
+    assert asked_for(outcome) == []
+    (note,) = [note for note in outcome.notes if note.startswith("maximum_total_tokens")]
+    assert "estimate" in note
+    assert outcome.last_json["execution_metadata"]["total_tokens"] == 0
+
+
+def test_the_estimate_counts_prompt_text_and_arguments() -> None:
+    def counted(first: list[Any], **params: Any) -> int:  # noqa: ANN401 - parameters of the node
+        outcome = run([first, ANSWER], FOUND, {"maximum_total_tokens": 10**9, **params})
+        (note,) = [note for note in outcome.notes if note.startswith("maximum_total_tokens")]
+        return int(note.rsplit(" ", 1)[1].replace(",", ""))
+
+    plain = counted(search("a", usage=None))
+
+    assert plain > TURN
+    assert counted(search("a" * 401, usage=None)) == plain + 100
+    assert counted([text("w" * 380), *search("a", usage=None)]) == plain + 95
+    assert counted([text(f"<think>{'w' * 380}</think>"), *search("a", usage=None)]) == plain + 95
+    assert counted(search("a", usage=None), instruction="i" * 398) == plain + 100  # and a blank line
+
+
+def test_without_a_token_limit_the_log_says_nothing_of_estimates() -> None:
+    outcome = run([search("a", usage=None), says("Done.", usage=None)], FOUND, {"maximum_tool_calls": 9})
+
+    assert not any("maximum_total_tokens" in note for note in outcome.notes)
+
+
+@pytest.mark.parametrize(
+    ("failed_try", "stop_reason"),
+    [
+        (fails("InvokeRateLimitError"), "answered"),
+        (fails("InvokeRateLimitError", after=[text("<think>Hm")]), "token_limit"),
+        ([text("<think>Hm"), ends(None, using(100)), CallFails("connection reset by peer")], "token_limit"),
+    ],
+    ids=["before it answered", "in the middle", "after it reported usage"],
+)
+def test_tokens_of_a_try_that_failed_count(failed_try: list[Any], stop_reason: str) -> None:
+    time = FakeTime()
+
+    outcome = run([failed_try, search("a"), ANSWER], FOUND, {"maximum_total_tokens": 100}, clock=time.clock)
+
+    assert (outcome.text, outcome.stop_reason) == ("Done.", stop_reason)
+    assert time.slept == [1.0]
+
+
+def test_a_call_that_the_host_turned_away_counts_once() -> None:
+    tried: list[str] = []
+
+    def busy_at_first(request: Json) -> Iterator[Json]:
+        tried.append(request["tool_parameters"]["q"])
+        if len(tried) == 1:
+            raise CallFails("429 Too Many Requests")
+        yield text_message("found")
+
+    params = {"maximum_tool_calls": 3}
+    outcome = run([search("a"), search("b"), ANSWER], {"search": busy_at_first}, params, clock=FakeTime().clock)
+
+    assert (tried, outcome.stop_reason) == (["a", "a", "b"], "answered")
+
+
+def test_calls_that_are_not_sent_do_not_count() -> None:
+    turn = calls(("search", "no JSON"), ("find", {}), ("archive", {"q": "too large"}), ("search", {"q": "a"}))
+    archive = tool("archive", parameter("q"), runtime_parameters={"notes": "x" * 5_000_000})
+    params = {"maximum_tool_calls": 3, "tools": [tool("search", parameter("q")), archive]}
+
+    outcome = run([turn, search("b"), ANSWER], FOUND, params)
+
+    assert (asked_for(outcome), outcome.stop_reason) == (["a", "b"], "answered")
+
+
+def test_a_call_whose_turn_never_came_before_the_deadline_does_not_count(time: FakeTime) -> None:
+    params = {"maximum_tool_calls": 2, "parallel_tool_calls": 1, "maximum_seconds": 100}
+
+    outcome = run([searches("a", "b"), ANSWER], {"search": silent(time, 95)}, params, clock=time.clock)
+
+    assert (asked_for(outcome), outcome.stop_reason) == (["a"], "time_limit")
+
+
+def test_a_second_loop_that_begins_at_the_limit_only_asks_for_the_closing_answer() -> None:
+    steps = [search("a"), says("A draft."), ANSWER]
+
+    outcome = run(steps, FOUND, {"maximum_tool_calls": 1}, blueprint=DRAFT_AND_CHECK)
+
+    assert (outcome.text, outcome.stop_reason) == ("Done.", "call_limit")
+    assert outcome.model.prompts[-1][-1]["content"] == template.CLOSING_NOTE
+
+
+def test_with_an_answer_schema_the_closing_answer_is_handed_over() -> None:
+    submits = calls(("submit_answer", {"city": "Bonn"}))
+
+    outcome = run([searches("a", "b"), submits], FOUND, {"maximum_tool_calls": 1, "answer_schema": SCHEMA})
+
+    assert outcome.stop_reason == "call_limit"
+    assert outcome.variables["structured_output"] == {"city": "Bonn"}
+    assert outcome.model.prompts[-1][-1]["content"] == template.CLOSING_NOTE_FOR_SUBMISSION
+
+
+def test_calls_beside_a_handed_over_answer_are_not_counted_nor_called_a_limit() -> None:
+    turn = calls(("search", {"q": "a"}), ("submit_answer", {"city": "Bonn"}))
+
+    outcome = run([turn], FOUND, {"maximum_tool_calls": 1, "answer_schema": SCHEMA})
+
+    assert (outcome.stop_reason, asked_for(outcome)) == ("answered", [])
+
+
+def test_an_answer_in_text_that_reaches_the_limit_is_asked_for_in_the_closing_answer() -> None:
+    steps = [says("Bonn."), calls(("submit_answer", {"city": "Bonn"}))]
+
+    outcome = run(steps, FOUND, {"maximum_total_tokens": TURN, "answer_schema": SCHEMA})
+
+    assert outcome.stop_reason == "token_limit"
+    assert outcome.variables["structured_output"] == {"city": "Bonn"}
+
+
+def test_without_tools_there_is_no_tool_phase_that_a_limit_could_end() -> None:
+    steps = [calls(("submit_answer", {})), calls(("submit_answer", {"city": "Bonn"}))]
+
+    outcome = run(steps, {}, {"maximum_total_tokens": TURN, "answer_schema": SCHEMA})
+
+    assert (outcome.stop_reason, outcome.variables["structured_output"]) == ("answered", {"city": "Bonn"})
+
+
+def test_shown_thoughts_are_closed_before_the_closing_answer() -> None:
+    first = [text("<think>I look it up.</think>"), *searches("a", "b")]
+    params = {"maximum_tool_calls": 1, "emit_intermediate_thoughts": True}
+
+    outcome = run([first, says("<think>Enough.</think>Done.")], FOUND, params)
+
+    assert blocks(outcome.text)[0].startswith("I look it up.")
+    assert outcome.text.endswith("Done.")
+    assert outcome.stop_reason == "call_limit"
+
+
+def test_without_a_closing_text_the_user_reads_which_limit_it_was() -> None:
+    outcome = run([search("a"), search("b")], FOUND, {"maximum_tool_calls": 1})
+
+    assert outcome.text == template.NO_ANSWER["call_limit"]["en"]
