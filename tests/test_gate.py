@@ -52,7 +52,9 @@ class Project:
         self.home = home
         self.log = home / "calls"
         (home / "scripts").mkdir()
-        (home / "examples" / "one").mkdir(parents=True)
+        for example in ("plugin", "workflows"):
+            (home / "examples" / example).mkdir(parents=True)
+        (home / "examples" / "plugin" / "main.py").touch()
         (home / ".venv" / "bin").mkdir(parents=True)
         self.script = Path(shutil.copy(ROOT / "scripts" / "test", home / "scripts" / "test"))
 
