@@ -26,6 +26,7 @@ A package imports only packages that stand above it in this list (tests/test_arc
     loop              ask, read, answer every call, append, decide
     render            events written out as messages
     run               what one run is made of
+    review            a second look at the answer
     agent             the function-calling agent
     plan_and_reflect  the third strategy, built from the same parts
 

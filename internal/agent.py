@@ -23,6 +23,7 @@ from internal.render.log_content import LogContent
 from internal.render.messages import render
 from internal.render.pacing import paced
 from internal.report.events import Event
+from internal.review.second_look import SecondLook
 from internal.run import Run
 from internal.text.fairness import in_turns
 from internal.text.redaction import KnownSecrets
@@ -35,8 +36,9 @@ def function_calling(run: Run[StrategyParams], submit: Tool | None) -> Generator
     yield from run.begin()
     toolbox = run.toolbox.with_tool(submit) if submit else run.toolbox
     loop = run.loop(run.models(toolbox), run.transcript(run.question), CallAnswer() if submit else TextAnswer())
-    ending = yield from loop.run()
-    yield from run.finish(ending, answer_tool=submit)
+    second_look = SecondLook(run)
+    ending = yield from second_look.answer(loop)
+    yield from run.finish(ending, second_look.variables, answer_tool=submit)
 
 
 @dataclass(frozen=True)
@@ -78,9 +80,10 @@ def _run[P: StrategyParams](
     params, secrets = params.redacted(of_the_node), KnownSecrets(of_the_node)
     submit = refusing_secrets(answer_tool(params.answer_schema), secrets) if params.answer_schema.strip() else None
     toolbox = build_toolbox(params.tools, allowed=params.allowed_tools, files=params.files, reserved=RESERVED_NAMES)
+    needs_calls = blueprint.needs_tool_calls or submit is not None or bool(params.answer_criteria.strip())
     if not params.model.can_call_tools():
-        _require_tool_calls(params, toolbox, needed=blueprint.needs_tool_calls or submit is not None)
-    offers_tools = bool(toolbox.tools) or blueprint.needs_tool_calls or submit is not None
+        _require_tool_calls(params, toolbox, needed=needs_calls)
+    offers_tools = bool(toolbox.tools) or needs_calls
     run = Run(params, toolbox, HostSession(session), secrets, blueprint.policy, clock, started, offers_tools)
     messages = render(run.tally.watch(blueprint.execute(run, submit)), secrets, log_content)
     yield from paced(in_turns(messages), clock)
@@ -92,4 +95,5 @@ def _require_tool_calls(params: StrategyParams, toolbox: Toolbox, *, needed: boo
     if toolbox.tools:
         raise InvalidParameters(f"{cannot}, and the node has {len(toolbox.tools)}; {advice}, or remove the tools")
     if needed:
-        raise InvalidParameters(f"{cannot}, which this strategy, or its answer_schema, needs; {advice}")
+        which = "which this strategy, its answer_schema or its answer_criteria needs"
+        raise InvalidParameters(f"{cannot}, {which}; {advice}")

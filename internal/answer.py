@@ -27,6 +27,10 @@ class AnswerRule(Protocol):
     """Whether the model's text is the answer."""
     closing_note: str
     """Tells the model that the answer is due."""
+    revision_note: str
+    """Tells the model what is wrong with its answer: a template with ``criteria`` and ``problems``."""
+    submissions: int
+    """Rounds in which the answer was handed over, validly or not; they are not rounds of tools."""
 
     def after_text(self, turn: ModelTurn, closing: StopReason | None) -> Finish | str:
         """What follows a turn whose calls, if it has any, do not run; a text is what the model reads next.
@@ -37,18 +41,26 @@ class AnswerRule(Protocol):
     def after_calls(self, turn: ModelTurn, judged: Sequence[JudgedCall], closing: StopReason | None) -> Finish | None:
         """The end, if the calls of a turn bring it."""
 
+    def again(self) -> "AnswerRule":
+        """The rule for an answer that is written again, with all its corrections."""
+
 
 class TextAnswer:
     """The answer is the text of the first turn without calls."""
 
     is_text = True
     closing_note = template.CLOSING_NOTE
+    revision_note = template.REVISION_NOTE
+    submissions = 0
 
     def after_text(self, turn: ModelTurn, closing: StopReason | None) -> Finish:
         return judge_final_turn(turn, closing or StopReason.ANSWERED)
 
     def after_calls(self, turn: ModelTurn, judged: Sequence[JudgedCall], closing: StopReason | None) -> None:
         """Calls are never the answer."""
+
+    def again(self) -> "TextAnswer":
+        return self
 
 
 @dataclass
@@ -57,6 +69,8 @@ class CallAnswer:
 
     is_text = False
     closing_note = template.CLOSING_NOTE_FOR_SUBMISSION
+    revision_note = template.REVISION_NOTE_FOR_SUBMISSION
+    submissions: int = 0
     _refused: int = 0
     _has_been_reminded: bool = False
 
@@ -69,6 +83,7 @@ class CallAnswer:
         return template.SUBMIT_ANSWER_REMINDER
 
     def after_calls(self, turn: ModelTurn, judged: Sequence[JudgedCall], closing: StopReason | None) -> Finish | None:
+        self.submissions += any(map(hands_over, judged))
         for call in judged:
             if isinstance(call, ValidCall) and hands_over(call):
                 return Finish(closing or StopReason.ANSWERED, written_out(call.arguments), call.arguments)
@@ -82,6 +97,9 @@ class CallAnswer:
         else:
             is_over = False
         return Finish(StopReason.ANSWER_INVALID, turn.text if closing else "") if is_over else None
+
+    def again(self) -> "CallAnswer":
+        return CallAnswer()
 
 
 def judge_final_turn(turn: ModelTurn, reason: StopReason) -> Finish:

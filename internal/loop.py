@@ -6,7 +6,7 @@ bibliography and the clock.
 """
 
 from collections.abc import Generator, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import assert_never
 
 from internal.answer import AnswerRule
@@ -73,6 +73,8 @@ class AgentLoop:
     """The key of the log row that the rounds stand below."""
     asked: int = 0
     """Turns asked for, those of an earlier loop below the same log row included."""
+    holds_answer: bool = False
+    """Whether the text of an answer waits for a judgement, and is not shown; that of a closing answer never waits."""
     _closings: int = field(default=0, init=False)
     _first_words: str = field(default="", init=False)
     """The beginning of an answer that never went on; the user has not seen it."""
@@ -92,6 +94,17 @@ class AgentLoop:
                     return Ending(reason, text, submitted, self.rounds.done)
                 case _:
                     assert_never(step)
+
+    def revise(self, note: str) -> Generator[Event, None, Ending]:
+        """Have the answer written again within what is left of the limits; the note tells the model why.
+
+        Calls that handed over the answer before were not calls of tools, so they give their rounds back.
+        """
+        rounds = self.limits.maximum_iterations + self.answer.submissions
+        self.limits = replace(self.limits, maximum_iterations=rounds)
+        self.answer = self.answer.again()
+        self.rounds.transcript.append_note(note)
+        return (yield from self.run())
 
     def _closing_answer(self, reason: StopReason) -> Generator[Event, None, NextStep]:
         """Ask for the answer with the same tools in the prompt, so that its prefix stays; calls of them are refused."""
@@ -188,6 +201,7 @@ class AgentLoop:
             last_step=last_step,
             text_is_answer=self.answer.is_text,
             is_seen=self.audience.is_seen,
+            holds_answer=self.holds_answer and not is_closing,
         )
         end = self.limits.end
         deadline = end.at_least(MIN_CLOSING_SECONDS) if is_closing else self.limits.tool_deadline

@@ -50,6 +50,8 @@ def _judge(call: ToolCall, toolbox: Toolbox, guard: RepeatGuard) -> JudgedCall:
     except ArgumentsInvalid as invalid:
         return RejectedCall(call, str(invalid), tool)
     valid = ValidCall(call, tool, arguments)
+    if hands_over(valid):  # the same answer may be handed over again
+        return valid
     verdict = guard.judge(valid.signature)
     if isinstance(verdict, Refuse):
         return RejectedCall(call, verdict.text, tool, valid.signature, verdict.ends_tool_phase)

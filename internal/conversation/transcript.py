@@ -25,6 +25,7 @@ from internal.host.request import without_opaque_body
 from internal.report.tool_calls import EndedCall
 from internal.text.fairness import in_turns
 from internal.tools.names import name_in_history
+from internal.tools.virtual_tools import SUBMISSIONS
 
 type Content = str | list[PromptMessageContentUnionTypes]
 
@@ -113,11 +114,14 @@ class Transcript:
         self._habits.takes_opaque_bodies = False
 
     def results_since(self, length: int) -> list[str]:
-        """The tool results behind the first so many messages, without a note that means something here alone."""
+        """The tool results behind the first so many messages, as a reader outside of this conversation needs them.
+
+        Left out are notes that mean something here alone, and answers to what was handed over.
+        """
         return [
             self._for_others.get(position, message.get_text_content())
             for position, message in enumerate(self._messages[length:], start=length)
-            if isinstance(message, ToolPromptMessage)
+            if isinstance(message, ToolPromptMessage) and message.name not in SUBMISSIONS
         ]
 
     def shorten(self, shortening: Shortening, is_enough: Callable[[], bool] = lambda: False) -> int:

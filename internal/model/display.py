@@ -28,6 +28,8 @@ class DisplayRule:
     """False where the answer has to be a call: text is then never the answer."""
     is_seen: bool = True
     """False where the user sees nothing of what the model says, as in a subtask."""
+    holds_answer: bool = False
+    """Whether an answer is not shown but judged first; one that was cut is shown in any case."""
 
     @property
     def may_call_tools(self) -> bool:
@@ -95,8 +97,9 @@ class TurnDisplay:
 
     @property
     def is_answering(self) -> bool:
-        """Whether text has been shown as the answer."""
-        return self._text_is is _TextIs.ANSWER and bool(self._shown)
+        """Whether the answer is under way: its text has been shown, or would have been."""
+        has_begun = self._shown or (self._rule.holds_answer and self._held)
+        return self._text_is is _TextIs.ANSWER and bool(has_begun)
 
     @property
     def has_shown(self) -> bool:
@@ -105,7 +108,7 @@ class TurnDisplay:
 
     def expect_calls(self) -> None:
         """Note that calls have come: text that is held back is a remark on the way to them."""
-        if self._text_is is _TextIs.UNDECIDED:
+        if self._text_is is _TextIs.UNDECIDED or self._rule.holds_answer:
             self._text_is = _TextIs.REMARK
 
     def feed(self, text: str) -> Iterator[Shown]:
@@ -113,10 +116,11 @@ class TurnDisplay:
         steps = in_turns(range(0, len(text), MAX_STEP_LENGTH))
         yield from self._show([piece for at in steps for piece in self._splitter.feed(text[at : at + MAX_STEP_LENGTH])])
 
-    def finish(self, *, has_tool_calls: bool, is_cut: bool = False) -> Iterator[Shown]:
+    def finish(self, *, has_tool_calls: bool, is_cut: bool = False, is_judged: bool = True) -> Iterator[Shown]:
         """Show the rest, now that it is known what the turn was.
 
-        The calls of a turn that was cut never run, so its text is not a remark on the way to them.
+        The calls of a turn that was cut never run, so its text is not a remark on the way to them. An answer that is
+        held back stays so unless ``is_judged`` says that there will be no judgement.
         """
         yield from self._show(self._splitter.finish(calls_follow=has_tool_calls, is_cut=is_cut))
         rule = self._rule
@@ -127,7 +131,8 @@ class TurnDisplay:
             emit_intermediate_thoughts=False,
         )
         if is_answer:
-            yield from self._show_as_answer()
+            if not (rule.holds_answer and is_judged):
+                yield from self._show_as_answer()
         elif rule.show_thoughts:
             yield from self._show_as_thought()
 
@@ -151,7 +156,7 @@ class TurnDisplay:
             self._held.append(text)
             if self._text_is is _TextIs.UNDECIDED and is_plainly_an_answer("".join(self._held)):
                 self._text_is = _TextIs.ANSWER
-            if self._text_is is _TextIs.ANSWER:
+            if self._text_is is _TextIs.ANSWER and not self._rule.holds_answer:
                 yield from self._show_as_answer()
 
     def _think(self, raw: str) -> Iterator[Shown]:

@@ -109,7 +109,7 @@ class Reading:
 
     @property
     def is_answering(self) -> bool:
-        """Whether the user reads the answer already; a thought is not one."""
+        """Whether the answer is under way, on the screen or held back for a judgement; a thought is not one."""
         return self.display.is_answering or self._has_forwarded
 
     @property
@@ -148,7 +148,8 @@ class Reading:
         cut = cut or _CUT_REASONS.get((self.finish_reason or "").rpartition(".")[2].lower())
         calls = self.calls
         is_cut = cut is not None or (self.was_cut_off and not calls)
-        yield from self._seen(self.display.finish(has_tool_calls=bool(calls), is_cut=is_cut))
+        rest = self.display.finish(has_tool_calls=bool(calls), is_cut=is_cut, is_judged=cut is None)
+        yield from self._seen(rest)
         return ModelTurn(
             content=joined(self._content),
             text=self.display.text,

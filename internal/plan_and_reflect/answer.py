@@ -4,7 +4,7 @@ In: the subtasks' outcomes. Out: events, then an Ending. Findings that do not fi
 evenly. If no answer comes in time, the findings themselves are the answer.
 """
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import replace
 
 from pydantic_core import to_json
@@ -26,23 +26,22 @@ from internal.report.events import (
     StopReason,
 )
 from internal.report.sources import attribute, escaped
+from internal.review.second_look import SecondLook
 from internal.run import LoopPart, Run
 from internal.steps import Ending
-from internal.text.kept_text import cut_to_size
+from internal.text.kept_text import cut_evenly
 from internal.text.notes import OurWords
 from internal.tools.toolbox import Tool, Toolbox
 from prompt import template
 
 _KEPT_SHARES = (0.95, 0.5, 0.25)
 """Of the size that findings may have; the next share is tried when the provider says that the prompt is too long."""
-_MIN_KEPT = 200
-"""Characters of each finding."""
 
 
 def answer_from_findings(
-    run: Run[PlanAndReflectParams], subtasks: Sequence[SubtaskOutcome], submit: Tool | None
+    run: Run[PlanAndReflectParams], subtasks: Sequence[SubtaskOutcome], submit: Tool | None, second_look: SecondLook
 ) -> Generator[Event, None, Ending]:
-    """Ask for the answer, offering no tools but the one that takes it.
+    """Ask for the answer, offering no tools but the one that takes it, and have it judged.
 
     Raises:
         AgentError: the model call failed, and retries did not help; the log holds the findings.
@@ -50,7 +49,7 @@ def answer_from_findings(
     started = run.clock.now()
     yield SpanStarted("answer", "ANSWER")
     try:
-        ending = yield from _ask(run, subtasks, submit)
+        ending = yield from _ask(run, subtasks, submit, second_look)
     except AgentError as failure:
         if not (isinstance(failure, ModelCallFailed) and failure.kind is FailureKind.TIMEOUT):
             found = {"findings": {subtask.name: subtask.answer for subtask in subtasks}}
@@ -67,13 +66,14 @@ def answer_from_findings(
 
 
 def _ask(
-    run: Run[PlanAndReflectParams], subtasks: Sequence[SubtaskOutcome], submit: Tool | None
+    run: Run[PlanAndReflectParams], subtasks: Sequence[SubtaskOutcome], submit: Tool | None, second_look: SecondLook
 ) -> Generator[Event, None, Ending]:
     """Ask with as much of the findings as fits, and with less if the provider says that it is too much."""
     toolbox = Toolbox().with_tool(submit) if submit else Toolbox()
     models = run.models(toolbox)
     subtasks = [subtask.with_unread() for subtask in subtasks]
-    for tried, share in enumerate(_KEPT_SHARES):
+    asked = 0
+    for share in _KEPT_SHARES:
         kept = _fitted(run, models, subtasks, share)
         if any(len(short.answer) < len(subtask.answer) for short, subtask in zip(kept, subtasks, strict=True)):
             yield Noted(OurWords("the findings were too long for one prompt and were cut evenly"), "answer")
@@ -85,12 +85,13 @@ def _ask(
                 tool_share=1,
                 maximum_iterations=MAX_CORRECTIONS + 1 if submit else 1,
                 parent="answer",
-                asked=tried,
+                asked=asked,
             ),
         )
         try:
-            return (yield from loop.run())
+            return (yield from second_look.answer(loop, [subtask.answer for subtask in kept]))
         except ModelCallFailed as failure:
+            asked = loop.asked
             if failure.kind is not FailureKind.CONTEXT_LENGTH or share == _KEPT_SHARES[-1]:
                 raise
     raise AssertionError  # the last share either brings an ending or raises
@@ -121,23 +122,6 @@ def _fitted(
 
 def _bytes(text: str) -> int:
     return len(to_json(text))
-
-
-def cut_evenly(texts: Sequence[str], most: float, weigh: Callable[[str], int]) -> list[str]:
-    """Cut the heaviest texts to one common weight, so that all together weigh about ``most``; light ones stay whole."""
-    weights = [weigh(text) for text in texts]
-    left, share = most, most
-    for number, weight in enumerate(sorted(weights)):
-        share = left / (len(weights) - number)
-        if weight > share:
-            break
-        left -= weight
-    else:
-        return list(texts)
-    return [
-        text if weight <= share else cut_to_size(text, max(_MIN_KEPT, int(len(text) * share / weight)))
-        for text, weight in zip(texts, weights, strict=True)
-    ]
 
 
 def _as_answer(subtasks: Sequence[SubtaskOutcome]) -> str:

@@ -19,6 +19,7 @@ from internal.plan_and_reflect.subtask import SUBTASKS_SHARE, SubtaskWorker
 from internal.policy import DEFAULT_POLICY
 from internal.report.events import Event, Noted, SpanFinished, SpanStarted, StopReason, ThoughtText
 from internal.report.sources import escaped
+from internal.review.second_look import SecondLook
 from internal.run import Run
 from internal.text.notes import OurWords
 from internal.tools.toolbox import Tool, Toolbox
@@ -38,14 +39,16 @@ def plan_and_reflect(run: Run[PlanAndReflectParams], submit: Tool | None) -> Gen
     yield from run.begin()
     plan = yield from _plan(run)
     subtasks = yield from _work_side_by_side(run, plan)
-    ending = yield from answer_from_findings(run, subtasks, submit)
     limits = [reason for reason in _LIMITS if any(subtask.limit is reason for subtask in subtasks)]
+    second_look = SecondLook(run, is_due=not limits)
+    ending = yield from answer_from_findings(run, subtasks, submit, second_look)
     whole = replace(
         ending,
         reason=limits[0] if limits and ending.reason is StopReason.ANSWERED else ending.reason,
         rounds=sum(subtask.rounds for subtask in subtasks),
     )
-    yield from run.finish(whole, _variables(plan, subtasks), _decisions(subtasks), submit)
+    variables = {**_variables(plan, subtasks), **second_look.variables}
+    yield from run.finish(whole, variables, _decisions(subtasks), submit)
 
 
 PLAN_AND_REFLECT = Blueprint(DEFAULT_POLICY, PlanAndReflectParams, plan_and_reflect, needs_tool_calls=True)

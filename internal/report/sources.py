@@ -15,7 +15,7 @@ from prompt import template
 _CITATION = re.compile(r"[\[【]\s*(\d{1,4}(?:\s*[,、，;]\s*\d{1,4})*)\s*[\]】]")
 _OWN_TAGS = re.compile(
     r"<(?=\s*+/?+\s*+(?:context|source|persistence|context_gathering|uncertainty_and_ambiguity|tool_preamble"
-    r"|tool_results|task|plan|findings?|results?)\b)",
+    r"|tool_results|task|plan|findings?|results?|criteria|draft|problems)\b)",
     re.IGNORECASE,
 )
 

@@ -6,7 +6,7 @@ In: the events of a run. Out: the same events; usage and tool rounds are added u
 from collections.abc import Generator, Iterable
 from dataclasses import dataclass, field
 
-from internal.report.events import CallsAnswered, Event, ModelFinished
+from internal.report.events import CallsAnswered, Event, FileForwarded, ModelFinished
 from internal.report.usage import Usage
 
 
@@ -16,6 +16,8 @@ class Tally:
 
     usage: Usage = field(default_factory=Usage)
     tool_rounds: list[CallsAnswered] = field(default_factory=list)
+    files: int = 0
+    """Files that the user has got."""
 
     def watch(self, events: Iterable[Event]) -> Generator[Event, None, None]:
         for event in events:
@@ -23,4 +25,6 @@ class Tally:
                 self.usage += event.usage
             elif isinstance(event, CallsAnswered):
                 self.tool_rounds.append(event)
+            elif isinstance(event, FileForwarded):
+                self.files += 1
             yield event

@@ -4,7 +4,7 @@ In: text in pieces, any amount of it. Out: its beginning and its end within fixe
 between them. Redaction comes before any cut, since half a secret would not be recognised.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from io import StringIO
 
@@ -13,6 +13,8 @@ from prompt import template
 MAX_KEPT_LENGTH = 2 * 1024 * 1024
 """Characters of one text: ten times what a model can be shown, so that more of a cut result can still be read."""
 _TAIL = 512 * 1024
+_MIN_KEPT = 200
+"""Characters of each of several texts that are cut to fit together."""
 _SEAM = 20_000
 """Characters that are dropped at each side of a gap, because half of a secret may be there."""
 
@@ -91,3 +93,20 @@ def cut_to_size(
     head, tail = kept - kept // 3, kept // 3
     gap = note(count=len(text) + missing - kept, offset=head)
     return text[:head] + gap + text[len(text) - tail :]
+
+
+def cut_evenly(texts: Sequence[str], most: float, weigh: Callable[[str], int]) -> list[str]:
+    """Cut the heaviest texts to one common weight, so that all together weigh about ``most``; light ones stay whole."""
+    weights = [weigh(text) for text in texts]
+    left, share = most, most
+    for number, weight in enumerate(sorted(weights)):
+        share = left / (len(weights) - number)
+        if weight > share:
+            break
+        left -= weight
+    else:
+        return list(texts)
+    return [
+        text if weight <= share else cut_to_size(text, max(_MIN_KEPT, int(len(text) * share / weight)))
+        for text, weight in zip(texts, weights, strict=True)
+    ]

@@ -19,11 +19,16 @@ from prompt import template
 SUBMIT_ANSWER = "submit_answer"
 SUBMIT_PLAN = "submit_plan"
 SUBMIT_REFLECTION = "submit_reflection"
+SUBMIT_REVIEW = "submit_review"
 READ_RESULT = "read_result"
-RESERVED_NAMES = frozenset({SUBMIT_ANSWER, SUBMIT_PLAN, SUBMIT_REFLECTION, READ_RESULT})
+SUBMISSIONS = frozenset({SUBMIT_ANSWER, SUBMIT_PLAN, SUBMIT_REFLECTION, SUBMIT_REVIEW})
+"""Tools by which the model hands something over; their results say nothing."""
+RESERVED_NAMES = SUBMISSIONS | {READ_RESULT}
 """No tool of the node's may have one of these names."""
 MAX_WANTED_LENGTH = 200
 """Characters that ``read_result`` looks for at once."""
+_MAX_PROBLEMS = 10
+"""Problems of one draft."""
 _OVERWRITABLE = frozenset({"title", "description", "default", "examples", "$comment", "$defs", "definitions"})
 """Keywords that check nothing: what stands beside a reference says it better than the reference's target."""
 
@@ -49,6 +54,20 @@ def reflection_tool() -> Tool:
         }
     )
     return _virtual(SUBMIT_REFLECTION, template.SUBMIT_REFLECTION_DESCRIPTION, VirtualSchema(schema, check_of(schema)))
+
+
+def review_tool() -> Tool:
+    problems = {
+        "type": "array",
+        "items": {"type": "string", "minLength": 1},
+        "maxItems": _MAX_PROBLEMS,
+        "description": template.PROBLEMS_DESCRIPTION,
+    }
+    schema = _closed_object(
+        {"passes": {"type": "boolean", "description": template.PASSES_DESCRIPTION}, "problems": problems}
+    )
+    arguments = VirtualSchema(schema, check_of(schema).stricter(_unnamed_problems))
+    return _virtual(SUBMIT_REVIEW, template.SUBMIT_REVIEW_DESCRIPTION, arguments)
 
 
 def read_result_tool() -> Tool:
@@ -134,6 +153,12 @@ def _blank_subtasks(plan: Mapping[str, Any]) -> Iterator[Problem]:
     """A pattern could say so, but in words that a model reads less easily."""
     if not all(name.strip() for name in plan["subtasks"]):
         yield Problem(("subtasks",), ": no subtask may be blank")
+
+
+def _unnamed_problems(review: Mapping[str, Any]) -> Iterator[Problem]:
+    """What does not pass cannot be written better by someone who is not told why."""
+    if not review["passes"] and not any(problem.strip() for problem in review["problems"]):
+        yield Problem(("problems",), ": name at least one problem of a draft that does not pass")
 
 
 def _offset_and_find(arguments: Mapping[str, Any]) -> Iterator[Problem]:

@@ -54,6 +54,19 @@ CONVERSATIONS = {
             "parallel_tool_calls": 1,
         },
     ),
+    "function_calling_reviewed": Conversation(
+        GPT5FunctionCallingStrategy.blueprint,
+        [
+            calls(("search", {"q": "price"})),
+            says("It costs 40 euros."),
+            calls(("submit_review", {"passes": False, "problems": ["The price has no source."]})),
+            calls(("search", {"q": "price list"})),
+            says("It costs 40 euros, says the price list."),
+            calls(("submit_review", {"passes": True, "problems": []})),
+        ],
+        {"search": echo},
+        {"query": "What does it cost?", "answer_criteria": "A source for every figure; at most 20 words."},
+    ),
     "react": Conversation(
         GPT5ReActStrategy.blueprint,
         [

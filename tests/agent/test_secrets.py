@@ -135,6 +135,7 @@ PLACES: dict[str, Json] = {
     "context": {"context": [{"title": SECRET, "content": f"k {SECRET}", "metadata": {"document_name": SECRET}}]},
     "context as text": {"context": f"k {SECRET}"},
     "policy": {"prompt_policy_overrides": json.dumps({"extra_policy": f"k {SECRET}"})},
+    "answer criteria": {"answer_criteria": f"k {SECRET}"},
     "answer schema": {"answer_schema": json.dumps({"type": "object", "description": SECRET})},
     "history": {
         "model": model(
@@ -166,6 +167,8 @@ PLACES: dict[str, Json] = {
 @pytest.mark.parametrize("place", PLACES.values(), ids=PLACES)
 def test_a_secret_of_the_node_reaches_no_prompt_from_anywhere(place: Json) -> None:
     steps = [calls(("submit_answer", {}))] if "answer_schema" in place else [ANSWER]
+    if "answer_criteria" in place:
+        steps += [calls(("submit_review", {"passes": True, "problems": []}))]
 
     outcome = with_node_secret(*steps, **place)
 

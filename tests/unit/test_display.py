@@ -55,6 +55,38 @@ def lacks_a_beginning(text: str, *, calls: bool) -> bool:
     return any(piece.kind is PieceKind.WAS_THOUGHT for piece in pieces)
 
 
+@given(joined(PARTS), cut_lists(), RULES, st.booleans())
+def test_an_answer_that_is_held_back_is_not_shown_and_everything_else_is(
+    text: str,
+    cuts: list[int],
+    rule: DisplayRule,
+    calls: bool,  # noqa: FBT001 - drawn
+) -> None:
+    held = replace(rule, holds_answer=True)
+
+    shown = show(held, *cut(text, cuts), calls=calls)
+
+    assert not {"break", "AnswerText"} & {kind for kind, _ in shown}
+    if rule.show_thoughts and calls and len(text) < PLAINLY_AN_ANSWER and "\n" not in text:
+        assert shown == show(rule, text, calls=calls)
+
+
+@given(joined(PARTS), cut_lists(), RULES)
+def test_an_answer_that_is_held_back_is_shown_whole_if_it_is_not_judged(
+    text: str, cuts: list[int], rule: DisplayRule
+) -> None:
+    display, whole = TurnDisplay(replace(rule, holds_answer=True)), TurnDisplay(rule)
+    events = [event for piece in cut(text, cuts) for event in display.feed(piece)]
+    list(whole.feed(text))
+
+    rest = words(display.finish(has_tool_calls=False, is_judged=False))
+    list(whole.finish(has_tool_calls=False))
+
+    assert "AnswerText" not in {kind for kind, _ in words(events)}
+    assert "".join(text for kind, text in rest if kind == "AnswerText") == display.text
+    assert lacks_a_beginning(text, calls=False) or display.text == whole.text
+
+
 def answer(text: str) -> list[tuple[str, str]]:
     return [("break", ""), ("AnswerText", text)]
 

@@ -11,12 +11,19 @@ from internal.calls.judging import judge_calls
 from internal.errors import InvalidParameters
 from internal.report.tool_calls import ToolCall, ValidCall
 from internal.tools.toolbox import Tool, Toolbox
-from internal.tools.virtual_tools import RESERVED_NAMES, answer_tool, plan_tool, read_result_tool, reflection_tool
+from internal.tools.virtual_tools import (
+    RESERVED_NAMES,
+    answer_tool,
+    plan_tool,
+    read_result_tool,
+    reflection_tool,
+    review_tool,
+)
 
 CITY = json.dumps({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]})
 
 
-ALL = [plan_tool(4), reflection_tool(), answer_tool(CITY), read_result_tool()]
+ALL = [plan_tool(4), reflection_tool(), review_tool(), answer_tool(CITY), read_result_tool()]
 
 
 @pytest.mark.parametrize("tool", ALL, ids=lambda tool: tool.name)
@@ -68,6 +75,26 @@ JUDGEMENTS: dict[str, tuple[dict[str, Any], bool]] = {
 @pytest.mark.parametrize(("arguments", "fits"), JUDGEMENTS.values(), ids=JUDGEMENTS)
 def test_a_judgement_is_a_verdict_and_an_advice(arguments: dict[str, Any], *, fits: bool) -> None:
     assert is_taken(reflection_tool(), arguments) is fits
+
+
+REVIEWS: dict[str, tuple[dict[str, Any], bool]] = {
+    "passes": ({"passes": True, "problems": []}, True),
+    "passes, with a remark": ({"passes": True, "problems": ["Long."]}, True),
+    "does not pass": ({"passes": False, "problems": ["Long.", "No source."]}, True),
+    "a word for false": ({"passes": "false", "problems": ["Long."]}, True),
+    "does not pass, and no reason": ({"passes": False, "problems": []}, False),
+    "does not pass, and a blank reason": ({"passes": False, "problems": [" "]}, False),
+    "no verdict": ({"problems": ["Long."]}, False),
+    "no problems": ({"passes": True}, False),
+    "a score": ({"passes": 80, "problems": []}, False),
+    "too many problems": ({"passes": False, "problems": ["Long."] * 11}, False),
+    "more than asked for": ({"passes": True, "problems": [], "score": 100}, False),
+}
+
+
+@pytest.mark.parametrize(("arguments", "fits"), REVIEWS.values(), ids=REVIEWS)
+def test_a_review_is_a_verdict_with_its_reasons(arguments: dict[str, Any], *, fits: bool) -> None:
+    assert is_taken(review_tool(), arguments) is fits
 
 
 READS: dict[str, tuple[dict[str, Any], bool]] = {

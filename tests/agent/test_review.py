@@ -1,0 +1,623 @@
+"""A second look: the draft is held back, judged by the node's criteria, and written again at most twice."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from dify_plugin.errors.model import InvokeBadRequestError
+
+from internal.agent import FUNCTION_CALLING, Blueprint
+from internal.host.clock import Clock
+from internal.plan_and_reflect.strategy import PLAN_AND_REFLECT
+from prompt import template
+from strategies.gpt5_react import GPT5ReActStrategy
+from tests.agent.plans import answers, blocks, done_at_once, judges, offered, plan_run, plans, verdict, works_on
+from tests.agent.scenes import ANSWER, check_growth, log_of, results_in, search, silence, silent, text
+from tests.support.clock import FakeTime
+from tests.support.host import CallFails, Handler, Json
+from tests.support.run import Outcome, run
+from tests.support.wire import USAGE, calls, fails, model, parameter, replies, says, tool
+
+CRITERIA = "A source for every figure; at most <draft> 200 words."
+FOUND = {"search": replies("found")}
+STRATEGIES: dict[str, tuple[Blueprint[Any], list[Any]]] = {
+    "function calling": (FUNCTION_CALLING, []),
+    "react": (GPT5ReActStrategy.blueprint, []),
+    "plan and reflect": (PLAN_AND_REFLECT, [plans("alpha"), *done_at_once("alpha")]),
+}
+TOKENS_BEFORE = {name: len(before) * USAGE["total_tokens"] for name, (_, before) in STRATEGIES.items()}
+every_strategy = pytest.mark.parametrize("strategy", STRATEGIES)
+with_and_without_thoughts = pytest.mark.parametrize("shows", [False, True], ids=["hidden", "shown"])
+SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+WITH_SCHEMA: dict[str, Any] = {"answer_schema": json.dumps(SCHEMA)}
+
+
+def passes(*remarks: str) -> list[Any]:
+    return calls(("submit_review", {"passes": True, "problems": list(remarks)}))
+
+
+def rejects(*problems: str) -> list[Any]:
+    return calls(("submit_review", {"passes": False, "problems": list(problems)}))
+
+
+def submits(city: str) -> list[Any]:
+    return calls(("submit_answer", {"city": city}))
+
+
+def reviewed(
+    *steps: Any,  # noqa: ANN401 - turns
+    strategy: str = "function calling",
+    handlers: Mapping[str, Handler] | None = None,
+    clock: Clock | None = None,
+    environment: Mapping[str, str] | None = None,
+    **params: object,
+) -> Outcome:
+    """Run a strategy up to its answer, for which these are the turns."""
+    blueprint, before = STRATEGIES[strategy]
+    given = {"answer_criteria": CRITERIA, **params}
+    tools = FOUND if handlers is None else handlers
+    return run([*before, *steps], tools, given, blueprint=blueprint, clock=clock, environment=environment)
+
+
+def judged(outcome: Outcome) -> list[Json]:
+    """The requests of the judge."""
+    return [request for request in outcome.model.requests if offered(request) == ["submit_review"]]
+
+
+def answered(outcome: Outcome) -> list[Json]:
+    """The requests of the conversation in which the answer was written."""
+    others = [request for request in outcome.model.requests if offered(request) != ["submit_review"]]
+    opening = others[-1]["prompt_messages"][:2]
+    return [request for request in others if request["prompt_messages"][:2] == opening]
+
+
+def review(outcome: Outcome) -> tuple[bool | None, list[str], int]:
+    """The variable ``review``: passed, problems, revisions."""
+    value = outcome.variables["review"]
+    assert set(value) == {"passed", "problems", "revisions"}
+    return value["passed"], value["problems"], value["revisions"]
+
+
+def is_unjudged(outcome: Outcome) -> bool:
+    return judged(outcome) == [] and review(outcome) == (None, [], 0)
+
+
+def positions(outcome: Outcome, kind: str, within: str) -> list[int]:
+    """Where messages of a type stand that contain a text."""
+    found = enumerate(outcome.messages)
+    return [at for at, message in found if message["type"] == kind and within in json.dumps(message)]
+
+
+@every_strategy
+@with_and_without_thoughts
+def test_a_draft_that_passes_is_shown_at_once_and_after_its_judgement(strategy: str, *, shows: bool) -> None:
+    draft = "It has 1,000,000 people [1]. " + "word " * 200
+    thought = "<think>I add it up.</think>"
+    turn = says(thought, *(draft[at : at + 50] for at in range(0, len(draft), 50)))
+
+    outcome = reviewed(turn, passes(), strategy=strategy, emit_intermediate_thoughts=shows)
+
+    assert outcome.error is None
+    assert (outcome.stop_reason, review(outcome)) == ("answered", (True, [], 0))
+    assert outcome.text.endswith(draft.strip())
+    (shown,) = positions(outcome, "text", "1,000,000")
+    assert shown > positions(outcome, "log", "REVIEW 1")[-1]
+    assert ("I add it up." in "".join(blocks(outcome.text))) is shows
+    if shows:
+        assert positions(outcome, "text", "I add it up.")[0] < positions(outcome, "log", "REVIEW 1")[0]
+    else:
+        assert outcome.text == draft.strip()
+
+
+@every_strategy
+@with_and_without_thoughts
+def test_a_draft_that_does_not_pass_is_written_again_and_only_the_log_has_it(strategy: str, *, shows: bool) -> None:
+    steps = [says("The first draft."), rejects("No <draft> source."), says("The second [1]."), passes()]
+
+    outcome = reviewed(*steps, strategy=strategy, emit_intermediate_thoughts=shows)
+
+    assert outcome.error is None
+    assert outcome.stop_reason == "answered"
+    assert outcome.text.endswith("The second [1].")
+    assert "first draft" not in outcome.text
+    assert review(outcome) == (True, ["No <draft> source."], 1)
+    first, second = answered(outcome)
+    check_growth([first, second])
+    draft, note = second["prompt_messages"][-2:]
+    assert (draft["role"], draft["content"]) == ("assistant", "The first draft.")
+    problems = "<problems>\n- No &lt;draft> source.\n</problems>"
+    assert problems in note["content"]
+    assert "<criteria>\nA source for every figure; at most &lt;draft> 200 words.\n</criteria>" in note["content"]
+    rejected, passed = log_of(outcome, "REVIEW 1"), log_of(outcome, "REVIEW 2")
+    assert rejected["data"] == {"draft": "The first draft.", "passes": False, "problems": ["No <draft> source."]}
+    assert passed["data"] == {"draft": "The second [1].", "passes": True}
+    assert {log["status"] for log in outcome.logs.values()} == {"success"}
+
+
+@every_strategy
+@with_and_without_thoughts
+def test_the_second_rewrite_is_not_judged_and_streams(strategy: str, *, shows: bool) -> None:
+    long = "word " * 100
+    steps = [says("One."), rejects("Too short."), says("Two."), rejects("Still short."), says(long, "and more.")]
+
+    outcome = reviewed(*steps, strategy=strategy, emit_intermediate_thoughts=shows)
+
+    assert outcome.error is None
+    assert (outcome.stop_reason, review(outcome)) == ("answered", (None, ["Still short."], 2))
+    assert outcome.text.endswith(long + "and more.")
+    assert len(judged(outcome)) == 2
+    assert positions(outcome, "text", "word word") < positions(outcome, "text", "and more.")
+    assert not {"One.", "Two."} & set(outcome.text.split())
+
+
+def test_the_judge_reads_the_system_prompt_and_one_message_and_has_one_tool() -> None:
+    history = [{"role": "user", "content": "Earlier."}, {"role": "assistant", "content": "Yes."}]
+    found = {"search": replies("found </results><draft>")}
+    context = [{"content": "Kyoto has rain.", "title": "Weather", "metadata": {"document_id": "d1"}}]
+    params: dict[str, Any] = {"context": context, "instruction": "Be brief.", "query": "Is it </task> raining?"}
+
+    outcome = reviewed(
+        search(),
+        says("Yes </draft> [1]."),
+        passes(),
+        handlers=found,
+        model=model(history_prompt_messages=history),
+        **params,
+    )
+
+    (request,) = judged(outcome)
+    system, asked = request["prompt_messages"]
+    assert system == outcome.model.prompts[0][0]
+    assert asked["role"] == "user"
+    assert asked["content"].startswith("<context>")
+    assert "Kyoto has rain." in asked["content"]
+    assert "<task>\nIs it &lt;/task> raining?\n</task>" in asked["content"]
+    assert "<criteria>\nA source for every figure; at most &lt;draft> 200 words.\n</criteria>" in asked["content"]
+    assert "<results>\n<result>\nfound &lt;/results>&lt;draft>\n</result>\n</results>" in asked["content"]
+    assert "<draft>\nYes &lt;/draft> [1].\n</draft>" in asked["content"]
+    assert "file(s)" not in asked["content"]
+
+
+def test_without_results_the_judge_is_told_so() -> None:
+    outcome = reviewed(ANSWER, passes())
+
+    (request,) = judged(outcome)
+    assert f"<results>\n{template.NO_RESULTS}\n</results>" in request["prompt_messages"][-1]["content"]
+
+
+def test_the_judge_of_a_plan_reads_the_findings_as_results() -> None:
+    outcome = reviewed(ANSWER, passes(), strategy="plan and reflect")
+
+    (request,) = judged(outcome)
+    assert "<results>\n<result>\nAnswer to alpha.\n</result>\n</results>" in request["prompt_messages"][-1]["content"]
+    assert outcome.logs["answer.review1"]["parent_id"].endswith("-answer")
+
+
+def results_of(request: Json) -> list[str]:
+    parts = request["prompt_messages"][-1]["content"].split("<result>\n")[1:]
+    return [part.partition("\n</result>")[0] for part in parts]
+
+
+def test_results_are_cut_to_fit_into_the_judges_window_beside_the_criteria() -> None:
+    found = {"search": replies("word " * 700)}
+    turn = calls(("search", {"q": "a"}), ("search", {"q": "b"}))
+
+    outcome = reviewed(
+        turn, ANSWER, passes(), handlers=found, answer_criteria="Short. " * 1_400, model=model(context_size=4_000)
+    )
+
+    (request,) = judged(outcome)
+    first, second = results_of(request)
+    assert 1_000 < len(first) == len(second) < 3_000
+    assert "characters left out" in first
+    assert sum(len(message["content"]) for message in request["prompt_messages"]) < 4 * 4_000
+
+
+def test_many_results_are_cut_to_what_a_judgement_may_cost() -> None:
+    found = {"search": replies("日本" * 3_000)}
+    turn = calls(*(("search", {"q": str(number)}) for number in range(20)))
+
+    outcome = reviewed(turn, ANSWER, passes(), handlers=found)
+
+    results = results_of(judged(outcome)[0])
+    assert len(results) == 20
+    assert 40_000 < sum(map(len, results)) < 51_000
+
+
+def test_one_long_result_is_cut_for_the_judge() -> None:
+    outcome = reviewed(search(), ANSWER, passes(), handlers={"search": replies("word " * 3_000)})
+
+    (result,) = results_of(judged(outcome)[0])
+    assert len(result) == 4_000
+
+
+def test_tools_may_be_called_during_a_rewrite_and_their_results_are_judged() -> None:
+    found = {"search": lambda request: replies(f"result for {request['tool_parameters']['q']}")(request)}
+    steps = [search("a"), says("Draft."), rejects("No figures."), search("b"), says("Better."), passes()]
+
+    outcome = reviewed(*steps, handlers=found)
+
+    assert (outcome.text, review(outcome)) == ("Better.", (True, ["No figures."], 1))
+    check_growth(answered(outcome))
+    first, second = (request["prompt_messages"][-1]["content"] for request in judged(outcome))
+    assert ("result for a" in first, "result for b" in first) == (True, False)
+    assert ("result for a" in second, "result for b" in second) == (True, True)
+    assert [item["round"] for item in outcome.variables["tool_runs"]] == [1, 2]
+    assert [key for key in outcome.logs if key.startswith("round") and "." not in key] == [
+        "round1",
+        "round2",
+        "round3",
+        "round4",
+    ]
+    assert outcome.last_json["decision_summary"]["rounds"] == 2
+
+
+def test_a_rewrite_has_the_rounds_that_are_left_and_its_closing_answer_is_not_judged() -> None:
+    steps = [search("a"), says("Draft."), rejects("No figures."), search("b"), says("Closed.")]
+
+    outcome = reviewed(*steps, maximum_iterations=2)
+
+    assert (outcome.text, outcome.stop_reason) == ("Closed.", "iteration_limit")
+    assert review(outcome) == (None, ["No figures."], 1)
+    assert answered(outcome)[-1]["prompt_messages"][-1]["content"] == template.CLOSING_NOTE
+
+
+def test_a_repeated_call_in_a_rewrite_is_known_from_before() -> None:
+    steps = [search(), search(), says("Draft."), rejects("No."), search(), says("Better."), passes()]
+
+    outcome = reviewed(*steps)
+
+    assert template.REPEATED_RESULT_NOTE in results_in(answered(outcome)[-1]["prompt_messages"])[-1]
+    assert len(outcome.tools.requests) == 2
+
+
+def test_at_the_iteration_limit_the_closing_answer_streams_and_is_not_judged() -> None:
+    outcome = reviewed(search(), says("Closed ", "at once."), maximum_iterations=1)
+
+    assert (outcome.text, outcome.stop_reason) == ("Closed at once.", "iteration_limit")
+    assert is_unjudged(outcome)
+    assert len(outcome.bodies("text")) == 2
+
+
+def test_after_the_time_limit_nothing_is_judged(time: FakeTime) -> None:
+    handlers = {"slow": silent(time, 27.5)}
+
+    outcome = reviewed(calls(("slow", {})), ANSWER, handlers=handlers, clock=time.clock, maximum_seconds=30)
+
+    assert (outcome.text, outcome.stop_reason) == ("Done.", "time_limit")
+    assert is_unjudged(outcome)
+
+
+def test_a_draft_that_comes_too_late_to_be_judged_is_the_answer(time: FakeTime) -> None:
+    """It is long, so it may be finished after the tool phase, as an answer on the screen may be."""
+    turn = [*says("word " * 100)[:1], lambda: time.advance(28), *says("end.")]
+
+    outcome = reviewed(turn, clock=time.clock, maximum_seconds=30)
+
+    assert (outcome.stop_reason, review(outcome)) == ("answered", (None, [], 0))
+    assert outcome.text.endswith("end.")
+    assert any("no judgement came" in note for note in outcome.notes)
+
+
+def test_a_plan_that_ran_out_of_time_for_a_subtask_is_not_judged(time: FakeTime) -> None:
+    late = judges("alpha", [text("Hm."), lambda: time.advance(85.5), *verdict(is_completed=True)])
+    steps = [plans("alpha"), works_on("alpha", says("So.")), late, answers()]
+
+    outcome = plan_run(steps, params={"answer_criteria": CRITERIA, "maximum_seconds": 100}, clock=time.clock)
+
+    assert outcome.stop_reason == "time_limit"
+    assert is_unjudged(outcome)
+
+
+@every_strategy
+def test_a_draft_that_uses_up_the_tokens_of_the_run_is_the_answer(strategy: str) -> None:
+    spent = TOKENS_BEFORE[strategy] + USAGE["total_tokens"]
+
+    outcome = reviewed(says("The draft."), strategy=strategy, maximum_total_tokens=spent)
+
+    assert (outcome.text, outcome.stop_reason) == ("The draft.", "answered")
+    assert is_unjudged(outcome)
+    assert any("the draft is not judged" in note for note in outcome.notes)
+
+
+def test_a_judgement_that_uses_up_the_tokens_of_the_run_leaves_a_closing_answer() -> None:
+    steps = [says("The draft."), rejects("No source."), says("Closed ", "with a source.")]
+
+    outcome = reviewed(*steps, maximum_total_tokens=2 * USAGE["total_tokens"])
+
+    assert (outcome.text, outcome.stop_reason) == ("Closed with a source.", "token_limit")
+    assert review(outcome) == (None, ["No source."], 1)
+    assert len(outcome.bodies("text")) == 2
+    assert "<problems>" in answered(outcome)[-1]["prompt_messages"][-2]["content"]
+
+
+def test_the_calls_of_a_rewrite_count_against_the_limit_of_the_run() -> None:
+    steps = [search("a"), says("Draft."), rejects("No."), search("b"), says("Closed.")]
+
+    outcome = reviewed(*steps, maximum_tool_calls=2)
+
+    assert (outcome.text, outcome.stop_reason) == ("Closed.", "call_limit")
+    assert review(outcome) == (None, ["No."], 1)
+
+
+@every_strategy
+@pytest.mark.parametrize("reason", ["length", "content_filter"])
+def test_a_cut_draft_is_shown_as_it_is(strategy: str, reason: str) -> None:
+    outcome = reviewed(says("Half of it", finish_reason=reason), strategy=strategy)
+
+    assert (outcome.text, outcome.stop_reason) == ("Half of it", reason)
+    assert is_unjudged(outcome)
+
+
+def test_an_empty_draft_is_not_judged() -> None:
+    outcome = reviewed(says(""))
+
+    assert outcome.stop_reason == "empty"
+    assert is_unjudged(outcome)
+
+
+def image() -> Json:
+    return {"type": "image", "format": "png", "url": "https://a.test/1.png", "mime_type": "image/png"}
+
+
+def test_a_draft_of_files_alone_is_not_judged() -> None:
+    outcome = reviewed([text([image()]), *says()])
+
+    assert outcome.stop_reason == "answered"
+    assert is_unjudged(outcome)
+    assert len(outcome.bodies("image")) == 1
+
+
+def test_the_judge_is_told_of_the_files_that_the_user_sees() -> None:
+    outcome = reviewed([text([image()]), *says("Here it is.")], passes())
+
+    (request,) = judged(outcome)
+    assert template.FILES_BESIDE_DRAFT.format(count=1) in request["prompt_messages"][-1]["content"]
+    assert review(outcome) == (True, [], 0)
+
+
+FAILING_JUDGES = {
+    "an error": [fails("InvokeAuthorizationError", "wrong key")],
+    "text alone": [says("It is fine.")] * 3,
+    "wrong calls": [calls(("submit_review", {"passes": "perhaps", "problems": []}))] * 3,
+    "problems that are not named": [rejects(), rejects(" "), rejects()],
+    "a cut call": [calls(("submit_review", {"passes": False, "problems": ["x"]}), finish_reason="length")],
+}
+
+
+@every_strategy
+@pytest.mark.parametrize("judge", FAILING_JUDGES.values(), ids=FAILING_JUDGES)
+def test_a_judge_that_fails_lets_the_draft_through_and_the_log_says_so(strategy: str, judge: list[Any]) -> None:
+    outcome = reviewed(says("The draft."), *judge, strategy=strategy)
+
+    assert outcome.error is None
+    assert (outcome.text, outcome.stop_reason) == ("The draft.", "answered")
+    assert review(outcome) == (None, [], 0)
+    assert "no judgement came; the draft is the answer" in outcome.notes
+
+
+@every_strategy
+def test_a_judge_that_fails_for_a_rewrite_lets_the_rewrite_through(strategy: str) -> None:
+    steps = [says("One."), rejects("No."), says("Two."), fails("InvokeAuthorizationError", "wrong key")]
+
+    outcome = reviewed(*steps, strategy=strategy)
+
+    assert (outcome.text, outcome.stop_reason) == ("Two.", "answered")
+    assert review(outcome) == (None, ["No."], 1)
+
+
+def test_the_row_of_a_judge_that_fails_says_why() -> None:
+    outcome = reviewed(says("The draft."), fails("InvokeAuthorizationError", "wrong key"))
+
+    row = log_of(outcome, "REVIEW 1")
+    assert row["status"] == "error"
+    assert "wrong key" in row["error"]
+
+
+def test_a_judge_that_stays_silent_lets_the_draft_through_at_the_end_of_the_tool_phase(time: FakeTime) -> None:
+    outcome = reviewed(says("The draft."), [silence(time, 27.5)], clock=time.clock, maximum_seconds=30)
+
+    assert (outcome.text, outcome.stop_reason) == ("The draft.", "answered")
+    assert review(outcome) == (None, [], 0)
+
+
+def test_a_wrong_call_of_the_judge_is_corrected() -> None:
+    wrong = calls(("submit_review", {"passes": False}))
+
+    outcome = reviewed(says("Draft."), wrong, rejects("No source."), says("Better [1]."), passes())
+
+    assert (outcome.text, review(outcome)) == ("Better [1].", (True, ["No source."], 1))
+
+
+@with_and_without_thoughts
+def test_a_run_that_fails_while_the_draft_is_written_shows_nothing_of_it(*, shows: bool) -> None:
+    failing = fails("InvokeBadRequestError", "broken", after=[text("word " * 200)])
+
+    outcome = reviewed(failing, emit_intermediate_thoughts=shows)
+
+    assert isinstance(outcome.error, InvokeBadRequestError)
+    assert outcome.text == ""
+
+
+def test_a_temporary_failure_in_a_held_draft_is_retried(time: FakeTime) -> None:
+    cut = [text("word " * 200), CallFails("unexpected EOF")]
+
+    outcome = reviewed(cut, says("The draft."), passes(), clock=time.clock)
+
+    assert (outcome.text, review(outcome)) == ("The draft.", (True, [], 0))
+
+
+@every_strategy
+def test_a_run_that_fails_after_a_rejected_draft_ends_in_the_error(strategy: str) -> None:
+    steps = [says("Draft."), rejects("No."), fails("InvokeBadRequestError", "broken")]
+
+    outcome = reviewed(*steps, strategy=strategy)
+
+    assert isinstance(outcome.error, InvokeBadRequestError)
+    assert "broken" in str(outcome.error)
+    assert "Draft." not in outcome.text
+
+
+@every_strategy
+@with_and_without_thoughts
+def test_an_answer_in_a_schema_is_judged_as_json_and_handed_over_again(strategy: str, *, shows: bool) -> None:
+    steps = [submits("Köln"), rejects("Not a capital."), submits("Berlin"), passes()]
+
+    outcome = reviewed(*steps, strategy=strategy, emit_intermediate_thoughts=shows, **WITH_SCHEMA)
+
+    assert outcome.error is None
+    assert (outcome.stop_reason, review(outcome)) == ("answered", (True, ["Not a capital."], 1))
+    assert outcome.variables["structured_output"] == {"city": "Berlin"}
+    assert outcome.text.endswith('{\n  "city": "Berlin"\n}')
+    assert outcome.text.count("Berlin") == 1
+    assert "Köln" not in outcome.text
+    check_growth(answered(outcome))
+    handed_over, accepted, note = answered(outcome)[1]["prompt_messages"][-3:]
+    assert handed_over["tool_calls"][0]["function"]["name"] == "submit_answer"
+    assert accepted["content"] == template.ACCEPTED
+    assert "- Not a capital." in note["content"]
+    assert "submit_answer" in note["content"]
+    request = judged(outcome)[0]["prompt_messages"][-1]["content"]
+    assert '<draft>\n{\n  "city": "Köln"\n}\n</draft>' in request
+    assert template.ACCEPTED not in judged(outcome)[1]["prompt_messages"][-1]["content"]
+
+
+@every_strategy
+def test_a_model_that_hands_over_the_same_answer_three_times_has_answered(strategy: str) -> None:
+    steps = [submits("Köln"), rejects("No."), submits("Köln"), rejects("No."), submits("Köln")]
+
+    outcome = reviewed(*steps, strategy=strategy, maximum_iterations=1, **WITH_SCHEMA)
+
+    assert (outcome.stop_reason, review(outcome)) == ("answered", (None, ["No."], 2))
+    assert outcome.variables["structured_output"] == {"city": "Köln"}
+
+
+@every_strategy
+def test_a_rewrite_in_a_schema_has_all_its_corrections(strategy: str) -> None:
+    wrong = calls(("submit_answer", {"town": "Köln"}))
+    steps = [wrong, wrong, submits("Köln"), rejects("No."), wrong, wrong, submits("Bonn"), passes()]
+
+    outcome = reviewed(*steps, strategy=strategy, **WITH_SCHEMA)
+
+    assert (outcome.stop_reason, review(outcome)) == ("answered", (True, ["No."], 1))
+    assert outcome.variables["structured_output"] == {"city": "Bonn"}
+
+
+def test_an_answer_in_a_schema_that_closes_the_run_is_not_judged() -> None:
+    outcome = reviewed(search(), submits("Köln"), maximum_iterations=1, **WITH_SCHEMA)
+
+    assert outcome.stop_reason == "iteration_limit"
+    assert outcome.variables["structured_output"] == {"city": "Köln"}
+    assert is_unjudged(outcome)
+
+
+def test_sources_are_cited_by_the_final_text_only() -> None:
+    context = [{"content": f"Page {number}.", "title": f"Page {number}"} for number in (1, 2)]
+    steps = [says("By page one [1]."), rejects("Page one is old."), says("By page two [2]."), passes()]
+
+    outcome = reviewed(*steps, context=context)
+
+    assert [source["cited"] for source in outcome.variables["sources"]] == [False, True]
+
+
+def test_usage_counts_judgements_and_rejected_drafts() -> None:
+    steps = [says("Draft."), rejects("No."), says("Better."), passes()]
+
+    outcome = reviewed(*steps)
+
+    assert outcome.last_json["execution_metadata"]["total_tokens"] == 4 * USAGE["total_tokens"]
+    assert log_of(outcome, "REVIEW 1")["metadata"]["total_tokens"] == USAGE["total_tokens"]
+    assert outcome.variables["tool_runs"] == []
+
+
+def test_without_log_contents_a_judgement_shows_its_verdict_and_sizes() -> None:
+    steps = [says("Marmalade."), rejects("Marmalade is missing."), says("Better."), passes()]
+
+    outcome = reviewed(*steps, environment={"LOG_CONTENT": "off"})
+
+    assert "Marmalade" not in json.dumps(outcome.bodies("log"))
+    assert log_of(outcome, "REVIEW 1")["data"] == {
+        "draft": "10 characters",
+        "passes": False,
+        "problems": ["21 characters"],
+    }
+
+
+def test_a_secret_in_a_draft_is_neither_in_the_log_nor_in_the_variable() -> None:
+    """The model knows it, since it gave it to a tool itself."""
+    secret = "kd83-jw02-9sk1"
+    tools = [tool("search", parameter("password", "secret-input"))]
+    steps = [
+        calls(("search", {"password": secret})),
+        says(f"The key is {secret}."),
+        rejects(f"It names {secret}."),
+        says("Done."),
+        passes(),
+    ]
+
+    outcome = reviewed(*steps, tools=tools)
+
+    assert outcome.text == "Done."
+    assert secret not in json.dumps(outcome.messages)
+    assert review(outcome)[1][0].startswith("It names ")
+
+
+@pytest.mark.parametrize("criteria", ["", "  \n", None, []])
+def test_blank_criteria_change_nothing(criteria: object) -> None:
+    outcome = reviewed(says("It ", "streams."), answer_criteria=criteria, tools=[])
+
+    assert len(outcome.bodies("text")) == 2
+    assert "review" not in outcome.variables
+    assert len(outcome.model.requests) == 1
+
+
+def test_without_tools_an_answer_is_held_back_too() -> None:
+    outcome = reviewed(says("Draft ", "one."), rejects("No."), says("Better."), passes(), handlers={})
+
+    assert outcome.text == "Better."
+
+
+def test_a_remark_before_calls_is_neither_judged_nor_shown() -> None:
+    """However long it is: without criteria, a long one is shown as if it were the answer."""
+    outcome = reviewed(search(text="word " * 200), says("Done."), passes())
+
+    assert (outcome.text, len(judged(outcome))) == ("Done.", 1)
+
+
+def test_a_long_remark_whose_calls_stall_is_not_taken_for_the_answer(time: FakeTime) -> None:
+    stalled = [text("word " * 200), *search()[:1], silence(time, 27.5)]
+
+    outcome = reviewed(stalled, ANSWER, clock=time.clock, maximum_seconds=30)
+
+    assert (outcome.text, outcome.stop_reason) == ("Done.", "time_limit")
+    assert is_unjudged(outcome)
+
+
+def test_a_model_that_cannot_call_tools_is_one_clear_error() -> None:
+    outcome = reviewed(handlers={}, model=model(features=()))
+
+    assert isinstance(outcome.error, InvokeBadRequestError)
+    assert "answer_criteria" in str(outcome.error)
+    assert outcome.model.requests == []
+
+
+def test_stop_words_are_dropped_since_the_judge_answers_by_a_call() -> None:
+    outcome = reviewed(ANSWER, passes(), handlers={}, model=model(completion_params={"stop": ["END"]}))
+
+    assert all(not request.get("stop") for request in outcome.model.requests)
+    assert any("'stop' is dropped" in note for note in outcome.notes)
+
+
+def test_a_plan_whose_rewrite_does_not_fit_asks_with_shorter_findings_and_keeps_count() -> None:
+    too_long = fails("InvokeBadRequestError", "context length exceeded")
+    steps = [says("One."), rejects("No."), too_long, says("Two."), rejects("Still no."), says("Three.")]
+
+    outcome = reviewed(*steps, strategy="plan and reflect", model=model(context_size=None))
+
+    assert outcome.error is None
+    assert (outcome.text, review(outcome)) == ("Three.", (None, ["Still no."], 2))
+    labels = [
+        log["label"] for key, log in outcome.logs.items() if key.startswith("answer.round") and key.count(".") == 1
+    ]
+    assert labels == ["ROUND 1", "ROUND 2", "ROUND 3", "ROUND 4"]
