@@ -4,9 +4,11 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+import hypothesis
 import pytest
 from dify_plugin.file.entities import FileType
 from dify_plugin.file.file import File
+from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from internal.errors import InvalidParameters
@@ -16,6 +18,7 @@ from internal.report.source_reading import read_context
 from internal.text.notes import Note
 from internal.text.redaction import Redactor
 from tests.support.wire import model, parameter, tool
+from tests.unit.generators import any_text, json_values
 
 SECRET = "hunter2-hunter2"
 FILE = {
@@ -264,6 +267,26 @@ def test_a_state_is_kept_as_it_came(given: str) -> None:
     assert params.redacted(Redactor.of(["abc", "null", "state"])).state == given
 
 
+odd_values = (
+    json_values
+    | any_text
+    | st.floats()
+    | st.sampled_from(["1" + 400 * "0", "-inf", "[None]", "['*']", '{"a": 1}', "start.x"])
+)
+
+
+@hypothesis.given(
+    st.dictionaries(st.sampled_from(sorted(set(StrategyParams.model_fields) - {"model", "query"})), odd_values)
+)
+def test_no_value_of_a_parameter_makes_a_run_impossible(given: dict[str, Any]) -> None:
+    params = read(**given)
+
+    assert min(params.maximum_total_tokens, params.maximum_tool_calls) >= 0
+    assert all(isinstance(text, str) for text in (params.approval, params.state, params.fallback_model))
+    assert all(name.strip() == name != "" for name in (*params.allowed_tools, *params.approval_required))
+    assert params.extra_outputs <= set(ExtraOutput)
+
+
 def test_an_approval_that_dify_parsed_already_becomes_json_text_again() -> None:
     assert json.loads(read(approval={"call_1": True}).approval) == {"call_1": True}
 
@@ -377,8 +400,10 @@ class WithLanguage(StrategyParams):
 
 def test_the_nodes_secrets_are_replaced_in_every_text_parameter() -> None:
     given = {"model": model(), "query": f"Is it {SECRET}?", "answer_language": f"in {SECRET}"}
+    given |= {"approval": f"no, {SECRET}", "answer_criteria": f"without {SECRET}"}
 
     params = read_params(given, WithLanguage).redacted(Redactor.of([SECRET]))
 
     assert params.query == "Is it [redacted]?"
+    assert (params.approval, params.answer_criteria) == ("no, [redacted]", "without [redacted]")
     assert params.answer_language == "in [redacted]"
