@@ -16,6 +16,7 @@ from internal.calls.submission import refusing_secrets
 from internal.errors import InvalidParameters, reported
 from internal.host.clock import Clock
 from internal.host.session import HostSession
+from internal.node.model_selection import read_fallback_model
 from internal.node.params import StrategyParams, read_params
 from internal.node.secrets import node_secrets
 from internal.policy import DEFAULT_POLICY, PolicyTexts
@@ -78,13 +79,14 @@ def _run[P: StrategyParams](
     params = read_params(parameters, blueprint.params_type)
     of_the_node = node_secrets(params.tools)
     params, secrets = params.redacted(of_the_node), KnownSecrets(of_the_node)
+    fallback = read_fallback_model(params.fallback_model)
     submit = refusing_secrets(answer_tool(params.answer_schema), secrets) if params.answer_schema.strip() else None
     toolbox = build_toolbox(params.tools, allowed=params.allowed_tools, files=params.files, reserved=RESERVED_NAMES)
     needs_calls = blueprint.needs_tool_calls or submit is not None or bool(params.answer_criteria.strip())
     if not params.model.can_call_tools():
         _require_tool_calls(params, toolbox, needed=needs_calls)
     offers_tools = bool(toolbox.tools) or needs_calls
-    run = Run(params, toolbox, HostSession(session), secrets, blueprint.policy, clock, started, offers_tools)
+    run = Run(params, toolbox, HostSession(session), secrets, blueprint.policy, clock, started, offers_tools, fallback)
     messages = render(run.tally.watch(blueprint.execute(run, submit)), secrets, log_content)
     yield from paced(in_turns(messages), clock)
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from dify_plugin.entities.model.llm import LLMModelConfig
 from dify_plugin.entities.model.message import PromptMessage, PromptMessageContentUnionTypes
 from gevent.lock import BoundedSemaphore
 
@@ -24,6 +25,7 @@ from internal.conversation.window import Window
 from internal.host.clock import TOOL_PHASE_SHARE, Clock, Deadline
 from internal.host.session import HostSession
 from internal.loop import AgentLoop, Audience, LoopLimits
+from internal.model.in_use import ModelInUse
 from internal.model.turn import ModelCaller
 from internal.node.params import StrategyParams
 from internal.policy import PolicyOverrides, PolicyTexts, compose_instruction, read_policy_overrides
@@ -85,6 +87,8 @@ class Run[P: StrategyParams]:
     """On the clock, before anything else is done."""
     offers_tools: bool = True
     """Whether any of the run's requests offers a tool, virtual ones included."""
+    fallback: LLMModelConfig | None = None
+    """The model that takes over when the node's own fails for good."""
     bibliography: Bibliography = field(default_factory=Bibliography)
     tally: Tally = field(default_factory=Tally)
     habits: HostHabits = field(default_factory=HostHabits)
@@ -109,6 +113,10 @@ class Run[P: StrategyParams]:
         """The tokens and tool calls that all loops of the run may use together."""
         return Budget(self.params.maximum_total_tokens, self.params.maximum_tool_calls)
 
+    @cached_property
+    def model_in_use(self) -> ModelInUse:
+        return ModelInUse(self.params.model.config, self.fallback)
+
     def deadline(self, share: float) -> Deadline:
         """The moment when this share of the run's time is over."""
         return Deadline(self.clock, self.started + self.params.maximum_seconds * share)
@@ -118,10 +126,18 @@ class Run[P: StrategyParams]:
         model = self.params.model
         window = Window(toolbox.prompt_tools, model.context_size, model.max_tokens)
         stop = () if self.offers_tools else model.stop
-        return ModelCaller(self.host, toolbox, model, window, self.clock, self.secrets, self.budget, stop)
+        return ModelCaller(self.host, toolbox, self.model_in_use, window, self.clock, self.secrets, self.budget, stop)
 
     def tools(self, toolbox: Toolbox) -> ToolRunner:
-        return ToolRunner(self.host, toolbox, self.clock, self.slots, self.secrets, self.file_names, self.budget)
+        return ToolRunner(
+            self.host,
+            toolbox,
+            self.clock,
+            self.slots,
+            self.secrets,
+            self.file_names,
+            self.budget,
+        )
 
     def loop(
         self,

@@ -4,15 +4,26 @@ In: pieces of text and thought, and at the end whether tool calls came with them
 held back until it is clearly the answer; a remark before tool calls becomes a thought, or goes to the log only.
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum, auto
 
 from internal.flow import should_emit_response_text
-from internal.model.plain_answer import is_plainly_an_answer
 from internal.report.events import AnswerBreak, AnswerText, Shown, ThoughtText
 from internal.text.fairness import in_turns
 from internal.thoughts.thinking import MAX_STEP_LENGTH, Piece, PieceKind, ThoughtSplitter, settled
+
+PLAINLY_AN_ANSWER = 400
+"""Letters. A remark before tool calls is shorter, almost always; a longer one is shown as if it were the answer."""
+_LETTERS_OF_A_WIDE_ONE = 4
+"""A Chinese, Japanese or Korean character says as much as several letters, and takes a model as long."""
+_WIDE = re.compile(
+    r"[\u1100-\u11ff\u2e80-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff]"
+)
+_BEGINS_A_BLOCK = re.compile(r"^ {0,3}(?:#{1,6} |\||```|~~~)", re.MULTILINE)
+"""A heading, a table or a code fence. Lists are not among them: some remarks begin with one (docs/model-facts.md, "Text
+before tool calls")."""
 
 
 @dataclass(frozen=True)
@@ -181,3 +192,9 @@ class TurnDisplay:
     def _take_held(self) -> str:
         text, self._held = "".join(self._held), []
         return text
+
+
+def is_plainly_an_answer(text: str) -> bool:
+    """Whether a text is long enough, or laid out like an answer. A text that is stays so however it goes on."""
+    letters = len(text) + (_LETTERS_OF_A_WIDE_ONE - 1) * len(_WIDE.findall(text))
+    return letters >= PLAINLY_AN_ANSWER or _BEGINS_A_BLOCK.search(text) is not None

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from internal.conversation.transcript import Transcript
 from internal.conversation.window import Window
 from internal.host.clock import Clock
-from internal.host.failures import FailureKind, HostFailure, is_transient
+from internal.host.failures import FailureKind, HostFailure, is_transient, remedy_for
 from internal.host.request import ModelRequest
-from internal.model.reading import TurnSpan
+from internal.model.reading import Reading, TurnSpan
 from internal.report.events import Event, Noted
 from internal.text.notes import OurWords
 
@@ -30,6 +30,8 @@ class Recovery:
     window: Window
     clock: Clock
     span: TurnSpan
+    is_used_up: bool = False
+    """Whether the request is sent once, whatever comes of it."""
     _retries: int = 0
     _has_shrunk: bool = False
     _has_repeated: bool = False
@@ -40,6 +42,8 @@ class Recovery:
         Whether opaque bodies are to blame is judged by this request: another conversation of the run may have dropped
         them since it was sent.
         """
+        if self.is_used_up:
+            return False
         if failure.names_opaque_body and request.carries_opaque_body():
             return (yield from self._do_without_opaque_bodies())
         if is_transient(failure.kind) and (yield from self._wait(failure.kind)):
@@ -52,9 +56,18 @@ class Recovery:
             return (yield from self._do_without_opaque_bodies())
         return False
 
-    def use_repetition(self) -> bool:
-        """Take the one repetition that a turn has when it was cut without an error; False when there is none left."""
-        if self._has_repeated:
+    def repeat_if_lost(self, reading: Reading) -> Generator[Event, None, bool]:
+        """Whether a stream that was cut without an error has to be asked for again; a turn has one such repetition."""
+        if not reading.was_cut_off:
+            return False
+        is_lost = not reading.calls and not reading.has_shown and self._use_repetition()
+        consequence = "it is asked for once more" if is_lost else "what came last may be missing"
+        note = OurWords(f"the stream ended with neither finish reason nor usage, so it was cut: {consequence}")
+        yield Noted(note, self.span.key)
+        return is_lost
+
+    def _use_repetition(self) -> bool:
+        if self._has_repeated or self.is_used_up:
             return False
         self._has_repeated = True
         return not self.span.deadline.has_passed()
@@ -79,3 +92,9 @@ class Recovery:
         note = OurWords("the host refused the provider's opaque bodies; the run goes on without them")
         yield Noted(note, self.span.key)
         return True
+
+
+def sentence_of(failure: HostFailure) -> str:
+    """The kind of failure, what the provider said, and what helps where that is known."""
+    remedy = remedy_for(failure)
+    return f"{failure.kind}: {failure.reason}{f' ({remedy})' if remedy else ''}"

@@ -1,27 +1,28 @@
 """One model turn: the request, the stream, and another try when it fails.
 
 In: a transcript. Out: events while it streams, then a ModelTurn, or TimeIsUp. A failed call is tried again while the
-user has seen nothing of the turn (recovery); an answer that stalls after that is kept as far as it has come.
+user has seen nothing of the turn (recovery), and at last with the fallback model (in_use); an answer that stalls after
+that is kept as far as it has come.
 """
 
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass, replace
 
-from dify_plugin.entities.model.llm import LLMResultChunk
+from dify_plugin.entities.model.llm import LLMModelConfig, LLMResultChunk
 
 from internal.budget import Budget
 from internal.conversation.transcript import Transcript
 from internal.conversation.window import Window
 from internal.errors import ModelCallFailed
 from internal.host.clock import Clock
-from internal.host.failures import FailureKind, HostFailure, remedy_for
+from internal.host.failures import FailureKind, HostFailure
 from internal.host.read_ahead import DeadlinePassed
 from internal.host.request import ModelRequest
 from internal.host.session import HostSession
 from internal.model.given_secrets import given_secrets
+from internal.model.in_use import ModelInUse, name_of
 from internal.model.reading import ModelTurn, Reading, TurnSpan
-from internal.model.recovery import Recovery
-from internal.node.model_selection import ModelSelection
+from internal.model.recovery import Recovery, sentence_of
 from internal.report.events import Event, ModelFinished, ModelStarted, Noted, StopReason
 from internal.report.usage import Usage
 from internal.text.notes import OurWords, Quoting, Sentence
@@ -45,18 +46,29 @@ class _AskAgain:
 
 
 @dataclass(frozen=True)
+class _Failed:
+    """The model's side failed for good."""
+
+    sentence: str
+    """With the model's name."""
+    kind: FailureKind
+    was_shown: bool
+    """Whether the user has seen anything of the turn."""
+
+
+@dataclass(frozen=True)
 class ModelCaller:
     """Calls the model of one run."""
 
     host: HostSession
     toolbox: Toolbox
-    model: ModelSelection
+    models: ModelInUse
     window: Window
     clock: Clock
     secrets: KnownSecrets
     budget: Budget
     stop: tuple[str, ...] = ()
-    """Stop words of every request; a hit discards tool calls, so only a run that offers no tool has any."""
+    """Stop words for the node's own model; a hit discards tool calls, so only a run that offers no tool has any."""
 
     def offering(self, tool: Tool) -> "ModelCaller":
         """The same with one more tool in every request, behind the others."""
@@ -64,39 +76,63 @@ class ModelCaller:
         return replace(self, toolbox=toolbox, window=replace(self.window, tools=toolbox.prompt_tools))
 
     def take_turn(self, transcript: Transcript, span: TurnSpan) -> Generator[Event, None, ModelTurn | TimeIsUp]:
-        """Have the model take a turn.
+        """Have the model take a turn; if it fails for good, have the fallback model take it.
 
         Raises:
             ModelCallFailed: nothing is left to try, or something of the turn was shown already.
             PromptTooLarge: the request cannot be made to fit.
         """
-        config = self.model.config
-        yield ModelStarted(span.key, config.model)
+        model = self.models.now
+        outcome = yield from self._ask(model, Recovery(transcript, self.window, self.clock, span))
+        if not isinstance(outcome, _Failed):
+            return outcome
+        if outcome.was_shown or not self.models.can_replace(model):
+            raise ModelCallFailed(self.models.told(model, outcome.sentence), outcome.kind)
+        yield from self._use_fallback(transcript, span, outcome)
+        beside = replace(span, key=f"{span.key}_fallback")
+        once = Recovery(transcript, self.window, self.clock, beside, is_used_up=True)
+        second = yield from self._ask(self.models.now, once)
+        if isinstance(second, _Failed):
+            raise ModelCallFailed(f"{outcome.sentence}; {second.sentence}", outcome.kind)
+        return second
+
+    def _use_fallback(self, transcript: Transcript, span: TurnSpan, failed: _Failed) -> Generator[Event, None, None]:
+        """Go on with the fallback model in all conversations of the run; it has no use for another's opaque bodies."""
+        self.models.use_fallback(failed.sentence)
+        transcript.drop_opaque_bodies()
+        note = f"the model failed ({failed.kind}); the run goes on with the fallback model {name_of(self.models.now)}"
+        yield Noted(OurWords(note), span.round_key)
+
+    def _ask(self, model: LLMModelConfig, recovery: Recovery) -> Generator[Event, None, ModelTurn | TimeIsUp | _Failed]:
+        """Have this model take the turn, with as many tries as recovery allows; one row of the log."""
+        span = recovery.span
+        yield ModelStarted(span.key, model.model)
         started, spent = self.clock.now(), Usage()
-        recovery = Recovery(transcript, self.window, self.clock, span)
         while True:
             reading = Reading(span)
-            outcome = yield from self._try(transcript, span, reading, recovery)
+            outcome = yield from self._try(model, reading, recovery)
             spent += reading.usage
-            self._count(reading, transcript)
+            self._count(reading, recovery.transcript)
             if isinstance(outcome, _AskAgain):
                 continue
-            elapsed = self.clock.now() - started
+            finished = _finished(model, reading, self.clock.now() - started, spent)
             if isinstance(outcome, HostFailure):
-                message = self._sentence(outcome)
-                yield self._finished(span, elapsed, reading, spent, error=message)
-                raise ModelCallFailed(f"model {config.provider}/{config.model}: {message}", outcome.kind)
+                sentence = sentence_of(outcome)
+                yield replace(finished, error=sentence)
+                return _Failed(f"model {name_of(model)}: {sentence}", outcome.kind, reading.has_shown)
             error = OurWords("no answer in the time that was left") if isinstance(outcome, TimeIsUp) else None
-            yield self._finished(span, elapsed, reading, spent, error)
+            yield replace(finished, error=error)
             return outcome
 
     def _try(
-        self, transcript: Transcript, span: TurnSpan, reading: Reading, recovery: Recovery
+        self, model: LLMModelConfig, reading: Reading, recovery: Recovery
     ) -> Generator[Event, None, ModelTurn | TimeIsUp | HostFailure | _AskAgain]:
         """Send the request and read the stream to its end."""
+        span, transcript = recovery.span, recovery.transcript
         for note in self.window.fit(transcript):
             yield Noted(note, span.key)
-        request = ModelRequest(self.model.config, transcript.messages(), self.window.tools, self.stop)
+        stop = self.stop if model is self.models.first else ()
+        request = ModelRequest(model, transcript.messages(), self.window.tools, stop)
         try:
             batches = self.host.stream_model(request, reading.seconds_left, span.end.left())
             yield from self._stream(batches, reading)
@@ -105,17 +141,31 @@ class ModelCaller:
                 return TimeIsUp(reading.words)
             return (yield from _kept(reading, _TIME_WAS_UP))
         except HostFailure as failure:
-            if not reading.has_shown and (yield from recovery.prepare(failure, request)):
+            if not reading.has_shown and (yield from self._prepare(failure, request, recovery)):
                 return _AskAgain()
             is_stalled = failure.kind is FailureKind.TIMEOUT and (reading.is_answering or bool(reading.words))
             if not is_stalled:
                 return failure
-            return (
-                yield from _kept(reading, Quoting(f"{self._sentence(failure)}; what had come of the answer is kept"))
-            )
-        if (yield from self._ended_early(reading, request, recovery)):
+            return (yield from _kept(reading, Quoting(f"{sentence_of(failure)}; what had come of the answer is kept")))
+        return (yield from self._ended(reading, request, recovery))
+
+    def _ended(
+        self, reading: Reading, request: ModelRequest, recovery: Recovery
+    ) -> Generator[Event, None, ModelTurn | HostFailure | _AskAgain]:
+        """What a stream that ended without an error has brought."""
+        if reading.chunks == 0:
+            silent = HostFailure("the stream ended without a single chunk: stream cut off")
+            if (yield from self._prepare(silent, request, recovery)):
+                return _AskAgain()
+            if self.models.can_replace(request.config):
+                return silent
+        if (yield from recovery.repeat_if_lost(reading)):
             return _AskAgain()
         return (yield from reading.finish())
+
+    def _prepare(self, failure: HostFailure, request: ModelRequest, recovery: Recovery) -> Generator[Event, None, bool]:
+        """Whether another try of the same model makes sense; not when the run goes on with the fallback already."""
+        return request.config is self.models.now and (yield from recovery.prepare(failure, request))
 
     def _stream(self, batches: Iterator[list[LLMResultChunk]], reading: Reading) -> Generator[Event, None, None]:
         """Read to the end; what the model passes on as a secret is known before more of its text is shown."""
@@ -126,19 +176,6 @@ class ModelCaller:
             for call in reading.calls:
                 self.secrets.learn(given_secrets(call, self.toolbox))
 
-    def _ended_early(self, reading: Reading, request: ModelRequest, recovery: Recovery) -> Generator[Event, None, bool]:
-        """Whether a stream that ended without an error has to be asked for again."""
-        if reading.chunks == 0:
-            silent = HostFailure("the stream ended without a single chunk: stream cut off")
-            return (yield from recovery.prepare(silent, request))
-        if not reading.was_cut_off:
-            return False
-        is_lost = not reading.calls and not reading.has_shown and recovery.use_repetition()
-        consequence = "it is asked for once more" if is_lost else "what came last may be missing"
-        note = OurWords(f"the stream ended with neither finish reason nor usage, so it was cut: {consequence}")
-        yield Noted(note, reading.span.key)
-        return is_lost
-
     def _count(self, reading: Reading, transcript: Transcript) -> None:
         """Count the tokens of a try against the run's budget; what the provider did not report is estimated."""
         if reported := reading.usage.total_tokens:
@@ -146,26 +183,18 @@ class ModelCaller:
         elif reading.chunks:
             self.budget.spend(self.window.weigh(transcript).tokens + reading.estimated_tokens(), is_estimate=True)
 
-    def _finished(
-        self, span: TurnSpan, elapsed: float, reading: Reading, spent: Usage, error: str | None
-    ) -> ModelFinished:
-        return ModelFinished(
-            key=span.key,
-            provider=self.model.config.provider,
-            elapsed_seconds=elapsed,
-            usage=spent,
-            text=reading.display.text,
-            thought=reading.display.thought,
-            calls=tuple(call.name for call in reading.calls),
-            finish_reason=reading.finish_reason,
-            error=error,
-        )
 
-    @staticmethod
-    def _sentence(failure: HostFailure) -> str:
-        """The kind of failure, what the provider said, and what helps where that is known."""
-        remedy = remedy_for(failure)
-        return f"{failure.kind}: {failure.reason}{f' ({remedy})' if remedy else ''}"
+def _finished(model: LLMModelConfig, reading: Reading, elapsed: float, spent: Usage) -> ModelFinished:
+    return ModelFinished(
+        key=reading.span.key,
+        provider=model.provider,
+        elapsed_seconds=elapsed,
+        usage=spent,
+        text=reading.display.text,
+        thought=reading.display.thought,
+        calls=tuple(call.name for call in reading.calls),
+        finish_reason=reading.finish_reason,
+    )
 
 
 def _kept(reading: Reading, note: Sentence) -> Generator[Event, None, ModelTurn]:

@@ -4,6 +4,7 @@ In: the ``model`` parameter as Dify sends it (docs/host-facts.md, "The model par
 config that goes into a request, what the model can take, and the conversation so far.
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Self
 
@@ -17,10 +18,13 @@ from dify_plugin.entities.model.message import (
 )
 from pydantic import BaseModel, ConfigDict
 
+from internal.errors import InvalidParameters
 from internal.text.notes import Note, OurWords
+from internal.text.pasted import looks_like_selector, missing_variable
 from internal.text.redaction import Redactor
 
 TOOL_CALL_FEATURES = frozenset({"tool-call", "multi-tool-call", "stream-tool-call"})
+_NAMED_MODEL = re.compile(r"(?P<provider>[\w.-]+/[\w.-]+/[\w.-]+)/(?P<model>\S(?:[^\r\n]{0,253}\S)?)", re.ASCII)
 _CONVERSATION_ROLES = frozenset({"system", "user", "assistant", "tool"})
 
 
@@ -77,6 +81,28 @@ class ModelSelection(BaseModel):
             history=tuple(_read_history(values.get("history_prompt_messages"), note)),
             stop=stop,
         )
+
+
+def read_fallback_model(text: str) -> LLMModelConfig | None:
+    """The model that ``fallback_model`` names; None if it is blank. A model's name may contain slashes.
+
+    Raises:
+        InvalidParameters: the text does not name a model.
+    """
+    text = text.strip()
+    if not text:
+        return None
+    if looks_like_selector(text):
+        raise InvalidParameters(f"parameter 'fallback_model': {missing_variable(text)}")
+    named = _NAMED_MODEL.fullmatch(text)
+    if named is None:
+        raise InvalidParameters(
+            "parameter 'fallback_model': write it as plugin author/plugin/provider/model, for example "
+            "langgenius/openai/openai/gpt-5-mini; blank means none"
+        )
+    return LLMModelConfig(
+        provider=named["provider"], model=named["model"], model_type=ModelType.LLM, mode="chat", completion_params={}
+    )
 
 
 def _read_completion_params(raw: object) -> tuple[dict[str, Any], tuple[str, ...]]:

@@ -34,13 +34,13 @@ class Icons:
     """Chooses the source of each row's icon, and counts the rows that name a provider."""
 
     _providers: int = 0
-    _has_model: bool = False
+    _models: set[str] = field(default_factory=set)
 
     def of_model(self, provider: str) -> dict[str, str]:
-        """The provider, once a run: the model is the same in all rows."""
-        if self._has_model:
+        """The provider, in the first row of its models: a run has one model, or two where a fallback came in."""
+        if provider in self._models:
             return {}
-        self._has_model = True
+        self._models.add(provider)
         return self._of_provider(provider)
 
     def of_tool(self, provider: str, icon: str) -> dict[str, str]:

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from internal.model.display import DisplayRule, Trimmer, TurnDisplay
-from internal.model.plain_answer import PLAINLY_AN_ANSWER, is_plainly_an_answer
+from internal.model.display import PLAINLY_AN_ANSWER, DisplayRule, Trimmer, TurnDisplay, is_plainly_an_answer
 from internal.report.events import AnswerBreak, AnswerText, Shown
 from internal.thoughts.thinking import PieceKind, ThoughtSplitter
 from tests.unit.generators import cut, cut_lists, joined

@@ -1,0 +1,351 @@
+"""A second model goes on when the node's own has failed for good."""
+
+import json
+from typing import Any
+
+import pytest
+from dify_plugin.errors.model import (
+    InvokeBadRequestError,
+    InvokeConnectionError,
+    InvokeError,
+    InvokeRateLimitError,
+)
+from gevent.event import Event
+
+from internal.agent import FUNCTION_CALLING, Blueprint
+from internal.plan_and_reflect.strategy import PLAN_AND_REFLECT
+from strategies.gpt5_react import GPT5ReActStrategy
+from tests.agent import plans
+from tests.agent.scenes import ANSWER, assistant_messages, search, silence, text, wait_for
+from tests.support.clock import FakeTime
+from tests.support.host import CallFails, Json, Step, When
+from tests.support.run import Outcome, run
+from tests.support.wire import MODEL, USAGE, fails, model, replies, says
+
+FALLBACK = "acme/relay/relay/qwen/qwen-3:free"
+PROVIDER, NAME = "acme/relay/relay", "qwen/qwen-3:free"
+WITH_FALLBACK = {"fallback_model": FALLBACK}
+FOUND = {"search": replies("found")}
+REFUSED = fails("InvokeAuthorizationError", "wrong key")
+OPAQUE = {"responses_output": [{"type": "reasoning", "encrypted_content": "gAAA="}]}
+FIRST_SENTENCE = f"model langgenius/openai/openai/{MODEL}: unauthorized: wrong key"
+
+
+def asked(outcome: Outcome) -> list[str]:
+    """The model of each request, in order."""
+    return ["first" if request["model"] == MODEL else "fallback" for request in outcome.model.requests]
+
+
+def beside_the_model(request: Json) -> Json:
+    """A request without what says which model it is for."""
+    return {name: request[name] for name in ("prompt_messages", "tools", "stop")}
+
+
+FAILURES: dict[str, list[Any]] = {
+    "a rate limit": [fails("InvokeRateLimitError", "slow down")] * 3,
+    "an overloaded server": [fails("InvokeServerUnavailableError", "overloaded")] * 3,
+    "a lost connection": [fails("InvokeConnectionError", "reset by peer")] * 3,
+    "a refused key": [REFUSED],
+    "a refused request": [fails("InvokeBadRequestError", "no such parameter")],
+    "an unknown error": [fails("SomethingElseError", "odd")],
+    "a prompt that is too long": [fails("InvokeBadRequestError", "maximum context length exceeded")],
+    "a stream that is cut before anything was shown": [[text("<think>hm</think>Half"), CallFails("unexpected EOF")]]
+    * 3,
+    "no chunk at all": [[]] * 3,
+}
+
+
+@pytest.mark.parametrize("failed", FAILURES.values(), ids=FAILURES)
+def test_a_model_that_failed_for_good_is_replaced_and_reads_the_same_prompt(failed: list[Any]) -> None:
+    own = model(completion_params={"max_tokens": 1000, "reasoning_effort": "high"}, mode="completion")
+
+    outcome = run([*failed, ANSWER], FOUND, {**WITH_FALLBACK, "model": own}, clock=FakeTime().clock)
+
+    assert (outcome.error, outcome.text, outcome.stop_reason) == (None, "Done.", "answered")
+    assert asked(outcome) == [*["first"] * len(failed), "fallback"]
+    *_, before, last = outcome.model.requests
+    assert json.dumps(beside_the_model(last)) == json.dumps(beside_the_model(before))
+    assert [last[name] for name in ("provider", "model", "mode", "completion_params")] == [PROVIDER, NAME, "chat", {}]
+
+
+def test_a_prompt_that_was_shortened_for_the_first_model_goes_to_the_second_as_it_is() -> None:
+    too_long = fails("InvokeBadRequestError", "maximum context length exceeded")
+    steps = [search("a"), search("b"), too_long, too_long, ANSWER]
+
+    outcome = run(steps, {"search": replies("f" * 2_000)}, WITH_FALLBACK)
+
+    assert outcome.error is None
+    shortened, again = outcome.model.prompts[-2:]
+    assert shortened == again
+    assert "left out" in str(shortened)
+
+
+def test_the_fallback_stays_for_the_rest_of_the_run_and_has_the_usual_retries_then() -> None:
+    time = FakeTime()
+    steps = [REFUSED, search(), fails("InvokeRateLimitError"), search("y"), ANSWER]
+
+    outcome = run(steps, FOUND, WITH_FALLBACK, clock=time.clock)
+
+    assert outcome.text == "Done."
+    assert asked(outcome) == ["first", *["fallback"] * 4]
+    assert time.slept == [1.0]
+
+
+def test_a_context_length_error_of_the_fallback_shortens_the_prompt_in_later_turns() -> None:
+    too_long = fails("InvokeBadRequestError", "maximum context length exceeded")
+    steps = [REFUSED, search("a"), search("b"), too_long, ANSWER]
+
+    outcome = run(steps, {"search": replies("f" * 2_000)}, WITH_FALLBACK)
+
+    assert outcome.text == "Done."
+    assert any("too long for the model" in note for note in outcome.notes)
+
+
+STRATEGIES: dict[str, tuple[Blueprint[Any], list[Step]]] = {
+    "function calling": (FUNCTION_CALLING, [search(), ANSWER]),
+    "ReAct": (GPT5ReActStrategy.blueprint, [search(), ANSWER]),
+    "plan and reflect": (
+        PLAN_AND_REFLECT,
+        [plans.plans("One"), *plans.looked_up("One"), plans.answers("Done.")],
+    ),
+}
+
+
+@pytest.mark.parametrize("at", [0, 1])
+@pytest.mark.parametrize(("blueprint", "steps"), STRATEGIES.values(), ids=STRATEGIES)
+def test_every_strategy_goes_on_with_the_fallback(blueprint: Blueprint[Any], steps: list[Step], at: int) -> None:
+    failing = [*steps[:at], REFUSED, *steps[at:]]
+
+    outcome = run(failing, {"search": plans.echo}, WITH_FALLBACK, blueprint=blueprint)
+
+    assert (outcome.error, outcome.text) == (None, "Done.")
+    assert asked(outcome) == [*["first"] * (at + 1), *["fallback"] * (len(steps) - at)]
+
+
+def test_a_judgement_and_the_answer_of_a_plan_have_the_fallback_too() -> None:
+    for failing in ("judgement", "answer"):
+        judged = [plans.judges("One", REFUSED)] if failing == "judgement" else []
+        answered = [When("<findings>", REFUSED)] if failing == "answer" else []
+        steps = [plans.plans("One"), *judged, *plans.done_at_once("One"), *answered, plans.answers()]
+
+        outcome = plans.plan_run(steps, params=WITH_FALLBACK)
+
+        assert outcome.text == plans.ANSWER
+        assert asked(outcome).count("fallback") == (2 if failing == "judgement" else 1)
+
+
+def test_a_subtask_under_way_with_the_first_model_goes_to_the_fallback_when_that_fails() -> None:
+    """Beta's first call is under way while alpha's fails and is asked again; then it fails as well, and only once."""
+    begun, replaced = Event(), Event()
+    overloaded = fails("InvokeServerUnavailableError", "overloaded")
+    steps = [
+        plans.plans("alpha", "beta"),
+        plans.works_on("alpha", [wait_for(begun), *REFUSED]),
+        plans.works_on("beta", [begun.set, wait_for(replaced), *overloaded]),
+        plans.works_on("alpha", [replaced.set, *says("Answer to alpha.")]),
+        plans.works_on("beta", says("Answer to beta.")),
+        plans.completed("alpha"),
+        plans.completed("beta"),
+        plans.answers(),
+    ]
+    time = FakeTime()
+
+    outcome = plans.plan_run(steps, params=WITH_FALLBACK, clock=time.clock)
+
+    assert [entry["completed"] for entry in outcome.variables["subtasks"]] == [True, True]
+    assert time.slept == []
+    for name in ("alpha", "beta"):
+        of_first, of_second = plans.of_subtask(outcome, name)
+        assert (of_first["model"], of_second["model"]) == (MODEL, NAME)
+        assert of_first["prompt_messages"] == of_second["prompt_messages"]
+    assert len([note for note in outcome.notes if "fallback model" in note]) == 2
+
+
+def test_a_plan_fails_only_where_both_models_fail() -> None:
+    steps = [
+        plans.plans("alpha"),
+        plans.works_on("alpha", REFUSED),
+        plans.works_on("alpha", fails("InvokeBadRequestError", "no such model")),
+        plans.answers(),
+    ]
+
+    outcome = plans.plan_run(steps, params=WITH_FALLBACK)
+
+    assert outcome.text == plans.ANSWER
+    error = outcome.logs["subtask1"]["error"]
+    assert error == f"{FIRST_SENTENCE}; model {FALLBACK}: invalid request: no such model"
+
+
+SHOWN: dict[str, tuple[list[Any], Json]] = {
+    "text": ([text("Half an answer")], {}),
+    "a thought": ([text("<think>hm, let me see")], {"emit_intermediate_thoughts": True}),
+}
+
+
+@pytest.mark.parametrize(("said", "params"), SHOWN.values(), ids=SHOWN)
+def test_a_turn_that_the_user_has_seen_is_not_asked_for_again(said: list[Any], params: Json) -> None:
+    outcome = run([[*said, CallFails("unexpected EOF")]], params={**WITH_FALLBACK, **params})
+
+    assert isinstance(outcome.error, InvokeConnectionError)
+    assert asked(outcome) == ["first"]
+    assert NAME not in str(outcome.error)
+
+
+def test_the_time_that_is_up_is_no_failure_of_the_model() -> None:
+    with FakeTime().governed() as time:
+        outcome = run([[silence(time, 28)], ANSWER], FOUND, {**WITH_FALLBACK, "maximum_seconds": 30}, clock=time.clock)
+
+    assert (outcome.text, outcome.stop_reason) == ("Done.", "time_limit")
+    assert asked(outcome) == ["first", "first"]
+
+
+def test_a_stalled_answer_that_is_kept_is_no_failure_of_the_model() -> None:
+    outcome = run([[text("Half an answer"), CallFails("timed out")]], params=WITH_FALLBACK)
+
+    assert (outcome.text, outcome.stop_reason) == ("Half an answer", "time_limit")
+    assert asked(outcome) == ["first"]
+
+
+def test_a_prompt_that_no_request_can_hold_asks_no_model() -> None:
+    outcome = run([], params={**WITH_FALLBACK, "query": "q" * 5_000_000})
+
+    assert str(outcome.error).startswith("the prompt has ")
+    assert outcome.model.requests == []
+
+
+def test_where_both_fail_the_error_has_both_sentences_and_the_kind_of_the_first() -> None:
+    time = FakeTime()
+    limited = fails("InvokeRateLimitError", "slow down")
+
+    outcome = run([limited] * 3 + [REFUSED], FOUND, WITH_FALLBACK, clock=time.clock)
+
+    assert isinstance(outcome.error, InvokeRateLimitError)
+    own, second = f"model langgenius/openai/openai/{MODEL}", f"model {FALLBACK}"
+    assert str(outcome.error) == f"{own}: rate limited: slow down; {second}: unauthorized: wrong key"
+    assert [outcome.logs[key]["status"] for key in ("round1", "round1.model", "round1.model_fallback")] == ["error"] * 3
+
+
+def test_the_same_turn_asks_the_fallback_once() -> None:
+    time = FakeTime()
+
+    outcome = run([REFUSED, fails("InvokeRateLimitError")], FOUND, WITH_FALLBACK, clock=time.clock)
+
+    assert isinstance(outcome.error, InvokeError)
+    assert asked(outcome) == ["first", "fallback"]
+    assert time.slept == []
+
+
+def test_a_fallback_that_fails_later_names_what_it_stood_in_for() -> None:
+    outcome = run([REFUSED, search(), fails("InvokeBadRequestError", "no")], FOUND, WITH_FALLBACK)
+
+    assert isinstance(outcome.error, InvokeBadRequestError)
+    assert str(outcome.error) == f"{FIRST_SENTENCE}; model {FALLBACK}: invalid request: no"
+
+
+def test_the_log_has_a_note_and_a_row_of_its_own_for_the_second_model() -> None:
+    outcome = run([REFUSED, search(), ANSWER], FOUND, WITH_FALLBACK)
+
+    first, second, later = (outcome.logs[key] for key in ("round1.model", "round1.model_fallback", "round2.model"))
+    assert (first["label"], first["status"], first["error"]) == (MODEL, "error", "unauthorized: wrong key")
+    assert first["metadata"]["provider"] == "langgenius/openai/openai"
+    assert (second["label"], second["status"], second["parent_id"]) == (NAME, "success", outcome.logs["round1"]["id"])
+    assert second["metadata"]["provider"] == PROVIDER
+    assert (later["label"], later["status"]) == (NAME, "success")
+    said = f"the model failed (unauthorized); the run goes on with the fallback model {FALLBACK}"
+    assert [note for note in outcome.notes if "fallback" in note] == [said]
+
+
+def test_usage_counts_both_models() -> None:
+    half_said = fails("InvokeBadRequestError", "odd", after=[text("<think>hm", usage=USAGE)])
+
+    outcome = run([half_said, ANSWER], FOUND, WITH_FALLBACK)
+
+    assert outcome.last_json["execution_metadata"]["total_tokens"] == 2 * USAGE["total_tokens"]
+    assert outcome.logs["round1"]["metadata"]["total_tokens"] == 2 * USAGE["total_tokens"]
+
+
+def test_the_fallback_reads_no_opaque_bodies_and_leaves_none() -> None:
+    steps = [search("a", opaque_body=OPAQUE), *FAILURES["a lost connection"], search("b", opaque_body=OPAQUE), ANSWER]
+
+    outcome = run(steps, FOUND, WITH_FALLBACK, clock=FakeTime().clock)
+
+    of_first, *_, of_second, last = outcome.model.prompts[1:]
+    assert [message["opaque_body"] for message in assistant_messages(of_first)] == [OPAQUE]
+    assert [message["opaque_body"] for message in assistant_messages(of_second)] == [None]
+    assert [message["opaque_body"] for message in assistant_messages(last)] == [None, None]
+
+
+def test_other_conversations_of_the_run_drop_their_opaque_bodies_too() -> None:
+    """Beta's search goes on while alpha changes the model."""
+    replaced = Event()
+
+    def slow(_request: Json) -> Any:  # noqa: ANN401 - a tool's messages
+        wait_for(replaced)()
+        yield {"type": "text", "message": {"text": "result for beta"}, "meta": None}
+
+    steps = [
+        plans.plans("alpha", "beta"),
+        plans.works_on("beta", search("beta", opaque_body=OPAQUE)),
+        plans.works_on("alpha", REFUSED),
+        plans.works_on("alpha", [replaced.set, *says("Answer to alpha.")]),
+        When("result for beta", says("Answer to beta.")),
+        plans.completed("alpha"),
+        plans.completed("beta"),
+        plans.answers(),
+    ]
+
+    outcome = plans.plan_run(steps, {"search": slow}, WITH_FALLBACK)
+
+    *_, last = plans.of_subtask(outcome, "beta")
+    assert last["model"] == NAME
+    assert [message["opaque_body"] for message in assistant_messages(last["prompt_messages"])] == [None]
+
+
+def test_stop_words_belong_to_the_first_model() -> None:
+    outcome = run([REFUSED, ANSWER], params={**WITH_FALLBACK, "model": model(completion_params={"stop": ["END"]})})
+
+    assert [request["stop"] for request in outcome.model.requests] == [["END"], []]
+
+
+@pytest.mark.parametrize("blank", [None, "", "  \n", [], [None]])
+def test_a_blank_fallback_is_none(blank: object) -> None:
+    outcome = run([REFUSED], params={"fallback_model": blank})
+
+    assert str(outcome.error) == FIRST_SENTENCE
+
+
+ODD = {
+    "a model alone": "gpt-5",
+    "a provider alone": "langgenius/openai/openai",
+    "no model": "langgenius/openai/openai/",
+    "a part that is missing": "langgenius//openai/gpt-5",
+    "a slash before it": "/langgenius/openai/openai/gpt-5",
+    "two lines": "langgenius/openai/openai/gpt-5\nlanggenius/openai/openai/gpt-5-mini",
+    "an address": "https://example.com/v1/gpt-5",
+    "a text": "the small one, please / or the large one / whichever / is free",
+    "a list": ["langgenius/openai/openai/gpt-5"],
+    "no end": f"langgenius/openai/openai/{'g' * 300}",
+}
+
+
+@pytest.mark.parametrize("odd", ODD.values(), ids=ODD)
+def test_any_other_text_is_one_clear_error_before_any_model_call(odd: object) -> None:
+    outcome = run([], params={"fallback_model": odd})
+
+    assert isinstance(outcome.error, InvokeBadRequestError)
+    assert str(outcome.error).startswith("parameter 'fallback_model': write it as plugin author/plugin/provider/model")
+    assert outcome.messages == []
+
+
+def test_the_selector_of_a_variable_is_named_as_a_variable_that_does_not_exist() -> None:
+    outcome = run([], params={"fallback_model": "conversation.fallback"})
+
+    said = "parameter 'fallback_model': 'conversation.fallback' looks like a variable that does not exist"
+    assert str(outcome.error).startswith(said)
+    assert outcome.model.requests == []
+
+
+def test_white_space_around_the_name_does_not_count() -> None:
+    outcome = run([REFUSED, ANSWER], params={"fallback_model": f" {FALLBACK}\n"})
+
+    assert outcome.model.requests[-1]["model"] == NAME
