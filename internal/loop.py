@@ -205,4 +205,4 @@ class AgentLoop:
         )
         end = self.limits.end
         deadline = end.at_least(MIN_CLOSING_SECONDS) if is_closing else self.limits.tool_deadline
-        return TurnSpan(f"{key}.model", key, rule, deadline, max(deadline, end))
+        return TurnSpan(f"{key}.model", key, rule, deadline, max(deadline, end), self.rounds.done + 1)

@@ -27,7 +27,7 @@ from internal.host.session import HostSession
 from internal.loop import AgentLoop, Audience, LoopLimits
 from internal.model.in_use import ModelInUse
 from internal.model.turn import ModelCaller
-from internal.node.params import StrategyParams
+from internal.node.params import ExtraOutput, StrategyParams
 from internal.policy import PolicyOverrides, PolicyTexts, compose_instruction, read_policy_overrides
 from internal.report.events import (
     AnswerBreak,
@@ -90,10 +90,13 @@ class Run[P: StrategyParams]:
     fallback: LLMModelConfig | None = None
     """The model that takes over when the node's own fails for good."""
     bibliography: Bibliography = field(default_factory=Bibliography)
-    tally: Tally = field(default_factory=Tally)
     habits: HostHabits = field(default_factory=HostHabits)
     file_names: FileNames = field(default_factory=FileNames)
     long_results: LongResults = field(default_factory=LongResults)
+
+    @cached_property
+    def tally(self) -> Tally:
+        return Tally(keeps_thoughts=ExtraOutput.THOUGHTS in self.params.extra_outputs)
 
     @cached_property
     def overrides(self) -> PolicyOverrides:
@@ -137,6 +140,7 @@ class Run[P: StrategyParams]:
             self.secrets,
             self.file_names,
             self.budget,
+            keeps_json=ExtraOutput.TOOL_RESULTS in self.params.extra_outputs,
         )
 
     def loop(
@@ -236,6 +240,8 @@ class Run[P: StrategyParams]:
                 sources=self.bibliography.entries(),
                 structured_output=structured,
                 variables=variables or {},
+                extra_outputs=self.params.extra_outputs,
+                thoughts=tuple(self.tally.thoughts),
                 decisions=decisions or {},
             )
         )

@@ -313,7 +313,7 @@ FIELDS = {
     "tool_runs": {"round", "tool", "status", "elapsed_seconds"},
     "pending_calls": {"id", "tool", "arguments", "subtask"},
     "tool_results": {"round", "tool", "arguments", "status", "text", "json"},
-    "thoughts": {"round", "text"},
+    "thoughts": {"round", "text", "subtask"},
     "subtasks": {"name", "answer", "completed", "attempts"},
 }
 

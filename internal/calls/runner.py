@@ -58,6 +58,8 @@ class ToolRunner:
     file_names: FileNames
     budget: Budget
     """Has counted the calls; those that are not sent are given back."""
+    keeps_json: bool = False
+    """Whether what tools send as JSON is kept with their results."""
 
     def run(
         self, calls: Mapping[str, ValidCall], deadline: Deadline
@@ -111,7 +113,9 @@ class ToolRunner:
             post(Noted(rounds.of(call.call.name), key))
         # Text blocks of an MCP server are a text each; other tools stream one text in pieces.
         between = "\n" if call.tool.provider_type is ToolProviderType.MCP else ""
-        output = ToolOutput(FileReader(call.tool.name, self.file_names), self.secrets, between)
+        output = ToolOutput(
+            FileReader(call.tool.name, self.file_names), self.secrets, between, keeps_json=self.keeps_json
+        )
         failure = self._invoke(job, output, post)
         said = output.rendered()
         for note in output.notes:
@@ -125,6 +129,7 @@ class ToolRunner:
             error=failure.message if failure else None,
             transient=failure is not None and is_transient(failure.kind),
             sources=tuple(output.sources),
+            sent_json=tuple(output.sent_json),
         )
 
     def _invoke(self, job: _Job, output: ToolOutput, post: Post) -> ToolFailure | None:

@@ -82,6 +82,8 @@ class TurnSpan:
     """Until something is shown."""
     end: Deadline
     """From then on."""
+    round: int = 0
+    """The tool round that the turn belongs to, from 1; the closing answer counts as the next. 0 outside of rounds."""
 
 
 class Reading:

@@ -194,6 +194,7 @@ def _finished(model: LLMModelConfig, reading: Reading, elapsed: float, spent: Us
         thought=reading.display.thought,
         calls=tuple(call.name for call in reading.calls),
         finish_reason=reading.finish_reason,
+        round=reading.span.round,
     )
 
 

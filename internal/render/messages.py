@@ -51,7 +51,7 @@ def render(
                 case FileForwarded(file):
                     yield from file_messages(file, out)
                 case RunFinished(summary):
-                    variables = RunVariables.of(summary)
+                    variables = RunVariables.of(summary, out)
                     decisions = decision_summary(summary, variables)
                     yield logs.summary(summary, decisions)
                     yield from closing_messages(summary, variables, decisions, out)

@@ -8,15 +8,22 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from pydantic_core import to_json
+
 from internal.errors import AgentError
 from internal.render.log_content import preview
 from internal.report.events import AnswerText, Event, Noted, Shown, ShownTogether, ThoughtText
 from internal.text.redaction import KnownSecrets
 from internal.text.secret_detection import without_named
-from internal.text.wellformed import wellformed
+from internal.text.wellformed import wellformed, wellformed_json
 
 _ERROR_ENDS = 900, 100
 """Characters of a long error's beginning and end that are shown."""
+
+
+def size_on_the_wire(value: object) -> int:
+    """Bytes of a JSON value, with a comma."""
+    return len(to_json(value)) + 1
 
 
 @dataclass(frozen=True)
@@ -31,6 +38,10 @@ class Outgoing:
     def json(self, value: Any) -> Any:  # noqa: ANN401 - JSON in, JSON out
         """A JSON value of ours: its texts are redacted, its names and numbers stay."""
         return self.secrets.for_people.values(value)
+
+    def of_others(self, value: Any) -> Any:  # noqa: ANN401 - as above
+        """A JSON value that a model or a tool wrote: its names and numbers are redacted too."""
+        return wellformed_json(self.secrets.for_people.json(value))
 
     def words(self, text: str) -> str:
         """A sentence that may quote others, also without what has the shape of a credential."""

@@ -12,8 +12,8 @@ from typing import Any, assert_never
 from dify_plugin.entities.agent import AgentInvokeMessage
 from dify_plugin.entities.invoke_message import InvokeMessage
 
-from internal.render.outgoing import Outgoing
-from internal.render.variables import MAX_VALUE_BYTES, RunVariables, leading, size_on_the_wire
+from internal.render.outgoing import Outgoing, size_on_the_wire
+from internal.render.variables import MAX_VALUE_BYTES, RunVariables, leading
 from internal.report.events import RunSummary
 from internal.report.files import MAX_NAME_LENGTH, ExternalImage, FileBytes, HostedFile, UserFile
 from internal.report.sources import Source
@@ -25,8 +25,9 @@ MAX_CHUNK_BYTES = 8192
 MAX_SOURCE_LENGTH = 10_000
 """Characters of one field of a source."""
 
-_EXACT = frozenset({"stop_reason", "structured_output"})
-"""Variables that go out as they are: one of our own words, and an answer in which neither a secret nor NUL is."""
+_EXACT = frozenset({"stop_reason", "structured_output", "tool_results", "thoughts"})
+"""Variables that go out as they are: one of our own words, an answer in which neither a secret nor NUL is, and those
+that ``extra_variables`` has cleaned before it measured them."""
 
 _Type = InvokeMessage.MessageType
 _Resources = InvokeMessage.RetrieverResourceMessage

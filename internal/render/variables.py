@@ -1,14 +1,15 @@
 """The variables of a run, each so small that its line can be written.
 
-In: the RunSummary. Out: the variables by name, and how much of each list had to be left out.
+In: the RunSummary. Out: the variables by name, and how much of each list had to be left out. The optional variables are
+made in extra_variables.
 """
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from pydantic_core import to_json
-
+from internal.render.extra_variables import extra_variables
+from internal.render.outgoing import Outgoing, size_on_the_wire
 from internal.report.events import RunSummary
 from internal.report.files import MAX_NAME_LENGTH
 from internal.report.sources import cited_numbers
@@ -29,7 +30,7 @@ class RunVariables:
     """Entries by the variable that lacks them; 1 for a variable that is not a list."""
 
     @classmethod
-    def of(cls, summary: RunSummary) -> "RunVariables":
+    def of(cls, summary: RunSummary, out: Outgoing) -> "RunVariables":
         cited, structured = _cited(summary), summary.structured_output
         whole = {
             "stop_reason": summary.stop_reason.value,
@@ -40,7 +41,9 @@ class RunVariables:
         }
         values = {name: _bounded(value) for name, value in whole.items()}
         counts = {name: _count(value) - _count(values[name]) for name, value in whole.items()}
-        return cls(values, cited, {name: count for name, count in counts.items() if count})
+        extra = extra_variables(summary, out)
+        left_out = {name: count for name, count in {**counts, **extra.left_out}.items() if count}
+        return cls({**values, **extra.values}, cited, left_out)
 
 
 def leading[T](items: list[T]) -> list[T]:
@@ -54,11 +57,6 @@ def leading[T](items: list[T]) -> list[T]:
             break
         kept.append(item)
     return kept
-
-
-def size_on_the_wire(value: object) -> int:
-    """Bytes, with a comma."""
-    return len(to_json(value)) + 1
 
 
 def _bounded(value: object) -> object:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from internal.node.params import ExtraOutput
 from internal.report.files import UserFile
 from internal.report.sources import Source
 from internal.report.structured_output import StructuredOutput
@@ -85,6 +86,8 @@ class ModelFinished:
     """Names of the tools it asked for, in its order."""
     finish_reason: str | None = None
     error: str | None = None
+    round: int = 0
+    """The tool round that the turn belonged to, counted in its loop; 0 of a plan or a judgement."""
 
 
 @dataclass(frozen=True)
@@ -143,6 +146,17 @@ class FileForwarded:
 
 
 @dataclass(frozen=True)
+class Thought:
+    """What the model thought in one turn."""
+
+    round: int
+    """As of the ModelFinished."""
+    text: str
+    subtask: str = ""
+    """The subtask of a plan that the turn worked on."""
+
+
+@dataclass(frozen=True)
 class RunSummary:
     """What is left when a run is over: feeds the variables, ``decision_summary`` and the last log."""
 
@@ -158,6 +172,10 @@ class RunSummary:
     """None where no answer in a schema was asked for."""
     variables: Mapping[str, Any] = field(default_factory=dict)
     """What a strategy or parameter puts out beside the common variables."""
+    extra_outputs: frozenset[ExtraOutput] = frozenset()
+    """The optional variables that the run puts out; ``state`` is among ``variables``."""
+    thoughts: tuple[Thought, ...] = ()
+    """Kept for the variable of that name."""
     decisions: Mapping[str, Any] = field(default_factory=dict)
     """What it adds to ``decision_summary``."""
 

@@ -120,6 +120,8 @@ class EndedCall:
     transient: bool = False
     """Whether the failure may not come again."""
     sources: tuple[Source, ...] = ()
+    sent_json: tuple[str, ...] = ()
+    """What the tool sent as JSON, each value as its text; not redacted, and kept only where the run puts it out."""
     missing: int = 0
     """Characters that were not kept of a result which is not cut yet; they count as left out."""
     shown: str | None = None

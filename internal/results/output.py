@@ -24,6 +24,8 @@ from internal.text.redaction import KnownSecrets
 
 MAX_SOURCE_LENGTH = 40_000
 """Characters of a source that are kept with it; the user gets fewer."""
+MAX_JSON_LENGTH = 512 * 1024
+"""Characters of the JSON of one call that are kept for a variable: as much as all optional variables may have."""
 _MIN_SOURCE_LENGTH = 500
 """Characters that one source counts for at least."""
 _LINKED_FILE_TYPES = IMAGE_TYPES | {"binary_link"}
@@ -32,7 +34,9 @@ _LINKED_FILE_TYPES = IMAGE_TYPES | {"binary_link"}
 class ToolOutput:
     """Collects the messages of one call in the order in which they come."""
 
-    def __init__(self, files: FileReader, secrets: KnownSecrets, between_texts: str = "") -> None:
+    def __init__(
+        self, files: FileReader, secrets: KnownSecrets, between_texts: str = "", *, keeps_json: bool = False
+    ) -> None:
         self._files = files
         self._redactor = secrets.for_model
         """For what is cut when it comes, such as names and titles, and for the result before it is cut."""
@@ -46,7 +50,11 @@ class ToolOutput:
         self._is_compared = False
         """Whether the texts together were compared with a JSON value; once, since it takes its time."""
         self._sources_length = 0
+        self._keeps_json = keeps_json
+        self._json_left_out = 0
         self.sources: list[Source] = []
+        self.sent_json: list[str] = []
+        """The values that came as JSON, as texts, not redacted; empty where they are not kept."""
         self.notes: list[Sentence] = []
         self.said_something = False
         """Whether any message came at all: then the tool has begun its work, and may have placed an order."""
@@ -88,9 +96,16 @@ class ToolOutput:
 
     def _take_json(self, value: object, text_before: str) -> None:
         text = json.dumps(value, ensure_ascii=False)
+        self._keep_json(text)
         is_all_text = len(text_before) == self._texts.length
         if not _says(text_before, value) and (is_all_text or not self._texts_say(value)):
             self._json.add(f"\n\n{text}" if self._json.length else text)
+
+    def _keep_json(self, text: str) -> None:
+        if self._keeps_json and sum(map(len, self.sent_json)) + len(text) <= MAX_JSON_LENGTH:
+            self.sent_json.append(text)
+        elif self._keeps_json:
+            self._json_left_out += 1
 
     def _texts_say(self, value: object) -> bool:
         if self._is_compared or not self._texts.is_whole:
@@ -151,6 +166,9 @@ class ToolOutput:
         if self._sources_length > MAX_KEPT_LENGTH:
             kept_first = f"only the first {len(self.sources):,} sources were kept"
             self.notes.append(OurWords(f"{kept_first}: together they are too long"))
+        if self._json_left_out:
+            left_out = f"{self._json_left_out:,} of its JSON values"
+            self.notes.append(OurWords(f"{left_out} are too long for the variable tool_results"))
         if self._variables.left_out:
             self.notes.append(OurWords("not all variables were kept: together they are too long"))
 

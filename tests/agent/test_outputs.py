@@ -137,8 +137,8 @@ def test_of_more_sources_than_fit_the_cited_ones_come_first_and_the_rest_is_coun
 
 
 def closed(summary: RunSummary) -> list[AgentInvokeMessage]:
-    variables = RunVariables.of(summary)
     out = Outgoing(KnownSecrets(Redactor()))
+    variables = RunVariables.of(summary, out)
     return list(closing_messages(summary, variables, decision_summary(summary, variables), out))
 
 
