@@ -219,7 +219,7 @@ READ_IN_PART = '\n[… characters {start} to {end} of {length}; to read on: read
 READ_TO_THE_END = "\n[characters {start} to {length} of {length}: this is the end of {id}]"
 FOUND = "Found in {id} ({length} characters), number of places: {count}."
 NOT_FOUND = "Not found in {id} ({length} characters)."
-NOT_SEARCHED = " In its middle, {count} characters were not kept and could not be searched."
+NOT_SEARCHED = " What was not kept of its middle could not be searched."
 FOUND_AT = "\n\n[offset {offset}] …{text}…"
 FOUND_MORE = '\n\n[… places not shown: {count}; the next one: read_result(id="{id}", offset={offset})]'
 BEYOND_THE_END = "{id} has {length} characters; the offset must be less than that."

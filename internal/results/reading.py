@@ -64,16 +64,15 @@ def _part(name: str, text: str, offset: int, limit: int) -> str:
 def _found(name: str, whole: Excerpt, wanted: str, limit: int) -> str:
     """The first places with their surroundings, as many as fit, and where the next one is."""
     everywhere = in_turns(places(whole.text, wanted))
-    first = list(islice(everywhere, _MAX_PLACES))
+    first = list(islice(everywhere, _MAX_PLACES + 1))
     count = len(first) + sum(1 for _ in everywhere)
     header = (template.FOUND if count else template.NOT_FOUND).format(id=name, count=count, length=len(whole.text))
     if whole.missing:
-        header += template.NOT_SEARCHED.format(count=whole.missing)
+        header += template.NOT_SEARCHED
     more = template.FOUND_MORE.format(id=name, count=count, offset=len(whole.text))
-    entries, shown = _entries(whole.text, first, limit - len(header) - len(more))
+    entries, shown = _entries(whole.text, first[:_MAX_PLACES], limit - len(header) - len(more))
     if shown < count:
-        following = first[shown] if shown < len(first) else next(islice(places(whole.text, wanted), shown, None))
-        entries.append(template.FOUND_MORE.format(id=name, count=count - shown, offset=following.start))
+        entries.append(template.FOUND_MORE.format(id=name, count=count - shown, offset=first[shown].start))
     return "".join([header, *entries])
 
 
