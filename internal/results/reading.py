@@ -10,7 +10,6 @@ from itertools import islice
 from typing import Any
 
 from internal.conversation.long_results import ReadableResults
-from internal.text.fairness import in_turns
 from internal.text.finding import Place, places
 from internal.text.kept_text import Excerpt
 from internal.text.notes import OurWords
@@ -63,7 +62,7 @@ def _part(name: str, text: str, offset: int, limit: int) -> str:
 
 def _found(name: str, whole: Excerpt, wanted: str, limit: int) -> str:
     """The first places with their surroundings, as many as fit, and where the next one is."""
-    everywhere = in_turns(places(whole.text, wanted))
+    everywhere = places(whole.text, wanted)
     first = list(islice(everywhere, _MAX_PLACES + 1))
     count = len(first) + sum(1 for _ in everywhere)
     header = (template.FOUND if count else template.NOT_FOUND).format(id=name, count=count, length=len(whole.text))

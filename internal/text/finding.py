@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 from internal.text.fairness import in_turns
 
-_BLOCK = 16_384
-"""Characters that are compared at once."""
+_BLOCK = 4_096
+"""Characters that are compared before other sessions run; each may be a place."""
 _MARK = "[\u0300-\u036f\u3099\u309a\uff9e\uff9f]"
 """What changes the letter before it: accents, and the voiced sound marks of kana."""
 _A_MARK = re.compile(_MARK)
@@ -62,13 +62,19 @@ class _Block:
             list(accumulate(map(len, letters), initial=0)),
         )
 
-    def places(self, wanted: str, begin: int) -> Iterator[Place]:
+    def places(self, wanted: str, begin: int) -> list[tuple[int, int]]:
         """Where the wanted text stands, from this position in the text on; no place overlaps another."""
-        at = self.in_spelled[bisect_left(self.in_text, begin)]
+        found, at = list[int](), self.in_spelled[bisect_left(self.in_text, begin)]
         while (at := self.spelled.find(wanted, at)) >= 0:
-            start = self.in_text[bisect_right(self.in_spelled, at) - 1]
+            found.append(at)
             at += len(wanted)
-            yield Place(start, self.in_text[bisect_left(self.in_spelled, at)])
+        if self.in_text is self.in_spelled:
+            return [(start, start + len(wanted)) for start in found]
+        return [(self._letter(start), self._letter(start + len(wanted) - 1, after=True)) for start in found]
+
+    def _letter(self, at: int, *, after: bool = False) -> int:
+        """Where the letter at this position in the spelling begins in the text, or the one after it."""
+        return self.in_text[bisect_right(self.in_spelled, at) - (not after)]
 
 
 def places(text: str, wanted: str) -> Iterator[Place]:
@@ -78,15 +84,14 @@ def places(text: str, wanted: str) -> Iterator[Place]:
     if not looked_for:
         return
     overlap = len(looked_for) * (_MAX_MARKS + 1)
-    after = 0
-    for start in in_turns(range(0, len(text), _BLOCK)):
-        end = start + _BLOCK
-        block = _Block.of(text[start : end + overlap], spelling)
-        for place in block.places(looked_for, max(after - start, 0)):
-            if start + place.start >= end:  # in the next block, which has all of its marks
+    done = 0
+    for begin in in_turns(range(0, len(text), _BLOCK)):
+        block = _Block.of(text[begin : begin + _BLOCK + overlap], spelling)
+        for start, end in block.places(looked_for, max(done - begin, 0)):
+            if start >= _BLOCK:  # in the next block, which has all of its marks
                 break
-            after = start + place.end
-            yield Place(start + place.start, after)
+            done = begin + end
+            yield Place(begin + start, done)
 
 
 def _is_one_to_one(text: str, folded: str) -> bool:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from internal.text import finding
+from internal.text import fairness, finding
 from internal.text.finding import places
 
 letters = st.sampled_from(
@@ -72,3 +72,13 @@ def test_a_long_text_is_searched_to_its_end(letter: str) -> None:
     text = letter * 500_000 + "needle"
 
     assert list(places(text, "NEEDLE")) == [(len(text) - 6, len(text))]
+
+
+@pytest.mark.parametrize("wanted", ["needle", "h", "hay hay "])
+@pytest.mark.parametrize("unit", ["hay ", "か\u3099hay "])
+def test_other_sessions_run_during_a_long_search(unit: str, wanted: str) -> None:
+    text = unit * 20_000
+    with patch.object(fairness, "MAX_TURN_SECONDS", -1), patch.object(fairness, "give_way") as give_way:
+        list(places(text, wanted))
+
+    assert give_way.call_count > len(text) / 5_000
