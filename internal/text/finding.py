@@ -18,7 +18,6 @@ _BLOCK = 4_096
 """Characters that are compared before other sessions run; each may be a place."""
 _MARK = "[\u0300-\u036f\u3099\u309a\uff9e\uff9f]"
 """What changes the letter before it: accents, and the voiced sound marks of kana."""
-_A_MARK = re.compile(_MARK)
 _MAX_MARKS = 8
 _LETTER = re.compile(rf"[\s\S]{_MARK}{{0,{_MAX_MARKS}}}+")
 
@@ -49,9 +48,9 @@ class _Block:
 
     @classmethod
     def of(cls, text: str, spelling: _Spelling) -> "_Block":
-        """Most texts have a letter for each character, which takes a tenth of the time."""
+        """In most texts only the letter case changes: each character is a letter, which takes a tenth of the time."""
         folded = text.casefold()
-        if len(folded) == len(text) and _is_one_to_one(text, folded):
+        if len(folded) == len(text) and unicodedata.is_normalized("NFKC", folded):
             same = range(len(text) + 1)
             return cls(folded, same, same)
         letters = _LETTER.findall(text)
@@ -92,11 +91,3 @@ def places(text: str, wanted: str) -> Iterator[Place]:
                 break
             done = begin + end
             yield Place(begin + start, done)
-
-
-def _is_one_to_one(text: str, folded: str) -> bool:
-    """Whether each character is a letter of its own; no character folds into less than one."""
-    if text.isascii():
-        return True
-    has_marks = _A_MARK.search(text) is not None
-    return not has_marks and all(unicodedata.is_normalized("NFKC", each) for each in (text, folded))

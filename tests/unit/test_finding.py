@@ -26,6 +26,7 @@ SPELLINGS = {
     "accents in one character or two": ("café CAFE\u0301 cafe", "café", ["café", "CAFE\u0301"]),
     "wide letters": ("ＡＢＣ abc", "Abc", ["ＡＢＣ", "abc"]),
     "narrow kana": ("ｶﾞｲﾄﾞ ガイド カイト", "ガイド", ["ｶﾞｲﾄﾞ", "ガイド"]),
+    "a letter that is one character only when it is small": ("J\u030c", "ǰ", ["J\u030c"]),
     "a ligature": ("oﬃce", "ff", ["ﬃ"]),
     "one after the other": ("aaaa", "aa", ["aa", "aa"]),
     "nothing to look for": ("abc", "", []),

@@ -4,6 +4,7 @@ import re
 import sys
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -168,6 +169,25 @@ def test_a_place_is_shown_with_its_surroundings() -> None:
 
     assert f"\n\n[offset 5000] …{'a' * 60}" in reply
     assert f"NEEDLE{'b' * 60}" in reply
+
+
+def test_places_that_do_not_fit_are_counted() -> None:
+    text = ("needle" + "x" * 500) * 20
+
+    reply = said(readable(text), id="r1", find="needle")
+
+    shown = FIND.findall(reply)
+    assert shown == [str(506 * number) for number in range(len(shown))]
+    assert 3 <= len(shown) < 8
+    following = f'read_result(id="r1", offset={506 * len(shown)})]'
+    assert reply.endswith(f"[… places not shown: {20 - len(shown)}; the next one: {following}")
+
+
+@pytest.mark.parametrize("distance", range(0, 900, 3))
+def test_a_place_on_the_edge_of_an_excerpt_is_shown_whole(distance: int) -> None:
+    text = "x" * 900 + "needle" + "y" * distance + "needle" + "x" * 900
+
+    assert said(readable(text), id="r1", find="needle").count("needle") >= 2
 
 
 def test_more_places_than_can_be_shown_are_counted() -> None:
