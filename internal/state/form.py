@@ -18,8 +18,9 @@ from itertools import repeat
 from pydantic import ValidationError
 
 from internal.errors import InvalidParameters
-from internal.state.pieces import END, MAX_UNPACKED, packed
+from internal.state.pieces import MAX_UNPACKED
 from internal.state.records import State
+from internal.state.size import fitted
 from internal.state.waiting import check_calls
 from internal.text.fairness import in_turns
 from internal.text.pasted import looks_like_selector, missing_variable
@@ -30,9 +31,10 @@ MAX_LENGTH = 128 * 1024
 MAX_READ_LENGTH = 200_000
 """Characters; a longer text is refused before it is decoded."""
 VERSION = 1
-_NAME = "gpt5-agent-state"
-_FORM = re.compile(rf"{_NAME}\.(?P<version>[0-9]{{1,9}})\.(?P<checksum>[0-9a-f]{{32}})\.(?P<content>[A-Za-z0-9_-]*=*)")
-_BEGINNING = f"{_NAME}."
+_BEGINNING = "gpt5-agent-state."
+_CHECKSUM_LENGTH = 32
+_MAX_PACKED = (MAX_LENGTH - len(f"{_BEGINNING}{VERSION}.") - _CHECKSUM_LENGTH - 1) // 4 * 3
+"""Bytes whose base64 has room beside the rest."""
 _NONE = frozenset({"", "null", "None", "[]", "{}"})
 """What Dify or a developer puts in place of a state before there is one."""
 _ADVICE = "give it the variable 'state' of an earlier run, unchanged, or leave it blank to begin without one"
@@ -45,10 +47,13 @@ _BLOCK = 64 * 1024
 
 
 def encode(state: State) -> str:
-    """The state as text; long work gives way to other sessions."""
-    written = state.with_texts(wellformed, wellformed).model_dump_json().encode()
-    content = base64.urlsafe_b64encode(packed([written]) + END).decode()
-    return f"{_NAME}.{VERSION}.{_checksum(content)}.{content}"
+    """The state as text, with as much of it as has room; long work gives way to other sessions.
+
+    Raises:
+        ValueError: the calls that wait do not fit; in all they may have ``MAX_WAITING`` bytes of arguments.
+    """
+    content = base64.urlsafe_b64encode(fitted(state.with_texts(wellformed, wellformed), _MAX_PACKED)).decode()
+    return f"{_BEGINNING}{VERSION}.{_checksum(content)}.{content}"
 
 
 def decode(text: str) -> State | None:
@@ -74,23 +79,24 @@ def decode(text: str) -> State | None:
 
 
 def _content(text: str) -> bytes:
-    """What the checksum stands for, after version and checksum were compared."""
+    """What is in the base64, after version and checksum were compared."""
     if not text.startswith(_BEGINNING):
         raise _refused("it is not a state: it does not begin as one")
-    form = _FORM.fullmatch(text)
     version = re.match(r"([0-9]{1,9})\.", text.removeprefix(_BEGINNING))
     if version and version[1] != str(VERSION):
-        raise _refused(f"it is a state of version {version[1]}, and this version of the plugin reads version {VERSION}")
-    if form is None or form["checksum"] != _checksum(form["content"]):
+        problem = f"it is a state of version {version[1]}, and this version of the plugin reads version {VERSION}"
+        raise _refused(problem, "clear the variable to begin without one")
+    checksum, _, content = text.removeprefix(f"{_BEGINNING}{VERSION}.").partition(".")
+    if checksum != _checksum(content):
         raise _refused("it was cut or changed: its checksum does not fit")
     try:
-        return base64.b64decode(form["content"], altchars=b"-_", validate=True)
+        return base64.b64decode(content, altchars=b"-_", validate=True)
     except ValueError:
         raise _refused("it is not valid base64") from None
 
 
 def _checksum(content: str) -> str:
-    return hashlib.sha256(f"{VERSION}.{content}".encode()).hexdigest()[:32]
+    return hashlib.sha256(f"{VERSION}.{content}".encode(errors="replace")).hexdigest()[:_CHECKSUM_LENGTH]
 
 
 def _unpacked(content: bytes) -> bytes:
@@ -148,5 +154,5 @@ def _refuse(_number: str) -> float:
     raise ValueError
 
 
-def _refused(problem: str) -> InvalidParameters:
-    return InvalidParameters(f"parameter 'state': {problem}; {_ADVICE}")
+def _refused(problem: str, advice: str = _ADVICE) -> InvalidParameters:
+    return InvalidParameters(f"parameter 'state': {problem}; {advice}")

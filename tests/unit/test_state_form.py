@@ -4,16 +4,20 @@ import base64
 import hashlib
 import json
 import zlib
+from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from internal.errors import InvalidParameters
-from internal.state.form import MAX_LENGTH, MAX_READ_LENGTH, decode, encode
+from internal.state.form import MAX_LENGTH, MAX_READ_LENGTH, VERSION, decode, encode
 from internal.state.pieces import MAX_UNPACKED
 from internal.state.records import AnswerRecord, CallRecord, RoundRecord, State, UserRecord
+from internal.text import fairness
 from tests.unit.generators import any_text, json_values
 from tests.unit.states import states
 
@@ -97,6 +101,7 @@ def test_a_state_that_was_cut_or_has_something_in_it_is_refused(position: int, c
         (f'"{A_STATE}"', "not a state"),
         (A_STATE[:-1], "was cut or changed"),
         (HEAD, "was cut or changed"),
+        (A_STATE + "\ud83d", "was cut or changed"),
         (A_STATE[:60] + "\n" + A_STATE[60:], "was cut or changed"),
         (A_STATE.replace("state.1.", "state.12."), "version 12, and this version of the plugin reads version 1"),
         ("x" * (MAX_READ_LENGTH + 1), "200,001 characters, and a state has at most 131,072"),
@@ -107,6 +112,7 @@ def test_a_state_that_was_cut_or_has_something_in_it_is_refused(position: int, c
         (text_of(packed(b" " * (MAX_UNPACKED + 1))), "unpacks to more than 8 MiB"),
         (f"{HEAD}{hashlib.sha256(b'1.abcde').hexdigest()[:32]}.abcde", "not valid base64"),
     ],
+    ids=lambda value: value if len(value) < 70 else "a text",
 )
 def test_what_is_wrong_is_named(text: str, problem: str) -> None:
     assert problem in problem_of(text)
@@ -203,6 +209,14 @@ def test_odd_json_is_refused(written: bytes) -> None:
     assert "fields of a state" in problem_of(text_of(packed(written)))
 
 
+@pytest.mark.parametrize("items", [{"entries": (0,) * 9}, {"sources": (0,) * 9}, {"plan": {"subtasks": (0,) * 9}}])
+def test_many_wrong_items_do_not_make_as_many_errors(items: dict[str, object]) -> None:
+    with pytest.raises(ValidationError) as caught:
+        State.model_validate({"strategy": "gpt5_react", **items})
+
+    assert caught.value.error_count() <= 2
+
+
 def test_texts_become_well_formed_in_both_directions() -> None:
     odd = "a\ud83d\0b"
     state = State(
@@ -222,7 +236,36 @@ def test_texts_become_well_formed_in_both_directions() -> None:
     assert (last.said, last.calls[0].result, last.calls[0].tool) == ("a?b", "a?b", "a?b")
 
 
-def test_a_large_state_passes() -> None:
-    state = State(strategy="gpt5_react", entries=(UserRecord(text=" ".join(map(str, range(20_000)))),))
+def test_long_work_gives_way_to_other_sessions() -> None:
+    entries = tuple(AnswerRecord(text=f"{number}" * 1_000) for number in range(1_000))
+    state = State(strategy="gpt5_react", entries=entries)
+    written = of_json(state.model_dump())
 
-    assert decode(encode(state)) == state
+    with patch.object(fairness, "MAX_TURN_SECONDS", -1), patch.object(fairness, "give_way") as give_way:
+        text = encode(state)
+        of_encoding = give_way.call_count
+        assert decode(written) == state
+
+    assert decode(text) == state
+    assert of_encoding > len(entries) + 2**21 / (16 * 1024)
+    assert give_way.call_count - of_encoding > len(entries) + 2**21 / (64 * 1024)
+
+
+STORED = Path(__file__).parent.parent / "fixtures" / "state"
+"""States of each version that was ever in use, one a line, and what they say."""
+
+
+@pytest.mark.parametrize("path", sorted(STORED.glob("v*.txt")), ids=lambda path: path.stem)
+def test_a_state_of_each_version_goes_on_in_later_ones(path: Path) -> None:
+    stored = [decode(line) for line in path.read_text().splitlines()]
+    expected = [
+        State.model_validate_json(json.dumps(each)) for each in json.loads(path.with_suffix(".json").read_text())
+    ]
+
+    assert stored == expected
+    assert [bool(state.waiting) for state in expected] == [False, False, True, True]
+    assert [decode(encode(state)) for state in expected] == expected
+
+
+def test_a_state_of_this_version_is_stored() -> None:
+    assert {path.stem for path in STORED.glob("v*.txt")} == {f"v{number}" for number in range(1, VERSION + 1)}

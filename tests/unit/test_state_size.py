@@ -1,0 +1,370 @@
+"""A state that would be too large: what yields, in which order, and what never does."""
+
+import base64
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from internal.state.form import MAX_LENGTH, decode, encode
+from internal.state.pieces import MAX_UNPACKED
+from internal.state.records import (
+    AnswerRecord,
+    CallRecord,
+    EntryRecord,
+    FindingRecord,
+    PlanRecord,
+    RoundRecord,
+    SourceRecord,
+    State,
+    SubtaskRecord,
+    UserRecord,
+)
+from internal.state.size import MAX_WAITING
+from prompt import template
+from tests.unit.states import states
+
+KEPT = 1_000
+
+
+@cache
+def noise(length: int, seed: int = 0) -> str:
+    """Text that compresses badly: six bits a character."""
+    return base64.b64encode(hashlib.shake_256(repr(seed).encode()).digest(length)).decode()[:length]
+
+
+@cache
+def emoji(length: int, seed: int = 0) -> str:
+    """Text of four bytes a character."""
+    return "".join(chr(0x1F300 + ord(character)) for character in noise(length, seed))
+
+
+@cache
+def anything(length: int, seed: int = 0) -> str:
+    """Text of any characters but surrogates and NUL, as many in UTF-8 as Unicode has."""
+    digest = hashlib.shake_256(repr(seed).encode()).digest(3 * length)
+    points = (int.from_bytes(digest[start : start + 3]) % 0x10F000 + 1 for start in range(0, 3 * length, 3))
+    return "".join(chr(point + 0x800 if point >= 0xD800 else point) for point in points)
+
+
+@cache
+def escapes(length: int, seed: int = 0) -> str:
+    """Text that is longer in JSON, and longer again in the JSON of a state."""
+    return noise(length, seed).translate({ord(letter): "\"\\\n\x01'/"[number % 6] for number, letter in ALPHABET})
+
+
+ALPHABET = list(enumerate("ABCDEFGHIJKLMNOPQRSTUVWXYZ"))
+
+
+def call(result: str | None, name: str = "a", arguments: str = "{}") -> CallRecord:
+    return CallRecord(id=name, provider="shop", tool="order", arguments=arguments, result=result)
+
+
+def turn(
+    number: int, results: Iterable[str] = (), context: str = "", question: str = "", answer: str = ""
+) -> list[EntryRecord]:
+    rounds = [RoundRecord(calls=(call(result),)) for result in results]
+    return [UserRecord(text=question or f"Q{number}", context=context), *rounds, AnswerRecord(text=answer or "A")]
+
+
+def state_of(turns: Iterable[Sequence[EntryRecord]], **more: object) -> State:
+    entries = tuple(entry for turn in turns for entry in turn)
+    return State.model_validate({"strategy": "gpt5_react", "entries": entries, **more})
+
+
+def fitted(state: State) -> State:
+    """The state as the next run reads it."""
+    text = encode(state)
+    assert len(text) <= MAX_LENGTH
+    left = decode(text)
+    assert left is not None
+    assert left.waiting == state.waiting
+    return left
+
+
+def users(state: State) -> list[str]:
+    return [entry.text[:9].split()[0] for entry in state.entries if isinstance(entry, UserRecord)]
+
+
+def test_what_fits_stays_as_it_is() -> None:
+    state = state_of([turn(number, [noise(3_000, number)], noise(1_000, number)) for number in range(20)])
+
+    assert fitted(state) == state
+
+
+def test_context_yields_first_and_the_oldest_of_it_before_the_others() -> None:
+    state = state_of([turn(number, [noise(20_000, number)], noise(20_000, -number)) for number in range(5)])
+    left = fitted(state)
+
+    assert results(left.entries) == results(state.entries)
+    assert contexts(left.entries)[0] == ""
+    assert contexts(left.entries) == [
+        *([""] * contexts(left.entries).count("")),
+        *contexts(state.entries)[contexts(left.entries).count("") :],
+    ]
+    assert contexts(left.entries)[-1] == contexts(state.entries)[-1]
+
+
+def test_then_results_keep_head_and_tail_but_for_the_last_three_turns() -> None:
+    state = state_of([turn(number, [noise(20_000, number)] * 2, "C") for number in range(7)])
+    left, whole = fitted(state), results(state.entries)
+    cut = [result != own for result, own in zip(results(left.entries), whole, strict=True)]
+
+    assert contexts(left.entries) == [""] * 7
+    assert sorted(cut, reverse=True) == cut  # the oldest
+    assert 0 < sum(cut) <= 8
+    assert all(len(result) == KEPT for result in results(left.entries)[: sum(cut)])
+    assert results(left.entries)[0].startswith(whole[0][:600])
+    assert results(left.entries)[0].endswith(whole[0][-300:])
+    assert "characters were not kept" in results(left.entries)[0]
+
+
+def test_then_whole_turns_the_oldest_first() -> None:
+    state = state_of([turn(number, [noise(30_000, number)], answer=noise(4_000, number)) for number in range(30)])
+    left = fitted(state)
+
+    gone = 30 - len(users(left))
+    assert 0 < gone < 27
+    assert left.entries[0] == UserRecord(text=f"Q{gone}")
+    assert users(left) == users(state)[gone:]
+    assert [len(result) for result in results(left.entries)] == [KEPT] * (27 - gone) + [30_000] * 3
+
+
+def test_then_results_of_the_last_three_turns_the_oldest_first() -> None:
+    state = state_of([turn(number, [noise(20_000, 10 * number + each) for each in range(3)]) for number in range(5)])
+    left = fitted(state)
+
+    cut = [result != own for result, own in zip(results(left.entries)[-9:], results(state.entries)[-9:], strict=True)]
+    assert cut == [True] * sum(cut) + [False] * (9 - sum(cut))
+    assert 0 < sum(cut) < 9
+
+
+def test_turns_come_back_when_a_long_result_of_today_had_to_yield_after_all() -> None:
+    talk = [turn(number, [noise(3_000, number)], "C", answer=noise(900, number)) for number in range(60)]
+    today = turn(60, [noise(100_000, 98), noise(100_000, 99)])
+    left = fitted(state_of([*talk[-12:], today]))
+
+    assert users(left) == [f"Q{number}" for number in range(48, 61)]
+    assert contexts(left.entries) == [""] * 13
+    assert [len(result) > KEPT for result in results(left.entries)] == [False] * 13 + [True]
+
+    more = state_of([*talk, today])
+    number_left = len(users(fitted(more)))
+    assert 13 < number_left < 61
+    assert users(fitted(more)) == users(more)[-number_left:]
+    assert len(encode(more)) > MAX_LENGTH - 3_000
+
+
+def test_then_whole_turns_but_the_last_and_then_sources() -> None:
+    sources = tuple(SourceRecord(number=number, title=noise(400, number)) for number in range(1, 101))
+    turns = [turn(number, ["R" * 2_000], question=f"Q{number} {noise(55_000, number)}") for number in range(4)]
+    left = fitted(state_of(turns, sources=sources))
+    assert users(left) == ["Q3"]
+    assert left.sources == sources
+
+    left = fitted(state_of([turn(0), turn(1, question=noise(100_000))], sources=sources))
+    assert left.entries[-2] == UserRecord(text=noise(100_000))
+    assert left.sources == sources[-len(left.sources) :]
+    assert 0 < len(left.sources) < 100
+
+
+def test_of_the_last_turn_results_become_a_line_then_the_oldest_rounds_go() -> None:
+    few = fitted(state_of([turn(0, [noise(KEPT, number) for number in range(300)])]))
+    cut = [result == template.ELIDED_TOOL_RESULT for result in results(few.entries)]
+    assert len(cut) == 300
+    assert cut == [True] * sum(cut) + [False] * (300 - sum(cut))
+
+    rounds = [RoundRecord(said=noise(500, number), calls=(call("R"),)) for number in range(500)]
+    many = fitted(state_of([[UserRecord(text="Q"), *rounds, AnswerRecord(text="A")]]))
+    assert many.entries[0] == UserRecord(text="Q")
+    assert many.entries[1:] == (*rounds[-len(many.entries) + 2 :], AnswerRecord(text="A"))
+    assert 100 < len(many.entries) < 400
+
+
+def test_the_users_text_and_the_answer_keep_head_and_tail() -> None:
+    question, answer = noise(1_000_000), emoji(500_000)
+    left = fitted(state_of([turn(0), turn(1), turn(2, question=question, answer=answer)]))
+
+    assert left.entries[:-2] == (*turn(0), *turn(1))
+    for entry, own in zip(left.entries[-2:], (question, answer), strict=True):
+        assert isinstance(entry, UserRecord | AnswerRecord)
+        assert entry.text.startswith(own[:10_000])
+        assert entry.text.endswith(own[-5_000:])
+        assert 19_900 < len(entry.text) <= 20_000
+
+
+def test_findings_count_as_results() -> None:
+    found = tuple(
+        FindingRecord(subtask=f"S{number}", answer=noise(18_000, number), completed=True) for number in (1, 2)
+    )
+    turns = [[UserRecord(text=f"Q{number}", context=noise(30_000), findings=found)] for number in range(4)]
+    left = [entry for entry in fitted(state_of(turns)).entries if isinstance(entry, UserRecord)]
+
+    assert [entry.context for entry in left] == [""] * 4
+    assert [[len(finding.answer) for finding in entry.findings] for entry in left] == [[KEPT, 18_000]] + [
+        [18_000] * 2
+    ] * 3
+    assert [finding.subtask for finding in left[0].findings] == ["S1", "S2"]
+
+
+def test_a_state_that_would_unpack_to_too_much_yields_too() -> None:
+    state = state_of([turn(number, ["a" * 200_000] * 8) for number in range(25)])
+    left = fitted(state)
+
+    assert sum(map(len, results(left.entries))) < MAX_UNPACKED
+    assert users(left) == users(state)
+    assert sum(len(result) > KEPT for result in results(left.entries)) > 30
+
+
+WRITERS = [noise, emoji, anything, escapes]
+
+
+def waiting_calls(write: Callable[[int, int], str], count: int, prefix: str = "call") -> list[CallRecord]:
+    """Calls with as many arguments in all as may wait."""
+    calls = list[CallRecord]()
+    for number in range(count):
+        text, most = write(MAX_WAITING, number), MAX_WAITING // count
+        while len(arguments := json.dumps({"a": text}, ensure_ascii=False, separators=(",", ":")).encode()) > most:
+            text = text[: min(len(text) - 1, len(text) * most // len(arguments))]
+        calls.append(
+            call(None, f"{prefix}_{number}_{hashlib.sha256(b'%d' % number).hexdigest()[:8]}", arguments.decode())
+        )
+    return calls
+
+
+@pytest.mark.parametrize("write", WRITERS, ids=lambda write: write.__name__)
+@pytest.mark.parametrize("count", [1, 50])
+def test_calls_that_wait_never_yield(write: Callable[[int, int], str], count: int) -> None:
+    done = [call(write(300_000, 7), "done", json.dumps({"a": write(300_000, 7)}))] * 3
+    last = RoundRecord(said=write(200_000, 7), calls=(*done, *waiting_calls(write, count), *done))
+    sources = tuple(SourceRecord(number=number, title=write(1_000, number)) for number in range(1, 301))
+    state = state_of([turn(1), [*turn(2, question=write(200_000, 8)), last]], sources=sources)
+
+    left = fitted(state)
+
+    assert isinstance(end := left.entries[-1], RoundRecord)
+    assert {call.id for call in end.calls if call.result is not None} <= {"done"}
+
+
+@pytest.mark.parametrize("write", WRITERS, ids=lambda write: write.__name__)
+def test_a_plan_keeps_the_names_of_its_subtasks_and_what_waits(write: Callable[[int, int], str]) -> None:
+    subtasks = tuple(
+        SubtaskRecord(
+            name=write(100, number),
+            answer=write(50_000, 8),
+            advised=(write(50_000, 1), write(50_000, 2)),
+            nearest=write(50_000, 3),
+            entries=(
+                UserRecord(text=write(10_000, 7)),
+                *(RoundRecord(calls=(call(write(5_000, each)),)) for each in range(5)),
+                RoundRecord(said=write(9_000, 7), calls=(call("R"), waiting)),
+            ),
+        )
+        for number, waiting in enumerate(waiting_calls(write, 8))
+    )
+    state = state_of([turn(1), [UserRecord(text=write(200_000, 8))]], plan=PlanRecord(subtasks=subtasks))
+
+    left = fitted(state)
+
+    assert left.plan is not None
+    assert [subtask.name for subtask in left.plan.subtasks] == [subtask.name for subtask in subtasks]
+
+
+def test_results_of_a_plan_that_waits_yield_before_its_texts() -> None:
+    entries: tuple[EntryRecord, ...] = (
+        UserRecord(text="Request"),
+        *(RoundRecord(said="So", calls=(call(noise(30_000, number)),)) for number in range(8)),
+        RoundRecord(calls=(call(None),)),
+    )
+    plan = PlanRecord(subtasks=(SubtaskRecord(name="S", nearest=noise(3_000), entries=entries),))
+    left = fitted(state_of([turn(1), [UserRecord(text="Q")]], plan=plan)).plan
+
+    assert left is not None
+    (subtask,) = left.subtasks
+    lengths = [len(entry.calls[0].result or "") for entry in subtask.entries if isinstance(entry, RoundRecord)]
+    assert sorted(lengths[:-1]) == lengths[:-1]
+    assert set(lengths) == {KEPT, 30_000, 0}
+    assert subtask.nearest == plan.subtasks[0].nearest
+
+
+def test_more_calls_than_may_wait_are_an_error() -> None:
+    with pytest.raises(ValueError, match="more waits than a state can hold"):
+        encode(state_of([[RoundRecord(calls=(call(None, arguments=f'{{"a": "{noise(200_000)}"}}'),))]]))
+
+
+@given(states(), st.integers(1, 300), st.sampled_from(WRITERS))
+def test_a_state_of_any_shape_fits(state: State, times: int, write: Callable[[int, int], str]) -> None:
+    grown = state.with_texts(lambda text: text + write(300, len(text)), str)
+    entries = (*grown.entries[:-1] * times, *grown.entries[-1:])
+
+    left = fitted(grown.model_copy(update={"entries": entries}))
+
+    assert [type(entry) for entry in left.entries[-1:]] == [type(entry) for entry in entries[-1:]]
+    assert left.sources == grown.sources[len(grown.sources) - len(left.sources) :]
+
+
+type TurnSizes = tuple[list[int], int, int, int]
+"""Characters of its results, its context, its question and its answer."""
+_sizes = st.sampled_from([1, 300, 3_000, 30_000])
+_turns: st.SearchStrategy[list[TurnSizes]] = st.lists(
+    st.tuples(st.lists(_sizes, max_size=3), st.sampled_from([0, 9_000]), _sizes, _sizes), min_size=1, max_size=12
+)
+
+
+@settings(max_examples=40)
+@given(_turns, st.sampled_from([noise, emoji]))
+def test_whatever_yields_does_so_in_this_order(sizes: list[TurnSizes], write: Callable[[int, int], str]) -> None:
+    turns = [
+        turn(
+            number,
+            [write(size, 20 * number + each) for each, size in enumerate(of_results)],
+            write(context, -1 - number),
+            f"Q{number} {write(question, 300 + number)}",
+            write(answer, 400 + number),
+        )
+        for number, (of_results, context, question, answer) in enumerate(sizes)
+    ]
+    left = turns_of(fitted(state_of(turns)))
+    gone = len(turns) - len(left)
+    recent = max(len(left) - 3, 0)
+    """Where the last three turns begin among those that are left."""
+    pairs = list(zip(left, turns[gone:], strict=True))
+    kept_contexts = [contexts(now) == contexts(was) for now, was in pairs if contexts(was) != [""]]
+    older, last = (
+        [now == was for pair in part for now, was in zip(*map(results, pair), strict=False) if len(was) > KEPT]
+        for part in (pairs[:recent], pairs[recent:])
+    )
+
+    assert kept_contexts == sorted(kept_contexts)
+    assert older == sorted(older)
+    assert last == sorted(last)
+    if gone or not all(older + last):
+        assert not any(kept_contexts)
+    if gone or not all(last):
+        assert not any(older)
+    if gone > max(len(turns) - 3, 0):
+        assert not any(last)
+    assert [texts(now) for now, _ in pairs[:-1]] == [texts(was) for _, was in pairs[:-1]]
+
+
+def turns_of(state: State) -> list[list[EntryRecord]]:
+    starts = [number for number, entry in enumerate(state.entries) if isinstance(entry, UserRecord)]
+    return [list(state.entries[start:end]) for start, end in pairwise([*starts, len(state.entries)])]
+
+
+def texts(entries: Iterable[EntryRecord]) -> list[str]:
+    return [entry.text for entry in entries if isinstance(entry, UserRecord | AnswerRecord)]
+
+
+def contexts(entries: Iterable[EntryRecord]) -> list[str]:
+    return [entry.context for entry in entries if isinstance(entry, UserRecord)]
+
+
+def results(entries: Iterable[EntryRecord]) -> list[str]:
+    rounds = (entry for entry in entries if isinstance(entry, RoundRecord))
+    return [call.result or "" for entry in rounds for call in entry.calls]
