@@ -178,7 +178,7 @@ class ModelCaller:
 
     def _count(self, reading: Reading, transcript: Transcript) -> None:
         """Count the tokens of a try against the run's budget; what the provider did not report is estimated."""
-        if reported := reading.usage.total_tokens:
+        if (reported := reading.usage.total_tokens) > 0:
             self.budget.spend(reported)
         elif reading.chunks:
             self.budget.spend(self.window.weigh(transcript).tokens + reading.estimated_tokens(), is_estimate=True)

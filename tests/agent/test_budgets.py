@@ -149,7 +149,7 @@ def test_the_note_is_not_repeated_when_the_other_limit_comes_near() -> None:
     assert outcome.stop_reason == "answered"
 
 
-@pytest.mark.parametrize("usage", [None, NOTHING], ids=["no usage", "all zeros"])
+@pytest.mark.parametrize("usage", [None, NOTHING, using(-500)], ids=["no usage", "all zeros", "less than zero"])
 def test_tokens_that_a_provider_does_not_report_are_estimated_and_the_log_says_so(usage: Json | None) -> None:
     steps = [search("a", usage=usage), says("Done.", usage=usage)]
 
@@ -159,7 +159,8 @@ def test_tokens_that_a_provider_does_not_report_are_estimated_and_the_log_says_s
     assert asked_for(outcome) == []
     (note,) = [note for note in outcome.notes if note.startswith("maximum_total_tokens")]
     assert "estimate" in note
-    assert outcome.last_json["execution_metadata"]["total_tokens"] == 0
+    told = outcome.last_json["execution_metadata"]["total_tokens"]
+    assert told == 2 * (usage or NOTHING)["total_tokens"]
 
 
 def test_the_estimate_counts_prompt_text_and_arguments() -> None:
