@@ -28,7 +28,7 @@ class AnswerRule(Protocol):
     closing_note: str
     """Tells the model that the answer is due."""
     revision_note: str
-    """Tells the model what is wrong with its answer: a template with ``criteria`` and ``problems``."""
+    """Tells the model what is wrong with its answer: a template with ``criteria``, ``problems`` and ``look_up``."""
     submissions: int
     """Rounds in which the answer was handed over, validly or not; they are not rounds of tools."""
 

@@ -183,11 +183,12 @@ The user has not seen your answer, since it does not meet these criteria:
 
 """
 REVISION_NOTE = f"""{_REVISION}\
-Write the whole answer again, without these problems and without a word about this review. If facts are missing, look
-them up first."""
+Write the whole answer again, without these problems and without a word about this review.{{look_up}}
+Make nothing up to meet a criterion: say plainly what you cannot support."""
 REVISION_NOTE_FOR_SUBMISSION = f"""{_REVISION}\
-Hand over the whole answer again, without these problems, by a call of submit_answer. If facts are missing, look them
-up first."""
+Hand over the whole answer again, without these problems, by a call of submit_answer.{{look_up}}
+Make nothing up to meet a criterion."""
+LOOK_UP_FIRST = " If facts are missing, look them up first."
 
 # What the model reads about calls that the user has to approve first.
 APPROVAL_NOTE = "A call of this tool asks the user for approval before it runs: call it instead of asking in text."

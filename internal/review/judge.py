@@ -5,7 +5,6 @@ In: the draft, and what the agent found. Out: events for the log, then a Judgeme
 
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from internal.asking import ask_for_call
 from internal.conversation.opening import opening_messages
@@ -14,6 +13,7 @@ from internal.conversation.weight import estimate_tokens
 from internal.conversation.window import Window
 from internal.errors import AgentError
 from internal.host.clock import Deadline
+from internal.node.params import StrategyParams
 from internal.report.events import Event, Noted, SpanFinished, SpanStarted
 from internal.report.sources import context_block, escaped
 from internal.run import Run
@@ -41,7 +41,7 @@ class Judgement:
 class Judge:
     """Judges drafts by the criteria of the node."""
 
-    run: Run[Any]
+    run: Run[StrategyParams]
     criteria: str
 
     def judge(

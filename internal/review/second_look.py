@@ -10,12 +10,15 @@ from typing import Any
 
 from internal.host.clock import TOOL_PHASE_SHARE
 from internal.loop import AgentLoop
+from internal.node.params import StrategyParams
 from internal.report.events import AnswerBreak, AnswerText, Event, Noted, ShownTogether, StopReason
 from internal.report.sources import escaped
 from internal.review.judge import Judge, Judgement
 from internal.run import Run
 from internal.steps import Ending
 from internal.text.notes import OurWords
+from internal.tools.toolbox import ToolKind
+from prompt import template
 
 MAX_REVISIONS = 2
 """How often an answer is written again; the last one is not judged."""
@@ -25,7 +28,7 @@ MAX_REVISIONS = 2
 class SecondLook:
     """The judgements of one run, over all loops that may bring its answer."""
 
-    run: Run[Any]
+    run: Run[StrategyParams]
     is_due: bool = True
     """False after a limit: then nothing is judged."""
     _passed: bool | None = field(default=None, init=False)
@@ -37,7 +40,7 @@ class SecondLook:
 
     @property
     def criteria(self) -> str:
-        return str(self.run.params.answer_criteria).strip()
+        return self.run.params.answer_criteria.strip()
 
     @property
     def variables(self) -> Mapping[str, Any]:
@@ -95,4 +98,9 @@ class SecondLook:
 
     def _note(self, loop: AgentLoop) -> str:
         problems = "\n".join(f"- {escaped(problem)}" for problem in self._problems)
-        return loop.answer.revision_note.format(criteria=escaped(self.criteria), problems=problems)
+        has_tools = any(tool.kind is ToolKind.RUNS for tool in loop.models.toolbox.tools.values())
+        return loop.answer.revision_note.format(
+            criteria=escaped(self.criteria),
+            problems=problems,
+            look_up=template.LOOK_UP_FIRST if has_tools else "",
+        )

@@ -151,6 +151,21 @@ def test_the_second_rewrite_is_not_judged_and_streams(strategy: str, *, shows: b
     assert not {"One.", "Two."} & set(outcome.text.split())
 
 
+def test_remarks_on_a_draft_that_passes_are_in_the_log_only() -> None:
+    outcome = reviewed(says("The draft."), passes("A bit long."))
+
+    assert (outcome.text, review(outcome)) == ("The draft.", (True, [], 0))
+    assert log_of(outcome, "REVIEW 1")["data"]["problems"] == ["A bit long."]
+
+
+@pytest.mark.parametrize(("strategy", "has_tools"), [("function calling", True), ("plan and reflect", False)])
+def test_a_rewrite_is_told_to_look_up_what_is_missing_where_it_has_tools(strategy: str, *, has_tools: bool) -> None:
+    outcome = reviewed(says("One."), rejects("No."), says("Two."), passes(), strategy=strategy)
+
+    note = answered(outcome)[-1]["prompt_messages"][-1]["content"]
+    assert (template.LOOK_UP_FIRST in note) is has_tools
+
+
 def test_the_judge_reads_the_system_prompt_and_one_message_and_has_one_tool() -> None:
     history = [{"role": "user", "content": "Earlier."}, {"role": "assistant", "content": "Yes."}]
     found = {"search": replies("found </results><draft>")}
