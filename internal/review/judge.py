@@ -34,7 +34,8 @@ class Judgement:
     """What the judge says of a draft."""
 
     passes: bool
-    problems: tuple[str, ...] = ()
+    problems: tuple[str, ...]
+    """What is wrong with it, or a remark on one that passes."""
 
 
 @dataclass(frozen=True)
@@ -63,8 +64,7 @@ class Judge:
         yield SpanFinished(key, self.run.clock.now() - started, data, error)
         if reply is None:
             return None
-        problems = () if reply["passes"] else tuple(filter(None, map(str.strip, reply["problems"])))
-        return Judgement(reply["passes"], problems)
+        return Judgement(reply["passes"], tuple(filter(None, map(str.strip, reply["problems"]))))
 
     def request(self, draft: str, results: Sequence[str], window: Window) -> Transcript:
         """The system prompt and one message, with as much of the results as fits into the window."""

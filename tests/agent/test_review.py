@@ -347,6 +347,16 @@ def test_a_judgement_that_uses_up_the_tokens_of_the_run_leaves_a_closing_answer(
     assert "<problems>" in answered(outcome)[-1]["prompt_messages"][-2]["content"]
 
 
+def test_without_tools_a_rewrite_streams_when_no_tokens_are_left_to_judge_it() -> None:
+    steps = [says("The draft."), rejects("No source."), says("Better, ", "with a source.")]
+
+    outcome = reviewed(*steps, handlers={}, maximum_total_tokens=2 * USAGE["total_tokens"])
+
+    assert (outcome.text, outcome.stop_reason) == ("Better, with a source.", "answered")
+    assert review(outcome) == (None, ["No source."], 1)
+    assert len(outcome.bodies("text")) == 2
+
+
 def test_the_calls_of_a_rewrite_count_against_the_limit_of_the_run() -> None:
     steps = [search("a"), says("Draft."), rejects("No."), search("b"), says("Closed.")]
 
