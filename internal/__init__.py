@@ -12,10 +12,10 @@ A package imports only packages that stand above it in this list (tests/test_arc
     schema            JSON Schemas and values checked against them
     node              what the developer set in the node
     tools             the node's tools as the model sees them
+    state             what a later run needs to go on from this one
     report            what happened, as values: events, usage, sources, files
     budget            how many tokens and tool calls a run may use
     approval          which calls the user approved, and the question that asks for it
-    state             what a later run needs to go on from this one
     conversation      what is sent to the model
     results           what a tool says, read
     model             one model turn
@@ -25,8 +25,10 @@ A package imports only packages that stand above it in this list (tests/test_arc
     asking            a question that the model answers by a call of one virtual tool
     loop              ask, read, answer every call, append, decide
     render            events written out as messages
+    dialogue          the conversation that a run is one turn of
     run               what one run is made of
     review            a second look at the answer
+    finish            the end of a run
     agent             the function-calling agent
     plan_and_reflect  the third strategy, built from the same parts
 

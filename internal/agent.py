@@ -13,7 +13,9 @@ from dify_plugin.entities.agent import AgentInvokeMessage
 
 from internal.answer import CallAnswer, TextAnswer
 from internal.calls.submission import refusing_secrets
+from internal.dialogue import Dialogue
 from internal.errors import InvalidParameters, reported
+from internal.finish import Result, finish, kept_alive
 from internal.host.clock import Clock
 from internal.host.session import HostSession
 from internal.node.model_selection import read_fallback_model
@@ -26,6 +28,7 @@ from internal.render.pacing import paced
 from internal.report.events import Event
 from internal.review.second_look import SecondLook
 from internal.run import Run
+from internal.state.form import decode
 from internal.text.fairness import in_turns
 from internal.text.redaction import KnownSecrets
 from internal.tools.toolbox import Tool, Toolbox, build_toolbox
@@ -36,16 +39,18 @@ def function_calling(run: Run[StrategyParams], submit: Tool | None) -> Generator
     """One transcript, one loop."""
     yield from run.begin()
     toolbox = run.toolbox.with_tool(submit) if submit else run.toolbox
-    loop = run.loop(run.models(toolbox), run.transcript(run.question), CallAnswer() if submit else TextAnswer())
+    loop = yield from run.converse(run.models(toolbox), CallAnswer() if submit else TextAnswer())
     second_look = SecondLook(run)
-    ending = yield from second_look.answer(loop)
-    yield from run.finish(ending, second_look.variables, answer_tool=submit)
+    ending = yield from kept_alive(run, second_look.answer(loop))
+    yield from finish(run, Result(ending, loop.rounds.transcript.record, variables=second_look.variables), submit)
 
 
 @dataclass(frozen=True)
 class Blueprint[P: StrategyParams]:
     """What a strategy class gives to ``run_agent``."""
 
+    name: str
+    """The strategy's: only the same strategy goes on with calls that wait."""
     policy: PolicyTexts
     params_type: type[P]
     execute: Callable[[Run[P], Tool | None], Generator[Event, None, None]]
@@ -54,7 +59,7 @@ class Blueprint[P: StrategyParams]:
     """Whether it calls virtual tools even when the node has no tools."""
 
 
-FUNCTION_CALLING = Blueprint(DEFAULT_POLICY, StrategyParams, function_calling)
+FUNCTION_CALLING = Blueprint("gpt5_function_calling", DEFAULT_POLICY, StrategyParams, function_calling)
 
 
 def run_agent[P: StrategyParams](
@@ -77,16 +82,36 @@ def _run[P: StrategyParams](
 ) -> Generator[AgentInvokeMessage, None, None]:
     started = clock.now()
     params = read_params(parameters, blueprint.params_type)
+    state = decode(params.state)
     of_the_node = node_secrets(params.tools)
     params, secrets = params.redacted(of_the_node), KnownSecrets(of_the_node)
     fallback = read_fallback_model(params.fallback_model)
     submit = refusing_secrets(answer_tool(params.answer_schema), secrets) if params.answer_schema.strip() else None
-    toolbox = build_toolbox(params.tools, allowed=params.allowed_tools, files=params.files, reserved=RESERVED_NAMES)
+    toolbox = build_toolbox(
+        params.tools,
+        allowed=params.allowed_tools,
+        needing_approval=params.approval_required,
+        files=params.files,
+        reserved=RESERVED_NAMES,
+    )
     needs_calls = blueprint.needs_tool_calls or submit is not None or bool(params.answer_criteria.strip())
     if not params.model.can_call_tools():
         _require_tool_calls(params, toolbox, needed=needs_calls)
     offers_tools = bool(toolbox.tools) or needs_calls
-    run = Run(params, toolbox, HostSession(session), secrets, blueprint.policy, clock, started, offers_tools, fallback)
+    dialogue = Dialogue(params, toolbox, blueprint.name, state.redacted(of_the_node) if state else None)
+    dialogue.require_question()
+    run = Run(
+        params=params,
+        toolbox=toolbox,
+        host=HostSession(session),
+        secrets=secrets,
+        policy=blueprint.policy,
+        clock=clock,
+        started=started,
+        dialogue=dialogue,
+        offers_tools=offers_tools,
+        fallback=fallback,
+    )
     messages = render(run.tally.watch(blueprint.execute(run, submit)), secrets, log_content)
     yield from paced(in_turns(messages), clock)
 

@@ -11,8 +11,10 @@ from typing import assert_never
 
 from internal.answer import AnswerRule
 from internal.budget import Budget
+from internal.calls.holding import waits
 from internal.calls.judging import judge_calls, without_tools
 from internal.calls.rounds import ToolRounds
+from internal.errors import AgentError
 from internal.host.clock import Deadline
 from internal.model.display import DisplayRule
 from internal.model.reading import ModelTurn, TurnSpan
@@ -71,6 +73,8 @@ class AgentLoop:
     audience: Audience
     parent: str | None = None
     """The key of the log row that the rounds stand below."""
+    subtask: str | None = None
+    """What of a plan it works on."""
     asked: int = 0
     """Turns asked for, those of an earlier loop below the same log row included."""
     holds_answer: bool = False
@@ -122,7 +126,11 @@ class AgentLoop:
             self.rounds.transcript.append_note(note)
         started = self.models.clock.now()
         yield SpanStarted(span.round_key, label)
-        turn = yield from self.models.take_turn(self.rounds.transcript, span)
+        try:
+            turn = yield from self.models.take_turn(self.rounds.transcript, span)
+        except AgentError as failure:
+            yield SpanFinished(span.round_key, self.models.clock.now() - started, error=str(failure))
+            raise
         if isinstance(turn, TimeIsUp):
             self._first_words = turn.words or self._first_words
             step = Finish(closing) if closing else self._within_budget(ClosingAnswer(StopReason.TIME_LIMIT))
@@ -152,12 +160,16 @@ class AgentLoop:
             transcript.append_note(verdict)
             return ClosingAnswer(closing) if closing else self._within_budget(AnotherRound())
         judged = judge_calls(turn.calls, toolbox, self.rounds.guard)
-        finish = self.answer.after_calls(turn, judged, closing)
+        if closing is None:
+            judged = self.rounds.approvals.hold(judged, self.subtask)
+        finish = None if waits(judged) else self.answer.after_calls(turn, judged, closing)
         if closing is None:
             yield from self._announce(turn)
         deadline = self.limits.end if closing else self.limits.tool_deadline
         allowed = without_tools(judged) if closing or finish else self.limits.budget.allow(judged)
         yield from self.rounds.run(turn, allowed, key, deadline)
+        if waits(judged):
+            return Finish(StopReason.APPROVAL_REQUIRED)
         return finish or (ClosingAnswer(closing) if closing else self._within_budget(self._after_tools(judged)))
 
     def _after_tools(self, judged: Sequence[JudgedCall]) -> NextStep:

@@ -4,24 +4,26 @@ In: the parameters, the host and a strategy's policy texts. Out: the callers, de
 built from, and the event that ends a run.
 """
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 from dify_plugin.entities.model.llm import LLMModelConfig
-from dify_plugin.entities.model.message import PromptMessage, PromptMessageContentUnionTypes
+from dify_plugin.entities.model.message import PromptMessageContentUnionTypes, UserPromptMessage
 from gevent.lock import BoundedSemaphore
 
 from internal.answer import AnswerRule
 from internal.budget import Budget
 from internal.calls.guards import RepeatGuard
+from internal.calls.holding import Approvals
 from internal.calls.rounds import ToolRounds
 from internal.calls.runner import ToolRunner
 from internal.conversation.long_results import LongResults
-from internal.conversation.opening import file_parts, opening_messages, visible_history
+from internal.conversation.opening import file_parts, opening_messages, user_message
+from internal.conversation.restored import messages_of
 from internal.conversation.transcript import HostHabits, Transcript
 from internal.conversation.window import Window
+from internal.dialogue import Dialogue
 from internal.host.clock import TOOL_PHASE_SHARE, Clock, Deadline
 from internal.host.session import HostSession
 from internal.loop import AgentLoop, Audience, LoopLimits
@@ -30,26 +32,20 @@ from internal.model.turn import ModelCaller
 from internal.node.params import ExtraOutput, StrategyParams
 from internal.policy import PolicyOverrides, PolicyTexts, compose_instruction, read_policy_overrides
 from internal.report.events import (
-    AnswerBreak,
-    AnswerText,
     Event,
     Noted,
-    RunFinished,
-    RunSummary,
-    ShownTogether,
-    StopReason,
+    SpanFinished,
+    SpanStarted,
 )
-from internal.report.sentences import no_answer_sentence
 from internal.report.source_reading import read_context
 from internal.report.sources import Bibliography, context_block
-from internal.report.structured_output import StructuredOutput
 from internal.report.tally import Tally
+from internal.report.tool_calls import ValidCall
 from internal.results.files import FileNames
-from internal.steps import Ending
+from internal.state.records import EntryRecord, RoundRecord, UserRecord
 from internal.text.notes import OurWords
 from internal.text.redaction import KnownSecrets
-from internal.tools.toolbox import Tool, Toolbox, ToolKind
-from prompt import template
+from internal.tools.toolbox import Toolbox, ToolKind
 
 
 @dataclass(frozen=True)
@@ -64,6 +60,8 @@ class LoopPart:
     """Rounds in which tools may run, 0 for a closing answer alone; None for as many as the node allows."""
     is_seen: bool = True
     """Whether the user sees what the model says; files are forwarded in any case."""
+    subtask: str | None = None
+    """What of a plan it works on."""
     parent: str | None = None
     """The key of the log row that its rounds stand below."""
     asked: int = 0
@@ -85,11 +83,11 @@ class Run[P: StrategyParams]:
     clock: Clock
     started: float
     """On the clock, before anything else is done."""
+    dialogue: Dialogue
     offers_tools: bool = True
     """Whether any of the run's requests offers a tool, virtual ones included."""
     fallback: LLMModelConfig | None = None
     """The model that takes over when the node's own fails for good."""
-    bibliography: Bibliography = field(default_factory=Bibliography)
     habits: HostHabits = field(default_factory=HostHabits)
     file_names: FileNames = field(default_factory=FileNames)
     long_results: LongResults = field(default_factory=LongResults)
@@ -97,6 +95,14 @@ class Run[P: StrategyParams]:
     @cached_property
     def tally(self) -> Tally:
         return Tally(keeps_thoughts=ExtraOutput.THOUGHTS in self.params.extra_outputs)
+
+    @cached_property
+    def bibliography(self) -> Bibliography:
+        return Bibliography(self.dialogue.state.last_source if self.dialogue.state else 0)
+
+    @cached_property
+    def approvals(self) -> Approvals:
+        return Approvals(self.secrets, self.dialogue.state.last_call if self.dialogue.state else 0)
 
     @cached_property
     def overrides(self) -> PolicyOverrides:
@@ -163,6 +169,7 @@ class Run[P: StrategyParams]:
                 bibliography=self.bibliography,
                 guard=guard or RepeatGuard(),
                 result_limit=params.tool_result_limit,
+                approvals=self.approvals,
             ),
             answer=answer,
             limits=LoopLimits(
@@ -174,6 +181,7 @@ class Run[P: StrategyParams]:
             ),
             audience=Audience(params.emit_intermediate_thoughts and part.is_seen, part.is_seen, params.query),
             parent=part.parent,
+            subtask=part.subtask,
             asked=part.asked,
         )
 
@@ -185,63 +193,61 @@ class Run[P: StrategyParams]:
             # The OpenAI plugin discards a turn's tool calls when a stop word comes: docs/model-facts.md, "Stop words".
             reason = "it would discard tool calls"
             yield Noted(OurWords(f"model: the completion parameter 'stop' is dropped, since {reason}"))
-        self.bibliography.open_with(read_context(self.params.context))
+        if self.dialogue.has_question:
+            self.bibliography.open_with(read_context(self.params.context))
 
     @cached_property
     def parts(self) -> tuple[PromptMessageContentUnionTypes, ...]:
         """This turn's files as parts of the user's message, fetched once."""
         return file_parts(self.params.files, self.params.model, self.deadline(1).left())
 
-    @cached_property
-    def history(self) -> tuple[PromptMessage, ...]:
-        """Earlier turns as the model reads them."""
-        return visible_history(self.params.model)
+    @property
+    def question_record(self) -> UserRecord:
+        """What the user says in this turn, as a later run needs it."""
+        return self.dialogue.question_record(self._context)
 
     @property
-    def question(self) -> str:
-        return self.params.query if self.params.query.strip() else template.SEE_ATTACHED_FILES
+    def _context(self) -> str:
+        return context_block(self.bibliography.context())
 
     def transcript(self, text: str) -> Transcript:
         """A new conversation: the system prompt, the history, and a message of context, text and files."""
-        context = context_block(self.bibliography.context())
-        whole = "\n\n".join(part for part in (context, text) if part)
-        return Transcript(
-            opening_messages(self.history, self.instruction, whole, self.parts), self.habits, self.long_results
-        )
+        opening = opening_messages(self.dialogue.history, self.instruction, self._message(text))
+        record = self.question_record.model_copy(update={"text": text})
+        return Transcript(opening, self.habits, self.long_results, [*self.dialogue.earlier, record])
 
-    def finish(
-        self,
-        ending: Ending,
-        variables: Mapping[str, Any] | None = None,
-        decisions: Mapping[str, Any] | None = None,
-        answer_tool: Tool | None = None,
-    ) -> Generator[Event, None, None]:
-        """Show what the user has not seen yet, and end the run."""
-        answer = ending.text
-        unsaid = bool(answer) and answer_tool is not None
-        if not answer and ending.reason is not StopReason.ANSWERED:  # an image alone is an answer too
-            answer, unsaid = no_answer_sentence(ending.reason, self.params.query), True
-        if unsaid:
-            yield ShownTogether((AnswerBreak(), AnswerText(answer)))
-        structured = None
-        if answer_tool is not None and answer_tool.virtual_schema is not None:
-            structured = StructuredOutput.of(ending.submitted, answer_tool.virtual_schema.check)
-            if structured.note:
-                yield Noted(structured.note)
-        if note := self.budget.estimate_note():
-            yield Noted(note)
-        yield RunFinished(
-            RunSummary(
-                stop_reason=ending.reason,
-                rounds=ending.rounds,
-                answer=answer,
-                usage=self.tally.usage,
-                tool_rounds=tuple(self.tally.tool_rounds),
-                sources=self.bibliography.entries(),
-                structured_output=structured,
-                variables=variables or {},
-                extra_outputs=self.params.extra_outputs,
-                thoughts=tuple(self.tally.thoughts),
-                decisions=decisions or {},
-            )
-        )
+    def resumed(self, entries: Sequence[EntryRecord] = ()) -> Transcript:
+        """A conversation that an earlier run began, up to the calls that wait; ``entries`` follow the history."""
+        messages = [*self.dialogue.history, *messages_of(entries, self.toolbox)]
+        opening = opening_messages(messages, self.instruction)
+        return Transcript(opening, self.habits, self.long_results, [*self.dialogue.earlier, *entries])
+
+    def _message(self, text: str) -> UserPromptMessage:
+        return user_message("\n\n".join(part for part in (self._context, text) if part), self.parts)
+
+    def converse(
+        self, models: ModelCaller, answer: AnswerRule, part: LoopPart | None = None
+    ) -> Generator[Event, None, AgentLoop]:
+        """The loop over the user's question; where an earlier run left calls waiting, they are answered first."""
+        waiting = self.dialogue.waiting_round
+        transcript = self.resumed() if waiting else self.transcript(self.dialogue.question)
+        loop = self.loop(models, transcript, answer, part)
+        if waiting:
+            yield from self.resume(loop, waiting, "approval")
+        return loop
+
+    def resume(self, loop: AgentLoop, waiting: RoundRecord, parent: str) -> Generator[Event, None, None]:
+        """Run the calls that the user approved, answer the others, and add what else the user says."""
+        resumption = self.dialogue.resumption
+        if resumption is None:
+            return
+        started = self.clock.now()
+        yield SpanStarted(parent, "APPROVAL")
+        for note in resumption.notes(self.dialogue.waiting_ids):
+            yield Noted(note, parent)
+        judged = self.budget.allow([resumption.judge(call, self.toolbox) for call in waiting.waiting])
+        self.approvals.has_acted |= any(isinstance(call, ValidCall) for call in judged)
+        yield from loop.rounds.resume(waiting, judged, parent, loop.limits.tool_deadline)
+        if resumption.has_question:
+            loop.rounds.transcript.append_question(self._message(self.dialogue.question), self.question_record)
+        yield SpanFinished(parent, self.clock.now() - started)

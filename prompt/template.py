@@ -197,9 +197,21 @@ NOT_APPROVED_BECAUSE = "The user did not approve this call and said: {reason}"
 NOT_APPROVED_SEE_NEXT = "The user did not approve this call; see the user's next message."
 APPROVAL_NOT_GIVEN = "The user was asked to approve this call and did not."
 APPROVED_CALL_CHANGED = "This call was not run: it is no longer the call that was shown to the user."
+WAITS_FOR_APPROVAL = "(waits for the user's approval)"
+ANSWER_NOT_TAKEN = "not taken: another call of this turn waits for the user's approval, so the answer is not due yet"
+CONFIDENTIAL_CANNOT_WAIT = (
+    "not run: this call needs the user's approval, and a call that waits is stored, which a secret value must not be. "
+    "Leave the secret out; such a value belongs into the settings of the tool in the node."
+)
+TOO_LARGE_TO_WAIT = (
+    "not run: this call needs the user's approval, and it is too large to wait for it; the arguments of all waiting "
+    "calls together may have {most:,} bytes. Make a shorter call."
+)
 
 ELIDED_TOOL_RESULT = "[An earlier tool result was left out here to save space. Call the tool again if you need it.]"
 ELIDED_MEDIA = "[{kind} left out here to save space]"
+EARLIER_MEDIA = "[{kind}{name}: sent in an earlier turn]"
+EARLIER_FINDINGS = "<findings>\n{findings}\n</findings>"
 HIDDEN_MEDIA = "[{kind}{name}: the model cannot take this kind of file]"
 
 NO_OUTPUT = "(no output)"
@@ -268,6 +280,13 @@ HOW_TO_APPROVE_SEVERAL = {
 }
 WITHOUT_ARGUMENTS = {"en": "(no arguments)", "ja": "（引数なし）", "zh": "（无参数）"}
 SUBTASK_OF_CALL = {"en": "Subtask: ", "ja": "サブタスク: ", "zh": "子任务："}
+
+# What the user reads when the model fails after a call that he had approved, by language.
+MODEL_FAILED_AFTERWARDS = {
+    "en": "The calls that you approved were made, but then the model failed: {failure}",
+    "ja": "承認された呼び出しは実行しましたが、その後モデルでエラーが発生しました: {failure}",
+    "zh": "您批准的调用已经发出，但随后模型出错：{failure}",
+}
 
 # What the user reads when a run ends without a text from the model; by stop reason, then by language.
 NO_ANSWER = {

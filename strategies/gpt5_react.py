@@ -14,5 +14,7 @@ class GPT5ReActStrategy(base.GPT5FunctionCallingStrategy):
     """Says before each group of calls what is missing and how they supply it."""
 
     blueprint: ClassVar[Blueprint[Any]] = replace(
-        FUNCTION_CALLING, policy=PolicyTexts(tool_preamble_policy=template.REACT_TOOL_PREAMBLE_POLICY)
+        FUNCTION_CALLING,
+        name="gpt5_react",
+        policy=PolicyTexts(tool_preamble_policy=template.REACT_TOOL_PREAMBLE_POLICY),
     )

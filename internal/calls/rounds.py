@@ -10,16 +10,20 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from internal.calls.guards import RepeatGuard
+from internal.calls.holding import Approvals, waits
 from internal.calls.judging import refuse_calls
 from internal.calls.runner import ToolRunner
 from internal.calls.side_by_side import changed
+from internal.conversation.recording import record_of_round
+from internal.conversation.restored import messages_of
 from internal.conversation.transcript import Transcript
 from internal.host.clock import Deadline
 from internal.model.reading import ModelTurn
 from internal.report.events import CallsAnswered, Event, ToolFinished, ToolStarted
 from internal.report.sources import Bibliography, citation_lines
-from internal.report.tool_calls import CallStatus, EndedCall, JudgedCall, RejectedCall, ValidCall
+from internal.report.tool_calls import CallStatus, EndedCall, JudgedCall, RejectedCall, ValidCall, WaitingCall
 from internal.results.reading import read_result
+from internal.state.records import RoundRecord
 from internal.text.kept_text import Excerpt, cut_to_size
 from internal.text.notes import OurWords
 from internal.tools.toolbox import ToolKind
@@ -36,6 +40,7 @@ class ToolRounds:
     guard: RepeatGuard
     result_limit: int
     """Characters of one result that the model reads."""
+    approvals: Approvals
     _before: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
@@ -51,18 +56,42 @@ class ToolRounds:
         self, turn: ModelTurn, judged: Sequence[JudgedCall], parent: str, deadline: Deadline
     ) -> Generator[Event, None, None]:
         """Answer the calls and append the round; sources are numbered in the model's order, not as calls end."""
-        calls = _by_key(judged, parent)
+        in_order = yield from self._answer_all(_by_key(judged, parent), deadline)
+        is_tool_round = not self._only_reads(judged)
+        results = [self._for_model(call) for call in in_order]
+        if not waits(judged):  # else the run that has the user's answer closes the round
+            self.transcript.append_round(turn.content, turn.opaque_body, results, is_tool_round=is_tool_round)
+        if record := record_of_round(turn.text, results):
+            self.transcript.record.append(record)
+        yield from self._record(in_order, self.done + waits(judged))
+
+    def resume(
+        self, waiting: RoundRecord, judged: Sequence[JudgedCall], parent: str, deadline: Deadline
+    ) -> Generator[Event, None, None]:
+        """Close the round that an earlier run left open; ``judged`` are its calls that waited, in their order."""
+        in_order = yield from self._answer_all(_by_key(judged, parent), deadline)
+        results = [self._for_model(call) for call in in_order]
+        shown = waiting.answered(call.read_by_model for call in results)
+        self.transcript.append_restored(messages_of([shown], self.tools.toolbox))
+        self.transcript.record.append(waiting.answered(call.tool_response for call in results))
+        yield from self._record(in_order, 0)
+        self._before = self.transcript.rounds
+
+    def _answer_all(
+        self, calls: Mapping[str, JudgedCall], deadline: Deadline
+    ) -> Generator[Event, None, list[EndedCall]]:
+        """Answer the calls; the results in the model's order."""
         may_read = self.transcript.long_results.of_run.reading_turns_left > 0
         ended = yield from self._answer_at_once(calls, may_read=may_read)
         to_run = {key: call for key, call in calls.items() if isinstance(call, ValidCall) and key not in ended}
         ended |= yield from changed(self.tools.run(to_run, deadline), self._event_for_people)
-        in_order = [ended[key] for key in calls]
-        is_tool_round = not self._only_reads(judged)
-        results = [self._for_model(call) for call in in_order]
-        self.transcript.append_round(turn.content, turn.opaque_body, results, is_tool_round=is_tool_round)
+        return [ended[key] for key in calls]
+
+    def _record(self, in_order: Iterable[EndedCall], number: int) -> Generator[Event, None, None]:
+        """Let the variables and the guard know of a round's calls; ``number`` is 0 for one of an earlier run."""
         answered = tuple(self._for_people(call) for call in in_order if not call.call.is_reading)
         if answered:
-            yield CallsAnswered(self.done, answered)
+            yield CallsAnswered(number, answered)
         # To read the same again does no harm: it has a limit of its own, and the window may have dropped the first.
         self.guard.record_round(answered)
 
@@ -83,7 +112,7 @@ class ToolRounds:
     def _answer_at_once(
         self, calls: Mapping[str, JudgedCall], *, may_read: bool
     ) -> Generator[Event, None, dict[str, EndedCall]]:
-        """Answer the calls that no tool has to run for: rejected ones, and those of virtual tools."""
+        """Answer the calls that no tool has to run for: rejected ones, those that wait, and those of virtual tools."""
         ended: dict[str, EndedCall] = {}
         for key, call in calls.items():
             if isinstance(call, ValidCall) and call.tool.kind is ToolKind.RUNS:
@@ -94,6 +123,8 @@ class ToolRounds:
         return ended
 
     def _answer(self, call: JudgedCall, *, may_read: bool) -> EndedCall:
+        if isinstance(call, WaitingCall):
+            return EndedCall(call, CallStatus.WAITING, template.WAITS_FOR_APPROVAL)
         if isinstance(call, RejectedCall):
             text = cut_to_size(call.text, self.result_limit)
             return EndedCall(call, CallStatus.REFUSED, text, OurWords("not run"))

@@ -54,20 +54,18 @@ class FileUnavailable(Exception):  # noqa: N818 - its text is what the model rea
 
 
 def opening_messages(
-    history: Iterable[PromptMessage],
-    system_instruction: str,
-    text: str,
-    parts: Sequence[PromptMessageContentUnionTypes],
+    history: Iterable[PromptMessage], system_instruction: str, question: UserPromptMessage | None = None
 ) -> list[PromptMessage]:
-    """System prompt, history, and a user's message of a text and the files of this turn."""
-    content: str | list[PromptMessageContentUnionTypes] = text
-    if parts:
-        content = [TextPromptMessageContent(data=text), *parts]
-    return build_round_prompt_messages(
-        history_prompt_messages=history,
-        system_message=SystemPromptMessage(content=system_instruction) if system_instruction else None,
-        user_message=UserPromptMessage(content=content),
-    )
+    """System prompt, history, and a user's message; a conversation that goes on where calls waited has no new one."""
+    system = SystemPromptMessage(content=system_instruction) if system_instruction else None
+    if question is None:
+        return [*([system] if system else []), *history]
+    return build_round_prompt_messages(history_prompt_messages=history, system_message=system, user_message=question)
+
+
+def user_message(text: str, parts: Sequence[PromptMessageContentUnionTypes]) -> UserPromptMessage:
+    """A user's message of a text and the files of this turn."""
+    return UserPromptMessage(content=[TextPromptMessageContent(data=text), *parts] if parts else text)
 
 
 def visible_history(model: ModelSelection) -> tuple[PromptMessage, ...]:

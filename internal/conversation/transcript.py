@@ -2,8 +2,8 @@
 
 In: the opening messages, then rounds (an assistant turn and one result per call, same order, same ids). Out: the
 messages of the next request, which begin with exactly those of the request before. Messages change in three cases only,
-and for good: they are shortened when a request would not fit (window), or between two attempts at a subtask (what is
-left of the earlier results is one line for each), and they lose their opaque bodies when the host refuses those.
+and for good: when a request would not fit, they are shortened and old turns left out (window); between two attempts at
+a subtask, one line is left of each earlier result; and they lose their opaque bodies when the host refuses those.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -14,6 +14,7 @@ from dify_plugin.entities.model.message import (
     AssistantPromptMessage,
     PromptMessage,
     PromptMessageContentUnionTypes,
+    SystemPromptMessage,
     ToolPromptMessage,
     UserPromptMessage,
 )
@@ -23,6 +24,7 @@ from internal.conversation.shortening import Shortening
 from internal.conversation.weight import Weight, weight_of
 from internal.host.request import without_opaque_body
 from internal.report.tool_calls import EndedCall
+from internal.state.records import EntryRecord, UserRecord
 from internal.text.fairness import in_turns
 from internal.tools.names import name_in_history
 from internal.tools.virtual_tools import SUBMISSIONS
@@ -45,17 +47,22 @@ class Transcript:
         opening: Iterable[PromptMessage],
         habits: HostHabits | None = None,
         long_results: LongResults | None = None,
+        record: Iterable[EntryRecord] = (),
     ) -> None:
         self.long_results = ReadableResults(long_results or LongResults())
+        self.record: list[EntryRecord] = list(record)
+        """What a later run needs of the conversation; without notes, which are about this run."""
         self._messages: list[PromptMessage] = []
         self._weights: list[Weight] = []
         self._weight = Weight()
         self._rounds = 0
+        self._left_out = 0
         self._for_others: dict[int, str] = {}  # by position: a result without the note on how to read on
         self._habits = habits or HostHabits()
         self._had_opaque_bodies_dropped = False
         for message in in_turns(opening):
             self._append(message)
+        self._question = max((at for at, each in enumerate(self._messages) if _is_of_user(each)), default=0)
 
     @property
     def rounds(self) -> int:
@@ -64,8 +71,8 @@ class Transcript:
 
     @property
     def length(self) -> int:
-        """How many messages it has; their number never decreases."""
-        return len(self._messages)
+        """How many messages it has had; those of turns that were left out count too."""
+        return self._left_out + len(self._messages)
 
     @property
     def weight(self) -> Weight:
@@ -99,6 +106,17 @@ class Transcript:
                 self._for_others[self.length] = each.tool_response
             self._append(ToolPromptMessage(content=each.read_by_model, tool_call_id=each.call.id, name=name))
 
+    def append_restored(self, messages: Iterable[PromptMessage]) -> None:
+        """Append a round that an earlier run began."""
+        self._rounds += 1
+        for message in messages:
+            self._append(message)
+
+    def append_question(self, message: UserPromptMessage, record: UserRecord) -> None:
+        """Append what the user says beside the answer to a call that waited."""
+        self._append(message)
+        self.record.append(record)
+
     def append_answer(self, content: Content, opaque_body: Any) -> None:  # noqa: ANN401
         """Append an assistant turn without calls; one with nothing in it is left out, since some APIs refuse it."""
         said = content.strip() if isinstance(content, str) else content
@@ -118,9 +136,10 @@ class Transcript:
 
         Left out are notes that mean something here alone, and answers to what was handed over.
         """
+        start = max(length, self._left_out)
         return [
             self._for_others.get(position, message.get_text_content())
-            for position, message in enumerate(self._messages[length:], start=length)
+            for position, message in enumerate(self._messages[start - self._left_out :], start=start)
             if isinstance(message, ToolPromptMessage) and message.name not in SUBMISSIONS
         ]
 
@@ -136,6 +155,18 @@ class Transcript:
                 times += 1
         return times
 
+    def drop_oldest_turn(self) -> bool:
+        """Leave out the oldest turn before the question, for good; False when none is left."""
+        first = next((at for at, each in enumerate(self._messages) if not isinstance(each, SystemPromptMessage)), 0)
+        if first >= self._question:
+            return False
+        end = next(at for at in range(first + 1, self._question + 1) if _is_of_user(self._messages[at]))
+        self._weight -= sum(self._weights[first:end], Weight())
+        del self._messages[first:end], self._weights[first:end]
+        self._question -= end - first
+        self._left_out += end - first
+        return True
+
     def _append(self, message: PromptMessage) -> None:
         message = message if self._habits.takes_opaque_bodies else without_opaque_body(message)
         weight = weight_of(message)
@@ -145,7 +176,7 @@ class Transcript:
 
     def _replace(self, position: int, message: PromptMessage) -> None:
         weight = weight_of(message)
-        self._for_others.pop(position, None)
+        self._for_others.pop(position + self._left_out, None)
         self._weight += weight - self._weights[position]
         self._messages[position], self._weights[position] = message, weight
 
@@ -154,3 +185,7 @@ class Transcript:
         if not (self._habits.takes_opaque_bodies or self._had_opaque_bodies_dropped):
             self._had_opaque_bodies_dropped = True
             self.shorten(without_opaque_body)
+
+
+def _is_of_user(message: PromptMessage) -> bool:
+    return isinstance(message, UserPromptMessage)

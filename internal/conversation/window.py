@@ -1,7 +1,7 @@
 """A request that fits: into the model's context window, and into the one line that carries it to the host.
 
 In: a transcript and the tools beside it. Out: the transcript, shortened where it must be: files, tool results, opaque
-bodies, the oldest of each first.
+bodies, the oldest of each first, and then whole turns before the question.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -72,14 +72,17 @@ class Window:
         size = self.weigh(transcript).size
         if size > self.longest_request:
             raise PromptTooLarge(
-                f"the prompt has {size:,} bytes without images and tool results; at most "
-                f"{self.longest_request:,} reach the host. Shorten the instruction, query, context or memory window."
+                f"the prompt has {size:,} bytes without images, tool results and earlier turns; at most "
+                f"{self.longest_request:,} reach the host. Shorten the instruction, query, context or state."
             )
         if left_out:
             yield OurWords(f"the request was too large for the host; left out, the oldest first: {left_out}")
 
 
 def _shorten(transcript: Transcript, kinds: Iterable[str], is_enough: Callable[[], bool]) -> str:
-    """Leave out things of one kind after the other until it is enough; how many of each, as the log names them."""
+    """Leave out things of one kind after the other, then whole turns, until it is enough; how many of each."""
     left_out = {kind: transcript.shorten(SHORTENINGS[kind], is_enough) for kind in kinds}
+    left_out["earlier turns"] = 0
+    while not is_enough() and transcript.drop_oldest_turn():
+        left_out["earlier turns"] += 1
     return ", ".join(f"{number} {kind}" for kind, number in left_out.items() if number)

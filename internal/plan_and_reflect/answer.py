@@ -103,7 +103,7 @@ def _request(run: Run[PlanAndReflectParams], subtasks: Sequence[SubtaskOutcome])
         f"{escaped(subtask.answer)}\n</finding>"
         for subtask in subtasks
     )
-    return template.ANSWER_REQUEST.format(task=escaped(run.question), findings=findings)
+    return template.ANSWER_REQUEST.format(task=escaped(run.dialogue.task), findings=findings)
 
 
 def _fitted(

@@ -27,6 +27,8 @@ class SubtaskOutcome:
     rounds: int = 0
     limit: StopReason | None = None
     """What ended its work too early; None if nothing did."""
+    waits: bool = False
+    """Whether calls of it wait for the user."""
     unread: tuple[str, ...] = ()
     """Tool results that its model did not put into words before the run's budget was reached."""
 

@@ -12,6 +12,7 @@ from internal.agent import Blueprint
 from internal.asking import ask_for_call
 from internal.calls.side_by_side import Post, drain, run_side_by_side
 from internal.errors import AgentError, log_defect
+from internal.finish import Result, finish, kept_alive
 from internal.plan_and_reflect.answer import answer_from_findings
 from internal.plan_and_reflect.outcome import SubtaskOutcome
 from internal.plan_and_reflect.params import PlanAndReflectParams
@@ -21,6 +22,8 @@ from internal.report.events import Event, Noted, SpanFinished, SpanStarted, Stop
 from internal.report.sources import escaped
 from internal.review.second_look import SecondLook
 from internal.run import Run
+from internal.state.records import EntryRecord, FindingRecord, PlanRecord
+from internal.steps import Ending
 from internal.text.notes import OurWords
 from internal.tools.toolbox import Tool, Toolbox
 from internal.tools.virtual_tools import plan_tool
@@ -35,23 +38,41 @@ _LIMITS = (StopReason.TOKEN_LIMIT, StopReason.CALL_LIMIT, StopReason.TIME_LIMIT)
 
 
 def plan_and_reflect(run: Run[PlanAndReflectParams], submit: Tool | None) -> Generator[Event, None, None]:
-    """Run the strategy."""
+    """Run the strategy; a plan in which calls waited goes on where it was."""
     yield from run.begin()
-    plan = yield from _plan(run)
-    subtasks = yield from _work_side_by_side(run, plan)
+    begun = run.dialogue.waiting_plan
+    plan = [subtask.name for subtask in begun.subtasks] if begun else (yield from _plan(run))
+    workers = [
+        SubtaskWorker(run, plan, number, begun.subtasks[number - 1] if begun else None)
+        for number in range(1, len(plan) + 1)
+    ]
+    subtasks = yield from _work_side_by_side(run, workers)
     limits = [reason for reason in _LIMITS if any(subtask.limit is reason for subtask in subtasks)]
     second_look = SecondLook(run, is_due=not limits)
-    ending = yield from answer_from_findings(run, subtasks, submit, second_look)
+    unfinished = None
+    if any(subtask.waits for subtask in subtasks):
+        ending = Ending(StopReason.APPROVAL_REQUIRED, "", None, 0)
+        unfinished = PlanRecord(subtasks=tuple(map(SubtaskWorker.record, workers, subtasks)))
+    else:
+        ending = yield from kept_alive(run, answer_from_findings(run, subtasks, submit, second_look))
     whole = replace(
         ending,
         reason=limits[0] if limits and ending.reason is StopReason.ANSWERED else ending.reason,
         rounds=sum(subtask.rounds for subtask in subtasks),
     )
-    variables = {**_variables(plan, subtasks), **second_look.variables}
-    yield from run.finish(whole, variables, _decisions(subtasks), submit)
+    result = Result(
+        whole,
+        _record(run, subtasks),
+        plan=unfinished,
+        variables={**_variables(plan, subtasks), **second_look.variables},
+        decisions=_decisions(subtasks),
+    )
+    yield from finish(run, result, submit)
 
 
-PLAN_AND_REFLECT = Blueprint(DEFAULT_POLICY, PlanAndReflectParams, plan_and_reflect, needs_tool_calls=True)
+PLAN_AND_REFLECT = Blueprint(
+    "gpt5_plan_and_reflect", DEFAULT_POLICY, PlanAndReflectParams, plan_and_reflect, needs_tool_calls=True
+)
 
 
 def _plan(run: Run[PlanAndReflectParams]) -> Generator[Event, None, list[str]]:
@@ -59,14 +80,14 @@ def _plan(run: Run[PlanAndReflectParams]) -> Generator[Event, None, list[str]]:
     started = run.clock.now()
     yield SpanStarted("plan", "PLAN")
     tool = plan_tool(run.params.maximum_subtasks)
-    request = template.PLAN_REQUEST.format(task=escaped(run.question), most=run.params.maximum_subtasks)
+    request = template.PLAN_REQUEST.format(task=escaped(run.dialogue.task), most=run.params.maximum_subtasks)
     models = run.models(Toolbox({tool.name: tool}))
     reply = yield from ask_for_call(models, run.transcript(request), tool, "plan", run.deadline(PLAN_SHARE))
     named = (reply or {}).get("subtasks", [])
     plan = list(dict.fromkeys(" ".join(name.split()) for name in named if name.strip()))
     if not plan:
         yield Noted(OurWords("no plan came; the question is worked on as one subtask"), "plan")
-        plan = [run.question]
+        plan = [run.dialogue.task]
     if run.params.emit_intermediate_thoughts:
         yield ThoughtText("\n".join(f"{number}. {name}" for number, name in enumerate(plan, start=1)))
     yield SpanFinished("plan", run.clock.now() - started, {"subtasks": plan})
@@ -74,10 +95,9 @@ def _plan(run: Run[PlanAndReflectParams]) -> Generator[Event, None, list[str]]:
 
 
 def _work_side_by_side(
-    run: Run[PlanAndReflectParams], plan: Sequence[str]
+    run: Run[PlanAndReflectParams], workers: Sequence[SubtaskWorker]
 ) -> Generator[Event, None, list[SubtaskOutcome]]:
     """Work on all subtasks at once; one that does not end in time has an outcome that says so."""
-    workers = [SubtaskWorker(run, plan, number) for number in range(1, len(plan) + 1)]
     started = run.clock.now()
     for worker in workers:
         yield SpanStarted(worker.key, f"SUBTASK {worker.number}", about=worker.name)
@@ -111,6 +131,17 @@ def _finished(worker: SubtaskWorker, outcome: SubtaskOutcome, started: float, er
         yield ThoughtText(f"{worker.number}. {worker.name}\n{outcome.answer}")
     data = {"answer": outcome.answer, "completed": outcome.completed, "attempts": outcome.attempts}
     yield SpanFinished(worker.key, worker.run.clock.now() - started, data, error)
+
+
+def _record(run: Run[PlanAndReflectParams], subtasks: Sequence[SubtaskOutcome]) -> list[EntryRecord]:
+    """The conversation with the question and, once no subtask waits, with what was found."""
+    question = run.question_record.model_copy(update={"text": run.dialogue.task})
+    if not any(subtask.waits for subtask in subtasks):
+        found = tuple(
+            FindingRecord(subtask=each.name, answer=each.answer, completed=each.completed) for each in subtasks
+        )
+        question = question.model_copy(update={"findings": found})
+    return [*run.dialogue.earlier, question]
 
 
 def _variables(plan: Sequence[str], subtasks: Sequence[SubtaskOutcome]) -> dict[str, object]:

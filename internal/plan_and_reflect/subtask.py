@@ -14,6 +14,7 @@ from internal.conversation.shortening import without_result
 from internal.conversation.transcript import Transcript
 from internal.errors import AgentError
 from internal.host.clock import Deadline
+from internal.loop import AgentLoop
 from internal.plan_and_reflect.outcome import READ_RESULT, SubtaskOutcome
 from internal.plan_and_reflect.params import PlanAndReflectParams
 from internal.report.events import (
@@ -25,6 +26,7 @@ from internal.report.events import (
 )
 from internal.report.sources import escaped
 from internal.run import LoopPart, Run
+from internal.state.records import AnswerRecord, RoundRecord, SubtaskRecord, UserRecord
 from internal.steps import Ending
 from internal.text.kept_text import cut_to_size
 from internal.text.notes import OurWords
@@ -54,11 +56,21 @@ class SubtaskWorker:
     plan: Sequence[str]
     number: int
     """From 1; its place in the plan."""
+    begun: SubtaskRecord | None = None
+    """What an earlier run has of it."""
     _advised: list[str] = field(default_factory=list, init=False)
     _nearest: str = field(default="", init=False)
     """The best answer so far among those that were not accepted."""
     _attempts: int = field(default=0, init=False)
+    _rounds_before: int = field(default=0, init=False)
+    """Rounds in earlier runs."""
     _transcript: Transcript | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        """Go on from what an earlier run has."""
+        if self.begun is not None:
+            self._advised, self._nearest = list(self.begun.advised), self.begun.nearest
+            self._attempts, self._rounds_before = self.begun.attempts, self.begun.rounds
 
     @property
     def key(self) -> str:
@@ -75,20 +87,27 @@ class SubtaskWorker:
     def work(self) -> Generator[Event, None, SubtaskOutcome]:
         """Attempt until completed, out of attempts, out of time, out of advice, or until the run's budget is reached.
 
-        Then neither a closing answer nor a judgement follows.
+        Then neither a closing answer nor a judgement follows. Nor does either while calls wait.
         """
-        request = template.SUBTASK_REQUEST.format(
-            task=escaped(self.run.question), plan=self._numbered_plan, subtask=escaped(self.name)
-        )
-        transcript, guard = self.run.transcript(request), RepeatGuard()
+        if self.begun is not None and not self.begun.entries:
+            return self.outcome(self.begun.answer, completed=self.begun.completed)
+        transcript, guard = self._open(), RepeatGuard()
         self._transcript = transcript
+        waiting = self.begun.entries[-1] if self.begun else None
         while (reached := self.run.budget.reached()) is None:
-            self._attempts += 1
+            self._attempts += waiting is None
             key = f"{self.key}.attempt{self._attempts}"
             started = self.run.clock.now()
             yield SpanStarted(key, f"ATTEMPT {self._attempts}")
             length_before = transcript.length
-            ending = yield from self._loop(transcript, guard, key)
+            loop = self._loop(transcript, guard, key)
+            if isinstance(waiting, RoundRecord):
+                yield from self.run.resume(loop, waiting, f"{key}.approval")
+            waiting = None
+            ending = yield from loop.run()
+            if ending.reason is StopReason.APPROVAL_REQUIRED:
+                yield SpanFinished(key, self.run.clock.now() - started)
+                return replace(self.outcome(template.WAITS_FOR_APPROVAL), waits=True)
             results = transcript.results_since(length_before)
             if reached := self.run.budget.reached():
                 yield SpanFinished(key, self.run.clock.now() - started)
@@ -101,19 +120,41 @@ class SubtaskWorker:
             if self._attempts == self.run.params.maximum_attempts or not self._may_go_on(judgement):
                 late = ending.reason is StopReason.TIME_LIMIT or self.run.deadline(TOOLS_SHARE).has_passed()
                 return self.incomplete(template.SUBTASK_NOT_FOUND, StopReason.TIME_LIMIT if late else None)
-            self._advise(transcript, judgement.advice)
+            self._advise(transcript, ending.text, judgement.advice)
         return self.incomplete(template.SUBTASK_STOPPED, reached)
 
-    def _loop(self, transcript: Transcript, guard: RepeatGuard, key: str) -> Generator[Event, None, Ending]:
+    def _open(self) -> Transcript:
+        """Its conversation, from the request on, or as an earlier run left it."""
+        if self.begun is not None:
+            return self.run.resumed(self.begun.entries[:-1])
+        request = template.SUBTASK_REQUEST.format(
+            task=escaped(self.run.dialogue.task), plan=self._numbered_plan, subtask=escaped(self.name)
+        )
+        return self.run.transcript(request)
+
+    def _loop(self, transcript: Transcript, guard: RepeatGuard, key: str) -> AgentLoop:
         """The same rounds as in every strategy; the user does not see what the model says in them."""
-        loop = self.run.loop(
+        return self.run.loop(
             self.run.models(self.run.toolbox),
             transcript,
             TextAnswer(),
-            LoopPart(TOOLS_SHARE, SUBTASKS_SHARE, is_seen=False, parent=key, closes_on_budget=False),
+            LoopPart(TOOLS_SHARE, SUBTASKS_SHARE, is_seen=False, subtask=self.name, parent=key, closes_on_budget=False),
             guard,
         )
-        return (yield from loop.run())
+
+    def record(self, outcome: SubtaskOutcome) -> SubtaskRecord:
+        """What a later run needs of it, which goes on if calls wait."""
+        entries = tuple(self._transcript.record[len(self.run.dialogue.earlier) :]) if self._transcript else ()
+        return SubtaskRecord(
+            name=self.name,
+            answer="" if outcome.waits else outcome.answer,
+            completed=outcome.completed,
+            attempts=outcome.attempts,
+            rounds=outcome.rounds,
+            advised=tuple(self._advised),
+            nearest=self._nearest,
+            entries=entries if outcome.waits else (),
+        )
 
     def _judge(self, ending: Ending, results: Sequence[str], key: str) -> Generator[Event, None, _Judgement]:
         """Have the model judge the answer by the tool results; without a judgement it is not completed."""
@@ -157,10 +198,12 @@ class SubtaskWorker:
         is_new = judgement.advice is None or _gist(judgement.advice or template.DEFAULT_ADVICE) not in given
         return is_new and not self.run.deadline(TOOLS_SHARE).has_passed()
 
-    def _advise(self, transcript: Transcript, advice: str | None) -> None:
+    def _advise(self, transcript: Transcript, answer: str, advice: str | None) -> None:
         self._advised.append(advice or template.DEFAULT_ADVICE)
+        note = template.ADVICE_NOTE.format(advice=self._advised[-1])
         transcript.shorten(without_result)
-        transcript.append_note(template.ADVICE_NOTE.format(advice=self._advised[-1]))
+        transcript.append_note(note)
+        transcript.record += [AnswerRecord(text=answer), UserRecord(text=note)]
 
     def _stopped(self, ending: Ending, results: Sequence[str], limit: StopReason) -> SubtaskOutcome:
         """The outcome when the run's budget is reached; without a text, what the tools brought is not lost."""
@@ -181,7 +224,7 @@ class SubtaskWorker:
             answer=answer,
             completed=completed,
             attempts=self._attempts,
-            rounds=self._transcript.rounds if self._transcript else 0,
+            rounds=self._rounds_before + (self._transcript.rounds if self._transcript else 0),
         )
 
     @property

@@ -109,7 +109,7 @@ class LogTree:
     def _tool_finished(self, event: e.ToolFinished) -> AgentInvokeMessage:
         call = event.call
         data = {"tool_response": call.tool_response, "status": call.status.value}
-        failed = call.status is not CallStatus.OK
+        failed = call.status in {CallStatus.ERROR, CallStatus.REFUSED}
         self._totals.add_call(event.key, failed=failed)
         error = (call.error or OurWords(call.status.value)) if failed else None
         return self._finish(event.key, call.elapsed_seconds, data, self._tools_icon(call.judged), error=error)

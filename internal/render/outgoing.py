@@ -13,6 +13,8 @@ from pydantic_core import to_json
 from internal.errors import AgentError
 from internal.render.log_content import preview
 from internal.report.events import AnswerText, Event, Noted, Shown, ShownTogether, ThoughtText
+from internal.state.form import encode
+from internal.state.records import State
 from internal.text.redaction import KnownSecrets
 from internal.text.secret_detection import without_named
 from internal.text.wellformed import wellformed, wellformed_json
@@ -52,6 +54,10 @@ class Outgoing:
         shown = without_named(self.words(text))
         head, tail = _ERROR_ENDS
         return shown if len(shown) <= head + tail else f"{shown[:head]} … {shown[-tail:]}"
+
+    def state(self, state: State) -> str:
+        """A state as the text of a variable."""
+        return encode(state.redacted(self.secrets.for_people))
 
     def preview(self, value: object) -> object:
         """What the log shows of a value."""

@@ -78,14 +78,15 @@ def _cited(summary: RunSummary) -> frozenset[int]:
 
 
 def _sources(summary: RunSummary, cited: frozenset[int]) -> list[dict[str, Any]]:
-    """All sources by number; the cited ones first when not all of them fit."""
+    """All sources of the run, and those of earlier runs that it cites, by number; if not all fit, the cited first."""
     listed = list(in_turns(_described(summary, cited)))
     fits = size_on_the_wire(listed) <= MAX_VALUE_BYTES
     return listed if fits else sorted(listed, key=lambda entry: not entry["cited"])
 
 
 def _described(summary: RunSummary, cited: frozenset[int]) -> Iterator[dict[str, Any]]:
-    for number, source in summary.sources:
+    cited_earlier = (each for each in summary.earlier_sources if each[0] in cited)
+    for number, source in (*cited_earlier, *summary.sources):
         yield {
             "number": number,
             "title": source.label,

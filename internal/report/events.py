@@ -15,6 +15,7 @@ from internal.report.sources import Source
 from internal.report.structured_output import StructuredOutput
 from internal.report.tool_calls import EndedCall, JudgedCall
 from internal.report.usage import Usage
+from internal.state.records import State
 from internal.text.notes import Sentence
 
 
@@ -168,6 +169,8 @@ class RunSummary:
     tool_rounds: tuple[CallsAnswered, ...] = ()
     sources: tuple[tuple[int, Source], ...] = field(default=())
     """By number, in order."""
+    earlier_sources: tuple[tuple[int, Source], ...] = ()
+    """Of earlier runs of the conversation, without their content."""
     structured_output: StructuredOutput | None = None
     """None where no answer in a schema was asked for."""
     variables: Mapping[str, Any] = field(default_factory=dict)
@@ -178,6 +181,8 @@ class RunSummary:
     """Kept for the variable of that name."""
     decisions: Mapping[str, Any] = field(default_factory=dict)
     """What it adds to ``decision_summary``."""
+    state: State | None = None
+    """What a later run can go on from; None where the run does not put it out."""
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,11 @@ def no_answer_sentence(reason: StopReason, query: str) -> str:
     return sentences[language_of(query)]
 
 
+def failed_sentence(failure: str, words: str) -> str:
+    """Say that the model failed after a call that the user had approved."""
+    return template.MODEL_FAILED_AFTERWARDS[language_of(words)].format(failure=" ".join(failure.split()))
+
+
 def working_line(tools: Iterable[str], query: str) -> str:
     """Name the first few of these tools, each once; empty without any name."""
     language = language_of(query)

@@ -72,9 +72,13 @@ class Source:
 
 
 class Bibliography:
-    """The sources of one run, numbered from 1 in the order in which they were first offered."""
+    """The sources of one run, numbered in the order in which they were first offered.
 
-    def __init__(self) -> None:
+    They go on counting from the last number that earlier runs of the conversation gave.
+    """
+
+    def __init__(self, last: int = 0) -> None:
+        self._before = last
         self._numbers: dict[tuple[str | None, str, str], int] = {}
         self._sources: list[Source] = []
         self._context = 0
@@ -92,13 +96,18 @@ class Bibliography:
         return [self._number(source) for source in in_turns(sources)]
 
     def _number(self, source: Source) -> int:
-        number = self._numbers.setdefault(source.identity, len(self._sources) + 1)
-        if number > len(self._sources):
+        number = self._numbers.setdefault(source.identity, self.last + 1)
+        if number > self.last:
             self._sources.append(source)
         return number
 
+    @property
+    def last(self) -> int:
+        """The highest number given so far."""
+        return self._before + len(self._sources)
+
     def entries(self) -> tuple[tuple[int, Source], ...]:
-        return tuple(enumerate(self._sources, start=1))
+        return tuple(enumerate(self._sources, start=self._before + 1))
 
 
 def context_block(entries: Iterable[tuple[int, Source]]) -> str:

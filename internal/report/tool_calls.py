@@ -25,6 +25,8 @@ class CallStatus(StrEnum):
     OK = "ok"
     ERROR = "error"
     REFUSED = "refused"
+    WAITING = "waiting"
+    """It has no result yet: the user is asked first."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +105,26 @@ class RejectedCall:
     ends_tool_phase: bool = False
 
 
-type JudgedCall = ValidCall | RejectedCall
+@dataclass(frozen=True)
+class WaitingCall:
+    """A call that may run once the user has approved it."""
+
+    valid: ValidCall
+    id: str
+    """The one under which the user answers it."""
+    signature: None = None
+    """It has no result that the repeat guard could compare."""
+
+    @property
+    def call(self) -> ToolCall:
+        return self.valid.call
+
+    @property
+    def tool(self) -> Tool:
+        return self.valid.tool
+
+
+type JudgedCall = ValidCall | RejectedCall | WaitingCall
 
 
 @dataclass(frozen=True)

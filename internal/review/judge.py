@@ -7,7 +7,7 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 
 from internal.asking import ask_for_call
-from internal.conversation.opening import opening_messages
+from internal.conversation.opening import opening_messages, user_message
 from internal.conversation.transcript import Transcript
 from internal.conversation.weight import estimate_tokens
 from internal.conversation.window import Window
@@ -79,7 +79,7 @@ class Judge:
         files = self.run.tally.files
         judged = "\n".join(template.JUDGED_RESULT.format(result=escaped(result)) for result in results)
         text = template.REVIEW_REQUEST.format(
-            task=escaped(self.run.question),
+            task=escaped(self.run.dialogue.task),
             criteria=escaped(self.criteria),
             results=judged or template.NO_RESULTS,
             draft=escaped(draft),
@@ -87,4 +87,4 @@ class Judge:
         )
         context = context_block(self.run.bibliography.context())
         message = f"{context}\n\n{text}" if context else text
-        return Transcript(opening_messages((), self.run.instruction, message, ()), self.run.habits)
+        return Transcript(opening_messages((), self.run.instruction, user_message(message, ())), self.run.habits)

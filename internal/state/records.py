@@ -5,7 +5,7 @@ thoughts, no opaque bodies and no notes of one run. It comes back as input, whic
 that each class is also the schema that a text is checked against.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, FailFast, Field, NonNegativeInt, PositiveInt
@@ -36,21 +36,23 @@ class CallRecord(_Record):
     """None while it waits."""
 
 
+class FindingRecord(_Record):
+    subtask: str
+    answer: str
+    completed: bool
+
+
 class UserRecord(_Record):
     """What the user said; a turn begins with it."""
 
     kind: Literal["user"] = "user"
     text: str
+    files: Several[str] = ()
+    """A line for each file."""
     context: str = ""
     """The ``<context>`` block that stood before it."""
-    findings: Several["FindingRecord"] = ()
+    findings: Several[FindingRecord] = ()
     """What the subtasks of a plan found."""
-
-
-class FindingRecord(_Record):
-    subtask: str
-    answer: str
-    completed: bool
 
 
 class RoundRecord(_Record):
@@ -64,6 +66,12 @@ class RoundRecord(_Record):
     @property
     def waiting(self) -> tuple[CallRecord, ...]:
         return tuple(call for call in self.calls if call.result is None)
+
+    def answered(self, results: Iterable[str]) -> Self:
+        """The same with these results of the calls that wait, in their order."""
+        left = iter(results)
+        calls = [call.model_copy(update={"result": next(left)}) if call.result is None else call for call in self.calls]
+        return self.model_copy(update={"calls": tuple(calls)})
 
 
 class AnswerRecord(_Record):
@@ -105,6 +113,13 @@ class SourceRecord(_Record):
     document_id: str | None = None
 
 
+def waiting_calls(entries: Sequence[EntryRecord], plan: PlanRecord | None) -> tuple[CallRecord, ...]:
+    """The calls that wait at the end of a conversation, or in the subtasks of its plan."""
+    conversations = [entries, *(subtask.entries for subtask in (plan.subtasks if plan else ()))]
+    last = [conversation[-1] for conversation in conversations if conversation]
+    return tuple(call for entry in last if isinstance(entry, RoundRecord) for call in entry.waiting)
+
+
 class State(_Record):
     """A conversation up to the end of a run."""
 
@@ -127,8 +142,7 @@ class State(_Record):
     @property
     def waiting(self) -> tuple[CallRecord, ...]:
         """The calls that wait for an approval."""
-        lasts = [entries[-1] for entries in self.conversations if entries]
-        return tuple(call for last in lasts if isinstance(last, RoundRecord) for call in last.waiting)
+        return waiting_calls(self.entries, self.plan)
 
     def redacted(self, secrets: Redactor) -> Self:
         """The same without these secrets; arguments stay JSON."""

@@ -15,13 +15,17 @@ from dify_plugin.entities.model.message import PromptMessageTool
 from dify_plugin.entities.tool import ToolProviderType
 from dify_plugin.file.file import File
 
+from internal.errors import InvalidParameters
 from internal.schema.check import Check
 from internal.text.fairness import in_turns
 from internal.text.notes import Note, OurWords, Quoting, Sentence
 from internal.text.pasted import looks_like_selector, missing_variable
 from internal.tools.names import ToolIdentity, free_name, identify, matching_entries, name_files
 from internal.tools.parameters import ParameterUnusable, ToolParameter, read_parameter
+from prompt import template
 
+EVERY_TOOL = "*"
+"""An entry that means all tools."""
 _MAX_NAMED = 20
 """Entries of an allow-list that are named in the log if they match no tool; one line each."""
 
@@ -70,6 +74,8 @@ class Tool:
     virtual_schema: VirtualSchema | None = None
     """Set for a virtual tool: the agent reads its arguments, and no tool runs."""
     kind: ToolKind = ToolKind.RUNS
+    needs_approval: bool = False
+    """Whether the user is asked before a call of it runs."""
 
     @cached_property
     def prompt_tool(self) -> PromptMessageTool:
@@ -78,9 +84,10 @@ class Tool:
             "properties": {name: dict(parameter.schema) for name, parameter in self.parameters.items()},
             "required": [name for name, parameter in self.parameters.items() if parameter.required],
         }
+        note = template.APPROVAL_NOTE if self.needs_approval else ""
         return PromptMessageTool(
             name=self.name,
-            description=self.description,
+            description="\n\n".join(text for text in (self.description, note) if text),
             parameters=dict(self.virtual_schema.schema) if self.virtual_schema else parameters,
         )
 
@@ -93,6 +100,11 @@ class Toolbox:
     files: Mapping[str, File] = field(default_factory=dict)
     """This turn's files by the names under which the model may pass them to a tool."""
     notes: tuple[Sentence, ...] = ()
+
+    def find(self, provider: str, own_name: str) -> Tool | None:
+        """The node's tool that Dify calls by this name, whatever the model calls it."""
+        found = (tool for tool in self.tools.values() if (tool.provider, tool.own_name) == (provider, own_name))
+        return next((tool for tool in found if tool.kind is ToolKind.RUNS), None)
 
     def with_tool(self, tool: Tool) -> "Toolbox":
         """The same tools and a virtual one at the end."""
@@ -108,29 +120,46 @@ def build_toolbox(
     raw_tools: Iterable[Mapping[str, Any]],
     *,
     allowed: Sequence[str] = (),
+    needing_approval: Sequence[str] = (),
     files: Iterable[File] = (),
     reserved: frozenset[str] = frozenset(),
 ) -> Toolbox:
-    """Read the tools one by one; ``reserved`` are the names of virtual tools, which none of these may take."""
+    """Read the tools one by one; ``reserved`` are the names of virtual tools, which none of these may take.
+
+    Raises:
+        InvalidParameters: an entry of ``needing_approval`` matches no tool. A tool would else run without approval
+            because of a slip of the pen.
+    """
     named_files = name_files(files)
     tools: dict[str, Tool] = {}
     notes: list[Sentence] = []
     met: set[str] = set()
-    wanted = frozenset(allowed)
+    guarded: set[str] = set()
+    wanted, asking_first = frozenset(allowed), frozenset(needing_approval)
     for raw in in_turns(raw_tools):
         identity = identify(raw)
         matches = matching_entries(identity, wanted)
         met |= matches
+        approvals = matching_entries(identity, asking_first)
+        guarded |= approvals
         if wanted and not matches:
             notes.append(OurWords(f"tool {identity.name!r} is left out: not among the allowed tools"))
             continue
         name = free_name(identity, reserved | tools.keys())
         try:
-            tools[name] = _read_tool(raw, identity, name, tuple(named_files), notes.append)
+            tool = _read_tool(raw, identity, name, tuple(named_files), notes.append)
+            tools[name] = replace(tool, needs_approval=bool(approvals) or EVERY_TOOL in asking_first)
         except ToolUnusable as reason:
             notes.append(OurWords(f"tool {identity.name!r} is left out: {reason}"))
+    _require_matches([entry for entry in asking_first - guarded if entry != EVERY_TOOL])
     notes += _unmet_notes([entry for entry in dict.fromkeys(allowed) if entry not in met])
     return Toolbox(tools, named_files, tuple(notes))
+
+
+def _require_matches(unmet: Sequence[str]) -> None:
+    for entry in sorted(unmet):
+        reason = missing_variable(entry) if looks_like_selector(entry) else "write its name, or provider/name, or *"
+        raise InvalidParameters(f"parameter 'approval_required': the node has no tool {entry!r}; {reason}")
 
 
 def _unmet_notes(unmet: Sequence[str]) -> Iterator[Sentence]:

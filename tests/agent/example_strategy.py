@@ -5,9 +5,10 @@ from dataclasses import replace
 
 from internal.agent import Blueprint
 from internal.answer import CallAnswer, TextAnswer
+from internal.finish import Result, finish, kept_alive
 from internal.node.params import StrategyParams
 from internal.policy import DEFAULT_POLICY
-from internal.report.events import Event, SpanFinished, SpanStarted
+from internal.report.events import Event, SpanFinished, SpanStarted, StopReason
 from internal.report.sources import escaped
 from internal.run import LoopPart, Run
 from internal.tools.toolbox import Tool
@@ -21,19 +22,24 @@ def draft_and_check(run: Run[StrategyParams], submit: Tool | None) -> Generator[
     started = run.clock.now()
     yield SpanStarted("draft", "DRAFT")
     part = LoopPart(tool_share=0.4, end_share=0.5, is_seen=False, parent="draft")
-    draft = yield from run.loop(run.models(run.toolbox), run.transcript(run.question), TextAnswer(), part).run()
+    first = yield from run.converse(run.models(run.toolbox), TextAnswer(), part)
+    draft = yield from kept_alive(run, first.run())
     yield SpanFinished("draft", run.clock.now() - started, {"draft": draft.text})
+    variables = {"draft": draft.text}
+    if draft.reason in {StopReason.APPROVAL_REQUIRED, StopReason.MODEL_FAILED}:
+        yield from finish(run, Result(draft, first.rounds.transcript.record, variables=variables), submit)
+        return
 
     started = run.clock.now()
     yield SpanStarted("answer", "ANSWER")
     models = run.models(run.toolbox.with_tool(submit) if submit else run.toolbox)
-    transcript = run.transcript(CHECK.format(question=run.question, draft=escaped(draft.text)))
+    transcript = run.transcript(CHECK.format(question=run.dialogue.question, draft=escaped(draft.text)))
     rule = CallAnswer() if submit else TextAnswer()
-    ending = yield from run.loop(models, transcript, rule, LoopPart(parent="answer")).run()
+    ending = yield from kept_alive(run, run.loop(models, transcript, rule, LoopPart(parent="answer")).run())
     yield SpanFinished("answer", run.clock.now() - started)
 
     whole = replace(ending, rounds=draft.rounds + ending.rounds)
-    yield from run.finish(whole, variables={"draft": draft.text}, answer_tool=submit)
+    yield from finish(run, Result(whole, transcript.record, variables=variables), submit)
 
 
-DRAFT_AND_CHECK = Blueprint(DEFAULT_POLICY, StrategyParams, draft_and_check)
+DRAFT_AND_CHECK = Blueprint("draft_and_check", DEFAULT_POLICY, StrategyParams, draft_and_check)

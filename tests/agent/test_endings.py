@@ -7,6 +7,7 @@ import pytest
 
 from internal.agent import Blueprint
 from internal.answer import TextAnswer
+from internal.finish import Result, finish
 from internal.node.params import StrategyParams
 from internal.policy import DEFAULT_POLICY
 from internal.report.events import Event
@@ -46,10 +47,12 @@ def test_a_loop_that_a_strategy_gives_no_round_only_asks_for_the_closing_answer(
     def without_rounds(run: Run[StrategyParams], _submit: Tool | None) -> Generator[Event, None, None]:
         yield from run.begin()
         part = LoopPart(maximum_iterations=0)
-        ending = yield from run.loop(run.models(run.toolbox), run.transcript(run.question), TextAnswer(), part).run()
-        yield from run.finish(ending)
+        ending = yield from run.loop(
+            run.models(run.toolbox), run.transcript(run.dialogue.question), TextAnswer(), part
+        ).run()
+        yield from finish(run, Result(ending, ()), None)
 
-    blueprint = Blueprint(DEFAULT_POLICY, StrategyParams, without_rounds)
+    blueprint = Blueprint("without_rounds", DEFAULT_POLICY, StrategyParams, without_rounds)
     outcome = run([search("a", text="What I know.")], FOUND, LIMIT, blueprint=blueprint)
 
     assert (outcome.text, outcome.stop_reason) == ("What I know.", "iteration_limit")

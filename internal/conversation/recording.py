@@ -1,0 +1,117 @@
+"""What a run did, as records of its conversation.
+
+In: the calls of a turn as they ended, the messages of a history, sources. Out: records. Calls of virtual tools are left
+out: they hand over what stands elsewhere.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from dify_plugin.entities.model.message import PromptMessage, PromptMessageRole, TextPromptMessageContent
+
+from internal.report.sources import Source
+from internal.report.tool_calls import CallStatus, EndedCall, JudgedCall, ToolCall, WaitingCall
+from internal.state.records import (
+    AnswerRecord,
+    CallRecord,
+    EntryRecord,
+    FindingRecord,
+    RoundRecord,
+    SourceRecord,
+    State,
+    UserRecord,
+)
+from internal.tools.toolbox import ToolKind
+from prompt import template
+
+_MAX_ID_LENGTH = 100
+"""Characters of a provider's id; a longer one is replaced."""
+_MAX_SOURCES = 300
+_MAX_TITLE_LENGTH = 200
+"""Characters."""
+
+
+def record_of_round(said: str, ended: Sequence[EndedCall]) -> RoundRecord | None:
+    """A turn and what became of its calls; None if all of them were of virtual tools."""
+    calls = [
+        _record(position, each)
+        for position, each in enumerate(ended, start=1)
+        if (each.judged.tool is None or each.judged.tool.kind is ToolKind.RUNS) and not each.call.is_reading
+    ]
+    return RoundRecord(said=said, calls=tuple(calls)) if calls else None
+
+
+def _record(position: int, ended: EndedCall) -> CallRecord:
+    judged, tool = ended.judged, ended.judged.tool
+    is_waiting = ended.status is CallStatus.WAITING
+    return CallRecord(
+        id=judged.id if isinstance(judged, WaitingCall) else _short_id(judged.call, position),
+        provider=tool.provider if tool else "",
+        tool=tool.own_name if tool else judged.call.name,
+        arguments=_arguments(judged),
+        result=None if is_waiting else ended.tool_response,
+    )
+
+
+def _short_id(call: ToolCall, position: int) -> str:
+    return call.id if 0 < len(call.id) <= _MAX_ID_LENGTH else f"call_{position}"
+
+
+def _arguments(judged: JudgedCall) -> str:
+    """Of a call that waits those that were checked; of any other what the model wrote, as the prompt has it."""
+    if isinstance(judged, WaitingCall):
+        return judged.valid.signature.arguments
+    return judged.call.written_back().function.arguments
+
+
+def records_of_history(history: Iterable[PromptMessage]) -> Iterator[EntryRecord]:
+    """The conversation that the node's memory holds; media are named, and system messages are left out."""
+    for message in history:
+        if text := _text(message):
+            if message.role is PromptMessageRole.USER:
+                yield UserRecord(text=text)
+            elif message.role is PromptMessageRole.ASSISTANT:
+                yield AnswerRecord(text=text)
+
+
+def settled(state: State) -> tuple[EntryRecord, ...]:
+    """The conversation of a state, with its waiting calls answered as not approved."""
+    if state.plan:
+        *before, question = state.entries
+        found = tuple(
+            FindingRecord(
+                subtask=each.name, answer=each.answer or template.APPROVAL_NOT_GIVEN, completed=each.completed
+            )
+            for each in state.plan.subtasks
+        )
+        return (*before, question.model_copy(update={"findings": found}))
+    if not state.waiting:
+        return state.entries
+    *before, last = state.entries
+    if not isinstance(last, RoundRecord):
+        return state.entries
+    return (*before, last.answered([template.APPROVAL_NOT_GIVEN] * len(last.waiting)))
+
+
+def recorded_sources(before: State | None, entries: Iterable[tuple[int, Source]]) -> tuple[SourceRecord, ...]:
+    """The sources of the conversation, the newest of them in a long one."""
+    new = [
+        SourceRecord(
+            number=number,
+            title=source.label[:_MAX_TITLE_LENGTH],
+            document_id=source.document_id and source.document_id[:_MAX_TITLE_LENGTH],
+        )
+        for number, source in entries
+    ]
+    return (*(before.sources if before else ()), *new)[-_MAX_SOURCES:]
+
+
+def _text(message: PromptMessage) -> str:
+    if not isinstance(message.content, list):
+        return message.content or ""
+    lines = [
+        part.data
+        if isinstance(part, TextPromptMessageContent)
+        else template.EARLIER_MEDIA.format(kind=part.type.value, name=f" {part.filename}" if part.filename else "")
+        for part in message.content
+    ]
+    return "\n".join(line for line in lines if line)

@@ -1,0 +1,133 @@
+"""The end of a run: its last words, its summary, and the state from which a later run goes on.
+
+In: a run, how its loop ended, and the record of its conversation. Out: events.
+"""
+
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from internal.approval.pending import PendingCall
+from internal.approval.question import approval_question
+from internal.conversation.recording import recorded_sources
+from internal.errors import AgentError, log_defect
+from internal.node.params import ExtraOutput, StrategyParams
+from internal.report.events import (
+    AnswerBreak,
+    AnswerText,
+    Event,
+    Noted,
+    RunFinished,
+    RunSummary,
+    ShownTogether,
+    StopReason,
+)
+from internal.report.sentences import failed_sentence, no_answer_sentence
+from internal.report.sources import Source
+from internal.report.structured_output import StructuredOutput
+from internal.run import Run
+from internal.state.records import AnswerRecord, EntryRecord, PlanRecord, State, waiting_calls
+from internal.steps import Ending
+from internal.text.notes import Quoting
+from internal.text.secret_detection import without_named
+from internal.tools.toolbox import Tool
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a strategy has made of a run."""
+
+    ending: Ending
+    record: Sequence[EntryRecord]
+    """The conversation without this run's answer; it ends in the question, or in a round."""
+    plan: PlanRecord | None = None
+    """Where calls wait in subtasks."""
+    variables: Mapping[str, Any] = field(default_factory=dict)
+    """Beside those that every strategy has."""
+    decisions: Mapping[str, Any] = field(default_factory=dict)
+    """What it adds to ``decision_summary``."""
+
+
+def finish[P: StrategyParams](run: Run[P], result: Result, answer_tool: Tool | None) -> Generator[Event, None, None]:
+    """Show what the user has not seen yet, and end the run."""
+    answer, is_unsaid = _last_words(run, result, answer_tool)
+    if is_unsaid:
+        yield ShownTogether((AnswerBreak(), AnswerText(answer)))
+    structured = None
+    if answer_tool is not None and answer_tool.virtual_schema is not None:
+        structured = StructuredOutput.of(result.ending.submitted, answer_tool.virtual_schema.check)
+        if structured.note:
+            yield Noted(structured.note)
+    if note := run.budget.estimate_note():
+        yield Noted(note)
+    state = _state(run, result, answer)
+    pending = [call.as_variable() for call in _pending(run, result)]
+    earlier = run.dialogue.state.sources if run.dialogue.state else ()
+    yield RunFinished(
+        RunSummary(
+            stop_reason=result.ending.reason,
+            rounds=result.ending.rounds,
+            answer=answer,
+            usage=run.tally.usage,
+            tool_rounds=tuple(run.tally.tool_rounds),
+            sources=run.bibliography.entries(),
+            earlier_sources=tuple((each.number, Source(each.title, "", each.document_id)) for each in earlier),
+            structured_output=structured,
+            variables={**({"pending_calls": pending} if run.params.approval_required else {}), **result.variables},
+            extra_outputs=run.params.extra_outputs,
+            thoughts=tuple(run.tally.thoughts),
+            decisions=result.decisions,
+            state=state if run.params.approval_required or ExtraOutput.STATE in run.params.extra_outputs else None,
+        )
+    )
+
+
+def _pending[P: StrategyParams](run: Run[P], result: Result) -> list[PendingCall]:
+    """The calls that wait; not those of a subtask that ran out of time beside them."""
+    waiting = {call.id for call in waiting_calls(result.record, result.plan)}
+    return [call for call in run.approvals.pending if call.id in waiting]
+
+
+def _last_words[P: StrategyParams](run: Run[P], result: Result, answer_tool: Tool | None) -> tuple[str, bool]:
+    """The text at the end of the run, and whether the user has yet to see it."""
+    ending = result.ending
+    if ending.reason is StopReason.APPROVAL_REQUIRED:
+        return approval_question(_pending(run, result), run.dialogue.words), True
+    if not ending.text and ending.reason is not StopReason.ANSWERED:  # an image alone is an answer too
+        return no_answer_sentence(ending.reason, run.dialogue.words), True
+    return ending.text, bool(ending.text) and (answer_tool is not None or ending.reason is StopReason.MODEL_FAILED)
+
+
+def _state[P: StrategyParams](run: Run[P], result: Result, answer: str) -> State:
+    """What a later run can go on from."""
+    waits = result.ending.reason is StopReason.APPROVAL_REQUIRED
+    return State(
+        strategy=run.dialogue.strategy,
+        entries=(*result.record, *(() if waits else (AnswerRecord(text=answer),))),
+        plan=result.plan,
+        sources=recorded_sources(run.dialogue.state, run.bibliography.entries()),
+        last_source=run.bibliography.last,
+        last_call=run.approvals.asked,
+    )
+
+
+def kept_alive[P: StrategyParams](run: Run[P], work: Generator[Event, None, Ending]) -> Generator[Event, None, Ending]:
+    """Do the work; once an approved call was sent to its tool, no failure of the model ends the run in an error.
+
+    An error would lose the state, and with the old one the user's next "yes" would make the call again.
+    """
+    try:
+        return (yield from work)
+    except AgentError as error:
+        failure = str(error)
+        if not run.approvals.has_acted:
+            raise
+    except Exception as defect:
+        if not run.approvals.has_acted:
+            raise
+        log_defect(defect)
+        failure = f"internal error: {type(defect).__name__}"
+    yield Noted(Quoting(f"the run ends here, without an error, so that its state is kept: {failure}"))
+    sentence = failed_sentence(without_named(failure), run.dialogue.words)
+    done = max((answered.round for answered in run.tally.tool_rounds), default=0)
+    return Ending(StopReason.MODEL_FAILED, sentence, None, done)

@@ -1,0 +1,332 @@
+"""Calls of tools that need an approval: they wait, the user answers, and a later run goes on."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from internal.agent import Blueprint
+from prompt import template
+from strategies.gpt5_function_calling import GPT5FunctionCallingStrategy
+from strategies.gpt5_react import GPT5ReActStrategy
+from tests.agent.scenes import ANSWER, check_prompt, log_of, results_in
+from tests.support.host import Json, Step
+from tests.support.run import Outcome, run
+from tests.support.wire import calls, fails, parameter, replies, tool
+
+FOUND = {"search": replies("found"), "order": replies("ordered")}
+ASKING = {"approval_required": "order", "query": "Order a lamp."}
+CALL = calls(("order", {"q": "lamp"}), text="I order it.")
+
+
+def asked(steps: Sequence[Step] = (CALL,), params: Mapping[str, Any] | None = None, **more: Any) -> Outcome:  # noqa: ANN401
+    """A run that ends with calls that wait."""
+    return run(steps, FOUND, {**ASKING, **(params or {})}, **more)
+
+
+def answered(first: Outcome, approval: str, steps: Sequence[Step] = (ANSWER,), **params: object) -> Outcome:
+    """The next run of the same node, in a chat: what the user says is both the approval and the query."""
+    state = first.variables["state"]
+    given = {**ASKING, "state": state, "approval": approval, "query": approval, **params}
+    return run(steps, FOUND, given)
+
+
+def orders(outcome: Outcome) -> list[Json]:
+    """The parameters of the calls that were sent to the tool."""
+    return [request["tool_parameters"] for request in outcome.tools.requests if request["tool"] == "order"]
+
+
+def test_a_call_that_needs_an_approval_waits_and_the_run_ends_without_an_error() -> None:
+    outcome = asked()
+
+    (pending,) = outcome.variables["pending_calls"]
+    assert outcome.error is None
+    assert (outcome.stop_reason, orders(outcome)) == ("approval_required", [])
+    assert (pending["tool"], pending["arguments"]) == ("order", {"q": "lamp"})
+    assert pending["id"].startswith("call_1_")
+    assert "`order`" in outcome.text
+    assert "lamp" in outcome.text
+    assert template.HOW_TO_APPROVE["en"] in outcome.text
+    assert "I order it." not in outcome.text
+    assert outcome.variables["tool_runs"][0]["status"] == "waiting"
+    assert log_of(outcome, "CALL order")["status"] == "success"
+
+
+def test_the_tool_says_that_a_call_of_it_asks_the_user_first() -> None:
+    (offered,) = [each for each in asked().model.requests[0]["tools"] if each["name"] == "order"]
+
+    assert offered["description"] == f"What order does.\n\n{template.APPROVAL_NOTE}"
+
+
+def test_the_other_calls_of_the_turn_run() -> None:
+    outcome = asked([calls(("search", {"q": "a"}), ("order", {"q": "lamp"}), ("order", "broken"))])
+
+    assert [each["status"] for each in outcome.variables["tool_runs"]] == ["ok", "waiting", "refused"]
+    assert len(outcome.variables["pending_calls"]) == 1
+    resumed = answered(outcome, "yes")
+    first, second, third = results_in(resumed.model.prompts[0])
+    assert (first, second) == ("found", "ordered")
+    assert third.startswith("tool arguments parse error")
+    check_prompt(resumed.model.prompts[0])
+
+
+@pytest.mark.parametrize("entry", ["order", "tools/order", "acme/tools/tools/order", "*", "search, order"])
+def test_a_tool_is_named_as_in_allowed_tools_and_a_star_means_all(entry: str) -> None:
+    assert asked(params={"approval_required": entry}).stop_reason == "approval_required"
+
+
+@pytest.mark.parametrize(
+    ("entries", "reason"),
+    [
+        ("ordre", "the node has no tool 'ordre'; write its name, or provider/name, or *"),
+        ("order, mail", "the node has no tool 'mail'"),
+        ("conversation.tools", "variable"),
+    ],
+)
+def test_an_entry_that_matches_no_tool_is_an_error_before_any_model_call(entries: str, reason: str) -> None:
+    outcome = asked([], {"approval_required": entries})
+
+    assert str(outcome.error).startswith("parameter 'approval_required': ")
+    assert reason in str(outcome.error)
+    assert outcome.model.prompts == []
+
+
+def test_the_variables_come_out_of_every_run_of_a_node_that_asks() -> None:
+    outcome = asked([ANSWER])
+
+    assert outcome.variables["pending_calls"] == []
+    assert outcome.variables["state"]
+
+
+def test_a_run_that_asks_for_nothing_puts_out_neither() -> None:
+    assert {"pending_calls", "state"} & run([ANSWER]).variables.keys() == set()
+
+
+def test_an_approving_word_runs_the_call_and_adds_no_message() -> None:
+    outcome = answered(asked(), "Yes, please!")
+
+    (prompt,) = outcome.model.prompts
+    assert orders(outcome) == [{"q": "lamp"}]
+    assert [message["role"] for message in prompt][-3:] == ["user", "assistant", "tool"]
+    assert prompt[-3]["content"] == "Order a lamp."
+    assert prompt[-1]["content"] == "ordered"
+    assert prompt[-2]["content"] == "I order it."
+    check_prompt(prompt)
+    assert (outcome.stop_reason, outcome.variables["pending_calls"]) == ("answered", [])
+    assert [(each["tool"], each["round"], each["status"]) for each in outcome.variables["tool_runs"]] == [
+        ("order", 0, "ok")
+    ]
+
+
+def test_with_an_approving_word_context_and_files_of_the_turn_are_left_out() -> None:
+    outcome = answered(asked(), "yes", context=[{"title": "t", "content": "the context of this turn"}])
+
+    assert "the context of this turn" not in json.dumps(outcome.model.prompts)
+    assert outcome.variables["sources"] == []
+
+
+def test_a_rejection_becomes_the_users_message_once_and_the_result_points_to_it() -> None:
+    outcome = answered(asked(), "No, take the cheaper one", context=[{"title": "t", "content": "prices"}])
+
+    (prompt,) = outcome.model.prompts
+    assert orders(outcome) == []
+    assert prompt[-2]["content"] == template.NOT_APPROVED_SEE_NEXT
+    assert prompt[-1]["content"].endswith("No, take the cheaper one")
+    assert json.dumps(prompt).count("cheaper one") == 1
+    assert "prices" in prompt[-1]["content"]
+    check_prompt(prompt)
+
+
+@pytest.mark.parametrize("query", ["Order a lamp.", "", " "])
+def test_where_the_query_says_nothing_new_the_reason_stands_in_the_result(query: str) -> None:
+    outcome = answered(asked(), "too expensive", query=query)
+
+    (prompt,) = outcome.model.prompts
+    assert prompt[-1]["role"] == "tool"
+    assert prompt[-1]["content"] == template.NOT_APPROVED_BECAUSE.format(reason="too expensive")
+
+
+@pytest.mark.parametrize("approval", ["yes", "too expensive"])
+def test_a_query_that_differs_from_the_approval_is_a_message(approval: str) -> None:
+    outcome = answered(asked(), approval, query="And what is the weather?")
+
+    (prompt,) = outcome.model.prompts
+    assert prompt[-1]["content"] == "And what is the weather?"
+    assert len(orders(outcome)) == (approval == "yes")
+
+
+@pytest.mark.parametrize("approval", ["", None, [], "null"])
+def test_without_an_approval_the_calls_are_not_approved_and_the_query_goes_on(approval: Any) -> None:  # noqa: ANN401
+    outcome = answered(asked(), approval, query="Never mind. What is it?")
+
+    (prompt,) = outcome.model.prompts
+    assert orders(outcome) == []
+    assert prompt[-2]["content"] == template.APPROVAL_NOT_GIVEN
+    assert prompt[-1]["content"] == "Never mind. What is it?"
+
+
+def test_a_blank_query_without_an_approval_is_an_error() -> None:
+    outcome = answered(asked(), "", [], query="")
+
+    assert "parameter 'query'" in str(outcome.error)
+
+
+def test_calls_are_answered_one_by_one() -> None:
+    first = asked([calls(("order", {"q": "a"}), ("order", {"q": "b"}), ("order", {"q": "c"}))])
+    one, two, _three = (call["id"] for call in first.variables["pending_calls"])
+    answer = json.dumps({one: True, two: {"approved": False, "reason": "too expensive"}, "call_9_00000000": True})
+
+    outcome = answered(first, answer)
+
+    assert orders(outcome) == [{"q": "a"}]
+    assert results_in(outcome.model.prompts[0]) == [
+        "ordered",
+        template.NOT_APPROVED_BECAUSE.format(reason="too expensive"),
+        template.NOT_APPROVED,
+    ]
+    assert any("call_9_00000000" in note for note in outcome.notes)
+    assert outcome.model.prompts[0][-1]["role"] == "tool"  # the JSON is no message
+
+
+def test_an_approval_is_ignored_while_nothing_waits() -> None:
+    first = answered(asked(), "yes")
+
+    outcome = answered(first, "yes")
+
+    assert orders(outcome) == []
+    assert outcome.model.prompts[0][-1]["content"] == "yes"
+
+
+def test_no_call_runs_twice() -> None:
+    """The state of the run that made the call no longer holds it; the old one is what the chatflow overwrote."""
+    first = answered(asked(), "yes")
+    second = answered(first, "yes")
+    third = answered(second, "yes")
+
+    assert [len(orders(outcome)) for outcome in (first, second, third)] == [1, 0, 0]
+
+
+@pytest.mark.parametrize("failing", ["InvokeBadRequestError", "InvokeAuthorizationError"])
+def test_after_an_approved_call_no_failure_of_the_model_ends_the_run_in_an_error(failing: str) -> None:
+    outcome = answered(asked(), "yes", [fails(failing, "the provider's words")])
+
+    assert outcome.error is None
+    assert outcome.stop_reason == "model_failed"
+    assert "the provider's words" in outcome.text
+    assert outcome.logs["round1"]["status"] == "error"
+    again = answered(outcome, "yes")
+    assert orders(again) == []
+    assert "ordered" in results_in(again.model.prompts[0])
+
+
+def test_without_an_approved_call_a_failure_of_the_model_is_an_error() -> None:
+    outcome = answered(asked(), "no", [fails("InvokeBadRequestError")])
+
+    assert outcome.error is not None
+
+
+def test_a_state_cannot_make_a_tool_run_that_the_node_does_not_offer() -> None:
+    first = asked()
+
+    outcome = answered(first, "yes", tools=[tool("search", parameter("q"))], approval_required="search")
+
+    assert orders(outcome) == []
+    assert results_in(outcome.model.prompts[0]) == [template.APPROVED_CALL_CHANGED]
+
+
+def test_a_call_whose_arguments_no_longer_fit_does_not_run() -> None:
+    first = asked()
+
+    outcome = answered(first, "yes", tools=[tool("order", parameter("q", "number"))])
+
+    assert orders(outcome) == []
+    assert results_in(outcome.model.prompts[0]) == [template.APPROVED_CALL_CHANGED]
+
+
+def test_a_tool_is_found_again_under_another_name() -> None:
+    """Two tools of one name get names of their own; the call goes to the one that the user saw."""
+    order, other = tool("order", parameter("q")), tool("order", parameter("q"), provider="acme/other/other")
+    first = asked(params={"tools": [order], "approval_required": "*"})
+
+    outcome = answered(first, "yes", tools=[other, order], approval_required="*")
+
+    (request,) = outcome.tools.requests
+    assert request["provider"] == "acme/tools/tools"
+    check_prompt(outcome.model.prompts[0])
+
+
+def test_an_argument_with_a_value_for_a_secret_parameter_is_not_stored() -> None:
+    secret = tool("order", parameter("q"), parameter("key", "secret-input"))
+
+    outcome = asked([calls(("order", {"q": "lamp", "key": "sk-123456"})), ANSWER], {"tools": [secret]})
+
+    assert outcome.stop_reason == "answered"
+    assert outcome.tool_results() == [template.CONFIDENTIAL_CANNOT_WAIT]
+    assert "sk-123456" not in json.dumps(outcome.messages)
+
+
+def test_a_call_that_is_too_large_to_wait_is_refused() -> None:
+    outcome = asked([calls(("order", {"q": "x" * 70_000})), ANSWER])
+
+    assert outcome.tool_results()[0].startswith("not run: this call needs the user's approval, and it is too large")
+
+
+def test_a_hand_over_of_the_answer_in_the_same_turn_is_not_taken() -> None:
+    schema = json.dumps({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]})
+
+    outcome = asked([calls(("submit_answer", {"city": "Rome"}), ("order", {"q": "lamp"}))], {"answer_schema": schema})
+
+    assert outcome.stop_reason == "approval_required"
+    assert outcome.variables["structured_output"] is None
+    resumed = answered(outcome, "yes", [calls(("submit_answer", {"city": "Rome"}))], answer_schema=schema)
+    assert resumed.variables["structured_output"] == {"city": "Rome"}
+
+
+@pytest.mark.parametrize(
+    ("query", "language"), [("Order a lamp.", "en"), ("ランプを注文して", "ja"), ("请订购一盏灯", "zh")]
+)
+def test_the_user_is_asked_in_the_language_of_the_query(query: str, language: str) -> None:
+    assert template.HOW_TO_APPROVE[language] in asked(params={"query": query}).text
+
+
+def test_the_language_stays_when_the_user_says_only_ok() -> None:
+    first = asked(params={"query": "ランプを注文して"})
+
+    outcome = answered(first, "ok", [calls(("order", {"q": "desk"}))])
+
+    assert template.HOW_TO_APPROVE["ja"] in outcome.text
+
+
+def test_a_second_call_may_wait_in_the_run_that_made_the_first() -> None:
+    second = answered(asked(), "yes", [calls(("order", {"q": "desk"}))])
+    third = answered(second, "yes")
+
+    assert second.variables["pending_calls"][0]["id"].startswith("call_2_")
+    assert (orders(second), orders(third)) == ([{"q": "lamp"}], [{"q": "desk"}])
+    check_prompt(third.model.prompts[0])
+
+
+BLUEPRINTS: dict[str, Blueprint[Any]] = {
+    "gpt5_function_calling": GPT5FunctionCallingStrategy.blueprint,
+    "gpt5_react": GPT5ReActStrategy.blueprint,
+}
+
+
+@pytest.mark.parametrize("first", BLUEPRINTS)
+@pytest.mark.parametrize("second", BLUEPRINTS)
+def test_only_the_same_strategy_goes_on_with_calls_that_wait(first: str, second: str) -> None:
+    state = asked(blueprint=BLUEPRINTS[first]).variables["state"]
+
+    outcome = run(
+        [ANSWER], FOUND, {**ASKING, "state": state, "approval": "yes", "query": "yes"}, blueprint=BLUEPRINTS[second]
+    )
+
+    assert len(orders(outcome)) == (first == second)
+    assert outcome.error is None
+
+
+def test_a_closing_answer_puts_nothing_on_hold() -> None:
+    outcome = asked([calls(("search", {"q": "x"})), calls(("order", {"q": "lamp"}))], {"maximum_iterations": 1})
+
+    assert (outcome.stop_reason, outcome.variables["pending_calls"]) == ("iteration_limit", [])

@@ -1,0 +1,140 @@
+"""Approvals in a plan: a subtask waits, the others finish, and the plan goes on with the user's answer."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from prompt import template
+from tests.agent.plans import answers, completed, done_at_once, plan_run, plans, works_on
+from tests.agent.scenes import check_prompt
+from tests.support.host import Json, Step, When, text_of
+from tests.support.run import Outcome, run
+from tests.support.wire import calls, fails, replies, says
+
+FOUND = {"order": replies("ordered"), "search": replies("found")}
+NODE = {"approval_required": "order", "query": "Buy a lamp and find a desk."}
+ORDERS = [works_on("lamp", calls(("order", {"q": "lamp"})))]
+
+
+def asked(steps: Sequence[Step] = (*ORDERS, *done_at_once("desk")), **params: object) -> Outcome:
+    """A plan of two subtasks; in the first, a call waits."""
+    return plan_run([plans("lamp", "desk"), *steps], FOUND, {**NODE, **params})
+
+
+def answered(first: Outcome, approval: str, steps: Sequence[Step], **params: object) -> Outcome:
+    state = first.variables["state"]
+    return plan_run(steps, FOUND, {**NODE, "state": state, "approval": approval, "query": approval, **params})
+
+
+def orders(outcome: Outcome) -> list[Json]:
+    return [request["tool_parameters"] for request in outcome.tools.requests if request["tool"] == "order"]
+
+
+def after(result: str, turn: Sequence[Any]) -> Step:
+    """The turn that reads this result."""
+    return When(result, turn)
+
+
+def test_a_subtask_waits_and_the_others_finish() -> None:
+    outcome = asked()
+
+    (pending,) = outcome.variables["pending_calls"]
+    assert (outcome.stop_reason, orders(outcome)) == ("approval_required", [])
+    assert (pending["tool"], pending["arguments"], pending["subtask"]) == ("order", {"q": "lamp"}, "lamp")
+    assert "lamp" in outcome.text
+    assert [(each["answer"], each["completed"]) for each in outcome.variables["subtasks"]] == [
+        (template.WAITS_FOR_APPROVAL, False),
+        ("Answer to desk.", True),
+    ]
+
+
+def test_the_plan_goes_on_with_an_approval() -> None:
+    outcome = answered(
+        asked(), "yes", [after("ordered", says("A lamp is ordered.")), completed("lamp"), answers("Done.")]
+    )
+
+    assert orders(outcome) == [{"q": "lamp"}]
+    assert (outcome.stop_reason, outcome.text, outcome.variables["pending_calls"]) == ("answered", "Done.", [])
+    assert [each["answer"] for each in outcome.variables["subtasks"]] == ["A lamp is ordered.", "Answer to desk."]
+    first, judged, final = outcome.model.prompts
+    assert text_of(first[-1]) == "ordered"
+    assert "Buy a lamp" in text_of(final[-1])
+    assert "\n\nyes" not in text_of(final[-1])
+    for prompt in (first, judged, final):
+        check_prompt(prompt)
+
+
+def test_a_rejection_reaches_every_waiting_subtask() -> None:
+    both = asked([*ORDERS, works_on("desk", calls(("order", {"q": "desk"})))])
+
+    outcome = answered(
+        both,
+        "Only from the shop around the corner",
+        [
+            *[When("the corner", says("Nothing.")) for _ in range(2)],
+            completed("lamp"),
+            completed("desk"),
+            answers("Nothing was ordered."),
+        ],
+    )
+
+    assert len(both.variables["pending_calls"]) == 2
+    assert orders(outcome) == []
+    own = [prompt for prompt in outcome.model.prompts if text_of(prompt[-1]) == "Only from the shop around the corner"]
+    assert len(own) == 2
+    assert all(text_of(prompt[-2]) == template.NOT_APPROVED_SEE_NEXT for prompt in own)
+    assert "shop around the corner" in text_of(outcome.model.prompts[-1][-1])
+
+
+def test_without_an_approval_the_findings_become_history_and_the_query_is_planned() -> None:
+    outcome = plan_run(
+        [plans("chair"), *done_at_once("chair"), answers("A chair.")],
+        FOUND,
+        {**NODE, "state": asked().variables["state"], "query": "Find a chair."},
+    )
+
+    history = outcome.model.prompts[0][1]
+    assert orders(outcome) == []
+    assert text_of(history).startswith("Buy a lamp and find a desk.")
+    assert template.APPROVAL_NOT_GIVEN in text_of(history)
+    assert "Answer to desk." in text_of(history)
+    assert outcome.variables["plan"] == ["chair"]
+
+
+def test_another_strategy_reads_the_findings_and_approves_nothing() -> None:
+    state = asked().variables["state"]
+
+    outcome = run([says("Well.")], FOUND, {**NODE, "state": state, "approval": "yes", "query": "yes"})
+
+    assert orders(outcome) == []
+    assert "Answer to desk." in json.dumps(outcome.model.prompts[0])
+
+
+def test_a_plan_may_wait_again() -> None:
+    second = answered(asked(), "yes", [after("ordered", calls(("order", {"q": "shade"})))])
+    third = answered(second, "yes", [after("ordered", says("Both.")), completed("lamp"), answers("Done.")])
+
+    assert second.variables["pending_calls"][0]["id"].startswith("call_2_")
+    assert (orders(second), orders(third)) == ([{"q": "lamp"}], [{"q": "shade"}])
+    assert third.variables["subtasks"][1]["answer"] == "Answer to desk."
+
+
+def test_after_an_approved_call_no_failure_of_the_model_ends_the_run_in_an_error() -> None:
+    outcome = answered(asked(), "yes", [fails("InvokeBadRequestError", "no more")] * 2)
+
+    assert (outcome.error, outcome.stop_reason) == (None, "model_failed")
+    assert orders(outcome) == [{"q": "lamp"}]
+    again = answered(outcome, "yes", [plans("thanks"), *done_at_once("thanks"), answers()])
+    assert orders(again) == []
+
+
+def test_a_finished_plan_leaves_question_findings_and_answer() -> None:
+    first = asked([*done_at_once("lamp"), *done_at_once("desk"), answers("Both found.")])
+
+    outcome = run([says("Well.")], FOUND, {**NODE, "state": first.variables["state"], "query": "And now?"})
+
+    (prompt,) = outcome.model.prompts
+    question, answer, query = prompt[1:]
+    assert text_of(question).startswith("Buy a lamp and find a desk.\n\n<findings>")
+    assert "Answer to lamp." in text_of(question)
+    assert (text_of(answer), text_of(query)) == ("Both found.", "And now?")
