@@ -116,10 +116,10 @@ def _work(worker: SubtaskWorker, post: Post) -> SubtaskOutcome:
     try:
         outcome = drain(worker.work(), post)
     except AgentError as failure:
-        outcome, error = worker.incomplete(template.SUBTASK_FAILED), str(failure)
+        outcome, error = worker.failed(), str(failure)
     except Exception as defect:  # noqa: BLE001 - a defect of ours costs this subtask, not the others
         log_defect(defect)
-        outcome, error = worker.incomplete(template.SUBTASK_FAILED), OurWords(f"a defect: {type(defect).__name__}")
+        outcome, error = worker.failed(), OurWords(f"a defect: {type(defect).__name__}")
     for event in _finished(worker, outcome, started, error):
         post(event)
     return outcome
@@ -138,7 +138,8 @@ def _record(run: Run[PlanAndReflectParams], subtasks: Sequence[SubtaskOutcome]) 
     question = run.question_record.model_copy(update={"text": run.dialogue.task})
     if not any(subtask.waits for subtask in subtasks):
         found = tuple(
-            FindingRecord(subtask=each.name, answer=each.answer, completed=each.completed) for each in subtasks
+            FindingRecord(subtask=each.name, answer=each.with_unread().answer, completed=each.completed)
+            for each in subtasks
         )
         question = question.model_copy(update={"findings": found})
     return [*run.dialogue.earlier, question]

@@ -65,6 +65,8 @@ class SubtaskWorker:
     _rounds_before: int = field(default=0, init=False)
     """Rounds in earlier runs."""
     _transcript: Transcript | None = field(default=None, init=False)
+    _opened: int = field(default=0, init=False)
+    """Messages that the transcript began with."""
 
     def __post_init__(self) -> None:
         """Go on from what an earlier run has."""
@@ -92,7 +94,7 @@ class SubtaskWorker:
         if self.begun is not None and not self.begun.entries:
             return self.outcome(self.begun.answer, completed=self.begun.completed)
         transcript, guard = self._open(), RepeatGuard()
-        self._transcript = transcript
+        self._transcript, self._opened = transcript, transcript.length
         waiting = self.begun.entries[-1] if self.begun else None
         while (reached := self.run.budget.reached()) is None:
             self._attempts += waiting is None
@@ -211,6 +213,11 @@ class SubtaskWorker:
         refusals = {self.run.budget.refusal(reason) for reason in (StopReason.TOKEN_LIMIT, StopReason.CALL_LIMIT)}
         unread = () if ending.text else tuple(result for result in results if result not in refusals)
         return replace(self.incomplete(template.SUBTASK_STOPPED, limit), unread=unread)
+
+    def failed(self) -> SubtaskOutcome:
+        """The outcome when the model failed; what the tools brought in this run is not lost."""
+        results = self._transcript.results_since(self._opened) if self._transcript else ()
+        return replace(self.incomplete(template.SUBTASK_FAILED), unread=tuple(results))
 
     def incomplete(self, sentence: str, limit: StopReason | None = None) -> SubtaskOutcome:
         """The outcome of a subtask without an accepted answer; it quotes the best attempt."""

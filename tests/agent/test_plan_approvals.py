@@ -126,6 +126,7 @@ def test_after_an_approved_call_no_failure_of_the_model_ends_the_run_in_an_error
     assert orders(outcome) == [{"q": "lamp"}]
     again = answered(outcome, "yes", [plans("thanks"), *done_at_once("thanks"), answers()])
     assert orders(again) == []
+    assert "ordered" in text_of(again.model.prompts[0][1])
 
 
 def test_a_finished_plan_leaves_question_findings_and_answer() -> None:
