@@ -44,9 +44,11 @@ class ExtraVariables:
 
 
 def extra_variables(summary: RunSummary, out: Outgoing) -> ExtraVariables:
-    """The variables that the node asks for, but for the state, which is among the summary's."""
+    """The state, and the variables that the node asks for."""
     made, asked = ExtraVariables(), summary.extra_outputs
-    room = MAX_EXTRA_BYTES - size_on_the_wire(summary.variables.get(ExtraOutput.STATE))
+    if summary.state is not None:
+        made.values["state"] = out.state(summary.state)
+    room = MAX_EXTRA_BYTES - size_on_the_wire(made.values.get("state"))
     if ExtraOutput.THOUGHTS in asked:
         thoughts = made.values["thoughts"] = _thoughts(summary.thoughts, out, room, made.left_out)
         room -= size_on_the_wire(thoughts)

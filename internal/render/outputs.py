@@ -89,19 +89,14 @@ def closing_messages(
     """Sources, variables, and at the very end exactly one JSON: a later one would reset the node's usage."""
     yield from _resources_messages(_resource(number, source, out) for number, source in summary.sources)
     for name, value in variables.values.items():
-        yield _variable(name, value if name in _EXACT else out.json(value))
-    if summary.state is not None:
-        yield _variable("state", out.state(summary.state))
+        kept = value if name in _EXACT else out.json(value)
+        body = InvokeMessage.VariableMessage(variable_name=name, variable_value=kept)
+        yield AgentInvokeMessage(type=_Type.VARIABLE, message=body)
     last = {
         "execution_metadata": summary.usage.execution_metadata(),
         "decision_summary": {**out.json(decisions), "stop_reason": summary.stop_reason.value},
     }
     yield AgentInvokeMessage(type=_Type.JSON, message=InvokeMessage.JsonMessage(json_object=last))
-
-
-def _variable(name: str, value: Any) -> AgentInvokeMessage:  # noqa: ANN401 - JSON
-    body = InvokeMessage.VariableMessage(variable_name=name, variable_value=value)
-    return AgentInvokeMessage(type=_Type.VARIABLE, message=body)
 
 
 def _resources_messages(resources: Iterable[_Resource]) -> Iterator[AgentInvokeMessage]:
