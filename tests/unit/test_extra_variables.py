@@ -1,6 +1,7 @@
 """The optional variables share what a node's outputs may have."""
 
 import json
+from random import Random
 from typing import Any
 
 from hypothesis import given
@@ -12,6 +13,7 @@ from internal.render.outgoing import Outgoing
 from internal.report.events import CallsAnswered, RunSummary, StopReason, Thought
 from internal.report.tool_calls import CallStatus, EndedCall, RejectedCall, ToolCall
 from internal.report.usage import Usage
+from internal.state.records import State, UserRecord
 from internal.text.redaction import KnownSecrets, Redactor
 
 KIB = 1024
@@ -37,7 +39,7 @@ def made(
         tool_rounds=tuple(CallsAnswered(number, (call,)) for number, call in enumerate(ended, start=1)),
         thoughts=tuple(Thought(number, said) for number, said in enumerate(thoughts or (), start=1)),
         extra_outputs=frozenset(ExtraOutput),
-        variables={"state": state},
+        state=State(strategy="s", entries=(UserRecord(text=state),)),
     )
     return extra_variables(summary, Outgoing(KnownSecrets(Redactor())))
 
@@ -55,10 +57,10 @@ def rounds(entries: list[dict[str, Any]]) -> list[int]:
 def test_together_with_the_state_they_never_exceed_the_limit(
     texts: list[str], thoughts: list[str], state: int, arguments: int
 ) -> None:
-    extra = made(texts, thoughts, "s" * state, "a" * arguments)
+    extra = made(texts, thoughts, Random(state).randbytes(state // 2).hex(), "a" * arguments)
     results, thought = extra.values["tool_results"], extra.values["thoughts"]
 
-    assert size(results) + size(thought) + state <= MAX_EXTRA_BYTES
+    assert size(results) + size(thought) + size(extra.values["state"]) <= MAX_EXTRA_BYTES
     assert sum(len(entry["text"]) for entry in thought) <= MAX_THOUGHTS
     assert rounds(results) == list(range(1, len(texts) + 1))[extra.left_out["tool_results"] :]
     assert rounds(thought) == list(range(1, len(thoughts) + 1))[len(thoughts) - len(thought) :]
