@@ -57,7 +57,8 @@ def rounds(entries: list[dict[str, Any]]) -> list[int]:
 def test_together_with_the_state_they_never_exceed_the_limit(
     texts: list[str], thoughts: list[str], state: int, arguments: int
 ) -> None:
-    extra = made(texts, thoughts, Random(state).randbytes(state // 2).hex(), "a" * arguments)
+    state_text = Random(state).randbytes(state // 2).hex()  # noqa: S311 - any text that cannot be compressed
+    extra = made(texts, thoughts, state_text, "a" * arguments)
     results, thought = extra.values["tool_results"], extra.values["thoughts"]
 
     assert size(results) + size(thought) + size(extra.values["state"]) <= MAX_EXTRA_BYTES
