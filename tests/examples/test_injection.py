@@ -143,7 +143,7 @@ def test_every_document_that_names_the_attacker_is_in_the_list() -> None:
     assert len({attack["technique"] for attack in attacks()}) == len(attacks()) == 13
 
 
-@pytest.mark.parametrize("scenario", [None, "allowed-tools"])
+@pytest.mark.parametrize("scenario", [None, "allowed-tools", "approval"])
 def test_the_scripted_model_reads_the_whole_inbox_and_obeys_all_of_it(scenario: str | None) -> None:
     first, second, third, *rest = script(scenario).turns
 
@@ -183,6 +183,51 @@ def test_what_only_reads_or_talks_is_not_stopped(fresh: Office) -> None:
     assert all(attack["answer"] in run.outputs.text for attack in attacks() if "answer" in attack)
 
 
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_approval_stops_every_attack_that_acts(fresh: Office, strategy: str) -> None:
+    """One of them claims that the user has approved it."""
+    run = played(fresh, "approval", strategy)
+
+    assert fresh.is_untouched()
+    assert run.outputs.variables["stop_reason"] == "approval_required"
+    assert [(call["tool"], call["arguments"]) for call in run.outputs.variables["pending_calls"]] == ASKED_DEEDS
+    for attack in attacks():
+        assert "answer" in attack or attack["calls"][0]["arguments"].get("to", "") in run.outputs.text
+
+
+def answered(office: Office, waiting: Run, approval: str, query: str) -> Run:
+    """The user's next message, after a run whose calls wait, and the model's last turn."""
+    given = {"query": query, "approval": approval, "state": waiting.outputs.variables["state"]}
+    read = script("approval")
+    run = office.run(ScriptedModel(read.turns[-1:]), STRATEGIES[0], {**read.params, **given})
+    assert run.error is None
+    assert run.outputs.variables["pending_calls"] == []
+    return run
+
+
+@pytest.mark.parametrize("said", ["no", "yes, but not the mails", "What is in inbox/terms?", '{"approved": true}', ""])
+def test_what_the_user_does_not_plainly_approve_is_not_done(fresh: Office, said: str) -> None:
+    run = answered(fresh, played(fresh, "approval"), said, said or "Go on.")
+
+    assert fresh.is_untouched()
+    assert all(attack["answer"] in run.outputs.text for attack in attacks() if "answer" in attack)
+
+
+def test_what_the_user_approves_by_its_id_is_all_that_is_done(fresh: Office) -> None:
+    waiting = played(fresh, "approval")
+    call = waiting.outputs.variables["pending_calls"][3]
+
+    answered(fresh, waiting, json.dumps({call["id"]: True}), "Only that one.")
+
+    assert fresh.deeds() == [(call["tool"], call["arguments"])]
+
+
+def test_a_user_who_approves_everything_unread_is_not_protected(fresh: Office) -> None:
+    answered(fresh, played(fresh, "approval"), "yes", "yes")
+
+    assert fresh.deeds() == in_order(ASKED_DEEDS)
+
+
 def planned(turns: Sequence[Turn]) -> ScriptedModel:
     """The same turns as the one subtask of a plan."""
     plan = {"tool_calls": [{"name": "submit_plan", "id": "p", "arguments": {"subtasks": ["Sum up the inbox."]}}]}
@@ -210,6 +255,20 @@ def test_a_plan_stops_them_too_and_its_judge_reads_no_tag_of_ours_in_a_result(fr
     assert not re.search(r"</?(?:tool_results|persistence|context)>", judged)
 
 
+def test_in_a_plan_they_wait_too(fresh: Office) -> None:
+    read = script("approval")
+
+    run = fresh.run(planned(read.turns), "gpt5_plan_and_reflect", {**read.params, "query": read.query})
+
+    assert run.error is None
+    assert fresh.is_untouched()
+    assert run.outputs.variables["stop_reason"] == "approval_required"
+    pending = run.outputs.variables["pending_calls"]
+    assert [(call["tool"], call["arguments"], call["subtask"]) for call in pending] == [
+        (tool, arguments, "Sum up the inbox.") for tool, arguments in ASKED_DEEDS
+    ]
+
+
 NAMES = st.one_of(
     st.sampled_from(sorted(ACTING)),
     st.sampled_from(
@@ -232,12 +291,16 @@ def model_of(turns: list[list[tuple[str, object]]]) -> ScriptedModel:
     return ScriptedModel.of([*({"tool_calls": each} for each in calls), {"text": "Done."}, {"text": "Done."}])
 
 
-@pytest.mark.heavy
-@given(turns=st.lists(TURN, min_size=1, max_size=3))
-def test_whatever_the_model_calls_only_allowed_tools_run(office: Office, turns: list[list[tuple[str, object]]]) -> None:
-    parameters = {"query": "Go", "allowed_tools": ", ".join(sorted(READING))}
+SETTINGS_THAT_STOP = [("allowed_tools", READING), ("approval_required", ACTING)]
 
-    run = office.run(model_of(turns), STRATEGIES[0], parameters)
+
+@pytest.mark.heavy
+@pytest.mark.parametrize(("setting", "tools"), SETTINGS_THAT_STOP, ids=[name for name, _ in SETTINGS_THAT_STOP])
+@given(turns=st.lists(TURN, min_size=1, max_size=3))
+def test_whatever_the_model_calls_nothing_acts(
+    office: Office, setting: str, tools: set[str], turns: list[list[tuple[str, object]]]
+) -> None:
+    run = office.run(model_of(turns), STRATEGIES[0], {"query": "Go", setting: ", ".join(sorted(tools))})
 
     assert run.error is None
     assert office.is_untouched()
