@@ -56,11 +56,11 @@ class ToolRounds:
         self, turn: ModelTurn, judged: Sequence[JudgedCall], parent: str, deadline: Deadline
     ) -> Generator[Event, None, None]:
         """Answer the calls and append the round; sources are numbered in the model's order, not as calls end."""
-        in_order = yield from self._answer_all(_by_key(judged, parent), deadline)
-        is_tool_round = not self._only_reads(judged)
+        only_reads = self._only_reads(judged)
+        in_order = yield from self._answer_all(_by_key(judged, parent), deadline, may_read=only_reads)
         results = [self._for_model(call) for call in in_order]
         if not waits(judged):  # else the run that has the user's answer closes the round
-            self.transcript.append_round(turn.content, turn.opaque_body, results, is_tool_round=is_tool_round)
+            self.transcript.append_round(turn.content, turn.opaque_body, results, is_tool_round=not only_reads)
         if record := record_of_round(turn.text, results):
             self.transcript.record.append(record)
         yield from self._record(in_order, self.done + waits(judged))
@@ -78,10 +78,10 @@ class ToolRounds:
         self._before = self.transcript.rounds
 
     def _answer_all(
-        self, calls: Mapping[str, JudgedCall], deadline: Deadline
+        self, calls: Mapping[str, JudgedCall], deadline: Deadline, *, may_read: bool = False
     ) -> Generator[Event, None, list[EndedCall]]:
         """Answer the calls; the results in the model's order."""
-        may_read = self.transcript.long_results.of_run.reading_turns_left > 0
+        may_read = may_read or self.transcript.long_results.of_run.reading_turns_left > 0
         ended = yield from self._answer_at_once(calls, may_read=may_read)
         to_run = {key: call for key, call in calls.items() if isinstance(call, ValidCall) and key not in ended}
         ended |= yield from changed(self.tools.run(to_run, deadline), self._event_for_people)

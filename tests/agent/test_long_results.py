@@ -166,6 +166,16 @@ def test_turns_that_only_read_are_no_tool_rounds() -> None:
     assert outcome.tool_results(2) == outcome.tool_results(3) == outcome.tool_results(4)
 
 
+def test_reading_is_not_in_the_call_budget_and_its_tokens_are_in_the_token_budget() -> None:
+    read = reads({"id": "r1"}, {"id": "r1", "offset": 10})
+
+    by_calls = long_run(search("a"), read, read, search("b"), ANSWER, maximum_tool_calls=2)
+    by_tokens = long_run(search("a"), read, read, ANSWER, maximum_total_tokens=3 * 15)
+
+    assert (by_calls.stop_reason, len(by_calls.tools.requests)) == ("call_limit", 2)
+    assert (by_tokens.stop_reason, len(by_tokens.tools.requests)) == ("token_limit", 1)
+
+
 def test_a_turn_that_reads_and_calls_a_tool_is_a_round() -> None:
     both = calls(("read_result", {"id": "r1"}), ("search", {"q": "b"}))
 
@@ -188,6 +198,16 @@ def test_after_so_many_turns_reading_is_refused_and_counts_as_a_round() -> None:
     assert outcome.stop_reason == "iteration_limit"
     assert outcome.last_json["decision_summary"]["rounds"] == 3
     assert names(outcome.variables["tool_runs"]) == ["search"]
+
+
+def test_after_so_many_turns_reading_is_refused_beside_other_calls_too() -> None:
+    read, both = reads({"id": "r1"}), calls(("read_result", {"id": "r1"}), ("search", {"q": "b"}))
+
+    outcome = long_run(search("a"), *[read] * MAX_READING_TURNS, both, ANSWER, maximum_iterations=2)
+
+    refused, found = outcome.tool_results(MAX_READING_TURNS + 2)
+    assert refused == template.NO_MORE_READING
+    assert found.startswith("word0 ")
 
 
 WRONG: dict[str, tuple[Json, str]] = {
