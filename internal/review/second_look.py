@@ -1,7 +1,7 @@
 """The second look at an answer: held back, judged, and written again at most twice.
 
 In: a loop, before it runs. Out: its events and those of the judgements; then the Ending whose answer the user gets,
-and the variable ``review``. Without criteria the loop runs as ever.
+and the variable ``review``. Without criteria the loop only runs.
 """
 
 from collections.abc import Generator, Mapping, Sequence

@@ -156,7 +156,7 @@ def _blank_subtasks(plan: Mapping[str, Any]) -> Iterator[Problem]:
 
 
 def _unnamed_problems(review: Mapping[str, Any]) -> Iterator[Problem]:
-    """What does not pass cannot be written better by someone who is not told why."""
+    """The rewrite has to know what was wrong."""
     if not review["passes"] and not any(problem.strip() for problem in review["problems"]):
         yield Problem(("problems",), ": name at least one problem of a draft that does not pass")
 
