@@ -10,6 +10,7 @@ from dify_plugin.errors.model import InvokeBadRequestError
 from internal.agent import FUNCTION_CALLING, Blueprint
 from internal.host.clock import Clock
 from internal.plan_and_reflect.strategy import PLAN_AND_REFLECT
+from internal.state.form import decode
 from prompt import template
 from strategies.gpt5_react import GPT5ReActStrategy
 from tests.agent.plans import answers, blocks, done_at_once, judges, offered, plan_run, plans, verdict, works_on
@@ -646,3 +647,82 @@ def test_a_plan_whose_rewrite_does_not_fit_asks_with_shorter_findings_and_keeps_
         log["label"] for key, log in outcome.logs.items() if key.startswith("answer.round") and key.count(".") == 1
     ]
     assert labels == ["ROUND 1", "ROUND 2", "ROUND 3", "ROUND 4"]
+
+
+ASKING = {"approval_required": "order", "query": "Order a lamp.", "answer_criteria": CRITERIA}
+ACTING = {"search": replies("found"), "order": replies("ordered lamp 7")}
+ORDER = calls(("order", {"q": "lamp"}))
+
+
+def state_of(outcome: Outcome) -> str:
+    """All texts of the state that a run puts out."""
+    state = decode(outcome.variables["state"])
+    assert state is not None
+    return state.model_dump_json()
+
+
+def test_no_rejected_draft_and_no_problem_is_in_the_state() -> None:
+    steps = [says("The first draft."), rejects("No source."), says("The second."), passes()]
+
+    outcome = reviewed(*steps, extra_outputs="state")
+
+    assert "The second." in state_of(outcome)
+    assert "first draft" not in state_of(outcome)
+    assert "No source." not in state_of(outcome)
+
+
+def test_no_rejected_answer_in_a_schema_is_in_the_state() -> None:
+    steps = [submits("Köln"), rejects("Not a capital."), submits("Berlin"), passes()]
+
+    outcome = reviewed(*steps, extra_outputs="state", **WITH_SCHEMA)
+
+    assert "Berlin" in state_of(outcome)
+    assert "Köln" not in state_of(outcome)
+
+
+def test_a_call_of_a_rewrite_that_waits_for_approval_leaves_the_answer_unjudged() -> None:
+    outcome = run([says("A draft."), rejects("Order it first."), ORDER], ACTING, ASKING)
+
+    assert (outcome.stop_reason, review(outcome)) == ("approval_required", (None, ["Order it first."], 1))
+    assert "A draft." not in outcome.text + state_of(outcome)
+
+
+def test_the_answer_after_an_approval_is_judged_by_what_the_call_brought() -> None:
+    first = run([ORDER], ACTING, ASKING)
+    resumed = {**ASKING, "state": first.variables["state"], "approval": "yes", "query": "yes"}
+
+    outcome = run([says("Ordered."), rejects("No number."), says("Lamp 7 is ordered."), passes()], ACTING, resumed)
+
+    assert review(first) == (None, [], 0)
+    assert (outcome.text, review(outcome)) == ("Lamp 7 is ordered.", (True, ["No number."], 1))
+    request = judged(outcome)[0]["prompt_messages"][-1]["content"]
+    assert "ordered lamp 7" in request
+    assert "<task>\nOrder a lamp.\n</task>" in request
+
+
+def test_a_rewrite_that_fails_after_an_approved_call_keeps_the_state() -> None:
+    first = run([ORDER], ACTING, ASKING)
+    resumed = {**ASKING, "state": first.variables["state"], "approval": "yes", "query": "yes"}
+    steps = [says("Ordered."), rejects("No number."), fails("InvokeBadRequestError", "broken")]
+
+    outcome = run(steps, ACTING, resumed)
+
+    assert (outcome.error, outcome.stop_reason) == (None, "model_failed")
+    assert review(outcome) == (None, ["No number."], 1)
+    assert "ordered lamp 7" in state_of(outcome)
+
+
+def test_a_plan_whose_subtask_waits_for_approval_is_not_judged() -> None:
+    outcome = plan_run([plans("alpha"), works_on("alpha", ORDER)], ACTING, ASKING)
+
+    assert outcome.stop_reason == "approval_required"
+    assert is_unjudged(outcome)
+
+
+def test_the_judge_reads_what_tools_brought_in_earlier_turns_of_a_state() -> None:
+    first = reviewed(search(), says("One."), passes(), handlers=ACTING, extra_outputs="state")
+
+    outcome = reviewed(says("Two."), passes(), handlers=ACTING, state=first.variables["state"])
+
+    assert results_of(judged(outcome)[0]) == ["found"]
+    assert "One." not in judged(outcome)[0]["prompt_messages"][-1]["content"]
