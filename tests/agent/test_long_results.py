@@ -11,6 +11,8 @@ from internal.agent import FUNCTION_CALLING, Blueprint
 from internal.calls.judging import REFUSED_AT_THE_END
 from internal.conversation.long_results import MAX_READING_TURNS
 from internal.plan_and_reflect.strategy import PLAN_AND_REFLECT
+from internal.state.form import decode
+from internal.state.records import RoundRecord
 from prompt import template
 from strategies.gpt5_react import GPT5ReActStrategy
 from tests.agent.plans import (
@@ -269,6 +271,34 @@ def test_a_closing_hand_over_does_not_read() -> None:
     assert outcome.tool_results(2) == [REFUSED_AT_THE_END]
     assert outcome.variables["structured_output"] == {"city": "Rome"}
     assert names(outcome.variables["tool_runs"]) == ["search", "submit_answer"]
+
+
+def test_state_and_variables_have_the_cut_result_and_nothing_of_reading() -> None:
+    outputs = "state, tool_results"
+    outcome = long_run(search(), reads({"id": "r1", "find": "word200"}), ANSWER, extra_outputs=outputs)
+
+    state = decode(outcome.variables["state"])
+    assert state
+    (found,) = [entry for entry in state.entries if isinstance(entry, RoundRecord)]
+    assert [call.tool for call in found.calls] == ["search"]
+    assert "ask for less to see them" in str(found.calls[0].result)
+    assert "read_result" not in str(state)
+    assert "word200" not in str(state)
+    assert names(outcome.variables["tool_results"]) == ["search"]
+    assert "read_result" not in str(outcome.variables)
+
+
+def test_the_result_of_an_approved_call_is_read_in_the_run_that_resumes() -> None:
+    asking = {"approval_required": "search"}
+    first = long_run(search(), **asking)
+    resumed = {"state": first.variables["state"], "approval": "yes", "query": "yes"}
+
+    outcome = long_run(reads({"id": "r1", "find": "word200"}), ANSWER, **asking, **resumed)
+
+    assert [offered(request)[-1] for request in outcome.model.requests] == ["read_result", "read_result"]
+    cut, found = results_in(outcome.model.prompts[-1])
+    assert OFFER.search(cut)
+    assert "word199 word200 word201" in found
 
 
 def test_the_user_sees_nothing_of_reading() -> None:
