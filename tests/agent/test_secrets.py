@@ -178,6 +178,18 @@ def test_a_secret_of_the_node_reaches_no_prompt_from_anywhere(place: Json) -> No
     assert SECRET not in json.dumps(outcome.messages)
 
 
+def test_a_secret_of_the_node_in_the_users_answer_to_a_call_reaches_no_prompt() -> None:
+    asks_first: dict[str, Any] = {"approval_required": "search", "query": "Find it."}
+    waits = with_node_secret(search(), **asks_first)
+
+    outcome = with_node_secret(ANSWER, **asks_first, state=waits.variables["state"], approval=f"no, use {SECRET}")
+
+    assert "no, use [redacted]" in said_to_the_model(outcome)
+    assert SECRET not in json.dumps(outcome.model.requests)
+    assert SECRET not in json.dumps(outcome.messages)
+    assert SECRET not in json.dumps(outcome.variables)
+
+
 @pytest.mark.parametrize("shown", [False, True])
 def test_a_secret_of_the_node_leaves_streamed_text_and_thoughts_wherever_they_are_cut(*, shown: bool) -> None:
     whole = f"<think>It is {SECRET}.</think>The key is {SECRET}, really {SECRET}."
