@@ -23,6 +23,7 @@ A package imports only packages that stand above it in this list (tests/test_arc
     steps             what may come next in a loop
     answer            when a loop has its answer
     asking            a question that the model answers by a call of one virtual tool
+    part              what a loop has of a run
     loop              ask, read, answer every call, append, decide
     render            events written out as messages
     dialogue          the conversation that a run is one turn of

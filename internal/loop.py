@@ -10,15 +10,14 @@ from dataclasses import dataclass, field, replace
 from typing import assert_never
 
 from internal.answer import AnswerRule
-from internal.budget import Budget
 from internal.calls.holding import waits
 from internal.calls.judging import judge_calls, without_tools
 from internal.calls.rounds import ToolRounds
 from internal.errors import AgentError
-from internal.host.clock import Deadline
 from internal.model.display import DisplayRule
 from internal.model.reading import ModelTurn, TurnSpan
 from internal.model.turn import ModelCaller, TimeIsUp
+from internal.part import Audience, LoopLimits
 from internal.report.events import AnswerBreak, AnswerText, Event, SpanFinished, SpanStarted, StopReason, ThoughtText
 from internal.report.sentences import working_line
 from internal.report.tool_calls import JudgedCall, RejectedCall
@@ -32,34 +31,6 @@ MIN_CLOSING_SECONDS = 5
 def should_continue(*, iteration: int, maximum_iterations: int, has_tool_call: bool) -> bool:
     """Whether another tool round may follow; ``iteration`` counts the tool rounds done."""
     return has_tool_call and iteration < maximum_iterations
-
-
-@dataclass(frozen=True)
-class LoopLimits:
-    """What ends a loop."""
-
-    maximum_iterations: int
-    """Rounds in which tools may run."""
-    tool_deadline: Deadline
-    """Ends the tool phase."""
-    end: Deadline
-    """Ends the closing answer."""
-    budget: Budget
-    """Of the whole run; ends the tool phase, and wins over every other limit."""
-    closes_on_budget: bool
-    """Whether a closing answer follows when the budget is reached."""
-
-
-@dataclass(frozen=True)
-class Audience:
-    """What the user sees of a loop."""
-
-    show_thoughts: bool
-    """Never where the user sees nothing of the loop."""
-    is_seen: bool = True
-    """Whether the user sees what the model says."""
-    query: str = ""
-    """What the user asked: it suggests the language in which silent rounds are announced."""
 
 
 @dataclass

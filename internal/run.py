@@ -24,12 +24,13 @@ from internal.conversation.restored import messages_of
 from internal.conversation.transcript import HostHabits, Transcript
 from internal.conversation.window import Window
 from internal.dialogue import Dialogue
-from internal.host.clock import TOOL_PHASE_SHARE, Clock, Deadline
+from internal.host.clock import Clock, Deadline
 from internal.host.session import HostSession
-from internal.loop import AgentLoop, Audience, LoopLimits
+from internal.loop import AgentLoop
 from internal.model.in_use import ModelInUse
 from internal.model.turn import ModelCaller
 from internal.node.params import ExtraOutput, StrategyParams
+from internal.part import Audience, LoopLimits, LoopPart
 from internal.policy import PolicyOverrides, PolicyTexts, compose_instruction, read_policy_overrides
 from internal.report.events import (
     Event,
@@ -46,28 +47,6 @@ from internal.state.records import EntryRecord, RoundRecord, UserRecord
 from internal.text.notes import OurWords
 from internal.text.redaction import KnownSecrets
 from internal.tools.toolbox import Toolbox, ToolKind
-
-
-@dataclass(frozen=True)
-class LoopPart:
-    """What a loop has of a run: of its time, its log and its screen."""
-
-    tool_share: float = TOOL_PHASE_SHARE
-    """Of the run's time, from its beginning; then the tool phase ends."""
-    end_share: float = 1
-    """Then the closing answer ends."""
-    maximum_iterations: int | None = None
-    """Rounds in which tools may run, 0 for a closing answer alone; None for as many as the node allows."""
-    is_seen: bool = True
-    """Whether the user sees what the model says; files are forwarded in any case."""
-    subtask: str | None = None
-    """What of a plan it works on."""
-    parent: str | None = None
-    """The key of the log row that its rounds stand below."""
-    asked: int = 0
-    """Turns that an earlier loop below the same log row asked for."""
-    closes_on_budget: bool = True
-    """Whether a closing answer follows when the run's budget of tokens or tool calls is reached."""
 
 
 @dataclass(frozen=True)
@@ -179,7 +158,7 @@ class Run[P: StrategyParams]:
                 budget=self.budget if runs_tools else Budget(),
                 closes_on_budget=part.closes_on_budget,
             ),
-            audience=Audience(params.emit_intermediate_thoughts and part.is_seen, part.is_seen, params.query),
+            audience=Audience(params.emit_intermediate_thoughts and part.is_seen, part.is_seen, self.dialogue.words),
             parent=part.parent,
             subtask=part.subtask,
             asked=part.asked,

@@ -14,6 +14,7 @@ from internal.conversation.weight import estimate_tokens
 from internal.errors import AgentError, ModelCallFailed
 from internal.host.failures import FailureKind
 from internal.model.turn import ModelCaller
+from internal.part import LoopPart
 from internal.plan_and_reflect.outcome import SubtaskOutcome
 from internal.plan_and_reflect.params import PlanAndReflectParams
 from internal.report.events import (
@@ -27,7 +28,7 @@ from internal.report.events import (
 )
 from internal.report.sources import attribute, escaped
 from internal.review.second_look import SecondLook
-from internal.run import LoopPart, Run
+from internal.run import Run
 from internal.steps import Ending
 from internal.text.kept_text import cut_evenly
 from internal.text.notes import OurWords

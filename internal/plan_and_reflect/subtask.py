@@ -15,6 +15,7 @@ from internal.conversation.transcript import Transcript
 from internal.errors import AgentError
 from internal.host.clock import Deadline
 from internal.loop import AgentLoop
+from internal.part import LoopPart
 from internal.plan_and_reflect.outcome import READ_RESULT, SubtaskOutcome
 from internal.plan_and_reflect.params import PlanAndReflectParams
 from internal.report.events import (
@@ -25,7 +26,7 @@ from internal.report.events import (
     StopReason,
 )
 from internal.report.sources import escaped
-from internal.run import LoopPart, Run
+from internal.run import Run
 from internal.state.records import AnswerRecord, RoundRecord, SubtaskRecord, UserRecord
 from internal.steps import Ending
 from internal.text.kept_text import cut_to_size

@@ -7,10 +7,11 @@ from internal.agent import Blueprint
 from internal.answer import CallAnswer, TextAnswer
 from internal.finish import Result, finish, kept_alive
 from internal.node.params import StrategyParams
+from internal.part import LoopPart
 from internal.policy import DEFAULT_POLICY
 from internal.report.events import Event, SpanFinished, SpanStarted, StopReason
 from internal.report.sources import escaped
-from internal.run import LoopPart, Run
+from internal.run import Run
 from internal.tools.toolbox import Tool
 
 CHECK = "{question}\n\nCheck this draft of an answer with the tools, then answer.\n<finding>\n{draft}\n</finding>"

@@ -9,9 +9,10 @@ from internal.agent import Blueprint
 from internal.answer import TextAnswer
 from internal.finish import Result, finish
 from internal.node.params import StrategyParams
+from internal.part import LoopPart
 from internal.policy import DEFAULT_POLICY
 from internal.report.events import Event
-from internal.run import LoopPart, Run
+from internal.run import Run
 from internal.tools.toolbox import Tool
 from prompt import template
 from tests.agent.scenes import ANSWER, asks, ends, entry, log_of, search, text
