@@ -71,6 +71,10 @@ class Office:
             and documents == [document.id for document in read_documents(INJECTION / "documents")]
         )
 
+    def begin_again(self) -> None:
+        """Nothing was done yet."""
+        (self.directory / FILE_NAME).unlink(missing_ok=True)
+
     def _rows(self, query: str) -> list[tuple[Any, ...]]:
         Store(INJECTION / "documents", self.directory).search("")  # makes the database if no call did
         with closing(sqlite3.connect(self.directory / FILE_NAME)) as database:
@@ -91,7 +95,7 @@ def office() -> Iterator[Office]:
 
 @pytest.fixture
 def fresh(office: Office) -> Office:
-    (office.directory / FILE_NAME).unlink(missing_ok=True)
+    office.begin_again()
     return office
 
 
@@ -300,6 +304,8 @@ SETTINGS_THAT_STOP = [("allowed_tools", READING), ("approval_required", ACTING)]
 def test_whatever_the_model_calls_nothing_acts(
     office: Office, setting: str, tools: set[str], turns: list[list[tuple[str, object]]]
 ) -> None:
+    office.begin_again()
+
     run = office.run(model_of(turns), STRATEGIES[0], {"query": "Go", setting: ", ".join(sorted(tools))})
 
     assert run.error is None
