@@ -21,7 +21,7 @@ from internal.report.tool_calls import EndedCall, ValidCall
 from internal.text.fairness import in_turns
 
 MAX_EXTRA_BYTES = 512 * 1024
-"""On the wire; Dify stores 1,024,000 bytes of a node's outputs (docs/host-facts.md, "Size limits")."""
+"""On the wire; Dify stores 1,024,000 bytes of a node's outputs (docs/host-facts.md, "Log entries")."""
 MAX_THOUGHTS = 100_000
 """Characters of all thoughts together."""
 _BRACKETS = 2
@@ -145,8 +145,8 @@ def _sent_json(ended: EndedCall, out: Outgoing, left_out: dict[str, int]) -> obj
 
 
 def _read(text: str) -> Any:  # noqa: ANN401 - JSON
-    """A JSON value as the host keeps it: integers that it would round are texts, what no number is becomes null."""
-    return json.loads(text, parse_int=_integer, parse_constant=lambda _: None)
+    """A JSON value as the host keeps it: integers that it would round are texts."""
+    return json.loads(text, parse_int=_integer)
 
 
 def _integer(digits: str) -> int | str:

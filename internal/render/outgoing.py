@@ -17,7 +17,7 @@ from internal.state.form import encode
 from internal.state.records import State
 from internal.text.redaction import KnownSecrets
 from internal.text.secret_detection import without_named
-from internal.text.wellformed import wellformed, wellformed_json
+from internal.text.wellformed import wellformed
 
 _ERROR_ENDS = 900, 100
 """Characters of a long error's beginning and end that are shown."""
@@ -43,7 +43,7 @@ class Outgoing:
 
     def of_others(self, value: Any) -> Any:  # noqa: ANN401 - as above
         """A JSON value that a model or a tool wrote: its names and numbers are redacted too."""
-        return wellformed_json(self.secrets.for_people.json(value))
+        return self.secrets.for_people.json(value)
 
     def words(self, text: str) -> str:
         """A sentence that may quote others, also without what has the shape of a credential."""

@@ -82,6 +82,13 @@ def test_arguments_are_those_that_were_sent() -> None:
     assert item["arguments"] == sent["tool_parameters"] == {"q": "7", "n": 12}
 
 
+@pytest.mark.parametrize("more", ["", ', "nope": 1'])
+def test_nul_in_arguments_does_not_go_out(more: str) -> None:
+    (item,) = results_of("found", turn=calls(("search", f'{{"q": "a\\u0000b"{more}}}')))
+
+    assert item["arguments"]["q"] == "ab"
+
+
 def test_what_the_developer_sets_is_not_among_the_arguments() -> None:
     item = result_of("found", **NODE_SECRET)
 
@@ -96,6 +103,7 @@ VALUES: dict[str, tuple[list[Json | str], object]] = {
     "the same as the text": (['{"a": 1}', json_message({"a": 1})], {"a": 1}),
     "an integer that the host would round": ([json_message({"id": 2**60, "n": 2**53})], {"id": str(2**60), "n": 2**53}),
     "NUL and half a pair": ([json_message({"a\0": "b\0\ud83d"})], {"a": "b?"}),
+    "what no number is": ([json_message([float("nan"), float("inf")])], [None, None]),
     "a large number": ([json_message({"a": 1e300})], {"a": 1e300}),
 }
 
@@ -275,6 +283,14 @@ def test_a_plan_names_the_subtask_and_its_judgements_stand_outside_of_rounds() -
 
 def test_secrets_leave_thoughts_too() -> None:
     outcome = run([thinks(f"the key {SECRET}", ANSWER)], FOUND, {**asks("thoughts"), **NODE_SECRET})
+
+    assert [thought["text"] for thought in outcome.variables["thoughts"]] == ["the key [redacted]"]
+
+
+def test_the_variables_are_cleaned_once_since_their_size_is_measured_then() -> None:
+    offered = tool("search", parameter("q"), runtime_parameters={"api_key": "redacted"})
+
+    outcome = run([thinks("the key redacted", ANSWER)], FOUND, {**asks("thoughts"), "tools": [offered]})
 
     assert [thought["text"] for thought in outcome.variables["thoughts"]] == ["the key [redacted]"]
 

@@ -93,7 +93,9 @@ def test_a_result_that_does_not_fit_alone_does_not_cost_the_others_theirs() -> N
 def test_calls_whose_arguments_alone_do_not_fit_go_with_the_oldest_first() -> None:
     extra = made(["found"] * 10, arguments="a" * 100_000)
 
-    assert rounds(extra.values["tool_results"]) == [6, 7, 8, 9, 10]
+    assert [(entry["round"], entry["text"]) for entry in extra.values["tool_results"]] == [
+        (number, "") for number in range(6, 11)
+    ]
     assert extra.left_out["tool_results"] == 5
 
 

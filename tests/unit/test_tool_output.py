@@ -532,3 +532,13 @@ def test_many_small_messages_are_kept_as_one_text() -> None:
     said = read(*(text(str(number % 10)) for number in range(20_000)))
 
     assert said == "0123456789" * 2_000
+
+
+@pytest.mark.parametrize("keeps_json", [False, True])
+def test_json_is_kept_as_it_came_only_where_it_is_asked_for(*, keeps_json: bool) -> None:
+    output = ToolOutput(FileReader("chart", FileNames()), NO_SECRETS, keeps_json=keeps_json)
+
+    for value in ({"a": "é"}, [1]):
+        output.take(json_value(value))
+
+    assert output.sent_json == (['{"a": "é"}', "[1]"] if keeps_json else [])
