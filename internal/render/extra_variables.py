@@ -17,7 +17,7 @@ from internal.node.params import ExtraOutput
 from internal.render.outgoing import Outgoing, size_on_the_wire
 from internal.report.events import RunSummary, Thought
 from internal.report.files import MAX_NAME_LENGTH
-from internal.report.tool_calls import EndedCall, ValidCall
+from internal.report.tool_calls import EndedCall, ValidCall, WaitingCall
 from internal.text.fairness import in_turns
 
 MAX_EXTRA_BYTES = 512 * 1024
@@ -122,10 +122,10 @@ def _fill_in(entries: Sequence[tuple[_Json, EndedCall]], out: Outgoing, room: in
 
 
 def _without_result(number: int, ended: EndedCall, out: Outgoing) -> _Json:
-    judged = ended.judged
-    parsed = ended.call.parsed
+    judged, parsed = ended.judged, ended.call.parsed
+    checked = judged.valid if isinstance(judged, WaitingCall) else judged
     written: Mapping[str, Any] | None = parsed.args if parsed.ok else None
-    arguments = judged.arguments if isinstance(judged, ValidCall) else written
+    arguments = checked.arguments if isinstance(checked, ValidCall) else written
     return {
         "round": number,
         "tool": out.text(ended.call.name)[:MAX_NAME_LENGTH],

@@ -89,6 +89,18 @@ def test_nul_in_arguments_does_not_go_out(more: str) -> None:
     assert item["arguments"]["q"] == "ab"
 
 
+def test_a_call_that_waits_has_its_checked_arguments_and_its_result_comes_with_the_approval() -> None:
+    handlers = {"order": replies("ordered", json_message({"id": 7}))}
+    params = {**asks("tool_results"), "approval_required": "order"}
+
+    first = run([calls(("order", {"q": 3}))], handlers, params)
+    second = run([ANSWER], handlers, {**params, "state": first.variables["state"], "approval": "yes"})
+
+    (waiting,), (done,) = (outcome.variables["tool_results"] for outcome in (first, second))
+    assert (waiting["status"], waiting["arguments"], waiting["json"]) == ("waiting", {"q": "3"}, None)
+    assert (done["status"], done["arguments"], done["json"]) == ("ok", {"q": "3"}, {"id": 7})
+
+
 def test_what_the_developer_sets_is_not_among_the_arguments() -> None:
     item = result_of("found", **NODE_SECRET)
 
