@@ -9,7 +9,7 @@ from functools import cached_property
 
 from dify_plugin.entities.model.message import PromptMessage
 
-from internal.calls.resuming import Resumption, question_of
+from internal.calls.resuming import Resumption
 from internal.conversation.opening import visible_history
 from internal.conversation.recording import records_of_history, settled
 from internal.conversation.restored import messages_of
@@ -49,6 +49,12 @@ class Dialogue:
         return self.state.plan if self.state and self.resumption else None
 
     @property
+    def asked(self) -> UserRecord | None:
+        """The question of the run that goes on here; None if none does."""
+        entries = self.state.entries if self.state and self.resumption else ()
+        return next((entry for entry in reversed(entries) if isinstance(entry, UserRecord)), None)
+
+    @property
     def waiting_ids(self) -> frozenset[str]:
         """Of every call that waits, in all subtasks."""
         return frozenset(call.id for call in self.state.waiting) if self.state else frozenset()
@@ -82,10 +88,9 @@ class Dialogue:
     @property
     def task(self) -> str:
         """What the answer is for: the question, or that of the run which goes on, and what the user has added to it."""
-        if self.resumption is None or self.state is None:
+        if self.asked is None:
             return self.question
-        asked = question_of(self.state.entries)
-        return f"{asked}\n\n{self.question}" if self.has_question else asked
+        return f"{self.asked.text}\n\n{self.question}" if self.has_question else self.asked.text
 
     def question_record(self, context: str) -> UserRecord:
         """What the user says in this turn, as a later run needs it."""
@@ -95,11 +100,20 @@ class Dialogue:
         )
         return UserRecord(text=self.question, files=files, context=context)
 
+    def task_record(self, context: str) -> UserRecord:
+        """What the answer is for, as a later run needs it."""
+        new = self.question_record(context) if self.has_question else UserRecord(text="")
+        if self.asked is None:
+            return new
+        contexts = "\n\n".join(part for part in (self.asked.context, new.context) if part)
+        files = (*self.asked.files, *new.files)
+        return self.asked.model_copy(update={"text": self.task, "files": files, "context": contexts})
+
     @property
     def words(self) -> str:
         """What the user wrote, from which the language of our own sentences is read."""
-        asked = "" if self.has_question or self.state is None else question_of(self.state.entries)
-        return f"{self.params.query} {asked}"
+        asked = self.asked if not self.has_question else None
+        return f"{self.params.query} {asked.text}" if asked else self.params.query
 
     def require_question(self) -> None:
         """Check that there is something to do.

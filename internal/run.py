@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from dify_plugin.entities.model.llm import LLMModelConfig
-from dify_plugin.entities.model.message import PromptMessageContentUnionTypes, UserPromptMessage
+from dify_plugin.entities.model.message import PromptMessageContentUnionTypes
 from gevent.lock import BoundedSemaphore
 
 from internal.answer import AnswerRule
@@ -181,18 +181,24 @@ class Run[P: StrategyParams]:
         return file_parts(self.params.files, self.params.model, self.deadline(1).left())
 
     @property
-    def question_record(self) -> UserRecord:
-        """What the user says in this turn, as a later run needs it."""
-        return self.dialogue.question_record(self._context)
+    def context(self) -> str:
+        """The ``<context>`` blocks that the answer rests on, that of the run that goes on here included."""
+        return self.task_record.context
 
     @property
-    def _context(self) -> str:
+    def task_record(self) -> UserRecord:
+        """What the answer is for, as a later run needs it."""
+        return self.dialogue.task_record(self._new_context)
+
+    @property
+    def _new_context(self) -> str:
         return context_block(self.bibliography.context())
 
     def transcript(self, text: str) -> Transcript:
         """A new conversation: the system prompt, the history, and a message of context, text and files."""
-        opening = opening_messages(self.dialogue.history, self.instruction, self._message(text))
-        record = self.question_record.model_copy(update={"text": text})
+        message = user_message("\n\n".join(part for part in (self.context, text) if part), self.parts)
+        opening = opening_messages(self.dialogue.history, self.instruction, message)
+        record = self.task_record.model_copy(update={"text": text})
         return Transcript(opening, self.habits, self.long_results, [*self.dialogue.earlier, record])
 
     def resumed(self, entries: Sequence[EntryRecord] = ()) -> Transcript:
@@ -200,9 +206,6 @@ class Run[P: StrategyParams]:
         messages = [*self.dialogue.history, *messages_of(entries, self.toolbox)]
         opening = opening_messages(messages, self.instruction)
         return Transcript(opening, self.habits, self.long_results, [*self.dialogue.earlier, *entries])
-
-    def _message(self, text: str) -> UserPromptMessage:
-        return user_message("\n\n".join(part for part in (self._context, text) if part), self.parts)
 
     def converse(
         self, models: ModelCaller, answer: AnswerRule, part: LoopPart | None = None
@@ -228,5 +231,7 @@ class Run[P: StrategyParams]:
         self.approvals.has_acted |= any(isinstance(call, ValidCall) for call in judged)
         yield from loop.rounds.resume(waiting, judged, parent, loop.limits.tool_deadline)
         if resumption.has_question:
-            loop.rounds.transcript.append_question(self._message(self.dialogue.question), self.question_record)
+            text = "\n\n".join(part for part in (self._new_context, self.dialogue.question) if part)
+            record = self.dialogue.question_record(self._new_context)
+            loop.rounds.transcript.append_question(user_message(text, self.parts), record)
         yield SpanFinished(parent, self.clock.now() - started)

@@ -135,7 +135,7 @@ def _finished(worker: SubtaskWorker, outcome: SubtaskOutcome, started: float, er
 
 def _record(run: Run[PlanAndReflectParams], subtasks: Sequence[SubtaskOutcome]) -> list[EntryRecord]:
     """The conversation with the question and, once no subtask waits, with what was found."""
-    question = run.question_record.model_copy(update={"text": run.dialogue.task})
+    question = run.task_record
     if not any(subtask.waits for subtask in subtasks):
         found = tuple(
             FindingRecord(subtask=each.name, answer=each.with_unread().answer, completed=each.completed)

@@ -15,7 +15,7 @@ from internal.errors import AgentError
 from internal.host.clock import Deadline
 from internal.node.params import StrategyParams
 from internal.report.events import Event, Noted, SpanFinished, SpanStarted
-from internal.report.sources import context_block, escaped
+from internal.report.sources import escaped
 from internal.run import Run
 from internal.text.kept_text import cut_evenly, cut_to_size
 from internal.text.notes import OurWords
@@ -85,6 +85,5 @@ class Judge:
             draft=escaped(draft),
             files=template.FILES_BESIDE_DRAFT.format(count=files) if files else "",
         )
-        context = context_block(self.run.bibliography.context())
-        message = f"{context}\n\n{text}" if context else text
+        message = "\n\n".join(part for part in (self.run.context, text) if part)
         return Transcript(opening_messages((), self.run.instruction, user_message(message, ())), self.run.habits)

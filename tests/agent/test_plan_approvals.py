@@ -139,3 +139,15 @@ def test_a_finished_plan_leaves_question_findings_and_answer() -> None:
     assert text_of(question).startswith("Buy a lamp and find a desk.\n\n<findings>")
     assert "Answer to lamp." in text_of(question)
     assert (text_of(answer), text_of(query)) == ("Both found.", "And now?")
+
+
+def test_context_and_files_of_the_question_stay_until_the_answer() -> None:
+    source = {"title": "Prices", "content": "A lamp costs 3.", "metadata": {"document_id": "d1"}}
+    steps = [after("ordered", says("A lamp is ordered.")), completed("lamp"), answers("It cost 3 [1].")]
+
+    outcome = answered(asked(context=[source]), "yes", steps)
+
+    assert "A lamp costs 3." in text_of(outcome.model.prompts[-1][-1])
+    assert [(each["number"], each["cited"]) for each in outcome.variables["sources"]] == [(1, True)]
+    later = run([says("Well.")], FOUND, {**NODE, "state": outcome.variables["state"], "query": "And now?"})
+    assert "A lamp costs 3." in text_of(later.model.prompts[0][1])
