@@ -138,10 +138,10 @@ def _without_result(number: int, ended: EndedCall, out: Outgoing) -> _Json:
 
 def _sent_json(ended: EndedCall, out: Outgoing, left_out: dict[str, int]) -> object:
     """What the tool sent as JSON: the value, a list of several, None for none."""
-    values = [out.of_others(value) for value in map(_read, ended.sent_json) if _can_be_written(value)]
+    values = [value for value in in_turns(map(_read, ended.sent_json)) if _can_be_written(value)]
     if deeper := len(ended.sent_json) - len(values):
         left_out["tool_results.json"] = left_out.get("tool_results.json", 0) + deeper
-    return values if len(values) > 1 else values[0] if values else None
+    return out.of_others(values if len(values) > 1 else values[0] if values else None)
 
 
 def _read(text: str) -> Any:  # noqa: ANN401 - JSON

@@ -51,7 +51,7 @@ class ToolOutput:
         """Whether the texts together were compared with a JSON value; once, since it takes its time."""
         self._sources_length = 0
         self._keeps_json = keeps_json
-        self._json_left_out = 0
+        self._json_room, self._json_left_out = MAX_JSON_LENGTH, 0
         self.sources: list[Source] = []
         self.sent_json: list[str] = []
         """The values that came as JSON, as texts, not redacted; empty where they are not kept."""
@@ -102,7 +102,8 @@ class ToolOutput:
             self._json.add(f"\n\n{text}" if self._json.length else text)
 
     def _keep_json(self, text: str) -> None:
-        if self._keeps_json and sum(map(len, self.sent_json)) + len(text) <= MAX_JSON_LENGTH:
+        if self._keeps_json and len(text) <= self._json_room:
+            self._json_room -= len(text)
             self.sent_json.append(text)
         elif self._keeps_json:
             self._json_left_out += 1

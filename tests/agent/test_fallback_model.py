@@ -20,7 +20,7 @@ from tests.agent.scenes import ANSWER, assistant_messages, search, silence, text
 from tests.support.clock import FakeTime
 from tests.support.host import CallFails, Json, Step, When
 from tests.support.run import Outcome, run
-from tests.support.wire import MODEL, USAGE, fails, model, replies, says
+from tests.support.wire import MODEL, USAGE, calls, fails, model, replies, says
 
 FALLBACK = "acme/relay/relay/qwen/qwen-3:free"
 PROVIDER, NAME = "acme/relay/relay", "qwen/qwen-3:free"
@@ -240,6 +240,30 @@ def test_a_fallback_that_fails_later_names_what_it_stood_in_for() -> None:
 
     assert isinstance(outcome.error, InvokeBadRequestError)
     assert str(outcome.error) == f"{FIRST_SENTENCE}; model {FALLBACK}: invalid request: no"
+
+
+def test_after_an_approved_call_the_fallback_saves_the_run_or_both_sentences_stand_in_it() -> None:
+    handlers = {"order": replies("ordered")}
+    params = {**WITH_FALLBACK, "approval_required": "order"}
+    asking = run([calls(("order", {"q": "lamp"}))], handlers, params)
+    resumed = {**params, "state": asking.variables["state"], "approval": "yes"}
+
+    saved = run([REFUSED, ANSWER], handlers, resumed)
+    failed = run([REFUSED, fails("InvokeBadRequestError", "no such model")], handlers, resumed)
+
+    assert (saved.text, saved.stop_reason) == ("Done.", "answered")
+    assert (failed.error, failed.stop_reason) == (None, "model_failed")
+    assert f"{FIRST_SENTENCE}; model {FALLBACK}: invalid request: no such model" in failed.text
+
+
+def test_a_judge_that_fails_is_replaced_before_the_draft_counts_as_not_judged() -> None:
+    passes = calls(("submit_review", {"passes": True, "problems": []}))
+
+    outcome = run([ANSWER, REFUSED, passes], params={**WITH_FALLBACK, "answer_criteria": "short"})
+
+    assert outcome.text == "Done."
+    assert outcome.variables["review"]["passed"] is True
+    assert asked(outcome) == ["first", "first", "fallback"]
 
 
 def test_the_log_has_a_note_and_a_row_of_its_own_for_the_second_model() -> None:
