@@ -204,8 +204,8 @@ CONFIDENTIAL_CANNOT_WAIT = (
     "Leave the secret out; such a value belongs into the settings of the tool in the node."
 )
 TOO_LARGE_TO_WAIT = (
-    "not run: this call needs the user's approval, and it is too large to wait for it; the arguments of all waiting "
-    "calls together may have {most:,} bytes. Make a shorter call."
+    "not run: this call needs the user's approval, and it is too large to wait for it; all waiting calls "
+    "together may have {most:,} bytes of JSON. Make a shorter call."
 )
 
 ELIDED_TOOL_RESULT = "[An earlier tool result was left out here to save space. Call the tool again if you need it.]"

@@ -9,12 +9,10 @@ from dataclasses import dataclass, field
 from internal.approval.identity import call_id
 from internal.approval.pending import PendingCall
 from internal.report.tool_calls import JudgedCall, RejectedCall, ValidCall, WaitingCall
+from internal.state.size import MAX_WAITING, size_of_waiting
 from internal.text.redaction import KnownSecrets
 from internal.tools.virtual_tools import SUBMIT_ANSWER
 from prompt import template
-
-MAX_WAITING_BYTES = 65_536
-"""Of the arguments of all calls that wait, as JSON in UTF-8: a state must hold them whole."""
 
 
 @dataclass
@@ -40,9 +38,9 @@ class Approvals:
         tool, arguments = call.tool, call.arguments
         if any(tool.parameters[name].is_secret for name in arguments) or self.secrets.holds(dict(arguments)):
             return RejectedCall(call.call, template.CONFIDENTIAL_CANNOT_WAIT, tool)
-        size = len(call.signature.arguments.encode(errors="replace"))
-        if self._size + size > MAX_WAITING_BYTES:
-            return RejectedCall(call.call, template.TOO_LARGE_TO_WAIT.format(most=MAX_WAITING_BYTES), tool)
+        size = size_of_waiting(tool.provider, tool.own_name, call.signature.arguments)
+        if self._size + size > MAX_WAITING:  # a state must hold all of them whole
+            return RejectedCall(call.call, template.TOO_LARGE_TO_WAIT.format(most=MAX_WAITING), tool)
         self._size += size
         self.asked += 1
         identifier = call_id(self.asked, tool.provider, tool.own_name, arguments)

@@ -9,16 +9,15 @@ This is a door: texts are made well-formed in both directions.
 """
 
 import base64
+import codecs
 import hashlib
-import json
 import re
 import zlib
 from itertools import repeat
 
-from pydantic import ValidationError
-
 from internal.errors import InvalidParameters
 from internal.state.pieces import MAX_UNPACKED
+from internal.state.reading import read_state
 from internal.state.records import State
 from internal.state.size import fitted
 from internal.state.waiting import check_calls
@@ -38,10 +37,6 @@ _MAX_PACKED = (MAX_LENGTH - len(f"{_BEGINNING}{VERSION}.") - _CHECKSUM_LENGTH - 
 _NONE = frozenset({"", "null", "None", "[]", "{}"})
 """What Dify or a developer puts in place of a state before there is one."""
 _ADVICE = "give it the variable 'state' of an earlier run, unchanged, or leave it blank to begin without one"
-_MAX_NAMES = 16
-"""Of one object: more than any record has fields."""
-_MAX_NUMBER = 2**53
-"""Larger integers do not pass Dify unchanged."""
 _BLOCK = 64 * 1024
 """Bytes that are unpacked at once."""
 
@@ -50,7 +45,7 @@ def encode(state: State) -> str:
     """The state as text, with as much of it as has room; long work gives way to other sessions.
 
     Raises:
-        ValueError: the calls that wait do not fit; in all they may have ``MAX_WAITING`` bytes of arguments.
+        ValueError: the calls that wait do not fit (``size_of_waiting``).
     """
     content = base64.urlsafe_b64encode(fitted(state.with_texts(wellformed, wellformed), _MAX_PACKED)).decode()
     return f"{_BEGINNING}{VERSION}.{_checksum(content)}.{content}"
@@ -71,9 +66,9 @@ def decode(text: str) -> State | None:
         raise InvalidParameters(f"parameter 'state': {missing_variable(text)}")
     written = _unpacked(_content(text))
     try:
-        state = State.model_validate(_parsed(written))
+        state = read_state(written, wellformed)
         check_calls(state)
-    except (ValidationError, ValueError, RecursionError):
+    except (ValueError, RecursionError):
         raise _refused("its content does not have the fields of a state") from None
     return state
 
@@ -99,59 +94,26 @@ def _checksum(content: str) -> str:
     return hashlib.sha256(f"{VERSION}.{content}".encode(errors="replace")).hexdigest()[:_CHECKSUM_LENGTH]
 
 
-def _unpacked(content: bytes) -> bytes:
+def _unpacked(content: bytes) -> str:
     """The JSON; it is measured while it is unpacked, since a small text can unpack to gigabytes."""
-    unpacker = zlib.decompressobj(wbits=-zlib.MAX_WBITS)
-    pieces, length = list[bytes](), 0
+    unpacker, decoder = zlib.decompressobj(wbits=-zlib.MAX_WBITS), codecs.getincrementaldecoder("utf-8")()
+    pieces, length = list[str](), 0
     try:
         for _ in in_turns(repeat(None)):
             piece = unpacker.decompress(content, _BLOCK)
             content = unpacker.unconsumed_tail
-            pieces.append(piece)
             length += len(piece)
             if length > MAX_UNPACKED:
                 raise _refused(f"it unpacks to more than {MAX_UNPACKED // 2**20} MiB")
+            pieces.append(decoder.decode(piece))
             if unpacker.eof or not (piece or content):
                 break
-    except zlib.error:
+        pieces.append(decoder.decode(b"", final=True))
+    except (zlib.error, UnicodeDecodeError):
         raise _refused("it cannot be unpacked") from None
     if not unpacker.eof or unpacker.unused_data:
         raise _refused("it cannot be unpacked: it has no end, or something stands behind it")
-    return b"".join(pieces)
-
-
-def _parsed(written: bytes) -> object:
-    """The JSON value, as the records take it: tuples for lists, well-formed texts.
-
-    Raises:
-        ValueError: it is not JSON, a name stands twice in an object, or a number is too large.
-        RecursionError: it is nested too deeply.
-    """
-    turns = in_turns(repeat(None))
-
-    def read_object(pairs: list[tuple[str, object]]) -> dict[str, object]:
-        next(turns)  # The parser itself cannot be interrupted; between two objects, others may run.
-        if len(pairs) > _MAX_NAMES or len(dict(pairs)) < len(pairs):
-            raise ValueError
-        return {name: _cleaned(value) for name, value in pairs}
-
-    return json.loads(written.decode(), object_pairs_hook=read_object, parse_float=_refuse, parse_constant=_refuse)
-
-
-def _cleaned(value: object) -> object:
-    match value:
-        case str():
-            return wellformed(value)
-        case list():
-            return tuple(wellformed(item) if isinstance(item, str) else item for item in value)
-        case int() if abs(value) > _MAX_NUMBER:
-            raise ValueError
-    return value
-
-
-def _refuse(_number: str) -> float:
-    """No record has a fraction."""
-    raise ValueError
+    return "".join(pieces)
 
 
 def _refused(problem: str, advice: str = _ADVICE) -> InvalidParameters:

@@ -44,6 +44,8 @@ class EntryParts:
     start: int
     stop: int = 0
     context: TextPart | None = None
+    files: int | None = None
+    """The part with their lines."""
     results: list[TextPart] = field(default_factory=list)
     """Findings among them."""
     texts: list[TextPart] = field(default_factory=list)
@@ -113,6 +115,9 @@ class _Writer:
                 parts.texts.append(self._write_text(b'{"kind":"user","text":', entry.text))
                 if entry.context:
                     parts.context = self._write_text(b',"context":', entry.context)
+                if entry.files:
+                    parts.files = len(self.layout.parts)
+                    self._write(b',"files":' + to_json(entry.files))
                 self._write_findings(entry, parts)
             case RoundRecord():
                 parts.texts.append(self._write_text(b'{"kind":"round","said":', entry.said))

@@ -9,6 +9,7 @@ Turns and sources come back, the newest first, where what yielded after them has
 today costs its own length, and not the whole conversation before it.
 """
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -20,7 +21,9 @@ from internal.text.kept_text import cut_to_size
 from prompt import template
 
 MAX_WAITING = 64 * 1024
-"""Bytes of JSON that the arguments of all waiting calls together may have, so that they fit whatever they say."""
+"""Bytes of JSON that the waiting calls of a state may have together, so that they fit whatever they say."""
+_REST_OF_A_CALL = 100
+"""Bytes: its id and the names of its fields."""
 _RECENT_TURNS = 3
 """The last turns, whose results stay whole for longer."""
 _KEPT = 1_000
@@ -40,11 +43,17 @@ class _Change:
     """Whether it is undone if there is room in the end."""
 
 
+def size_of_waiting(provider: str, tool: str, arguments: str) -> int:
+    """The bytes of JSON that a waiting call takes in a state at most; of all that wait, ``MAX_WAITING`` fit."""
+    written = json.dumps((provider, tool, arguments), ensure_ascii=False)
+    return len(written.encode(errors="replace")) + _REST_OF_A_CALL
+
+
 def fitted(state: State, max_packed: int) -> bytes:
     """The packed JSON of a state in so many bytes.
 
     Raises:
-        ValueError: the calls that wait do not fit.
+        ValueError: the calls that wait do not fit; they have more than ``MAX_WAITING`` bytes.
     """
     layout = lay_out(state)
     draft = Draft(layout.parts, max_packed)
@@ -103,6 +112,7 @@ def _changes_of_the_rest(layout: Layout, conversations: Sequence[Sequence[EntryP
     yield from _cut([*texts, *of_subtasks], _KEPT)
     yield from _cut([*texts, *of_subtasks], _SHORT)
     yield from (_with_the_smallest_round(end, end.entry) for end in ends if isinstance(end.entry, RoundRecord))
+    yield from (_Change([(end.files, b"")]) for end in ends if end.files is not None)
     yield from _cut([subtask.name for subtask in layout.subtasks], _SHORT)
 
 

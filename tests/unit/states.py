@@ -33,7 +33,8 @@ def _rounds(results: st.SearchStrategy[str | None]) -> st.SearchStrategy[EntryRe
 
 
 _findings = st.lists(st.builds(FindingRecord, subtask=_texts, answer=_texts, completed=st.booleans()), max_size=2)
-_users = st.builds(UserRecord, text=_texts, context=_texts, findings=_findings.map(tuple))
+_lines = st.lists(_texts, max_size=2).map(tuple)
+_users = st.builds(UserRecord, text=_texts, files=_lines, context=_texts, findings=_findings.map(tuple))
 _finished: st.SearchStrategy[EntryRecord] = _users | _rounds(_texts) | st.builds(AnswerRecord, text=_texts)
 _conversations = st.lists(_finished, max_size=6)
 
@@ -46,7 +47,7 @@ def _subtasks(entries: Sequence[EntryRecord]) -> st.SearchStrategy[SubtaskRecord
         completed=st.booleans(),
         attempts=_numbers,
         rounds=_numbers,
-        advised=st.lists(_texts, max_size=2).map(tuple),
+        advised=_lines,
         nearest=_texts,
         entries=st.just(tuple(entries)),
     )

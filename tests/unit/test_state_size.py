@@ -25,7 +25,7 @@ from internal.state.records import (
     SubtaskRecord,
     UserRecord,
 )
-from internal.state.size import MAX_WAITING
+from internal.state.size import MAX_WAITING, size_of_waiting
 from prompt import template
 from tests.unit.states import states
 
@@ -224,26 +224,29 @@ def test_a_state_that_would_unpack_to_too_much_yields_too() -> None:
 WRITERS = [noise, emoji, anything, escapes]
 
 
+def _canonical(arguments: object) -> str:
+    return json.dumps(arguments, ensure_ascii=False, separators=(",", ":"))
+
+
 def waiting_calls(write: Callable[[int, int], str], count: int, prefix: str = "call") -> list[CallRecord]:
-    """Calls with as many arguments in all as may wait."""
+    """Calls that are as large as all that wait may be."""
     calls = list[CallRecord]()
     for number in range(count):
-        text, most = write(MAX_WAITING, number), MAX_WAITING // count
-        while len(arguments := json.dumps({"a": text}, ensure_ascii=False, separators=(",", ":")).encode()) > most:
-            text = text[: min(len(text) - 1, len(text) * most // len(arguments))]
-        calls.append(
-            call(None, f"{prefix}_{number}_{hashlib.sha256(b'%d' % number).hexdigest()[:8]}", arguments.decode())
-        )
+        text, most = write(MAX_WAITING // count, number), MAX_WAITING // count
+        while size_of_waiting("shop", "order", arguments := _canonical({"a": text})) > most:
+            text = text[: min(len(text) - 1, len(text) * most // size_of_waiting("shop", "order", arguments))]
+        calls.append(call(None, f"{prefix}_{number}_{hashlib.sha256(b'%d' % number).hexdigest()[:8]}", arguments))
     return calls
 
 
 @pytest.mark.parametrize("write", WRITERS, ids=lambda write: write.__name__)
-@pytest.mark.parametrize("count", [1, 50])
+@pytest.mark.parametrize("count", [1, 50, 400])
 def test_calls_that_wait_never_yield(write: Callable[[int, int], str], count: int) -> None:
     done = [call(write(300_000, 7), "done", json.dumps({"a": write(300_000, 7)}))] * 3
     last = RoundRecord(said=write(200_000, 7), calls=(*done, *waiting_calls(write, count), *done))
     sources = tuple(SourceRecord(number=number, title=write(1_000, number)) for number in range(1, 301))
-    state = state_of([turn(1), [*turn(2, question=write(200_000, 8)), last]], sources=sources)
+    asked = UserRecord(text=write(200_000, 8), files=(write(300, 9),) * 99)
+    state = state_of([turn(1), [asked, AnswerRecord(text="A"), last]], sources=sources)
 
     left = fitted(state)
 

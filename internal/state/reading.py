@@ -1,0 +1,132 @@
+"""The JSON of a state, read record by record.
+
+In: a text. Out: a State. Python's own parser cannot be interrupted, and takes long for a text that only looks like a
+state: here other sessions run in between, and the first thing that does not fit is the end of it.
+"""
+
+import json
+import re
+from collections.abc import Callable
+from itertools import repeat
+
+from pydantic import TypeAdapter
+
+from internal.state.records import (
+    CallRecord,
+    EntryRecord,
+    FindingRecord,
+    SourceRecord,
+    State,
+    SubtaskRecord,
+)
+from internal.text.fairness import in_turns
+
+_SPACE = re.compile(r"[ \t\n\r]*")
+_MAX_NAMES = 16
+"""Of one object: more than any record has fields."""
+_MAX_NUMBER = 2**53
+"""Larger integers do not pass Dify unchanged."""
+_ITEMS: dict[str, TypeAdapter[object]] = {
+    "entries": TypeAdapter(EntryRecord),
+    "calls": TypeAdapter(CallRecord),
+    "findings": TypeAdapter(FindingRecord),
+    "sources": TypeAdapter(SourceRecord),
+    "subtasks": TypeAdapter(SubtaskRecord),
+    "advised": TypeAdapter(str),
+    "files": TypeAdapter(str),
+}
+"""What stands in the arrays, by their names."""
+
+
+def read_state(written: str, clean: Callable[[str], str]) -> State:
+    """The state that the JSON says, with each of its texts cleaned.
+
+    Raises:
+        ValueError: it is not JSON, or not that of a state; a name stands twice in an object; a number is too large.
+        RecursionError: it is nested too deeply.
+    """
+    return State.model_validate(_Reader(written, clean).whole())
+
+
+def _refuse(_number: str) -> float:
+    """No record has a fraction."""
+    raise ValueError
+
+
+_LEAVES = json.JSONDecoder(parse_float=_refuse, parse_constant=_refuse)
+
+
+class _Reader:
+    def __init__(self, written: str, clean: Callable[[str], str]) -> None:
+        self._written = written
+        self._clean = clean
+        self._at = 0
+        self._turns = in_turns(repeat(None))
+
+    def whole(self) -> object:
+        """The value, and nothing behind it."""
+        value = self._value("")
+        if self._next():
+            raise ValueError
+        return value
+
+    def _value(self, name: str) -> object:
+        """The value that begins here, under this name."""
+        next(self._turns)
+        match self._next():
+            case "{":
+                return self._object()
+            case "[":
+                return self._array(name)
+        return self._leaf()
+
+    def _object(self) -> dict[str, object]:
+        fields: dict[str, object] = {}
+        is_last = self._opens_empty("}")
+        while not is_last:
+            self._next()
+            name = self._leaf()
+            if not isinstance(name, str) or name in fields or len(fields) == _MAX_NAMES or self._next() != ":":
+                raise ValueError
+            self._at += 1
+            fields[name] = self._value(name)
+            is_last = self._ends("}")
+        return fields
+
+    def _array(self, name: str) -> tuple[object, ...]:
+        if name not in _ITEMS:
+            raise ValueError
+        items, is_last = list[object](), self._opens_empty("]")
+        while not is_last:
+            items.append(_ITEMS[name].validate_python(self._value(""), strict=True))
+            is_last = self._ends("]")
+        return tuple(items)
+
+    def _leaf(self) -> object:
+        if self._written[self._at : self._at + 1] in {"{", "["}:
+            raise ValueError
+        value, self._at = _LEAVES.raw_decode(self._written, self._at)
+        if isinstance(value, int) and abs(value) > _MAX_NUMBER:
+            raise ValueError
+        return self._clean(value) if isinstance(value, str) else value
+
+    def _next(self) -> str:
+        """The next character that is not white space; "" at the end."""
+        space = _SPACE.match(self._written, self._at)
+        self._at = space.end() if space else self._at
+        return self._written[self._at : self._at + 1]
+
+    def _opens_empty(self, bracket: str) -> bool:
+        """Pass the opening bracket; whether the closing one follows, which is passed too."""
+        self._at += 1
+        is_empty = self._next() == bracket
+        self._at += is_empty
+        return is_empty
+
+    def _ends(self, bracket: str) -> bool:
+        """Pass the comma or the bracket behind an item; whether it was the bracket."""
+        separator = self._next()
+        if separator not in {",", bracket}:
+            raise ValueError
+        self._at += 1
+        return separator == bracket
