@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 from internal.agent import Blueprint
+from internal.state.form import decode
 from strategies.gpt5_function_calling import GPT5FunctionCallingStrategy
 from strategies.gpt5_plan_and_reflect import GPT5PlanAndReflectStrategy
 from strategies.gpt5_react import GPT5ReActStrategy
@@ -32,6 +33,8 @@ class Conversation:
     steps: Sequence[Step]
     handlers: Mapping[str, Handler]
     params: Json = field(default_factory=dict)
+    before: str | None = None
+    """The conversation whose state this one goes on from."""
 
 
 def echo(request: Json) -> Iterator[Json]:
@@ -67,6 +70,22 @@ CONVERSATIONS = {
         {"search": echo},
         {"query": "What does it cost?", "answer_criteria": "A source for every figure; at most 20 words."},
     ),
+    "function_calling_asked": Conversation(
+        GPT5FunctionCallingStrategy.blueprint,
+        [
+            calls(("search", {"q": "lamp"})),
+            calls(("search", {"q": "desk"}), ("order", {"q": "lamp"}), text="I order it."),
+        ],
+        {"search": echo, "order": replies("Order 4711 was placed.")},
+        {"query": "Order the lamp of the manual.", "approval_required": "order"},
+    ),
+    "function_calling_approved": Conversation(
+        GPT5FunctionCallingStrategy.blueprint,
+        [says("The lamp is on its way: order 4711.")],
+        {"search": echo, "order": replies("Order 4711 was placed.")},
+        {"query": "yes", "approval": "yes", "approval_required": "order"},
+        before="function_calling_asked",
+    ),
     "react": Conversation(
         GPT5ReActStrategy.blueprint,
         [
@@ -95,10 +114,11 @@ CONVERSATIONS = {
 
 
 def held(conversation: Conversation, time: FakeTime) -> Outcome:
+    before = held(CONVERSATIONS[conversation.before], time) if conversation.before else None
     outcome = run(
         conversation.steps,
         conversation.handlers,
-        conversation.params,
+        {**conversation.params, **({"state": before.variables["state"]} if before else {})},
         blueprint=conversation.blueprint,
         clock=time.clock,
     )
@@ -132,8 +152,16 @@ def messages(outcome: Outcome) -> list[Json]:
         bodies = [without_nulls(message["message"]) for message in group]
         if kind == "text":
             bodies = [{"text": "".join(body["text"] for body in bodies)}]
+        if kind == "variable":
+            bodies = [with_readable_state(body) for body in bodies]
         shown += [{"type": kind, **without_run(body)} for body in bodies]
     return shown
+
+
+def with_readable_state(body: Json) -> Json:
+    """What a state holds in place of its text, which is another one with another version of zlib."""
+    state = decode(body["variable_value"]) if body["variable_name"] == "state" else None
+    return {**body, "variable_value": state.model_dump(mode="json", exclude_unset=True)} if state else body
 
 
 def without_nulls(body: Json) -> Json:
