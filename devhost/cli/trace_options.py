@@ -58,14 +58,7 @@ def traced(  # noqa: PLR0913 - the facts of a trace's first line
 
 
 def trace_secrets(scenario: Scenario, environment: Mapping[str, str] | None = None) -> Secrets:
-    """Every credential, secret or not; the secret parameters of --set; and the model's key."""
+    """The secret credentials and parameters of the tools, and the model's key."""
     environment = os.environ if environment is None else environment
-    credentials = [
-        value
-        for setup in scenario.tools
-        for given in setup.credentials.values()
-        for value in given.values()
-        if isinstance(value, str)
-    ]
-    fixed = [value for setup in scenario.tools for value in setup.secrets]
-    return Secrets([*credentials, *fixed, environment.get(KEY, "").strip()])
+    of_tools = [value for setup in scenario.tools for value in setup.secrets]
+    return Secrets([*of_tools, environment.get(KEY, "").strip()])

@@ -22,9 +22,14 @@ BACKSLASHES = r"(?:\\|%(?:25)*5c){1,64}"
 
 class Secrets:
     def __init__(self, values: Iterable[str] = ()) -> None:
-        secrets = {form for value in values if len(value) >= SHORTEST for form in (value, well_formed(value))}
+        self._values = {form for value in values for form in (value, well_formed(value)) if value}
+        secrets = {value for value in self._values if len(value) >= SHORTEST}
         longest_first = sorted(secrets, key=len, reverse=True)
         self._pattern = re.compile("|".join(map(_spelled, longest_first))) if secrets else None
+
+    def is_secret(self, value: object) -> bool:
+        """Whether the whole value is a secret, however short."""
+        return isinstance(value, str) and value in self._values
 
     def masked[T](self, value: T) -> T:
         """A copy of the same shape without secrets; the value itself if it contains none."""

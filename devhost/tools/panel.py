@@ -11,7 +11,8 @@ from devhost.process.session import Session
 from devhost.process.watcher import Watcher
 from devhost.protocol.wire import Invoked, JsonObject
 from devhost.text.secrets import Secrets
-from devhost.tools.setup import OfferedTool, ToolSetup
+from devhost.tools.environment import how_to_install
+from devhost.tools.setup import CREDENTIAL_TYPE, OfferedTool, ToolSetup
 
 
 def start_tool_plugin(setup: ToolSetup, limits: HostLimits, python: str, watcher: Watcher) -> PluginProcess:
@@ -23,7 +24,7 @@ def start_tool_plugin(setup: ToolSetup, limits: HostLimits, python: str, watcher
         if setup.python is None and "ModuleNotFoundError" in str(error):
             raise PluginStartError(
                 f"{error}\nIt ran in devhost's Python. Install the packages that it needs "
-                "into a .venv in its directory: python -m venv .venv && .venv/bin/pip install -r requirements.txt"
+                f"into a .venv in its directory: {how_to_install(setup.declaration.directory)}"
             ) from error
         raise
     try:
@@ -69,7 +70,7 @@ def _check_option(
         "provider": provider,
         "provider_action": offered.declared.identity.name,
         "credentials": setup.credentials[provider],
-        "credential_type": offered.credential_type,
+        "credential_type": CREDENTIAL_TYPE,
         "parameter": parameter,
     }
     answers = _ask(plugin, setup, request, limits, f"the options of {where} cannot be had")

@@ -15,9 +15,12 @@ from devhost.plugin.credentials import filled_credentials, read_switch
 from devhost.plugin.declaration import Parameter, PluginDeclaration, Tool, ToolProvider
 from devhost.protocol.wire import JsonObject
 from devhost.tools.entity import refused_parameters, tool_entity
+from devhost.tools.environment import own_python
 
 type Texts = Mapping[str, Mapping[str, str]]
 """By provider or tool, then by key."""
+CREDENTIAL_TYPE = "api-key"
+"""As Dify sends it, also for a provider without credentials; SDKs from 0.4.4 to 0.5.1 refuse `unauthorized`."""
 AS_TYPED = frozenset({"string", "secret-input", "select", "dynamic-select", "number", "date", "checkbox"})
 
 
@@ -27,10 +30,6 @@ class OfferedTool:
     declared: Tool
     entity: JsonObject = field(repr=False)
     fixed: Mapping[str, object] = field(repr=False)
-
-    @property
-    def credential_type(self) -> str:
-        return "api-key" if self.provider.credentials_for_provider else "unauthorized"
 
 
 @dataclass(frozen=True)
@@ -77,8 +76,7 @@ class ToolSetup:
     @property
     def python(self) -> Path | None:
         """The Python of the plugin's own .venv; None if it has none."""
-        python = self.declaration.directory / ".venv" / "bin" / "python"
-        return python if python.is_file() else None
+        return own_python(self.declaration.directory)
 
     @property
     def secrets(self) -> list[str]:

@@ -19,7 +19,7 @@ from devhost.protocol.message_types import MESSAGE_TYPES
 from devhost.protocol.run_messages import tool_message
 from devhost.protocol.wire import JsonObject
 from devhost.text.secrets import Secrets
-from devhost.tools.setup import OfferedTool, ToolSetup
+from devhost.tools.setup import CREDENTIAL_TYPE, OfferedTool, ToolSetup
 
 
 class Tool(Protocol):
@@ -49,7 +49,6 @@ class PluginTool:
         self._declared = {parameter.name: parameter for parameter in offered.declared.parameters}
         self._limits = limits
         self._credentials = setup.credentials[self._provider_name]
-        self._credential_type = offered.credential_type
         self._secrets = Secrets(setup.secret_credentials)
 
     def invoke(self, parameters: JsonObject, answer: Answer, /) -> Iterator[JsonObject]:
@@ -64,7 +63,7 @@ class PluginTool:
             "provider": self._provider_name,
             "tool": self.name,
             "credentials": self._credentials,
-            "credential_type": self._credential_type,
+            "credential_type": CREDENTIAL_TYPE,
             "tool_parameters": cast,
         }
         masked = self._secrets.masked

@@ -1,7 +1,7 @@
 """Writes a trace during the run, each line at once, so that a killed run leaves all messages until then.
 
-In: what crosses between the host and its plugins. Out: the lines of `lines.py`, without credentials: neither where
-they are sent nor, if they have six characters or more, in any other place.
+In: what crosses between the host and its plugins. Out: the lines of `lines.py`, without secrets: neither where
+credentials are sent nor, if they have six characters or more, in any other place.
 """
 
 import contextlib
@@ -9,10 +9,10 @@ import json
 import re
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Self, TextIO
+from typing import Self, TextIO
 
 from devhost.errors import TraceError
 from devhost.models.backend import ModelDescription
@@ -43,10 +43,13 @@ class TraceWriter(Watcher):
     """A context manager; TraceError on leaving it when the file could not be written to its end."""
 
     def __init__(self, file: Path, secrets: Secrets | None = None, facts: Mapping[str, object] = UNKNOWN_FACTS) -> None:
-        """`facts` are the fields of the header (`lines.Header`), as a command knows them.
+        """`secrets` are known values; without them every credential is hidden where it is sent.
+
+        `facts` are the fields of the header (`lines.Header`), as a command knows them.
 
         Raises TraceError when the file cannot be written, or exists and is not a trace.
         """
+        self._hides = _any if secrets is None else secrets.is_secret
         secrets = secrets or Secrets()
         self._path = file
         self._secrets = secrets
@@ -75,7 +78,7 @@ class TraceWriter(Watcher):
 
     def crossed(self, side: Side, plugin: str, message: JsonObject) -> None:
         if message.get("event") not in UNHEARD:
-            hidden = self._secrets.masked(_without_credentials(message))
+            hidden = self._secrets.masked(_without_credentials(message, self._hides))
             self._stamped({"event": "message", "from": side, "plugin": plugin, "message": hidden})
 
     def ended(self, session_id: str, run: Run, model: ModelDescription) -> None:
@@ -116,8 +119,14 @@ def _refuse_to_destroy(file: Path) -> None:
         raise TraceError(f"--trace {file} exists and is not a trace of devhost: name a new file, or an older trace")
 
 
-def _without_credentials(message: JsonObject) -> JsonObject:
-    data: Any = message.get("data")
-    if isinstance(data, dict) and isinstance(data.get("credentials"), dict):
-        return {**message, "data": {**data, "credentials": dict.fromkeys(data["credentials"], MASK)}}
-    return message
+def _any(_value: object) -> bool:
+    return True
+
+
+def _without_credentials(message: JsonObject, hides: Callable[[object], bool]) -> JsonObject:
+    match message:
+        case {"data": {"credentials": dict(credentials)} as data}:
+            hidden = {key: MASK if hides(value) else value for key, value in credentials.items()}
+            return {**message, "data": {**data, "credentials": hidden}}
+        case _:
+            return message

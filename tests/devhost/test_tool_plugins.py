@@ -11,10 +11,12 @@ import yaml
 from devhost import Host, Run, ScriptedModel
 from devhost.cli.commands import main
 from devhost.errors import PluginStartError, ToolSetupError
+from devhost.process.watcher import Side, Watcher
 from devhost.protocol.wire import JsonObject
+from devhost.tools.environment import OF_NOTHING, how_to_install
 from devhost.tools.setup import ToolSetup
 from tests.devhost.charts import API_KEY, charts
-from tests.devhost.conftest import CHARTS, PUPPET, ROOT
+from tests.devhost.conftest import CHARTS, PUPPET, ROOT, TOOLBOX
 from tests.devhost.lending import Lender
 from tests.devhost.tracing import remove_files
 
@@ -133,16 +135,56 @@ def test_a_plugin_runs_in_its_own_python(tmp_path: Path) -> None:
         pass
 
 
-def test_a_missing_package_is_explained(tmp_path: Path) -> None:
+def test_a_missing_package_is_explained_by_what_the_plugin_ships(tmp_path: Path) -> None:
     directory = tmp_path / "charts"
     shutil.copytree(CHARTS, directory)
     (directory / "main.py").write_text("import no_such_package_anywhere\n")
+    (directory / "pyproject.toml").write_text('[project]\nname = "charts"\nversion = "1"\n')
     setup = ToolSetup.read(directory, credentials={"charts": {"api_key": API_KEY}})
     with (
-        pytest.raises(PluginStartError, match=r"into a \.venv in its directory"),
+        pytest.raises(PluginStartError, match=r"into a \.venv in its directory: uv sync$"),
         Host.start(PUPPET, tools=[setup]),
     ):
         pass
+
+
+@pytest.mark.parametrize(
+    ("project", "requirements", "command"),
+    [
+        (None, True, "python -m venv .venv && .venv/bin/pip install -r requirements.txt"),
+        ("[tool.ruff]\n", True, "python -m venv .venv && .venv/bin/pip install -r requirements.txt"),
+        ("[project]\n", True, "uv sync"),
+        ("[proj", False, "uv sync"),
+        (None, False, OF_NOTHING),
+    ],
+)
+def test_how_a_plugins_packages_are_installed(
+    tmp_path: Path,
+    project: str | None,
+    requirements: bool,  # noqa: FBT001 - a table
+    command: str,
+) -> None:
+    if project is not None:
+        (tmp_path / "pyproject.toml").write_text(project)
+    if requirements:
+        (tmp_path / "requirements.txt").touch()
+    assert how_to_install(tmp_path) == command
+
+
+def test_a_tool_without_credentials_is_called_as_from_dify(lender: Lender) -> None:
+    """Not `unauthorized`: SDKs from 0.4.4 to 0.5.1 refuse it."""
+    crossed: list[JsonObject] = []
+
+    class Listener(Watcher):
+        def crossed(self, side: Side, plugin: str, message: JsonObject) -> None:
+            if (side, plugin) == ("host", "toolbox"):
+                crossed.append(message["data"])
+
+    with lender.lends(), Host.start(PUPPET, tools=[TOOLBOX], watcher=Listener()) as host:
+        call = {"provider": "devhost-tests/toolbox/toolbox", "tool_name": "repeat", "parameters": {"word": "a"}}
+        host.run("puppet", {"query": json.dumps([{"call": call}])}, model=ScriptedModel.of([{"text": ""}]))
+    (request,) = crossed
+    assert (request["credentials"], request["credential_type"]) == ({}, "api-key")
 
 
 # --- the command -----------------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 import io
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -155,13 +156,39 @@ def test_half_a_character_can_be_written(tmp_path: Path) -> None:
     assert "東京" in file.read_text()
 
 
-def test_credentials_of_any_length_stay_out(tmp_path: Path) -> None:
+def test_secret_credentials_of_any_length_stay_out(tmp_path: Path) -> None:
     file = tmp_path / "run.jsonl"
+    credentials = {"pin": "abc", "region": "eu"}
     with tracing(file, "abc") as writer:
-        writer.crossed("host", "tools", {"event": "request", "data": {"action": "x", "credentials": {"pin": "abc"}}})
+        writer.crossed("host", "tools", {"event": "request", "data": {"action": "x", "credentials": credentials}})
         writer.crossed("plugin", "tools", {"event": "heartbeat"})
     _, request = lines_of(file)
+    assert request["message"]["data"]["credentials"] == {"pin": "[secret]", "region": "eu"}
+
+
+def test_without_known_secrets_every_credential_is_hidden(tmp_path: Path) -> None:
+    file = tmp_path / "run.jsonl"
+    with TraceWriter(file) as writer:
+        writer.crossed("host", "tools", {"event": "request", "data": {"action": "x", "credentials": {"pin": "abc"}}})
+    _, request = lines_of(file)
     assert request["message"]["data"]["credentials"] == {"pin": "[secret]"}
+
+
+def test_a_setting_that_is_no_secret_rewrites_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The setting `default` is also a key of each parameter's description."""
+    directory, file = tmp_path / "toolbox", tmp_path / "run.jsonl"
+    shutil.copytree(TOOLBOX, directory)
+    provider = directory / "provider" / "toolbox.yaml"
+    setting = "credentials_for_provider: {engine: {type: text-input, label: {en_US: Engine}}}\n"
+    provider.write_text(provider.read_text() + setting)
+    arguments = ["--plugin", str(PUPPET), "--script", str(TOOLBOX / "script.yaml"), "--tools", str(directory)]
+    given = ["--credential", "toolbox.engine=default", "--no-color", "--trace", str(file)]
+    assert main(["run", *arguments, *given]) == 0, capsys.readouterr().err
+    remove_files(capsys.readouterr().out)
+    written = file.read_text()
+    assert "[secret]" not in written
+    assert '"engine": "default"' in written
+    assert '"default": "-"' in written
 
 
 # --- files that cannot be written or read ----------------------------------------------------------------------------
