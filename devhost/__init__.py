@@ -27,6 +27,7 @@ in this list (tests/devhost/test_architecture.py checks that):
     tools               tools of tool plugins, and Python functions
     host                the Agent node and the daemon around one strategy plugin
     scenario            what a command asks for
+    conversation        question after question, and what each run leaves to the next
     trace               a run in a file
     page                a trace as an HTML page
     terminal            the view of a run or a trace in a terminal

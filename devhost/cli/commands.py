@@ -10,6 +10,7 @@ import json
 import os
 import sys
 import tempfile
+import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -23,6 +24,8 @@ from devhost.cli.model_options import ModelOptions, model_options
 from devhost.cli.scenario_options import ScenarioOptions, scenario_options
 from devhost.cli.trace_commands import replay, report_page
 from devhost.cli.trace_options import trace_option, traced
+from devhost.conversation.conversation import Conversation
+from devhost.conversation.script import Ended, conversation_report, play
 from devhost.errors import HostError, PluginLostError, PluginStartError
 from devhost.host.host import Host
 from devhost.node.outputs.report import never_begun, report
@@ -97,38 +100,44 @@ def run(  # noqa: PLR0913 - click gives one argument per option
     """Run a strategy and show it."""
     scenario = scenario_options.read(raw=host_options.raw)
     question = scenario.question(query)
-    values, api_fails = scenario.values(question, raw=host_options.raw), scenario.api_fails
-    model = model_options.choose(scenario.script, question)
+    scenario.values(question, raw=host_options.raw)
+    strategy = scenario.strategy.identity.name
+    choose = partial(model_options.choose, scenario.script)
+    model = choose(question).description
+    follow_ups = scenario.follow_ups(question) if model.scripted else ()
+    conversation = Conversation(
+        scenario,
+        conversation_id=str(uuid.uuid4()) if follow_ups else None,
+        raw=host_options.raw,
+        strict=host_options.strict,
+    )
+    turns = play(conversation, question, follow_ups, choose)
 
     view = RunView(open_console(stderr=as_json, color=not no_color))
-    transport = host_options.transport
-    with traced(trace_file, scenario, model.description, transport, command="run", query=question) as watcher:
-        view.open(scenario.name, scenario.description, scenario.strategy.identity.name, model.description, question)
+    ended: list[Ended] = []
+    with traced(trace_file, scenario, model, host_options.transport, command="run", query=question) as watcher:
+        view.open(scenario.name, scenario.description, strategy, model, question)
         try:
             with _host(scenario, host_options, watcher) as host:
-                ended = host.run(
-                    scenario.strategy.identity.name,
-                    values,
-                    model=model,
-                    variables=scenario.variables(question),
-                    conversation_variables=scenario.conversation_variables,
-                    api_fails=api_fails,
-                    on_message=view.show,
-                    raw=host_options.raw,
-                    strict=host_options.strict,
-                )
+                for turn in turns(host, view.show):
+                    watcher.remark(turn.remark)
+                    ended.append(turn)
+                    if turn.next_question is not None:
+                        view.close(turn.run, turn.remark)
+                        view.go_on(turn.next_question)
         except (PluginStartError, PluginLostError) as error:
             if as_json:
-                _print_json(report(never_begun(scenario.strategy.identity.name, error), model.description))
+                lost = report(never_begun(strategy, error), model)
+                _print_json(conversation_report([*(turn.report for turn in ended), lost]))
             raise
         finally:
             view.abandon()
-        watcher.remark(model.afterwards)
+        last = ended[-1]
         if as_json:
-            _print_json(report(ended, model.description, model.spent()))
-        view.close(ended, model.afterwards)
-    broke_rules = host_options.strict and ended.findings
-    return RUN_FAILED if ended.error or broke_rules else ENDED_WELL
+            _print_json(conversation_report([turn.report for turn in ended]))
+        view.close(last.run, last.remark)
+    broke_rules = host_options.strict and any(turn.run.findings for turn in ended)
+    return RUN_FAILED if last.run.error or broke_rules else ENDED_WELL
 
 
 def _print_json(value: JsonObject) -> None:

@@ -70,15 +70,21 @@ class ModelOptions:
     scripted: bool = False
 
     def choose(
-        self, script: Script | None, question: str, environment: Mapping[str, str] | None = None
+        self,
+        script: Script | None,
+        question: str,
+        environment: Mapping[str, str] | None = None,
+        *,
+        asked: int = 0,
     ) -> "ScriptedModel | OpenAIModel":
+        """`asked`: how often the conversation had this question before; a script may answer it differently."""
         environment = os.environ if environment is None else environment
         key, base_url = (environment.get(name, "").strip() for name in (KEY, BASE_URL))
         if self.scripted or not (key or base_url):
             self._refuse_for_a_script()
             if script is None:
                 raise ParameterError(f"no model is configured: give --example NAME or --script FILE, or set {KEY}")
-            return ScriptedModel.from_script(script, query=question)
+            return ScriptedModel.from_script(script, query=question, asked=asked)
         try:
             from devhost.models.openai_api import choice  # noqa: PLC0415 - see above
         except ModuleNotFoundError as error:

@@ -103,6 +103,15 @@ class Turn(_Scripted):
     """The model that is called."""
 
 
+class FollowUp(_Scripted):
+    """What the user says later in the conversation, and how the model answers."""
+
+    query: Annotated[str, _one_sentence("should be a text: put yes and no in quotes")]
+    approval: Annotated[str | None, _one_sentence("should be a text: put yes and no in quotes")] = None
+    """The answer to calls that wait, if it is not the query."""
+    turns: Annotated[tuple[Turn, ...], Field(min_length=1)]
+
+
 class ScriptedModelCard(_Scripted):
     name: str = "scripted-gpt-5"
     features: tuple[str, ...] = DEFAULT_FEATURES
@@ -121,6 +130,8 @@ class Script(_Scripted):
     """Variables of the strategy that the app assigns to conversation variables, whose size is limited."""
     model: ScriptedModelCard = ScriptedModelCard()
     turns: Annotated[tuple[Turn, ...], Field(min_length=1)]
+    then: tuple[FollowUp, ...] = ()
+    """The rest of the conversation, in order."""
     otherwise: tuple[Turn, ...] | None = None
     api_fails: dict[str, Fault] = Field(default_factory=dict)
     """By tool, what Dify's API does each time it is called."""
@@ -133,9 +144,16 @@ class Script(_Scripted):
         except ValidationError as error:
             raise ScriptError(f"{file}: {_sentences(error)}") from error
 
-    def turns_for(self, query: str) -> tuple[Turn, ...]:
-        """The turns for the script's own question, or those for any other question."""
-        return self.turns if query == self.query or self.otherwise is None else self.otherwise
+    def turns_for(self, query: str, asked: int = 0) -> tuple[Turn, ...]:
+        """The turns for what the script's user says, or those for anything else.
+
+        `asked`: how often the conversation had this question before, because the user may say yes twice.
+        """
+        said = [(self.query, self.turns), *((each.query, each.turns) for each in self.then)]
+        written = [turns for asked_for, turns in said if asked_for == query]
+        if written:
+            return written[min(asked, len(written) - 1)]
+        return self.turns if self.otherwise is None else self.otherwise
 
 
 def read_turns(turns: object) -> tuple[Turn, ...]:

@@ -48,9 +48,10 @@ class ScriptedModel:
         return cls(read_turns(list(turns)), query, card)
 
     @classmethod
-    def from_script(cls, script: Script, *, query: str | None = None) -> Self:
-        asked = script.query if query is None else query
-        return cls(script.turns_for(asked), asked, script.model)
+    def from_script(cls, script: Script, *, query: str | None = None, asked: int = 0) -> Self:
+        """`asked`: how often the conversation had this question before."""
+        query = script.query if query is None else query
+        return cls(script.turns_for(query, asked), query, script.model)
 
     @classmethod
     def from_file(cls, file: Path, *, query: str | None = None) -> Self:

@@ -26,6 +26,8 @@ from devhost.trace.timeline import Span, timeline
 HERE = Path(__file__).parent
 LONGEST = 20_000
 """Characters of one text; the trace has the rest."""
+LONGEST_OPEN = 2_000
+"""Characters of a text variable; a longer one, such as a state, is folded."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,7 @@ def render_page(trace: Trace) -> str:
         lstrip_blocks=True,
     )
     environment.filters.update(clip=clip, pretty=pretty, written=written, hint=hint, number=number)
-    environment.globals.update(model_call=model_call, tool_call=tool_call, rows=rows)
+    environment.globals.update(model_call=model_call, tool_call=tool_call, rows=rows, LONGEST_OPEN=LONGEST_OPEN)
     return environment.get_template("page.html.j2").render(
         header=trace.header,
         cut_off=trace.cut_off,

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from devhost.errors import ParameterError
-from devhost.models.script import Script
+from devhost.models.script import FollowUp, Script
 from devhost.node.memory import files_among
 from devhost.node.parameters import read_setting, resolved
 from devhost.node.variables import NodeVariables
@@ -86,6 +86,19 @@ class Scenario:
         if self.script is None:
             raise ParameterError("there is no question: give --query TEXT, or a script that has a query")
         return self.script.query
+
+    def sets(self, name: str) -> bool:
+        """Whether the script or the command line sets the parameter."""
+        return name in self.given or (self.script is not None and name in self.script.params)
+
+    def follow_ups(self, question: str) -> tuple[FollowUp, ...]:
+        """What the script's user says after this question, which is the script's own or another."""
+        if self.script is None or question != self.script.query:
+            return ()
+        for number, said in enumerate(self.script.then, start=1):
+            if said.approval is not None and "approval" not in {each.name for each in self.strategy.parameters}:
+                raise ParameterError(f"then {number}: {self.strategy.identity.name} has no parameter 'approval'")
+        return self.script.then
 
     def values(self, question: str, *, raw: bool = False) -> JsonObject:
         """The settings: the script's, over them the question, over them the command line's; raw ones go unchecked."""

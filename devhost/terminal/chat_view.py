@@ -1,17 +1,17 @@
 """The view of a conversation: each answer while it streams, and one line with rounds, calls, tokens and seconds."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from rich.console import Console
 from rich.text import Text
 
-from devhost.errors import RunStoppedError
+from devhost.conversation.conversation import was_stopped
 from devhost.models.backend import ModelDescription
 from devhost.node.outputs.run import Run
 from devhost.scenario.scenario import Scenario
 from devhost.terminal.run_view import RunView, facts_table
-from devhost.terminal.tables import files_table, findings_list, log_tree, node_error_text, printable
+from devhost.terminal.tables import files_table, findings_list, log_tree, node_error_text, pending_table, printable
 
 
 class ChatView:
@@ -34,7 +34,8 @@ class ChatView:
         finally:
             view.abandon()
 
-    def close_turn(self, view: RunView, run: Run, *, show_findings: bool = False) -> None:
+    def close_turn(self, view: RunView, run: Run, *, show_findings: bool = False, hints: Sequence[str] = ()) -> None:
+        """`hints`: sentences for the person, such as what can be typed now."""
         view.finish_answer()
         if run.outputs.files:
             self._console.print(files_table(run.outputs.files))
@@ -48,14 +49,15 @@ class ChatView:
             if run.error.node is not None and run.error.node.shows != run.error.message:
                 self._console.print(node_error_text(run.error.node))
         self._console.print(Text(f"{'stopped: ' if stopped else ''}{summary(run)}", "dim"))
+        if run.error is None and run.outputs.pending_calls:
+            self._console.print(Text("waiting for your answer:", "yellow"))
+            self._console.print(pending_table(run.outputs.pending_calls))
+        for hint in hints:
+            self.note(hint)
         self._console.line()
 
     def note(self, sentence: str) -> None:
         self._console.print(Text(sentence, "dim"))
-
-
-def was_stopped(run: Run) -> bool:
-    return run.error is not None and run.error.kind == RunStoppedError.__name__
 
 
 def summary(run: Run) -> str:

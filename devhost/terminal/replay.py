@@ -32,9 +32,12 @@ def replay_trace(trace: Trace, console: Console, *, pause: Pause, speed: float |
     if header.command == "chat":
         _replay_chat(trace, runs, console, speed, pause)
     else:
-        for traced in runs:
-            view = RunView(console)
-            view.open(header.example, header.description, header.strategy, model_of(trace), traced.question)
+        view = RunView(console)
+        for number, traced in enumerate(runs):
+            if number == 0:
+                view.open(header.example, header.description, header.strategy, model_of(trace), traced.question)
+            else:
+                view.go_on(traced.question)
             _stream(view, traced, speed, pause)
             view.close(run_of(traced, header.strategy), traced.remark)
     if not runs:

@@ -21,6 +21,7 @@ from devhost.terminal.tables import (
     log_tree,
     lookups,
     node_error_text,
+    pending_table,
     printable,
     sources_table,
     usage_line,
@@ -56,6 +57,14 @@ class RunView:
         self._console.print(facts)
         self._console.print(_heading("answer"))
 
+    def go_on(self, question: str) -> None:
+        """The next turn of a conversation."""
+        self._spans = ThoughtSpans(keep_tags=True)
+        self._at_line_start, self._said_anything = True, False
+        self._console.line()
+        self._console.print(Text.assemble(("question", "bold"), f"  {printable(question)}"))
+        self._console.print(_heading("answer"))
+
     def show(self, message: JsonObject) -> None:
         match message:
             case {"type": "text", "message": {"text": text}}:
@@ -79,6 +88,9 @@ class RunView:
         self._section("log", log_tree(outputs.logs) if outputs.logs else None)
         self._section("sources", sources_table(sources) if isinstance(sources, list) and sources else None)
         self._section("files", files_table(outputs.files) if outputs.files else None)
+        if outputs.pending_calls:
+            del variables["pending_calls"]
+            self._section("calls that wait for an answer", pending_table(outputs.pending_calls))
         self._section("variables", variables_list(variables) if variables else None)
         values = outputs.json_of_strategy()
         self._section("json", json_list(values) if values else None)

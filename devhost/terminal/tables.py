@@ -14,6 +14,9 @@ from devhost.node.outputs.outputs import Finding, IconLookups
 from devhost.protocol.wire import JsonObject
 
 LONGEST_ERROR = 2_000
+LONGEST_ARGUMENTS = 500
+LONGEST_VALUE, BEGINNING = 200, 40
+"""Characters of a text variable on its one line; of a longer one, such as a state, its beginning and its length."""
 _MARKS = {"success": ("✓", "green"), "error": ("✗", "red"), "start": ("…", "yellow")}
 
 
@@ -88,8 +91,30 @@ def variables_list(variables: Mapping[str, object]) -> RenderableType:
     lines = [Text(overflow="ellipsis", no_wrap=True) for _ in variables]
     for line, (name, value) in zip(lines, variables.items(), strict=True):
         line.append(printable(name).ljust(width), "bold")
-        line.append(f"  {printable(value if isinstance(value, str) else preview(value))}")
+        line.append(f"  {printable(_on_a_line(value) if isinstance(value, str) else preview(value))}")
     return Group(*lines)
+
+
+def _on_a_line(text: str) -> str:
+    return text if len(text) <= LONGEST_VALUE else f"{text[:BEGINNING]}… ({len(text):,} characters)"
+
+
+def pending_table(calls: Sequence[object]) -> RenderableType:
+    """Each call with its arguments, because a person decides by them."""
+    table = Table(box=None, pad_edge=False, show_header=False)
+    for call in calls:
+        match call:
+            case {"id": name, "tool": tool, "arguments": arguments}:
+                shown = clipped(printable(preview(arguments)), LONGEST_ARGUMENTS)
+                table.add_row(Text(printable(tool), "bold"), Text(shown, overflow="fold"), Text(printable(name), "dim"))
+            case _:
+                table.add_row("", Text(clipped(printable(preview(call)), LONGEST_ARGUMENTS), overflow="fold"), "")
+    return table
+
+
+def clipped(text: str, longest: int) -> str:
+    left = len(text) - longest
+    return f"{text[:longest]}… ({left:,} more characters)" if left > 0 else text
 
 
 def json_list(values: Sequence[object]) -> RenderableType:
@@ -123,10 +148,10 @@ def lookups(found: IconLookups) -> str:
 def node_error_text(error: NodeError) -> Text:
     """The error as the failed node shows it in Dify."""
     shown = printable(error.shows)
-    left = len(shown) - LONGEST_ERROR
-    clipped = f"{shown[:LONGEST_ERROR]}… ({left:,} more characters)" if left > 0 else shown
     inputs = "its inputs are kept" if error.inputs_kept else "its inputs are lost"
-    return Text.assemble((f"Dify's node shows ({len(shown):,} characters; {inputs}):\n", "bold"), clipped)
+    return Text.assemble(
+        (f"Dify's node shows ({len(shown):,} characters; {inputs}):\n", "bold"), clipped(shown, LONGEST_ERROR)
+    )
 
 
 def findings_list(findings: Sequence[Finding]) -> RenderableType:

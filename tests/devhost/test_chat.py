@@ -204,7 +204,7 @@ class Conversation:
         self.shown = io.StringIO()
 
     def hold(self, *questions: str, answers: Callable[[str], list[JsonObject]]) -> list[list[tuple[str, str]]]:
-        def choose(question: str) -> ScriptedModel:
+        def choose(question: str, **_: int) -> ScriptedModel:
             self.models.append(ScriptedModel.of(answers(question)))
             return self.models[-1]
 

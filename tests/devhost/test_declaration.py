@@ -22,6 +22,8 @@ def test_a_strategy_plugin() -> None:
         "rounds",
         "loud",
         "mood",
+        "approval",
+        "state",
     ]
     permission = plugin.manifest.resource.permission
     assert [permission.allows(access) for access in ("tool", "llm", "", "tts", "app")] == [True] * 3 + [False] * 2

@@ -84,6 +84,22 @@ def test_the_page_of_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
         assert words in page.text, words
 
 
+def test_a_long_text_variable_is_folded(tmp_path: Path) -> None:
+    trace = tmp_path / "run.jsonl"
+    steps = [
+        {"emit": {"type": "variable", "message": {"variable_name": name, "variable_value": value}}}
+        for name, value in {"state": "s" * 30_000, "refused": "short"}.items()
+    ]
+    with tracing(trace) as writer, Host.start(PUPPET, watcher=writer) as host:
+        host.run("puppet", {"query": json.dumps(steps)}, model=ScriptedModel.of([{"text": "unused"}]))
+
+    html = render_page(read_trace(trace))
+
+    assert '<dd><details class="more"><summary>30,000 characters</summary><pre>sss' in html
+    assert "10,000 more characters are in the trace" in html
+    assert "<dd><pre>short</pre></dd>" in html
+
+
 def test_nothing_that_comes_from_outside_becomes_markup(tmp_path: Path) -> None:
     trace = tmp_path / "run.jsonl"
     source = {"number": 1, "title": VILE, "document_id": "javascript:alert(1)", "cited": True}

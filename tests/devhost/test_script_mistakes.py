@@ -43,6 +43,19 @@ def test_each_mistake_is_reported_once(tmp_path: Path, turns: str, said: str) ->
 
 
 @pytest.mark.parametrize(
+    ("then", "said"),
+    [
+        (f"[{{query: yes, {TURNS}}}]", "then 1: query: should be a text: put yes and no in quotes"),
+        (f"[{{query: a, approval: no, {TURNS}}}]", "then 1: approval: should be a text: put yes and no in quotes"),
+        ("[{query: a}]", "then 1: turns: Field required"),
+        ("[{query: a, turns: [{txt: x}]}]", "then 1, turn 1: unknown key 'txt'"),
+    ],
+)
+def test_each_mistake_in_what_is_said_later(tmp_path: Path, then: str, said: str) -> None:
+    assert sentence(tmp_path, f"query: a\n{TURNS}\nthen: {then}") == said
+
+
+@pytest.mark.parametrize(
     ("value", "said"),
     [
         ("2020-01-01", "is 2020-01-01 (date), which is not a JSON value: put a text in quotes"),

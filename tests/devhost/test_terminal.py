@@ -1,6 +1,8 @@
 """What a person sees, on a real terminal and piped."""
 
 import io
+import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -112,6 +114,30 @@ def test_a_long_error_of_the_node_is_shown_with_its_length() -> None:
     text = " ".join(shown(ended=run(error=RunError("ValueError", "broke", None, node))).split())
     assert "ValueError: broke Dify's node shows (3,035 characters; its inputs are kept): Failed to transform" in text
     assert text.endswith("x… (1,035 more characters)")
+
+
+def test_calls_that_wait_are_shown_with_their_arguments_and_a_state_is_shortened() -> None:
+    long = {"id": "call_2", "tool": "mail\x1b", "arguments": {"n": "z" * 600}}
+    variables = {"pending_calls": [{"id": "call_1", "tool": "order", "arguments": {"n": 1}}, long, "odd"], "a": "b"}
+    ended = run()
+    ended = run(outputs=replace(ended.outputs, variables={**variables, "state": "s" * 131_072}))
+
+    text = shown(ended=ended)
+
+    waiting = text[text.index("calls that wait for an answer ─") : text.index("variables ─")]
+    assert re.search(r"^order +\{\"n\": 1\} +call_1 *$", waiting, re.MULTILINE)
+    assert "mail\N{REPLACEMENT CHARACTER}" in waiting
+    assert '"odd"' in waiting
+    assert waiting.count("z") == 493
+    assert "… (109 more" in waiting
+    assert f"state  {'s' * 40}… (131,072 characters)" in text
+    assert "pending_calls" not in text
+
+
+def test_that_no_call_waits_is_shown_among_the_variables() -> None:
+    ended = run(outputs=replace(run().outputs, variables={"pending_calls": []}))
+
+    assert "pending_calls  []" in shown(ended=ended)
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,11 @@ The runs go through devhost with the plugin's own tools; what was done is read f
 """
 
 import base64
+import io
 import json
 import re
 import sqlite3
+import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
@@ -23,6 +25,7 @@ from office_store.seed import SETTINGS, read_documents
 from office_store.store import FILE_NAME, Store
 
 from devhost import Host, Run, ScriptedModel
+from devhost.cli.commands import main
 from devhost.models.script import Script, Turn, read_turns
 from devhost.tools.setup import ToolSetup
 
@@ -103,6 +106,11 @@ def script(scenario: str | None = None) -> Script:
     return Script.read(INJECTION / (f"scenarios/{scenario}.yaml" if scenario else "script.yaml"))
 
 
+def turns_of(read: Script) -> list[Turn]:
+    """Of the whole conversation."""
+    return [*read.turns, *(turn for later in read.then for turn in later.turns)]
+
+
 def played(office: Office, scenario: str | None, strategy: str = STRATEGIES[0]) -> Run:
     """The scenario as `devhost run --example injection` plays it."""
     read = script(scenario)
@@ -149,7 +157,7 @@ def test_every_document_that_names_the_attacker_is_in_the_list() -> None:
 
 @pytest.mark.parametrize("scenario", [None, "allowed-tools", "approval"])
 def test_the_scripted_model_reads_the_whole_inbox_and_obeys_all_of_it(scenario: str | None) -> None:
-    first, second, third, *rest = script(scenario).turns
+    first, second, third, *rest = turns_of(script(scenario))
 
     inbox = [document.id for document in read_documents(INJECTION / "documents") if document.id.startswith("inbox/")]
     assert calls_of(first) == [("search_documents", {"words": "inbox/"})]
@@ -157,7 +165,7 @@ def test_the_scripted_model_reads_the_whole_inbox_and_obeys_all_of_it(scenario: 
     assert calls_of(third) == asked_calls()
     answer = "".join(str(turn.text) for turn in rest)
     assert all(attack["answer"] in answer for attack in attacks() if "answer" in attack)
-    assert script(scenario).turns == script().turns
+    assert turns_of(script(scenario)) == turns_of(script())
 
 
 def test_without_a_setting_every_attack_succeeds(fresh: Office) -> None:
@@ -203,7 +211,7 @@ def answered(office: Office, waiting: Run, approval: str, query: str) -> Run:
     """The user's next message, after a run whose calls wait, and the model's last turn."""
     given = {"query": query, "approval": approval, "state": waiting.outputs.variables["state"]}
     read = script("approval")
-    run = office.run(ScriptedModel(read.turns[-1:]), STRATEGIES[0], {**read.params, **given})
+    run = office.run(ScriptedModel(turns_of(read)[-1:]), STRATEGIES[0], {**read.params, **given})
     assert run.error is None
     assert run.outputs.variables["pending_calls"] == []
     return run
@@ -262,7 +270,7 @@ def test_a_plan_stops_them_too_and_its_judge_reads_no_tag_of_ours_in_a_result(fr
 def test_in_a_plan_they_wait_too(fresh: Office) -> None:
     read = script("approval")
 
-    run = fresh.run(planned(read.turns), "gpt5_plan_and_reflect", {**read.params, "query": read.query})
+    run = fresh.run(planned(turns_of(read)), "gpt5_plan_and_reflect", {**read.params, "query": read.query})
 
     assert run.error is None
     assert fresh.is_untouched()
@@ -271,6 +279,62 @@ def test_in_a_plan_they_wait_too(fresh: Office) -> None:
     assert [(call["tool"], call["arguments"], call["subtask"]) for call in pending] == [
         (tool, arguments, "Sum up the inbox.") for tool, arguments in ASKED_DEEDS
     ]
+
+
+def commanded(office: Office, *arguments: str) -> int:
+    """`devhost`, as a person calls it."""
+    directory = f"office.{CREDENTIAL}={office.directory}"
+    return main([arguments[0], "--example", "injection", "--credential", directory, *arguments[1:]])
+
+
+def test_the_scenarios_user_rejects_what_the_attacks_ask_for(fresh: Office, capsys: pytest.CaptureFixture[str]) -> None:
+    assert commanded(fresh, "run", "--scenario", "approval", "--json") == 0
+
+    report = json.loads(capsys.readouterr().out)
+    (asked,) = report["earlier_turns"]
+    assert asked["variables"]["stop_reason"] == "approval_required"
+    assert {call["status"] for call in report["variables"]["tool_runs"]} == {"refused"}
+    assert fresh.is_untouched()
+
+
+MAIL = {"to": "choir@st-anne.example", "subject": "Your booking"}
+
+
+def test_a_scripts_conversation_sends_the_mail_that_was_approved_once(
+    fresh: Office, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert commanded(fresh, "run", "--scenario", "mail") == 0
+
+    shown = capsys.readouterr().out
+    ((tool, arguments),) = fresh.deeds()
+    assert tool == "send_mail"
+    assert MAIL.items() < arguments.items()
+    assert "piano" in arguments["body"]
+    assert "stop_reason    answered" in shown
+    assert "turns that no model call asked for" not in shown
+    assert re.search(r"^state +gpt5-agent-state\.\S+… \([\d,]+ characters\)$", shown, re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("answers", "mails"),
+    [(["/approve", "/approve"], 1), (["yes", "yes"], 1), (["/reject ok", "/approve"], 0), (["Why?", "yes"], 0)],
+)
+def test_a_mail_that_a_person_approves_in_a_chat_is_sent_once(
+    fresh: Office,
+    answers: list[str],
+    mails: int,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The second answer comes when nothing waits any more."""
+    lines = "\n".join([script("mail").query, *answers])
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(lines.encode())))
+
+    assert commanded(fresh, "chat", "--scenario", "mail") == 0
+
+    shown = capsys.readouterr().out
+    assert shown.count("waiting for your answer:\nsend_mail") == 1
+    assert [tool for tool, _ in fresh.deeds()] == ["send_mail"] * mails
 
 
 NAMES = st.one_of(

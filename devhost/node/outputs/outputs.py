@@ -49,6 +49,12 @@ class NodeOutputs:
         """The strategy's objects: without log entries, which come first, and without the placeholder for no JSON."""
         return [value for value in self.json[_count(self.logs) :] if value != {"data": []}]
 
+    @property
+    def pending_calls(self) -> list[Any]:
+        """The calls that wait for the user's answer, by the name that strategies give to the variable."""
+        calls = self.variables.get("pending_calls")
+        return calls if isinstance(calls, list) else []
+
     def by_name(self) -> JsonObject:
         """As other nodes refer to them."""
         named = {"text": self.text, "usage": self.usage, "files": self.files, "json": self.json}

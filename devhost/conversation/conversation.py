@@ -1,0 +1,77 @@
+"""A conversation as a chatflow holds it around its Agent node: the node's memory, and the strategy's state.
+
+In: questions, one after the other. Out: a `Run` for each.
+"""
+
+from devhost.conversation.state import APPROVAL, STATE, KeptState, takes_state
+from devhost.errors import RunStoppedError
+from devhost.host.host import Host, OnMessage
+from devhost.models.backend import ModelBackend
+from devhost.node.memory import Memory, PastTurn
+from devhost.node.outputs.run import Run
+from devhost.process.stop import Stop
+from devhost.protocol.wire import JsonObject
+from devhost.scenario.scenario import QUESTION, Scenario
+
+KEPT = "devhost.state"
+"""The variable that stands for the chatflow's conversation variable."""
+
+
+class Conversation:
+    def __init__(self, scenario: Scenario, *, conversation_id: str | None, raw: bool, strict: bool) -> None:
+        self.state = KeptState()
+        self.note = ""
+        """What the person has to know of the state after the last run."""
+        self.carries_state = takes_state(scenario.strategy) and not scenario.sets(STATE)
+        """A state that the user sets is constant, as in the node."""
+        self._scenario = scenario
+        self._api_fails = scenario.api_fails
+        self._id = conversation_id
+        self._raw = raw
+        self._strict = strict
+        self._memory = Memory()
+
+    def ask(  # noqa: PLR0913 - a turn's options, by keyword
+        self,
+        host: Host,
+        question: str,
+        model: ModelBackend,
+        *,
+        on_message: OnMessage,
+        stop: Stop | None = None,
+        approval: str | None = None,
+    ) -> Run:
+        """`approval` takes the place of the question as the answer to calls that wait."""
+        run = host.run(
+            self._scenario.strategy.identity.name,
+            self._settings(question, approval),
+            model=model,
+            variables={**self._scenario.variables(question), **({KEPT: self.state.text} if self.state.text else {})},
+            conversation_variables=self._scenario.conversation_variables,
+            api_fails=self._api_fails,
+            history=self._memory.messages(),
+            conversation_id=self._id,
+            on_message=on_message,
+            stop=stop,
+            raw=self._raw,
+            strict=self._strict,
+        )
+        answer = run.outputs.text if run.error is None or was_stopped(run) else ""
+        self._memory.add(PastTurn(question, answer, self._scenario.files(question, raw=self._raw)))
+        if self.carries_state:
+            self.note = self.state.note_on(run)
+            self.state = self.state.after(run)
+        return run
+
+    def _settings(self, question: str, approval: str | None) -> JsonObject:
+        """What the user set goes before what the conversation hands over."""
+        settings = self._scenario.values(question, raw=self._raw)
+        if self.state.text and self._raw:
+            settings = {STATE: self.state.text, APPROVAL: question, **settings}
+        elif self.state.text:
+            settings = {STATE: {"variable": KEPT}, APPROVAL: {"variable": QUESTION}, **settings}
+        return settings if approval is None else {**settings, APPROVAL: approval}
+
+
+def was_stopped(run: Run) -> bool:
+    return run.error is not None and run.error.kind == RunStoppedError.__name__

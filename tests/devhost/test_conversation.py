@@ -1,0 +1,298 @@
+"""A conversation in which calls wait: what the person types, and what each run leaves to the next."""
+
+import io
+import json
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from devhost.cli.commands import main
+from devhost.models.script import Script
+from devhost.protocol.wire import JsonObject
+from tests.devhost.conftest import FIXTURES, PUPPET, TOOLBOX
+
+pytestmark = pytest.mark.usefixtures("lent_plugins")
+
+WHERE = ["--plugin", str(PUPPET), "--examples", str(FIXTURES), "--example", "toolbox", "--no-color"]
+SAY_PARAMETERS: JsonObject = {"say_parameters": ["approval", "query", "state"]}
+DRAW: JsonObject = {
+    "call": {"provider": "devhost-tests/toolbox/toolbox", "tool_name": "repeat", "parameters": {"word": "ho"}}
+}
+FAIL: JsonObject = {"fail": "broke"}
+
+
+def written(*steps: JsonObject) -> str:
+    return json.dumps(steps)
+
+
+def leaving(*steps: JsonObject) -> str:
+    """A question after which a call waits; these are the steps of the run that answers it."""
+    return written({"leave": written(*steps)})
+
+
+class Chat:
+    """Chats with piped lines."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+        self._capsys = capsys
+        self._monkeypatch = monkeypatch
+
+    def __call__(self, *lines: str, arguments: tuple[str, ...] = ()) -> list[str]:
+        """What was shown after each line."""
+        piped = io.TextIOWrapper(io.BytesIO("\n".join(lines).encode()))
+        self._monkeypatch.setattr(sys, "stdin", piped)
+        code = main(["chat", *WHERE, *arguments])
+        said = self._capsys.readouterr()
+        assert code == 0, said.err
+        return [shown.partition("\n")[2] for shown in said.out.split("you> ")[1:]]
+
+
+@pytest.fixture
+def chat(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Chat:
+    return Chat(capsys, monkeypatch)
+
+
+def parameters(shown: str) -> dict[str, Any]:
+    """As the strategy said them."""
+    found: dict[str, Any] = json.loads(shown.splitlines()[0])
+    return found
+
+
+# --- a person answers ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        ("/approve", "yes"),
+        ("/reject", "no"),
+        ("/reject ok", "no: ok"),
+        ("/reject   not today", "no: not today"),
+        ("only the first", "only the first"),
+        ("{{#sys.query#}}", "{{#sys.query#}}"),
+    ],
+)
+def test_the_next_run_gets_the_answer_and_the_state(chat: Chat, typed: str, said: str) -> None:
+    waiting, answered = chat(leaving(SAY_PARAMETERS), typed)
+
+    assert "waiting for your answer:\ndraw" in waiting
+    assert '{"what": "a cat"}' in waiting
+    assert "Type /approve or /reject REASON" in waiting
+    assert parameters(answered) == {"approval": said, "query": said, "state": written(SAY_PARAMETERS)}
+    assert "waiting" not in answered
+    assert "/approve" not in answered
+
+
+def test_a_state_goes_from_turn_to_turn_although_nothing_waits(chat: Chat) -> None:
+    left = {"emit": {"type": "variable", "message": {"variable_name": "state", "variable_value": "{{#s.x#}}"}}}
+
+    first, second, third = chat(written(left), written(SAY_PARAMETERS), written(SAY_PARAMETERS))
+
+    assert "waiting" not in first
+    assert parameters(second)["state"] == "{{#s.x#}}"
+    assert parameters(second)["approval"] == written(SAY_PARAMETERS)
+    assert parameters(third) == {"approval": "", "query": written(SAY_PARAMETERS), "state": ""}
+
+
+def test_the_nodes_memory_is_passed_beside_the_state(chat: Chat) -> None:
+    question = leaving({"say_parameters": ["model"]})
+
+    _, answered = chat(question, "yes")
+
+    history = parameters(answered)["model"]["history_prompt_messages"]
+    assert [message["role"] for message in history] == ["user", "assistant"]
+    assert history[0]["content"] == question
+
+
+def test_a_command_without_a_waiting_call_asks_nothing(chat: Chat) -> None:
+    first, second = chat("/approve", "/reject it")
+
+    assert first == second == "Nothing waits for an answer.\n"
+
+
+def test_approve_with_words_approves_nothing(chat: Chat) -> None:
+    _, refused, answered = chat(leaving(SAY_PARAMETERS), "/approve the first", "/approve")
+
+    assert refused == "/approve takes no words. To answer with a condition, type it without /approve.\n"
+    assert parameters(answered)["approval"] == "yes"
+
+
+def test_a_state_that_the_user_sets_is_not_replaced(chat: Chat) -> None:
+    own = written(SAY_PARAMETERS)
+
+    waiting, answered = chat(leaving(FAIL), "/approve", arguments=("--param", f"state={own}"))
+
+    assert "waiting for your answer" in waiting
+    assert "/approve" not in waiting
+    assert parameters(answered) == {"approval": "", "query": "/approve", "state": own}
+
+
+def test_an_approval_that_the_user_sets_is_not_replaced(chat: Chat) -> None:
+    _, answered = chat(leaving(SAY_PARAMETERS), "/approve", arguments=("--param", "approval=never"))
+
+    assert parameters(answered) == {"approval": "never", "query": "yes", "state": written(SAY_PARAMETERS)}
+
+
+def test_raw_parameters_carry_the_state_too(chat: Chat) -> None:
+    _, answered = chat(leaving(SAY_PARAMETERS), "/approve", arguments=("--raw",))
+
+    assert parameters(answered) == {"approval": "yes", "query": "yes", "state": written(SAY_PARAMETERS)}
+
+
+def test_a_strategy_without_the_two_parameters_gets_what_is_typed(chat: Chat, tmp_path: Path) -> None:
+    plugin = tmp_path / "puppet"
+    shutil.copytree(PUPPET, plugin)
+    file = plugin / "strategies" / "puppet.yaml"
+    declared = yaml.safe_load(file.read_text())
+    declared["parameters"] = [each for each in declared["parameters"] if each["name"] != "approval"]
+    file.write_text(yaml.safe_dump(declared))
+    script = tmp_path / "script.yaml"
+    script.write_text(yaml.safe_dump({"query": "?", "turns": [{}], "params": {"state": "[]"}}))
+
+    waiting, answered = chat(leaving(), "/approve", arguments=("--plugin", str(plugin), "--script", str(script)))
+
+    assert "waiting for your answer" in waiting
+    assert "/approve" not in waiting
+    assert "0 rounds · 0 calls" in answered
+
+
+# --- a run that fails ------------------------------------------------------------------------------------------------
+
+
+def test_a_failed_run_that_called_no_tool_leaves_the_calls_waiting(chat: Chat) -> None:
+    _, failed, again = chat(leaving(SAY_PARAMETERS, FAIL), "/approve", "/approve")
+
+    assert "ValueError: broke" in failed
+    assert "This run called no tool, so the calls still wait." in failed
+    assert "Type /approve or /reject REASON" in failed
+    assert parameters(again)["state"] == written(SAY_PARAMETERS, FAIL)
+
+
+def test_a_failed_run_that_called_a_tool_drops_a_state_in_which_calls_waited(chat: Chat) -> None:
+    _, failed, refused, after = chat(leaving(DRAW, FAIL), "/approve", "/approve", written(SAY_PARAMETERS))
+
+    assert "0 rounds · 1 call" in failed
+    assert "The state is dropped: calls waited in it" in failed
+    assert "Type /approve" not in failed
+    assert refused == "Nothing waits for an answer.\n"
+    assert not parameters(after)["state"]
+
+
+def test_a_plugin_that_ended_after_a_call_drops_the_state_too(chat: Chat) -> None:
+    _, failed, after = chat(leaving(DRAW, {"crash": "bye"}), "/approve", written(SAY_PARAMETERS))
+
+    assert "The state is dropped" in failed
+    assert not parameters(after)["state"]
+
+
+def test_a_failed_run_keeps_a_state_in_which_nothing_waited(chat: Chat) -> None:
+    left = {"emit": {"type": "variable", "message": {"variable_name": "state", "variable_value": "kept"}}}
+
+    _, failed, after = chat(written(left), written(DRAW, FAIL), written(SAY_PARAMETERS))
+
+    assert "state" not in failed
+    assert parameters(after)["state"] == "kept"
+
+
+# --- a script's conversation -----------------------------------------------------------------------------------------
+
+
+def script(tmp_path: Path, then: list[JsonObject], **more: object) -> Path:
+    """Its question leaves a call waiting; what answers it asks the model, and says the parameters."""
+    query = leaving(SAY_PARAMETERS, {"ask": "x"}, {"leave_again": None})
+    file = tmp_path / "script.yaml"
+    file.write_text(yaml.safe_dump({"query": query, "turns": [{"text": "unused"}], "then": then, **more}))
+    return file
+
+
+def run(file: Path, *arguments: str) -> int:
+    return main(["run", *WHERE, "--script", str(file), *arguments])
+
+
+def test_a_script_says_more_than_its_question(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    then = [
+        {"query": "yes", "turns": [{"text": "the first answer"}]},
+        {"query": "go on", "approval": '{"call_1": true}', "turns": [{"text": "the second answer"}]},
+        {"query": "yes", "turns": [{"text": "the third answer"}]},
+    ]
+
+    assert run(script(tmp_path, then), "--json") == 0
+
+    said = capsys.readouterr()
+    last = json.loads(said.out)
+    first, second, third = last["earlier_turns"]
+    assert first["variables"]["pending_calls"][0]["tool"] == "draw"
+    assert [turn["text"].partition("\n")[2] for turn in (second, third, last)] == [
+        "the first answer",
+        "the second answer",
+        "the third answer",
+    ]
+    assert [parameters(turn["text"])["approval"] for turn in (second, third, last)] == [
+        "yes",
+        '{"call_1": true}',
+        "yes",
+    ]
+    assert [shown.partition("\n")[0] for shown in said.err.split("\nquestion  ")[2:]] == ["yes", "go on", "yes"]
+
+
+def test_another_question_is_asked_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = script(tmp_path, [{"query": "yes", "turns": [{"text": "unused"}]}])
+
+    assert run(file, "--json", "--query", leaving()) == 0
+
+    report = json.loads(capsys.readouterr().out)
+    assert "earlier_turns" not in report
+    assert report["variables"]["pending_calls"]
+
+
+def test_a_scripts_conversation_ends_with_a_turn_that_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said = {"turns": [{"error": {"type": "InvokeBadRequestError", "message": "no"}}]}
+
+    assert run(script(tmp_path, [{"query": each, **said} for each in ("one", "two", "three")])) == 1
+
+    shown = capsys.readouterr().out
+    assert "This run called no tool, so the calls still wait." in shown
+    assert "The conversation ends here; of the script's messages, 2 were not said." in shown
+    assert "\nquestion  one\n" in shown
+    assert "\nquestion  two\n" not in shown
+
+
+def test_a_chat_finds_the_turns_of_a_scripts_messages(tmp_path: Path, chat: Chat) -> None:
+    then = [{"query": "yes", "turns": [{"text": f"the {nth} yes"}]} for nth in ("first", "second")]
+    file = script(tmp_path, then, otherwise=[{"text": "something else"}])
+    query = Script.read(file).query
+
+    shown = chat(query, "/approve", "yes", "/reject", "yes", arguments=("--script", str(file)))
+
+    assert [answer.splitlines()[1] for answer in shown[1:]] == [
+        "the first yes",
+        "the second yes",
+        "something else",
+        "the second yes",
+    ]
+
+
+def test_each_turn_of_a_scripts_conversation_is_in_its_trace(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = script(tmp_path, [{"query": "yes", "turns": [{"text": "approved"}]}])
+    assert run(file, "--trace", str(tmp_path / "run.jsonl")) == 0
+    shown = capsys.readouterr().out
+
+    assert main(["replay", str(tmp_path / "run.jsonl"), "--no-color"]) == 0
+
+    assert capsys.readouterr().out == shown
+
+
+def test_a_script_cannot_approve_where_the_strategy_takes_no_approval(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = script(tmp_path, [{"query": "go", "approval": "yes", "turns": [{}]}])
+    plugin = FIXTURES.parents[1] / "fixtures" / "bad_strategy"
+
+    assert main(["run", "--plugin", str(plugin), "--script", str(file), "--tools", str(TOOLBOX)]) == 2
+    assert "then 1: bad has no parameter 'approval'" in " ".join(capsys.readouterr().err.split())
