@@ -22,15 +22,18 @@ in this list (tests/devhost/test_architecture.py checks that):
     node                the parameters of an Agent node
     node.messages       what an Agent node does with each message
     node.outputs        what an Agent node leaves behind
+    files               files that plugins fetch over HTTP
     process.transports  the three ways in which Dify runs a plugin
     process             a running plugin and its sessions
     tools               tools of tool plugins, and Python functions
     host                the Agent node and the daemon around one strategy plugin
     scenario            what a command asks for
     conversation        question after question, and what each run leaves to the next
+    direct              one tool, called without an agent
     trace               a run in a file
     page                a trace as an HTML page
     terminal            the view of a run or a trace in a terminal
+    overview            what a plugin declares, in lines
     cli                 the commands and their options
 """
 

@@ -22,6 +22,7 @@ from devhost.cli.chat import Chat
 from devhost.cli.hosting_options import HostOptions, host_options
 from devhost.cli.model_options import ModelOptions, model_options
 from devhost.cli.scenario_options import ScenarioOptions, scenario_options
+from devhost.cli.tool_command import tool
 from devhost.cli.trace_commands import replay, report_page
 from devhost.cli.trace_options import trace_option, traced
 from devhost.conversation.conversation import Conversation
@@ -75,6 +76,7 @@ def commands() -> None:
     """An embedded Dify for agent strategies."""
 
 
+commands.add_command(tool)
 commands.add_command(replay)
 commands.add_command(report_page)
 

@@ -3,7 +3,7 @@
 import functools
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import get_args
 
 import click
@@ -19,6 +19,18 @@ FOREVER = int(threading.TIMEOUT_MAX)
 
 
 def host_options(command: Callable[..., int]) -> Callable[..., int]:
+    """`runtime_options` and --raw."""
+
+    @runtime_options
+    @click.option("--raw", is_flag=True, help="Send the parameters as they are given, not cast as Dify casts them.")
+    @functools.wraps(command)
+    def with_raw(*, raw: bool, host_options: HostOptions, **options: object) -> int:
+        return command(**options, host_options=replace(host_options, raw=raw))
+
+    return with_raw
+
+
+def runtime_options(command: Callable[..., int]) -> Callable[..., int]:
     """The options as one argument `host_options` of the command."""
 
     @click.option(
@@ -34,13 +46,10 @@ def host_options(command: Callable[..., int]) -> Callable[..., int]:
         multiple=True,
         help=f"Change a limit of the host's; repeatable. {_limits_and_defaults()}",
     )
-    @click.option("--raw", is_flag=True, help="Send the parameters as they are given, not cast as Dify casts them.")
     @click.option("--strict", is_flag=True, help="Exit with 1 if the run breaks a rule of Dify.")
     @functools.wraps(command)
-    def with_host_options(
-        *, transport: TransportName, limits: tuple[str, ...], raw: bool, strict: bool, **options: object
-    ) -> int:
-        return command(**options, host_options=HostOptions(transport, _limits(limits), raw, strict))
+    def with_host_options(*, transport: TransportName, limits: tuple[str, ...], strict: bool, **options: object) -> int:
+        return command(**options, host_options=HostOptions(transport, _limits(limits), raw=False, strict=strict))
 
     return with_host_options
 

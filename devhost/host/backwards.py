@@ -9,6 +9,7 @@ import json
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 
 from devhost.errors import HostError, InvocationError, PluginLostError, RefusedCallError
 from devhost.host.invocations import Invocation, find_invocation
@@ -122,7 +123,12 @@ class BackwardsCalls:
             there_are = ", ".join(sorted(f"{provider}/{name}" for provider, name in self._tools)) or "none"
             said = f"tool {call.tool} of provider {call.provider} not found; there are: {there_are}"
             raise ApiCallError.invalid(said)
-        yield from call_tool(tool, call.tool_parameters, self.answer, self._files, self._limits)
+        yield from call_tool(
+            tool, call.tool_parameters, self.answer, self._files, self._limits, found=partial(self._found, call.tool)
+        )
+
+    def _found(self, tool: str, rule: str, sentence: str) -> None:
+        self.findings.append(Finding(rule, f"tool {tool}: {sentence}"))
 
 
 _DECODED: Mapping[str, Callable[[JsonObject], JsonObject]] = {

@@ -108,6 +108,10 @@ class PluginProcess:
     def stop(self) -> None:
         self._transport.stop()
 
+    def last_words(self) -> str:
+        """The end of what it wrote to stderr; all of it once the plugin has stopped."""
+        return self._transport.last_words()
+
     def received(self, message: JsonObject, /) -> None:
         self._watcher.crossed("plugin", self._name, message)
         match message:
@@ -188,5 +192,5 @@ class PluginProcess:
             self._transport.give_up(f"the plugin gave no sign of life for {limit:g} seconds")
 
     def _with_last_words(self, reason: str) -> str:
-        words = self._transport.last_words()
+        words = self.last_words()
         return f"{reason}\n{words}" if words else reason

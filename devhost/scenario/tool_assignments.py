@@ -25,15 +25,22 @@ def read_tool_setups(
 ) -> list[ToolSetup]:
     """Credentials are removed from the environment, because every process that devhost starts inherits it."""
     plugins = [PluginDeclaration.read(directory) for directory in dict.fromkeys(map(Path.resolve, directories))]
-    given = _by_owner(credentials, "--credential", "PROVIDER.KEY=VALUE", "tool provider", _owners(plugins, _providers))
+    credential_texts = read_credentials(plugins, credentials, environment)
     fixed = _by_owner(settings, "--set", "TOOL.PARAM=VALUE", "tool", _owners(plugins, _tools))
-    taken = _taken_from(environment, plugins)
     setups = []
     for plugin in plugins:
-        of_providers = {name: {**taken[full], **given.get(full, {})} for full, name in _providers(plugin)}
+        of_providers = {name: credential_texts[full] for full, name in _providers(plugin)}
         of_tools = {name: fixed.get(full, {}) for full, name in _tools(plugin)}
         setups.append(ToolSetup.of(plugin, of_providers, of_tools))
     return setups
+
+
+def read_credentials(
+    plugins: Sequence[PluginDeclaration], credentials: Iterable[str], environment: MutableMapping[str, str]
+) -> Texts:
+    """By the whole id of a provider: those of the environment, which are removed from it, and over them the given."""
+    given = _by_owner(credentials, "--credential", "PROVIDER.KEY=VALUE", "tool provider", _owners(plugins, _providers))
+    return {full: {**taken, **given.get(full, {})} for full, taken in _taken_from(environment, plugins).items()}
 
 
 def _providers(plugin: PluginDeclaration) -> list[tuple[str, str]]:

@@ -8,6 +8,7 @@ from devhost.errors import PluginStartError, RunFailure, ToolSetupError
 from devhost.limits import HostLimits
 from devhost.process.plugin_process import PluginProcess
 from devhost.process.session import Session
+from devhost.process.transports.transport import TransportName
 from devhost.process.watcher import Watcher
 from devhost.protocol.wire import Invoked, JsonObject
 from devhost.text.secrets import Secrets
@@ -15,11 +16,14 @@ from devhost.tools.environment import how_to_install
 from devhost.tools.setup import CREDENTIAL_TYPE, OfferedTool, ToolSetup
 
 
-def start_tool_plugin(setup: ToolSetup, limits: HostLimits, python: str, watcher: Watcher) -> PluginProcess:
+def start_tool_plugin(
+    setup: ToolSetup, limits: HostLimits, python: str, watcher: Watcher, transport: TransportName = "stdio"
+) -> PluginProcess:
     """In the plugin's own Python, or else in `python`."""
     python = str(setup.python or python)
     try:
-        plugin = PluginProcess.start(setup.declaration.directory, limits=limits, python=python, watcher=watcher)
+        directory = setup.declaration.directory
+        plugin = PluginProcess.start(directory, transport=transport, limits=limits, python=python, watcher=watcher)
     except PluginStartError as error:
         if setup.python is None and "ModuleNotFoundError" in str(error):
             raise PluginStartError(

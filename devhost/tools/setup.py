@@ -4,24 +4,23 @@ In: a plugin directory, credentials and fixed values as texts. Out: a `ToolSetup
 is missing or unknown; nothing is started yet.
 """
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
 from devhost.errors import ParameterError
-from devhost.plugin.credentials import filled_credentials, read_switch
-from devhost.plugin.declaration import Parameter, PluginDeclaration, Tool, ToolProvider
+from devhost.plugin.credentials import filled_credentials
+from devhost.plugin.declaration import PluginDeclaration, Tool, ToolProvider
 from devhost.protocol.wire import JsonObject
 from devhost.tools.entity import refused_parameters, tool_entity
 from devhost.tools.environment import own_python
+from devhost.tools.typed import typed_values
 
 type Texts = Mapping[str, Mapping[str, str]]
 """By provider or tool, then by key."""
 CREDENTIAL_TYPE = "api-key"
 """As Dify sends it, also for a provider without credentials; SDKs from 0.4.4 to 0.5.1 refuse `unauthorized`."""
-AS_TYPED = frozenset({"string", "secret-input", "select", "dynamic-select", "number", "date", "checkbox"})
 
 
 @dataclass(frozen=True)
@@ -60,7 +59,7 @@ class ToolSetup:
                     left_out.append(f"{name} needs a file ({', '.join(files)}), so Dify does not offer it to an agent")
                     continue
                 texts = {**fixed.get(name, {}), **fixed.get(f"{provider.identity.name}/{name}", {})}
-                values = _fixed_values(tool, texts)
+                values = typed_values(tool, texts)
                 entity = tool_entity(declaration.provider_id(provider), provider, tool, values)
                 offered.append(OfferedTool(provider, tool, entity, values))
         filled = {
@@ -100,28 +99,3 @@ class ToolSetup:
             for parameter in offered.declared.parameters
             if parameter.type == "secret-input" and parameter.name in offered.fixed
         ]
-
-
-def _fixed_values(tool: Tool, texts: Mapping[str, str]) -> dict[str, object]:
-    parameters = {parameter.name: parameter for parameter in tool.parameters}
-    for name in texts:
-        if name not in parameters:
-            raise ParameterError(
-                f"tool {tool.identity.name} has no parameter {name!r}; there are: {', '.join(parameters) or 'none'}"
-            )
-    return {name: _typed(tool, parameters[name], text) for name, text in texts.items()}
-
-
-def _typed(tool: Tool, parameter: Parameter, text: str) -> object:
-    """The value that the panel's widget would make of the text; the cast by the declaration comes after it."""
-    where = f"{tool.identity.name}.{parameter.name}"
-    if text == "" or (parameter.type in AS_TYPED and not parameter.multiple):
-        return text
-    if parameter.type == "boolean":
-        return read_switch(where, text)
-    try:
-        return json.loads(text)
-    except ValueError as error:
-        if parameter.type == "any":
-            return text
-        raise ParameterError(f"{where} is of type {parameter.type}: write its value as JSON") from error

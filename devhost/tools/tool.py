@@ -9,7 +9,7 @@ from typing import Protocol
 
 from devhost.errors import InvocationError, PluginLostError
 from devhost.limits import HostLimits
-from devhost.node.messages.file_messages import FileMessages
+from devhost.node.messages.file_messages import FileMessages, Found
 from devhost.node.messages.message import read_message
 from devhost.node.messages.tool_files import ToolFileStore
 from devhost.plugin.casting import cast_value
@@ -80,14 +80,19 @@ def plugin_tools(plugin: PluginProcess, setup: ToolSetup, limits: HostLimits) ->
     return [PluginTool(plugin, offered, setup, limits) for offered in setup.tools]
 
 
-def call_tool(
-    tool: Tool, parameters: JsonObject, answer: Answer, files: ToolFileStore, limits: HostLimits
+def call_tool(  # noqa: PLR0913 - what stands around a call
+    tool: Tool, parameters: JsonObject, answer: Answer, files: ToolFileStore, limits: HostLimits, *, found: Found
 ) -> Iterator[JsonObject]:
-    """The messages as a strategy gets them: files are links to tool files, never bytes."""
-    transformed = FileMessages(files, limits, found=lambda *_: None)
+    """The messages as a strategy gets them: files are links to tool files, never bytes.
+
+    `found` is called for each rule of Dify's that a message breaks without failing the call.
+    """
+    transformed = FileMessages(files, limits, found)
     for message in tool.invoke(parameters, answer):
         if message.get("type") not in MESSAGE_TYPES:  # of a newer Dify; an older daemon will drop it
             yield message
             continue
         for result in transformed.transform(read_message(message)):
             yield result.on_the_wire()
+    for name in transformed.unfinished():
+        found("blob-left-open", f"{name} is incomplete: a last chunk with end=true is missing")

@@ -15,6 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 FIXTURES = ROOT / "tests" / "devhost" / "fixtures"
 PUPPET = FIXTURES / "puppet"
 TOOLBOX = FIXTURES / "toolbox"
+ODDMENTS = FIXTURES / "oddments"
 HELPDESK = ROOT / "examples" / "helpdesk"
 CHARTS = ROOT / "tests" / "fixtures" / "charts"
 
@@ -25,7 +26,7 @@ class Perform(Protocol):
 
 @pytest.fixture(scope="session")
 def lender() -> Iterator[Lender]:
-    lender = Lender(frozenset({ROOT, PUPPET, TOOLBOX, CHARTS, HELPDESK}))
+    lender = Lender(frozenset({ROOT, PUPPET, TOOLBOX, ODDMENTS, CHARTS, HELPDESK}))
     yield lender
     lender.close()
 

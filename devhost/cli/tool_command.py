@@ -1,0 +1,151 @@
+"""The command `tool`: calls one tool of a tool plugin, or lists what there is."""
+
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+
+from devhost.cli.hosting_options import HostOptions, runtime_options
+from devhost.cli.model_options import BASE_URL, KEY, ModelOptions, model_options
+from devhost.direct.asked import AskedTool, Found, ask, find_tool, tools_of
+from devhost.direct.call import ToolOutcome, call_directly
+from devhost.errors import ParameterError
+from devhost.files.server import FileServer
+from devhost.host.backwards import BackwardsCalls
+from devhost.models.backend import ModelBackend
+from devhost.models.no_model import NoModel
+from devhost.node.messages.tool_files import ToolFileStore
+from devhost.overview.listing import tool_lines
+from devhost.plugin.declaration import PluginDeclaration
+from devhost.process.watcher import Watcher
+from devhost.scenario.tool_assignments import read_credentials
+from devhost.terminal.run_view import open_console
+from devhost.terminal.tool_view import ToolView
+from devhost.text.secrets import Secrets
+from devhost.tools.panel import start_tool_plugin
+
+CALLED_WELL, CALL_FAILED = 0, 1
+
+
+@click.command("tool")
+@click.argument("tool_name", metavar="[NAME]", required=False)
+@click.option(
+    "--tools",
+    "directories",
+    metavar="DIR",
+    type=click.Path(file_okay=False, path_type=Path),
+    multiple=True,
+    required=True,
+    help="A Dify tool plugin; repeatable.",
+)
+@click.option(
+    "--arg", "arguments", metavar="KEY=VALUE", multiple=True, help="A value for a parameter of the tool; repeatable."
+)
+@click.option(
+    "--file",
+    "files",
+    metavar="[KEY=]PATH",
+    multiple=True,
+    help="A file for a parameter of the tool; its name may be left out if there is only one. Repeatable.",
+)
+@click.option(
+    "--credential",
+    "credentials",
+    metavar="PROVIDER.KEY=VALUE",
+    multiple=True,
+    help="A credential of the tool's provider; else the variable PROVIDER_KEY, upper case, is read. Repeatable.",
+)
+@model_options
+@runtime_options
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout, and the rest on stderr.")
+@click.option("--no-color", is_flag=True, help="Print without colours.")
+def tool(  # noqa: PLR0913 - click gives one argument per option
+    *,
+    tool_name: str | None,
+    directories: tuple[Path, ...],
+    arguments: tuple[str, ...],
+    files: tuple[str, ...],
+    credentials: tuple[str, ...],
+    model_options: ModelOptions,
+    host_options: HostOptions,
+    as_json: bool,
+    no_color: bool,
+) -> int:
+    """Call one tool and show every message; without NAME, list the tools with their parameters."""
+    plugins = [PluginDeclaration.read(directory) for directory in dict.fromkeys(map(Path.resolve, directories))]
+    console = open_console(stderr=as_json, color=not no_color)
+    if tool_name is None:
+        for line in tool_lines(tools_of(plugins)):
+            console.print(line)
+        return CALLED_WELL
+    found = find_tool(plugins, tool_name)
+    credential_texts = read_credentials(plugins, credentials, os.environ)
+    model = _model(model_options)
+    view = ToolView(console)
+    with FileServer() as server:
+        asked = ask(found, dict(_pairs(arguments, "--arg")), [_file(text) for text in files], credential_texts, server)
+        secrets = Secrets(asked.setup.secrets)
+        view.open(_name(found), secrets.masked(asked.parameters), model.description)
+        outcome = _called(asked, model, host_options, view)
+    outcome.printed = secrets.masked(outcome.printed)
+    view.close(outcome)
+    if as_json:
+        report = {"tool": _name(found), "sent": secrets.masked(asked.parameters), **outcome.report()}
+        click.echo(json.dumps(report, ensure_ascii=False, indent=2))
+    broke_rules = host_options.strict and outcome.findings
+    return CALL_FAILED if outcome.error or broke_rules else CALLED_WELL
+
+
+def _called(asked: AskedTool, model: ModelBackend, options: HostOptions, view: ToolView) -> ToolOutcome:
+    with _files() as store:
+        plugin = start_tool_plugin(asked.setup, options.limits, sys.executable, Watcher(), options.transport)
+        try:
+            plugin.printed.clear()  # the SDK's own greeting
+            calls = BackwardsCalls(model, [], files=store, limits=plugin.limits, opaque_body="drop")
+            outcome = call_directly(plugin, asked, calls, store, view.show)
+        finally:
+            plugin.stop()
+        if calls.fault is not None:
+            raise calls.fault
+        outcome.printed = [*plugin.printed, *plugin.last_words().splitlines()]
+        return outcome
+
+
+@contextmanager
+def _files() -> Iterator[ToolFileStore]:
+    """The files stay, so that a person can open them; without files the folder is removed."""
+    folder = Path(tempfile.mkdtemp(prefix="devhost-tool-"))
+    try:
+        yield ToolFileStore(folder)
+    finally:
+        if not any(folder.iterdir()):
+            folder.rmdir()
+
+
+def _model(options: ModelOptions) -> ModelBackend:
+    configured = any(os.environ.get(name, "").strip() for name in (KEY, BASE_URL))
+    asks_for_one = options != ModelOptions(scripted=options.scripted)
+    return options.choose(None, "") if asks_for_one or (configured and not options.scripted) else NoModel()
+
+
+def _pairs(assignments: tuple[str, ...], option: str) -> Iterator[tuple[str, str]]:
+    for assignment in assignments:
+        key, equals, text = assignment.partition("=")
+        if not equals or not key:
+            raise ParameterError(f"{option} {key!r} is not KEY=VALUE")
+        yield key, text
+
+
+def _file(text: str) -> tuple[str, Path]:
+    """A path that exists is a path, whatever it is called."""
+    key, equals, path = text.partition("=")
+    return ("", Path(text)) if not equals or Path(text).exists() else (key, Path(path))
+
+
+def _name(found: Found) -> str:
+    return f"{found.provider_id}/{found.tool.identity.name}"

@@ -1,0 +1,71 @@
+"""Strategies, tools and their parameters, a line each.
+
+In: declarations. Out: texts, in which a name comes first and what it is for comes last.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from rich.text import Text
+
+from devhost.direct.asked import Found
+from devhost.plugin.declaration import Parameter
+from devhost.terminal.tables import preview, printable
+from devhost.tools.entity import refused_parameters
+
+INDENT = "    "
+
+
+def tool_lines(tools: Iterable[Found]) -> Iterator[Text]:
+    for found in tools:
+        files = refused_parameters(found.tool)
+        note = f"  (needs a file, so that no agent can have it: {', '.join(files)})" if files else ""
+        name = f"{found.provider.identity.name}/{found.tool.identity.name}"
+        yield line(name, found.tool.description.human.en_US, note)
+        yield from parameter_lines(found.tool.parameters)
+
+
+def parameter_lines(parameters: Sequence[Parameter]) -> Iterator[Text]:
+    width = max((len(parameter.name) for parameter in parameters), default=0)
+    for parameter in parameters:
+        about = parameter.human_description or parameter.label
+        facts = ", ".join(_facts(parameter))
+        yield Text.assemble(
+            INDENT,
+            printable(parameter.name).ljust(width),
+            (f"  {printable(facts)}", "cyan"),
+            (f"  {_plain(about.en_US)}", "dim"),
+            overflow="ellipsis",
+            no_wrap=True,
+        )
+
+
+def line(name: str, description: str, note: str = "") -> Text:
+    return Text.assemble(
+        (printable(name), "bold"),
+        f"  {_plain(description)}",
+        (printable(note), "yellow"),
+        overflow="ellipsis",
+        no_wrap=True,
+    )
+
+
+def _facts(parameter: Parameter) -> Iterator[str]:
+    yield f"{parameter.type}[]" if parameter.multiple else parameter.type
+    if parameter.required:
+        yield "required"
+    if parameter.form == "form":
+        yield "set in the panel"
+    if parameter.options:
+        yield f"one of {' | '.join(option.value for option in parameter.options)}"
+    if parameter.min is not None or parameter.max is not None:
+        yield f"from {_bound(parameter.min)} to {_bound(parameter.max)}"
+    if parameter.default not in (None, ""):
+        yield f"default {preview(parameter.default)}"
+
+
+def _bound(value: float | None) -> str:
+    return "any" if value is None else f"{value:g}"
+
+
+def _plain(text: str) -> str:
+    return " ".join(printable(text).split())
