@@ -118,7 +118,7 @@ def run(  # noqa: PLR0913 - click gives one argument per option
     view = RunView(open_console(stderr=as_json, color=not no_color))
     ended: list[Ended] = []
     with traced(trace_file, scenario, model, host_options.transport, command="run", query=question) as watcher:
-        view.open(scenario.name, scenario.description, strategy, model, question)
+        view.open(scenario.name, scenario.description, strategy, model, question, notices=scenario.notices)
         try:
             with _host(scenario, host_options, watcher) as host:
                 for turn in turns(host, view.show):
@@ -127,23 +127,23 @@ def run(  # noqa: PLR0913 - click gives one argument per option
                     if turn.next_question is not None:
                         view.close(turn.run, turn.remark)
                         view.go_on(turn.next_question)
-        except (PluginStartError, PluginLostError) as error:
+        except HostError as error:
             if as_json:
                 lost = report(never_begun(strategy, error), model)
-                _print_json(conversation_report([*(turn.report for turn in ended), lost]))
+                _print_json(conversation_report([*(turn.report for turn in ended), lost]), scenario)
             raise
         finally:
             view.abandon()
         last = ended[-1]
         if as_json:
-            _print_json(conversation_report([turn.report for turn in ended]))
+            _print_json(conversation_report([turn.report for turn in ended]), scenario)
         view.close(last.run, last.remark)
     broke_rules = host_options.strict and any(turn.run.findings for turn in ended)
     return RUN_FAILED if last.run.error or broke_rules else ENDED_WELL
 
 
-def _print_json(value: JsonObject) -> None:
-    click.echo(json.dumps(value, ensure_ascii=False, indent=2))
+def _print_json(value: JsonObject, scenario: Scenario) -> None:
+    click.echo(json.dumps({**value, "notices": list(scenario.notices)}, ensure_ascii=False, indent=2))
 
 
 @commands.command()
@@ -178,9 +178,6 @@ def chat(  # noqa: PLR0913 - as above
 @contextmanager
 def _host(scenario: Scenario, options: HostOptions, watcher: Watcher) -> Iterator[Host]:
     """The run's files stay after it, so that a person can open them; without files the folder is removed."""
-    for setup in scenario.tools:
-        for sentence in setup.left_out:
-            click.echo(f"Left out: tool {sentence}", err=True)
     files = Path(tempfile.mkdtemp(prefix=f"devhost-{scenario.name or 'run'}-"))
     try:
         with Host.start(

@@ -77,6 +77,8 @@ class Host:
         limits = limits or HostLimits()
         watcher = watcher or Watcher()
         setups = [ToolSetup.read(tool) if isinstance(tool, Path) else tool for tool in tools]
+        for notice in (notice for setup in setups for notice in setup.notices):
+            watcher.notice(notice)
         with ExitStack() as started:
             store = ToolFileStore(files)
             started.callback(store.remove)

@@ -74,6 +74,7 @@ def render_page(trace: Trace) -> str:
     environment.globals.update(model_call=model_call, tool_call=tool_call, rows=rows, LONGEST_OPEN=LONGEST_OPEN)
     return environment.get_template("page.html.j2").render(
         header=trace.header,
+        notices=trace.notices,
         cut_off=trace.cut_off,
         runs=[_shown(number, traced, trace) for number, traced in enumerate(traced_runs(trace), start=1)],
     )

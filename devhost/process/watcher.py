@@ -18,5 +18,8 @@ class Watcher:
     def ended(self, session_id: str, run: Run, model: ModelDescription) -> None:
         """A session of the strategy has ended with this run."""
 
+    def notice(self, sentence: str) -> None:
+        """A sentence about the plugins before they start, such as a tool that is left out."""
+
     def remark(self, sentence: str) -> None:
         """A sentence about the model after a run; often empty."""

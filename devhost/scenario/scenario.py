@@ -80,6 +80,10 @@ class Scenario:
                 raise ParameterError(f"api_fails names the tool {name!r}, which is not offered; there are: {there_are}")
         return faults
 
+    @property
+    def notices(self) -> tuple[str, ...]:
+        return tuple(notice for setup in self.tools for notice in setup.notices)
+
     def question(self, query: str | None) -> str:
         if query is not None:
             return query

@@ -35,7 +35,8 @@ def replay_trace(trace: Trace, console: Console, *, pause: Pause, speed: float |
         view = RunView(console)
         for number, traced in enumerate(runs):
             if number == 0:
-                view.open(header.example, header.description, header.strategy, model_of(trace), traced.question)
+                facts = (header.example, header.description, header.strategy, model_of(trace), traced.question)
+                view.open(*facts, notices=trace.notices)
             else:
                 view.go_on(traced.question)
             _stream(view, traced, speed, pause)
@@ -53,7 +54,7 @@ def model_of(trace: Trace) -> ModelDescription:
 
 def _replay_chat(trace: Trace, runs: list[TracedRun], console: Console, speed: float | None, pause: Pause) -> None:
     header = trace.header
-    console.print(facts_table(header.example, header.description, header.strategy, model_of(trace)))
+    console.print(facts_table(header.example, header.description, header.strategy, model_of(trace), trace.notices))
     chat = ChatView(console, show_log=False)
     for traced in runs:
         console.print(Text(f"{PROMPT}{printable(traced.question)}"))

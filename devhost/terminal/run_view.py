@@ -3,6 +3,7 @@
 In: messages of the strategy as they come, then the `Run`. Out: text on a rich console, plain if it is not a terminal.
 """
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from rich.console import Console, RenderableType
@@ -51,8 +52,17 @@ class RunView:
         self._at_line_start = True
         self._said_anything = False
 
-    def open(self, example: str, description: str, strategy: str, model: ModelDescription, question: str) -> None:
-        facts = facts_table(example, description, strategy, model)
+    def open(  # noqa: PLR0913 - the facts of a run
+        self,
+        example: str,
+        description: str,
+        strategy: str,
+        model: ModelDescription,
+        question: str,
+        *,
+        notices: Iterable[str] = (),
+    ) -> None:
+        facts = facts_table(example, description, strategy, model, notices)
         facts.add_row("question", Text(printable(question)))
         self._console.print(facts)
         self._console.print(_heading("answer"))
@@ -153,8 +163,10 @@ class RunView:
             self._status = None
 
 
-def facts_table(example: str, description: str, strategy: str, model: ModelDescription) -> Table:
-    """The example, the strategy and the model of a run."""
+def facts_table(
+    example: str, description: str, strategy: str, model: ModelDescription, notices: Iterable[str] = ()
+) -> Table:
+    """The example, the strategy and the model of a run, and what to know before it."""
     facts = Table.grid(padding=(0, 2))
     facts.add_column(style="bold")
     for name, fact in (("example", example), ("script", description)):
@@ -163,6 +175,8 @@ def facts_table(example: str, description: str, strategy: str, model: ModelDescr
     facts.add_row("strategy", Text(strategy))
     facts.add_row("model", Text(model.name))
     facts.add_row("", Text(model.notice, "yellow" if model.scripted else ""))
+    for notice in notices:
+        facts.add_row("notice", Text(printable(notice), "yellow"))
     return facts
 
 

@@ -4,7 +4,7 @@ The shape is ToolEntity's JSON plus `runtime_parameters`, `credential_id` and `p
 node's panel holds a value for is form: its own form parameters (untouched, at their cast default) and what was fixed.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from devhost.errors import ParameterError
@@ -18,7 +18,7 @@ FILES = frozenset({"file", "files", "system-files"})
 def tool_entity(
     provider_id: str, provider: ToolProvider, tool: Tool, fixed: Mapping[str, object] | None = None
 ) -> JsonObject:
-    """`ParameterError` if the panel lacks a value that Dify requires."""
+    """`ParameterError` if the panel lacks a value that Dify requires, or has an invalid one."""
     fixed = fixed or {}
     parameters = [_in_panel(parameter, fixed) for parameter in tool.parameters]
     return {
@@ -42,6 +42,32 @@ def tool_entity(
 def refused_parameters(tool: Tool) -> list[str]:
     """Parameters for which Dify refuses the whole tool in an agent, because a model cannot pass a file."""
     return [parameter.name for parameter in tool.parameters if parameter.required and parameter.type in FILES]
+
+
+def why_left_out(tool: Tool, fixed: Collection[str] = ()) -> str | None:
+    """A sentence about a tool that cannot be part of a run; None for every other one.
+
+    Dify also refuses a tool in an agent if the panel has no valid value for one of its form parameters. `fixed` names
+    those with a value of their own, which `tool_entity` checks.
+    """
+    name = tool.identity.name
+    if files := refused_parameters(tool):
+        return f"{name} needs a file ({', '.join(files)}), so Dify does not offer it to an agent"
+    missing = {
+        f"--set {name}.{parameter.name}=VALUE": reason
+        for parameter in tool.parameters
+        if parameter.form == "form" and parameter.name not in fixed and (reason := _no_default(parameter))
+    }
+    return f"{name} cannot start: {'; '.join(missing.values())}. Give {', '.join(missing)}" if missing else None
+
+
+def _no_default(parameter: Parameter) -> str | None:
+    """Why the panel has no valid value for the parameter as long as a person sets none."""
+    try:
+        cast_parameter(parameter, None)
+    except ParameterError as error:
+        return str(error)
+    return None
 
 
 def _in_panel(parameter: Parameter, fixed: Mapping[str, object]) -> Parameter:

@@ -13,7 +13,7 @@ from devhost.errors import ParameterError
 from devhost.plugin.credentials import filled_credentials
 from devhost.plugin.declaration import PluginDeclaration, Tool, ToolProvider
 from devhost.protocol.wire import JsonObject
-from devhost.tools.entity import refused_parameters, tool_entity
+from devhost.tools.entity import tool_entity, why_left_out
 from devhost.tools.environment import own_python
 from devhost.tools.typed import typed_values
 
@@ -40,7 +40,7 @@ class ToolSetup:
     credentials: Mapping[str, JsonObject] = field(repr=False)
     """By provider."""
     left_out: tuple[str, ...] = ()
-    """A sentence for each tool that Dify does not offer to an agent."""
+    """A sentence for each tool that cannot be part of a run."""
 
     @classmethod
     def read(cls, directory: Path, *, credentials: Texts | None = None, fixed: Texts | None = None) -> Self:
@@ -55,11 +55,11 @@ class ToolSetup:
         for provider in declaration.tool_providers:
             for tool in provider.tools:
                 name = tool.identity.name
-                if files := refused_parameters(tool):
-                    left_out.append(f"{name} needs a file ({', '.join(files)}), so Dify does not offer it to an agent")
-                    continue
                 texts = {**fixed.get(name, {}), **fixed.get(f"{provider.identity.name}/{name}", {})}
                 values = typed_values(tool, texts)
+                if reason := why_left_out(tool, values):
+                    left_out.append(reason)
+                    continue
                 entity = tool_entity(declaration.provider_id(provider), provider, tool, values)
                 offered.append(OfferedTool(provider, tool, entity, values))
         filled = {
@@ -71,6 +71,11 @@ class ToolSetup:
             for provider in declaration.tool_providers
         }
         return cls(declaration, tuple(offered), filled, tuple(left_out))
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """What a person should know before a run with these tools."""
+        return tuple(f"left out: tool {sentence}" for sentence in self.left_out)
 
     @property
     def python(self) -> Path | None:

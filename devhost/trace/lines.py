@@ -1,7 +1,7 @@
 """The lines of a trace. The first is a `Header`; each of the others has the seconds since then as `at`.
 
 A message is what crossed between the host and a plugin; an end is the result of one session of the strategy;
-a remark is a sentence about the model after a run.
+a notice is a sentence about the plugins before they start, a remark one about the model after a run.
 """
 
 from typing import Annotated, Any, Literal
@@ -112,9 +112,14 @@ class EndLine(_Timed):
     outcome: Outcome
 
 
+class NoticeLine(_Timed):
+    event: Literal["notice"] = "notice"
+    sentence: str
+
+
 class RemarkLine(_Timed):
     event: Literal["remark"] = "remark"
     sentence: str
 
 
-type TraceLine = Annotated[MessageLine | EndLine | RemarkLine, Field(discriminator="event")]
+type TraceLine = Annotated[MessageLine | EndLine | NoticeLine | RemarkLine, Field(discriminator="event")]

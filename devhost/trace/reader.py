@@ -12,7 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from devhost.errors import TraceError
 from devhost.text.yaml_file import describe
-from devhost.trace.lines import VERSION, Header, TraceLine
+from devhost.trace.lines import VERSION, Header, NoticeLine, TraceLine
 
 _LINE: TypeAdapter[TraceLine] = TypeAdapter(TraceLine)
 
@@ -25,6 +25,11 @@ class Trace:
     lines: tuple[TraceLine, ...]
     cut_off: bool
     """The last line is incomplete: the process that wrote it was killed."""
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """Each once, although a chat may start its plugins again."""
+        return tuple(dict.fromkeys(line.sentence for line in self.lines if isinstance(line, NoticeLine)))
 
 
 def read_trace(file: Path) -> Trace:

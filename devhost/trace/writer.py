@@ -85,6 +85,9 @@ class TraceWriter(Watcher):
         outcome = self._secrets.masked(report(run, model))
         self._stamped({"event": "end", "session_id": session_id, "asked": dict(run.asked), "outcome": outcome})
 
+    def notice(self, sentence: str) -> None:
+        self._stamped({"event": "notice", "sentence": self._secrets.masked(sentence)})
+
     def remark(self, sentence: str) -> None:
         if sentence:
             self._stamped({"event": "remark", "sentence": self._secrets.masked(sentence)})

@@ -104,14 +104,47 @@ def test_a_tool_that_needs_a_file_is_left_out_as_in_dify(tmp_path: Path) -> None
     assert setup.left_out == ("draw_chart needs a file (photo), so Dify does not offer it to an agent",)
 
 
-def test_a_required_form_parameter_without_a_value_is_named(tmp_path: Path) -> None:
-    described = declared("project", "string", form="form", required=True)
-    directory = copied(tmp_path, parameters=[described])
+PIE = [{"value": "pie", "label": {"en_US": "Pie"}}]
+
+
+@pytest.mark.parametrize(
+    ("kind", "more", "reason", "value"),
+    [
+        ("string", {"required": True}, "tool parameter project not found in tool config", "x"),
+        ("boolean", {"required": True, "default": False}, "tool parameter project not found in tool config", "yes"),
+        (
+            "select",
+            {"default": "x", "options": PIE},
+            "tool parameter project value x not in options ['pie']",
+            "pie",
+        ),
+        ("number", {"default": "tall"}, "project: invalid literal for int() with base 10: 'tall' (in Dify this", "7"),
+    ],
+)
+def test_a_tool_that_cannot_start_is_left_out_until_its_value_is_set(
+    tmp_path: Path, kind: str, more: JsonObject, reason: str, value: str
+) -> None:
+    directory = copied(tmp_path, parameters=[declared("project", kind, **{**more, "form": "form"})])
     credentials = {"charts": {"api_key": API_KEY}}
-    with pytest.raises(ParameterError, match=r"project not found in tool config. Set it with --set draw_chart.proj"):
-        ToolSetup.read(directory, credentials=credentials)
-    setup = ToolSetup.read(directory, credentials=credentials, fixed={"draw_chart": {"project": "x"}})
-    assert entity(setup)["runtime_parameters"] == {"project": "x"}
+    setup = ToolSetup.read(directory, credentials=credentials)
+    assert [offered.declared.identity.name for offered in setup.tools] == ["export_table"]
+    (sentence,) = setup.left_out
+    assert sentence.startswith(f"draw_chart cannot start: {reason}")
+    assert sentence.endswith(". Give --set draw_chart.project=VALUE")
+
+    setup = ToolSetup.read(directory, credentials=credentials, fixed={"draw_chart": {"project": value}})
+    assert len(setup.tools) == 2
+    assert setup.left_out == ()
+
+
+def test_all_values_that_a_tool_lacks_are_named_at_once(tmp_path: Path) -> None:
+    lacking = [declared(name, "string", form="form", required=True) for name in ("project", "team")]
+    setup = ToolSetup.read(copied(tmp_path, parameters=lacking), credentials={"charts": {"api_key": API_KEY}})
+    (sentence,) = setup.left_out
+    assert sentence == (
+        "draw_chart cannot start: tool parameter project not found in tool config; tool parameter team not found in "
+        "tool config. Give --set draw_chart.project=VALUE, --set draw_chart.team=VALUE"
+    )
 
 
 def test_the_error_for_yaml_that_dify_would_not_load_names_file_and_key(tmp_path: Path) -> None:

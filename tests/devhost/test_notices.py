@@ -1,0 +1,90 @@
+"""What a person should know before a run, such as a tool that is left out: everywhere, and never within the answer."""
+
+import io
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+import yaml
+
+from devhost.cli.commands import main
+from devhost.trace.reader import read_trace
+from tests.devhost.conftest import CHARTS, PUPPET, TOOLBOX
+from tests.devhost.test_report_page import page_of
+from tests.devhost.tracing import remove_files
+
+pytestmark = pytest.mark.usefixtures("lent_plugins")
+
+PLUGIN = ["--plugin", str(PUPPET), "--script", str(TOOLBOX / "script.yaml"), "--tools", str(TOOLBOX)]
+NOTICE = (
+    "left out: tool export_table cannot start: tool parameter project not found in tool config. "
+    "Give --set export_table.project=VALUE"
+)
+
+
+@pytest.fixture
+def lacking(tmp_path: Path) -> list[str]:
+    """The options for a plugin of two tools, of which one lacks a value."""
+    directory = tmp_path / "charts"
+    shutil.copytree(CHARTS, directory)
+    file = directory / "tools" / "export_table.yaml"
+    tool = yaml.safe_load(file.read_text())
+    tool["parameters"].append({**tool["parameters"][0], "name": "project", "form": "form"})
+    file.write_text(yaml.safe_dump(tool))
+    return ["--tools", str(directory), "--credential", "charts.api_key=ck_live_1234567890"]
+
+
+def words(text: str) -> str:
+    return " ".join(text.split())
+
+
+def test_the_terminal_trace_and_page_of_a_run_have_it(
+    tmp_path: Path, lacking: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    trace = tmp_path / "run.jsonl"
+    assert main(["run", *PLUGIN, *lacking, "--no-color", "--trace", str(trace)]) == 0
+    said = capsys.readouterr()
+    remove_files(said.out)
+    assert main(["replay", str(trace), "--no-color"]) == 0
+    replayed = capsys.readouterr().out
+
+    for shown in (said.out, replayed):
+        before, heading, answer = words(shown).partition("answer ──")
+        assert NOTICE in before
+        assert heading
+        assert "left out" not in answer
+    assert "left out" not in said.err
+    assert read_trace(trace).notices == (NOTICE,)
+    assert NOTICE in page_of(trace).text
+
+
+def test_a_chat_says_it_once_before_the_first_question(
+    tmp_path: Path, lacking: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trace = tmp_path / "chat.jsonl"
+    monkeypatch.setattr("sys.stdin", io.StringIO('[{"crash": ""}]\n[{"say": "hello"}]\n'))
+    main(["chat", *PLUGIN, *lacking, "--no-color", "--trace", str(trace)])
+    said = words(capsys.readouterr().out)
+    assert "It is started again" in said
+    before, _, chat = said.partition("Ctrl-C ends an answer")
+    assert NOTICE in before
+    assert "left out" not in chat
+    assert read_trace(trace).notices == (NOTICE,)
+
+
+def test_json_has_it(lacking: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", *PLUGIN, *lacking, "--json", "--query", '[{"say": "hello"}]']) == 0
+    said = capsys.readouterr()
+    assert json.loads(said.out)["notices"] == [NOTICE]
+
+
+def test_refused_credentials_still_print_json(lacking: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    wrong = ["--credential", "charts.api_key=wrong_key_123", "--json"]
+    assert main(["run", *PLUGIN, *lacking, *wrong]) == 2
+    said = capsys.readouterr()
+    report = json.loads(said.out)
+    assert report["error"]["kind"] == "ToolSetupError"
+    assert report["error"]["message"] == "charts refuses its credentials: 401 Unauthorized: invalid API key [secret]"
+    assert report["notices"] == [NOTICE]
+    assert "wrong_key_123" not in said.out + said.err
