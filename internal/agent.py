@@ -39,9 +39,9 @@ def function_calling(run: Run[StrategyParams], submit: Tool | None) -> Generator
     """One transcript, one loop."""
     yield from run.begin()
     toolbox = run.toolbox.with_tool(submit) if submit else run.toolbox
-    loop = yield from run.converse(run.models(toolbox), CallAnswer() if submit else TextAnswer())
+    loop = run.first_loop(run.models(toolbox), CallAnswer() if submit else TextAnswer())
     second_look = SecondLook(run)
-    ending = yield from kept_alive(run, second_look.answer(loop))
+    ending = yield from kept_alive(run, run.resumed_first(loop, second_look.answer(loop)))
     yield from finish(run, Result(ending, loop.rounds.transcript.record, variables=second_look.variables), submit)
 
 

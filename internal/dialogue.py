@@ -4,6 +4,7 @@ In: the parameters, and the state of an earlier run. Out: what was said before, 
 on that wait for an answer.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -15,6 +16,7 @@ from internal.conversation.recording import records_of_history, settled
 from internal.conversation.restored import messages_of
 from internal.node.params import StrategyParams, no_question
 from internal.state.records import EntryRecord, PlanRecord, RoundRecord, State, UserRecord
+from internal.text.notes import OurWords
 from internal.tools.toolbox import Toolbox
 from prompt import template
 
@@ -36,6 +38,20 @@ class Dialogue:
         if self.state is None or self.state.strategy != self.strategy:
             return None
         return Resumption.of(self.state, self.params.approval, self.params.query)
+
+    @property
+    def notes(self) -> Iterator[OurWords]:
+        """Why calls that waited count as not approved, where the user's answer is not the reason."""
+        if self.state is None or self.resumption or not self.state.waiting:
+            return
+        number = len(self.state.waiting)
+        result = (
+            f"{number} waiting calls count as not approved" if number > 1 else "1 waiting call counts as not approved"
+        )
+        if self.state.strategy != self.strategy:
+            yield OurWords(f"state: it is of another strategy, so {result}")
+        else:
+            yield OurWords(f"approval: it is blank, so {result}")
 
     @property
     def waiting_round(self) -> RoundRecord | None:

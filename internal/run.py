@@ -44,6 +44,7 @@ from internal.report.tally import Tally
 from internal.report.tool_calls import ValidCall
 from internal.results.files import FileNames
 from internal.state.records import EntryRecord, RoundRecord, UserRecord
+from internal.steps import Ending
 from internal.text.notes import OurWords
 from internal.text.redaction import KnownSecrets
 from internal.tools.toolbox import Toolbox, ToolKind
@@ -166,7 +167,7 @@ class Run[P: StrategyParams]:
 
     def begin(self) -> Generator[Event, None, None]:
         """Note what was ignored or left out, and number the sources of the context."""
-        for note in (*self.params.notes, *self.overrides.notes, *self.toolbox.notes):
+        for note in (*self.dialogue.notes, *self.params.notes, *self.overrides.notes, *self.toolbox.notes):
             yield Noted(note)
         if self.params.model.stop and self.offers_tools:
             # The OpenAI plugin discards a turn's tool calls when a stop word comes: docs/model-facts.md, "Stop words".
@@ -207,16 +208,16 @@ class Run[P: StrategyParams]:
         opening = opening_messages(messages, self.instruction)
         return Transcript(opening, self.habits, self.long_results, [*self.dialogue.earlier, *entries])
 
-    def converse(
-        self, models: ModelCaller, answer: AnswerRule, part: LoopPart | None = None
-    ) -> Generator[Event, None, AgentLoop]:
-        """The loop over the user's question; where an earlier run left calls waiting, they are answered first."""
-        waiting = self.dialogue.waiting_round
-        transcript = self.resumed() if waiting else self.transcript(self.dialogue.question)
-        loop = self.loop(models, transcript, answer, part)
-        if waiting:
+    def first_loop(self, models: ModelCaller, answer: AnswerRule, part: LoopPart | None = None) -> AgentLoop:
+        """The loop over the user's question, or over the conversation in which calls wait."""
+        waits = self.dialogue.waiting_round is not None
+        return self.loop(models, self.resumed() if waits else self.transcript(self.dialogue.question), answer, part)
+
+    def resumed_first(self, loop: AgentLoop, work: Generator[Event, None, Ending]) -> Generator[Event, None, Ending]:
+        """Answer the calls that an earlier run left waiting in this loop's conversation, then do the work."""
+        if waiting := self.dialogue.waiting_round:
             yield from self.resume(loop, waiting, "approval")
-        return loop
+        return (yield from work)
 
     def resume(self, loop: AgentLoop, waiting: RoundRecord, parent: str) -> Generator[Event, None, None]:
         """Run the calls that the user approved, answer the others, and add what else the user says."""

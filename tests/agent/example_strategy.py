@@ -23,8 +23,8 @@ def draft_and_check(run: Run[StrategyParams], submit: Tool | None) -> Generator[
     started = run.clock.now()
     yield SpanStarted("draft", "DRAFT")
     part = LoopPart(tool_share=0.4, end_share=0.5, is_seen=False, parent="draft")
-    first = yield from run.converse(run.models(run.toolbox), TextAnswer(), part)
-    draft = yield from kept_alive(run, first.run())
+    first = run.first_loop(run.models(run.toolbox), TextAnswer(), part)
+    draft = yield from kept_alive(run, run.resumed_first(first, first.run()))
     yield SpanFinished("draft", run.clock.now() - started, {"draft": draft.text})
     variables = {"draft": draft.text}
     if draft.reason in {StopReason.APPROVAL_REQUIRED, StopReason.MODEL_FAILED}:

@@ -164,6 +164,7 @@ def test_without_an_approval_the_calls_are_not_approved_and_the_query_goes_on(ap
     assert orders(outcome) == []
     assert prompt[-2]["content"] == template.APPROVAL_NOT_GIVEN
     assert prompt[-1]["content"] == "Never mind. What is it?"
+    assert outcome.notes == ["approval: it is blank, so 1 waiting call counts as not approved"]
 
 
 def test_a_blank_query_without_an_approval_is_an_error() -> None:
