@@ -31,10 +31,9 @@ def messages_of(entries: Iterable[EntryRecord], toolbox: Toolbox) -> Iterator[Pr
                 if text.strip():
                     yield AssistantPromptMessage(content=text)
             case RoundRecord(said=said, calls=calls):
-                yield AssistantPromptMessage(
-                    content=said, tool_calls=[call_of(call, toolbox).written_back() for call in calls]
-                )
-                for call in calls:
+                written = [call_of(call, toolbox).written_back() for call in in_turns(calls)]
+                yield AssistantPromptMessage(content=said, tool_calls=written)
+                for call in in_turns(calls):
                     result = template.APPROVAL_NOT_GIVEN if call.result is None else call.result
                     name = name_in_history(_name(call, toolbox))
                     yield ToolPromptMessage(content=result, tool_call_id=call.id, name=name)

@@ -8,6 +8,7 @@ a subtask, one line is left of each earlier result; and they lose their opaque b
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Any
 
 from dify_plugin.entities.model.message import (
@@ -146,7 +147,9 @@ class Transcript:
     def shorten(self, shortening: Shortening, is_enough: Callable[[], bool] = lambda: False) -> int:
         """Shorten messages, the oldest first, until it is enough or nothing is left; how often that was possible."""
         position = times = 0
-        while position < len(self._messages) and not is_enough():
+        for _ in in_turns(repeat(None)):
+            if position == len(self._messages) or is_enough():
+                break
             shorter = shortening(self._messages[position])
             if shorter is self._messages[position]:
                 position += 1

@@ -7,6 +7,7 @@ bodies, the oldest of each first, and then whole turns before the question.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import repeat
 
 from dify_plugin.entities.model.message import PromptMessageTool
 
@@ -15,6 +16,7 @@ from internal.conversation.transcript import Transcript
 from internal.conversation.weight import Weight, weight_of_tools
 from internal.errors import PromptTooLarge
 from internal.host.request import MAX_REQUEST_BYTES
+from internal.text.fairness import in_turns
 from internal.text.notes import OurWords
 
 _ENVELOPE = Weight(size=4096)
@@ -83,6 +85,8 @@ def _shorten(transcript: Transcript, kinds: Iterable[str], is_enough: Callable[[
     """Leave out things of one kind after the other, then whole turns, until it is enough; how many of each."""
     left_out = {kind: transcript.shorten(SHORTENINGS[kind], is_enough) for kind in kinds}
     left_out["earlier turns"] = 0
-    while not is_enough() and transcript.drop_oldest_turn():
+    for _ in in_turns(repeat(None)):
+        if is_enough() or not transcript.drop_oldest_turn():
+            break
         left_out["earlier turns"] += 1
     return ", ".join(f"{number} {kind}" for kind, number in left_out.items() if number)

@@ -5,9 +5,10 @@ from typing import Any
 
 from internal.node.panel_values import Limits, read_number
 from internal.node.params import StrategyParams
+from internal.state.records import MAX_SUBTASKS
 from internal.text.notes import Note
 
-MAXIMUM_SUBTASKS = Limits(1, 4, 8)
+MAXIMUM_SUBTASKS = Limits(1, 4, MAX_SUBTASKS)
 MAXIMUM_ATTEMPTS = Limits(1, 3, 5)
 
 

@@ -44,8 +44,8 @@ class EntryParts:
     start: int
     stop: int = 0
     context: TextPart | None = None
-    files: int | None = None
-    """The part with their lines."""
+    files: list[int] = field(default_factory=list)
+    """The parts with their lines."""
     results: list[TextPart] = field(default_factory=list)
     """Findings among them."""
     texts: list[TextPart] = field(default_factory=list)
@@ -115,9 +115,9 @@ class _Writer:
                 parts.texts.append(self._write_text(b'{"kind":"user","text":', entry.text))
                 if entry.context:
                     parts.context = self._write_text(b',"context":', entry.context)
-                if entry.files:
-                    parts.files = len(self.layout.parts)
-                    self._write(b',"files":' + to_json(entry.files))
+                for number, (line, comma) in enumerate(_with_commas(entry.files)):
+                    parts.files.append(len(self.layout.parts))
+                    self._write((b"" if number else b',"files":[') + to_json(line) + (comma or b"]"))
                 self._write_findings(entry, parts)
             case RoundRecord():
                 parts.texts.append(self._write_text(b'{"kind":"round","said":', entry.said))

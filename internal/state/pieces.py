@@ -13,6 +13,8 @@ from internal.text.fairness import in_turns
 
 MAX_UNPACKED = 8 * 1024 * 1024
 """Bytes of JSON that a state unpacks to."""
+MAX_PARTS = 10_000
+"""Parts of a state: hundreds of thousands of tiny records would pack well, and keep other sessions waiting."""
 _PIECE = 128 * 1024
 """Bytes of JSON in a piece; a longer part is a piece of its own."""
 _BLOCK = 16 * 1024
@@ -34,10 +36,11 @@ class Draft:
     """The parts of a JSON value, which can be exchanged until the whole is small enough."""
 
     def __init__(self, parts: Sequence[bytes], max_packed: int) -> None:
-        """Small enough is what has at most ``max_packed`` bytes when packed, and ``MAX_UNPACKED`` before."""
+        """Small enough: ``max_packed`` bytes when packed, ``MAX_UNPACKED`` before, and ``MAX_PARTS`` parts."""
         self._parts = list(parts)
         self._max_packed = max_packed
         self._length = sum(map(len, parts))
+        self._count = sum(map(bool, parts))
         self._worth_packing = MAX_UNPACKED
         """The length above which the parts cannot be small enough, unless one of them has grown."""
         self._pieces: list[_Piece] = []
@@ -54,6 +57,7 @@ class Draft:
         before, self._parts[index] = self._parts[index], part
         more = len(part) - len(before)
         self._length += more
+        self._count += bool(part) - bool(before)
         if more > 0:
             self._worth_packing = MAX_UNPACKED
         if self._pieces:
@@ -62,7 +66,7 @@ class Draft:
 
     def fits(self) -> bool:
         """Whether it is small enough; packs what has changed, unless too little has for that."""
-        if self._length > self._worth_packing:
+        if self._length > self._worth_packing or self._count > MAX_PARTS:
             return False
         excess = len(self.packed()) - self._max_packed
         # A byte less of JSON makes the packed text shorter by about a byte at most.

@@ -7,10 +7,10 @@ state: here other sessions run in between, and the first thing that does not fit
 import json
 import re
 from collections.abc import Callable
-from itertools import repeat
 
 from pydantic import TypeAdapter
 
+from internal.state.pieces import MAX_PARTS
 from internal.state.records import (
     CallRecord,
     EntryRecord,
@@ -24,6 +24,8 @@ from internal.text.fairness import in_turns
 _SPACE = re.compile(r"[ \t\n\r]*")
 _MAX_NAMES = 16
 """Of one object: more than any record has fields."""
+_MAX_VALUES = 6 * MAX_PARTS
+"""No part of a state has more: the parts of a call have an object and its five fields."""
 _MAX_NUMBER = 2**53
 """Larger integers do not pass Dify unchanged."""
 _ITEMS: dict[str, TypeAdapter[object]] = {
@@ -42,7 +44,8 @@ def read_state(written: str, clean: Callable[[str], str]) -> State:
     """The state that the JSON says, with each of its texts cleaned.
 
     Raises:
-        ValueError: it is not JSON, or not that of a state; a name stands twice in an object; a number is too large.
+        ValueError: it is not JSON, or not that of a state; a name stands twice in an object; a number is too large;
+            it has more values than a state.
         RecursionError: it is nested too deeply.
     """
     return State.model_validate(_Reader(written, clean).whole())
@@ -61,7 +64,7 @@ class _Reader:
         self._written = written
         self._clean = clean
         self._at = 0
-        self._turns = in_turns(repeat(None))
+        self._turns = in_turns(range(_MAX_VALUES))
 
     def whole(self) -> object:
         """The value, and nothing behind it."""
@@ -72,7 +75,8 @@ class _Reader:
 
     def _value(self, name: str) -> object:
         """The value that begins here, under this name."""
-        next(self._turns)
+        if next(self._turns, None) is None:
+            raise ValueError
         match self._next():
             case "{":
                 return self._object()

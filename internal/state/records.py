@@ -15,6 +15,9 @@ from internal.text.redaction import Redactor
 
 type Several[T] = Annotated[tuple[T, ...], FailFast()]
 """Without ``FailFast``, a text with a million wrong items would make a million errors."""
+MAX_SUBTASKS = 8
+"""Of a plan; a subtask has fewer attempts."""
+type Few[T] = Annotated[tuple[T, ...], Field(max_length=MAX_SUBTASKS), FailFast()]
 
 
 class _Record(BaseModel):
@@ -51,7 +54,7 @@ class UserRecord(_Record):
     """A line for each file."""
     context: str = ""
     """The ``<context>`` block that stood before it."""
-    findings: Several[FindingRecord] = ()
+    findings: Few[FindingRecord] = ()
     """What the subtasks of a plan found."""
 
 
@@ -61,7 +64,7 @@ class RoundRecord(_Record):
     kind: Literal["round"] = "round"
     said: str = ""
     """Its visible text."""
-    calls: Several[CallRecord]
+    calls: Annotated[tuple[CallRecord, ...], Field(min_length=1), FailFast()]
 
     @property
     def waiting(self) -> tuple[CallRecord, ...]:
@@ -93,7 +96,7 @@ class SubtaskRecord(_Record):
     completed: bool = False
     attempts: NonNegativeInt = 0
     rounds: NonNegativeInt = 0
-    advised: Several[str] = ()
+    advised: Few[str] = ()
     """Advice from the judgements of earlier attempts."""
     nearest: str = ""
     """The best answer so far that was not accepted."""
@@ -104,7 +107,7 @@ class SubtaskRecord(_Record):
 class PlanRecord(_Record):
     """A plan in which calls wait; the question is the last entry of the state."""
 
-    subtasks: Annotated[tuple[SubtaskRecord, ...], Field(min_length=1), FailFast()]
+    subtasks: Annotated[tuple[SubtaskRecord, ...], Field(min_length=1, max_length=MAX_SUBTASKS), FailFast()]
 
 
 class SourceRecord(_Record):

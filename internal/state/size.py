@@ -112,7 +112,7 @@ def _changes_of_the_rest(layout: Layout, conversations: Sequence[Sequence[EntryP
     yield from _cut([*texts, *of_subtasks], _KEPT)
     yield from _cut([*texts, *of_subtasks], _SHORT)
     yield from (_with_the_smallest_round(end, end.entry) for end in ends if isinstance(end.entry, RoundRecord))
-    yield from (_Change([(end.files, b"")]) for end in ends if end.files is not None)
+    yield from (_Change([(index, b"") for index in end.files]) for end in ends if end.files)
     yield from _cut([subtask.name for subtask in layout.subtasks], _SHORT)
 
 

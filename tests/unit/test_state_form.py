@@ -36,6 +36,13 @@ HEAD = "gpt5-agent-state.1."
 CALL = {"id": "a", "provider": "shop", "tool": "order", "arguments": "{}"}
 USER = {"kind": "user", "text": "Why?"}
 WAITING = {"kind": "round", "calls": [CALL]}
+
+
+def of_id(number: int) -> dict[str, object]:
+    """A round with a call that waits under this number."""
+    return {"kind": "round", "calls": [{**CALL, "id": f"{number}"}]}
+
+
 SECRET = "top-secret-content"
 A_STATE = encode(State(strategy="gpt5_react", entries=(UserRecord(text=SECRET * 20), AnswerRecord(text=SECRET))))
 
@@ -224,6 +231,15 @@ PLAN = {"subtasks": [{"name": "a", "entries": [WAITING]}]}
         {"last_source": float("nan")},
         {"last_source": float("inf")},
         {"sources": [{"number": 0, "title": "a"}]},
+        {"entries": [{"kind": "round", "calls": []}]},
+        {"entries": [{**USER, "findings": [FINDING.model_dump()] * 9}]},
+        {
+            "entries": [USER],
+            "plan": {"subtasks": [{"name": f"{number}", "entries": [of_id(number)]} for number in range(9)]},
+        },
+        {"entries": [USER], "plan": {"subtasks": [{"name": "a", "advised": ["b"] * 9, "entries": [WAITING]}]}},
+        {"entries": [{"kind": "answer", "text": ""}] * 50_000},
+        {"entries": [{**USER, "files": [""] * 70_000}]},
         {"entries": [WAITING, LATER]},
         {"entries": [WAITING, WAITING]},
         {"entries": [{"kind": "round", "calls": [CALL, CALL]}]},

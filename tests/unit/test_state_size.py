@@ -295,6 +295,23 @@ def test_results_of_a_plan_that_waits_yield_before_its_texts() -> None:
     assert subtask.nearest == plan.subtasks[0].nearest
 
 
+ANSWERED = RoundRecord(calls=(call(""),))
+
+
+@pytest.mark.parametrize(
+    "entries",
+    [
+        (AnswerRecord(text=""),) * 20_000,
+        (UserRecord(text="Q"), *(ANSWERED,) * 20_000),
+        (UserRecord(text="Q"), RoundRecord(calls=ANSWERED.calls * 20_000)),
+        (UserRecord(text="Q", files=("",) * 20_000),),
+    ],
+    ids=["turns", "rounds", "calls", "files"],
+)
+def test_very_many_records_yield_too_though_they_pack_well(entries: tuple[EntryRecord, ...]) -> None:
+    assert 0 < len(fitted(State(strategy="gpt5_react", entries=entries)).entries) < 5_000
+
+
 def test_more_calls_than_may_wait_are_an_error() -> None:
     with pytest.raises(ValueError, match="more waits than a state can hold"):
         encode(state_of([[RoundRecord(calls=(call(None, arguments=f'{{"a": "{noise(200_000)}"}}'),))]]))
