@@ -98,6 +98,22 @@ def test_a_typed_question_can_be_edited_pasted_and_not_utf_8(slow_script: Path) 
         assert "\na \N{REPLACEMENT CHARACTER} byte\n" in terminal.wait_for("0 rounds")
 
 
+@pytest.mark.e2e
+def test_an_approved_run_that_is_stopped_before_it_called_a_tool_can_be_approved_again(slow_script: Path) -> None:
+    command = ["-m", "devhost", "chat", *PUPPETS, "--script", str(slow_script)]
+    with on_a_terminal(command, ROOT) as terminal:
+        terminal.wait_for("you>")
+        terminal.press(steps({"leave": steps({"ask": "x"})}) + "\n")
+        assert "draw" in terminal.wait_for("Type /approve or /reject REASON")
+        for _ in range(2):
+            terminal.wait_for("you>")
+            terminal.press("/approve\n")
+            terminal.wait_for("first words")
+            terminal.press(CTRL_C)
+            terminal.wait_for("stopped: 1 round")
+            terminal.wait_for("This run called no tool, so the calls still wait.")
+
+
 # --- from a pipe -----------------------------------------------------------------------------------------------------
 
 

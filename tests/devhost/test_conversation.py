@@ -73,7 +73,7 @@ def parameters(shown: str) -> dict[str, Any]:
         ("/reject ok", "no: ok"),
         ("/reject   not today", "no: not today"),
         ("only the first", "only the first"),
-        ("{{#sys.query#}}", "{{#sys.query#}}"),
+        ("{{#s.x#}}", "{{#s.x#}}"),
     ],
 )
 def test_the_next_run_gets_the_answer_and_the_state(chat: Chat, typed: str, said: str) -> None:
