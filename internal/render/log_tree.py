@@ -15,7 +15,7 @@ from internal.render.log_content import LogContent
 from internal.render.log_metadata import Icons, LogRow, Totals, cost, elapsed, key_above
 from internal.render.outgoing import Outgoing
 from internal.report import events as e
-from internal.report.tool_calls import CallStatus, JudgedCall
+from internal.report.tool_calls import CallStatus, JudgedCall, WaitingCall
 from internal.text.notes import OurWords
 
 _MAX_LABEL_LENGTH = 120
@@ -104,7 +104,8 @@ class LogTree:
         shown = self._content.arguments(written)
         data = {"arguments": self._out.arguments(shown)} if shown else {}
         self._open_calls.add(event.key)
-        return self._start(event.key, f"CALL {event.call.call.name}", data)
+        waits = ", waits for approval" if isinstance(event.call, WaitingCall) else ""
+        return self._start(event.key, f"CALL {event.call.call.name}{waits}", data)
 
     def _tool_finished(self, event: e.ToolFinished) -> AgentInvokeMessage:
         call = event.call

@@ -50,7 +50,7 @@ def test_a_call_that_needs_an_approval_waits_and_the_run_ends_without_an_error()
     assert template.HOW_TO_APPROVE["en"] in outcome.text
     assert "I order it." not in outcome.text
     assert outcome.variables["tool_runs"][0]["status"] == "waiting"
-    assert log_of(outcome, "CALL order")["status"] == "success"
+    assert log_of(outcome, "CALL order, waits for approval")["status"] == "success"
 
 
 def test_the_tool_says_that_a_call_of_it_asks_the_user_first() -> None:
