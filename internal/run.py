@@ -178,8 +178,9 @@ class Run[P: StrategyParams]:
 
     @cached_property
     def parts(self) -> tuple[PromptMessageContentUnionTypes, ...]:
-        """This turn's files as parts of the user's message, fetched once."""
-        return file_parts(self.params.files, self.params.model, self.deadline(1).left())
+        """This turn's files as parts of the user's message, fetched once; none where the user says no more than yes."""
+        files = self.params.files if self.dialogue.has_question else ()
+        return file_parts(files, self.params.model, self.deadline(1).left())
 
     @property
     def context(self) -> str:
@@ -204,9 +205,10 @@ class Run[P: StrategyParams]:
 
     def resumed(self, entries: Sequence[EntryRecord] = ()) -> Transcript:
         """A conversation that an earlier run began, up to the calls that wait; ``entries`` follow the history."""
-        messages = [*self.dialogue.history, *messages_of(entries, self.toolbox)]
-        opening = opening_messages(messages, self.instruction)
-        return Transcript(opening, self.habits, self.long_results, [*self.dialogue.earlier, *entries])
+        begun = list(messages_of(entries, self.toolbox))
+        opening = opening_messages([*self.dialogue.history, *begun], self.instruction)
+        record = [*self.dialogue.earlier, *entries]
+        return Transcript(opening, self.habits, self.long_results, record, kept=len(begun))
 
     def first_loop(self, models: ModelCaller, answer: AnswerRule, part: LoopPart | None = None) -> AgentLoop:
         """The loop over the user's question, or over the conversation in which calls wait."""

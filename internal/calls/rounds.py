@@ -72,8 +72,10 @@ class ToolRounds:
         in_order = yield from self._answer_all(_by_key(judged, parent), deadline)
         results = [self._for_model(call) for call in in_order]
         shown = waiting.answered(call.read_by_model for call in results)
-        self.transcript.append_restored(messages_of([shown], self.tools.toolbox))
-        self.transcript.record.append(waiting.answered(call.tool_response for call in results))
+        record = waiting.answered(call.tool_response for call in results)
+        toolbox = self.tools.toolbox
+        self.transcript.append_restored(messages_of([shown], toolbox), messages_of([record], toolbox))
+        self.transcript.record.append(record)
         yield from self._record(in_order, 0)
         self._before = self.transcript.rounds
 

@@ -18,8 +18,10 @@ from internal.state.records import (
     RoundRecord,
     SourceRecord,
     State,
+    SubtaskRecord,
     UserRecord,
 )
+from internal.text.kept_text import cut_to_size
 from internal.tools.toolbox import ToolKind
 from prompt import template
 
@@ -28,6 +30,8 @@ _MAX_ID_LENGTH = 100
 _MAX_SOURCES = 300
 _MAX_TITLE_LENGTH = 200
 """Characters."""
+_LONGEST_RESULT, _MOST_RESULTS = 4_000, 12_000
+"""Characters of one result, and of all results, that a finding of an unfinished subtask has."""
 
 
 def record_of_round(said: str, ended: Sequence[EndedCall]) -> RoundRecord | None:
@@ -78,9 +82,7 @@ def settled(state: State) -> tuple[EntryRecord, ...]:
     if state.plan:
         *before, question = state.entries
         found = tuple(
-            FindingRecord(
-                subtask=each.name, answer=each.answer or template.APPROVAL_NOT_GIVEN, completed=each.completed
-            )
+            FindingRecord(subtask=each.name, answer=each.answer or _unfinished(each), completed=each.completed)
             for each in state.plan.subtasks
         )
         return (*before, question.model_copy(update={"findings": found}))
@@ -90,6 +92,15 @@ def settled(state: State) -> tuple[EntryRecord, ...]:
     if not isinstance(last, RoundRecord):
         return state.entries
     return (*before, last.answered([template.APPROVAL_NOT_GIVEN] * len(last.waiting)))
+
+
+def _unfinished(subtask: SubtaskRecord) -> str:
+    """What is left of a subtask whose calls were not approved: what it did before must not be done again."""
+    rounds = (entry for entry in subtask.entries if isinstance(entry, RoundRecord))
+    found = (call.result for entry in rounds for call in entry.calls if call.result is not None)
+    results = cut_to_size("\n\n".join(cut_to_size(result, _LONGEST_RESULT) for result in found), _MOST_RESULTS)
+    unread = template.UNREAD_RESULTS.format(results=results)
+    return f"{template.APPROVAL_NOT_GIVEN}\n\n{unread}" if results else template.APPROVAL_NOT_GIVEN
 
 
 def recorded_sources(before: State | None, entries: Iterable[tuple[int, Source]]) -> tuple[SourceRecord, ...]:

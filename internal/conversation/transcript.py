@@ -49,7 +49,9 @@ class Transcript:
         habits: HostHabits | None = None,
         long_results: LongResults | None = None,
         record: Iterable[EntryRecord] = (),
+        kept: int = 0,
     ) -> None:
+        """``kept`` messages at the end of the opening are no earlier turns; 0 means from the last user message on."""
         self.long_results = ReadableResults(long_results or LongResults())
         self.record: list[EntryRecord] = list(record)
         """What a later run needs of the conversation; without notes, which are about this run."""
@@ -63,7 +65,8 @@ class Transcript:
         self._had_opaque_bodies_dropped = False
         for message in in_turns(opening):
             self._append(message)
-        self._question = max((at for at, each in enumerate(self._messages) if _is_of_user(each)), default=0)
+        last = max((at for at, each in enumerate(self._messages) if _is_of_user(each)), default=0)
+        self._question = len(self._messages) - kept if kept else last
 
     @property
     def rounds(self) -> int:
@@ -107,10 +110,12 @@ class Transcript:
                 self._for_others[self.length] = each.tool_response
             self._append(ToolPromptMessage(content=each.read_by_model, tool_call_id=each.call.id, name=name))
 
-    def append_restored(self, messages: Iterable[PromptMessage]) -> None:
-        """Append a round that an earlier run began."""
+    def append_restored(self, messages: Iterable[PromptMessage], for_others: Iterable[PromptMessage]) -> None:
+        """Append a round that an earlier run began; ``for_others`` are the same messages without notes for this run."""
         self._rounds += 1
-        for message in messages:
+        for message, other in zip(messages, for_others, strict=True):
+            if message.content != other.content:
+                self._for_others[self.length] = other.get_text_content()
             self._append(message)
 
     def append_question(self, message: UserPromptMessage, record: UserRecord) -> None:

@@ -105,7 +105,7 @@ def _work_side_by_side(
     outcomes = yield from run_side_by_side([partial(_work, worker) for worker in workers], deadline)
     for position, worker in enumerate(workers):
         if position not in outcomes:
-            outcomes[position] = worker.incomplete(template.SUBTASK_OUT_OF_TIME, StopReason.TIME_LIMIT)
+            outcomes[position] = worker.broken_off(template.SUBTASK_OUT_OF_TIME, StopReason.TIME_LIMIT)
             yield from _finished(worker, outcomes[position], started, "not done before the deadline")
     return [outcomes[position] for position in range(len(workers))]
 
@@ -116,10 +116,10 @@ def _work(worker: SubtaskWorker, post: Post) -> SubtaskOutcome:
     try:
         outcome = drain(worker.work(), post)
     except AgentError as failure:
-        outcome, error = worker.failed(), str(failure)
+        outcome, error = worker.broken_off(template.SUBTASK_FAILED), str(failure)
     except Exception as defect:  # noqa: BLE001 - a defect of ours costs this subtask, not the others
         log_defect(defect)
-        outcome, error = worker.failed(), OurWords(f"a defect: {type(defect).__name__}")
+        outcome, error = worker.broken_off(template.SUBTASK_FAILED), OurWords(f"a defect: {type(defect).__name__}")
     for event in _finished(worker, outcome, started, error):
         post(event)
     return outcome

@@ -6,6 +6,7 @@ its guard. Before the next attempt, the tool results of the last one become one-
 
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 
 from internal.answer import TextAnswer
 from internal.asking import ask_for_call
@@ -67,7 +68,7 @@ class SubtaskWorker:
     """Rounds in earlier runs."""
     _transcript: Transcript | None = field(default=None, init=False)
     _opened: int = field(default=0, init=False)
-    """Messages that the transcript began with."""
+    """Messages before the attempt that the transcript began with."""
 
     def __post_init__(self) -> None:
         """Go on from what an earlier run has."""
@@ -84,6 +85,13 @@ class SubtaskWorker:
         return self.plan[self.number - 1]
 
     @property
+    def _restored(self) -> int:
+        """Messages of the attempt that an earlier run left open; its conversation has answers of earlier ones alone."""
+        entries = self.begun.entries[:-1] if self.begun else ()
+        of_attempt = takewhile(lambda entry: not isinstance(entry, AnswerRecord), reversed(entries))
+        return sum(1 + len(entry.calls) if isinstance(entry, RoundRecord) else 1 for entry in of_attempt)
+
+    @property
     def _numbered_plan(self) -> str:
         return "\n".join(f"{number}. {escaped(name)}" for number, name in enumerate(self.plan, start=1))
 
@@ -95,14 +103,14 @@ class SubtaskWorker:
         if self.begun is not None and not self.begun.entries:
             return self.outcome(self.begun.answer, completed=self.begun.completed)
         transcript, guard = self._open(), RepeatGuard()
-        self._transcript, self._opened = transcript, transcript.length
+        self._transcript, self._opened = transcript, transcript.length - self._restored
         waiting = self.begun.entries[-1] if self.begun else None
         while (reached := self.run.budget.reached()) is None:
             self._attempts += waiting is None
             key = f"{self.key}.attempt{self._attempts}"
             started = self.run.clock.now()
             yield SpanStarted(key, f"ATTEMPT {self._attempts}")
-            length_before = transcript.length
+            length_before = self._opened if waiting else transcript.length
             loop = self._loop(transcript, guard, key)
             if isinstance(waiting, RoundRecord):
                 yield from self.run.resume(loop, waiting, f"{key}.approval")
@@ -120,7 +128,7 @@ class SubtaskWorker:
             if judgement.is_completed:
                 return self.outcome(ending.text, completed=True)
             self._keep(ending)
-            if self._attempts == self.run.params.maximum_attempts or not self._may_go_on(judgement):
+            if self._attempts >= self.run.params.maximum_attempts or not self._may_go_on(judgement):
                 late = ending.reason is StopReason.TIME_LIMIT or self.run.deadline(TOOLS_SHARE).has_passed()
                 return self.incomplete(template.SUBTASK_NOT_FOUND, StopReason.TIME_LIMIT if late else None)
             self._advise(transcript, ending.text, judgement.advice)
@@ -215,10 +223,10 @@ class SubtaskWorker:
         unread = () if ending.text else tuple(result for result in results if result not in refusals)
         return replace(self.incomplete(template.SUBTASK_STOPPED, limit), unread=unread)
 
-    def failed(self) -> SubtaskOutcome:
-        """The outcome when the model failed; what the tools brought in this run is not lost."""
+    def broken_off(self, sentence: str, limit: StopReason | None = None) -> SubtaskOutcome:
+        """The outcome when the model failed or time ran out; what the tools brought is not lost."""
         results = self._transcript.results_since(self._opened) if self._transcript else ()
-        return replace(self.incomplete(template.SUBTASK_FAILED), unread=tuple(results))
+        return replace(self.incomplete(sentence, limit), unread=tuple(results))
 
     def incomplete(self, sentence: str, limit: StopReason | None = None) -> SubtaskOutcome:
         """The outcome of a subtask without an accepted answer; it quotes the best attempt."""

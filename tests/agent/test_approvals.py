@@ -331,3 +331,18 @@ def test_a_closing_answer_puts_nothing_on_hold() -> None:
     outcome = asked([calls(("search", {"q": "x"})), calls(("order", {"q": "lamp"}))], {"maximum_iterations": 1})
 
     assert (outcome.stop_reason, outcome.variables["pending_calls"]) == ("iteration_limit", [])
+
+
+def test_a_judgement_reads_nothing_of_read_result_in_what_an_approved_call_brought() -> None:
+    long = {**FOUND, "order": replies("ordered " * 2_000)}
+    passes = calls(("submit_review", {"passes": True, "problems": []}))
+    given = {**ASKING, "answer_criteria": "Short.", "tool_result_limit": 1_000}
+    first = run([CALL], long, given)
+
+    state = first.variables["state"]
+    outcome = run([ANSWER, passes], long, {**given, "state": state, "approval": "yes", "query": "yes"})
+
+    answering, judging = outcome.model.prompts
+    assert "read_result(id=" in str(answering[-1])
+    assert "ordered" in str(judging[-1])
+    assert "read_result(id=" not in str(judging[-1])

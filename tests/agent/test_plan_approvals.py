@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from prompt import template
-from tests.agent.plans import answers, completed, done_at_once, plan_run, plans, works_on
+from tests.agent.plans import answers, completed, done_at_once, incomplete, plan_run, plans, works_on
 from tests.agent.scenes import check_prompt
 from tests.support.host import Json, Step, When, text_of
 from tests.support.run import Outcome, run
-from tests.support.wire import calls, fails, replies, says
+from tests.support.wire import calls, fails, model, replies, says
 
 FOUND = {"order": replies("ordered"), "search": replies("found")}
 NODE = {"approval_required": "order", "query": "Buy a lamp and find a desk."}
@@ -151,3 +151,96 @@ def test_context_and_files_of_the_question_stay_until_the_answer() -> None:
     assert [(each["number"], each["cited"]) for each in outcome.variables["sources"]] == [(1, True)]
     later = run([says("Well.")], FOUND, {**NODE, "state": outcome.variables["state"], "query": "And now?"})
     assert "A lamp costs 3." in text_of(later.model.prompts[0][1])
+
+
+SEARCHED_FIRST = [
+    works_on("lamp", calls(("search", {"q": "lamp"}))),
+    When("a shop", calls(("order", {"q": "lamp"}))),
+    *done_at_once("desk"),
+]
+
+
+def asked_after_a_search() -> Outcome:
+    found = {**FOUND, "search": replies("a shop")}
+    return plan_run([plans("lamp", "desk"), *SEARCHED_FIRST], found, NODE)
+
+
+def test_the_judgement_reads_what_the_attempt_found_before_it_waited() -> None:
+    steps = [after("ordered", says("A lamp is ordered.")), completed("lamp"), answers()]
+
+    judged = answered(asked_after_a_search(), "yes", steps).model.prompts[1]
+
+    assert "<results>\na shop\n\nordered\n</results>" in text_of(judged[-1])
+
+
+def test_a_judgement_of_a_later_attempt_reads_none_of_the_results_before_it() -> None:
+    steps = [
+        works_on("lamp", calls(("search", {"q": "lamp"}))),
+        When("a shop", says("Hm.")),
+        incomplete("lamp", "Order it."),
+        When("Order it.", calls(("order", {"q": "lamp"}))),
+        *done_at_once("desk"),
+    ]
+    first = plan_run([plans("lamp", "desk"), *steps], {**FOUND, "search": replies("a shop")}, NODE)
+
+    outcome = answered(first, "yes", [after("ordered", says("Done.")), completed("lamp"), answers()])
+
+    assert "<results>\nordered\n</results>" in text_of(outcome.model.prompts[1][-1])
+
+
+def test_a_subtask_that_fails_after_an_approval_keeps_all_that_its_tools_said() -> None:
+    steps = [after("ordered", fails("InvokeAuthorizationError", "no")), answers()]
+
+    outcome = answered(asked_after_a_search(), "yes", steps)
+
+    assert "a shop\n\nordered" in text_of(outcome.model.prompts[-1][-1])
+
+
+def test_what_a_subtask_did_before_it_waited_is_known_though_nobody_approves() -> None:
+    outcome = answered(asked_after_a_search(), "", [plans("x"), *done_at_once("x"), answers()], query="And now?")
+
+    assert f"{template.APPROVAL_NOT_GIVEN}\n\n{template.UNREAD_RESULTS.format(results='a shop')}" in text_of(
+        outcome.model.prompts[0][1]
+    )
+
+
+def test_with_an_approving_word_no_request_has_the_files_of_the_turn() -> None:
+    film = {"type": "video", "filename": "a.mp4", "url": "http://host.test/a.mp4", "extension": ".mp4"}
+    files = [{**film, "dify_model_identity": "__dify__file__", "mime_type": "video/mp4", "size": 12}]
+    steps = [after("ordered", says("A lamp is ordered.")), completed("lamp"), answers()]
+
+    outcome = answered(asked(), "yes", steps, files=files)
+
+    assert "a.mp4" not in str(outcome.model.prompts)
+
+
+def test_a_small_window_leaves_out_no_request_of_a_subtask_that_goes_on() -> None:
+    first = asked(
+        [
+            works_on("lamp", says("Long words. " * 3_000)),
+            incomplete("lamp", "Order it."),
+            When("Order it.", calls(("order", {"q": "lamp"}))),
+            *done_at_once("desk"),
+        ]
+    )
+    narrow = model(context_size=8_000)
+
+    outcome = answered(first, "yes", [after("ordered", says("Done.")), completed("lamp"), answers()], model=narrow)
+
+    assert "Subtask: lamp" in text_of(outcome.model.prompts[0][1])
+
+
+def test_attempts_end_though_the_node_now_allows_fewer() -> None:
+    first = asked(
+        [
+            works_on("lamp", says("Hm.")),
+            incomplete("lamp", "Look."),
+            When("Look.", calls(("order", {"q": "lamp"}))),
+            *done_at_once("desk"),
+        ]
+    )
+
+    steps = [after("ordered", says("Well.")), incomplete("lamp", "More."), answers()]
+    outcome = answered(first, "yes", steps, maximum_attempts=1)
+
+    assert outcome.variables["subtasks"][0]["attempts"] == 2
