@@ -3,7 +3,7 @@
 # make quick  unit and agent tests only
 # All of them make .venv first when it is missing or out of date. scripts/test lists the other steps.
 
-.PHONY: demo test format lint types tests quick branches properties examples browser docs conversations clean setup
+.PHONY: demo test format lint types tests quick branches properties examples compat browser docs conversations clean setup
 
 demo: setup
 	@.venv/bin/python -m devhost run --example helpdesk
@@ -16,7 +16,7 @@ format: setup
 	@.venv/bin/python -m ruff check --fix .
 	@.venv/bin/python -m ruff format .
 
-lint types tests quick branches properties examples browser: setup
+lint types tests quick branches properties examples compat browser: setup
 	@scripts/test $@
 
 # Writes the parameter tables of README, readme/ and docs/ from the strategies' YAML.
