@@ -77,9 +77,9 @@ class Dialogue:
 
     @cached_property
     def earlier(self) -> tuple[EntryRecord, ...]:
-        """The conversation before this run; where calls wait, up to them."""
+        """The conversation before this run; where calls wait, up to them. The node's memory only for a state."""
         if self.state is None:
-            return tuple(records_of_history(visible_history(self.params.model)))
+            return tuple(records_of_history(self.history)) if self.params.puts_out_state else ()
         if self.resumption is None:
             return settled(self.state)
         return self.state.entries[:-1]

@@ -11,7 +11,7 @@ from internal.approval.pending import PendingCall
 from internal.approval.question import approval_question
 from internal.conversation.recording import recorded_sources
 from internal.errors import AgentError, log_defect
-from internal.node.params import ExtraOutput, StrategyParams
+from internal.node.params import StrategyParams
 from internal.report.events import (
     AnswerBreak,
     AnswerText,
@@ -60,7 +60,6 @@ def finish[P: StrategyParams](run: Run[P], result: Result, answer_tool: Tool | N
             yield Noted(structured.note)
     if note := run.budget.estimate_note():
         yield Noted(note)
-    state = _state(run, result, answer)
     pending = [call.as_variable() for call in _pending(run, result)]
     earlier = run.dialogue.state.sources if run.dialogue.state else ()
     yield RunFinished(
@@ -77,7 +76,7 @@ def finish[P: StrategyParams](run: Run[P], result: Result, answer_tool: Tool | N
             extra_outputs=run.params.extra_outputs,
             thoughts=tuple(run.tally.thoughts),
             decisions=result.decisions,
-            state=state if run.params.approval_required or ExtraOutput.STATE in run.params.extra_outputs else None,
+            state=_state(run, result, answer) if run.params.puts_out_state else None,
         )
     )
 

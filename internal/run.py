@@ -187,13 +187,14 @@ class Run[P: StrategyParams]:
         """The ``<context>`` blocks that the answer rests on, that of the run that goes on here included."""
         return self.task_record.context
 
-    @property
+    @cached_property
     def task_record(self) -> UserRecord:
-        """What the answer is for, as a later run needs it."""
+        """What the answer is for, as a later run needs it; after ``begin``."""
         return self.dialogue.task_record(self._new_context)
 
-    @property
+    @cached_property
     def _new_context(self) -> str:
+        """The sources that this run began with, which are written out once."""
         return context_block(self.bibliography.context())
 
     def transcript(self, text: str) -> Transcript:

@@ -103,7 +103,7 @@ def _unfinished(subtask: SubtaskRecord) -> str:
     return f"{template.APPROVAL_NOT_GIVEN}\n\n{unread}" if results else template.APPROVAL_NOT_GIVEN
 
 
-def recorded_sources(before: State | None, entries: Iterable[tuple[int, Source]]) -> tuple[SourceRecord, ...]:
+def recorded_sources(before: State | None, entries: Sequence[tuple[int, Source]]) -> tuple[SourceRecord, ...]:
     """The sources of the conversation, the newest of them in a long one."""
     new = [
         SourceRecord(
@@ -111,7 +111,7 @@ def recorded_sources(before: State | None, entries: Iterable[tuple[int, Source]]
             title=source.label[:_MAX_TITLE_LENGTH],
             document_id=source.document_id and source.document_id[:_MAX_TITLE_LENGTH],
         )
-        for number, source in entries
+        for number, source in entries[-_MAX_SOURCES:]
     ]
     return (*(before.sources if before else ()), *new)[-_MAX_SOURCES:]
 

@@ -107,6 +107,11 @@ class StrategyParams(BaseModel):
         """Sentences for the log about values that were changed or ignored."""
         return self._notes
 
+    @property
+    def puts_out_state(self) -> bool:
+        """Whether a later run can go on from this one."""
+        return bool(self.approval_required) or ExtraOutput.STATE in self.extra_outputs
+
     def redacted(self, secrets: Redactor) -> Self:
         """The same without the node's secrets in what the model reads.
 
