@@ -10,6 +10,7 @@ from dataclasses import replace
 from pydantic_core import to_json
 
 from internal.answer import MAX_CORRECTIONS, CallAnswer, TextAnswer
+from internal.conversation.restored import findings_block
 from internal.conversation.weight import estimate_tokens
 from internal.errors import AgentError, ModelCallFailed
 from internal.host.failures import FailureKind
@@ -26,7 +27,7 @@ from internal.report.events import (
     SpanStarted,
     StopReason,
 )
-from internal.report.sources import attribute, escaped
+from internal.report.sources import escaped
 from internal.review.second_look import SecondLook
 from internal.run import Run
 from internal.steps import Ending
@@ -99,11 +100,7 @@ def _ask(
 
 
 def _request(run: Run[PlanAndReflectParams], subtasks: Sequence[SubtaskOutcome]) -> str:
-    findings = "\n".join(
-        f'<finding subtask="{attribute(subtask.name)}" completed="{"yes" if subtask.completed else "no"}">\n'
-        f"{escaped(subtask.answer)}\n</finding>"
-        for subtask in subtasks
-    )
+    findings = findings_block(subtask.finding for subtask in subtasks)
     return template.ANSWER_REQUEST.format(task=escaped(run.dialogue.task), findings=findings)
 
 

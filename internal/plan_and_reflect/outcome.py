@@ -6,12 +6,12 @@ In: a subtask's work. Out: a frozen SubtaskOutcome.
 from dataclasses import dataclass, replace
 from typing import Self
 
+from internal.conversation.transcript import QUOTED_RESULT
 from internal.report.events import StopReason
+from internal.state.records import FindingRecord
 from internal.text.kept_text import cut_to_size
 from prompt import template
 
-READ_RESULT = 4_000
-"""Characters of one tool result that the model reads outside of the subtask's conversation."""
 _MOST_RESULTS = 12_000
 """Characters of all unread results of one subtask."""
 
@@ -32,10 +32,15 @@ class SubtaskOutcome:
     unread: tuple[str, ...] = ()
     """Tool results that its model did not put into words before the run's budget was reached."""
 
+    @property
+    def finding(self) -> FindingRecord:
+        """What the final answer and later runs have of it."""
+        return FindingRecord(subtask=self.name, answer=self.answer, completed=self.completed)
+
     def with_unread(self) -> Self:
         """The outcome with the unread results in its answer, cut short: what the final answer is written from."""
         if not self.unread:
             return self
-        results = "\n\n".join(cut_to_size(result, READ_RESULT) for result in self.unread)
+        results = "\n\n".join(cut_to_size(result, QUOTED_RESULT) for result in self.unread)
         unread = template.UNREAD_RESULTS.format(results=cut_to_size(results, _MOST_RESULTS))
         return replace(self, answer=f"{self.answer}\n\n{unread}", unread=())

@@ -22,7 +22,7 @@ from internal.report.events import Event, Noted, SpanFinished, SpanStarted, Stop
 from internal.report.sources import escaped
 from internal.review.second_look import SecondLook
 from internal.run import Run
-from internal.state.records import EntryRecord, FindingRecord, PlanRecord
+from internal.state.records import EntryRecord, PlanRecord
 from internal.steps import Ending
 from internal.text.notes import OurWords
 from internal.tools.toolbox import Tool, Toolbox
@@ -137,10 +137,7 @@ def _record(run: Run[PlanAndReflectParams], subtasks: Sequence[SubtaskOutcome]) 
     """The conversation with the question and, once no subtask waits, with what was found."""
     question = run.task_record
     if not any(subtask.waits for subtask in subtasks):
-        found = tuple(
-            FindingRecord(subtask=each.name, answer=each.with_unread().answer, completed=each.completed)
-            for each in subtasks
-        )
+        found = tuple(subtask.with_unread().finding for subtask in subtasks)
         question = question.model_copy(update={"findings": found})
     return [*run.dialogue.earlier, question]
 

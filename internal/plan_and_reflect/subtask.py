@@ -12,12 +12,12 @@ from internal.answer import TextAnswer
 from internal.asking import ask_for_call
 from internal.calls.guards import RepeatGuard
 from internal.conversation.shortening import without_result
-from internal.conversation.transcript import Transcript
+from internal.conversation.transcript import QUOTED_RESULT, Transcript
 from internal.errors import AgentError
 from internal.host.clock import Deadline
 from internal.loop import AgentLoop
 from internal.part import LoopPart
-from internal.plan_and_reflect.outcome import READ_RESULT, SubtaskOutcome
+from internal.plan_and_reflect.outcome import SubtaskOutcome
 from internal.plan_and_reflect.params import PlanAndReflectParams
 from internal.report.events import (
     Event,
@@ -170,7 +170,7 @@ class SubtaskWorker:
     def _judge(self, ending: Ending, results: Sequence[str], key: str) -> Generator[Event, None, _Judgement]:
         """Have the model judge the answer by the tool results; without a judgement it is not completed."""
         earlier = "".join(template.EARLIER_ADVICE.format(advice=advice) for advice in self._advised)
-        shown = [escaped(cut_to_size(result, READ_RESULT)) for result in results]
+        shown = [escaped(cut_to_size(result, QUOTED_RESULT)) for result in results]
         request = template.REFLECTION_REQUEST.format(
             plan=self._numbered_plan,
             results="\n\n".join(shown) or template.NO_RESULTS,
@@ -219,14 +219,19 @@ class SubtaskWorker:
     def _stopped(self, ending: Ending, results: Sequence[str], limit: StopReason) -> SubtaskOutcome:
         """The outcome when the run's budget is reached; without a text, what the tools brought is not lost."""
         self._keep(ending)
-        refusals = {self.run.budget.refusal(reason) for reason in (StopReason.TOKEN_LIMIT, StopReason.CALL_LIMIT)}
-        unread = () if ending.text else tuple(result for result in results if result not in refusals)
+        unread = () if ending.text else self._findings(results)
         return replace(self.incomplete(template.SUBTASK_STOPPED, limit), unread=unread)
 
     def broken_off(self, sentence: str, limit: StopReason | None = None) -> SubtaskOutcome:
         """The outcome when the model failed or time ran out; what the tools brought is not lost."""
         results = self._transcript.results_since(self._opened) if self._transcript else ()
-        return replace(self.incomplete(sentence, limit), unread=tuple(results))
+        return replace(self.incomplete(sentence, limit), unread=self._findings(results))
+
+    def _findings(self, results: Sequence[str]) -> tuple[str, ...]:
+        """The results without those that say only why there is none."""
+        refusals = map(self.run.budget.refusal, (StopReason.TOKEN_LIMIT, StopReason.CALL_LIMIT))
+        left_out = {template.ELIDED_TOOL_RESULT, *refusals}
+        return tuple(result for result in results if result not in left_out)
 
     def incomplete(self, sentence: str, limit: StopReason | None = None) -> SubtaskOutcome:
         """The outcome of a subtask without an accepted answer; it quotes the best attempt."""

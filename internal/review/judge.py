@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from internal.asking import ask_for_call
 from internal.conversation.opening import opening_messages, user_message
-from internal.conversation.transcript import Transcript
+from internal.conversation.transcript import QUOTED_RESULT, Transcript
 from internal.conversation.weight import estimate_tokens
 from internal.conversation.window import Window
 from internal.errors import AgentError
@@ -23,10 +23,8 @@ from internal.tools.toolbox import Toolbox
 from internal.tools.virtual_tools import review_tool
 from prompt import template
 
-_JUDGED_RESULT = 4_000
-"""Characters of one result that the judge reads."""
 _JUDGED_TOKENS = 50_000
-"""Of all results together, or less if the window is smaller."""
+"""Of all results that the judge reads, or less if the window is smaller."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +66,7 @@ class Judge:
 
     def request(self, draft: str, results: Sequence[str], window: Window) -> Transcript:
         """The system prompt and one message, with as much of the results as fits into the window."""
-        short = [cut_to_size(result, _JUDGED_RESULT) for result in results]
+        short = [cut_to_size(result, QUOTED_RESULT) for result in results]
         most = _JUDGED_TOKENS
         if window.prompt_tokens is not None:
             rest = window.weigh(self._request(draft, [""] * len(short)))

@@ -1,5 +1,6 @@
 """Plan and reflect when the model or a tool fails: the run goes on with less, says so, and answers."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -31,8 +32,8 @@ from tests.agent.plans import (
 )
 from tests.agent.scenes import check_prompt, results_in, search, text
 from tests.support.clock import FakeTime
-from tests.support.host import CallFails, Handler, When, text_of
-from tests.support.wire import USAGE, breaks, calls, fails, replies, says
+from tests.support.host import CallFails, Handler, Json, When, text_of
+from tests.support.wire import USAGE, breaks, calls, fails, replies, says, text_message
 
 QUERY = "What is it?"
 WITHOUT_A_PLAN = [*done_at_once(QUERY), answers()]
@@ -224,6 +225,28 @@ def test_what_a_subtask_had_found_before_its_model_failed_is_not_lost() -> None:
     nearest = template.NEAREST.format(answer="Step one is X [1].")
     assert subtask(outcome, "alpha")["answer"] == template.SUBTASK_FAILED + nearest
     assert nearest in opening(of_answer(outcome)[0])
+
+
+def test_the_notes_of_a_failed_subtask_on_results_that_were_left_out_are_no_findings() -> None:
+    """They tell a model to call the tool again, and the model that writes the answer has no tools."""
+    steps = [
+        plans("alpha"),
+        works_on("alpha", search("first")),
+        When("first " * 9, says("Step one.")),
+        incomplete("alpha", "Find step two."),
+        advised("Find step two.", search("second")),
+        When("second " * 9, fails(ALL_GONE)),
+        answers(),
+    ]
+
+    def found(request: Json) -> Iterator[Json]:
+        yield text_message(f"{request['tool_parameters']['q']} " * 40)
+
+    outcome = plan_run(steps, {"search": found})
+
+    asked = opening(of_answer(outcome)[0])
+    assert "second " * 39 in asked
+    assert template.ELIDED_TOOL_RESULT not in asked
 
 
 @pytest.mark.parametrize("said", ["Step.", "word " * 90])
