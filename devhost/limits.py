@@ -35,5 +35,7 @@ class HostLimits:
     burst_messages: int = 0
     """How many messages of a run may wait in the daemon, 128 in Dify; eight times as many of a backwards call's answer.
     What comes while all places are taken is lost. 0 loses nothing."""
+    storage_bytes: int = 100 * 1024 * 1024
+    """What one plugin may keep in storage, if its manifest does not say less."""
     stop_seconds: float = 5
     """How long a plugin may take to end after SIGTERM, before it is killed."""

@@ -29,6 +29,7 @@ from devhost.conversation.conversation import Conversation
 from devhost.conversation.script import Ended, conversation_report, play
 from devhost.errors import HostError, PluginLostError, PluginStartError
 from devhost.host.host import Host
+from devhost.host.storage import PluginStorage
 from devhost.node.outputs.report import never_begun, report
 from devhost.process.watcher import Watcher
 from devhost.protocol.wire import JsonObject
@@ -117,10 +118,11 @@ def run(  # noqa: PLR0913 - click gives one argument per option
 
     view = RunView(open_console(stderr=as_json, color=not no_color))
     ended: list[Ended] = []
+    storage = host_options.storage_beside(trace_file)
     with traced(trace_file, scenario, model, host_options.transport, command="run", query=question) as watcher:
         view.open(scenario.name, scenario.description, strategy, model, question, notices=scenario.notices)
         try:
-            with _host(scenario, host_options, watcher) as host:
+            with _host(scenario, host_options, watcher, storage) as host:
                 for turn in turns(host, view.show):
                     watcher.remark(turn.remark)
                     ended.append(turn)
@@ -169,14 +171,15 @@ def chat(  # noqa: PLR0913 - as above
     view = ChatView(open_console(stderr=False, color=not no_color), show_log=show_log)
     model = model_options.choose(scenario.script, "").description
     conversation = Chat(scenario, host_options, partial(model_options.choose, scenario.script), view)
+    storage = host_options.storage_beside(trace_file)
     with traced(trace_file, scenario, model, host_options.transport, command="chat") as watcher:
         view.open(scenario, model)
-        conversation.converse(questions, partial(_host, scenario, host_options, watcher))
+        conversation.converse(questions, partial(_host, scenario, host_options, watcher, storage))
     return RUN_FAILED if host_options.strict and conversation.broke_rules else ENDED_WELL
 
 
 @contextmanager
-def _host(scenario: Scenario, options: HostOptions, watcher: Watcher) -> Iterator[Host]:
+def _host(scenario: Scenario, options: HostOptions, watcher: Watcher, storage: PluginStorage) -> Iterator[Host]:
     """The run's files stay after it, so that a person can open them; without files the folder is removed."""
     files = Path(tempfile.mkdtemp(prefix=f"devhost-{scenario.name or 'run'}-"))
     try:
@@ -187,6 +190,7 @@ def _host(scenario: Scenario, options: HostOptions, watcher: Watcher) -> Iterato
             limits=options.limits,
             transport=options.transport,
             watcher=watcher,
+            storage=storage,
         ) as host:
             yield host
     finally:

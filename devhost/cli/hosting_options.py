@@ -4,15 +4,18 @@ import functools
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
+from pathlib import Path
 from typing import get_args
 
 import click
 
 from devhost.errors import ParameterError
+from devhost.host.storage import PluginStorage
 from devhost.limits import HostLimits
 from devhost.process.transports.transport import TransportName
 from devhost.scenario.settings import parse_assignments
 
+STORAGE = "devhost-storage.json"
 MOST_BYTES = 2**40
 FOREVER = int(threading.TIMEOUT_MAX)
 """Seconds; no lock waits longer."""
@@ -46,10 +49,19 @@ def runtime_options(command: Callable[..., int]) -> Callable[..., int]:
         multiple=True,
         help=f"Change a limit of the host's; repeatable. {_limits_and_defaults()}",
     )
+    @click.option(
+        "--storage",
+        metavar="FILE",
+        type=click.Path(dir_okay=False, path_type=Path),
+        help=f"Where plugins keep what they store; by default {STORAGE} beside the trace, else until the end.",
+    )
     @click.option("--strict", is_flag=True, help="Exit with 1 if the run breaks a rule of Dify.")
     @functools.wraps(command)
-    def with_host_options(*, transport: TransportName, limits: tuple[str, ...], strict: bool, **options: object) -> int:
-        return command(**options, host_options=HostOptions(transport, _limits(limits), raw=False, strict=strict))
+    def with_host_options(
+        *, transport: TransportName, limits: tuple[str, ...], storage: Path | None, strict: bool, **options: object
+    ) -> int:
+        chosen = HostOptions(transport, _limits(limits), raw=False, strict=strict, storage=storage)
+        return command(**options, host_options=chosen)
 
     return with_host_options
 
@@ -60,6 +72,12 @@ class HostOptions:
     limits: HostLimits
     raw: bool
     strict: bool
+    storage: Path | None = None
+
+    def storage_beside(self, trace_file: Path | None) -> PluginStorage:
+        """That of --storage, else one beside the trace, else one that ends with the command."""
+        beside = None if trace_file is None else trace_file.with_name(STORAGE)
+        return PluginStorage(self.storage or beside)
 
 
 def _limits(assignments: tuple[str, ...]) -> HostLimits:

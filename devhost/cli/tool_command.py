@@ -17,6 +17,7 @@ from devhost.direct.call import ToolOutcome, call_directly
 from devhost.errors import ParameterError
 from devhost.files.server import FileServer
 from devhost.host.backwards import BackwardsCalls
+from devhost.host.storage import PluginStorage
 from devhost.models.backend import ModelBackend
 from devhost.models.no_model import NoModel
 from devhost.node.messages.tool_files import ToolFileStore
@@ -87,11 +88,15 @@ def tool(  # noqa: PLR0913 - click gives one argument per option
     credential_texts = read_credentials(plugins, credentials, os.environ)
     model = _model(model_options)
     view = ToolView(console)
-    with FileServer() as server:
+    storage = PluginStorage(host_options.storage)
+    with _files() as store, FileServer(store) as server:
         asked = ask(found, dict(_pairs(arguments, "--arg")), [_file(text) for text in files], credential_texts, server)
         secrets = Secrets(asked.setup.secrets)
         view.open(_name(found), secrets.masked(asked.parameters), model.description)
-        outcome = _called(asked, model, host_options, view)
+        calls = BackwardsCalls(
+            model, [], server=server, storage=storage, limits=host_options.limits, opaque_body="drop"
+        )
+        outcome = _called(asked, calls, store, host_options, view)
     outcome.printed = secrets.masked(outcome.printed)
     view.close(outcome)
     if as_json:
@@ -101,19 +106,19 @@ def tool(  # noqa: PLR0913 - click gives one argument per option
     return CALL_FAILED if outcome.error or broke_rules else CALLED_WELL
 
 
-def _called(asked: AskedTool, model: ModelBackend, options: HostOptions, view: ToolView) -> ToolOutcome:
-    with _files() as store:
-        plugin = start_tool_plugin(asked.setup, options.limits, sys.executable, Watcher(), options.transport)
-        try:
-            plugin.printed.clear()  # the SDK's own greeting
-            calls = BackwardsCalls(model, [], files=store, limits=plugin.limits, opaque_body="drop")
-            outcome = call_directly(plugin, asked, calls, store, view.show)
-        finally:
-            plugin.stop()
-        if calls.fault is not None:
-            raise calls.fault
-        outcome.printed = [*plugin.printed, *plugin.last_words().splitlines()]
-        return outcome
+def _called(
+    asked: AskedTool, calls: BackwardsCalls, store: ToolFileStore, options: HostOptions, view: ToolView
+) -> ToolOutcome:
+    plugin = start_tool_plugin(asked.setup, options.limits, sys.executable, Watcher(), options.transport)
+    try:
+        plugin.printed.clear()  # the SDK's own greeting
+        outcome = call_directly(plugin, asked, calls, store, view.show)
+    finally:
+        plugin.stop()
+    if calls.fault is not None:
+        raise calls.fault
+    outcome.printed = [*plugin.printed, *plugin.last_words().splitlines()]
+    return outcome
 
 
 @contextmanager

@@ -20,7 +20,7 @@ from devhost.process.plugin_process import PluginProcess
 from devhost.protocol.message_types import FILE_LINKS
 from devhost.protocol.wire import JsonObject
 from devhost.text.secrets import Secrets
-from devhost.tools.tool import PluginTool, call_tool
+from devhost.tools.tool import PluginTool, Surroundings, call_tool
 
 type OnMessage = Callable[[JsonObject, float], None]
 """The message, and the seconds since the call began."""
@@ -32,6 +32,7 @@ class ToolOutcome:
 
     messages: list[JsonObject] = field(default_factory=list)
     files: list[JsonObject] = field(default_factory=list)
+    """Those of its messages, and those that it uploaded."""
     variables: JsonObject = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
     printed: list[str] = field(default_factory=list)
@@ -53,7 +54,7 @@ def call_directly(
     tool = PluginTool(plugin, asked.offered, asked.setup, plugin.limits)
     began = time.monotonic()
     try:
-        for sent in call_tool(tool, asked.parameters, calls.answer, files, plugin.limits, found=fold.found):
+        for sent in call_tool(tool, asked.parameters, Surroundings(calls.answer, files, plugin.limits, fold.found)):
             message = secrets.masked(sent)
             fold.add(message)
             on_message(message, time.monotonic() - began)
@@ -63,6 +64,10 @@ def call_directly(
         outcome.error = replace(error, node=None)  # that is the Agent node's
     outcome.elapsed_seconds = round(time.monotonic() - began, 3)
     outcome.findings += calls.findings
+    outcome.files += [
+        {"filename": file.filename, "mime_type": file.mime_type, "size": file.size, "path": str(file.path)}
+        for file in files.all()
+    ]
     return outcome
 
 
@@ -81,16 +86,11 @@ class _Fold:
                     value = f"{self._outcome.variables.get(name, '')}{value}"
                 self._outcome.variables[name] = value
             case kind if kind in FILE_LINKS:
-                self._add_file(body, message.get("meta") or {})
+                self._check_link(body, message.get("meta") or {})
 
     def found(self, rule: str, sentence: str) -> None:
         self._outcome.findings.append(Finding(rule, sentence))
 
-    def _add_file(self, body: JsonObject, meta: JsonObject) -> None:
-        file = self._files.find(str(body.get("text")), meta)
-        if file is None:
+    def _check_link(self, body: JsonObject, meta: JsonObject) -> None:
+        if self._files.find(str(body.get("text")), meta) is None:
             self.found("file-link-without-tool-file", f"{body.get('text')!r} has no tool file: Dify's Tool node fails")
-            return
-        self._outcome.files.append(
-            {"filename": file.filename, "mime_type": file.mime_type, "size": file.size, "path": str(file.path)}
-        )

@@ -1,11 +1,14 @@
-"""Serves files of this machine to plugins, as Dify's file service serves uploads.
+"""Dify's file service for plugins: it serves files of this machine, and takes those that plugins upload.
 
-In: paths. Out: files as Dify puts them into a plugin's parameters; their URLs answer while the server runs. It listens
-on this machine only, and each URL has an id that cannot be guessed.
+In: paths, and uploads. Out: files as Dify puts them into a plugin's parameters, and tool files. It listens on this
+machine only, each URL has an id that cannot be guessed, and all end with the server.
 """
 
+import json
 import threading
 import uuid
+from email import policy
+from email.parser import BytesParser
 from functools import partial
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -14,22 +17,27 @@ from typing import Self
 
 from devhost.errors import ParameterError
 from devhost.files.facts import file_type, mime_type_of
+from devhost.node.messages.tool_files import ToolFileStore
 from devhost.protocol.wire import JsonObject
 
 LOOPBACK = "127.0.0.1"
 FILES = "/files/"
 PREVIEW = "/file-preview"
+UPLOAD = "/files/upload/for-plugin/"
 
 
 class FileServer:
     """A context manager."""
 
-    def __init__(self) -> None:
+    def __init__(self, store: ToolFileStore) -> None:
+        """`store` gets the uploads."""
+        self.store = store
+        self._awaited: dict[str, tuple[str, str]] = {}
         self._offered: dict[str, Path] = {}
-        self._server = ThreadingHTTPServer((LOOPBACK, 0), partial(_Handler, self))
-        self._server.daemon_threads = True
 
     def __enter__(self) -> Self:
+        self._server = ThreadingHTTPServer((LOOPBACK, 0), partial(_Handler, self))
+        self._server.daemon_threads = True
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
         return self
 
@@ -62,6 +70,45 @@ class FileServer:
         """The file of a URL's path."""
         return self._offered.get(path.partition("?")[0].removeprefix(FILES).removesuffix(PREVIEW))
 
+    def upload_url(self, filename: str, mime_type: str) -> str:
+        """Where a plugin may send this one file."""
+        ticket = str(uuid.uuid4())
+        self._awaited[ticket] = (filename, mime_type)
+        return f"{self.url}{UPLOAD}{ticket}"
+
+    def uploaded(self, path: str, body: bytes, content_type: str) -> JsonObject | None:
+        """What Dify says of the new tool file; None for a file that was not announced."""
+        awaited = self._awaited.get(path.partition("?")[0].removeprefix(UPLOAD))
+        part = _file_part(body, content_type)
+        if awaited is None or part is None or awaited != part[:2]:
+            return None
+        filename, mime_type, data = part
+        file = self.store.save(data, {"filename": filename, "mime_type": mime_type})
+        return {
+            "id": file.id,
+            "name": file.filename,
+            "size": file.size,
+            "extension": file.extension,
+            "mime_type": file.mime_type,
+            "preview_url": f"{self.url}{file.url}",
+            "source_url": "",
+            "original_url": None,
+            "user_id": "devhost",
+            "tenant_id": "devhost",
+            "conversation_id": None,
+            "file_key": f"tools/devhost/{file.path.name}",
+        }
+
+
+def _file_part(body: bytes, content_type: str) -> tuple[str, str, bytes] | None:
+    """The form's field `file`: its name, MIME type and bytes."""
+    head = f"Content-Type: {content_type}\r\n\r\n".encode()
+    for part in BytesParser(policy=policy.HTTP).parsebytes(head + body).iter_parts():
+        if part.get_param("name", header="content-disposition") == "file":
+            data = part.get_payload(decode=True)
+            return part.get_filename() or "", part.get_content_type(), data if isinstance(data, bytes) else b""
+    return None
+
 
 class _Handler(BaseHTTPRequestHandler):
     def __init__(self, files: FileServer, *connection: object) -> None:
@@ -73,9 +120,20 @@ class _Handler(BaseHTTPRequestHandler):
         if file is None:
             self.send_error(HTTPStatus.NOT_FOUND)
             return
-        data = file.read_bytes()
-        self.send_response(HTTPStatus.OK)
-        self.send_header("Content-Type", mime_type_of(file.name))
+        self._say(HTTPStatus.OK, file.read_bytes(), mime_type_of(file.name))
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        file = self._files.uploaded(self.path, body, self.headers.get("Content-Type") or "")
+        if file is None:
+            refusal = {"code": "forbidden", "message": "Invalid request.", "status": 403}
+            self._say(HTTPStatus.FORBIDDEN, json.dumps(refusal).encode())
+        else:
+            self._say(HTTPStatus.CREATED, json.dumps(file).encode())
+
+    def _say(self, status: HTTPStatus, data: bytes, content_type: str = "application/json") -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", content_type)
         self.send_header("Content-Length", str(len(data)))
         self.end_headers()
         self.wfile.write(data)

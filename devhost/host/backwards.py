@@ -12,13 +12,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
 from devhost.errors import HostError, InvocationError, PluginLostError, RefusedCallError
+from devhost.files.server import FileServer
 from devhost.host.invocations import Invocation, find_invocation
 from devhost.host.reply import Reply
+from devhost.host.storage import PluginStorage
 from devhost.limits import HostLimits
-from devhost.models.answers import model_answer, structured_answer, summary
+from devhost.models.answers import model_answer, structured_answer
 from devhost.models.backend import ModelBackend, ModelCallError
 from devhost.models.request import OpaqueBodyPolicy
-from devhost.node.messages.tool_files import ToolFileStore
+from devhost.models.summary import summary
 from devhost.node.outputs.outputs import Finding
 from devhost.process.session import Session
 from devhost.protocol import answers, requests
@@ -27,7 +29,7 @@ from devhost.protocol.golang.decode import GoDecodeError
 from devhost.protocol.golang.values import remarshalled
 from devhost.protocol.wire import Invoked, JsonObject
 from devhost.tools.request import ToolRequest, decode_tool_request
-from devhost.tools.tool import Tool, call_tool
+from devhost.tools.tool import Surroundings, Tool, call_tool
 
 
 class BackwardsCalls:
@@ -38,18 +40,20 @@ class BackwardsCalls:
         model: ModelBackend,
         tools: Sequence[Tool],
         *,
-        files: ToolFileStore,
+        server: FileServer,
+        storage: PluginStorage,
         limits: HostLimits,
         opaque_body: OpaqueBodyPolicy,
         api_fails: Mapping[str, ApiFault] | None = None,
     ) -> None:
-        """`api_fails`: by tool, what Dify's API does when it is called."""
+        """`server` keeps the files of tools. `api_fails`: by tool, what Dify's API does when it is called."""
         self.fault: Exception | None = None
         self.asked: Counter[str] = Counter()
         self.findings: list[Finding] = []
         self._model = model
         self._tools = {(tool.provider, tool.name): tool for tool in tools}
-        self._files = files
+        self._server = server
+        self._storage = storage
         self._limits = limits
         self._opaque_body: OpaqueBodyPolicy = opaque_body
         self._api_fails = api_fails or {}
@@ -66,7 +70,7 @@ class BackwardsCalls:
             try:
                 invocation = find_invocation(invoked.kind, permission)
                 reply.cut_with(invocation.stalled)
-                self._pass_on(invoked, invocation, reply)
+                self._pass_on(session, invoked, invocation, reply)
             except HostError as error:  # the daemon's own refusal
                 reply.fail(str(error))
             except Exception as error:  # noqa: BLE001 - kept for the host to raise; the plugin must not wait for ever
@@ -74,9 +78,9 @@ class BackwardsCalls:
                 reply.fail(f"devhost failed: {type(error).__name__}")
         self.findings += [Finding("answer-lost", f"of a call for {invoked.kind}, {lost}") for lost in reply.losses]
 
-    def _pass_on(self, invoked: Invoked, invocation: Invocation, reply: Reply) -> None:
+    def _pass_on(self, session: Session, invoked: Invoked, invocation: Invocation, reply: Reply) -> None:
         try:
-            for said in self._responses(invoked, invocation):
+            for said in self._responses(session, invoked, invocation):
                 passed = self._decoded(said, invoked.kind)
                 if passed is not None and not reply.respond(passed):
                     return
@@ -98,34 +102,43 @@ class BackwardsCalls:
             self.findings.append(Finding("answer-dropped", f"the daemon drops a part of an answer for {kind}: {error}"))
             return None
 
-    def _responses(self, invoked: Invoked, invocation: Invocation) -> Iterator[JsonObject]:
+    def _responses(self, session: Session, invoked: Invoked, invocation: Invocation) -> Iterator[JsonObject]:
+        request = invoked.request
         match invoked.kind:
             case "llm":
-                return model_answer(self._model, requests.LLM, invoked.request, self._opaque_body)
+                return model_answer(self._model, requests.LLM, request, self._opaque_body)
             case "llm_structured_output":
-                return structured_answer(self._model, invoked.request, self._opaque_body)
-            case "system_summary":
-                return summary(self._model, requests.to_the_api(requests.SUMMARY, invoked.request))
+                return structured_answer(self._model, request, self._opaque_body)
             case "tool":
-                return self._call_tool(invoked.request)
+                return self._call_tool(request, invoked.request_id)
+            case "system_summary":
+                asked = requests.to_the_api(requests.SUMMARY, request)
+                return iter([{"summary": summary(self._model, asked["text"], asked["instruction"])}])
+            case "storage":
+                return iter([self._storage.answer(session.declaration.manifest, request, self._limits)])
+            case "upload_file":
+                asked = requests.to_the_api(requests.UPLOAD, request)
+                return iter([{"url": self._server.upload_url(asked["filename"], asked["mimetype"])}])
+            case "app" | "fetch_app":
+                raise ApiCallError.invalid("app not found")
             case kind:
                 what = kind.replace("_", " ")
                 raise RefusedCallError(invocation.failed(ApiCallError.http(501, f"devhost does not offer {what}")))
 
-    def _call_tool(self, request: JsonObject) -> Iterator[JsonObject]:
+    def _call_tool(self, request: JsonObject, request_id: str) -> Iterator[JsonObject]:
         call = decode_tool_request(request)
         fault = self._api_fails.get(call.tool)
-        return self._asked_tool(call) if fault is None else fault.through(self._asked_tool(call))
+        answer = self._asked_tool(call, request_id)
+        return answer if fault is None else fault.through(answer)
 
-    def _asked_tool(self, call: ToolRequest) -> Iterator[JsonObject]:
+    def _asked_tool(self, call: ToolRequest, request_id: str) -> Iterator[JsonObject]:
         tool = self._tools.get((call.provider, call.tool))
         if tool is None:
             there_are = ", ".join(sorted(f"{provider}/{name}" for provider, name in self._tools)) or "none"
             said = f"tool {call.tool} of provider {call.provider} not found; there are: {there_are}"
             raise ApiCallError.invalid(said)
-        yield from call_tool(
-            tool, call.tool_parameters, self.answer, self._files, self._limits, found=partial(self._found, call.tool)
-        )
+        surroundings = Surroundings(self.answer, self._server.store, self._limits, partial(self._found, call.tool))
+        yield from call_tool(tool, call.tool_parameters, surroundings, request_id)
 
     def _found(self, tool: str, rule: str, sentence: str) -> None:
         self.findings.append(Finding(rule, f"tool {tool}: {sentence}"))

@@ -13,8 +13,10 @@ from pathlib import Path
 from typing import Self
 
 from devhost.errors import RunFailure
+from devhost.files.server import FileServer
 from devhost.host.agent_node import built_parameters, declared_outputs, find_strategy, node_request, picked_values
 from devhost.host.backwards import BackwardsCalls
+from devhost.host.storage import PluginStorage
 from devhost.limits import HostLimits
 from devhost.models.backend import ModelBackend
 from devhost.models.request import OpaqueBodyPolicy
@@ -44,17 +46,21 @@ class Host:
     A context manager, made by `Host.start`. `run` may be called from many threads at once.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what it is made of
         self,
         plugin: PluginProcess,
         tools: Sequence[Tool],
-        files: ToolFileStore,
+        *,
+        server: FileServer,
+        storage: PluginStorage,
         limits: HostLimits,
         watcher: Watcher | None = None,
     ) -> None:
         self.plugin = plugin
         self.tools = list(tools)
-        self.files = files
+        self.files = server.store
+        self._server = server
+        self._storage = storage
         self.limits = limits
         self.secrets = Secrets()
         """The values that are replaced in everything that is shown or written of a run."""
@@ -72,8 +78,12 @@ class Host:
         python: str = sys.executable,
         transport: TransportName = "stdio",
         watcher: Watcher | None = None,
+        storage: PluginStorage | None = None,
     ) -> Self:
-        """Starts the strategy plugin and a process for each tool plugin; leaving the host ends them all."""
+        """Starts the strategy plugin and a process for each tool plugin; leaving the host ends them all.
+
+        Without a `storage`, what plugins store ends with the host.
+        """
         limits = limits or HostLimits()
         watcher = watcher or Watcher()
         setups = [ToolSetup.read(tool) if isinstance(tool, Path) else tool for tool in tools]
@@ -82,6 +92,7 @@ class Host:
         with ExitStack() as started:
             store = ToolFileStore(files)
             started.callback(store.remove)
+            server = started.enter_context(FileServer(store))
             process = started.enter_context(
                 PluginProcess.start(plugin, transport=transport, limits=limits, python=python, watcher=watcher)
             )
@@ -89,7 +100,14 @@ class Host:
             for setup in setups:
                 tool_process = started.enter_context(start_tool_plugin(setup, limits, python, watcher))
                 offered += plugin_tools(tool_process, setup, limits)
-            host = cls(process, offered, store, process.limits, watcher)
+            host = cls(
+                process,
+                offered,
+                server=server,
+                storage=storage or PluginStorage(),
+                limits=process.limits,
+                watcher=watcher,
+            )
             host.secrets = Secrets(value for setup in setups for value in setup.secrets)
             host._to_close = started.pop_all()
         return host
@@ -130,7 +148,13 @@ class Host:
         values = {**picked, **parameters} if raw else built_parameters(declared, picked, parameters, variables)
         request = node_request(provider, declared, values)
         calls = BackwardsCalls(
-            model, tools, files=self.files, limits=self.limits, opaque_body=opaque_body, api_fails=api_fails
+            model,
+            tools,
+            server=self._server,
+            storage=self._storage,
+            limits=self.limits,
+            opaque_body=opaque_body,
+            api_fails=api_fails,
         )
         opened = partial(self._open, request, conversation_id, stop)
         kept = frozenset(conversation_variables)

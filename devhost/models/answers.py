@@ -1,4 +1,4 @@
-"""The calls that a model answers: a plain one, one for structured output, and a summary, as Dify's API does them.
+"""The calls that a model answers: a plain one, and one for structured output, as Dify's API does them.
 
 In: a backend and the plugin's request. Out: the answer's parts as the API sends them. Requests pass through the
 daemon's decoding first.
@@ -14,10 +14,6 @@ from devhost.protocol.failures import ApiCallError
 from devhost.protocol.golang.shapes import Record
 from devhost.protocol.wire import JsonObject
 
-CHARACTERS_PER_TOKEN = 4
-SHORT_ENOUGH = 0.6
-"""The part of the context window up to which Dify returns a text as its own summary."""
-
 
 def model_answer(
     model: ModelBackend, record: Record, request: JsonObject, opaque_body: OpaqueBodyPolicy
@@ -29,13 +25,6 @@ def structured_answer(model: ModelBackend, request: JsonObject, opaque_body: Opa
     """The model's chunks, and a last one with the JSON object in their joined texts."""
     decoded = decode_model_request(request, opaque_body, requests.STRUCTURED)
     return _structured(_chunks(model, decoded, opaque_body))
-
-
-def summary(model: ModelBackend, body: JsonObject) -> Iterator[JsonObject]:
-    window = model.description.context_size
-    if window is not None and len(body["text"]) / CHARACTERS_PER_TOKEN > window * SHORT_ENOUGH:
-        raise ApiCallError.http(501, "devhost summarizes no text that is longer than the model's context")
-    yield {"summary": body["text"]}
 
 
 def _chunks(model: ModelBackend, request: ModelRequest, opaque_body: OpaqueBodyPolicy) -> Iterator[JsonObject]:

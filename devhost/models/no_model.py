@@ -9,7 +9,9 @@ from devhost.protocol.wire import JsonObject
 
 
 class NoModel:
-    description = ModelDescription("", "none", "none: a tool's calls for a model are refused", scripted=False)
+    description = ModelDescription(
+        "", "none", "none: a tool's calls for a model are refused", scripted=True, context_size=None
+    )
 
     def invoke(self, request: ModelRequest, /) -> Iterator[JsonObject]:
         """Raises when the first chunk is asked for."""

@@ -113,7 +113,9 @@ def _called(messages: Sequence[JsonObject]) -> Iterator[str]:
 
 
 def _result(data: JsonObject) -> Result:
-    kind = str(data.get("type")).replace("_", " ")
+    if "type" not in data:  # the answer to what a tool asks for: a summary, storage
+        return Result("answer", data)
+    kind = str(data["type"]).replace("_", " ")
     match data.get("message"):
         case {"text": text} | {"json_object": text}:
             return Result(kind, text)

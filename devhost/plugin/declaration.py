@@ -153,6 +153,11 @@ class _ModelAccess(_Access):
     moderation: bool = False
 
 
+class _StorageAccess(_Access):
+    size: int | None = None
+    """In bytes."""
+
+
 class Permission(_Declared):
     """What the plugin may ask the host for; the daemon refuses the rest."""
 
@@ -160,7 +165,7 @@ class Permission(_Declared):
     model: _ModelAccess = _ModelAccess()
     node: _Access = _Access()
     app: _Access = _Access()
-    storage: _Access = _Access()
+    storage: _StorageAccess = _StorageAccess()
 
     def allows(self, access: str) -> bool:
         """`access` is a key of resource.permission or of its model; the empty one is always allowed."""

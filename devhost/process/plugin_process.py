@@ -90,14 +90,19 @@ class PluginProcess:
             raise PluginStartError(f"{self.declaration.directory} did not start: {reason}")
         threading.Thread(target=self._watch_heartbeat, daemon=True).start()
 
-    def open_session(self, request: JsonObject, conversation_id: str | None = None) -> Session:
-        """Sends the request; what comes back is in the session."""
+    def open_session(self, request: JsonObject, conversation_id: str | None = None, *, serves: str = "") -> Session:
+        """Sends the request; what comes back is in the session.
+
+        `serves` is the id of the backwards call of another plugin that the session answers, if it does.
+        """
         places = self.limits.burst_messages
         session = Session(uuid.uuid4().hex, self.declaration, self._send, self._forget, places=places)
         with self._routing:
             if self._lost is not None:
                 raise PluginLostError(self._lost)
             self._sessions[session.id] = session
+        if serves:
+            self._watcher.serving(session.id, serves)
         try:
             self._send(request_envelope(session.id, remarshalled(request), conversation_id))
         except PluginLostError:

@@ -15,6 +15,9 @@ class Watcher:
     def crossed(self, side: Side, plugin: str, message: JsonObject) -> None:
         """A message that `side` sent; `plugin` is the plugin that sent or gets it."""
 
+    def serving(self, session_id: str, request_id: str) -> None:
+        """A session that begins now answers the backwards call of another plugin."""
+
     def ended(self, session_id: str, run: Run, model: ModelDescription) -> None:
         """A session of the strategy has ended with this run."""
 

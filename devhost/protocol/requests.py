@@ -12,6 +12,7 @@ from devhost.protocol.golang.values import NumberRangeError
 from devhost.protocol.wire import JsonObject
 
 TOOL_TYPES = frozenset({"builtin", "workflow", "api", "mcp"})
+STORAGE_OPERATIONS = frozenset({"get", "set", "del", "exist"})
 
 _MODEL = (
     Field("provider", "Provider", TEXT, required=True, within="BaseRequestInvokeModel"),
@@ -75,6 +76,18 @@ SUMMARY = Record(
         Field(key, key.capitalize(), TEXT, required=True, within="InvokeSummarySchema")
         for key in ("text", "instruction")
     ),
+)
+STORAGE = Record(
+    "InvokeStorageRequest",
+    (
+        Field("opt", "Opt", TEXT, required=True, tag="storage_opt", allowed=STORAGE_OPERATIONS),
+        Field("key", "Key", TEXT, required=True),
+        Field("value", "Value", TEXT),
+    ),
+)
+UPLOAD = Record(
+    "UploadFileRequest",
+    (Field("filename", "Filename", TEXT, required=True), Field("mimetype", "MimeType", TEXT, required=True)),
 )
 
 

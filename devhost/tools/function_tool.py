@@ -39,7 +39,7 @@ class FunctionTool:
             "provider_type": "builtin",
         }
 
-    def invoke(self, parameters: JsonObject, _answer: Answer, /) -> Iterator[JsonObject]:
+    def invoke(self, parameters: JsonObject, _answer: Answer, _request_id: str, /) -> Iterator[JsonObject]:
         try:
             result = self._function(parameters)
         except Exception as error:  # any exception of a tool is its answer

@@ -5,6 +5,7 @@
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Protocol
 
 from devhost.errors import InvocationError, PluginLostError
@@ -33,8 +34,11 @@ class Tool(Protocol):
     def entity(self) -> JsonObject:
         """As Dify sends it to a strategy."""
 
-    def invoke(self, parameters: JsonObject, answer: Answer, /) -> Iterator[JsonObject]:
-        """Messages as a tool plugin sends them; `answer` serves the tool's own backwards calls."""
+    def invoke(self, parameters: JsonObject, answer: Answer, request_id: str, /) -> Iterator[JsonObject]:
+        """Messages as a tool plugin sends them; `answer` serves the tool's own backwards calls.
+
+        `request_id` is that of the backwards call that asks for the tool; empty if there is none.
+        """
 
 
 class PluginTool:
@@ -51,7 +55,7 @@ class PluginTool:
         self._credentials = setup.credentials[self._provider_name]
         self._secrets = Secrets(setup.secret_credentials)
 
-    def invoke(self, parameters: JsonObject, answer: Answer, /) -> Iterator[JsonObject]:
+    def invoke(self, parameters: JsonObject, answer: Answer, request_id: str, /) -> Iterator[JsonObject]:
         cast = {
             name: cast_value(self._declared[name], value) if name in self._declared else value
             for name, value in parameters.items()
@@ -68,7 +72,7 @@ class PluginTool:
         }
         masked = self._secrets.masked
         try:
-            with self._plugin.open_session(request) as session:
+            with self._plugin.open_session(request, serves=request_id) as session:
                 yield from map(masked, session.messages(answer, self._limits.run_seconds, tool_message))
         except InvocationError as error:
             raise InvocationError(error.error_type, masked(error.message), masked(error.details)) from None
@@ -80,19 +84,26 @@ def plugin_tools(plugin: PluginProcess, setup: ToolSetup, limits: HostLimits) ->
     return [PluginTool(plugin, offered, setup, limits) for offered in setup.tools]
 
 
-def call_tool(  # noqa: PLR0913 - what stands around a call
-    tool: Tool, parameters: JsonObject, answer: Answer, files: ToolFileStore, limits: HostLimits, *, found: Found
-) -> Iterator[JsonObject]:
-    """The messages as a strategy gets them: files are links to tool files, never bytes.
+@dataclass(frozen=True)
+class Surroundings:
+    """What stands around a call of a tool."""
 
-    `found` is called for each rule of Dify's that a message breaks without failing the call.
-    """
-    transformed = FileMessages(files, limits, found)
-    for message in tool.invoke(parameters, answer):
+    answer: Answer
+    """Serves the tool's own backwards calls."""
+    files: ToolFileStore
+    limits: HostLimits
+    found: Found
+    """Is told of each rule of Dify's that a message breaks without failing the call."""
+
+
+def call_tool(tool: Tool, parameters: JsonObject, around: Surroundings, request_id: str = "") -> Iterator[JsonObject]:
+    """The messages as a strategy gets them: files are links to tool files, never bytes."""
+    transformed = FileMessages(around.files, around.limits, around.found)
+    for message in tool.invoke(parameters, around.answer, request_id):
         if message.get("type") not in MESSAGE_TYPES:  # of a newer Dify; an older daemon will drop it
             yield message
             continue
         for result in transformed.transform(read_message(message)):
             yield result.on_the_wire()
     for name in transformed.unfinished():
-        found("blob-left-open", f"{name} is incomplete: a last chunk with end=true is missing")
+        around.found("blob-left-open", f"{name} is incomplete: a last chunk with end=true is missing")

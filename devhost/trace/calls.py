@@ -3,6 +3,7 @@
 In: the messages of a trace. Out: a `Call` each, with the time of every piece.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from devhost.errors import WireError
@@ -28,6 +29,9 @@ class Call:
     """None if it has no end, because the run was over before."""
     error: str = ""
     pieces: list[Piece] = field(default_factory=list)
+    id: str = ""
+    parent: str = ""
+    """The id of the call by which a tool was asked that made this call; empty for the strategy's own calls."""
 
     @property
     def name(self) -> str:
@@ -36,18 +40,27 @@ class Call:
 
 
 class CallLog:
-    def __init__(self) -> None:
+    def __init__(self, served: Mapping[str, str]) -> None:
+        """`served`: by session, the id of the call that it answers."""
+        self._served = served
         self._calls: dict[str, Call] = {}
 
     def add(self, line: MessageLine) -> None:
         match line.message:
-            case {"event": "session", "data": data}:
+            case {"event": "session", "session_id": session_id, "data": data}:
                 try:
                     event = read_session_event(data)
                 except WireError:
                     return  # the host could not read it either
                 if isinstance(event, Invoked):
-                    self._calls[event.request_id] = Call(line.plugin, event.kind, event.request, line.at)
+                    self._calls[event.request_id] = Call(
+                        line.plugin,
+                        event.kind,
+                        event.request,
+                        line.at,
+                        id=event.request_id,
+                        parent=self._served.get(str(session_id), ""),
+                    )
             case {
                 "event": "backwards_response",
                 "data": {"backwards_request_id": str(request_id), "event": str(event)} as data,

@@ -4,14 +4,14 @@ In: a `Trace`. Out: a `TracedRun` for each session of the strategy. A run withou
 """
 
 import contextlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from devhost.errors import InvocationError
 from devhost.protocol.run_messages import agent_message
 from devhost.protocol.wire import JsonObject
 from devhost.trace.calls import Call, CallLog
-from devhost.trace.lines import EndLine, MessageLine, RemarkLine
+from devhost.trace.lines import EndLine, MessageLine, RemarkLine, ServingLine
 from devhost.trace.reader import Trace
 
 
@@ -44,6 +44,7 @@ def traced_runs(trace: Trace) -> list[TracedRun]:
     messages = [line for line in trace.lines if isinstance(line, MessageLine)]
     ends = {line.session_id: line for line in trace.lines if isinstance(line, EndLine)}
     requests = {line.message["session_id"]: line for line in messages if _invokes_strategy(line)}
+    served = {line.session_id: line.request_id for line in trace.lines if isinstance(line, ServingLine)}
     last = trace.lines[-1].at if trace.lines else 0.0
     runs = []
     for session_id, request in requests.items():
@@ -60,7 +61,7 @@ def traced_runs(trace: Trace) -> list[TracedRun]:
                 began=request.at,
                 finished=finished,
                 streamed=tuple(_streamed(meanwhile, session_id)),
-                calls=_calls(line for line in meanwhile if str(line.message.get("session_id")) not in others),
+                calls=_calls((line for line in meanwhile if str(line.message.get("session_id")) not in others), served),
                 end=end,
                 remark=_remark_after(trace, finished),
             )
@@ -85,8 +86,8 @@ def _streamed(lines: Iterable[MessageLine], session_id: str) -> Iterable[Arrival
                         yield Arrival(line.at, agent_message(message))
 
 
-def _calls(lines: Iterable[MessageLine]) -> tuple[Call, ...]:
-    log = CallLog()
+def _calls(lines: Iterable[MessageLine], served: Mapping[str, str]) -> tuple[Call, ...]:
+    log = CallLog(served)
     for line in lines:
         log.add(line)
     return log.calls()

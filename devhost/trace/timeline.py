@@ -1,7 +1,8 @@
 """What happened when: the strategy's log tree, with the times at which its messages came, and the calls in it.
 
 In: a `TracedRun`. Out: spans, each with its children. A call belongs to the entry that was open at the same time, that
-bears its name and, of several such, has its arguments; a call that the log does not mention is a span of its own.
+bears its name and, of several such, has its arguments; a call that the log does not mention is a span of its own. What
+a tool itself asks for stands under the call of the tool.
 """
 
 from collections.abc import Iterable, Iterator
@@ -51,12 +52,16 @@ def timeline(run: TracedRun) -> list[Span]:
             arrivals.setdefault(body["id"], []).append(arrival.at)
     roots = [_span(entry, arrivals, run.finished) for entry in log.roots()]
     entries = list(_leaves(roots, run.began, run.finished))
+    of_calls: dict[str, Span] = {}
     for call in run.calls:
-        best = _entry_of(call, entries, run.finished)
+        asker = of_calls.get(call.parent)
+        best = None if asker else _entry_of(call, entries, run.finished)
         if best is None:
-            _siblings(call, roots).append(_own_span(call, run.finished))
+            best = _own_span(call, run.finished)
+            (asker.children if asker else _siblings(call, roots)).append(best)
         else:
             best.calls.append(call)
+        of_calls[call.id] = best
     _in_order(roots)
     return roots
 
@@ -125,7 +130,7 @@ def _own_span(call: Call, finished: float) -> Span:
 def _siblings(call: Call, roots: list[Span]) -> list[Span]:
     """The entries of the innermost group that was open at the time."""
     for span in roots:
-        if span.children and span.began <= call.began <= span.ended:
+        if span.children and not span.calls and span.began <= call.began <= span.ended:
             return _siblings(call, span.children)
     return roots
 

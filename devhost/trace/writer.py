@@ -81,6 +81,9 @@ class TraceWriter(Watcher):
             hidden = self._secrets.masked(_without_credentials(message, self._hides))
             self._stamped({"event": "message", "from": side, "plugin": plugin, "message": hidden})
 
+    def serving(self, session_id: str, request_id: str) -> None:
+        self._stamped({"event": "serving", "session_id": session_id, "request_id": request_id})
+
     def ended(self, session_id: str, run: Run, model: ModelDescription) -> None:
         outcome = self._secrets.masked(report(run, model))
         self._stamped({"event": "end", "session_id": session_id, "asked": dict(run.asked), "outcome": outcome})

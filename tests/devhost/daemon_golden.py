@@ -8,7 +8,9 @@ import queue
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from devhost.files.server import FileServer
 from devhost.host.backwards import BackwardsCalls
+from devhost.host.storage import PluginStorage
 from devhost.limits import HostLimits
 from devhost.models.backend import ModelBackend
 from devhost.models.request import OpaqueBodyPolicy
@@ -59,11 +61,13 @@ def backwards_calls(
     limits: HostLimits | None = None,
     opaque_body: OpaqueBodyPolicy = "refuse",
     api_fails: Mapping[str, Any] | None = None,
+    storage: PluginStorage | None = None,
 ) -> BackwardsCalls:
     return BackwardsCalls(
         model or ScriptedModel.of([{"text": "x"}]),
         tools,
-        files=ToolFileStore(DAEMON.parent),  # nothing is saved
+        server=FileServer(ToolFileStore(DAEMON.parent)),  # nothing is saved, and nothing is served
+        storage=storage or PluginStorage(),
         limits=limits or HostLimits(),
         opaque_body=opaque_body,
         api_fails=api_fails,

@@ -60,18 +60,14 @@ def test_structured_output_needs_a_schema() -> None:
     )
 
 
-def test_a_short_text_is_its_own_summary() -> None:
-    response, end = ask("system_summary", {"text": "short", "instruction": "summarize"})
-    assert (response["data"], end["event"]) == ({"summary": "short"}, "end")
-    assert "invoke summary failed: request failed with status code: 501" in refusal(
-        ask("system_summary", {"text": "x" * 2_000_000, "instruction": "summarize"})
-    )
-
-
 @pytest.mark.parametrize(
     ("kind", "words"),
     [
-        ("upload_file", "upload file failed: request failed with status code: 501 and respond with: devhost does not"),
+        (
+            "upload_file",
+            "unmarshal backwards invoke request failed: error validating struct: Key: 'UploadFileRequest.Fil",
+        ),
+        ("storage", "permission denied, you need to enable storage access in plugin manifest"),
         ("rerank", "permission denied, you need to enable rerank access in plugin manifest"),
         ("text_embedding", "permission denied, you need to enable text-embedding access in plugin manifest"),
         ("node_parameter_extractor", "permission denied, you need to enable node access in plugin manifest"),

@@ -137,7 +137,7 @@ def test_a_tool_that_fails(perform: Perform, step: JsonObject, words: str) -> No
     ("kind", "request_", "words"),
     [
         ("rerank", {}, "permission denied, you need to enable rerank access in plugin manifest"),
-        ("upload_file", {}, "respond with: devhost does not offer upload file"),
+        ("upload_file", {"filename": "a"}, "Field validation for 'MimeType' failed on the 'required' tag"),
         ("llm", {"model": "m"}, "unmarshal backwards invoke request failed: error validating struct: Key: 'InvokeLLM"),
         ("tool", {"tool_type": "app"}, "Error:Field validation for 'ToolType' failed on the 'tool_type' tag"),
     ],

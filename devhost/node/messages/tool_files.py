@@ -69,6 +69,11 @@ class ToolFileStore:
         file_id = meta.get("tool_file_id") or (link and link.group(1))
         return self._files.get(str(file_id))
 
+    def all(self) -> list[ToolFile]:
+        """In the order in which they came."""
+        with self._adding:
+            return list(self._files.values())
+
     def remove(self) -> None:
         if self._temporary:
             shutil.rmtree(self.directory)
