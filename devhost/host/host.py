@@ -6,13 +6,13 @@ of its own.
 
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Self
 
-from devhost.errors import RunFailure
+from devhost.errors import HostError, RunFailure
 from devhost.files.server import FileServer
 from devhost.host.agent_node import built_parameters, declared_outputs, find_strategy, node_request, picked_values
 from devhost.host.backwards import BackwardsCalls
@@ -89,7 +89,7 @@ class Host:
         setups = [ToolSetup.read(tool) if isinstance(tool, Path) else tool for tool in tools]
         for notice in (notice for setup in setups for notice in setup.notices):
             watcher.notice(notice)
-        with ExitStack() as started:
+        with ExitStack() as started, _telling_of_failure(watcher):
             store = ToolFileStore(files)
             started.callback(store.remove)
             server = started.enter_context(FileServer(store))
@@ -199,6 +199,16 @@ class Host:
         elapsed = round(time.monotonic() - began, 3)
         findings = [*fold.findings(), *calls.findings, *(Finding("message-lost", lost) for lost in losses)]
         return Run(strategy, fold.outputs(), error, findings, messages, elapsed, dict(calls.asked), session_id)
+
+
+@contextmanager
+def _telling_of_failure(watcher: Watcher) -> Iterator[None]:
+    """A trace without a run says why there is none."""
+    try:
+        yield
+    except HostError as error:
+        watcher.notice(f"not started: {error}")
+        raise
 
 
 def _show(messages: Iterable[Message], on_message: OnMessage | None) -> None:

@@ -22,7 +22,7 @@ class Watcher:
         """A session of the strategy has ended with this run."""
 
     def notice(self, sentence: str) -> None:
-        """A sentence about the plugins before they start, such as a tool that is left out."""
+        """About the plugins before a run: a tool that is left out, or why they did not start."""
 
     def remark(self, sentence: str) -> None:
         """A sentence about the model after a run; often empty."""

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Iterator
 
 from rich.console import Console
+from rich.table import Table
 from rich.text import Text
 
 from devhost.errors import NodeFailedError
@@ -42,6 +43,8 @@ def replay_trace(trace: Trace, console: Console, *, pause: Pause, speed: float |
             _stream(view, traced, speed, pause)
             view.close(run_of(traced, header.strategy), traced.remark)
     if not runs:
+        if header.command != "chat":
+            console.print(_facts(trace))
         console.print(Text("The trace ends before the strategy was asked.", "yellow"))
     if trace.cut_off:
         console.print(Text("The last line of the trace is cut off: the run was killed.", "yellow"))
@@ -52,9 +55,14 @@ def model_of(trace: Trace) -> ModelDescription:
     return ModelDescription(model.provider, model.name, model.notice, model.scripted)
 
 
+def _facts(trace: Trace) -> Table:
+    header = trace.header
+    return facts_table(header.example, header.description, header.strategy, model_of(trace), trace.notices)
+
+
 def _replay_chat(trace: Trace, runs: list[TracedRun], console: Console, speed: float | None, pause: Pause) -> None:
     header = trace.header
-    console.print(facts_table(header.example, header.description, header.strategy, model_of(trace), trace.notices))
+    console.print(_facts(trace))
     chat = ChatView(console, show_log=False)
     for traced in runs:
         console.print(Text(f"{PROMPT}{printable(traced.question)}"))

@@ -1,7 +1,7 @@
 """The lines of a trace. The first is a `Header`; each of the others has the seconds since then as `at`.
 
 A message is what crossed between the host and a plugin; an end is the result of one session of the strategy;
-a notice is a sentence about the plugins before they start, a remark one about the model after a run.
+a notice is a text about the plugins before a run, a remark a sentence about the model after one.
 A serving line says which backwards call the session of a tool answers.
 """
 

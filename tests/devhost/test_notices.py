@@ -79,12 +79,23 @@ def test_json_has_it(lacking: list[str], capsys: pytest.CaptureFixture[str]) -> 
     assert json.loads(said.out)["notices"] == [NOTICE]
 
 
-def test_refused_credentials_still_print_json(lacking: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    wrong = ["--credential", "charts.api_key=wrong_key_123", "--json"]
+def test_refused_credentials_still_print_json_and_the_trace_says_why_there_is_no_run(
+    tmp_path: Path, lacking: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    trace = tmp_path / "run.jsonl"
+    wrong = ["--credential", "charts.api_key=wrong_key_123", "--json", "--trace", str(trace)]
     assert main(["run", *PLUGIN, *lacking, *wrong]) == 2
     said = capsys.readouterr()
     report = json.loads(said.out)
     assert report["error"]["kind"] == "ToolSetupError"
     assert report["error"]["message"] == "charts refuses its credentials: 401 Unauthorized: invalid API key [secret]"
     assert report["notices"] == [NOTICE]
-    assert "wrong_key_123" not in said.out + said.err
+
+    reason = f"not started: {report['error']['message']}"
+    assert read_trace(trace).notices == (NOTICE, reason)
+    assert main(["replay", str(trace), "--no-color"]) == 0
+    replayed = words(capsys.readouterr().out)
+    for notice in (NOTICE, reason):
+        assert notice in page_of(trace).text
+        assert notice in replayed
+    assert "wrong_key_123" not in said.out + said.err + trace.read_text()

@@ -57,6 +57,11 @@ def test_short_values_are_not_replaced() -> None:
     assert SECRETS.masked("a short text") == "a short text"
 
 
+def test_a_whole_value_is_known_however_short() -> None:
+    known = Secrets(["abc", ""])
+    assert [known.is_secret(value) for value in ("abc", "abcd", "", 5, None)] == [True, False, False, False, False]
+
+
 def test_nothing_to_hide_changes_nothing() -> None:
     data = {"a": 1}
     assert Secrets().masked(data) is data
