@@ -12,7 +12,7 @@ from dify_plugin.entities.model.message import PromptMessage
 
 from internal.calls.resuming import Resumption
 from internal.conversation.opening import visible_history
-from internal.conversation.recording import records_of_history, settled
+from internal.conversation.recording import earlier_media, records_of_history, settled
 from internal.conversation.restored import messages_of
 from internal.node.params import StrategyParams, no_question
 from internal.state.records import EntryRecord, PlanRecord, RoundRecord, State, UserRecord
@@ -110,10 +110,7 @@ class Dialogue:
 
     def question_record(self, context: str) -> UserRecord:
         """What the user says in this turn, as a later run needs it."""
-        files = tuple(
-            template.EARLIER_MEDIA.format(kind=file.type.value, name=f" {file.filename}" if file.filename else "")
-            for file in self.params.files
-        )
+        files = tuple(earlier_media(file.type.value, file.filename) for file in self.params.files)
         return UserRecord(text=self.question, files=files, context=context)
 
     def task_record(self, context: str) -> UserRecord:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from dify_plugin.entities.model.message import PromptMessage, PromptMessageRole, TextPromptMessageContent
 
+from internal.conversation.quoted_results import unread_results
 from internal.report.sources import Source
 from internal.report.tool_calls import CallStatus, EndedCall, JudgedCall, ToolCall, WaitingCall
 from internal.state.records import (
@@ -21,7 +22,6 @@ from internal.state.records import (
     SubtaskRecord,
     UserRecord,
 )
-from internal.text.kept_text import cut_to_size
 from internal.tools.toolbox import ToolKind
 from prompt import template
 
@@ -30,8 +30,6 @@ _MAX_ID_LENGTH = 100
 _MAX_SOURCES = 300
 _MAX_TITLE_LENGTH = 200
 """Characters."""
-_LONGEST_RESULT, _MOST_RESULTS = 4_000, 12_000
-"""Characters of one result, and of all results, that a finding of an unfinished subtask has."""
 
 
 def record_of_round(said: str, ended: Sequence[EndedCall]) -> RoundRecord | None:
@@ -97,10 +95,8 @@ def settled(state: State) -> tuple[EntryRecord, ...]:
 def _unfinished(subtask: SubtaskRecord) -> str:
     """What is left of a subtask whose calls were not approved: what it did before must not be done again."""
     rounds = (entry for entry in subtask.entries if isinstance(entry, RoundRecord))
-    found = (call.result for entry in rounds for call in entry.calls if call.result is not None)
-    results = cut_to_size("\n\n".join(cut_to_size(result, _LONGEST_RESULT) for result in found), _MOST_RESULTS)
-    unread = template.UNREAD_RESULTS.format(results=results)
-    return f"{template.APPROVAL_NOT_GIVEN}\n\n{unread}" if results else template.APPROVAL_NOT_GIVEN
+    found = [call.result for entry in rounds for call in entry.calls if call.result is not None]
+    return f"{template.APPROVAL_NOT_GIVEN}\n\n{unread_results(found)}" if found else template.APPROVAL_NOT_GIVEN
 
 
 def recorded_sources(before: State | None, entries: Sequence[tuple[int, Source]]) -> tuple[SourceRecord, ...]:
@@ -116,13 +112,16 @@ def recorded_sources(before: State | None, entries: Sequence[tuple[int, Source]]
     return (*(before.sources if before else ()), *new)[-_MAX_SOURCES:]
 
 
+def earlier_media(kind: str, name: str | None) -> str:
+    """What stands in later runs for a file that the user or the model sent."""
+    return template.EARLIER_MEDIA.format(kind=kind, name=f" {name}" if name else "")
+
+
 def _text(message: PromptMessage) -> str:
     if not isinstance(message.content, list):
         return message.content or ""
     lines = [
-        part.data
-        if isinstance(part, TextPromptMessageContent)
-        else template.EARLIER_MEDIA.format(kind=part.type.value, name=f" {part.filename}" if part.filename else "")
+        part.data if isinstance(part, TextPromptMessageContent) else earlier_media(part.type.value, part.filename)
         for part in message.content
     ]
     return "\n".join(line for line in lines if line)

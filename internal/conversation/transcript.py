@@ -30,9 +30,6 @@ from internal.text.fairness import in_turns
 from internal.tools.names import name_in_history
 from internal.tools.virtual_tools import SUBMISSIONS
 
-QUOTED_RESULT = 4_000
-"""Characters of one tool result that a model reads outside of the result's conversation."""
-
 type Content = str | list[PromptMessageContentUnionTypes]
 
 

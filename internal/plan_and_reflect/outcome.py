@@ -6,14 +6,9 @@ In: a subtask's work. Out: a frozen SubtaskOutcome.
 from dataclasses import dataclass, replace
 from typing import Self
 
-from internal.conversation.transcript import QUOTED_RESULT
+from internal.conversation.quoted_results import unread_results
 from internal.report.events import StopReason
 from internal.state.records import FindingRecord
-from internal.text.kept_text import cut_to_size
-from prompt import template
-
-_MOST_RESULTS = 12_000
-"""Characters of all unread results of one subtask."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +36,4 @@ class SubtaskOutcome:
         """The outcome with the unread results in its answer, cut short: what the final answer is written from."""
         if not self.unread:
             return self
-        results = "\n\n".join(cut_to_size(result, QUOTED_RESULT) for result in self.unread)
-        unread = template.UNREAD_RESULTS.format(results=cut_to_size(results, _MOST_RESULTS))
-        return replace(self, answer=f"{self.answer}\n\n{unread}", unread=())
+        return replace(self, answer=f"{self.answer}\n\n{unread_results(self.unread)}", unread=())

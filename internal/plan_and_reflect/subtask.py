@@ -11,8 +11,9 @@ from itertools import takewhile
 from internal.answer import TextAnswer
 from internal.asking import ask_for_call
 from internal.calls.guards import RepeatGuard
+from internal.conversation.quoted_results import quoted_result
 from internal.conversation.shortening import without_result
-from internal.conversation.transcript import QUOTED_RESULT, Transcript
+from internal.conversation.transcript import Transcript
 from internal.errors import AgentError
 from internal.host.clock import Deadline
 from internal.loop import AgentLoop
@@ -30,7 +31,6 @@ from internal.report.sources import escaped
 from internal.run import Run
 from internal.state.records import AnswerRecord, RoundRecord, SubtaskRecord, UserRecord
 from internal.steps import Ending
-from internal.text.kept_text import cut_to_size
 from internal.text.notes import OurWords
 from internal.tools.toolbox import Toolbox
 from internal.tools.virtual_tools import reflection_tool
@@ -170,7 +170,7 @@ class SubtaskWorker:
     def _judge(self, ending: Ending, results: Sequence[str], key: str) -> Generator[Event, None, _Judgement]:
         """Have the model judge the answer by the tool results; without a judgement it is not completed."""
         earlier = "".join(template.EARLIER_ADVICE.format(advice=advice) for advice in self._advised)
-        shown = [escaped(cut_to_size(result, QUOTED_RESULT)) for result in results]
+        shown = [escaped(quoted_result(result)) for result in results]
         request = template.REFLECTION_REQUEST.format(
             plan=self._numbered_plan,
             results="\n\n".join(shown) or template.NO_RESULTS,

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from internal.asking import ask_for_call
 from internal.conversation.opening import opening_messages, user_message
-from internal.conversation.transcript import QUOTED_RESULT, Transcript
+from internal.conversation.quoted_results import quoted_result
+from internal.conversation.transcript import Transcript
 from internal.conversation.weight import estimate_tokens
 from internal.conversation.window import Window
 from internal.errors import AgentError
@@ -17,7 +18,7 @@ from internal.node.params import StrategyParams
 from internal.report.events import Event, Noted, SpanFinished, SpanStarted
 from internal.report.sources import escaped
 from internal.run import Run
-from internal.text.kept_text import cut_evenly, cut_to_size
+from internal.text.kept_text import cut_evenly
 from internal.text.notes import OurWords
 from internal.tools.toolbox import Toolbox
 from internal.tools.virtual_tools import review_tool
@@ -66,7 +67,7 @@ class Judge:
 
     def request(self, draft: str, results: Sequence[str], window: Window) -> Transcript:
         """The system prompt and one message, with as much of the results as fits into the window."""
-        short = [cut_to_size(result, QUOTED_RESULT) for result in results]
+        short = list(map(quoted_result, results))
         most = _JUDGED_TOKENS
         if window.prompt_tokens is not None:
             rest = window.weigh(self._request(draft, [""] * len(short)))
