@@ -6,6 +6,7 @@ value that was meant; what cannot be meant is replaced and noted, never an excep
 
 import json
 import math
+import re
 from collections.abc import Callable, Iterable
 from enum import StrEnum
 from typing import NamedTuple
@@ -18,6 +19,7 @@ from internal.text.pasted import looks_like_selector, missing_variable, parse_pa
 
 _TRUE_WORDS = frozenset({"true", "yes", "y", "1", "on"})
 _FALSE_WORDS = frozenset({"false", "no", "n", "0", "off"})
+_SEPARATOR = re.compile(r"[,，、\n]")
 _MAX_NAMED = 5
 """Unknown names that are noted."""
 _MAX_NAME_LENGTH = 100
@@ -30,7 +32,11 @@ class Limits(NamedTuple):
     least: int
     default: int
     most: int | None
-    """None for no maximum."""
+    """None for no maximum; then 0 is no limit at all."""
+
+    def named(self, number: float) -> str:
+        """The number as a note tells it."""
+        return "0, which is no limit," if number == 0 and self.most is None else f"{number}"
 
 
 def _was_left_alone(value: object) -> bool:
@@ -60,12 +66,12 @@ def read_number(name: str, value: object, limits: Limits, note: Note) -> int:
     clamped = min(max(number, limits.least), most)
     if not math.isfinite(clamped):
         problem = "not a number" if math.isnan(number) else "too large"
-        note(OurWords(f"{name}: {problem}; {limits.default} is used"))
+        note(OurWords(f"{name}: {problem}; {limits.named(limits.default)} is used"))
         return limits.default
     if number != clamped:
         allowed = f"below {limits.least}" if limits.most is None else f"outside {limits.least} to {limits.most}"
-        note(Quoting(f"{name}: {number:g} is {allowed}; {clamped} is used"))
-    return int(clamped)
+        note(Quoting(f"{name}: {number:g} is {allowed}; {limits.named(clamped)} is used"))
+    return max(int(clamped), math.ceil(min(clamped, 1)))  # 0.4 is a limit, and 0 may be none
 
 
 def _as_number(value: object) -> float:
@@ -92,12 +98,12 @@ def read_switch(name: str, value: object, note: Note) -> bool:
 
 
 def read_names(value: object) -> Iterable[str]:
-    """Names from a list, from the text of one, or separated by commas or lines."""
+    """Names from a list, from the text of one, or separated by commas (of any script) or lines."""
     for entry in value if isinstance(value, list) else [value]:
         text = read_pasted(read_string(entry))
         listed = _read_list(text)
         for item in [text] if listed is None else listed:
-            for name in read_string(item).replace("\n", ",").split(","):
+            for name in _SEPARATOR.split(read_string(item)):
                 if name.strip():
                     yield name.strip()
 

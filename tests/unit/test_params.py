@@ -118,6 +118,8 @@ def test_a_limit_out_of_range_is_clamped_and_noted(name: str, given: object, exp
         (0, 0),
         ("250000", 250_000),
         (3.9, 3),
+        (0.4, 1),
+        ("1e-9", 1),
         (10**18, 10**18),
     ],
 )
@@ -152,7 +154,7 @@ def test_a_limit_without_a_maximum_that_is_no_usable_number_is_0_and_noted(name:
     assert getattr(params, name) == 0
     (note,) = params.notes
     assert name in note
-    assert "0 is used" in note
+    assert "0, which is no limit, is used" in note
 
 
 @pytest.mark.parametrize("given", [True, False, "abc", float("nan"), "NaN", {"a": 1}, [3]], ids=repr)
@@ -191,6 +193,7 @@ def test_switches_are_read_from_words_too(given: object, expected: bool, notes: 
         ("search", ("search",)),
         ("search, acme/clock\n  fetch ,,\n", ("search", "acme/clock", "fetch")),
         (["search", "a,b", None, ""], ("search", "a", "b")),
+        ("search，fetch、acme/clock", ("search", "fetch", "acme/clock")),
         (" \n , ", ()),
         (7, ("7",)),
     ],
