@@ -132,7 +132,8 @@ class SubtaskWorker:
                 late = ending.reason is StopReason.TIME_LIMIT or self.run.deadline(TOOLS_SHARE).has_passed()
                 return self.incomplete(template.SUBTASK_NOT_FOUND, StopReason.TIME_LIMIT if late else None)
             self._advise(transcript, ending.text, judgement.advice)
-        return self.incomplete(template.SUBTASK_STOPPED, reached)
+        end = self.broken_off if waiting else self.incomplete
+        return end(template.SUBTASK_STOPPED, reached)
 
     def _open(self) -> Transcript:
         """Its conversation, from the request on, or as an earlier run left it."""

@@ -24,8 +24,8 @@ from internal.text.fairness import in_turns
 _SPACE = re.compile(r"[ \t\n\r]*")
 _MAX_NAMES = 16
 """Of one object: more than any record has fields."""
-_MAX_VALUES = 6 * MAX_PARTS
-"""No part of a state has more: the parts of a call have an object and its five fields."""
+_MAX_VALUES = 4 * MAX_PARTS
+"""As many as a state of so many parts can have: the part of a source is an object with three fields."""
 _MAX_NUMBER = 2**53
 """Larger integers do not pass Dify unchanged."""
 _ITEMS: dict[str, TypeAdapter[object]] = {

@@ -244,3 +244,17 @@ def test_attempts_end_though_the_node_now_allows_fewer() -> None:
     outcome = answered(first, "yes", steps, maximum_attempts=1)
 
     assert outcome.variables["subtasks"][0]["attempts"] == 2
+
+
+def test_a_subtask_that_a_limit_stops_before_it_goes_on_keeps_what_its_tools_said() -> None:
+    steps = [
+        *ORDERS,
+        works_on("desk", calls(("search", {"q": "desk"}))),
+        When("a shop", calls(("order", {"q": "desk"}))),
+    ]
+    first = plan_run([plans("lamp", "desk"), *steps], {**FOUND, "search": replies("a shop")}, NODE)
+
+    outcome = answered(first, "yes", [answers()], maximum_tool_calls=1)
+
+    assert orders(outcome) == [{"q": "lamp"}]
+    assert "a shop" in text_of(outcome.model.prompts[0][-1])
