@@ -1,7 +1,8 @@
 """What a run did, as records of its conversation.
 
 In: the calls of a turn as they ended, the messages of a history, sources. Out: records. Calls of virtual tools are left
-out: they hand over what stands elsewhere.
+out: they hand over what stands elsewhere. Where a call waits, one that was not taken stays: the model has yet to read
+why.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -34,12 +35,16 @@ _MAX_TITLE_LENGTH = 200
 
 def record_of_round(said: str, ended: Sequence[EndedCall]) -> RoundRecord | None:
     """A turn and what became of its calls; None if all of them were of virtual tools."""
-    calls = [
-        _record(position, each)
-        for position, each in enumerate(ended, start=1)
-        if (each.judged.tool is None or each.judged.tool.kind is ToolKind.RUNS) and not each.call.is_reading
-    ]
+    waits = any(each.status is CallStatus.WAITING for each in ended)
+    calls = [_record(at, each) for at, each in enumerate(ended, start=1) if _is_recorded(each, waits=waits)]
     return RoundRecord(said=said, calls=tuple(calls)) if calls else None
+
+
+def _is_recorded(ended: EndedCall, *, waits: bool) -> bool:
+    tool = ended.judged.tool
+    if ended.call.is_reading:
+        return False
+    return tool is None or tool.kind is ToolKind.RUNS or (waits and ended.status is CallStatus.REFUSED)
 
 
 def _record(position: int, ended: EndedCall) -> CallRecord:

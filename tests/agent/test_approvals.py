@@ -282,6 +282,8 @@ def test_a_hand_over_of_the_answer_in_the_same_turn_is_not_taken() -> None:
     assert outcome.variables["structured_output"] is None
     resumed = answered(outcome, "yes", [calls(("submit_answer", {"city": "Rome"}))], answer_schema=schema)
     assert resumed.variables["structured_output"] == {"city": "Rome"}
+    assert results_in(resumed.model.prompts[0]) == [template.ANSWER_NOT_TAKEN, "ordered"]
+    check_prompt(resumed.model.prompts[0])
 
 
 @pytest.mark.parametrize(
