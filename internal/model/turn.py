@@ -178,10 +178,13 @@ class ModelCaller:
 
     def _count(self, reading: Reading, transcript: Transcript) -> None:
         """Count the tokens of a try against the run's budget; what the provider did not report is estimated."""
-        if (reported := reading.usage.total_tokens) > 0:
-            self.budget.spend(reported)
-        elif reading.chunks:
-            self.budget.spend(self.window.weigh(transcript).tokens + reading.estimated_tokens(), is_estimate=True)
+        usage, missing = reading.usage, 0
+        reported = max(0, usage.total_tokens)
+        if reading.chunks and reported <= max(0, usage.completion_tokens):
+            missing += self.window.weigh(transcript).tokens
+        if reading.chunks and reported <= max(0, usage.prompt_tokens):
+            missing += reading.estimated_tokens()
+        self.budget.spend(reported + missing, is_estimate=missing > 0)
 
 
 def _finished(model: LLMModelConfig, reading: Reading, elapsed: float, spent: Usage) -> ModelFinished:

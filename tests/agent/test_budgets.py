@@ -178,6 +178,28 @@ def test_the_estimate_counts_prompt_text_and_arguments() -> None:
     assert counted(search("a", usage=None), instruction="i" * 398) == plain + 100  # and a blank line
 
 
+@pytest.mark.parametrize("missing", ["prompt_tokens", "completion_tokens"])
+def test_what_a_provider_reports_in_part_is_estimated_for_the_rest(missing: str) -> None:
+    reported = sum(USAGE[name] for name in ("prompt_tokens", "completion_tokens") if name != missing)
+    usage = {**USAGE, missing: 0, "total_tokens": reported}
+    steps = [search("a" * 400, usage=usage), says("Done.", usage=usage)]
+
+    outcome = run(steps, FOUND, {"maximum_total_tokens": 100})
+
+    assert (outcome.text, outcome.stop_reason) == ("Done.", "token_limit")
+    (note,) = [note for note in outcome.notes if note.startswith("maximum_total_tokens")]
+    assert "estimate" in note
+    assert outcome.last_json["execution_metadata"]["total_tokens"] == 2 * reported
+
+
+def test_a_turn_that_says_nothing_has_no_tokens_to_estimate() -> None:
+    usage = {**USAGE, "completion_tokens": 0, "total_tokens": USAGE["prompt_tokens"]}
+
+    outcome = run([says(usage=usage)], FOUND, {"maximum_total_tokens": 1000})
+
+    assert [note for note in outcome.notes if note.startswith("maximum_total_tokens")] == []
+
+
 def test_without_a_token_limit_the_log_says_nothing_of_estimates() -> None:
     outcome = run([search("a", usage=None), says("Done.", usage=None)], FOUND, {"maximum_tool_calls": 9})
 
