@@ -15,6 +15,7 @@ in this list (tests/devhost/test_architecture.py checks that):
     protocol.golang     JSON as Go reads and writes it
     text                YAML, JSON and secret values
     protocol            what passes between the host, the daemon and a plugin
+    plugin.rules        the daemon's rules for declarations
     plugin              a plugin's directory as data
     models              the interface of a model, and the scripted one
     models.provider     facts about OpenAI's models

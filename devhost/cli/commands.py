@@ -31,6 +31,7 @@ from devhost.errors import HostError, PluginLostError, PluginStartError
 from devhost.host.host import Host
 from devhost.host.storage import PluginStorage
 from devhost.node.outputs.report import never_begun, report
+from devhost.overview.commands import check, list_
 from devhost.process.watcher import Watcher
 from devhost.protocol.wire import JsonObject
 from devhost.scenario.scenario import Scenario
@@ -78,6 +79,8 @@ def commands() -> None:
 
 
 commands.add_command(tool)
+commands.add_command(check)
+commands.add_command(list_)
 commands.add_command(replay)
 commands.add_command(report_page)
 

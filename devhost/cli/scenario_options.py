@@ -16,12 +16,10 @@ from devhost.host.agent_node import find_strategy
 from devhost.models.script import Script
 from devhost.plugin.declaration import PluginDeclaration
 from devhost.plugin.nearest import nearest_strategy_plugin
-from devhost.scenario.scenario import Example, Scenario
+from devhost.scenario.scenario import Example, Scenario, examples_of
 from devhost.scenario.settings import parse_assignments, typed_settings
 from devhost.scenario.tool_assignments import read_tool_setups
 
-HOME = Path(__file__).resolve().parents[2]
-EXAMPLES = "examples"
 DIRECTORY = click.Path(file_okay=False, path_type=Path)
 
 
@@ -148,6 +146,4 @@ class ScenarioOptions:
         )
 
     def _examples(self, plugin: Path) -> Path:
-        if self.examples is not None:
-            return self.examples
-        return plugin / EXAMPLES if (plugin / EXAMPLES).is_dir() else HOME / EXAMPLES
+        return self.examples or examples_of(plugin)

@@ -82,7 +82,7 @@ def tool(  # noqa: PLR0913 - click gives one argument per option
     console = open_console(stderr=as_json, color=not no_color)
     if tool_name is None:
         for line in tool_lines(tools_of(plugins)):
-            console.print(line)
+            console.print(line, soft_wrap=True)
         return CALLED_WELL
     found = find_tool(plugins, tool_name)
     credential_texts = read_credentials(plugins, credentials, os.environ)

@@ -1,4 +1,4 @@
-"""What a plugin declares, in lines for a terminal.
+"""What a plugin declares, and how well, in lines for a terminal: the commands `list` and `check`.
 
-In: declarations. Out: objects that rich prints.
+In: a plugin's directory. Out: a line for each thing, or for each fault; nothing is started.
 """

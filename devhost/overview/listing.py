@@ -34,8 +34,6 @@ def parameter_lines(parameters: Sequence[Parameter]) -> Iterator[Text]:
             printable(parameter.name).ljust(width),
             (f"  {printable(facts)}", "cyan"),
             (f"  {_plain(about.en_US)}", "dim"),
-            overflow="ellipsis",
-            no_wrap=True,
         )
 
 
@@ -44,8 +42,6 @@ def line(name: str, description: str, note: str = "") -> Text:
         (printable(name), "bold"),
         f"  {_plain(description)}",
         (printable(note), "yellow"),
-        overflow="ellipsis",
-        no_wrap=True,
     )
 
 

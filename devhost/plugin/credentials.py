@@ -7,16 +7,13 @@ that names what there is, and never a value.
 import json
 import re
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, field_validator
 
 from devhost.errors import ParameterError
+from devhost.plugin.rules.tool import CredentialType
 from devhost.protocol.wire import JsonObject
-
-type CredentialType = Literal[
-    "secret-input", "text-input", "select", "boolean", "model-selector", "app-selector", "array[tools]"
-]
 
 
 class _Declared(BaseModel):

@@ -7,12 +7,13 @@ need are ignored, as Dify ignores keys that it does not know.
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from devhost.errors import DeclarationError
 from devhost.plugin.credentials import CredentialField
+from devhost.plugin.rules.tool import ToolParameterForm, ToolParameterType
 from devhost.text.yaml_file import describe, load_yaml
 
 
@@ -81,14 +82,9 @@ class Parameter(_Declared):
         return False if value is None else value
 
 
-_PlainType = Literal["string", "number", "boolean", "checkbox", "select", "dynamic-select", "secret-input", "any"]
-_FileType = Literal["file", "files", "system-files"]
-_OtherType = Literal["object", "array", "date", "date-range", "model-selector", "app-selector"]
-
-
 class ToolParameter(Parameter):
-    type: Literal[_PlainType, _FileType, _OtherType]
-    form: Literal["schema", "form", "llm"]
+    type: ToolParameterType
+    form: ToolParameterForm
     human_description: I18n
 
 

@@ -1,5 +1,6 @@
-"""The strategy plugin that a person works on: the nearest one above a folder."""
+"""The plugin that a person works on: the nearest one above a folder."""
 
+import contextlib
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,16 @@ def nearest_strategy_plugin(start: Path) -> Path:
         f"no strategy plugin was found: neither {start} nor a folder above it has a {MANIFEST} with agent_strategies. "
         f"Give --plugin DIR, or run devhost in the plugin's folder{''.join(invalid)}"
     )
+
+
+def nearest_plugin(start: Path) -> Path:
+    """`start` or the nearest folder above it that has the manifest of any plugin; ParameterError without one."""
+    start = start.resolve()
+    for folder in (start, *start.parents):
+        with contextlib.suppress(DeclarationError):
+            if (folder / MANIFEST).is_file() and isinstance(load_yaml(folder / MANIFEST).get("plugins"), dict):
+                return folder
+    raise ParameterError(f"no plugin was found: neither {start} nor a folder above it has a plugin's {MANIFEST}")
 
 
 def _has_strategies(manifest: dict[str, Any]) -> bool:

@@ -10,8 +10,8 @@ from typing import Any
 
 from devhost.errors import RegistrationError
 from devhost.plugin.declaration import Manifest, PluginDeclaration, StrategyProvider
-from devhost.plugin.manifest_rules import check_manifest
-from devhost.plugin.strategy_rules import check_strategy_provider
+from devhost.plugin.rules.manifest import check_manifest
+from devhost.plugin.rules.strategy import check_strategy_provider
 from devhost.protocol.wire import JsonObject
 
 DECLARATIONS = frozenset(

@@ -15,11 +15,18 @@ from devhost.protocol.wire import JsonObject
 from devhost.scenario.settings import checked_settings
 from devhost.tools.setup import ToolSetup
 
+HOME = Path(__file__).resolve().parents[2]
+EXAMPLES = "examples"
 SCRIPT = "script.yaml"
 SCENARIOS = "scenarios"
 """The folder of an example's other scripts."""
 QUESTION = "sys.query"
 """The variable that the node's query is, as in a chatflow."""
+
+
+def examples_of(plugin: Path) -> Path:
+    """The folder of the plugin's own examples, or else that of devhost's."""
+    return plugin / EXAMPLES if (plugin / EXAMPLES).is_dir() else HOME / EXAMPLES
 
 
 @dataclass(frozen=True)

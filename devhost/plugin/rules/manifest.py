@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field, StrictBool, StrictInt, StrictStr
 from pydantic_core import PydanticCustomError
 
-from devhost.plugin.registration_fields import Checked, I18n, Path, Tag, check
+from devhost.plugin.rules.fields import Checked, Fault, I18n, Path, Tag, check, faults
 from devhost.protocol.wire import JsonObject
 
 type Version = Annotated[StrictStr, Field(pattern=r"^\d{1,4}(\.\d{1,4}){2}(-\w{1,16})?$")]
@@ -73,3 +73,7 @@ class _Manifest(Checked):
 
 def check_manifest(manifest: JsonObject) -> None:
     check(_Manifest, manifest, "manifest_declaration")
+
+
+def manifest_faults(manifest: JsonObject) -> list[Fault]:
+    return faults(_Manifest, manifest)

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, StrictBool, StrictFloat, StrictInt, StrictStr, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
-from devhost.plugin.registration_fields import Checked, I18n, Tag, Text, check
+from devhost.plugin.rules.fields import Checked, Fault, I18n, Tag, Text, check, faults
 from devhost.protocol.wire import JsonObject
 
 SCOPES = {
@@ -111,3 +111,7 @@ class _StrategyProvider(Checked):
 
 def check_strategy_provider(provider: JsonObject, where: str) -> None:
     check(_StrategyProvider, provider, where)
+
+
+def strategy_provider_faults(provider: JsonObject) -> list[Fault]:
+    return faults(_StrategyProvider, provider)

@@ -1,14 +1,17 @@
 """Rules for fields of several declarations when a plugin registers, and the error for a field that breaks one."""
 
+from dataclasses import dataclass
 from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictStr, ValidationError
 from pydantic_core import PydanticCustomError
 
 from devhost.errors import RegistrationError
+from devhost.protocol.golang.values import kind_of
 from devhost.protocol.wire import JsonObject
 from devhost.text.yaml_file import describe
 
+_UNION = frozenset({"str", "bool", "int", "float"})
 TAGS = {
     *("search", "image", "videos", "weather", "finance", "design", "travel", "social", "news", "medical"),
     *("productivity", "education", "business", "entertainment", "utilities", "agent", "rag", "other", "trigger"),
@@ -39,6 +42,42 @@ class I18n(Checked):
     ja_JP: ShortText = ""  # noqa: N815
     zh_Hans: ShortText = ""  # noqa: N815
     pt_BR: ShortText = ""  # noqa: N815
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A field that breaks a rule."""
+
+    path: tuple[str | int, ...]
+    rule: str
+    """Pydantic's name for it, or one of this package's own."""
+    sentence: str
+    value: object
+
+    @property
+    def kind(self) -> str:
+        """JSON's name for what stands there."""
+        return kind_of(self.value) if isinstance(self.value, str | bool | int | float | dict | list) else "null"
+
+
+def faults(kind: type[Checked], value: JsonObject) -> list[Fault]:
+    """Each field once, although a field of several types breaks the rules of each."""
+    try:
+        kind.model_validate(value)
+    except ValidationError as error:
+        found: dict[tuple[str | int, ...], Fault] = {}
+        for each in error.errors():
+            path, rule = _without_types(each["loc"]), each["type"]
+            if path[-1:] == ("default",):
+                rule = "basic"
+            found.setdefault(path, Fault(path, rule, each["msg"], each.get("input")))
+        return list(found.values())
+    return []
+
+
+def _without_types(path: tuple[str | int, ...]) -> tuple[str | int, ...]:
+    """Pydantic names the types of a union behind the field."""
+    return path[:-1] if path[-1:] and path[-1] in _UNION else path
 
 
 def check(kind: type[Checked], value: JsonObject, where: str) -> None:

@@ -1,0 +1,103 @@
+"""The daemon's rules for a tool provider with its tools, rule by rule.
+
+In: the provider with its tools and credentials, as JSON without nulls. Out: its faults.
+"""
+
+from typing import Annotated, Any, Literal
+
+import jsonschema_rs
+from pydantic import Field, StrictBool, StrictFloat, StrictInt, StrictStr, field_validator
+from pydantic_core import PydanticCustomError
+
+from devhost.plugin.rules.fields import Checked, Fault, I18n, Tag, Text, faults
+from devhost.protocol.wire import JsonObject
+
+type CredentialType = Literal[
+    "secret-input", "text-input", "select", "boolean", "model-selector", "app-selector", "array[tools]"
+]
+type _PlainType = Literal["string", "number", "boolean", "checkbox", "select", "dynamic-select", "secret-input", "any"]
+type _FileType = Literal["file", "files", "system-files"]
+type _OtherType = Literal["object", "array", "date", "date-range", "model-selector", "app-selector"]
+type ToolParameterType = Literal[_PlainType, _FileType, _OtherType]
+type ToolParameterForm = Literal["schema", "form", "llm"]
+type Name = Annotated[StrictStr, Field(pattern=r"^[a-zA-Z0-9_-]+$")]
+type Basic = StrictStr | StrictBool | StrictInt | StrictFloat
+
+
+class _Option(Checked):
+    value: Text
+    label: I18n
+
+
+class _Parameter(Checked):
+    name: Text
+    label: I18n
+    human_description: I18n
+    type: ToolParameterType
+    form: ToolParameterForm
+    llm_description: StrictStr = ""
+    required: StrictBool = False
+    default: Basic | None = None
+    min: StrictInt | StrictFloat | None = None
+    max: StrictInt | StrictFloat | None = None
+    precision: StrictInt | None = None
+    options: tuple[_Option, ...] = ()
+
+
+class _ToolIdentity(Checked):
+    author: Text
+    name: Name
+    label: I18n
+
+
+class _Description(Checked):
+    human: I18n
+    llm: Annotated[StrictStr, Field(min_length=1)]
+
+
+class _Tool(Checked):
+    identity: _ToolIdentity
+    description: _Description
+    parameters: tuple[_Parameter, ...] = ()
+    output_schema: dict[str, Any] | None = None
+    has_runtime_parameters: StrictBool = False
+
+    @field_validator("output_schema")
+    @classmethod
+    def _is_a_schema(cls, schema: dict[str, Any] | None) -> dict[str, Any] | None:
+        try:
+            jsonschema_rs.validator_for({} if schema is None else schema)
+        except (jsonschema_rs.ValidationError, ValueError) as error:
+            raise PydanticCustomError("json_schema", "it is no JSON Schema: {why}", {"why": str(error)[:200]}) from None
+        return schema
+
+
+class _Credential(Checked):
+    type: CredentialType
+    label: I18n
+    required: StrictBool = False
+    default: Basic | None = None
+    options: tuple[_Option, ...] = ()
+    help: I18n | None = None
+    placeholder: I18n | None = None
+    url: StrictStr | None = None
+
+
+class _ProviderIdentity(Checked):
+    author: Text
+    name: Name
+    label: I18n
+    description: I18n
+    icon: Text
+    icon_dark: StrictStr = ""
+    tags: tuple[Tag, ...] = ()
+
+
+class _ToolProvider(Checked):
+    identity: _ProviderIdentity
+    credentials_for_provider: dict[str, _Credential] = Field(default_factory=dict)
+    tools: Annotated[list[_Tool], Field(min_length=1)]
+
+
+def tool_provider_faults(provider: JsonObject) -> list[Fault]:
+    return faults(_ToolProvider, provider)
