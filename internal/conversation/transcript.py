@@ -168,7 +168,8 @@ class Transcript:
         first = next((at for at, each in enumerate(self._messages) if not isinstance(each, SystemPromptMessage)), 0)
         if first >= self._question:
             return False
-        end = next(at for at in range(first + 1, self._question + 1) if _is_of_user(self._messages[at]))
+        later = (at for at in range(first + 1, self._question) if _is_of_user(self._messages[at]))
+        end = next(later, self._question)
         self._weight -= sum(self._weights[first:end], Weight())
         del self._messages[first:end], self._weights[first:end]
         self._question -= end - first

@@ -4,6 +4,8 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from internal.state.form import decode, encode
+from internal.state.records import AnswerRecord, CallRecord, RoundRecord, UserRecord
 from prompt import template
 from tests.agent.plans import answers, completed, done_at_once, incomplete, plan_run, plans, works_on
 from tests.agent.scenes import check_prompt
@@ -258,3 +260,22 @@ def test_a_subtask_that_a_limit_stops_before_it_goes_on_keeps_what_its_tools_sai
 
     assert orders(outcome) == [{"q": "lamp"}]
     assert "a shop" in text_of(outcome.model.prompts[0][-1])
+
+
+def test_a_subtask_without_its_request_goes_on_in_a_small_window_too() -> None:
+    """No run leaves such a state, but a text may say so."""
+    before = asked(query="Long words. " * 3_000)
+    state = decode(before.variables["state"])
+    assert state is not None
+    assert state.plan is not None
+    waiting = state.plan.subtasks[0]
+    done = RoundRecord(calls=(CallRecord(id="a", provider="", tool="a", arguments="{}", result="r"),))
+    cut = waiting.model_copy(update={"entries": (done, waiting.entries[-1])})
+    plan = state.plan.model_copy(update={"subtasks": (cut, *state.plan.subtasks[1:])})
+    turn = (UserRecord(text="Long words. " * 3_000), AnswerRecord(text="Well."))
+    forged = encode(state.model_copy(update={"plan": plan, "entries": (*turn, UserRecord(text="Buy a lamp."))}))
+
+    steps = [after("ordered", says("Done.")), completed("lamp"), answers()]
+    outcome = answered(before, "yes", steps, state=forged, model=model(context_size=8_000))
+
+    assert outcome.variables["subtasks"][0]["completed"] is True
