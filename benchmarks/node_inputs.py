@@ -7,6 +7,8 @@ from benchmarks.answers import Json
 from benchmarks.pauses import Case
 from benchmarks.scenario import ANSWER, PROSE, SEARCH, Scenario, filled
 from benchmarks.tool_inputs import rows
+from internal.state.form import encode
+from internal.state.records import AnswerRecord, State, UserRecord
 from tests.support.wire import model, parameter, tool
 
 SCHEMA_SIZE = 1_000
@@ -25,6 +27,12 @@ def history(pattern: str, size: int, messages: int = 1) -> Json:
     said = filled(pattern, size // messages)
     listed = [{"role": "assistant", "content": said}, {"role": "user", "content": "And?"}] * messages
     return model(history_prompt_messages=[{"role": "user", "content": "?"}, *listed])
+
+
+def state(size: int, turns: int) -> str:
+    """What an earlier run put out; of very many turns, it holds the newest."""
+    turn = UserRecord(text="And?"), AnswerRecord(text=filled(PROSE, size // turns))
+    return encode(State(strategy="gpt5_function_calling", entries=turn * turns))
 
 
 def segments(size: int) -> list[Json]:
@@ -70,6 +78,8 @@ CASES = [
     Case("history of thoughts", given(model=lambda size: history("<think>a</think>b\n", size))),
     Case("history of <think>", given(model=lambda size: history("<think>", size))),
     Case("history, many messages", given(model=lambda size: history(PROSE, size, messages=200))),
+    Case("a state of one turn", given(state=lambda size: state(size, 1), extra_outputs=lambda _size: "state")),
+    Case("a state of 5,000 turns", given(state=lambda size: state(size, 5_000), extra_outputs=lambda _size: "state")),
     Case("context, one text", given(context=lambda size: filled(PROSE, size))),
     Case("context, a list of sources", given(context=segments)),
     Case("context, rows", given(context=rows)),

@@ -13,7 +13,7 @@ from internal.text.fairness import in_turns
 
 MAX_UNPACKED = 8 * 1024 * 1024
 """Bytes of JSON that a state unpacks to."""
-MAX_PARTS = 10_000
+MAX_PARTS = 5_000
 """Parts of a state: hundreds of thousands of tiny records would pack well, and keep other sessions waiting."""
 _PIECE = 128 * 1024
 """Bytes of JSON in a piece; a longer part is a piece of its own."""
