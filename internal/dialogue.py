@@ -16,7 +16,7 @@ from internal.conversation.recording import earlier_media, records_of_history, s
 from internal.conversation.restored import messages_of
 from internal.node.params import StrategyParams, no_question
 from internal.state.records import EntryRecord, PlanRecord, RoundRecord, State, UserRecord
-from internal.text.notes import OurWords
+from internal.text.notes import OurWords, Sentence
 from internal.tools.toolbox import Toolbox
 from prompt import template
 
@@ -40,8 +40,10 @@ class Dialogue:
         return Resumption.of(self.state, self.params.approval, self.params.query)
 
     @property
-    def notes(self) -> Iterator[OurWords]:
-        """Why calls that waited count as not approved, where the user's answer is not the reason."""
+    def notes(self) -> Iterator[Sentence]:
+        """What of the approval means nothing; and why calls count as not approved, where it is not the reason."""
+        if self.resumption:
+            yield from self.resumption.notes(self.waiting_ids)
         if self.state is None or self.resumption or not self.state.waiting:
             return
         number = len(self.state.waiting)

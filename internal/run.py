@@ -229,8 +229,6 @@ class Run[P: StrategyParams]:
             return
         started = self.clock.now()
         yield SpanStarted(parent, "APPROVAL")
-        for note in resumption.notes(self.dialogue.waiting_ids):
-            yield Noted(note, parent)
         judged = self.budget.allow([resumption.judge(call, self.toolbox) for call in waiting.waiting])
         self.approvals.has_acted |= any(isinstance(call, ValidCall) for call in judged)
         yield from loop.rounds.resume(waiting, judged, parent, loop.limits.tool_deadline)

@@ -279,3 +279,12 @@ def test_a_subtask_without_its_request_goes_on_in_a_small_window_too() -> None:
     outcome = answered(before, "yes", steps, state=forged, model=model(context_size=8_000))
 
     assert outcome.variables["subtasks"][0]["completed"] is True
+
+
+def test_an_unknown_id_is_noted_once_however_many_subtasks_wait() -> None:
+    both = asked([*ORDERS, works_on("desk", calls(("order", {"q": "desk"})))])
+    steps = [*[When("did not approve", says("Nothing.")) for _ in range(2)], completed("lamp"), completed("desk")]
+
+    outcome = answered(both, '{"call_9": true}', [*steps, answers()])
+
+    assert outcome.notes == ["approval: no call 'call_9' waits"]
