@@ -14,16 +14,18 @@ from devhost.cli.hosting_options import HostOptions, runtime_options
 from devhost.cli.model_options import BASE_URL, KEY, ModelOptions, model_options
 from devhost.direct.asked import AskedTool, Found, ask, find_tool, tools_of
 from devhost.direct.call import ToolOutcome, call_directly
-from devhost.errors import ParameterError
+from devhost.errors import HostError, ParameterError
 from devhost.files.server import FileServer
 from devhost.host.backwards import BackwardsCalls
 from devhost.host.storage import PluginStorage
 from devhost.models.backend import ModelBackend
 from devhost.models.no_model import NoModel
 from devhost.node.messages.tool_files import ToolFileStore
+from devhost.node.outputs.run import RunError
 from devhost.overview.listing import tool_lines
 from devhost.plugin.declaration import PluginDeclaration
 from devhost.process.watcher import Watcher
+from devhost.protocol.wire import JsonObject
 from devhost.scenario.tool_assignments import read_credentials
 from devhost.terminal.run_view import open_console
 from devhost.terminal.tool_view import ToolView
@@ -96,14 +98,23 @@ def tool(  # noqa: PLR0913 - click gives one argument per option
         calls = BackwardsCalls(
             model, [], server=server, storage=storage, limits=host_options.limits, opaque_body="drop"
         )
-        outcome = _called(asked, calls, store, host_options, view)
+        sent = {"tool": _name(found), "sent": secrets.masked(asked.parameters)}
+        try:
+            outcome = _called(asked, calls, store, host_options, view)
+        except HostError as error:
+            if as_json:
+                _print_json({**sent, **ToolOutcome(error=RunError(type(error).__name__, str(error))).report()})
+            raise
     outcome.printed = secrets.masked(outcome.printed)
     view.close(outcome)
     if as_json:
-        report = {"tool": _name(found), "sent": secrets.masked(asked.parameters), **outcome.report()}
-        click.echo(json.dumps(report, ensure_ascii=False, indent=2))
+        _print_json({**sent, **outcome.report()})
     broke_rules = host_options.strict and outcome.findings
     return CALL_FAILED if outcome.error or broke_rules else CALLED_WELL
+
+
+def _print_json(value: JsonObject) -> None:
+    click.echo(json.dumps(value, ensure_ascii=False, indent=2))
 
 
 def _called(

@@ -55,8 +55,11 @@ class PluginStorage:
         if self._file is not None:
             text = json.dumps({**MARK, "plugins": self._plugins}, ensure_ascii=False, indent=2)
             beside = self._file.with_name(f"{self._file.name}.new")
-            beside.write_text(text, encoding="utf-8", errors="replace")
-            beside.replace(self._file)
+            try:
+                beside.write_text(text, encoding="utf-8", errors="replace")
+                beside.replace(self._file)
+            except OSError as error:
+                raise RefusedCallError(f"save data failed: {error}") from error
 
 
 def _most(manifest: Manifest, limits: HostLimits) -> int:
@@ -79,6 +82,8 @@ def _check(kept: Mapping[str, str], key: str, value: str, most: int) -> None:
 
 
 def _read(file: Path) -> dict[str, dict[str, str]]:
+    if not file.parent.is_dir():
+        raise ParameterError(f"the storage {file} cannot be written: there is no folder {file.parent}")
     try:
         data = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {**MARK, "plugins": {}}
     except OSError as error:

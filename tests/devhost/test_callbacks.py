@@ -97,6 +97,15 @@ def test_a_file_of_another_program_is_never_overwritten(tmp_path: Path, text: st
     assert file.read_text() == text
 
 
+def test_a_storage_that_cannot_be_written_is_said(tmp_path: Path) -> None:
+    with pytest.raises(ParameterError, match="there is no folder"):
+        PluginStorage(tmp_path / "gone" / "kept.json")
+    storage = PluginStorage(tmp_path / "kept.json")
+    (tmp_path / "kept.json.new").mkdir()
+    with pytest.raises(RefusedCallError, match="save data failed: "):
+        storage.answer(MANIFEST, {"opt": "set", "key": "k", "value": "00"}, HostLimits())
+
+
 def test_a_run_keeps_its_storage_beside_its_trace(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     call = called(("set", ["a", "1"]))
     turns = tmp_path / "script.yaml"

@@ -136,6 +136,15 @@ def test_a_mistake_is_said_before_anything_starts(
     assert words in capsys.readouterr().err
 
 
+def test_refused_credentials_are_json_too(capsys: pytest.CaptureFixture[str]) -> None:
+    given = ["draw_chart", "--arg", "title=S", "--arg", "values=3", "--credential", "charts.api_key=wrong_key_123"]
+    report, read = called(capsys, "--tools", str(CHARTS), *given, code=2)
+    assert report["error"]["kind"] == "ToolSetupError"
+    assert report["messages"] == []
+    assert "401 Unauthorized" in report["error"]["message"]
+    assert "wrong_key_123" not in json.dumps(report) + read
+
+
 def test_without_a_model_a_call_for_one_is_refused_with_a_reason(capsys: pytest.CaptureFixture[str]) -> None:
     report, _ = called(capsys, *steps(("llm", "think")), code=1)
     assert "model m is not configured: set OPENAI_API_KEY" in report["error"]["message"]
