@@ -121,8 +121,8 @@ def run(  # noqa: PLR0913 - click gives one argument per option
 
     view = RunView(open_console(stderr=as_json, color=not no_color))
     ended: list[Ended] = []
-    storage = host_options.storage_beside(trace_file)
     with traced(trace_file, scenario, model, host_options.transport, command="run", query=question) as watcher:
+        storage = host_options.storage_beside(trace_file)
         view.open(scenario.name, scenario.description, strategy, model, question, notices=scenario.notices)
         try:
             with _host(scenario, host_options, watcher, storage) as host:
@@ -174,8 +174,8 @@ def chat(  # noqa: PLR0913 - as above
     view = ChatView(open_console(stderr=False, color=not no_color), show_log=show_log)
     model = model_options.choose(scenario.script, "").description
     conversation = Chat(scenario, host_options, partial(model_options.choose, scenario.script), view)
-    storage = host_options.storage_beside(trace_file)
     with traced(trace_file, scenario, model, host_options.transport, command="chat") as watcher:
+        storage = host_options.storage_beside(trace_file)
         view.open(scenario, model)
         conversation.converse(questions, partial(_host, scenario, host_options, watcher, storage))
     return RUN_FAILED if host_options.strict and conversation.broke_rules else ENDED_WELL

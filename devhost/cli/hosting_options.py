@@ -75,8 +75,11 @@ class HostOptions:
     storage: Path | None = None
 
     def storage_beside(self, trace_file: Path | None) -> PluginStorage:
-        """That of --storage, else one beside the trace, else one that ends with the command."""
-        beside = None if trace_file is None else trace_file.with_name(STORAGE)
+        """That of --storage, else one beside the trace, else one that ends with the command.
+
+        The trace has been begun; one that is a device has nothing beside it.
+        """
+        beside = trace_file.with_name(STORAGE) if trace_file is not None and trace_file.is_file() else None
         return PluginStorage(self.storage or beside)
 
 
