@@ -11,6 +11,7 @@ from internal.approval.pending import PendingCall
 from internal.approval.question import approval_question
 from internal.conversation.recording import recorded_sources
 from internal.errors import AgentError, log_defect
+from internal.host.wire import exact_integers
 from internal.node.params import StrategyParams
 from internal.report.events import (
     AnswerBreak,
@@ -60,7 +61,7 @@ def finish[P: StrategyParams](run: Run[P], result: Result, answer_tool: Tool | N
             yield Noted(structured.note)
     if note := run.budget.estimate_note():
         yield Noted(note)
-    pending = [call.as_variable() for call in _pending(run, result)]
+    pending = [exact_integers(call.as_variable()) for call in _pending(run, result)]
     earlier = run.dialogue.state.sources if run.dialogue.state else ()
     yield RunFinished(
         RunSummary(
@@ -127,6 +128,7 @@ def kept_alive[P: StrategyParams](run: Run[P], work: Generator[Event, None, Endi
         log_defect(defect)
         failure = f"internal error: {type(defect).__name__}"
     yield Noted(Quoting(f"the run ends here, without an error, so that its state is kept: {failure}"))
-    sentence = failed_sentence(without_named(failure), run.dialogue.words)
+    of_earlier_run = [call for answered in run.tally.tool_rounds if answered.round == 0 for call in answered.calls]
+    sentence = failed_sentence(of_earlier_run, without_named(failure), run.dialogue.words)
     done = max((answered.round for answered in run.tally.tool_rounds), default=0)
     return Ending(StopReason.MODEL_FAILED, sentence, None, done)

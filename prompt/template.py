@@ -203,6 +203,10 @@ CONFIDENTIAL_CANNOT_WAIT = (
     "not run: this call needs the user's approval, and a call that waits is stored, which a secret value must not be. "
     "Leave the secret out; such a value belongs into the settings of the tool in the node."
 )
+ROUNDED_CANNOT_WAIT = (
+    "not run: this call needs the user's approval, and the host would round an integer above 2^53 within an object or "
+    "array, so that the tool would get another value than the user saw. Write such a number as text."
+)
 TOO_LARGE_TO_WAIT = (
     "not run: this call needs the user's approval, and it is too large to wait for it; all waiting calls "
     "together may have {most:,} bytes of JSON. Make a shorter call."
@@ -281,11 +285,16 @@ HOW_TO_APPROVE_SEVERAL = {
 WITHOUT_ARGUMENTS = {"en": "(no arguments)", "ja": "（引数なし）", "zh": "（无参数）"}
 SUBTASK_OF_CALL = {"en": "Subtask: ", "ja": "サブタスク: ", "zh": "子任务："}
 
-# What the user reads when the model fails after a call that he had approved, by language.
+# What the user reads when the model fails after a call that the user had approved; by language.
 MODEL_FAILED_AFTERWARDS = {
-    "en": "The calls that you approved were made, but then the model failed: {failure}",
-    "ja": "承認された呼び出しは実行しましたが、その後モデルでエラーが発生しました: {failure}",
-    "zh": "您批准的调用已经发出，但随后模型出错：{failure}",
+    "en": "The model failed after your approval ({calls}): {failure}",
+    "ja": "承認いただいた後、モデルでエラーが発生しました（{calls}）: {failure}",
+    "zh": "在您批准之后，模型出错（{calls}）：{failure}",
+}
+CALL_STATUS = {
+    "en": {"ok": "done", "error": "failed", "refused": "not run"},
+    "ja": {"ok": "完了", "error": "失敗", "refused": "未実行"},
+    "zh": {"ok": "已完成", "error": "失败", "refused": "未执行"},
 }
 
 # What the user reads when a run ends without a text from the model; by stop reason, then by language.

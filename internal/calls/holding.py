@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from internal.approval.identity import call_id
 from internal.approval.pending import PendingCall
+from internal.calls.arguments import rounded_arguments
 from internal.report.tool_calls import JudgedCall, RejectedCall, ValidCall, WaitingCall
 from internal.state.size import MAX_WAITING, size_of_waiting
 from internal.text.redaction import KnownSecrets
@@ -38,6 +39,8 @@ class Approvals:
         tool, arguments = call.tool, call.arguments
         if any(tool.parameters[name].is_secret for name in arguments) or self.secrets.holds(dict(arguments)):
             return RejectedCall(call.call, template.CONFIDENTIAL_CANNOT_WAIT, tool)
+        if rounded_arguments(tool, arguments):
+            return RejectedCall(call.call, template.ROUNDED_CANNOT_WAIT, tool)
         size = size_of_waiting(tool.provider, tool.own_name, call.signature.arguments)
         if self._size + size > MAX_WAITING:  # a state must hold all of them whole
             return RejectedCall(call.call, template.TOO_LARGE_TO_WAIT.format(most=MAX_WAITING), tool)

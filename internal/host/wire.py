@@ -57,3 +57,17 @@ def _make_wellformed(part: PromptMessageContentUnionTypes) -> None:
         return
     for name in ("format", "mime_type", "filename", "url", "base64_data"):
         setattr(part, name, wellformed(getattr(part, name)))
+
+
+def exact_integers(value: Any) -> Any:  # noqa: ANN401 - JSON in, JSON out
+    """A JSON value as the host keeps it: integers that it would round are texts."""
+    match value:
+        case bool():
+            return value
+        case int():
+            return value if abs(value) <= MAX_EXACT_INTEGER else str(value)
+        case dict():
+            return {name: exact_integers(item) for name, item in value.items()}
+        case list() | tuple():
+            return [exact_integers(item) for item in value]
+    return value

@@ -169,7 +169,7 @@ class StrategyParams(BaseModel):
             "context": raw.get("context"),
             "files": tuple(read_items("files", raw.get("files"), File.model_validate, note)),
             "allowed_tools": names("allowed_tools"),
-            "approval_required": names("approval_required"),
+            "approval_required": _read_guarded(raw.get("approval_required")),
             "approval": string("approval"),
             "state": string("state"),
             "answer_schema": string("answer_schema"),
@@ -213,6 +213,12 @@ def no_question() -> InvalidParameters:
     return InvalidParameters(
         "parameter 'query': it is blank and there are no files; give the agent a question, e.g. {{#sys.query#}}"
     )
+
+
+def _read_guarded(value: object) -> tuple[str, ...]:
+    """The names of tools that need an approval; a text without any stays, so that it is an error and not nothing."""
+    names = tuple(in_turns(read_names(value)))
+    return names or ((value.strip(),) if isinstance(value, str) and value.strip() else ())
 
 
 def _read_tool(item: object) -> Mapping[str, Any]:

@@ -7,11 +7,13 @@ import re
 from collections.abc import Iterable
 
 from internal.report.events import StopReason
+from internal.report.tool_calls import EndedCall
 from prompt import template
 
 _KANA = re.compile(r"[\u3040-\u30ff\uff66-\uff9f]")
 _HAN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]")
 _MAX_NAMES = 3
+_MAX_CALLS = 10
 _MAX_NAME_LENGTH = 64
 """Characters; the model may invent names of any length."""
 
@@ -22,9 +24,17 @@ def no_answer_sentence(reason: StopReason, query: str) -> str:
     return sentences[language_of(query)]
 
 
-def failed_sentence(failure: str, words: str) -> str:
-    """Say that the model failed after a call that the user had approved."""
-    return template.MODEL_FAILED_AFTERWARDS[language_of(words)].format(failure=" ".join(failure.split()))
+def failed_sentence(calls: Iterable[EndedCall], failure: str, words: str) -> str:
+    """Say that the model failed, and what became of the calls that the user had answered before."""
+    language = language_of(words)
+    shown = list(calls)
+    names = [
+        f"{each.call.name[:_MAX_NAME_LENGTH]}: {template.CALL_STATUS[language][each.status.value]}"
+        for each in shown[:_MAX_CALLS]
+    ]
+    names += ["…"] if len(shown) > _MAX_CALLS else []
+    listed = template.NAME_SEPARATOR[language].join(names)
+    return template.MODEL_FAILED_AFTERWARDS[language].format(calls=listed, failure=" ".join(failure.split()))
 
 
 def working_line(tools: Iterable[str], query: str) -> str:

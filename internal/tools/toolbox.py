@@ -135,11 +135,13 @@ def build_toolbox(
     notes: list[Sentence] = []
     met: set[str] = set()
     guarded: set[str] = set()
+    offered: list[str] = []
     wanted, asking_first = frozenset(allowed), frozenset(needing_approval)
     for raw in in_turns(raw_tools):
         identity = identify(raw)
         matches = matching_entries(identity, wanted)
         met |= matches
+        offered.append(identity.name)
         approvals = matching_entries(identity, asking_first)
         guarded |= approvals
         if wanted and not matches:
@@ -151,14 +153,16 @@ def build_toolbox(
             tools[name] = replace(tool, needs_approval=bool(approvals) or EVERY_TOOL in asking_first)
         except ToolUnusable as reason:
             notes.append(OurWords(f"tool {identity.name!r} is left out: {reason}"))
-    _require_matches([entry for entry in asking_first - guarded if entry != EVERY_TOOL])
+    _require_matches([entry for entry in asking_first - guarded if entry != EVERY_TOOL], list(dict.fromkeys(offered)))
     notes += _unmet_notes([entry for entry in dict.fromkeys(allowed) if entry not in met])
     return Toolbox(tools, named_files, tuple(notes))
 
 
-def _require_matches(unmet: Sequence[str]) -> None:
+def _require_matches(unmet: Sequence[str], names: Sequence[str]) -> None:
     for entry in sorted(unmet):
-        reason = missing_variable(entry) if looks_like_selector(entry) else "write its name, or provider/name, or *"
+        known = f"{', '.join(names[:_MAX_NAMED])}{', …' if len(names) > _MAX_NAMED else ''}" or "none"
+        advice = f"its tools are: {known}; write names or provider/name, separated by commas, or * for all"
+        reason = missing_variable(entry) if looks_like_selector(entry) else advice
         raise InvalidParameters(f"parameter 'approval_required': the node has no tool {entry!r}; {reason}")
 
 

@@ -13,7 +13,7 @@ from strategies.gpt5_react import GPT5ReActStrategy
 from tests.agent.scenes import ANSWER, check_prompt, log_of, results_in
 from tests.support.host import Json, Step
 from tests.support.run import Outcome, run
-from tests.support.wire import calls, fails, parameter, replies, tool
+from tests.support.wire import breaks, calls, fails, parameter, replies, tool
 
 FOUND = {"search": replies("found"), "order": replies("ordered")}
 ASKING = {"approval_required": "order", "query": "Order a lamp."}
@@ -79,7 +79,9 @@ def test_a_tool_is_named_as_in_allowed_tools_and_a_star_means_all(entry: str) ->
 @pytest.mark.parametrize(
     ("entries", "reason"),
     [
-        ("ordre", "the node has no tool 'ordre'; write its name, or provider/name, or *"),
+        ("ordre", "the node has no tool 'ordre'; its tools are: search, order; write names or provider/name"),
+        (",", "the node has no tool ','; its tools are"),
+        ("[]", "the node has no tool '[]'; its tools are"),
         ("order, mail", "the node has no tool 'mail'"),
         ("conversation.tools", "variable"),
     ],
@@ -215,6 +217,7 @@ def test_after_an_approved_call_no_failure_of_the_model_ends_the_run_in_an_error
     assert outcome.error is None
     assert outcome.stop_reason == "model_failed"
     assert "the provider's words" in outcome.text
+    assert "(order: done)" in outcome.text
     assert outcome.logs["round1"]["status"] == "error"
     again = answered(outcome, "yes")
     assert orders(again) == []
@@ -271,6 +274,35 @@ def test_a_call_that_is_too_large_to_wait_is_refused() -> None:
     outcome = asked([calls(("order", {"q": "x" * 70_000})), ANSWER])
 
     assert outcome.tool_results()[0].startswith("not run: this call needs the user's approval, and it is too large")
+
+
+def test_a_value_that_the_host_would_round_does_not_wait() -> None:
+    """The tool would get another value than the one that the user approved."""
+    nested = tool("order", parameter("item", "object"))
+
+    outcome = asked([calls(("order", {"item": {"id": 2**60 + 1}})), ANSWER], {"tools": [nested]})
+
+    assert outcome.tool_results() == [template.ROUNDED_CANNOT_WAIT]
+
+
+def test_a_large_number_is_shown_and_sent_with_all_its_digits() -> None:
+    tools = [tool("order", parameter("q", "number"))]
+    first = asked([calls(("order", {"q": 2**60 + 1}))], {"tools": tools})
+
+    outcome = answered(first, "yes", tools=tools)
+
+    assert str(2**60 + 1) in first.text
+    assert first.variables["pending_calls"][0]["arguments"] == {"q": str(2**60 + 1)}
+    assert orders(outcome) == [{"q": str(2**60 + 1)}]
+
+
+def test_the_sentence_about_a_failure_says_what_became_of_each_call() -> None:
+    first = asked([calls(("order", {"q": "a"}), ("order", {"q": "b"}))])
+    given = {**ASKING, "state": first.variables["state"], "approval": "yes", "query": "yes", "maximum_tool_calls": 1}
+
+    outcome = run([fails("InvokeBadRequestError")], {"order": breaks("sold out"), "search": replies("")}, given)
+
+    assert "(order: failed, order: not run)" in outcome.text
 
 
 def test_a_hand_over_of_the_answer_in_the_same_turn_is_not_taken() -> None:

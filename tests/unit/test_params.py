@@ -194,7 +194,6 @@ def test_switches_are_read_from_words_too(given: object, expected: bool, notes: 
         ("search, acme/clock\n  fetch ,,\n", ("search", "acme/clock", "fetch")),
         (["search", "a,b", None, ""], ("search", "a", "b")),
         ("search，fetch、acme/clock", ("search", "fetch", "acme/clock")),
-        (" \n , ", ()),
         (7, ("7",)),
     ],
 )
@@ -208,6 +207,10 @@ def test_an_odd_list_of_tools_that_need_approval_is_kept_so_that_no_tool_can_mat
     assert read(approval_required={"pay": True}).approval_required
     assert read(approval_required=0).approval_required == ("0",)
     assert read(approval_required="*").approval_required == ("*",)
+    assert read(approval_required=" \n , ").approval_required == (",",)
+    assert read(approval_required="[]").approval_required == ("[]",)
+    assert read(approval_required=" \n").approval_required == ()
+    assert read(allowed_tools=" , ").allowed_tools == ()
 
 
 @pytest.mark.parametrize(
