@@ -40,7 +40,9 @@ def _judge(call: ToolCall, toolbox: Toolbox, guard: RepeatGuard) -> JudgedCall:
     parsed = call.parsed
     tool = resolve_tool_instance(toolbox.tools, call.name)
     if tool is None:
-        return RejectedCall(call, unknown_tool_error(call.name, toolbox.tools))
+        # read_result is a tool of this run alone, and a later run may read this text.
+        lasting = {name: each for name, each in toolbox.tools.items() if each.kind is not ToolKind.READS}
+        return RejectedCall(call, unknown_tool_error(call.name, lasting))
     if not parsed.ok:
         takes_secrets = any(parameter.is_secret for parameter in tool.parameters.values())
         error = parsed.error or ""

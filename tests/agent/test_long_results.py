@@ -417,3 +417,12 @@ def test_the_judge_is_not_told_of_a_tool_that_it_lacks() -> None:
     assert offered(judged) == ["submit_reflection"]
     assert "characters left out" in text_of(judged["prompt_messages"][-1])
     assert "read_result" not in str(judged)
+
+
+def test_a_later_run_does_not_read_that_there_was_a_tool_to_read_on() -> None:
+    steps = [search(), calls(("nope", {})), ANSWER]
+    outcome = run(steps, {"search": replies("x" * 2_000)}, {"tool_result_limit": 1_000, "extra_outputs": "state"})
+
+    state = decode(outcome.variables["state"])
+    assert state is not None
+    assert "read_result" not in state.model_dump_json()

@@ -66,7 +66,7 @@ class Outcome:
 
 
 def run(
-    steps: Sequence[Step],
+    steps: Sequence[Step] | ScriptedModel,
     handlers: Mapping[str, Handler] | None = None,
     params: Mapping[str, Any] | None = None,
     *,
@@ -82,7 +82,8 @@ def run(
     ``params`` go over the default parameters (``tools`` among them). Every message is taken as the JSON line that the
     SDK would write, so what cannot be written fails here too.
     """
-    scripted, tools = ScriptedModel(list(steps)), Tools(handlers or {})
+    scripted = steps if isinstance(steps, ScriptedModel) else ScriptedModel(list(steps))
+    tools = Tools(handlers or {})
     session, transport = make_session(scripted, tools, install_method)
     offered = [tool(name, parameter("q")) for name in tools.handlers]
     parameters = {"model": model(), "query": "What is it?", "tools": offered, **(params or {})}
