@@ -112,7 +112,8 @@ def _run[P: StrategyParams](
         offers_tools=offers_tools,
         fallback=fallback,
     )
-    messages = render(run.tally.watch(blueprint.execute(run, submit)), secrets, log_content)
+    events = run.tally.watch(blueprint.execute(run, submit))
+    messages = render(events, secrets, log_content, may_ask=toolbox.asks_first)
     yield from paced(in_turns(messages), clock)
 
 

@@ -185,6 +185,7 @@ class AgentLoop:
             text_is_answer=self.answer.is_text,
             is_seen=self.audience.is_seen,
             holds_answer=self.holds_answer and not is_closing,
+            may_ask=self.models.toolbox.asks_first,
         )
         end = self.limits.end
         deadline = end.at_least(MIN_CLOSING_SECONDS) if is_closing else self.limits.tool_deadline

@@ -12,6 +12,8 @@ from enum import Enum, auto
 from internal.flow import should_emit_response_text
 from internal.report.events import AnswerBreak, AnswerText, Shown, ThoughtText
 from internal.text.fairness import in_turns
+from internal.text.trimming import Trimmer
+from internal.thoughts.open_ends import OpenEnds
 from internal.thoughts.thinking import MAX_STEP_LENGTH, Piece, PieceKind, ThoughtSplitter, settled
 
 PLAINLY_AN_ANSWER = 400
@@ -41,6 +43,9 @@ class DisplayRule:
     """False where the user sees nothing of what the model says, as in a subtask."""
     holds_answer: bool = False
     """Whether an answer is not shown but judged first; one that was cut is shown in any case."""
+    may_ask: bool = False
+    """Whether a call of the turn may have the user asked for approval: until it is known that the text is the answer,
+    nothing of it is shown that could hide the question."""
 
     @property
     def may_call_tools(self) -> bool:
@@ -59,31 +64,6 @@ class _TextIs(Enum):
     """Held back to the end of the turn, however long it is: calls have come, or the answer has to be a call."""
 
 
-class Trimmer:
-    """Drops white space at the beginning and end of a text that comes in pieces."""
-
-    def __init__(self) -> None:
-        self._held: list[str] = []
-        self._has_begun = False
-
-    def feed(self, text: str) -> str:
-        kept = text.rstrip()
-        if not kept:
-            if self._has_begun:
-                self._held.append(text)
-            return ""
-        held, self._held = self._held, [text[len(kept) :]]
-        if not self._has_begun:
-            self._has_begun = True
-            return kept.lstrip()
-        return "".join([*held, kept])
-
-    @property
-    def held(self) -> str:
-        """The white space at the end so far."""
-        return "".join(self._held)
-
-
 class TurnDisplay:
     """Shows one turn; ``feed`` it chunks of raw text, then ``finish`` it once."""
 
@@ -96,6 +76,7 @@ class TurnDisplay:
             self._text_is = _TextIs.REMARK
         self._shown, self._held = list[str](), list[str]()  # of the visible text
         self._thoughts = list[str]()
+        self._open_ends = OpenEnds() if rule.may_ask and rule.may_call_tools else None
 
     @property
     def text(self) -> str:
@@ -109,7 +90,7 @@ class TurnDisplay:
     @property
     def is_answering(self) -> bool:
         """Whether the answer is under way: its text has been shown, or would have been."""
-        has_begun = self._shown or (self._rule.holds_answer and self._held)
+        has_begun = self._shown or (self._holds_some and self._held)
         return self._text_is is _TextIs.ANSWER and bool(has_begun)
 
     @property
@@ -117,9 +98,14 @@ class TurnDisplay:
         """Whether anything of this turn was shown."""
         return bool(self._shown) or (self._rule.show_thoughts and bool(self._thoughts))
 
+    @property
+    def _holds_some(self) -> bool:
+        """Whether text of an answer may wait for the end of the turn."""
+        return self._rule.holds_answer or self._open_ends is not None
+
     def expect_calls(self) -> None:
         """Note that calls have come: text that is held back is a remark on the way to them."""
-        if self._text_is is _TextIs.UNDECIDED or self._rule.holds_answer:
+        if self._text_is is _TextIs.UNDECIDED or (self._holds_some and not self._shown):
             self._text_is = _TextIs.REMARK
 
     def feed(self, text: str) -> Iterator[Shown]:
@@ -153,6 +139,8 @@ class TurnDisplay:
             before = self._take_held() + self._text_trimmer.held
             pieces = settled([Piece(PieceKind.TEXT, before), *pieces])
             self._text_trimmer = Trimmer()
+            if self._open_ends and self._text_is is _TextIs.ANSWER:
+                self._text_is, self._open_ends = _TextIs.UNDECIDED, OpenEnds()
         for piece in in_turns(pieces):
             match piece.kind:
                 case PieceKind.THOUGHT:
@@ -168,13 +156,24 @@ class TurnDisplay:
             if self._text_is is _TextIs.UNDECIDED and is_plainly_an_answer("".join(self._held)):
                 self._text_is = _TextIs.ANSWER
             if self._text_is is _TextIs.ANSWER and not self._rule.holds_answer:
-                yield from self._show_as_answer()
+                yield from self._show_early()
 
     def _think(self, raw: str) -> Iterator[Shown]:
         if text := self._thought_trimmer.feed(raw):
             self._thoughts.append(text)
             if self._rule.show_thoughts:
                 yield ThoughtText(text)
+
+    def _show_early(self) -> Iterator[Shown]:
+        """Show what is held, as far as it cannot hide what may have to follow it."""
+        if self._open_ends is None:
+            yield from self._show_as_answer()
+        elif not self._open_ends.is_found:
+            text = self._take_held()
+            harmless = self._open_ends.harmless(text)
+            self._held = [text[:harmless]]
+            yield from self._show_as_answer()
+            self._held = [text[harmless:]] if harmless < len(text) else []
 
     def _show_as_answer(self) -> Iterator[Shown]:
         self._text_is = _TextIs.ANSWER
@@ -187,7 +186,8 @@ class TurnDisplay:
     def _show_as_thought(self) -> Iterator[Shown]:
         if text := self._take_held():
             self._shown.append(text)
-            yield ThoughtText(f"\n{text}" if self._thoughts else text)
+            remark = text.lstrip()  # its beginning may have been shown
+            yield ThoughtText(f"\n{remark}" if self._thoughts else remark)
 
     def _take_held(self) -> str:
         text, self._held = "".join(self._held), []

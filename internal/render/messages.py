@@ -39,11 +39,11 @@ from internal.thoughts.text_stream import TextStream, message_texts
 
 
 def render(
-    events: Iterable[Event], secrets: KnownSecrets, log_content: LogContent
+    events: Iterable[Event], secrets: KnownSecrets, log_content: LogContent, *, may_ask: bool = False
 ) -> Generator[AgentInvokeMessage, None, None]:
-    """The messages of a run, while it happens."""
+    """The messages of a run, while it happens; ``may_ask``: it may end in a question whether calls may run."""
     out = Outgoing(secrets)
-    text, logs = TextStream(), LogTree(out, log_content)
+    text, logs = TextStream(may_ask=may_ask), LogTree(out, log_content)
     try:
         for event in redacted_text(events, out):
             yield from _text_messages(_written(event, text))

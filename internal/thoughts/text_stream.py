@@ -7,6 +7,7 @@ tags").
 
 from collections.abc import Iterator
 
+from internal.thoughts.open_ends import Defused
 from internal.thoughts.think_tags import CLOSE, OPEN, QuotedTags
 
 MAX_TEXT_BYTES = 256 * 1024
@@ -17,7 +18,9 @@ _MAX_CHARACTER_BYTES = 4
 class TextStream:
     """Remembers whether a block is open and how the text so far ends."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, may_ask: bool = False) -> None:
+        """With ``may_ask``, nothing in a thought swallows its end, and with it a question to the user behind it."""
+        self._defused = Defused() if may_ask else None
         self._in_thought = False
         self._end = ""  # the last two characters written
         self._after_host = False  # the host may have written something since
@@ -27,7 +30,8 @@ class TextStream:
         """A piece of thought."""
         opening = "" if self._in_thought else self.finish() + self._write(f"{self._gap(1)}{OPEN}\n")
         self._in_thought = True
-        return opening + self._write(self._quoted.feed(text))
+        harmless = self._defused.feed(text) if self._defused else text
+        return opening + self._write(self._quoted.feed(harmless))
 
     def answer(self, text: str) -> str:
         closing = self.close_thought()

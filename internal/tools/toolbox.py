@@ -111,6 +111,11 @@ class Toolbox:
         return replace(self, tools={**self.tools, tool.name: tool})
 
     @cached_property
+    def asks_first(self) -> bool:
+        """Whether a call of any tool needs the user's approval."""
+        return any(tool.needs_approval for tool in self.tools.values())
+
+    @cached_property
     def prompt_tools(self) -> tuple[PromptMessageTool, ...]:
         """What goes into every request of the run, byte for byte the same."""
         return tuple(tool.prompt_tool for tool in self.tools.values())

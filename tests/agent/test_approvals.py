@@ -13,7 +13,7 @@ from strategies.gpt5_react import GPT5ReActStrategy
 from tests.agent.scenes import ANSWER, check_prompt, log_of, results_in
 from tests.support.host import Json, Step
 from tests.support.run import Outcome, run
-from tests.support.wire import breaks, calls, fails, parameter, replies, tool
+from tests.support.wire import breaks, calls, fails, parameter, replies, says, tool
 
 FOUND = {"search": replies("found"), "order": replies("ordered")}
 ASKING = {"approval_required": "order", "query": "Order a lamp."}
@@ -359,6 +359,43 @@ def test_only_the_same_strategy_goes_on_with_calls_that_wait(first: str, second:
 
     assert len(orders(outcome)) == (first == second)
     assert outcome.error is None
+
+
+HIDING = ["<!--", '<div style="display:none">', "<details>", "```", "~~~", "$$", "\\["]
+PLAIN = "This is plainly the answer. " * 20
+
+
+@pytest.mark.parametrize("hiding", HIDING)
+@pytest.mark.parametrize("thoughts", [False, True], ids=["hidden", "shown"])
+@pytest.mark.parametrize("strategy", BLUEPRINTS)
+def test_no_text_of_the_model_hides_the_question(hiding: str, thoughts: bool, strategy: str) -> None:  # noqa: FBT001
+    remark = f"{PLAIN}\n\n{hiding}\nhm"
+    outcome = asked(
+        [
+            calls(("search", {"q": "a"}), text=f"<think>{hiding}</think>{remark}"),
+            calls(("order", {"q": "lamp"}), text=remark),
+        ],
+        {"emit_intermediate_thoughts": thoughts},
+        blueprint=BLUEPRINTS[strategy],
+    )
+    request = template.APPROVAL_REQUEST["en"]
+    before, _, question = outcome.text.partition(request)
+
+    assert outcome.stop_reason == "approval_required"
+    assert before.count(PLAIN.strip()) == 2
+    assert hiding not in before.replace("<think>", "").replace("</think>", "")
+    assert before.endswith("</think>\n\n" if thoughts else f"{PLAIN.strip()}\n\n")
+    assert ("hm" in before) == thoughts
+    assert "lamp" in question
+    assert hiding in json.dumps(outcome.logs, ensure_ascii=False).replace("\\\\", "\\").replace('\\"', '"')
+
+
+@pytest.mark.parametrize("hiding", HIDING)
+def test_an_answer_is_shown_whole_where_a_question_could_have_followed(hiding: str) -> None:
+    answer = f"{PLAIN}\n\n{hiding}\nhm"
+
+    assert asked([says(*answer)]).text == answer
+    assert asked([says(*answer, finish_reason="length")]).text.startswith(answer)
 
 
 def test_a_closing_answer_puts_nothing_on_hold() -> None:

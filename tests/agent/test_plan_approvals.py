@@ -50,6 +50,16 @@ def test_a_subtask_waits_and_the_others_finish() -> None:
     ]
 
 
+def test_no_thought_of_a_plan_hides_the_question() -> None:
+    found = [works_on("desk", says("<!-- ```")), completed("desk")]
+
+    text = asked([*ORDERS, *found], emit_intermediate_thoughts=True).text
+
+    before, _, question = text.partition(template.APPROVAL_REQUEST["en"])
+    assert "<\u2060!-- ``\u2060`\n</think>" in before
+    assert "lamp" in question
+
+
 def test_the_plan_goes_on_with_an_approval() -> None:
     outcome = answered(
         asked(), "yes", [after("ordered", says("A lamp is ordered.")), completed("lamp"), answers("Done.")]

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from internal.model.display import PLAINLY_AN_ANSWER, DisplayRule, Trimmer, TurnDisplay, is_plainly_an_answer
+from internal.model.display import PLAINLY_AN_ANSWER, DisplayRule, TurnDisplay, is_plainly_an_answer
 from internal.report.events import AnswerBreak, AnswerText, Shown
+from internal.text.trimming import Trimmer
 from internal.thoughts.thinking import PieceKind, ThoughtSplitter
 from tests.unit.generators import cut, cut_lists, joined
 
@@ -237,6 +238,78 @@ def test_hidden_thoughts_are_kept_for_the_log() -> None:
 def test_only_white_space_is_never_shown(text: str) -> None:
     for rule in (HIDDEN, SHOWN, CLOSING):
         assert show(rule, text, calls=True) == show(rule, text) == []
+
+
+MARKS = ["<", "`", "``", "~", "~~", "$", "\\", "[", "\n\n"]
+OPENERS = ("<", "```", "~~~", "$$", "\\[")
+
+
+def may_ask(rule: DisplayRule) -> DisplayRule:
+    return replace(rule, may_ask=True)
+
+
+def said(shown: list[tuple[str, str]], kind: str = "AnswerText") -> str:
+    return "".join(text for each, text in shown if each == kind)
+
+
+@given(joined([*PARTS, *MARKS]), cut_lists(), st.sampled_from([HIDDEN, SHOWN]), st.booleans())
+@example("x" * 400 + " ``` y", [402, 403], SHOWN, True)  # noqa: FBT003 - drawn
+@example("x" * 400 + " $5 and `a` ~b", [402, 406, 408], SHOWN, True)  # noqa: FBT003 - drawn
+def test_where_a_question_may_follow_nothing_that_stays_open_is_shown_before_the_turn_is_over(
+    text: str,
+    cuts: list[int],
+    rule: DisplayRule,
+    calls: bool,  # noqa: FBT001 - drawn
+) -> None:
+    assume(not lacks_a_beginning(text, calls=calls))
+    asking, free = show(may_ask(rule), *cut(text, cuts), calls=calls), show(rule, text, calls=calls)
+    before, whole = said(asking), said(free)
+
+    if not calls:
+        assert before == whole
+        return
+    end = min((at for at in map(whole.find, OPENERS) if at >= 0), default=None)
+    assert whole.startswith(before)
+    assert not any(opener in before for opener in OPENERS)
+    if end is not None:
+        assert before == whole[:end].rstrip()
+    else:
+        assert len(before) >= len(whole.rstrip("`~$\\").rstrip())
+    if rule.show_thoughts:
+        assert "".join(said(asking, "ThoughtText").split()).endswith("".join(whole[len(before) :].split()))
+
+
+def test_a_text_that_cannot_open_anything_streams_where_a_question_may_follow() -> None:
+    display = TurnDisplay(may_ask(HIDDEN))
+
+    assert words(display.feed("# Prices\n\n**5** `a` $")) == answer("# Prices\n\n**5** `a`")
+    assert words(display.feed("5 <")) == [("AnswerText", " $5")]
+    assert words(display.feed("b>")) == []
+    assert words(display.finish(has_tool_calls=False)) == [("AnswerText", " <b>")]
+    assert display.text == "# Prices\n\n**5** `a` $5 <b>"
+
+
+def test_an_answer_that_waits_for_the_end_of_the_turn_is_under_way_until_calls_come() -> None:
+    display = TurnDisplay(may_ask(HIDDEN))
+
+    assert words(display.feed("```sh\nls")) == []
+    assert (display.is_answering, display.has_shown) == (True, False)
+    display.expect_calls()
+    assert not display.is_answering
+    assert list(display.finish(has_tool_calls=True)) == []
+    assert display.text == "```sh\nls"
+
+
+def test_what_waited_and_was_a_thought_keeps_nothing_waiting() -> None:
+    display = TurnDisplay(may_ask(SHOWN))
+    long = "x" * PLAINLY_AN_ANSWER
+
+    assert words(display.feed(f"<b>{long}")) == []
+    assert words(display.feed(f"</think>{long}")) == [("ThoughtText", f"<b>{long}"), *answer(long)]
+
+
+def test_a_closing_answer_streams_since_no_question_follows_it() -> None:
+    assert words(TurnDisplay(may_ask(CLOSING)).feed("<b>")) == answer("<b>")
 
 
 def test_text_that_was_shown_does_not_become_a_thought() -> None:

@@ -57,6 +57,19 @@ def test_text_that_the_host_adds_has_its_own_line(steps: list[tuple[str, str]]) 
     assert lines.count(HOSTS_LINE) == sum(kind == "host" for kind, _ in steps)
 
 
+@given(joined(["<", "!--", "`", "``", "~", "~~~", "$", "\\", "[", "a", "\n", "<think>", "</think>"]), cut_lists(40))
+def test_nothing_in_a_thought_hides_a_question_behind_it(thought: str, cuts: list[int]) -> None:
+    steps = [("thought", piece) for piece in cut(thought, cuts)]
+    text = write(TextStream(may_ask=True), [*steps, ("new_paragraph", ""), ("answer", "`a` <b>?")])
+    inside = text.partition("<think>\n")[2].partition("\n</think>\n\n`a` <b>?")[0]
+
+    assert not re.search(r"<(?!\u2060)|```|~~~|\$\$|\\\[", inside)
+    assert inside.replace("\u2060", "") == thought
+    assert text == write(
+        TextStream(may_ask=True), [("thought", thought), ("new_paragraph", ""), ("answer", "`a` <b>?")]
+    )
+
+
 def test_no_second_line_break_is_added() -> None:
     assert write(TextStream(), [("host", ""), ("answer", "a"), ("answer", "b")]) == f"{HOSTS_LINE}\nab"
     assert write(TextStream(), [("answer", "a\n"), ("host", ""), ("host", "")]) == f"a\n{HOSTS_LINE}\n{HOSTS_LINE}"
