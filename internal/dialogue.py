@@ -15,6 +15,7 @@ from internal.conversation.opening import visible_history
 from internal.conversation.recording import earlier_media, records_of_history, settled
 from internal.conversation.restored import messages_of
 from internal.node.params import StrategyParams, no_question
+from internal.report.sentences import deciding_text
 from internal.state.records import EntryRecord, PlanRecord, RoundRecord, State, UserRecord
 from internal.text.notes import OurWords, Sentence
 from internal.tools.toolbox import Toolbox
@@ -124,11 +125,16 @@ class Dialogue:
         files = (*self.asked.files, *new.files)
         return self.asked.model_copy(update={"text": self.task, "files": files, "context": contexts})
 
-    @property
+    @cached_property
     def words(self) -> str:
-        """What the user wrote, from which the language of our own sentences is read."""
-        asked = self.asked if not self.has_question else None
-        return f"{self.params.query} {asked.text}" if asked else self.params.query
+        """What the user wrote, from which the language of our own sentences is read.
+
+        A short answer does not change the language of the conversation; the answer to calls never does.
+        """
+        entries = self.state.entries if self.state else ()
+        texts = [entry.text for entry in entries if isinstance(entry, UserRecord)]
+        before = deciding_text(text for text in texts if text != template.SEE_ATTACHED_FILES)
+        return before if before and not self.has_question else deciding_text((before, self.params.query))
 
     def require_question(self) -> None:
         """Check that there is something to do.

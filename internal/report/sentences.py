@@ -1,17 +1,37 @@
 """The agent's own sentences for the user, in the language that the script of the question suggests.
 
-In: why a run ends without a text from the model, or the tools of a round without text. Out: one sentence.
+In: why a run ends without a text from the model, or the tools of a round without text. Out: one sentence. And which of
+a user's texts the language is read from.
 """
 
 import re
 from collections.abc import Iterable
+from typing import Literal
 
 from internal.report.events import StopReason
 from internal.report.tool_calls import EndedCall
 from prompt import template
 
-_KANA = re.compile(r"[\u3040-\u30ff\uff66-\uff9f]")
-_HAN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]")
+_KANA = re.compile(r"[\u3041-\u30ff\uff66-\uff9f]")
+_HAN = re.compile(r"[\u3005\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
+_WORD = re.compile(r"[^\W\d_]+")
+_ASCII = re.compile(r"[!-~]+")
+_IDENTIFIER = re.compile(r"://|@|_|\w[.]\w")
+"""What marks a run of ASCII as an address, a file or a name in code: it can stand in a text of any language."""
+_JAPANESE_WORDS = re.compile(r"予[定想算約防備報測選]|払|込|駄目")
+"""Parts of Japanese words that Chinese writes in another way, in characters that its character sets have."""
+_CHINESE_CHARACTER_SETS = ("gb2312", "big5")
+_WEIGHT = 3
+"""Of a Japanese or Chinese character, in letters of an alphabet."""
+_MAX_WORD_WEIGHT = 4
+"""Of a word of an alphabet: technical terms are long, and stand in texts of every language."""
+_SHORT = 15
+"""The weight of an answer such as "no, too expensive"."""
+_MAX_LENGTH_READ = 10_000
+"""Characters of a text that are looked at."""
+
+type Language = Literal["en", "ja", "zh"]
+
 _MAX_NAMES = 3
 _MAX_CALLS = 10
 _MAX_NAME_LENGTH = 64
@@ -48,6 +68,54 @@ def working_line(tools: Iterable[str], query: str) -> str:
     return sentences[language].format(tools=listed, more=len(names) - _MAX_NAMES)
 
 
-def language_of(query: str) -> str:
-    """Which of a table's sentences suit a text: ``ja`` if it has kana, else ``zh`` if it has Chinese characters."""
-    return "ja" if _KANA.search(query) else "zh" if _HAN.search(query) else "en"
+def language_of(query: str) -> Language:
+    """Which of a table's sentences suit a text: ``en`` unless most of it is in Japanese or Chinese characters."""
+    text = query[:_MAX_LENGTH_READ]
+    east_asian, others = _weights(text)
+    if east_asian <= others:
+        return "en"
+    return "ja" if _KANA.search(text) or _is_japanese_in_kanji(text) else "zh"
+
+
+def deciding_text(texts: Iterable[str]) -> str:
+    """Which of a user's texts, from the first to the newest, says the language of the conversation.
+
+    The newest, unless it is short and one before it said more: "no" and "不要" may belong to a Japanese conversation,
+    and so may a longer text in characters that Japanese and Chinese share.
+    """
+    decides = ""
+    for text in texts:
+        new, old = sum(_weights(text)), sum(_weights(decides))
+        is_short = new <= _SHORT and new <= 2 * old
+        if not (is_short or (language_of(decides) == "ja" and _may_be_japanese(text))):
+            decides = text
+    return decides
+
+
+def _weights(text: str) -> tuple[int, int]:
+    """How much of a text is in Japanese or Chinese characters, and how much in those of other scripts."""
+    words = _ASCII.sub(lambda run: " " if _IDENTIFIER.search(run[0]) else run[0], text[:_MAX_LENGTH_READ])
+    words, kana = _KANA.subn(" ", words)
+    words, han = _HAN.subn(" ", words)
+    return _WEIGHT * (kana + han), sum(min(len(word), _MAX_WORD_WEIGHT) for word in _WORD.findall(words))
+
+
+def _may_be_japanese(text: str) -> bool:
+    """Whether most of a text is in Chinese characters, all of which Japanese has too."""
+    return language_of(text) == "zh" and _can_write("shift_jis", "".join(_HAN.findall(text[:_MAX_LENGTH_READ])))
+
+
+def _is_japanese_in_kanji(text: str) -> bool:
+    """Whether the Chinese characters of a text without kana are those of Japan: no Chinese set has them all."""
+    han = "".join(_HAN.findall(text))
+    if not _can_write("shift_jis", han):
+        return False
+    return bool(_JAPANESE_WORDS.search(han)) or not any(_can_write(each, han) for each in _CHINESE_CHARACTER_SETS)
+
+
+def _can_write(character_set: str, text: str) -> bool:
+    try:
+        text.encode(character_set)
+    except UnicodeEncodeError:
+        return False
+    return True

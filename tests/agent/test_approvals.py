@@ -325,12 +325,35 @@ def test_the_user_is_asked_in_the_language_of_the_query(query: str, language: st
     assert template.HOW_TO_APPROVE[language] in asked(params={"query": query}).text
 
 
-def test_the_language_stays_when_the_user_says_only_ok() -> None:
-    first = asked(params={"query": "ランプを注文して"})
+@pytest.mark.parametrize("said", ["ok", "no", "不要", "駄目", "了解"])
+@pytest.mark.parametrize(("query", "language"), [("ランプを注文して", "ja"), ("Order a lamp.", "en")])
+def test_a_short_answer_keeps_the_language_of_the_conversation(query: str, language: str, said: str) -> None:
+    first = asked(params={"query": query})
 
-    outcome = answered(first, "ok", [calls(("order", {"q": "desk"}))])
+    outcome = answered(first, said, [calls(("order", {"q": "desk"}))])
+    again = answered(outcome, said, [calls(("order", {"q": "chair"}))])
+
+    assert template.HOW_TO_APPROVE[language] in outcome.text
+    assert template.HOW_TO_APPROVE[language] in again.text
+
+
+def test_an_answer_call_by_call_keeps_the_language_of_the_conversation() -> None:
+    first = asked(params={"query": "ランプを注文して"})
+    (pending,) = first.variables["pending_calls"]
+    reason = "This one is too expensive, please look for another one"
+
+    answer = json.dumps({pending["id"]: {"approved": False, "reason": reason}})
+    outcome = answered(first, answer, [calls(("order", {"q": "desk"}))])
 
     assert template.HOW_TO_APPROVE["ja"] in outcome.text
+
+
+def test_the_language_changes_with_what_the_user_says_at_length() -> None:
+    first = asked(params={"query": "ランプを注文して"})
+
+    outcome = answered(first, "No, please order the cheaper desk", [calls(("order", {"q": "desk"}))])
+
+    assert template.HOW_TO_APPROVE["en"] in outcome.text
 
 
 def test_a_second_call_may_wait_in_the_run_that_made_the_first() -> None:
