@@ -54,7 +54,7 @@ class Dialogue:
         if self.state.strategy != self.strategy:
             yield OurWords(f"state: it is of another strategy, so {result}")
         else:
-            yield OurWords(f"approval: it is blank, so {result}")
+            yield OurWords(f"approval: the user gave none, so {result}")
 
     @property
     def waiting_round(self) -> RoundRecord | None:

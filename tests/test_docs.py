@@ -10,6 +10,7 @@ import yaml
 import devhost
 import internal
 from internal.tools.virtual_tools import answer_tool
+from prompt.approval_words import APPROVAL_WORDS
 from scripts import docs
 from tests.test_architecture import MAKE_WELL_FORMED, REPLACE_SECRETS
 
@@ -229,3 +230,12 @@ def test_every_name_on_the_page_on_architecture_is_in_the_code() -> None:
     words = {word for path in CODE for word in re.findall(r"\w+", path.read_text(encoding="utf-8"))}
 
     assert names - words - {"CALL", "CHANGELOG", "README"} == set()
+
+
+def test_the_page_on_control_lists_every_word_that_approves() -> None:
+    """Where they differ, copy the row that is missing."""
+    languages = {"en": "English", "ja": "Japanese", "zh": "Chinese", "pt": "Portuguese", "any": "Any"}
+    rows = [f"| {languages[language]} | {' · '.join(words)} |" for language, words in APPROVAL_WORDS.items()]
+    listed = section(ROOT / "docs" / "control.md", "### The words that approve")
+
+    assert re.findall(r"^\| .* · .* \|$", listed, re.MULTILINE) == rows

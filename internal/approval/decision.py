@@ -27,6 +27,10 @@ _MAX_JSON_LENGTH = 1_000_000
 _SEPARATORS = re.compile(r"[\s,、.!。~〜…]+")
 """White space, and punctuation that changes no meaning. A question mark does."""
 _QUOTES = "\"'“”‘’„«»‹›「」『』"
+_EMPHASIS = re.compile(r"(\*{1,3}|_{1,3})(?![*_\s])(.+)(?<![*_\s])\1")
+"""Markdown around a whole text. Two tildes strike a text out: they never are around words that approve."""
+_STRUCK_OUT = re.compile(rf"[\s{_QUOTES}*_]*[~〜]{{2}}")
+_FENCED_JSON = re.compile(r"```json[ \t]*\r?\n(.*)\n[ \t]*```", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -89,9 +93,10 @@ def read_decision(approval: str) -> Decision | None:
     text = approval.strip().removeprefix("\ufeff").strip()
     if text in _NOTHING:
         return None
-    if len(text) <= _MAX_WORDS_LENGTH and _comparable(text) in _APPROVING:
+    if len(text) <= _MAX_WORDS_LENGTH and _says_yes(text):
         return Approved()
-    answers = _read_object(text)
+    fenced = _FENCED_JSON.fullmatch(text)
+    answers = _read_object(fenced[1].strip() if fenced else text)
     if answers is None:
         return Rejected(text)
     return ByCall({call_id: _read_answer(answer) for call_id, answer in answers.items()})
@@ -105,13 +110,28 @@ def not_approved_text(reason: str) -> str:
     return template.NOT_APPROVED_BECAUSE.format(reason=said) if said else template.NOT_APPROVED
 
 
-def _comparable(text: str) -> str:
-    """The text without what makes no difference: width, case, punctuation between and after words, quotes around."""
-    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+def _says_yes(text: str) -> bool:
+    """Whether the whole text is one of the approving words; one of the signs may follow it, and emphasis be around."""
+    folded = _folded(text)
+    if _STRUCK_OUT.match(folded):
+        return False
+    emphasised = _EMPHASIS.fullmatch(folded.strip())
+    words = _comparable(emphasised[2] if emphasised else folded)
+    return words in _APPROVING or any(words.removesuffix(sign).rstrip() in _APPROVING for sign in _SIGNS)
+
+
+def _folded(text: str) -> str:
+    """The text without differences of width and case."""
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+
+
+def _comparable(folded: str) -> str:
+    """The text without what makes no difference: punctuation between and after words, quotes around."""
     return _SEPARATORS.sub(" ", folded).strip(" " + _QUOTES)
 
 
-_APPROVING = frozenset(_comparable(words) for of_language in APPROVAL_WORDS.values() for words in of_language)
+_APPROVING = frozenset(_comparable(_folded(words)) for of_language in APPROVAL_WORDS.values() for words in of_language)
+_SIGNS = tuple(_folded(sign) for sign in APPROVAL_WORDS["any"])
 
 
 def _read_object(text: str) -> dict[str, object] | None:

@@ -75,7 +75,7 @@ class StrategyParams(BaseModel):
     approval_required: tuple[str, ...] = ()
     """Names, ``provider/name`` or ``*``; empty for no tool. Not yet matched with the tools."""
     approval: str = ""
-    """What the user said to the calls that wait; not yet judged."""
+    """What the user said to the calls that wait; not yet judged. Blank where its variable does not exist."""
     state: str = ""
     """The text of an earlier run's state as it came; not yet decoded."""
     answer_schema: str = ""
@@ -155,22 +155,22 @@ class StrategyParams(BaseModel):
             return tuple(in_turns(read_names(raw.get(name))))
 
         # A query may have been typed by a user: "example.com" is a question too, and the approval is often the query.
+        approval, query = string("approval"), string("query")
+        misses_approval = looks_like_selector(approval) and approval.strip() != query.strip()
         from_variables = ["tools", "instruction", "context", "files", "answer_criteria"]
-        if raw.get("approval") != raw.get("query"):
-            from_variables.append("approval")
-        for name in from_variables:
+        for name in from_variables + ["approval"] * misses_approval:
             if looks_like_selector(raw.get(name)):
                 note(Quoting(f"{name}: {missing_variable(raw[name])}"))
         return {
             "model": ModelSelection.read(raw.get("model"), note),
             "tools": tuple(read_items("tools", raw.get("tools"), _read_tool, note)),
             "instruction": string("instruction"),
-            "query": string("query"),
+            "query": query,
             "context": raw.get("context"),
             "files": tuple(read_items("files", raw.get("files"), File.model_validate, note)),
             "allowed_tools": names("allowed_tools"),
             "approval_required": _read_guarded(raw.get("approval_required")),
-            "approval": string("approval"),
+            "approval": "" if misses_approval else approval,
             "state": string("state"),
             "answer_schema": string("answer_schema"),
             "answer_criteria": string("answer_criteria"),

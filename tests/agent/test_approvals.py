@@ -166,7 +166,24 @@ def test_without_an_approval_the_calls_are_not_approved_and_the_query_goes_on(ap
     assert orders(outcome) == []
     assert prompt[-2]["content"] == template.APPROVAL_NOT_GIVEN
     assert prompt[-1]["content"] == "Never mind. What is it?"
-    assert outcome.notes == ["approval: it is blank, so 1 waiting call counts as not approved"]
+    assert outcome.notes == ["approval: the user gave none, so 1 waiting call counts as not approved"]
+
+
+def test_the_name_of_a_variable_that_does_not_exist_is_not_what_the_user_said() -> None:
+    outcome = answered(asked(), "sys.qery", query="yes")
+
+    (prompt,) = outcome.model.prompts
+    assert (orders(outcome), prompt[-2]["content"]) == ([], template.APPROVAL_NOT_GIVEN)
+    assert "sys.qery" not in json.dumps(prompt)
+    assert any("'sys.qery' looks like a variable that does not exist" in note for note in outcome.notes)
+
+
+def test_an_address_that_the_user_writes_as_an_answer_is_what_the_user_said() -> None:
+    outcome = answered(asked(), "example.com")
+
+    (prompt,) = outcome.model.prompts
+    assert [message["content"] for message in prompt[-2:]] == [template.NOT_APPROVED_SEE_NEXT, "example.com"]
+    assert outcome.notes == []
 
 
 def test_a_blank_query_without_an_approval_is_an_error() -> None:

@@ -52,7 +52,7 @@ def test_each_listed_word_approves_every_call(words: str) -> None:
 
 NEGATIONS = {
     "en": r"\b(?:no|not|don't|never|stop|cancel|wait|but|if|except|unless|later|maybe)\b",
-    "ja": "いいえ|いや|ない|ません|だめ|ダメ|中止|待|やめ|却下|拒否|けど|なら",
+    "ja": "いいえ|いや|ない|(?<!問題あり)ません|だめ|ダメ|中止|待|やめ|却下|拒否|けど|なら",
     "zh": "不|别|勿|没有|沒有|取消|停|等|拒|但|如果",
     "pt": r"\b(?:não|nao|nunca|pare|cancele|cancelar|espere|mas|se|exceto|talvez|depois)\b",
     "any": "👎|❌|🚫",
@@ -123,6 +123,36 @@ def test_width_case_white_space_and_final_punctuation_make_no_difference(
         "sim, mas não agora",
         "👎",
         "yes 👎",
+        "ok? 👍",
+        "no 👍",
+        "👍 no",
+        "yes 👍 no",
+        "yes 👍👎",
+        "👍 yes",
+        "no problem",
+        "大丈夫です",
+        "**no**",
+        "**yes",
+        "yes**",
+        "**yes*",
+        "*yes_",
+        "** yes **",
+        "**yes** no",
+        "**yes** or **no**",
+        "**yes**, *no*",
+        "**yes?**",
+        "****yes****",
+        "****",
+        "~~yes~~",
+        "～～yes～～",
+        "**~~yes~~**",
+        '"~~yes~~"',
+        "~~*yes*~~",
+        "`yes`",
+        "# yes",
+        "> yes",
+        "```yes```",
+        "```\nyes\n```",
         "[true]",
         "{'call_1': True}",
         "yes " * 10_000,
@@ -137,6 +167,19 @@ def test_width_case_white_space_and_final_punctuation_make_no_difference(
         '{"call_1": true} yes',
         'yes {"call_1": true}',
         "{}" * 2,
+        '```json {"call_1": true} ```',
+        '```\n{"call_1": true}\n```',
+        '```python\n{"call_1": true}\n```',
+        '```JSON5\n{"call_1": true}\n```',
+        '```json\n{"call_1": true}\n',
+        '{"call_1": true}\n```',
+        'yes\n```json\n{"call_1": true}\n```',
+        '```json\n{"call_1": true}\n```\nno',
+        '```json\n{"call_1": true}\n```\n```json\n{"call_2": true}\n```',
+        '````json\n{"call_1": true}\n````',
+        "```json\nyes\n```",
+        "```json\n[true]\n```",
+        "```json\n```",
     ],
 )
 def test_any_other_text_rejects_every_call_with_that_text(text: str) -> None:
@@ -145,6 +188,32 @@ def test_any_other_text_rejects_every_call_with_that_text(text: str) -> None:
     assert decision == Rejected(text.strip())
     assert decision.verdict("call_1") == Verdict(approved=False, reason=text.strip())
     assert decision.unknown_ids([]) == ()
+
+
+SIGNS = APPROVAL_WORDS["any"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ok 👍",
+        "yes ✅",
+        "はい👍",
+        "Sim! 👍🏽",
+        '"ok 👍"',
+        "**yes**",
+        "*Yes*",
+        "_sim_",
+        "__ok__",
+        "***はい***",
+        "**yes, please!**",
+        "**ok 👍**",
+        " **好的** ",
+        '**"yes"**',
+    ],
+)
+def test_a_sign_after_a_word_and_emphasis_around_it_make_no_difference(text: str) -> None:
+    assert read_decision(text) == Approved()
 
 
 LISTED = {re.sub(r"[\W_]", "", unicodedata.normalize("NFKC", words)).casefold() for words in WORDS}
@@ -168,8 +237,9 @@ def test_a_letter_or_sign_within_makes_it_a_rejection(words: str, letters: int, 
     text = words[:letters] + character + words[letters:]
     compared = re.sub(r"[\s,、.!。~〜…\"'“”‘’„«»‹›「」『』]", "", unicodedata.normalize("NFKC", text)).casefold()
     listed = {re.sub(r"[\s,、.]", "", unicodedata.normalize("NFKC", words)).casefold() for words in WORDS}
+    without_sign = {compared.removesuffix(sign) for sign in SIGNS}
 
-    assert read_decision(text) != Approved() or compared in listed
+    assert read_decision(text) != Approved() or listed & {compared, *without_sign}
 
 
 @pytest.mark.parametrize("text", ["", " \n", "null", "None", "[]", " None\n", "\ufeff", "\u3000"])
@@ -219,6 +289,14 @@ def test_only_the_json_boolean_true_approves_a_call(answer: str, verdict: Verdic
     assert by_call(f'{{"call_1": {answer}}}').verdict("call_1") == verdict
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n", "  \n", "\n\n"])
+def test_json_may_be_in_a_fence_that_is_the_whole_text(end: str) -> None:
+    decision = by_call(f' ```json{end}{{"call_1": true,\n "call_2": {{"approved": false, "reason": "```"}}}}{end}```\n')
+
+    assert decision.verdict("call_1") == YES
+    assert decision.verdict("call_2") == Verdict(approved=False, reason="```")
+
+
 @pytest.mark.parametrize("answers", [("false", "true"), ("true", "true"), ("true", "false", "true")])
 def test_a_call_with_two_answers_is_not_approved(answers: tuple[str, ...]) -> None:
     decision = by_call("{" + ", ".join(f'"call_1": {answer}' for answer in answers) + ', "call_2": true}')
@@ -255,6 +333,10 @@ def test_any_text_is_one_decision(text: str) -> None:
         '{"a": "' + "x" * 1_000_000 + '"}',
         "\ud83d\0",
         '{"a": "\0"}',
+        "```json\n" + "{" * 1_000_000 + "\n```",
+        "```json" + "\n" * 1_000_000 + "``",
+        "*" * 200,
+        "_*" * 100,
     ],
 )
 def test_hostile_texts_are_rejections(text: str) -> None:

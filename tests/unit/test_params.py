@@ -256,12 +256,16 @@ def test_a_variable_that_does_not_exist_is_noted(name: str) -> None:
     (note,) = params.notes
     assert note.startswith(f"{name}: ")
     assert "'start.gone' looks like a variable that does not exist" in note
-    if name != "extra_outputs":
-        assert getattr(params, name) == " start.gone ", "a person may have typed it"
+    if name == "answer_criteria":
+        assert params.answer_criteria == " start.gone ", "a person may have typed it"
+    assert params.approval == "", "the user said nothing"
 
 
-def test_an_approval_that_is_the_query_is_no_variable() -> None:
-    assert read(query="example.com", approval="example.com").notes == ()
+@pytest.mark.parametrize("approval", ["example.com", " example.com\n"])
+def test_an_approval_that_is_the_query_is_no_variable(approval: str) -> None:
+    params = read(query="example.com", approval=approval)
+
+    assert (params.approval, params.notes) == (approval, ())
 
 
 @pytest.mark.parametrize("given", ["null", "[]", f"1.{SECRET}==", "start.state", ' {"a": 1} '])
