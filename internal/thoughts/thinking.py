@@ -70,22 +70,24 @@ class ThoughtSplitter:
         """Take the end of the turn, with or without tool calls, whole or cut; return the rest."""
         self._read(self._tokens.finish())
         self._finish_code()
+        if isinstance(self._place, Thought):
+            self._end_open_levels(self._place, is_cut=is_cut)
         match self._place:
-            case Thought(after_close=[*tokens]) as thought:
-                self._end_open_levels(thought, tokens, is_cut=is_cut)
             case _AfterTag([_, *tokens]) if calls_follow or is_cut:
                 self._pieces.add(PieceKind.THOUGHT, _joined(tokens))
             case _AfterTag(tokens):
                 self._pieces.add(PieceKind.TEXT, _joined(tokens))
         return self._pieces.take()
 
-    def _end_open_levels(self, thought: Thought, after_close: list[Token], *, is_cut: bool) -> None:
+    def _end_open_levels(self, thought: Thought, *, is_cut: bool) -> None:
         """The last closing tag closed the thought; in a cut turn those that are missing may have been cut off."""
+        if thought.after_close is None:
+            return
         if is_cut:
             self._pieces.add(PieceKind.THOUGHT, thought.rest())
             return
         self._end_thought()
-        self._read(after_close)
+        self._read(thought.after_close)
         self._finish_code()
 
     def _read(self, tokens: Iterable[Token]) -> None:

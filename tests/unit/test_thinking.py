@@ -164,6 +164,7 @@ def test_tags_in_any_case_with_white_space_or_attributes(text: str, visible: str
         ("<think>a <think>b</think> `c <think> d` e", " `c <think> d` e", "a <think>b\n"),
         ("<think>a <think>b</think><think>c", "", "a <think>b\nc"),
         ("a <think>b <think>c</think> d", "a  d", "b <think>c\n"),
+        ("<think><think>a</think>b <think>c", "b <think>c", "a\n"),
     ],
 )
 def test_tags_inside_a_thought_count_as_levels(text: str, visible: str, thought: str) -> None:
