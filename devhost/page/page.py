@@ -18,6 +18,7 @@ from devhost.page.answer import Passage, passages
 from devhost.page.bars import Axis, written
 from devhost.page.opened import model_call, tool_call
 from devhost.protocol.wire import JsonObject
+from devhost.text.price import price_text
 from devhost.trace.outcome import run_of
 from devhost.trace.reader import Trace
 from devhost.trace.runs import TracedRun, traced_runs
@@ -70,7 +71,7 @@ def render_page(trace: Trace) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(clip=clip, pretty=pretty, written=written, hint=hint, number=number)
+    environment.filters.update(clip=clip, pretty=pretty, written=written, hint=hint, number=number, price=price_text)
     environment.globals.update(model_call=model_call, tool_call=tool_call, rows=rows, LONGEST_OPEN=LONGEST_OPEN)
     return environment.get_template("page.html.j2").render(
         header=trace.header,

@@ -12,6 +12,7 @@ from devhost.node.outputs.error import NodeError
 from devhost.node.outputs.log import LogEntry
 from devhost.node.outputs.outputs import Finding, IconLookups
 from devhost.protocol.wire import JsonObject
+from devhost.text.price import price_text
 
 LONGEST_ERROR = 2_000
 LONGEST_ARGUMENTS = 500
@@ -135,7 +136,7 @@ def usage_line(usage: object) -> Text:
             return Text.assemble(
                 (f"{total:,} tokens", "bold"),
                 f" = {prompt:,} prompt + {completion:,} completion",
-                f" · {printable(price)} {printable(currency)} · {latency:.3f} s in the model",
+                f" · {printable(price_text(price))} {printable(currency)} · {latency:.3f} s in the model",
             )
         case _:
             return Text(printable(usage if isinstance(usage, str) else preview(usage)))

@@ -100,6 +100,21 @@ def test_a_long_text_variable_is_folded(tmp_path: Path) -> None:
     assert "<dd><pre>short</pre></dd>" in html
 
 
+def test_prices_have_plain_digits(tmp_path: Path) -> None:
+    trace = tmp_path / "run.jsonl"
+    metadata = {"total_price": "2E-7", "currency": "USD"}
+    steps = [{"ask": "?"}, {"emit": {"type": "json", "message": {"json_object": {"execution_metadata": metadata}}}}]
+    model = ScriptedModel.of([{"text": "Hi", "usage": {"total_price": 1e-07}}])
+    with tracing(trace) as writer, Host.start(PUPPET, watcher=writer) as host:
+        host.run("puppet", {"query": json.dumps(steps)}, model=model)
+
+    html = render_page(read_trace(trace))
+
+    assert "<td>0.0000001 USD</td>" in html
+    assert "<td>0.0000002 USD</td>" in html
+    assert "<small>0.0000002 USD</small>" in html
+
+
 def test_nothing_that_comes_from_outside_becomes_markup(tmp_path: Path) -> None:
     trace = tmp_path / "run.jsonl"
     source = {"number": 1, "title": VILE, "document_id": "javascript:alert(1)", "cited": True}

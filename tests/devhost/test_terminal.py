@@ -154,6 +154,22 @@ def test_a_usage_that_a_variable_replaced_is_shown_as_it_is(usage: object, words
     assert words in usage_line(usage).plain
 
 
+@pytest.mark.parametrize(
+    ("price", "words"),
+    [
+        ("0E-7", "0 USD"),
+        ("0.0100000", "0.01 USD"),
+        (1e-07, "0.0000001 USD"),
+        ("1E+3", "1000 USD"),
+        ("NaN", "NaN USD"),
+        ("1E+999999999", "1E+999999999 USD"),
+        ("much", "much USD"),
+    ],
+)
+def test_a_price_has_plain_digits(price: object, words: str) -> None:
+    assert f" · {words} · " in usage_line({**USAGE, "total_price": price}).plain
+
+
 def test_joiners_are_shown_and_control_characters_are_not() -> None:
     family, persian, quoted = "\U0001f468\u200d\U0001f469\u200d\U0001f467", "\u0645\u06cc\u200c\u062e", "<\u2060think>"
 

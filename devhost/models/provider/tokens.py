@@ -11,6 +11,7 @@ from typing import Self
 
 from devhost.models.provider.catalog import PRICES_AS_OF, Prices, facts_of
 from devhost.protocol.wire import JsonObject
+from devhost.text.price import price_text
 
 _MILLIONTH = Decimal("0.000001")
 _SMALLEST = Decimal("0.0000001")
@@ -91,7 +92,7 @@ class Spending:
             "cache_write_tokens": self.tokens.written,
             "completion_tokens": self.tokens.completion,
             "reasoning_tokens": self.tokens.reasoning,
-            "total_price": str(self.dollars),
+            "total_price": price_text(self.dollars),
             "currency": "USD",
         }
 
