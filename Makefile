@@ -5,8 +5,12 @@
 
 .PHONY: demo test format lint types tests quick branches properties examples compat browser docs conversations clean setup
 
+# Scripted, whatever keys the environment holds: the demo costs nothing, and looks as in the README.
 demo: setup
-	@.venv/bin/python -m devhost run --example helpdesk
+	@.venv/bin/python -m devhost run --example helpdesk --scripted
+	@echo
+	@echo 'The model was scripted. To ask a real one:'
+	@echo '  OPENAI_API_KEY=… .venv/bin/devhost run --example helpdesk'
 
 test: setup
 	@scripts/test

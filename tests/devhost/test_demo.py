@@ -1,0 +1,67 @@
+"""`make demo`: what it runs, and that the README shows what it prints."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from devhost.cli.commands import main
+from tests.devhost.conftest import ROOT
+from tests.devhost.waiting import PATIENCE
+
+KEY = {"OPENAI_API_KEY": "sk-proj-0123456789"}
+RUN = ["run", "--example", "helpdesk"]
+SECONDS = re.compile(r"\d+\.\d+ s\b")
+RULE = re.compile("─+")
+
+
+def test_the_demo_is_scripted_and_prints_the_command_for_a_real_model(tmp_path: Path) -> None:
+    shutil.copy(ROOT / "Makefile", tmp_path)
+    for program, body in {"scripts/setup": "", ".venv/bin/python": 'echo "$@"'}.items():
+        path = tmp_path / program
+        path.parent.mkdir(parents=True)
+        path.write_text(f"#!/bin/sh\n{body}\n")
+        path.chmod(0o755)
+
+    ended = subprocess.run(
+        ["make", "demo"],  # noqa: S607 - the one on PATH, as a person types it
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=True,
+    )
+
+    lines = ended.stdout.splitlines()
+    assert lines[0] == "-m devhost run --example helpdesk --scripted"
+    assert lines[-1] == "  OPENAI_API_KEY=… .venv/bin/devhost run --example helpdesk"
+
+
+@pytest.mark.usefixtures("lent_plugins")
+def test_the_readme_shows_what_the_demo_prints_with_a_key_too(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Line by line and in this order; lines are left out, and `…` at the end of one leaves out its rest."""
+    monkeypatch.setenv("OPENAI_API_KEY", KEY["OPENAI_API_KEY"])
+    monkeypatch.chdir(ROOT)
+    assert main([*RUN, "--scripted", "--no-color"]) == 0
+
+    printed = iter(_normal(capsys.readouterr().out))
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    shown = readme.partition("<!-- demo output -->\n```text\n")[2].partition("```\n<!-- /demo output -->")[0]
+
+    # The iterator goes on where the line before was found.
+    missing = [line for line in _normal(shown) if line != "…" and not any(_shows(line, other) for other in printed)]
+    assert missing == []
+    assert len(_normal(shown)) > 10
+
+
+def _normal(text: str) -> list[str]:
+    """Without what differs from run to run and from width to width."""
+    return [RULE.sub("─", SECONDS.sub("0 s", line)).rstrip() for line in text.splitlines()]
+
+
+def _shows(shown: str, printed: str) -> bool:
+    return printed.startswith(shown[:-1]) if shown.endswith("…") else printed == shown
