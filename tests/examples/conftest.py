@@ -7,16 +7,19 @@ from pathlib import Path
 from sqlite3 import Connection
 
 import pytest
+from sqlalchemy import URL
 
+from .postgres import Postgres, programs, running
 from .stdio_plugin import StdioPlugin
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 HELPDESK = EXAMPLES / "helpdesk"
 INJECTION = EXAMPLES / "injection"
+ORDER_ENTRY = EXAMPLES / "order_entry"
 
 # At the end: an example has a `provider` and a `main` as we do, and ours must win. `helpdesk_search` and `office_store`
-# are theirs alone.
-sys.path += [str(HELPDESK), str(INJECTION)]
+# are theirs alone; `tool_layer` is the same in all examples that have it.
+sys.path += [str(HELPDESK), str(INJECTION), str(ORDER_ENTRY)]
 
 
 @pytest.fixture
@@ -42,3 +45,21 @@ def helpdesk_plugin(tmp_path: Path) -> Iterator[StdioPlugin]:
     """The plugin in its own process, with an empty directory for its index."""
     with StdioPlugin(HELPDESK, {"HELPDESK_INDEX_DIRECTORY": str(tmp_path)}) as plugin:
         yield plugin
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Postgres]:
+    found = programs()
+    if found is None:
+        pytest.skip("PostgreSQL is not installed: its initdb and pg_ctl were not found")
+    with running(found) as server:
+        yield server
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> URL:
+    """An empty database of each kind that the examples know."""
+    if request.param == "sqlite":
+        return URL.create("sqlite", database=str(tmp_path / "tools.sqlite3"))
+    server: Postgres = request.getfixturevalue("postgres")
+    return server.new_database()

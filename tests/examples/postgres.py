@@ -1,0 +1,80 @@
+"""A PostgreSQL of the tests' own, which listens on a socket in a temporary folder.
+
+It needs the server's programs, on the PATH or where Debian puts them. PostgreSQL refuses to run as root; the server
+then belongs to the user `postgres`.
+"""
+
+import os
+import pwd
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import uuid4
+
+from sqlalchemy import URL, NullPool, create_engine, text
+
+USER = "postgres"
+DEBIAN = Path("/usr/lib/postgresql")
+
+
+def programs() -> Path | None:
+    """The folder of `initdb` and `pg_ctl`; None where PostgreSQL is not installed."""
+    found = shutil.which("initdb")
+    folders = [Path(found).parent] if found else sorted(DEBIAN.glob("*/bin"), reverse=True)
+    whole = (folder for folder in folders if (folder / "initdb").exists() and (folder / "pg_ctl").exists())
+    return next(whole, None)
+
+
+@dataclass(frozen=True)
+class Postgres:
+    """A running server."""
+
+    sockets: Path
+
+    def url(self, name: str = USER) -> URL:
+        return URL.create("postgresql+psycopg", username=USER, database=name, query={"host": str(self.sockets)})
+
+    def new_database(self) -> URL:
+        name = f"test_{uuid4().hex}"
+        engine = create_engine(self.url(), poolclass=NullPool, isolation_level="AUTOCOMMIT")
+        with engine.connect() as connection:
+            connection.execute(text(f"CREATE DATABASE {name}"))
+        return self.url(name)
+
+
+@contextmanager
+def running(bin_folder: Path) -> Iterator[Postgres]:
+    # A short path: a socket's may have 107 bytes.
+    with tempfile.TemporaryDirectory(prefix="pg-", dir="/tmp") as made:
+        folder = Path(made)
+        owner = pwd.getpwnam(USER) if os.geteuid() == 0 else None
+        if owner is not None:
+            os.chown(folder, owner.pw_uid, owner.pw_gid)
+
+        def run(program: str, *arguments: str) -> None:
+            command = [str(bin_folder / program), "-D", str(folder / "data"), *arguments]
+            log = folder / "output"
+            with log.open("ab") as output:
+                done = subprocess.run(
+                    command,
+                    cwd=folder,
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=output,
+                    check=False,
+                    user=None if owner is None else owner.pw_uid,
+                    group=None if owner is None else owner.pw_gid,
+                )
+            assert done.returncode == 0, log.read_text()
+
+        run("initdb", "-A", "trust", "-U", USER, "-E", "UTF8", "--no-sync")
+        options = f"-c listen_addresses='' -c unix_socket_directories='{folder}' -c fsync=off"
+        run("pg_ctl", "start", "-w", "-t", "120", "-o", options)
+        try:
+            yield Postgres(folder)
+        finally:
+            run("pg_ctl", "stop", "-w", "-m", "immediate")

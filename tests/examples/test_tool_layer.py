@@ -1,0 +1,222 @@
+"""What the examples' tools have in common: parsing, envelopes, transactions, run steps."""
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sqlalchemy import URL, select, text
+from tool_layer.address import CREDENTIAL
+from tool_layer.address import database_url as chosen_url
+from tool_layer.audit import audit_lines
+from tool_layer.database import Database
+from tool_layer.envelope import Envelope, Result, failure, success
+from tool_layer.errors import SetupError
+from tool_layer.parsing import MAX_FAULTS, Input, parse
+from tool_layer.run_steps import RunStep, make_table, recorded, steps_of
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+
+
+class Line(Input):
+    name: str
+    unit: Literal["box", "piece"]
+    pack_size: str | None
+
+
+class Order(Input):
+    lines: list[Line]
+
+
+class Saved(Result):
+    saved_id: int | None = None
+
+
+def refusal(schema: type[Any], sent: object) -> str:
+    parsed = parse(schema, "save", sent)
+    assert isinstance(parsed, Envelope)
+    assert parsed.status == "error"
+    return str(parsed.result.message)
+
+
+def test_every_copy_of_the_layer_is_the_same() -> None:
+    copies = {
+        layer.parent.name: {file.name: file.read_text() for file in layer.glob("*.py")}
+        for layer in EXAMPLES.glob("*/tool_layer")
+    }
+
+    assert copies["order_entry"]
+    assert [name for name, files in copies.items() if files != copies["order_entry"]] == []
+
+
+def test_what_a_model_sends_becomes_a_value_of_the_schema() -> None:
+    line = {"name": " Nails ", "unit": "box", "pack_size": None}
+
+    assert parse(Order, "save", {"lines": [line]}) == Order(lines=[Line(name="Nails", unit="box", pack_size=None)])
+    assert parse(Order, "save", json.dumps({"lines": [line]})) == parse(Order, "save", {"lines": [line]})
+
+
+@pytest.mark.parametrize(
+    ("sent", "sentence"),
+    [
+        ('{"lines": [', "Invalid JSON for save: Expecting value: line 1 column 12 (char 11)."),
+        ("[" * 200_000, "Invalid JSON for save: it is nested too deeply."),
+        ({}, "Invalid parameters for save: lines: Field required."),
+        (
+            {"lines": [{"name": "Nails", "unit": "crate", "pack_size": None, "price": 3}, {"name": "Nails"}]},
+            (
+                "Invalid parameters for save: lines[1].unit: Input should be 'box' or 'piece'; "
+                "lines[1].price: Extra inputs are not permitted; lines[2].unit: Field required; "
+                "lines[2].pack_size: Field required."
+            ),
+        ),
+        ({"lines": "many"}, "Invalid parameters for save: lines: Input should be a valid list."),
+        (
+            {"lines": [{"name": "Nails\0", "unit": "box", "pack_size": None}]},
+            "Invalid parameters for save: lines[1].name: contains a character that cannot be stored.",
+        ),
+    ],
+)
+def test_a_wrong_input_is_refused_in_a_sentence_with_its_place(sent: object, sentence: str) -> None:
+    assert refusal(Order, sent) == sentence
+
+
+def test_of_many_faults_the_first_are_named() -> None:
+    assert refusal(Order, {"lines": [1] * 50}).endswith(f"; and {50 - MAX_FAULTS} more.")
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters(exclude_categories=())),
+    lambda children: st.lists(children) | st.dictionaries(st.text(st.characters(exclude_categories=())), children),
+)
+
+
+@given(JSON | st.dictionaries(st.just("lines"), JSON) | st.text())
+def test_parsing_never_raises(sent: object) -> None:
+    assert isinstance(parse(Order, "save", sent), Order | Envelope)
+
+
+def test_an_envelope_has_the_fields_that_have_a_value() -> None:
+    assert success(Saved(message="Saved.", saved_id=3)).as_json() == {
+        "status": "success",
+        "result": {"message": "Saved.", "saved_id": 3},
+    }
+    assert success(Saved(message="Nothing to save.")).as_json()["result"] == {"message": "Nothing to save."}
+    assert failure("No.").as_json() == {"status": "error", "result": {"message": "No."}}
+
+
+def test_a_step_is_written_before_the_work_and_completed_after_it(database_url: URL) -> None:
+    database = Database(database_url, make_table)
+    seen: list[RunStep] = []
+
+    def work() -> dict[str, Any]:
+        seen.extend(steps_of(database))
+        return {"status": "success"}
+
+    recorded(database, "save", "c1", {"name": "日本"}, work)
+
+    assert [(step.tool, step.input, step.output, step.ended_at) for step in seen] == [
+        ("save", {"name": "日本"}, None, None)
+    ]
+    (step,) = steps_of(database, "c1")
+    assert step.output == {"status": "success"}
+    assert step.ended_at is not None
+    assert step.ended_at >= step.began_at
+    assert steps_of(database, "c2") == []
+
+
+def test_a_step_stays_when_the_work_fails(database_url: URL) -> None:
+    database = Database(database_url, make_table)
+
+    with pytest.raises(KeyError):
+        recorded(database, "save", "", {}, lambda: dict[str, Any]()["nails"])
+
+    (step,) = steps_of(database)
+    assert step.output == {"exception": "KeyError: 'nails'"}
+    assert step.ended_at is not None
+
+
+def test_calls_side_by_side_all_leave_their_rows(database_url: URL) -> None:
+    database = Database(database_url, make_table)
+
+    def run(number: int) -> None:
+        recorded(database, "save", "c", {"number": number}, lambda: {"number": number})
+
+    with ThreadPoolExecutor(8) as executor:
+        list(executor.map(run, range(24)))
+
+    assert sorted(step.output["number"] for step in steps_of(database)) == list(range(24))
+
+
+def test_a_read_and_a_write_in_one_transaction_are_not_mixed_with_others(database_url: URL) -> None:
+    database = Database(database_url, make_table)
+    recorded(database, "count", "", {"count": 0}, dict)
+
+    def add_one(_: int) -> None:
+        with database.session() as session:
+            step = session.scalars(select(RunStep).with_for_update()).one()
+            step.input = {"count": step.input["count"] + 1}
+
+    with ThreadPoolExecutor(4) as executor:
+        list(executor.map(add_one, range(20)))
+
+    assert steps_of(database)[0].input == {"count": 20}
+
+
+def test_a_database_that_cannot_be_reached_is_named_without_its_password() -> None:
+    url = chosen_url(
+        Path(), {CREDENTIAL: "postgresql://clerk:s3cret@127.0.0.1:1/orders"}, variable="UNSET", file_name=""
+    )
+
+    with pytest.raises(SetupError) as raised, Database(url, make_table).session() as session:
+        session.execute(text("SELECT 1"))
+
+    assert str(raised.value).startswith(
+        "The database postgresql+psycopg://clerk:***@127.0.0.1:1/orders cannot be used: "
+    )
+    assert "s3cret" not in str(raised.value)
+
+
+def test_the_database_is_that_of_the_credential_or_of_the_environment_or_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def chosen(credentials: dict[str, str]) -> str:
+        url = chosen_url(tmp_path, credentials, variable="SHOP_DATABASE_URL", file_name="shop.sqlite3")
+        return url.render_as_string(hide_password=False)
+
+    assert chosen({}) == f"sqlite:///{tmp_path}/data/shop.sqlite3"
+    monkeypatch.setenv("SHOP_DATABASE_URL", "postgres://db/shop")
+    assert chosen({}) == "postgresql+psycopg://db/shop"
+    assert chosen({CREDENTIAL: "sqlite:////srv/shop.db"}) == "sqlite:////srv/shop.db"
+
+
+def test_a_plugin_folder_that_cannot_be_written_gets_a_temporary_directory(tmp_path: Path) -> None:
+    (tmp_path / "data").write_text("a file where the folder would be")
+
+    url = chosen_url(tmp_path, {}, variable="UNSET", file_name="shop.sqlite3")
+
+    assert url.database is not None
+    assert not url.database.startswith(str(tmp_path))
+
+
+@pytest.mark.parametrize("wish", ["mysql://root:s3cret@db/shop", "s3cret"])
+def test_another_address_is_refused_without_quoting_it(wish: str) -> None:
+    with pytest.raises(SetupError) as raised:
+        chosen_url(Path(), {CREDENTIAL: wish}, variable="UNSET", file_name="")
+
+    assert "s3cret" not in str(raised.value)
+
+
+def test_the_audit_shows_what_went_in_and_out(database_url: URL) -> None:
+    database = Database(database_url, make_table)
+    recorded(database, "save", "c1", {"name": "Nails"}, lambda: {"status": "success"})
+
+    first, given_line, output = audit_lines(steps_of(database))
+
+    assert "save" in first
+    assert "c1" in first
+    assert given_line.strip() == 'in   {"name": "Nails"}'
+    assert output.strip() == 'out  {"status": "success"}'
