@@ -64,10 +64,7 @@ def call_directly(
         outcome.error = replace(error, node=None)  # that is the Agent node's
     outcome.elapsed_seconds = round(time.monotonic() - began, 3)
     outcome.findings += calls.findings
-    outcome.files += [
-        {"filename": file.filename, "mime_type": file.mime_type, "size": file.size, "path": str(file.path)}
-        for file in files.all()
-    ]
+    outcome.files += [file.output() for file in files.all()]
     return outcome
 
 

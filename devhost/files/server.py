@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Self
 
 from devhost.errors import ParameterError
-from devhost.files.facts import file_type, mime_type_of
+from devhost.node.messages.file_facts import file_type, mime_type_of
 from devhost.node.messages.tool_files import ToolFileStore
 from devhost.protocol.wire import JsonObject
 
@@ -83,7 +83,7 @@ class FileServer:
         if awaited is None or part is None or awaited != part[:2]:
             return None
         filename, mime_type, data = part
-        file = self.store.save(data, {"filename": filename, "mime_type": mime_type})
+        file = self.store.save(data, mime_type, filename)
         return {
             "id": file.id,
             "name": file.filename,
@@ -96,7 +96,7 @@ class FileServer:
             "user_id": "devhost",
             "tenant_id": "devhost",
             "conversation_id": None,
-            "file_key": f"tools/devhost/{file.path.name}",
+            "file_key": f"tools/devhost/{file.id}{file.extension}",
         }
 
 

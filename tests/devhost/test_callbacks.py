@@ -124,7 +124,7 @@ def test_an_upload_becomes_a_tool_file(capsys: pytest.CaptureFixture[str]) -> No
     uploaded, file = answers(capsys, ("upload", ["table.csv", "a,b"]))
     assert (uploaded["name"], uploaded["size"], uploaded["extension"]) == ("table.csv", 3, ".csv")
     assert (uploaded["mime_type"], uploaded["type"]) == ("text/csv", "document")
-    assert uploaded["id"] in file["path"]
+    assert (file["id"], Path(file["path"]).name) == (uploaded["id"], "table.csv")
 
 
 def test_only_an_announced_file_is_taken(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """The Agent node's outputs, rule for rule."""
 
 import base64
+import re
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 
 from devhost.errors import NodeFailedError
 from devhost.limits import HostLimits
+from devhost.node.messages.saved_files import save_new
 from devhost.node.messages.tool_files import ToolFileStore
 from devhost.node.outputs.final_findings import leaves_thought_open
 from devhost.node.outputs.fold import OutputsFold
@@ -70,6 +72,56 @@ def test_a_blob_becomes_a_file(node: Node) -> None:
     assert Path(file["path"]).read_bytes() == b"abc"
 
 
+@pytest.mark.parametrize(
+    ("meta", "filename", "kind", "extension"),
+    [
+        ({"mime_type": "text/csv", "filename": "table"}, "table.csv", "document", ".csv"),
+        ({"mime_type": "image/webp", "filename": "v1.2"}, "v1.2", "image", ".webp"),
+        ({"mime_type": "application/zip"}, r"[0-9a-f]{32}\.zip", "custom", ".zip"),
+        ({"mime_type": "application/msword"}, r"[0-9a-f]{32}\.doc", "document", ".doc"),
+        ({}, r"[0-9a-f]{32}\.bin", "custom", ".bin"),
+    ],
+)
+def test_names_and_types_of_files_are_as_dify_makes_them(
+    node: Node, meta: dict[str, object], filename: str, kind: str, extension: str
+) -> None:
+    """The link keeps the tool's own meta, so a file without a name has none there."""
+    (link,) = node.fold.add({"type": "blob", "message": {"blob": "YWJj"}, "meta": meta})
+    (file,) = node.fold.outputs().files
+    assert link.meta == {**meta, "tool_file_id": file["id"]}
+    assert link.text == f"/files/tools/{file['id']}{extension}"
+    assert re.fullmatch(filename, file["filename"])
+    assert (file["type"], file["extension"], file["related_id"]) == (kind, extension, file["id"])
+
+
+def test_files_are_saved_under_their_names_and_overwrite_nothing(node: Node) -> None:
+    kept = node.files.directory / "Sales.png"
+    kept.write_bytes(b"the user's own")
+    saved = [node.files.save(b"x", "image/png", "Sales.png").path.name for _ in range(2)]
+    assert saved == ["Sales-2.png", "Sales-3.png"]
+    assert kept.read_bytes() == b"the user's own"
+
+
+@pytest.mark.parametrize(
+    ("name", "saved"),
+    [
+        ("../../.ssh/authorized_keys", "_.._.ssh_authorized_keys"),
+        ("/etc/passwd", "_etc_passwd"),
+        ("a\\b:c*.txt", "a_b_c_.txt"),
+        (".bashrc", "bashrc"),
+        ("-rf", "rf"),
+        ("evil\u202egnp.exe\n\x1b[2J\ud800", "evil_gnp.exe__[2J_"),
+        ("..", "file"),
+        ("Übersicht 売上.pdf", "Übersicht 売上.pdf"),
+        ("売" * 300 + ".csv", "売" * 48 + ".csv"),
+    ],
+)
+def test_a_file_is_saved_under_a_name_that_does_no_harm(tmp_path: Path, name: str, saved: str) -> None:
+    path = save_new(tmp_path / "made", name, b"x")
+    assert path == tmp_path / "made" / saved
+    assert path.read_bytes() == b"x"
+
+
 def test_chunks_are_put_together_and_the_bytes_of_the_last_are_ignored(node: Node) -> None:
     assert node.chunk(b"a" * 8192) == []
     assert node.chunk(b"b") == []
@@ -91,7 +143,7 @@ def test_a_chunk_and_a_file_have_a_limit(node: Node) -> None:
 
 
 def test_a_link_to_a_tool_file_is_passed_through(node: Node) -> None:
-    file = node.files.save(b"x", {"mime_type": "image/png"})
+    file = node.files.save(b"x", "image/png")
     node.add("image_link", {"text": file.url})
     node.add("binary_link", {"text": "anything"}, {"tool_file_id": file.id})
     assert [entry["id"] for entry in node.fold.outputs().files] == [file.id, file.id]
@@ -123,7 +175,8 @@ def test_an_image_elsewhere_is_downloaded(node: Node) -> None:
         serving.join()
     assert shown == ["image_link"]
     (file,) = node.fold.outputs().files
-    assert (file["filename"], file["mime_type"], file["size"]) == ("cat.png", "image/png", 7)
+    assert (file["mime_type"], file["size"]) == ("image/png", 7)
+    assert re.fullmatch(r"[0-9a-f]{32}\.png", file["filename"]), "Dify does not look at the meta of an image"
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from devhost import Host, ScriptedModel
 from devhost.cli.commands import main
 from devhost.direct.output_schema import schema_findings
-from devhost.files.facts import file_type
+from devhost.node.messages.file_facts import file_type
 from tests.devhost.charts import API_KEY
 from tests.devhost.conftest import CHARTS, ODDMENTS, PUPPET, TOOLBOX
 

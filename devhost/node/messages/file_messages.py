@@ -12,8 +12,9 @@ import httpx
 
 from devhost.errors import NodeFailedError
 from devhost.limits import HostLimits
+from devhost.node.messages.file_facts import UNKNOWN_MIME_TYPE, mime_type_of
 from devhost.node.messages.message import Message
-from devhost.node.messages.tool_files import ToolFileStore
+from devhost.node.messages.tool_files import ToolFile, ToolFileStore
 
 IMAGE_SECONDS = 20.0
 
@@ -49,8 +50,9 @@ class FileMessages:
         return list(self._names.values())
 
     def _saved(self, data: bytes, message: Message) -> Message:
-        link = self._files.save(data, message.meta).link(message.meta)
-        return Message(link["type"], link["message"], link["meta"])
+        mime_type, name = message.meta.get("mime_type"), message.meta.get("filename")
+        file = self._files.save(data, str(mime_type or UNKNOWN_MIME_TYPE), None if name is None else str(name))
+        return _link(file, message, is_image="image" in file.mime_type)
 
     def _chunk(self, message: Message) -> Iterator[Message]:
         """The last chunk only says that it is the last: the daemon does not look at its bytes."""
@@ -86,8 +88,14 @@ class FileMessages:
         except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:  # ValueError: a host that IDNA has no name for
             self._found("image-not-downloaded", f"{message.text} cannot be downloaded: the answer's text says so")
             return Message("text", {"text": f"Failed to download image: {message.text}: {error}"})
-        mime_type = response.headers.get("content-type", "image/png").partition(";")[0]
-        return self._saved(response.content, Message("blob", {}, {**message.meta, "mime_type": mime_type}))
+        by_name, header = mime_type_of(message.text), response.headers.get("content-type", "").partition(";")[0].strip()
+        mime_type = header or UNKNOWN_MIME_TYPE if by_name == UNKNOWN_MIME_TYPE else by_name
+        return _link(self._files.save(response.content, mime_type), message, is_image=True)
+
+
+def _link(file: ToolFile, message: Message, *, is_image: bool) -> Message:
+    link = file.link(message.meta, is_image=is_image)
+    return Message(link["type"], link["message"], link["meta"])
 
 
 def _decoded(message: Message) -> bytes:

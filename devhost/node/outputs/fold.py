@@ -120,19 +120,7 @@ class OutputsFold:
                 "send a file of your own as a blob, and an image from elsewhere as an image message",
                 shows=f"Tool file '{_sought(message)}' does not exist",
             )
-        self._files.append(
-            {
-                "id": file.id,
-                "type": file.kind,
-                "transfer_method": "tool_file",
-                "filename": file.filename,
-                "extension": file.extension,
-                "mime_type": file.mime_type,
-                "size": file.size,
-                "url": file.url,
-                "path": str(file.path),
-            }
-        )
+        self._files.append(file.output())
 
     def _add_json(self, value: object) -> None:
         """Each JSON message replaces the usage: with its execution_metadata, or with nothing."""
