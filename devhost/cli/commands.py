@@ -106,7 +106,8 @@ def run(  # noqa: PLR0913 - click gives one argument per option
     """Run a strategy and show it."""
     scenario = scenario_options.read(raw=host_options.raw)
     question = scenario.question(query)
-    scenario.values(question, raw=host_options.raw)
+    guesses = scenario.guesses(question, raw=host_options.raw)
+    notices = (*scenario.notices, *guesses)
     strategy = scenario.strategy.identity.name
     choose = partial(model_options.choose, scenario.script)
     model = choose(question).description
@@ -121,9 +122,11 @@ def run(  # noqa: PLR0913 - click gives one argument per option
 
     view = RunView(open_console(stderr=as_json, color=not no_color))
     ended: list[Ended] = []
-    with traced(trace_file, scenario, model, host_options.transport, command="run", query=question) as watcher:
+    with traced(
+        trace_file, scenario, model, host_options.transport, command="run", query=question, guesses=guesses
+    ) as watcher:
         storage = host_options.storage_beside(trace_file)
-        view.open(scenario.name, scenario.description, strategy, model, question, notices=scenario.notices)
+        view.open(scenario.name, scenario.description, strategy, model, question, notices=notices)
         try:
             with _host(scenario, host_options, watcher, storage) as host:
                 for turn in turns(host, view.show):
@@ -135,20 +138,20 @@ def run(  # noqa: PLR0913 - click gives one argument per option
         except HostError as error:
             if as_json:
                 lost = report(never_begun(strategy, error), model)
-                _print_json(conversation_report([*(turn.report for turn in ended), lost]), scenario)
+                _print_json(conversation_report([*(turn.report for turn in ended), lost]), notices)
             raise
         finally:
             view.abandon()
         last = ended[-1]
         if as_json:
-            _print_json(conversation_report([turn.report for turn in ended]), scenario)
+            _print_json(conversation_report([turn.report for turn in ended]), notices)
         view.close(last.run, last.remark)
     broke_rules = host_options.strict and any(turn.run.findings for turn in ended)
     return RUN_FAILED if last.run.error or broke_rules else ENDED_WELL
 
 
-def _print_json(value: JsonObject, scenario: Scenario) -> None:
-    click.echo(json.dumps({**value, "notices": list(scenario.notices)}, ensure_ascii=False, indent=2))
+def _print_json(value: JsonObject, notices: Sequence[str]) -> None:
+    click.echo(json.dumps({**value, "notices": list(notices)}, ensure_ascii=False, indent=2))
 
 
 @commands.command()
@@ -169,14 +172,14 @@ def chat(  # noqa: PLR0913 - as above
 ) -> int:
     """Keep a conversation with a strategy, one question a line."""
     scenario = scenario_options.read(raw=host_options.raw)
-    scenario.values(ANY_QUESTION, raw=host_options.raw)
+    guesses = scenario.guesses(ANY_QUESTION, raw=host_options.raw)
     questions = read_questions()
     view = ChatView(open_console(stderr=False, color=not no_color), show_log=show_log)
     model = model_options.choose(scenario.script, "").description
     conversation = Chat(scenario, host_options, partial(model_options.choose, scenario.script), view)
-    with traced(trace_file, scenario, model, host_options.transport, command="chat") as watcher:
+    with traced(trace_file, scenario, model, host_options.transport, command="chat", guesses=guesses) as watcher:
         storage = host_options.storage_beside(trace_file)
-        view.open(scenario, model)
+        view.open(scenario, model, (*scenario.notices, *guesses))
         conversation.converse(questions, partial(_host, scenario, host_options, watcher, storage))
     return RUN_FAILED if host_options.strict and conversation.broke_rules else ENDED_WELL
 

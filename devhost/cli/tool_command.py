@@ -94,11 +94,15 @@ def tool(  # noqa: PLR0913 - click gives one argument per option
     with _files() as store, FileServer(store) as server:
         asked = ask(found, dict(_pairs(arguments, "--arg")), [_file(text) for text in files], credential_texts, server)
         secrets = Secrets(asked.setup.secrets)
-        view.open(_name(found), secrets.masked(asked.parameters), model.description)
+        view.open(_name(found), secrets.masked(asked.parameters), model.description, asked.setup.notices)
         calls = BackwardsCalls(
             model, [], server=server, storage=storage, limits=host_options.limits, opaque_body="drop"
         )
-        sent = {"tool": _name(found), "sent": secrets.masked(asked.parameters)}
+        sent = {
+            "tool": _name(found),
+            "sent": secrets.masked(asked.parameters),
+            "notices": list(asked.setup.notices),
+        }
         try:
             outcome = _called(asked, calls, store, host_options, view)
         except HostError as error:

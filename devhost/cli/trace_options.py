@@ -1,7 +1,7 @@
 """--trace: writes the messages of a run to a file, without secrets."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
@@ -34,8 +34,9 @@ def traced(  # noqa: PLR0913 - the facts of a trace's first line
     *,
     command: Literal["run", "chat"],
     query: str | None = None,
+    guesses: Iterable[str] = (),
 ) -> Iterator[Watcher]:
-    """A `TraceWriter`; without a file, a watcher that does nothing."""
+    """A `TraceWriter`, told of the guesses; without a file, a watcher that does nothing."""
     if file is None:
         yield Watcher()
         return
@@ -54,6 +55,8 @@ def traced(  # noqa: PLR0913 - the facts of a trace's first line
         "query": query,
     }
     with TraceWriter(file, trace_secrets(scenario), facts) as writer:
+        for guess in guesses:
+            writer.notice(guess)
         yield writer
 
 

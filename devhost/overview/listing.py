@@ -9,6 +9,7 @@ from rich.text import Text
 
 from devhost.direct.asked import Found
 from devhost.plugin.declaration import Parameter
+from devhost.plugin.guesses import range_text
 from devhost.terminal.tables import preview, printable
 from devhost.tools.entity import refused_parameters
 
@@ -53,14 +54,10 @@ def _facts(parameter: Parameter) -> Iterator[str]:
         yield "set in the panel"
     if parameter.options:
         yield f"one of {' | '.join(option.value for option in parameter.options)}"
-    if parameter.min is not None or parameter.max is not None:
-        yield f"from {_bound(parameter.min)} to {_bound(parameter.max)}"
+    if limits := range_text(parameter):
+        yield limits
     if parameter.default not in (None, ""):
         yield f"default {preview(parameter.default)}"
-
-
-def _bound(value: float | None) -> str:
-    return "any" if value is None else f"{value:g}"
 
 
 def _plain(text: str) -> str:

@@ -10,6 +10,7 @@ from typing import TypeGuard
 from devhost.errors import NodeParameterError
 from devhost.plugin.declaration import Parameter
 from devhost.protocol.wire import JsonObject
+from devhost.text.switch import TRUE, reads_as_switch
 
 FILE_IDENTITY = "__dify__file__"
 SELECTS = frozenset({"select", "dynamic-select"})
@@ -84,12 +85,8 @@ def _cast(kind: str, value: object) -> object:  # noqa: C901 - one case per type
 
 
 def _boolean(value: object) -> bool:
-    if isinstance(value, str):
-        match value.lower():
-            case "true" | "yes" | "y" | "1":
-                return True
-            case "false" | "no" | "n" | "0":
-                return False
+    if isinstance(value, str) and reads_as_switch(value):
+        return value.lower() in TRUE
     return bool(value)
 
 

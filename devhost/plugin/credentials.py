@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, field_validator
 from devhost.errors import ParameterError
 from devhost.plugin.rules.tool import CredentialType
 from devhost.protocol.wire import JsonObject
+from devhost.text.switch import TRUE, reads_as_switch
 
 
 class _Declared(BaseModel):
@@ -92,17 +93,16 @@ def _cast(provider: str, key: str, field: CredentialField, value: object) -> obj
                 raise ParameterError(f"{where} must be one of: {', '.join(options)}")
             return str(value)
         case "boolean":
-            return read_switch(where, value)
+            return _switch(where, value)
         case _:
             return _from_json(where, field, value)
 
 
-def read_switch(where: str, value: object) -> bool:
-    """Only the words that mean true or false; Dify's server would take any other word for true."""
-    word = str(value).lower()
-    if word not in {"true", "yes", "y", "1", "false", "no", "n", "0"}:
+def _switch(where: str, value: object) -> bool:
+    """Only the words that mean true or false; Dify's form has no others."""
+    if not reads_as_switch(str(value)):
         raise ParameterError(f"{where} must be true or false")
-    return word in {"true", "yes", "y", "1"}
+    return str(value).lower() in TRUE
 
 
 def _from_json(where: str, field: CredentialField, value: object) -> object:

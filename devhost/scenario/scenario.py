@@ -10,6 +10,7 @@ from devhost.node.memory import files_among
 from devhost.node.parameters import read_setting, resolved
 from devhost.node.variables import NodeVariables
 from devhost.plugin.declaration import Strategy
+from devhost.plugin.guesses import guesses
 from devhost.protocol.failures import ApiFault
 from devhost.protocol.wire import JsonObject
 from devhost.scenario.settings import checked_settings
@@ -91,6 +92,10 @@ class Scenario:
     def notices(self) -> tuple[str, ...]:
         return tuple(notice for setup in self.tools for notice in setup.notices)
 
+    def guesses(self, question: str, *, raw: bool = False) -> tuple[str, ...]:
+        """What Dify makes of odd values of the strategy's parameters; of raw ones it makes nothing."""
+        return () if raw else tuple(guesses(self.strategy.parameters, self._resolved(question), "parameter "))
+
     def question(self, query: str | None) -> str:
         if query is not None:
             return query
@@ -132,8 +137,9 @@ class Scenario:
 
     def files(self, question: str, *, raw: bool = False) -> tuple[JsonObject, ...]:
         """The question's files, from any parameter."""
-        values = self.values(question, raw=raw)
-        if raw:
-            return files_among(values)
+        return files_among(self.values(question, raw=True) if raw else self._resolved(question))
+
+    def _resolved(self, question: str) -> JsonObject:
+        """The values before Dify casts them."""
         variables = NodeVariables(self.variables(question))
-        return files_among({name: resolved(read_setting(value), variables) for name, value in values.items()})
+        return {name: resolved(read_setting(value), variables) for name, value in self.values(question).items()}

@@ -19,10 +19,8 @@ class ChatView:
         self._console = console
         self._show_log = show_log
 
-    def open(self, scenario: Scenario, model: ModelDescription) -> None:
-        facts = facts_table(
-            scenario.name, scenario.description, scenario.strategy.identity.name, model, scenario.notices
-        )
+    def open(self, scenario: Scenario, model: ModelDescription, notices: Sequence[str] = ()) -> None:
+        facts = facts_table(scenario.name, scenario.description, scenario.strategy.identity.name, model, notices)
         if model.scripted and scenario.script is not None:
             facts.add_row("try", Text(scenario.script.query))
         self._console.print(facts)

@@ -3,7 +3,7 @@
 In: a tool's name and parameters, messages, an outcome. Out: text on a rich console.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from rich.console import Console, RenderableType
 from rich.rule import Rule
@@ -20,12 +20,16 @@ class ToolView:
     def __init__(self, console: Console) -> None:
         self._console = console
 
-    def open(self, tool: str, parameters: Mapping[str, object], model: ModelDescription) -> None:
+    def open(
+        self, tool: str, parameters: Mapping[str, object], model: ModelDescription, notices: Iterable[str] = ()
+    ) -> None:
         facts = Table.grid(padding=(0, 2))
         facts.add_column(style="bold")
         facts.add_row("tool", Text(printable(tool)))
         facts.add_row("sent", Text(printable(preview(parameters))))
         facts.add_row("model", Text(model.notice))
+        for notice in notices:
+            facts.add_row("notice", Text(printable(notice), "yellow"))
         self._console.print(facts)
         self._console.print(_heading("messages"))
 

@@ -12,6 +12,7 @@ from typing import Self
 from devhost.errors import ParameterError
 from devhost.plugin.credentials import filled_credentials
 from devhost.plugin.declaration import PluginDeclaration, Tool, ToolProvider
+from devhost.plugin.guesses import guesses
 from devhost.protocol.wire import JsonObject
 from devhost.tools.entity import tool_entity, why_left_out
 from devhost.tools.environment import own_python
@@ -75,7 +76,14 @@ class ToolSetup:
     @property
     def notices(self) -> tuple[str, ...]:
         """What a person should know before a run with these tools."""
-        return tuple(f"left out: tool {sentence}" for sentence in self.left_out)
+        guessed = (
+            guess
+            for offered in self.tools
+            for guess in guesses(
+                offered.declared.parameters, offered.fixed, f"parameter {offered.declared.identity.name}."
+            )
+        )
+        return (*(f"left out: tool {sentence}" for sentence in self.left_out), *guessed)
 
     @property
     def python(self) -> Path | None:

@@ -8,10 +8,9 @@ import json
 from collections.abc import Mapping
 
 from devhost.errors import ParameterError
-from devhost.plugin.credentials import read_switch
 from devhost.plugin.declaration import Parameter, Tool
 
-AS_TYPED = frozenset({"string", "secret-input", "select", "dynamic-select", "number", "date", "checkbox"})
+AS_TYPED = frozenset({"string", "secret-input", "select", "dynamic-select", "number", "boolean", "date", "checkbox"})
 
 
 def typed_values(tool: Tool, texts: Mapping[str, str]) -> dict[str, object]:
@@ -28,8 +27,6 @@ def _typed(tool: Tool, parameter: Parameter, text: str) -> object:
     where = f"{tool.identity.name}.{parameter.name}"
     if text == "" or (parameter.type in AS_TYPED and not parameter.multiple):
         return text
-    if parameter.type == "boolean":
-        return read_switch(where, text)
     try:
         return json.loads(text)
     except ValueError as error:

@@ -7,6 +7,7 @@ import pytest
 from devhost.errors import ParameterError
 from devhost.plugin.casting import cast_parameter, cast_parameters
 from devhost.plugin.declaration import Parameter
+from devhost.plugin.guesses import guesses
 
 FILE = {"dify_model_identity": "__dify__file__", "url": "http://files/1", "type": "image"}
 OPTIONS = [{"value": "a", "label": {"en_US": "A"}}, {"value": "b", "label": {"en_US": "B"}}]
@@ -106,6 +107,43 @@ def test_values(kind: str, more: dict[str, Any], value: object, expected: object
 def test_refusals(kind: str, more: dict[str, Any], value: object, words: str) -> None:
     with pytest.raises(ParameterError, match=words):
         cast_parameter(declared(kind, **more), value)
+
+
+RANGE = {"min": 1, "max": 9}
+
+
+@pytest.mark.parametrize(
+    ("kind", "more", "value", "sent", "sentence"),
+    [
+        ("boolean", {}, "maybe", True, "p is neither true nor false: Dify sends true"),
+        ("boolean", {}, [False], True, "p is neither true nor false: Dify sends true"),
+        ("boolean", {}, 2, True, "p is neither true nor false: Dify sends true"),
+        ("boolean", {}, "NO", False, None),
+        ("boolean", {}, 0, False, None),
+        ("boolean", {"default": True}, "", True, None),
+        ("number", {**RANGE}, "10", 10, "p is 10, out of range (from 1 to 9): Dify sends it unchecked"),
+        ("number", {"min": 1}, 0, 0, "p is 0, out of range (at least 1): Dify sends it unchecked"),
+        (
+            "number",
+            {"max": 1},
+            1.5,
+            1.5,
+            "p is 1.5, out of range (at most 1): Dify sends it unchecked",
+        ),
+        ("number", {**RANGE}, 9, 9, None),
+        ("number", {**RANGE}, None, None, None),
+        ("number", {}, -1e9, -1e9, None),
+        ("number", {}, True, True, "p is true, not a number: Dify sends it all the same"),
+        ("number", {}, ["3"], None, "p is not a number: Dify sends null"),
+        ("string", {}, True, "True", None),
+    ],
+)
+def test_what_dify_guesses_is_sent_and_said(
+    kind: str, more: dict[str, Any], value: object, sent: object, sentence: str | None
+) -> None:
+    parameter = declared(kind, **more)
+    assert cast_parameter(parameter, value) == sent
+    assert list(guesses([parameter], {"p": value})) == ([] if sentence is None else [sentence])
 
 
 def test_exactly_the_declared_parameters_arrive() -> None:

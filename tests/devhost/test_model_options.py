@@ -69,6 +69,12 @@ def test_completion_parameters_keep_their_type() -> None:
     }
 
 
+def test_a_truth_value_that_passes_as_a_number_is_sent_and_said() -> None:
+    description = choose(KEY, completion=("max_tokens=true",)).description
+    assert dict(description.completion_params) == {"max_tokens": True}
+    assert description.notice.endswith("; max_tokens is true, not a number: Dify sends it all the same")
+
+
 @pytest.mark.parametrize(
     ("environment", "options", "words"),
     [
@@ -77,6 +83,8 @@ def test_completion_parameters_keep_their_type() -> None:
         (KEY, {"api": "chat", "scripted": True}, "--api is for a model behind an API, but --scripted asks"),
         (KEY, {"completion": ("temperature=1",)}, "takes no such parameter; there are: max_tokens, reasoning_effort"),
         (KEY, {"completion": ("reasoning_effort=huge",)}, "reasoning_effort should be one of"),
+        (KEY, {"completion": ("max_tokens=0",)}, "max_tokens should be greater than or equal to 1"),
+        (KEY, {"completion": ("max_tokens=maybe",)}, "max_tokens should be int"),
         (KEY, {"completion": ("max_tokens",)}, "--completion 'max_tokens' is not KEY=VALUE"),
         (KEY, {"features": "flying"}, "unknown feature 'flying'"),
         (SERVER, {}, "which model\\? --model NAME says what the server at localhost:11434 calls it"),

@@ -42,7 +42,7 @@ def test_without_a_name_the_tools_are_listed_with_their_parameters(capsys: pytes
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "toolbox/repeat  Says a word several times"
     assert [line.split()[0] for line in lines[1:4]] == ["word", "times", "separator"]
-    assert "number, default 2" in lines[2]
+    assert "number, at least 1, default 2" in lines[2]
     assert "set in the panel" in lines[3]
     (weigh,) = [line for line in lines if line.startswith("oddments/weigh")]
     assert weigh.endswith("(needs a file, so that no agent can have it: thing)")
@@ -58,6 +58,17 @@ def test_every_message_is_shown_as_it_comes(capsys: pytest.CaptureFixture[str]) 
     assert "text  Drew 2 values, 40 pixels high." in read
     assert "Sales.png  image/png" in read
     assert API_KEY not in read + json.dumps(report)
+
+
+def test_what_dify_guesses_of_an_argument_is_sent_and_said(capsys: pytest.CaptureFixture[str]) -> None:
+    given = ["draw_chart", "--arg", "title=S", "--arg", "values=3", "--arg", "with_grid=maybe", "--arg", "height=401"]
+    report, read = called(capsys, "--tools", str(CHARTS), "--credential", f"charts.api_key={API_KEY}", *given)
+    assert (report["sent"]["with_grid"], report["sent"]["height"]) == (True, 401)
+    assert report["notices"] == [
+        "parameter draw_chart.height is 401, out of range (from 10 to 400): Dify sends it unchecked",
+        "parameter draw_chart.with_grid is neither true nor false: Dify sends true",
+    ]
+    assert "notice  parameter draw_chart.with_grid is neither true nor false" in read
 
 
 def test_a_tool_that_no_agent_can_have_gets_files(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

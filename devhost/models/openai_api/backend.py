@@ -19,7 +19,7 @@ from devhost.models.openai_api.responses_request import responses_request
 from devhost.models.openai_api.responses_stream import responses_turn
 from devhost.models.provider.catalog import facts_of, is_openais
 from devhost.models.provider.failures import provider_failures, reading_the_stream
-from devhost.models.provider.parameters import Api, parameter_rules, settle
+from devhost.models.provider.parameters import Api, guesses, parameter_rules, settle
 from devhost.models.provider.tokens import PricedCall, Spending, TokenCounts, price_notice
 from devhost.models.provider.turn_events import Called, Finished, Said, TurnEvent
 from devhost.models.request import ModelRequest
@@ -73,15 +73,17 @@ class OpenAIModel:
         completion_params: JsonObject | None = None,
         features: Features | None = None,
     ) -> None:
+        rules = parameter_rules(api, name)
+        facts = (f"{_TITLES[api]} at {connection.place}", price_notice(name), *guesses(completion_params or {}, rules))
         self.description = ModelDescription(
             provider=f"devhost/openai/{api}",
             name=name,
-            notice=f"{_TITLES[api]} at {connection.place}; {price_notice(name)}",
+            notice="; ".join(facts),
             scripted=False,
             features=features or (_OPENAIS_FEATURES if is_openais(name) else _OTHERS_FEATURES),
             context_size=facts_of(name).context_size,
             completion_params=tuple((completion_params or {}).items()),
-            parameter_rules=parameter_rules(api, name),
+            parameter_rules=rules,
         )
         self.spending = Spending()
         self._api = api

@@ -61,6 +61,14 @@ def settle(params: Mapping[str, object], rules: Iterable[JsonObject]) -> JsonObj
     return settled
 
 
+def guesses(params: Mapping[str, object], rules: Iterable[JsonObject]) -> Iterator[str]:
+    """What the SDK lets pass although it does not fit, because Python counts true and false as whole numbers."""
+    for rule in rules:
+        value = params.get(rule["name"])
+        if isinstance(value, bool):
+            yield f"{rule['name']} is {str(value).lower()}, not a number: Dify sends it all the same"
+
+
 def _check(rule: JsonObject, value: object) -> None:
     begin = f"Model Parameter {rule['name']} should be"
     kinds: dict[str, tuple[type, ...]] = {"int": (int,), "float": (float, int), "string": (str,), "text": (str,)}
