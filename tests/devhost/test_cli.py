@@ -1,6 +1,7 @@
 """`devhost run`, as a person and as a program uses it."""
 
 import json
+import re
 import shutil
 import signal
 import subprocess
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from devhost.cli.commands import main
+from devhost.conversation.script import conversation_report
 from tests.devhost.conftest import FIXTURES, PUPPET, ROOT
 from tests.devhost.tracing import remove_files
 from tests.devhost.waiting import PATIENCE
@@ -53,8 +55,16 @@ def test_a_program_reads_one_json_object(capsys: pytest.CaptureFixture[str]) -> 
     assert report["variables"]["parameters"]["mood"] == "wild"
     assert report["model"]["scripted"] is True
     assert report["error"] is None
-    assert {"files", "json", "usage", "findings"} <= set(report)
     assert "scripted model" in shown.err
+    assert documented_keys() == {*report, *conversation_report([{}, {}])}
+
+
+def documented_keys() -> set[str]:
+    """Those of the table in docs/devhost.md."""
+    page = (ROOT / "docs" / "devhost.md").read_text(encoding="utf-8")
+    table = page.partition("### What `--json` prints\n")[2].partition("\n#")[0]
+    cells = re.findall(r"^\| (`[^|]+`) \|", table, re.MULTILINE)
+    return {key for cell in cells for key in re.findall(r"`(\w+)`", cell)}
 
 
 def test_a_failed_run_exits_with_1(capsys: pytest.CaptureFixture[str]) -> None:
