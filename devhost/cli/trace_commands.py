@@ -6,7 +6,7 @@ from time import sleep
 
 import click
 
-from devhost.errors import TraceError
+from devhost.page.file import write_page
 from devhost.page.page import render_page
 from devhost.terminal.replay import replay_trace
 from devhost.terminal.run_view import open_console
@@ -46,21 +46,17 @@ def replay(*, trace_file: Path, speed: float | None, no_color: bool) -> int:
     "-o",
     "--output",
     metavar="FILE",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=click.Path(path_type=Path),
     help="Where the page goes, - for stdout; by default beside the trace, with .html at its end.",
 )
-def report_page(*, trace_file: Path, output: Path | None) -> int:
+@click.option("--force", is_flag=True, help="Overwrite a file that is not a page of devhost's, or behind a link.")
+def report_page(*, trace_file: Path, output: Path | None, force: bool) -> int:
     """Make a self-contained page of a traced run."""
     page = render_page(read_trace(trace_file))
     if output == STDOUT:
         click.echo(page.encode(errors="replace"), nl=False)
         return 0
     output = output or trace_file.with_suffix(".html")
-    if output.resolve() == trace_file.resolve():
-        raise TraceError(f"-o {output} is the trace itself")
-    try:
-        output.write_text(page, encoding="utf-8", errors="replace")
-    except OSError as error:
-        raise TraceError(f"{output} cannot be written: {error.strerror}") from error
+    write_page(page, output, trace_file, force=force)
     click.echo(output)
     return 0

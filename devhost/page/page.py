@@ -16,6 +16,7 @@ from devhost.node.outputs.outputs import NodeOutputs
 from devhost.node.outputs.run import Run
 from devhost.page.answer import Passage, passages
 from devhost.page.bars import Axis, written
+from devhost.page.file import GENERATOR
 from devhost.page.opened import model_call, tool_call
 from devhost.protocol.wire import JsonObject
 from devhost.text.price import price_text
@@ -72,7 +73,9 @@ def render_page(trace: Trace) -> str:
         lstrip_blocks=True,
     )
     environment.filters.update(clip=clip, pretty=pretty, written=written, hint=hint, number=number, price=price_text)
-    environment.globals.update(model_call=model_call, tool_call=tool_call, rows=rows, LONGEST_OPEN=LONGEST_OPEN)
+    environment.globals.update(
+        model_call=model_call, tool_call=tool_call, rows=rows, LONGEST_OPEN=LONGEST_OPEN, GENERATOR=GENERATOR
+    )
     return environment.get_template("page.html.j2").render(
         header=trace.header,
         notices=trace.notices,

@@ -192,9 +192,62 @@ def test_the_trace_is_not_overwritten(tmp_path: Path, capsys: pytest.CaptureFixt
         pass
     assert main(["report", str(trace), "-o", str(trace)]) == 2
     assert "is the trace itself" in capsys.readouterr().err
-    assert main(["report", str(trace), "-o", str(tmp_path / "no" / "page.html")]) == 2
-    assert "cannot be written" in capsys.readouterr().err
+    assert main(["report", str(trace), "-o", str(trace), "--force"]) == 2
+    assert "is the trace itself" in capsys.readouterr().err
     assert "The strategy was not asked" in page_of(trace).text
+
+
+@pytest.fixture
+def trace(tmp_path: Path) -> Path:
+    file = tmp_path / "run.jsonl"
+    with tracing(file):
+        pass
+    return file
+
+
+@pytest.mark.parametrize("options", [[], ["-o", "run.html"]])
+def test_only_a_page_of_devhosts_is_overwritten(
+    trace: Path, options: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(trace.parent)
+    page = trace.with_suffix(".html")
+    page.write_text("<!doctype html><title>my own · devhost</title>")
+    arguments = ["report", trace.name, *options]
+
+    assert main(arguments) == 2
+    assert "run.html exists and is not a page that devhost made" in capsys.readouterr().err
+    assert "my own" in page.read_text()
+
+    assert main([*arguments, "--force"]) == 0
+    made = page.read_text()
+    assert "my own" not in made
+    page.write_text(made.replace("The strategy was not asked", "older"))
+    assert main(arguments) == 0
+    assert page.read_text() == made
+    page.write_text("")
+    assert main(arguments) == 0
+    assert page.read_text() == made
+
+
+def test_a_place_where_no_page_can_go_is_named(trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder, missing, link = trace.parent / "pages", trace.parent / "no" / "page.html", trace.parent / "latest.html"
+    folder.mkdir()
+    link.symlink_to("elsewhere.html")
+    (trace.parent / "elsewhere.html").write_text("mine")
+    for place, words in [
+        (folder, f"{folder} is a folder: name a file in it, such as {folder}/run.html"),
+        (missing, f"{missing} cannot be written: the folder {missing.parent} does not exist"),
+        (link, f"{link} is a link to elsewhere.html: name that file, or follow the link with --force"),
+        (trace.parent / ("x" * 300), "cannot be written: File name too long"),
+    ]:
+        assert main(["report", str(trace), "-o", str(place)]) == 2
+        assert words in capsys.readouterr().err
+    assert (trace.parent / "elsewhere.html").read_text() == "mine"
+
+    assert main(["report", str(trace), "-o", str(link), "--force"]) == 0
+    assert link.is_symlink()
+    assert "</html>" in (trace.parent / "elsewhere.html").read_text()
+    assert main(["report", str(trace), "-o", "/dev/null"]) == 0
 
 
 def test_the_page_can_go_to_standard_output(
