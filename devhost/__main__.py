@@ -4,7 +4,7 @@ import sys
 from typing import Never
 
 from devhost.cli.commands import main
-from devhost.terminal.ending import end_with_signals
+from devhost.terminal.signals.ending import end_with_signals
 
 
 def start() -> Never:

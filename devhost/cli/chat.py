@@ -19,7 +19,7 @@ from devhost.node.outputs.run import Run
 from devhost.process.stop import Stop
 from devhost.scenario.scenario import Scenario
 from devhost.terminal.chat_view import ChatView
-from devhost.terminal.interrupt import Interrupt
+from devhost.terminal.signals.interrupt import Interrupt
 
 APPROVE, REJECT = "/approve", "/reject"
 YES, NO = "yes", "no"

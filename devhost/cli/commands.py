@@ -38,6 +38,7 @@ from devhost.scenario.scenario import Scenario
 from devhost.terminal.chat_view import ChatView
 from devhost.terminal.questions import read_questions
 from devhost.terminal.run_view import RunView, open_console
+from devhost.terminal.view_options import ViewOptions, view_options
 
 ENDED_WELL, RUN_FAILED, ASKED_WRONGLY, INTERRUPTED = 0, 1, 2, 130
 ANY_QUESTION = "?"
@@ -92,7 +93,7 @@ commands.add_command(report_page)
 @host_options
 @trace_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout, and the rest on stderr.")
-@click.option("--no-color", is_flag=True, help="Print without colours.")
+@view_options
 def run(  # noqa: PLR0913 - click gives one argument per option
     *,
     scenario_options: ScenarioOptions,
@@ -101,7 +102,7 @@ def run(  # noqa: PLR0913 - click gives one argument per option
     host_options: HostOptions,
     trace_file: Path | None,
     as_json: bool,
-    no_color: bool,
+    view_options: ViewOptions,
 ) -> int:
     """Run a strategy and show it."""
     scenario = scenario_options.read(raw=host_options.raw)
@@ -120,7 +121,7 @@ def run(  # noqa: PLR0913 - click gives one argument per option
     )
     turns = play(conversation, question, follow_ups, choose)
 
-    view = RunView(open_console(stderr=as_json, color=not no_color))
+    view = RunView(open_console(stderr=as_json, color=view_options.color), view_options)
     ended: list[Ended] = []
     with traced(
         trace_file, scenario, model, host_options.transport, command="run", query=question, guesses=guesses
@@ -160,7 +161,7 @@ def _print_json(value: JsonObject, notices: Sequence[str]) -> None:
 @host_options
 @trace_option
 @click.option("--log", "show_log", is_flag=True, help="Show the log tree after each answer.")
-@click.option("--no-color", is_flag=True, help="Print without colours.")
+@view_options
 def chat(  # noqa: PLR0913 - as above
     *,
     scenario_options: ScenarioOptions,
@@ -168,13 +169,13 @@ def chat(  # noqa: PLR0913 - as above
     host_options: HostOptions,
     trace_file: Path | None,
     show_log: bool,
-    no_color: bool,
+    view_options: ViewOptions,
 ) -> int:
     """Keep a conversation with a strategy, one question a line."""
     scenario = scenario_options.read(raw=host_options.raw)
     guesses = scenario.guesses(ANY_QUESTION, raw=host_options.raw)
     questions = read_questions()
-    view = ChatView(open_console(stderr=False, color=not no_color), show_log=show_log)
+    view = ChatView(open_console(stderr=False, color=view_options.color), view_options, show_log=show_log)
     model = model_options.choose(scenario.script, "").description
     conversation = Chat(scenario, host_options, partial(model_options.choose, scenario.script), view)
     with traced(trace_file, scenario, model, host_options.transport, command="chat", guesses=guesses) as watcher:

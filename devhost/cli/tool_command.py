@@ -29,6 +29,7 @@ from devhost.protocol.wire import JsonObject
 from devhost.scenario.tool_assignments import read_credentials
 from devhost.terminal.run_view import open_console
 from devhost.terminal.tool_view import ToolView
+from devhost.terminal.view_options import traceback_option
 from devhost.text.secrets import Secrets
 from devhost.tools.panel import start_tool_plugin
 
@@ -66,6 +67,7 @@ CALLED_WELL, CALL_FAILED = 0, 1
 @model_options
 @runtime_options
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout, and the rest on stderr.")
+@traceback_option
 @click.option("--no-color", is_flag=True, help="Print without colours.")
 def tool(  # noqa: PLR0913 - click gives one argument per option
     *,
@@ -77,6 +79,7 @@ def tool(  # noqa: PLR0913 - click gives one argument per option
     model_options: ModelOptions,
     host_options: HostOptions,
     as_json: bool,
+    traceback: bool,
     no_color: bool,
 ) -> int:
     """Call one tool and show every message; without NAME, list the tools with their parameters."""
@@ -89,7 +92,7 @@ def tool(  # noqa: PLR0913 - click gives one argument per option
     found = find_tool(plugins, tool_name)
     credential_texts = read_credentials(plugins, credentials, os.environ)
     model = _model(model_options)
-    view = ToolView(console)
+    view = ToolView(console, traceback=traceback)
     storage = PluginStorage(host_options.storage)
     with _files() as store, FileServer(store) as server:
         asked = ask(found, dict(_pairs(arguments, "--arg")), [_file(text) for text in files], credential_texts, server)

@@ -10,6 +10,7 @@ from devhost.page.file import write_page
 from devhost.page.page import render_page
 from devhost.terminal.replay import replay_trace
 from devhost.terminal.run_view import open_console
+from devhost.terminal.view_options import ViewOptions, view_options
 from devhost.trace.reader import read_trace
 
 trace_argument = click.argument("trace_file", metavar="TRACE", type=click.Path(dir_okay=False, path_type=Path))
@@ -33,10 +34,11 @@ def _refuse_nan(_context: click.Context, _option: click.Parameter, speed: float 
     callback=_refuse_nan,
     help="Keep the pauses of the run: 1 as they were, 2 twice as fast. By default without pauses.",
 )
-@click.option("--no-color", is_flag=True, help="Print without colours.")
-def replay(*, trace_file: Path, speed: float | None, no_color: bool) -> int:
+@view_options
+def replay(*, trace_file: Path, speed: float | None, view_options: ViewOptions) -> int:
     """Show a traced run again, as it was shown."""
-    replay_trace(read_trace(trace_file), open_console(stderr=False, color=not no_color), pause=sleep, speed=speed)
+    console = open_console(stderr=False, color=view_options.color)
+    replay_trace(read_trace(trace_file), console, pause=sleep, speed=speed, options=view_options)
     return 0
 
 

@@ -61,13 +61,18 @@ def play(
         for number, (query, approval, model) in enumerate(said, start=1):
             run = conversation.ask(host, query, model, approval=approval, on_message=on_message)
             left = said[number:]
-            remark = " ".join(filter(None, (model.afterwards, conversation.note, _unsaid(run, len(left)))))
+            remark = " ".join(filter(None, (_of_model(model, run), conversation.note, _unsaid(run, len(left)))))
             following = left[0][0] if left and run.error is None else None
             yield Ended(run, remark, report(run, model.description, model.spent()), following)
             if run.error is not None:
                 return
 
     return turns
+
+
+def _of_model(model: CountingModel, run: Run) -> str:
+    """Nothing if the run failed before it asked the model: the model is then not what went wrong."""
+    return "" if run.error is not None and not run.asked.get("llm") else model.afterwards
 
 
 def _unsaid(run: Run, left: int) -> str:

@@ -10,14 +10,17 @@ from devhost.conversation.conversation import was_stopped
 from devhost.models.backend import ModelDescription
 from devhost.node.outputs.run import Run
 from devhost.scenario.scenario import Scenario
+from devhost.terminal.failure import failure_text
 from devhost.terminal.run_view import RunView, facts_table
-from devhost.terminal.tables import files_table, findings_list, log_tree, node_error_text, pending_table, printable
+from devhost.terminal.tables import files_table, findings_list, log_tree, pending_table
+from devhost.terminal.view_options import ViewOptions
 
 
 class ChatView:
-    def __init__(self, console: Console, *, show_log: bool) -> None:
+    def __init__(self, console: Console, options: ViewOptions | None = None, *, show_log: bool) -> None:
         self._console = console
-        self._show_log = show_log
+        self._options = options or ViewOptions()
+        self._show_log = show_log or self._options.verbose
 
     def open(self, scenario: Scenario, model: ModelDescription, notices: Sequence[str] = ()) -> None:
         facts = facts_table(scenario.name, scenario.description, scenario.strategy.identity.name, model, notices)
@@ -28,7 +31,7 @@ class ChatView:
 
     @contextmanager
     def turn(self) -> Iterator[RunView]:
-        view = RunView(self._console)
+        view = RunView(self._console, self._options)
         try:
             yield view
         finally:
@@ -40,14 +43,12 @@ class ChatView:
         if run.outputs.files:
             self._console.print(files_table(run.outputs.files))
         if self._show_log and run.outputs.logs:
-            self._console.print(log_tree(run.outputs.logs))
+            self._console.print(log_tree(run.outputs.logs, whole=self._options.verbose))
         if show_findings and run.findings:
             self._console.print(findings_list(run.findings))
         stopped = was_stopped(run)
         if run.error is not None and not stopped:
-            self._console.print(Text(f"{run.error.kind}: {printable(run.error.message)}", "red"))
-            if run.error.node is not None and run.error.node.shows != run.error.message:
-                self._console.print(node_error_text(run.error.node))
+            self._console.print(failure_text(run.error, traceback=self._options.traceback))
         self._console.print(Text(f"{'stopped: ' if stopped else ''}{summary(run)}", "dim"))
         if run.error is None and run.outputs.pending_calls:
             self._console.print(Text("waiting for your answer:", "yellow"))

@@ -19,6 +19,7 @@ from devhost.terminal.chat_view import ChatView
 from devhost.terminal.questions import PROMPT
 from devhost.terminal.run_view import RunView, facts_table
 from devhost.terminal.tables import printable
+from devhost.terminal.view_options import ViewOptions
 from devhost.trace.outcome import run_of
 from devhost.trace.reader import Trace
 from devhost.trace.runs import TracedRun, traced_runs
@@ -26,14 +27,16 @@ from devhost.trace.runs import TracedRun, traced_runs
 type Pause = Callable[[float], None]
 
 
-def replay_trace(trace: Trace, console: Console, *, pause: Pause, speed: float | None) -> None:
+def replay_trace(
+    trace: Trace, console: Console, *, pause: Pause, speed: float | None, options: ViewOptions | None = None
+) -> None:
     """`speed` 2 is twice as fast as it was; None is at once."""
     header = trace.header
     runs = traced_runs(trace)
     if header.command == "chat":
-        _replay_chat(trace, runs, console, speed, pause)
+        _replay_chat(trace, runs, ChatView(console, options, show_log=False), console, speed=speed, pause=pause)
     else:
-        view = RunView(console)
+        view = RunView(console, options)
         for number, traced in enumerate(runs):
             if number == 0:
                 facts = (header.example, header.description, header.strategy, model_of(trace), traced.question)
@@ -60,10 +63,11 @@ def _facts(trace: Trace) -> Table:
     return facts_table(header.example, header.description, header.strategy, model_of(trace), trace.notices)
 
 
-def _replay_chat(trace: Trace, runs: list[TracedRun], console: Console, speed: float | None, pause: Pause) -> None:
+def _replay_chat(  # noqa: PLR0913 - what a replay is made of
+    trace: Trace, runs: list[TracedRun], chat: ChatView, console: Console, *, speed: float | None, pause: Pause
+) -> None:
     header = trace.header
     console.print(_facts(trace))
-    chat = ChatView(console, show_log=False)
     for traced in runs:
         console.print(Text(f"{PROMPT}{printable(traced.question)}"))
         with chat.turn() as view:

@@ -15,19 +15,20 @@ from devhost.models.backend import ModelDescription
 from devhost.node.messages.thought_spans import Span, ThoughtSpans
 from devhost.node.outputs.run import Run
 from devhost.protocol.wire import JsonObject
+from devhost.terminal.failure import failure_text
 from devhost.terminal.tables import (
     files_table,
     findings_list,
     json_list,
     log_tree,
     lookups,
-    node_error_text,
     pending_table,
     printable,
     sources_table,
     usage_line,
     variables_list,
 )
+from devhost.terminal.view_options import ViewOptions
 
 if TYPE_CHECKING:
     from rich.status import Status
@@ -45,8 +46,9 @@ def open_console(*, stderr: bool, color: bool) -> Console:
 
 
 class RunView:
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, options: ViewOptions | None = None) -> None:
         self._console = console
+        self._options = options or ViewOptions()
         self._spans = ThoughtSpans(keep_tags=True)
         self._status: Status | None = None
         self._at_line_start = True
@@ -95,7 +97,7 @@ class RunView:
         outputs = run.outputs
         variables = dict(outputs.variables)
         sources = variables.pop("sources", None)
-        self._section("log", log_tree(outputs.logs) if outputs.logs else None)
+        self._section("log", log_tree(outputs.logs, whole=self._options.verbose) if outputs.logs else None)
         self._section("sources", sources_table(sources) if isinstance(sources, list) and sources else None)
         self._section("files", files_table(outputs.files) if outputs.files else None)
         if outputs.pending_calls:
@@ -120,11 +122,7 @@ class RunView:
             self._console.print(Text(f"finished in {run.elapsed_seconds:.2f} s", "green"))
             return
         self._console.print(Text(f"failed after {run.elapsed_seconds:.2f} s", "red bold"))
-        self._console.print(Text(f"{run.error.kind}: {printable(run.error.message)}", "red"))
-        if run.error.traceback:
-            self._console.print(Text(printable(run.error.traceback), "dim"))
-        if run.error.node:
-            self._console.print(node_error_text(run.error.node))
+        self._console.print(failure_text(run.error, traceback=self._options.traceback))
 
     def abandon(self) -> None:
         """End the view after Ctrl-C."""

@@ -2,6 +2,8 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from textwrap import indent
+from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -31,19 +33,21 @@ def printable(value: object) -> str:
     return "".join(letter if letter.isprintable() or letter in kept else "�" for letter in str(value))
 
 
-def log_tree(roots: Sequence[LogEntry]) -> RenderableType:
-    return Group(*(_branch(Tree(_entry(root), guide_style="dim"), root) for root in roots))
+def log_tree(roots: Sequence[LogEntry], *, whole: bool = False) -> RenderableType:
+    """`whole`: all that each entry holds; else the beginning, on one line."""
+    return Group(*(_branch(Tree(_entry(root, whole=whole), guide_style="dim"), root, whole=whole) for root in roots))
 
 
-def _branch(tree: Tree, entry: LogEntry) -> Tree:
+def _branch(tree: Tree, entry: LogEntry, *, whole: bool) -> Tree:
     for child in entry.children:
-        _branch(tree.add(_entry(child)), child)
+        _branch(tree.add(_entry(child, whole=whole)), child, whole=whole)
     return tree
 
 
-def _entry(entry: LogEntry) -> Text:
+def _entry(entry: LogEntry, *, whole: bool) -> Text:
     mark, style = _MARKS[entry.status]
-    line = Text.assemble((f"{mark} ", style), printable(entry.label), overflow="ellipsis", no_wrap=True)
+    fit: dict[str, Any] = {"overflow": "fold"} if whole else {"overflow": "ellipsis", "no_wrap": True}
+    line = Text.assemble((f"{mark} ", style), printable(entry.label), **fit)
     elapsed = entry.metadata.get("elapsed_time")
     if isinstance(elapsed, int | float):
         line.append(f"  {elapsed:.3f} s", "cyan")
@@ -52,7 +56,8 @@ def _entry(entry: LogEntry) -> Text:
     if entry.error:
         line.append(f"\n  {printable(entry.error)}", "red")
     if entry.data:
-        line.append(f"\n  {printable(preview(entry.data))}", "dim")
+        data = json.dumps(entry.data, ensure_ascii=False, indent=2, default=str) if whole else preview(entry.data)
+        line.append("\n" + indent(printable(data), "  "), "dim")
     return line
 
 

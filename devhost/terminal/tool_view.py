@@ -13,12 +13,14 @@ from rich.text import Text
 from devhost.direct.call import ToolOutcome
 from devhost.models.backend import ModelDescription
 from devhost.protocol.wire import JsonObject
+from devhost.terminal.failure import failure_text
 from devhost.terminal.tables import files_table, findings_list, preview, printable, variables_list
 
 
 class ToolView:
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, *, traceback: bool = False) -> None:
         self._console = console
+        self._traceback = traceback
 
     def open(
         self, tool: str, parameters: Mapping[str, object], model: ModelDescription, notices: Iterable[str] = ()
@@ -51,9 +53,7 @@ class ToolView:
             self._console.print(Text(f"finished in {outcome.elapsed_seconds:.2f} s", "green"))
             return
         self._console.print(Text(f"failed after {outcome.elapsed_seconds:.2f} s", "red bold"))
-        self._console.print(Text(f"{outcome.error.kind}: {printable(outcome.error.message)}", "red"))
-        if outcome.error.traceback:
-            self._console.print(Text(printable(outcome.error.traceback), "dim"))
+        self._console.print(failure_text(outcome.error, traceback=self._traceback))
 
     def _section(self, title: str, content: RenderableType | None) -> None:
         if content is not None:

@@ -125,7 +125,7 @@ def test_a_signal_ends_the_command_and_its_plugins(sent: signal.Signals, code: i
 
 HIT_WHERE_EXCEPTIONS_ARE_DROPPED = """
 import os, signal, threading, weakref
-from devhost.terminal.ending import end_with_signals
+from devhost.terminal.signals.ending import end_with_signals
 end_with_signals()
 thread = threading.Thread()
 died = weakref.ref(thread, lambda _: os.kill(os.getpid(), signal.{sent}))

@@ -15,6 +15,7 @@ from devhost.node.outputs.outputs import Finding, IconLookups, NodeOutputs
 from devhost.node.outputs.run import Run, RunError
 from devhost.terminal.run_view import RunView
 from devhost.terminal.tables import printable, usage_line
+from devhost.terminal.view_options import ViewOptions
 
 USAGE = {
     "total_tokens": 1234,
@@ -60,10 +61,10 @@ def run(**changes: object) -> Run:
     return Run(**{**values, **changes})
 
 
-def shown(*texts: str, ended: Run, terminal: bool = False) -> str:
+def shown(*texts: str, ended: Run, terminal: bool = False, options: ViewOptions | None = None) -> str:
     out = io.StringIO()
     console = Console(file=out, width=100, force_terminal=terminal, highlight=False)
-    view = RunView(console)
+    view = RunView(console, options)
     view.open("helpdesk", "two questions", "s", ScriptedModel.of([{}]).description, "Why [b]?")
     view.show({"type": "log", "message": {"status": "start", "label": "ROUND 1"}})
     for text in texts:
@@ -104,9 +105,35 @@ def test_on_a_terminal_thoughts_are_dimmed() -> None:
     assert "The answer" in text
 
 
-def test_a_failure_is_shown_last() -> None:
-    text = shown(ended=run(error=RunError("ValueError", "broke", "Traceback: here")))
-    assert text.index("failed after 1.23 s") < text.index("ValueError: broke") < text.index("Traceback: here")
+FAILED = RunError("ValueError", "broke", "Traceback: here", NodeError("it: Traceback: here", inputs_kept=True))
+
+
+def test_a_failure_is_shown_last_in_one_sentence() -> None:
+    text = shown(ended=run(error=FAILED))
+    assert text.index("failed after 1.23 s") < text.index("ValueError: broke")
+    assert "--traceback prints the traceback." in text
+    assert "Dify's node shows it with its traceback, 19 characters; its inputs are kept." in text
+    assert "Traceback: here" not in text
+
+
+def test_a_traceback_is_shown_if_it_is_asked_for() -> None:
+    text = shown(ended=run(error=FAILED), options=ViewOptions(traceback=True))
+    assert text.index("ValueError: broke") < text.index("\nTraceback: here\n") < text.index("it: Traceback: here")
+
+
+def test_a_message_that_the_node_shows_is_not_repeated() -> None:
+    text = shown(ended=run(error=RunError("InvokeConnectionError", "gone", None, NodeError("gone"))))
+    assert text.count("gone") == 1
+    assert "Dify's node shows this message; its inputs are lost." in text
+
+
+def test_log_entries_are_cut_to_a_line_unless_they_are_asked_for_whole() -> None:
+    log = AgentLog()
+    log.add({"id": "r", "label": "CALL x", "status": "error", "error": "e" * 300, "data": {"text": "d" * 300}})
+    ended = run(outputs=replace(run().outputs, logs=log.roots()))
+    cut, whole = (shown(ended=ended, options=ViewOptions(verbose=verbose)) for verbose in (False, True))
+    assert (cut.count("e" * 60), cut.count("d" * 60)) == (1, 1)
+    assert "".join(whole.split()).count("e" * 300 + '{"text":"' + "d" * 300 + '"}') == 1
 
 
 def test_a_long_error_of_the_node_is_shown_with_its_length() -> None:

@@ -99,8 +99,12 @@ def test_a_schema_that_is_none_is_a_finding() -> None:
     assert finding.rule == "output-schema-invalid"
 
 
-def test_a_failure_is_shown_with_its_traceback_and_what_was_printed(capsys: pytest.CaptureFixture[str]) -> None:
-    report, read = called(capsys, *steps(("say", "so far"), ("fail", "no such thing")), code=1)
+def test_a_failure_is_shown_and_its_traceback_if_it_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    failing = steps(("say", "so far"), ("fail", "no such thing"))
+    report, read = called(capsys, *failing, code=1)
+    assert "raise ValueError(text)" in report["error"]["traceback"]
+    assert "raise ValueError(text)" not in read
+    report, read = called(capsys, *failing, "--traceback", code=1)
     assert (report["error"]["kind"], report["error"]["message"]) == ("ValueError", "no such thing")
     assert [message["message"]["text"] for message in report["messages"]] == ["so far"]
     assert "raise ValueError(text)" in read

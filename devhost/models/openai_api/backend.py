@@ -18,7 +18,7 @@ from devhost.models.openai_api.chat_stream import chat_turn
 from devhost.models.openai_api.responses_request import responses_request
 from devhost.models.openai_api.responses_stream import responses_turn
 from devhost.models.provider.catalog import facts_of, is_openais
-from devhost.models.provider.failures import provider_failures, reading_the_stream
+from devhost.models.provider.failures import provider_failures, reading_the_stream, refuse_a_page
 from devhost.models.provider.parameters import Api, guesses, parameter_rules, settle
 from devhost.models.provider.tokens import PricedCall, Spending, TokenCounts, price_notice
 from devhost.models.provider.turn_events import Called, Finished, Said, TurnEvent
@@ -47,6 +47,12 @@ class Connection:
     def place(self) -> str:
         """For people: without credentials that a URL may hold."""
         return httpx.URL(self.base_url).netloc.decode()
+
+    @property
+    def url(self) -> str:
+        """For people, too: without credentials and query."""
+        url = httpx.URL(self.base_url)
+        return f"{url.scheme}://{self.place}{url.path.rstrip('/')}"
 
     def client(self) -> openai.OpenAI:
         return openai.OpenAI(
@@ -87,7 +93,7 @@ class OpenAIModel:
         )
         self.spending = Spending()
         self._api = api
-        self._key = connection.key
+        self._key, self._url = connection.key, connection.url
         self._client = connection.client()
         self._counting = threading.Lock()
 
@@ -105,7 +111,7 @@ class OpenAIModel:
         except ValueError as error:
             raise ModelCallError("ValueError", str(error)) from error
         began = time.monotonic()
-        with provider_failures(self._key):
+        with provider_failures(self._key, self._url):
             for event in self._turn(request, params):
                 match event:
                     case Said(text) if text:
@@ -125,9 +131,11 @@ class OpenAIModel:
         """Closing the generator closes the connection."""
         if self._api == "responses":
             with self._client.responses.create(**responses_request(request, params)) as events, reading_the_stream():
+                refuse_a_page(str(events.response.headers.get("Content-Type")))
                 yield from responses_turn(events)
         else:
             with self._client.chat.completions.create(**chat_request(request, params)) as chunks, reading_the_stream():
+                refuse_a_page(str(chunks.response.headers.get("Content-Type")))
                 yield from chat_turn(chunks)
 
     def _count(self, model: str, tokens: TokenCounts | None, seconds: float) -> JsonObject | None:

@@ -1,9 +1,10 @@
 """A provider's failures in the words in which Dify's openai plugin passes them on.
 
-In: what the openai client raises, and the errors inside its streams. Out: `ModelCallError`, with the key removed from
-the server's text.
+In: what the openai client raises, and the errors inside its streams. Out: `ModelCallError` with one sentence: Dify's
+words without the key, then the server's URL and what would help.
 """
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -33,6 +34,17 @@ _IN_STREAM = {
     "server_is_overloaded": "InvokeServerUnavailableError",
 }
 """Codes, and types, of errors that come after the 200."""
+_HELPS = {
+    "InvokeConnectionError": "check that a server runs there, or set OPENAI_BASE_URL",
+    "InvokeAuthorizationError": "check OPENAI_API_KEY",
+}
+_NOT_FOUND = 404
+_HELPS_NOT_FOUND = "check the path in OPENAI_BASE_URL, the model's name and --api"
+_PAGE = "an HTML page instead of JSON"
+_LONGEST = 1_000
+"""Characters of a server's own text."""
+_HTML = re.compile(r"\s*<(?:!doctype|html|head|body)\b", re.IGNORECASE)
+_TITLE = re.compile(r"<title[^>]*>(.{1,200}?)</title>", re.IGNORECASE | re.DOTALL)
 
 
 def failure(error_type: str, message: str) -> ModelCallError:
@@ -56,14 +68,34 @@ def failed_in_stream(code: str | None, message: str, kind: str | None = None) ->
     return failure(error_type, f"{code or kind or 'error'}: {message}")
 
 
+def refuse_a_page(content_type: str) -> None:
+    """A web page has no events, so that it would read as an empty stream."""
+    if content_type.startswith("text/html"):
+        raise failure("InvokeBadRequestError", f"the answer is {_PAGE}")
+
+
 @contextmanager
-def provider_failures(key: str) -> Iterator[None]:
-    """Turns every failure of the call inside into a ModelCallError without the key."""
+def provider_failures(key: str, url: str) -> Iterator[None]:
+    """Turns every failure of the call inside into a ModelCallError without the key; `url` has no credentials."""
     try:
         yield
     except (ModelCallError, openai.APIError, ValueError) as error:
         worded = _worded(error)
-        raise ModelCallError(worded.error_type, Secrets([key]).masked(worded.message)) from None
+        said = _on_one_line(Secrets([key]).masked(worded.message))
+        help_ = _help(error, worded)
+        where = f"server: {url}; {help_}" if help_ else f"server: {url}"
+        raise ModelCallError(worded.error_type, f"{said} ({where})") from None
+
+
+def _help(error: Exception, worded: ModelCallError) -> str:
+    if getattr(error, "status_code", None) == _NOT_FOUND or _PAGE in worded.message:
+        return _HELPS_NOT_FOUND
+    return _HELPS.get(worded.error_type, "")
+
+
+def _on_one_line(text: str) -> str:
+    line = " ".join(text.split())
+    return f"{line[:_LONGEST]}…" if len(line) > _LONGEST else line
 
 
 @contextmanager
@@ -90,5 +122,16 @@ def _worded(error: ModelCallError | openai.APIError | ValueError) -> ModelCallEr
     for raised, error_type in _RAISED:
         if isinstance(error, raised):
             cause = f" {error.__cause__}" if isinstance(error, openai.APIConnectionError) and error.__cause__ else ""
-            return failure(error_type, f"{error}{cause}")
+            return failure(error_type, f"{error}{_page_or_text(error)}{cause}")
     return failed_in_stream(error.code, error.message, error.type)
+
+
+def _page_or_text(error: openai.APIError) -> str:
+    """What a server said that is not JSON; a proxy or a wrong address answers with a whole HTML page."""
+    body = error.body
+    if not isinstance(body, str) or not body:
+        return ""
+    if not _HTML.match(body):
+        return f" - {body}"
+    title = _TITLE.search(body)
+    return f" - {_PAGE}" + (f" with the title {' '.join(title.group(1).split())!r}" if title else "")

@@ -6,11 +6,14 @@ node's inputs can still be seen.
 
 import json
 from dataclasses import dataclass
+from typing import Any
 
 from devhost.protocol.node_stream import FAILED
 
 REQUEST_ID = "0123456789"
 """In place of the id that Dify gives each request."""
+INVOKE_ERROR = "PluginInvokeError"
+"""With which the daemon wraps what a plugin raises."""
 MODEL_ERRORS = frozenset(
     {
         "InvokeRateLimitError",
@@ -31,6 +34,30 @@ class NodeError:
     inputs_kept: bool = False
 
 
+@dataclass(frozen=True)
+class PluginError:
+    """What a plugin raised, taken out of the text of a call that failed for it."""
+
+    before: str
+    """The words before it, such as `invoke tool failed: `."""
+    error_type: str
+    message: str
+    traceback: str
+
+
+def plugin_error(text: str) -> PluginError | None:
+    """None for a text in which no plugin's error stands."""
+    before, found, wrapped = text.partition(f"{INVOKE_ERROR}: ")
+    try:
+        said: Any = json.JSONDecoder().raw_decode(wrapped)[0] if found else None
+        if said["error_type"] == INVOKE_ERROR:  # an error of a model is wrapped twice
+            said = json.loads(said["message"])
+        traceback = str((said.get("args") or {}).get("traceback") or "")
+        return PluginError(before, str(said["error_type"]), str(said["message"]), traceback)
+    except (ValueError, LookupError, TypeError, AttributeError):
+        return None
+
+
 def node_error(line: str) -> NodeError:
     """For a line that is an error, or that the node cannot read as a message."""
     try:
@@ -46,7 +73,7 @@ def node_error(line: str) -> NodeError:
 
 def _of_daemon(error: dict[str, object]) -> NodeError:
     error_type, message = str(error["error_type"]), str(error["message"])
-    if error_type != "PluginInvokeError":
+    if error_type != INVOKE_ERROR:
         return NodeError(f"req_id: {REQUEST_ID} {error_type}: {message}")
     said = json.loads(message)
     if said.get("error_type") in MODEL_ERRORS:
