@@ -18,6 +18,8 @@ from devhost.text.price import price_text
 
 LONGEST_ERROR = 2_000
 LONGEST_ARGUMENTS = 500
+FOR_PROGRAMS = frozenset({"request_ids"})
+"""Fields of a log entry that its one line leaves out."""
 LONGEST_VALUE, BEGINNING = 200, 40
 """Characters of a text variable on its one line; of a longer one, such as a state, its beginning and its length."""
 _MARKS = {"success": ("✓", "green"), "error": ("✗", "red"), "start": ("…", "yellow")}
@@ -55,9 +57,12 @@ def _entry(entry: LogEntry, *, whole: bool) -> Text:
         line.append("  never finished", "yellow")
     if entry.error:
         line.append(f"\n  {printable(entry.error)}", "red")
-    if entry.data:
-        data = json.dumps(entry.data, ensure_ascii=False, indent=2, default=str) if whole else preview(entry.data)
-        line.append("\n" + indent(printable(data), "  "), "dim")
+    if whole and entry.data:
+        line.append(
+            "\n" + indent(printable(json.dumps(entry.data, ensure_ascii=False, indent=2, default=str)), "  "), "dim"
+        )
+    elif shown := {name: value for name, value in entry.data.items() if name not in FOR_PROGRAMS}:
+        line.append(f"\n  {printable(preview(shown))}", "dim")
     return line
 
 

@@ -1,11 +1,11 @@
 """What happened when: the strategy's log tree, with the times at which its messages came, and the calls in it.
 
-In: a `TracedRun`. Out: spans, each with its children. A call belongs to the entry that was open at the same time, that
-bears its name and, of several such, has its arguments; a call that the log does not mention is a span of its own. What
-a tool itself asks for stands under the call of the tool.
+In: a `TracedRun`. Out: spans, each with its children. A call belongs to the entry that has its id among its
+`request_ids`. Any other call is a span of its own, in the innermost group that was open when it began. What a tool
+itself asks for stands under the call of the tool.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -16,8 +16,6 @@ from devhost.trace.runs import Arrival, TracedRun
 
 type SpanKind = Literal["model", "tool", "group", "step", "moment"]
 OPEN = "start"
-NEAR = 0.1
-"""Seconds: of calls side by side, some are asked and even answered before the log says of all that they begin."""
 
 
 @dataclass
@@ -50,18 +48,12 @@ def timeline(run: TracedRun) -> list[Span]:
         if body is not None:
             log.add(body)
             arrivals.setdefault(body["id"], []).append(arrival.at)
-    roots = [_span(entry, arrivals, run.finished) for entry in log.roots()]
-    entries = list(_leaves(roots, run.began, run.finished))
+    spans = {entry.id: _span(entry, arrivals[entry.id], run.finished) for entry in log.entries.values()}
+    roots = _tree(log.roots(), spans)
+    named = {request_id: spans[entry.id] for entry in log.entries.values() for request_id in _request_ids(entry)}
     of_calls: dict[str, Span] = {}
     for call in run.calls:
-        asker = of_calls.get(call.parent)
-        best = None if asker else _entry_of(call, entries, run.finished)
-        if best is None:
-            best = _own_span(call, run.finished)
-            (asker.children if asker else _siblings(call, roots)).append(best)
-        else:
-            best.calls.append(call)
-        of_calls[call.id] = best
+        of_calls[call.id] = _placed(call, named, of_calls, roots, run.finished)
     _in_order(roots)
     return roots
 
@@ -78,8 +70,13 @@ def _log_entry(arrival: Arrival) -> JsonObject | None:
             return None
 
 
-def _span(entry: LogEntry, arrivals: dict[str, list[float]], finished: float) -> Span:
-    times = arrivals[entry.id]
+def _request_ids(entry: LogEntry) -> list[str]:
+    """The ids of its requests on the wire, as this repository's strategies write them."""
+    ids = entry.data.get("request_ids")
+    return [each for each in ids if isinstance(each, str)] if isinstance(ids, list) else []
+
+
+def _span(entry: LogEntry, times: list[float], finished: float) -> Span:
     is_open = entry.status == OPEN
     return Span(
         label=entry.label,
@@ -88,38 +85,29 @@ def _span(entry: LogEntry, arrivals: dict[str, list[float]], finished: float) ->
         ended=finished if is_open else times[-1],
         error=entry.error or "",
         data=entry.data,
-        children=[_span(child, arrivals, finished) for child in entry.children],
         is_moment=not is_open and len(times) == 1,
     )
 
 
-@dataclass(frozen=True)
-class _Leaf:
-    """An entry that a call can belong to, and the time in which its group was open."""
-
-    span: Span
-    from_: float
-    until: float
-
-
-def _leaves(spans: Iterable[Span], began: float, ended: float) -> Iterator[_Leaf]:
-    for span in spans:
-        if span.children:
-            yield from _leaves(span.children, span.began, span.ended)
-        elif not span.is_moment:
-            yield _Leaf(span, began, ended)
+def _tree(entries: Iterable[LogEntry], spans: Mapping[str, Span]) -> list[Span]:
+    placed = []
+    for entry in entries:
+        spans[entry.id].children = _tree(entry.children, spans)
+        placed.append(spans[entry.id])
+    return placed
 
 
-def _entry_of(call: Call, leaves: Iterable[_Leaf], finished: float) -> Span | None:
-    """One with the same arguments; else one at the same time, best one that has no call yet."""
-
-    def merits(span: Span) -> tuple[bool, bool, bool, float]:
-        apart = max(span.began - _end(call, finished), call.began - span.ended, 0.0)
-        return not _is_about(span, call), apart > NEAR, bool(span.calls), apart
-
-    named = [leaf.span for leaf in leaves if leaf.from_ <= call.began <= leaf.until and call.name in leaf.span.label]
-    best = min(named, key=merits, default=None)
-    return None if best is None or merits(best)[:2] == (True, True) else best
+def _placed(
+    call: Call, named: Mapping[str, Span], of_calls: Mapping[str, Span], roots: list[Span], finished: float
+) -> Span:
+    """The span of a call: the entry that bears its id, else one of its own."""
+    if span := named.get(call.id):
+        span.calls.append(call)
+        return span
+    own = _own_span(call, finished)
+    asker = of_calls.get(call.parent)
+    (asker.children if asker else _siblings(call, roots)).append(own)
+    return own
 
 
 def _own_span(call: Call, finished: float) -> Span:
@@ -128,21 +116,13 @@ def _own_span(call: Call, finished: float) -> Span:
 
 
 def _siblings(call: Call, roots: list[Span]) -> list[Span]:
-    """The entries of the innermost group that was open at the time."""
-    for span in roots:
-        if span.children and not span.calls and span.began <= call.began <= span.ended:
-            return _siblings(call, span.children)
-    return roots
+    """The entries of the innermost group that was open at the time; of several groups side by side none is chosen."""
+    opened = [span for span in roots if span.children and not span.calls and span.began <= call.began <= span.ended]
+    return _siblings(call, opened[0].children) if len(opened) == 1 else roots
 
 
 def _end(call: Call, finished: float) -> float:
     return finished if call.ended is None else call.ended
-
-
-def _is_about(span: Span, call: Call) -> bool:
-    arguments = span.data.get("arguments")
-    given = call.request.get("tool_parameters")
-    return isinstance(arguments, dict) and isinstance(given, dict) and arguments.items() <= given.items()
 
 
 def _in_order(spans: list[Span]) -> None:

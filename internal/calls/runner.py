@@ -5,7 +5,7 @@ running at the deadline is given up and counts as timed out.
 """
 
 from collections.abc import Generator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from dify_plugin.entities.tool import ToolProviderType
@@ -16,9 +16,10 @@ from internal.calls.arguments import call_parameters, rounded_arguments
 from internal.calls.side_by_side import Post, run_side_by_side, watched
 from internal.host.clock import Clock, Deadline
 from internal.host.failures import FailureKind, HostFailure, is_transient
+from internal.host.invocations import new_request_id
 from internal.host.read_ahead import DeadlinePassed
 from internal.host.session import HostSession, RequestTooLarge
-from internal.report.events import Event, FileForwarded, Noted, ToolFinished, ToolStarted
+from internal.report.events import Event, FileForwarded, Noted, RequestRepeated, ToolFinished, ToolStarted
 from internal.report.tool_calls import CallStatus, EndedCall, ValidCall
 from internal.results.failures import NOT_BEGUN, TIMED_OUT, TOOL_FAILED, ToolFailure
 from internal.results.files import FileNames, FileReader
@@ -43,6 +44,7 @@ class _Job:
     """Its row in the log."""
     call: ValidCall
     deadline: Deadline
+    request_id: str = field(default_factory=new_request_id)
     was_sent: bool = False
 
 
@@ -91,7 +93,7 @@ class ToolRunner:
         """One call from its start in the log to its end; it never raises."""
         key, call = job.key, job.call
         with self.slots:
-            post(ToolStarted(key, call))
+            post(ToolStarted(key, call, job.request_id))
             started = self.clock.now()
             try:
                 ended = self._execute(job, post)
@@ -145,7 +147,7 @@ class ToolRunner:
                 return NOT_BEGUN
             job.was_sent = True
             try:
-                for message in in_turns(self.host.invoke_tool(call.tool, parameters, deadline.left)):
+                for message in in_turns(self.host.invoke_tool(call.tool, parameters, job.request_id, deadline.left)):
                     if file := output.take(message):
                         post(FileForwarded(file))
             except DeadlinePassed:
@@ -158,5 +160,7 @@ class ToolRunner:
                 again = OurWords(f"{failure.kind}; called once more after {RETRY_WAIT:g} s")
                 post(Noted(again.of(call.call.name), job.key))
                 self.clock.sleep(RETRY_WAIT)
+                job.request_id = new_request_id()
+                post(RequestRepeated(job.key, job.request_id))
             else:
                 return None

@@ -9,14 +9,13 @@ import math
 from collections.abc import Callable, Generator, Iterator, Mapping
 from typing import Any, Protocol, cast
 
-from dify_plugin.core.entities.invocation import InvokeType
 from dify_plugin.core.runtime import Session
 from dify_plugin.entities.model.llm import LLMResult, LLMResultChunk, LLMResultChunkDelta
 from dify_plugin.entities.tool import ToolProviderType
-from dify_plugin.invocations.tool import ToolInvocation
 from pydantic_core import to_json
 
 from internal.flow import extract_blocking_tool_calls
+from internal.host.invocations import LenientToolInvocation, ModelInvocation
 from internal.host.read_ahead import batches
 from internal.host.request import MAX_REQUEST_BYTES, ModelRequest
 from internal.host.wire import WireMessage, wellformed_chunk, wellformed_message
@@ -40,29 +39,21 @@ class HostTool(Protocol):
     def credential_id(self) -> str | None: ...
 
 
-class _LenientToolInvocation(ToolInvocation):
-    """The SDK's public ``invoke``, reading messages of any type: one unknown type would end the SDK's own generator."""
-
-    def _backwards_invoke(self, type: InvokeType, data_type: Any, data: dict[str, Any]) -> Any:  # noqa: A002, ANN401
-        del data_type
-        return super()._backwards_invoke(type, WireMessage, data)  # type: ignore[arg-type] # what this class is for
-
-
 class HostSession:
     """Calls back to the host on behalf of one run."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._tools = _LenientToolInvocation(session)
         self._longest_silence: float = session.max_invocation_timeout
         """Seconds, as MAX_INVOCATION_TIMEOUT was when the run began; the session's own value changes with each call."""
 
     def stream_model(
-        self, request: ModelRequest, left: Callable[[], float], most: float
+        self, request: ModelRequest, request_id: str, left: Callable[[], float], most: float
     ) -> Iterator[list[LLMResultChunk]]:
         """Call the model, and bring all chunks that wait at once; a result that comes in one piece is one chunk.
 
-        ``left`` tells the seconds left for the next chunk, ``most`` those that a call may take once it answers.
+        The request is sent under ``request_id``, a new one for each call. ``left`` tells the seconds left for the next
+        chunk, ``most`` those that a call may take once it answers.
         Always streaming: the SDK's blocking form loses ``opaque_body`` and all but the last tool calls (0.10.2).
 
         Raises:
@@ -70,7 +61,7 @@ class HostSession:
             DeadlinePassed: while waiting for the next chunk.
         """
         self._bound_silence(most)
-        answer = self._session.model.llm.invoke(
+        answer = ModelInvocation(self._session, request_id).invoke(
             model_config=request.config,
             prompt_messages=list(request.messages),
             tools=list(request.tools),
@@ -84,9 +75,9 @@ class HostSession:
                 yield [wellformed_chunk(chunk) for chunk in batch]
 
     def invoke_tool(
-        self, tool: HostTool, parameters: Mapping[str, Any], left: Callable[[], float]
+        self, tool: HostTool, parameters: Mapping[str, Any], request_id: str, left: Callable[[], float]
     ) -> Iterator[WireMessage]:
-        """Call a tool with its own credential.
+        """Call a tool with its own credential, under ``request_id``, a new one for each call.
 
         Raises:
             HostFailure: the tool or the host failed.
@@ -97,7 +88,7 @@ class HostSession:
         if size > MAX_REQUEST_BYTES:
             raise RequestTooLarge(f"the parameters have {size:,} bytes; at most {MAX_REQUEST_BYTES:,} reach the host")
         self._bound_silence(left())
-        messages = self._tools.invoke(
+        messages = LenientToolInvocation(self._session, request_id).invoke(
             tool.provider_type, tool.provider, tool.own_name, dict(parameters), credential_id=tool.credential_id
         )
         read = cast("Generator[WireMessage, None, None]", messages)

@@ -16,6 +16,7 @@ from internal.conversation.window import Window
 from internal.errors import ModelCallFailed
 from internal.host.clock import Clock
 from internal.host.failures import FailureKind, HostFailure
+from internal.host.invocations import new_request_id
 from internal.host.read_ahead import DeadlinePassed
 from internal.host.request import ModelRequest
 from internal.host.session import HostSession
@@ -23,7 +24,7 @@ from internal.model.given_secrets import given_secrets
 from internal.model.in_use import ModelInUse, name_of
 from internal.model.reading import ModelTurn, Reading, TurnSpan
 from internal.model.recovery import Recovery, sentence_of
-from internal.report.events import Event, ModelFinished, ModelStarted, Noted, StopReason
+from internal.report.events import Event, ModelFinished, ModelStarted, Noted, RequestRepeated, StopReason
 from internal.report.usage import Usage
 from internal.text.notes import OurWords, Quoting, Sentence
 from internal.text.redaction import KnownSecrets
@@ -105,15 +106,17 @@ class ModelCaller:
 
     def _ask(self, model: LLMModelConfig, recovery: Recovery) -> Generator[Event, None, ModelTurn | TimeIsUp | _Failed]:
         """Have this model take the turn, with as many tries as recovery allows; one row of the log."""
-        span = recovery.span
-        yield ModelStarted(span.key, model.model)
+        span, request_id = recovery.span, new_request_id()
+        yield ModelStarted(span.key, model.model, request_id)
         started, spent = self.clock.now(), Usage()
         while True:
             reading = Reading(span)
-            outcome = yield from self._try(model, reading, recovery)
+            outcome = yield from self._try(model, request_id, reading, recovery)
             spent += reading.usage
             self._count(reading, recovery.transcript)
             if isinstance(outcome, _AskAgain):
+                request_id = new_request_id()
+                yield RequestRepeated(span.key, request_id)
                 continue
             finished = _finished(model, reading, self.clock.now() - started, spent)
             if isinstance(outcome, HostFailure):
@@ -125,7 +128,7 @@ class ModelCaller:
             return outcome
 
     def _try(
-        self, model: LLMModelConfig, reading: Reading, recovery: Recovery
+        self, model: LLMModelConfig, request_id: str, reading: Reading, recovery: Recovery
     ) -> Generator[Event, None, ModelTurn | TimeIsUp | HostFailure | _AskAgain]:
         """Send the request and read the stream to its end."""
         span, transcript = recovery.span, recovery.transcript
@@ -134,7 +137,7 @@ class ModelCaller:
         stop = self.stop if model is self.models.first else ()
         request = ModelRequest(model, transcript.messages(), self.window.tools, stop)
         try:
-            batches = self.host.stream_model(request, reading.seconds_left, span.end.left())
+            batches = self.host.stream_model(request, request_id, reading.seconds_left, span.end.left())
             yield from self._stream(batches, reading)
         except DeadlinePassed:
             if not reading.is_answering:

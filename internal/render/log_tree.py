@@ -47,13 +47,15 @@ class LogTree:
             case e.SpanFinished():
                 yield from self._round_finished(event)
             case e.ModelStarted():
-                yield self._start(event.key, event.model, {})
+                yield self._start(event.key, event.model, _sent_under(event.request_id))
             case e.ModelFinished():
                 yield self._model_finished(event)
             case e.ToolStarted():
                 yield self._tool_started(event)
             case e.ToolFinished():
                 yield self._tool_finished(event)
+            case e.RequestRepeated():
+                yield self._repeated(event)
             case _:
                 assert_never(event)
 
@@ -100,12 +102,14 @@ class LogTree:
         return self._finish(event.key, event.elapsed_seconds, data, metadata, error=event.error)
 
     def _tool_started(self, event: e.ToolStarted) -> AgentInvokeMessage:
-        written = event.call.call.parsed.args if event.call.call.parsed.ok else event.call.call.arguments
-        shown = self._content.arguments(written)
+        call = event.call.call
+        shown = self._content.arguments(call.parsed.args if call.parsed.ok else call.arguments)
         data = {"arguments": self._out.arguments(shown)} if shown else {}
+        data |= self._shown({"tool_call_id": call.id}) if self._content.is_shown else {}
+        data |= _sent_under(event.request_id) if event.request_id else {}
         self._open_calls.add(event.key)
         waits = ", waits for approval" if isinstance(event.call, WaitingCall) else ""
-        return self._start(event.key, f"CALL {event.call.call.name}{waits}", data)
+        return self._start(event.key, f"CALL {call.name}{waits}", data)
 
     def _tool_finished(self, event: e.ToolFinished) -> AgentInvokeMessage:
         call = event.call
@@ -114,6 +118,12 @@ class LogTree:
         self._totals.add_call(event.key, failed=failed)
         error = (call.error or OurWords(call.status.value)) if failed else None
         return self._finish(event.key, call.elapsed_seconds, data, self._tools_icon(call.judged), error=error)
+
+    def _repeated(self, event: e.RequestRepeated) -> AgentInvokeMessage:
+        opened = self._open[event.key]
+        data = {**opened.data, "request_ids": [*opened.data["request_ids"], event.request_id]}
+        self._open[event.key] = opened.model_copy(update={"data": data})
+        return self._write(self._open[event.key])
 
     def _tools_icon(self, call: JudgedCall) -> dict[str, str]:
         return self._icons.of_tool(call.tool.provider, call.tool.icon) if call.tool else self._icons.of_tool("", "")
@@ -179,3 +189,8 @@ class LogTree:
 
     def _write(self, log: LogRow) -> AgentInvokeMessage:
         return AgentInvokeMessage(type=InvokeMessage.MessageType.LOG, message=log)
+
+
+def _sent_under(request_id: str) -> dict[str, Any]:
+    """The ids of a row's requests on the wire: one for each try."""
+    return {"request_ids": [request_id]}

@@ -24,6 +24,7 @@ from internal.report.events import (
     ModelFinished,
     ModelStarted,
     Noted,
+    RequestRepeated,
     RunFinished,
     ShownTogether,
     SpanFinished,
@@ -81,7 +82,7 @@ def _written(event: Event, text: TextStream) -> str:
             return text.leave_a_line()
         case FileForwarded() | RunFinished():
             return text.finish()
-        case Noted() | SpanStarted() | SpanFinished() | ModelStarted() | ModelFinished():
+        case Noted() | SpanStarted() | SpanFinished() | ModelStarted() | ModelFinished() | RequestRepeated():
             return text.close_thought()
         case ToolStarted() | ToolFinished() | CallsAnswered():
             return text.close_thought()

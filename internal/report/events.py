@@ -72,6 +72,8 @@ class SpanFinished:
 class ModelStarted:
     key: str
     model: str
+    request_id: str
+    """Under which the first try is sent."""
 
 
 @dataclass(frozen=True)
@@ -124,6 +126,16 @@ class ShownTogether:
 class ToolStarted:
     key: str
     call: JudgedCall
+    request_id: str | None = None
+    """Under which it is sent; None where no tool has to run."""
+
+
+@dataclass(frozen=True)
+class RequestRepeated:
+    """The call of a model or a tool is sent once more."""
+
+    key: str
+    request_id: str
 
 
 @dataclass(frozen=True)
@@ -190,7 +202,9 @@ class RunFinished:
     summary: RunSummary
 
 
-type LogEvent = Noted | SpanStarted | SpanFinished | ModelStarted | ModelFinished | ToolStarted | ToolFinished
+type LogEvent = (
+    Noted | SpanStarted | SpanFinished | ModelStarted | ModelFinished | ToolStarted | ToolFinished | RequestRepeated
+)
 """What the log shows; mypy names the places that must handle one more."""
 
 type Event = LogEvent | Shown | ShownTogether | CallsAnswered | FileForwarded | RunFinished

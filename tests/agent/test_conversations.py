@@ -155,6 +155,15 @@ def messages(outcome: Outcome) -> list[Json]:
         if kind == "variable":
             bodies = [with_readable_state(body) for body in bodies]
         shown += [{"type": kind, **without_run(body)} for body in bodies]
+    return with_numbered_requests(shown)
+
+
+def with_numbered_requests(shown: list[Json]) -> list[Json]:
+    """The random ids of requests, each as its number in the run."""
+    numbers: dict[str, int] = {}
+    for body in shown:
+        if ids := body.get("data", {}).get("request_ids"):
+            body["data"]["request_ids"] = [numbers.setdefault(each, len(numbers) + 1) for each in ids]
     return shown
 
 

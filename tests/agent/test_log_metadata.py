@@ -168,7 +168,7 @@ def test_a_rows_key_alone_says_what_it_hangs_from_and_where_its_cost_counts() ->
     events: list[e.LogEvent] = [
         e.SpanStarted("debate1", "DEBATE 1"),
         e.SpanStarted("debate1.judge", "JUDGE"),
-        e.ModelStarted("debate1.judge.model", "m"),
+        e.ModelStarted("debate1.judge.model", "m", "0"),
         e.ModelFinished("debate1.judge.model", "", 1.0, usage),
         e.SpanFinished("debate1.judge", 1.0),
         e.SpanFinished("debate1", 1.0),

@@ -1,6 +1,7 @@
 """The log tree: parents, labels, statuses, times, small previews, and notes of what was read differently."""
 
 import json
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from internal.render.messages import render
 from internal.render.outgoing import Outgoing
 from internal.text.redaction import KnownSecrets, Redactor
 from tests.agent.scenes import ANSWER, log_of, search
-from tests.support.host import Json
+from tests.support.host import CallFails, Json
 from tests.support.run import Outcome, run
 from tests.support.wire import USAGE, breaks, calls, model, parameter, replies, says, tool
 
@@ -81,6 +82,32 @@ def test_a_call_log_has_arguments_and_tool_response() -> None:
     assert log["data"]["arguments"] == {"q": "a"}
     assert log["data"]["tool_response"] == "found"
     assert log["metadata"]["provider"] == "acme/tools/tools"
+
+
+def test_a_row_has_the_ids_of_its_requests_from_the_start() -> None:
+    answers = iter([breaks("429 too many requests"), replies("found")])
+
+    def search_once_more(request: Json) -> Iterable[Json]:
+        return next(answers)(request)
+
+    steps = [[CallFails("429 rate limit")], search("a"), ANSWER]
+    outcome = run(steps, {"search": search_once_more})
+
+    first, call, second = (outcome.logs[key] for key in ("round1.model", "round1.call1", "round2.model"))
+    ids = [each for log in (first, call, second) for each in log["data"]["request_ids"]]
+    assert ids == outcome.transport.request_ids
+    assert [len(log["data"]["request_ids"]) for log in (first, call, second)] == [2, 2, 1]
+    started = [body for body in outcome.bodies("log") if body["status"] == "start" and "request_ids" in body["data"]]
+    assert [len(body["data"]["request_ids"]) for body in started] == [1, 2, 1, 2, 1]
+
+
+def test_a_call_that_never_leaves_has_the_models_id_and_none_of_a_request() -> None:
+    outcome = run([calls(("search", {"x": 1}), ("search", {"q": "a"})), ANSWER], HANDLERS)
+
+    refused, ran = outcome.logs["round1.call1"]["data"], outcome.logs["round1.call2"]["data"]
+    assert "request_ids" not in refused
+    assert refused["tool_call_id"] == "call_1"
+    assert (ran["tool_call_id"], len(ran["request_ids"])) == ("call_2", 1)
 
 
 def test_the_log_of_a_refused_call_shows_what_the_model_wrote() -> None:

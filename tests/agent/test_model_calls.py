@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from dify_plugin.entities.model.llm import LLMResult, LLMResultChunk, LLMUsage
 from dify_plugin.entities.model.message import AssistantPromptMessage
+from dify_plugin.invocations.model.llm import LLMInvocation
 
 from internal.agent import FUNCTION_CALLING, Blueprint
 from internal.calls.side_by_side import drain
@@ -293,9 +294,9 @@ def test_a_host_that_answers_in_one_piece_is_read_as_a_stream(monkeypatch: pytes
     session, _ = make_session(ScriptedModel([]), Tools({}))
     result = LLMResult(model=MODEL, message=AssistantPromptMessage(content="Hi"), usage=LLMUsage.model_validate(USAGE))
     # The SDK's signature allows it; no transport of 0.10.2 does it when asked to stream.
-    monkeypatch.setattr(session.model.llm, "invoke", lambda **_request: result)
+    monkeypatch.setattr(LLMInvocation, "invoke", lambda _self, **_request: result)
     config: Any = None
 
-    ((only,),) = HostSession(session).stream_model(ModelRequest(config, []), lambda: 10.0, 10.0)
+    ((only,),) = HostSession(session).stream_model(ModelRequest(config, []), "0", lambda: 10.0, 10.0)
 
     assert only.delta.message.content == "Hi"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from devhost import FunctionTool, Host, ScriptedModel
+from devhost import Host, ScriptedModel
 from devhost.cli.commands import main
 from devhost.errors import TraceError
 from devhost.process.transports.transport import TransportName
@@ -18,7 +18,7 @@ from devhost.text.secrets import Secrets
 from devhost.trace.outcome import run_of
 from devhost.trace.reader import read_trace
 from devhost.trace.runs import traced_runs
-from devhost.trace.timeline import Span, timeline
+from devhost.trace.timeline import timeline
 from devhost.trace.writer import TraceWriter
 from tests.devhost.charts import API_KEY
 from tests.devhost.conftest import CHARTS, FIXTURES, PUPPET, ROOT, TOOLBOX
@@ -295,47 +295,6 @@ def test_an_older_trace_is_overwritten(tmp_path: Path, before: str) -> None:
 def test_a_trace_that_does_not_exist(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["replay", "/no/such/run.jsonl"]) == 2
     assert "cannot be read: No such file" in capsys.readouterr().err
-
-
-# --- the timeline ----------------------------------------------------------------------------------------------------
-
-
-def test_calls_belong_to_the_log_entries_that_mention_them(tmp_path: Path) -> None:
-    file = tmp_path / "run.jsonl"
-
-    def look(arguments: JsonObject) -> str:
-        if arguments["word"] == "b":
-            raise ValueError("no b here")
-        return f"found {arguments['word']}"
-
-    calls = [{"name": "look", "id": f"call_{word}", "arguments": {"word": word}} for word in "abc"]
-    model = ScriptedModel.of([{"thought": "hm", "text": "Looking.", "tool_calls": calls}, {"text": "Done."}])
-    with tracing(file) as writer, Host.start(ROOT, watcher=writer) as host:
-        tool = FunctionTool("look", {"word": "string"}, look)
-        host.run("gpt5_function_calling", {"query": "Look."}, model=model, tools=[tool])
-    (traced,) = traced_runs(read_trace(file))
-    first, second, end = timeline(traced)
-
-    assert [span.kind for span in (first, second, end)] == ["group", "group", "moment"]
-    assert [span.kind for span in first.children] == ["model", "tool", "tool", "tool"]
-    for span, word in zip(first.children[1:], "abc", strict=True):
-        assert [call.request["tool_parameters"] for call in span.calls] == [{"word": word}]
-        assert first.began <= span.began <= span.ended <= first.ended
-    assert [span.status for span in first.children] == ["success", "success", "error", "success"]
-    assert first.ended <= second.began
-
-
-def test_calls_that_the_log_does_not_mention_are_shown_too(tmp_path: Path) -> None:
-    file = tmp_path / "run.jsonl"
-    repeat = {"provider": "devhost-tests/toolbox/toolbox", "tool_name": "repeat", "parameters": {"word": "a"}}
-    steps = [{"call": repeat}, {"ask": "x"}]
-    with tracing(file) as writer, Host.start(PUPPET, tools=[TOOLBOX], watcher=writer) as host:
-        host.run("puppet", {"query": json.dumps(steps)}, model=ScriptedModel.of([{"text": "Hi"}]))
-    spans: list[Span] = timeline(traced_runs(read_trace(file))[0])
-    assert [(span.label, span.kind, span.status) for span in spans] == [
-        ("repeat", "tool", "success"),
-        ("scripted-gpt-5", "model", "success"),
-    ]
 
 
 # --- replay ----------------------------------------------------------------------------------------------------------

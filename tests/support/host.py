@@ -100,6 +100,8 @@ class HostTransport(RequestReader, ResponseWriter):
         super().__init__()
         self._handlers = {"llm": model, "tool": tools}
         self.longest_line = 0
+        self.request_ids: list[str] = []
+        """Of every request, in order."""
 
     def _read_stream(self) -> Generator[PluginInStream, None, None]:
         yield from ()
@@ -112,6 +114,7 @@ class HostTransport(RequestReader, ResponseWriter):
         if data.strip():
             message = json.loads(data)
             asked = message["data"]["data"]
+            self.request_ids.append(asked["backwards_request_id"])
             gevent.spawn(self._answer, message["session_id"], asked["backwards_request_id"], asked)
 
     def _answer(self, session_id: str, request_id: str, asked: Json) -> None:

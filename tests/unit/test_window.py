@@ -207,7 +207,8 @@ def length_on_the_wire(transcript: Transcript, tools: list[PromptMessageTool]) -
     """The longest line that the SDK itself writes for this request."""
     session, transport = make_session(ScriptedModel([says("ok")]), Tools({}))
     config = ModelSelection.read(model(), list[str]().append).config
-    list(HostSession(session).stream_model(ModelRequest(config, transcript.messages(), tools), lambda: 10.0, 10.0))
+    request = ModelRequest(config, transcript.messages(), tools)
+    list(HostSession(session).stream_model(request, "0", lambda: 10.0, 10.0))
     return transport.longest_line
 
 
