@@ -2,6 +2,8 @@
 
 import json
 import shutil
+import socket
+import sys
 import threading
 from collections import deque
 from pathlib import Path
@@ -11,7 +13,8 @@ import pytest
 from devhost import Host, HostLimits, PluginStartError, Run, ScriptedModel, Stop
 from devhost.process.plugin_process import PluginProcess
 from devhost.process.transports import serverless, tcp
-from devhost.process.transports.transport import TransportName
+from devhost.process.transports.reserved_port import ReservedPort
+from devhost.process.transports.transport import LOOPBACK, TransportName
 from devhost.protocol.wire import JsonObject
 from tests.devhost.conftest import PUPPET
 from tests.devhost.waiting import PATIENCE, PausingModel, wait_for
@@ -265,6 +268,18 @@ def test_an_answer_without_an_end_is_an_error(
     monkeypatch.setattr(serverless, "LAST_MOMENTS", 0.01)
     with Host.start(plugin_with_main(tmp_path, SERVER % answer), transport="http") as host:
         assert words in failure(perform(host))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux holds a port that another socket may listen on")
+def test_the_port_of_a_serverless_plugin_is_kept_for_it() -> None:
+    port = ReservedPort()
+    with socket.socket() as other, pytest.raises(OSError, match="Address already in use"):
+        other.bind((LOOPBACK, port.number))
+    with socket.create_server((LOOPBACK, port.number)) as plugin:
+        assert plugin.getsockname()[1] == port.number
+    port.release()
+    with socket.socket() as other:
+        other.bind((LOOPBACK, port.number))
 
 
 def test_a_proxy_of_the_environment_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:

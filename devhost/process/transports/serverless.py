@@ -16,6 +16,7 @@ from typing import IO
 from devhost.errors import HostError, WireError
 from devhost.limits import HostLimits
 from devhost.process.transports.program import PluginProgram
+from devhost.process.transports.reserved_port import ReservedPort
 from devhost.process.transports.transactions import Transactions
 from devhost.process.transports.transport import LOOPBACK, Transport, TransportListener, deliver, note
 from devhost.protocol.wire import JsonObject, encoded
@@ -30,7 +31,7 @@ class HttpTransport(Transport):
 
     def __init__(self, program: PluginProgram, limits: HostLimits) -> None:
         super().__init__(program, limits)
-        self._port = _free_port()
+        self._port = ReservedPort()
         self._calls: dict[str, http.client.HTTPConnection] = {}
         self._calling = threading.Lock()
         self._stopped = threading.Event()
@@ -41,6 +42,7 @@ class HttpTransport(Transport):
         try:
             self._program.start(self._environment(), self._note, listener.closed)
         except HostError:
+            self._port.release()
             self._transactions.stop()
             raise
         self._transactions.start()
@@ -56,7 +58,7 @@ class HttpTransport(Transport):
             limit = self._limits.serverless_request_bytes
             self._fail(session_id, f"a serverless plugin takes requests of {limit:,} bytes, not of {len(body):,}")
             return
-        call = http.client.HTTPConnection(LOOPBACK, self._port)
+        call = http.client.HTTPConnection(LOOPBACK, self._port.number)
         with self._calling:
             self._calls[session_id] = call
         self._transactions.expect(session_id)
@@ -75,6 +77,7 @@ class HttpTransport(Transport):
     def stop(self) -> None:
         self._stopped.set()
         super().stop()
+        self._port.release()
         self._transactions.stop()
 
     def _note(self, stdout: IO[bytes]) -> None:
@@ -85,7 +88,7 @@ class HttpTransport(Transport):
         environment = {
             "INSTALL_METHOD": "serverless",
             "SERVERLESS_HOST": LOOPBACK,
-            "SERVERLESS_PORT": str(self._port),
+            "SERVERLESS_PORT": str(self._port.number),
             "DIFY_PLUGIN_DAEMON_URL": self._transactions.url,
         }
         # The SDK's client obeys proxy settings, and no proxy leads to this machine's own loopback address.
@@ -95,7 +98,7 @@ class HttpTransport(Transport):
 
     def _await_health(self) -> None:
         while not self._stopped.wait(HEALTH_PAUSE):
-            probe = http.client.HTTPConnection(LOOPBACK, self._port, timeout=1)
+            probe = http.client.HTTPConnection(LOOPBACK, self._port.number, timeout=1)
             with contextlib.closing(probe), contextlib.suppress(OSError, http.client.HTTPException):
                 probe.request("GET", "/health")
                 if probe.getresponse().read() == b"OK":
@@ -146,10 +149,3 @@ class HttpTransport(Transport):
         error = {"error_type": "PluginDaemonInnerError", "message": message, "args": {}}
         session = {"session_id": session_id, "data": {"type": "error", "data": error}}
         self._listener.received({"event": "session", **session})
-
-
-def _free_port() -> int:
-    """A port that was free a moment ago: the SDK does not tell which port it got, so it is given one."""
-    with socket.create_server((LOOPBACK, 0)) as probe:
-        port: int = probe.getsockname()[1]
-    return port
