@@ -1,4 +1,4 @@
-"""The host's limits, with the values of a self-hosted Dify (dify-plugin-daemon, August 2026)."""
+"""The host's limits, with the values of a self-hosted Dify (dify-plugin-daemon and dify-api, August 2026)."""
 
 from dataclasses import dataclass
 
@@ -39,3 +39,13 @@ class HostLimits:
     """What one plugin may keep in storage, if its manifest does not say less."""
     stop_seconds: float = 5
     """How long a plugin may take to end after SIGTERM, before it is killed."""
+    document_bytes: int = 15 * 1024 * 1024
+    """One file that a person gives, of any type without a limit of its own: UPLOAD_FILE_SIZE_LIMIT."""
+    image_bytes: int = 10 * 1024 * 1024
+    """UPLOAD_IMAGE_FILE_SIZE_LIMIT."""
+    audio_bytes: int = 50 * 1024 * 1024
+    """UPLOAD_AUDIO_FILE_SIZE_LIMIT."""
+    video_bytes: int = 100 * 1024 * 1024
+    """UPLOAD_VIDEO_FILE_SIZE_LIMIT."""
+    message_files: int = 10
+    """Files that a person gives with one message: WORKFLOW_FILE_UPLOAD_LIMIT."""

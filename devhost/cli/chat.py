@@ -75,7 +75,7 @@ class Chat:
     def _ask(self, host: Host, question: str, stop: Stop) -> Run:
         model = self._choose_model(question, asked=self._asked[question])
         self._asked[question] += 1
-        with self._view.turn() as view:
+        with self._view.turn(self._conversation.files_of(question)) as view:
             run = self._conversation.ask(host, question, model, on_message=view.show, stop=stop)
             hints = (self._conversation.note, HINT if self._conversation.state.waiting else "")
             self._view.close_turn(view, run, show_findings=self._strict, hints=tuple(filter(None, hints)))

@@ -9,7 +9,6 @@ import errno
 import json
 import os
 import sys
-import tempfile
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -28,6 +27,7 @@ from devhost.cli.trace_options import trace_option, traced
 from devhost.conversation.conversation import Conversation
 from devhost.conversation.script import Ended, conversation_report, play
 from devhost.errors import HostError, PluginLostError, PluginStartError
+from devhost.files.run_folder import run_folder
 from devhost.host.host import Host
 from devhost.host.storage import PluginStorage
 from devhost.node.outputs.report import never_begun, report
@@ -105,8 +105,9 @@ def run(  # noqa: PLR0913 - click gives one argument per option
     view_options: ViewOptions,
 ) -> int:
     """Run a strategy and show it."""
-    scenario = scenario_options.read(raw=host_options.raw)
+    scenario = scenario_options.read(raw=host_options.raw, limits=host_options.limits)
     question = scenario.question(query)
+    scenario.check(question, raw=host_options.raw)
     guesses = scenario.guesses(question, raw=host_options.raw)
     notices = (*scenario.notices, *guesses)
     strategy = scenario.strategy.identity.name
@@ -127,15 +128,16 @@ def run(  # noqa: PLR0913 - click gives one argument per option
         trace_file, scenario, model, host_options.transport, command="run", query=question, guesses=guesses
     ) as watcher:
         storage = host_options.storage_beside(trace_file)
-        view.open(scenario.name, scenario.description, strategy, model, question, notices=notices)
+        facts = (scenario.name, scenario.description, strategy, model, question)
+        view.open(*facts, notices=notices, files=conversation.files_of(question))
         try:
-            with _host(scenario, host_options, watcher, storage) as host:
+            with _host(scenario, host_options, watcher, storage, trace_file) as host:
                 for turn in turns(host, view.show):
                     watcher.remark(turn.remark)
                     ended.append(turn)
                     if turn.next_question is not None:
                         view.close(turn.run, turn.remark)
-                        view.go_on(turn.next_question)
+                        view.go_on(turn.next_question, conversation.files_of(turn.next_question))
         except HostError as error:
             if as_json:
                 lost = report(never_begun(strategy, error), model)
@@ -172,7 +174,8 @@ def chat(  # noqa: PLR0913 - as above
     view_options: ViewOptions,
 ) -> int:
     """Keep a conversation with a strategy, one question a line."""
-    scenario = scenario_options.read(raw=host_options.raw)
+    scenario = scenario_options.read(raw=host_options.raw, limits=host_options.limits)
+    scenario.check(ANY_QUESTION, raw=host_options.raw)
     guesses = scenario.guesses(ANY_QUESTION, raw=host_options.raw)
     questions = read_questions()
     view = ChatView(open_console(stderr=False, color=view_options.color), view_options, show_log=show_log)
@@ -181,16 +184,17 @@ def chat(  # noqa: PLR0913 - as above
     with traced(trace_file, scenario, model, host_options.transport, command="chat", guesses=guesses) as watcher:
         storage = host_options.storage_beside(trace_file)
         view.open(scenario, model, (*scenario.notices, *guesses))
-        conversation.converse(questions, partial(_host, scenario, host_options, watcher, storage))
+        conversation.converse(questions, partial(_host, scenario, host_options, watcher, storage, trace_file))
     return RUN_FAILED if host_options.strict and conversation.broke_rules else ENDED_WELL
 
 
 @contextmanager
-def _host(scenario: Scenario, options: HostOptions, watcher: Watcher, storage: PluginStorage) -> Iterator[Host]:
-    """The run's files stay after it, so that a person can open them; without files the folder is removed."""
-    files = Path(tempfile.mkdtemp(prefix=f"devhost-{scenario.name or 'run'}-"))
-    try:
-        with Host.start(
+def _host(
+    scenario: Scenario, options: HostOptions, watcher: Watcher, storage: PluginStorage, trace_file: Path | None
+) -> Iterator[Host]:
+    with (
+        run_folder(scenario.name or "run", trace_file) as files,
+        Host.start(
             scenario.plugin,
             tools=scenario.tools,
             files=files,
@@ -198,8 +202,6 @@ def _host(scenario: Scenario, options: HostOptions, watcher: Watcher, storage: P
             transport=options.transport,
             watcher=watcher,
             storage=storage,
-        ) as host:
-            yield host
-    finally:
-        if not any(files.iterdir()):
-            files.rmdir()
+        ) as host,
+    ):
+        yield host

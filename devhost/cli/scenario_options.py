@@ -13,9 +13,11 @@ import click
 
 from devhost.errors import ParameterError
 from devhost.host.agent_node import find_strategy
+from devhost.limits import HostLimits
 from devhost.models.script import Script
 from devhost.plugin.declaration import PluginDeclaration
 from devhost.plugin.nearest import nearest_strategy_plugin
+from devhost.scenario.attached import AttachedFiles
 from devhost.scenario.scenario import Example, Scenario, examples_of
 from devhost.scenario.settings import parse_assignments, typed_settings
 from devhost.scenario.tool_assignments import read_tool_setups
@@ -54,6 +56,14 @@ def scenario_options(command: Callable[..., int]) -> Callable[..., int]:
         multiple=True,
         help="Fix a tool's parameter, as the node's panel does: the model no longer sets it. Repeatable.",
     )
+    @click.option(
+        "--file",
+        "files",
+        metavar="PATH",
+        type=click.Path(path_type=Path),
+        multiple=True,
+        help="A file that goes with the question, instead of the script's; in a chat with the first one. Repeatable.",
+    )
     @click.option("--strategy", metavar="NAME", help="The strategy; the plugin's first one by default.")
     @click.option(
         "--param", "parameters", metavar="KEY=VALUE", multiple=True, help="Set a parameter of the strategy; repeatable."
@@ -87,6 +97,7 @@ def scenario_options(command: Callable[..., int]) -> Callable[..., int]:
         tools: tuple[Path, ...],
         credentials: tuple[str, ...],
         settings: tuple[str, ...],
+        files: tuple[Path, ...],
         strategy: str | None,
         parameters: tuple[str, ...],
         variables: tuple[str, ...],
@@ -95,7 +106,18 @@ def scenario_options(command: Callable[..., int]) -> Callable[..., int]:
         **options: object,
     ) -> int:
         chosen = ScenarioOptions(
-            example, scenario, script, tools, credentials, settings, strategy, parameters, variables, plugin, examples
+            example,
+            scenario,
+            script,
+            tools,
+            credentials,
+            settings,
+            files,
+            strategy,
+            parameters,
+            variables,
+            plugin,
+            examples,
         )
         return command(**options, scenario_options=chosen)
 
@@ -110,6 +132,7 @@ class ScenarioOptions:
     tools: tuple[Path, ...]
     credentials: tuple[str, ...] = field(repr=False)
     settings: tuple[str, ...] = field(repr=False)
+    files: tuple[Path, ...]
     strategy: str | None
     parameters: tuple[str, ...]
     variables: tuple[str, ...]
@@ -118,7 +141,7 @@ class ScenarioOptions:
     examples: Path | None
     """None for the plugin's own, or devhost's."""
 
-    def read(self, *, raw: bool) -> Scenario:
+    def read(self, *, raw: bool, limits: HostLimits) -> Scenario:
         given = parse_assignments(self.parameters)
         if "query" in given and not raw:
             raise ParameterError("--param query: a question is given with --query, or typed in a chat")
@@ -143,6 +166,7 @@ class ScenarioOptions:
             tools=tuple(read_tool_setups(directories, self.credentials, self.settings, os.environ)),
             given=given if raw else typed_settings(strategy, self.parameters),
             given_variables=parse_assignments(self.variables, option="--variable"),
+            attached=AttachedFiles.of(script, self.files, limits),
         )
 
     def _examples(self, plugin: Path) -> Path:

@@ -3,9 +3,7 @@
 import json
 import os
 import sys
-import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import click
@@ -15,9 +13,12 @@ from devhost.cli.model_options import BASE_URL, KEY, ModelOptions, model_options
 from devhost.direct.asked import AskedTool, Found, ask, find_tool, tools_of
 from devhost.direct.call import ToolOutcome, call_directly
 from devhost.errors import HostError, ParameterError
+from devhost.files.local_file import LocalFile
+from devhost.files.run_folder import run_folder
 from devhost.files.server import FileServer
 from devhost.host.backwards import BackwardsCalls
 from devhost.host.storage import PluginStorage
+from devhost.limits import HostLimits
 from devhost.models.backend import ModelBackend
 from devhost.models.no_model import NoModel
 from devhost.node.messages.tool_files import ToolFileStore
@@ -94,8 +95,9 @@ def tool(  # noqa: PLR0913 - click gives one argument per option
     model = _model(model_options)
     view = ToolView(console, traceback=traceback)
     storage = PluginStorage(host_options.storage)
-    with _files() as store, FileServer(store) as server:
-        asked = ask(found, dict(_pairs(arguments, "--arg")), [_file(text) for text in files], credential_texts, server)
+    with run_folder("tool") as folder, FileServer(ToolFileStore(folder)) as server:
+        given = [_file(text, host_options.limits) for text in files]
+        asked = ask(found, dict(_pairs(arguments, "--arg")), given, credential_texts, server)
         secrets = Secrets(asked.setup.secrets)
         view.open(_name(found), secrets.masked(asked.parameters), model.description, asked.setup.notices)
         calls = BackwardsCalls(
@@ -107,7 +109,7 @@ def tool(  # noqa: PLR0913 - click gives one argument per option
             "notices": list(asked.setup.notices),
         }
         try:
-            outcome = _called(asked, calls, store, host_options, view)
+            outcome = _called(asked, calls, server.store, host_options, view)
         except HostError as error:
             if as_json:
                 _print_json({**sent, **ToolOutcome(error=RunError(type(error).__name__, str(error))).report()})
@@ -139,17 +141,6 @@ def _called(
     return outcome
 
 
-@contextmanager
-def _files() -> Iterator[ToolFileStore]:
-    """The files stay, so that a person can open them; without files the folder is removed."""
-    folder = Path(tempfile.mkdtemp(prefix="devhost-tool-"))
-    try:
-        yield ToolFileStore(folder)
-    finally:
-        if not any(folder.iterdir()):
-            folder.rmdir()
-
-
 def _model(options: ModelOptions) -> ModelBackend:
     configured = any(os.environ.get(name, "").strip() for name in (KEY, BASE_URL))
     asks_for_one = options != ModelOptions(scripted=options.scripted)
@@ -164,10 +155,12 @@ def _pairs(assignments: tuple[str, ...], option: str) -> Iterator[tuple[str, str
         yield key, text
 
 
-def _file(text: str) -> tuple[str, Path]:
+def _file(text: str, limits: HostLimits) -> tuple[str, LocalFile]:
     """A path that exists is a path, whatever it is called."""
     key, equals, path = text.partition("=")
-    return ("", Path(text)) if not equals or Path(text).exists() else (key, Path(path))
+    if not equals or Path(text).exists():
+        key, path = "", text
+    return key, LocalFile.read(Path(path), limits)
 
 
 def _name(found: Found) -> str:

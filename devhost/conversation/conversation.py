@@ -3,8 +3,12 @@
 In: questions, one after the other. Out: a `Run` for each.
 """
 
+from collections import Counter
+from collections.abc import Sequence
+
 from devhost.conversation.state import APPROVAL, STATE, KeptState, takes_state
 from devhost.errors import RunStoppedError
+from devhost.files.local_file import LocalFile
 from devhost.host.host import Host, OnMessage
 from devhost.models.backend import ModelBackend
 from devhost.node.memory import Memory, PastTurn
@@ -30,6 +34,7 @@ class Conversation:
         self._raw = raw
         self._strict = strict
         self._memory = Memory()
+        self._asked: Counter[str] = Counter()
 
     def ask(  # noqa: PLR0913 - a turn's options, by keyword
         self,
@@ -42,11 +47,14 @@ class Conversation:
         approval: str | None = None,
     ) -> Run:
         """`approval` takes the place of the question as the answer to calls that wait."""
+        files = [host.server.offer(file) for file in self._attached(question)]
+        self._asked[question] += 1
+        variables = self._scenario.variables(question, files)
         run = host.run(
             self._scenario.strategy.identity.name,
-            self._settings(question, approval),
+            self._settings(question, files, approval),
             model=model,
-            variables={**self._scenario.variables(question), **({KEPT: self.state.text} if self.state.text else {})},
+            variables={**variables, **({KEPT: self.state.text} if self.state.text else {})},
             conversation_variables=self._scenario.conversation_variables,
             api_fails=self._api_fails,
             history=self._memory.messages(),
@@ -57,15 +65,24 @@ class Conversation:
             strict=self._strict,
         )
         answer = run.outputs.text if run.error is None or was_stopped(run) else ""
-        self._memory.add(PastTurn(question, answer, self._scenario.files(question, raw=self._raw)))
+        sent = map(host.server.with_bytes, self._scenario.files(question, files, raw=self._raw))
+        self._memory.add(PastTurn(question, answer, tuple(sent)))
         if self.carries_state:
             self.note = self.state.note_on(run)
             self.state = self.state.after(run)
         return run
 
-    def _settings(self, question: str, approval: str | None) -> JsonObject:
+    def files_of(self, question: str) -> list[JsonObject]:
+        """Those that go with the question if it is asked next, without a URL."""
+        return [file.described("") for file in self._attached(question)]
+
+    def _attached(self, question: str) -> tuple[LocalFile, ...]:
+        is_first = not self._asked
+        return self._scenario.attached.of_question(question, self._asked[question], is_first=is_first)
+
+    def _settings(self, question: str, files: Sequence[JsonObject], approval: str | None) -> JsonObject:
         """What the user set goes before what the conversation hands over."""
-        settings = self._scenario.values(question, raw=self._raw)
+        settings = self._scenario.values(question, files, raw=self._raw)
         if self.state.text and self._raw:
             settings = {STATE: self.state.text, APPROVAL: question, **settings}
         elif self.state.text:

@@ -6,9 +6,9 @@ parameters are what Dify's Tool node sends: what is given, the defaults, and eve
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from devhost.errors import ParameterError
+from devhost.files.local_file import LocalFile
 from devhost.files.server import FileServer
 from devhost.plugin.casting import cast_parameter
 from devhost.plugin.credentials import filled_credentials
@@ -59,7 +59,11 @@ def find_tool(plugins: Sequence[PluginDeclaration], name: str) -> Found:
 
 
 def ask(
-    found: Found, texts: Mapping[str, str], files: Sequence[tuple[str, Path]], credentials: Texts, server: FileServer
+    found: Found,
+    texts: Mapping[str, str],
+    files: Sequence[tuple[str, LocalFile]],
+    credentials: Texts,
+    server: FileServer,
 ) -> AskedTool:
     """`texts` by parameter; `files` each with a parameter's name, or '' for the tool's only one."""
     given = typed_values(found.tool, texts)
@@ -78,11 +82,11 @@ def _names(found: Found) -> set[str]:
     return {name, f"{found.provider.identity.name}/{name}", f"{found.provider_id}/{name}"}
 
 
-def _given_files(tool: Tool, files: Sequence[tuple[str, Path]], server: FileServer) -> dict[str, object]:
+def _given_files(tool: Tool, files: Sequence[tuple[str, LocalFile]], server: FileServer) -> dict[str, object]:
     """A list for each: the cast makes one file of it where the parameter takes one."""
     takers = [parameter.name for parameter in tool.parameters if parameter.type in FILES]
     given: dict[str, list[JsonObject]] = {}
-    for name, path in files:
+    for name, file in files:
         if name not in takers and (name or len(takers) != 1):
             there_are = ", ".join(takers) or "none"
             which = f"{name!r}, which is no parameter for files" if name else "no parameter"
@@ -90,7 +94,7 @@ def _given_files(tool: Tool, files: Sequence[tuple[str, Path]], server: FileServ
                 f"--file names {which} of {tool.identity.name}; its parameters for files are: {there_are}. "
                 "Write --file NAME=PATH"
             )
-        given.setdefault(name or takers[0], []).append(server.offer(path))
+        given.setdefault(name or takers[0], []).append(server.offer(file))
     return dict(given)
 
 

@@ -4,6 +4,8 @@ In: paths, and uploads. Out: files as Dify puts them into a plugin's parameters,
 machine only, each URL has an id that cannot be guessed, and all end with the server.
 """
 
+import base64
+import contextlib
 import json
 import threading
 import uuid
@@ -15,8 +17,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Self
 
-from devhost.errors import ParameterError
-from devhost.node.messages.file_facts import file_type, mime_type_of
+from devhost.files.local_file import LocalFile
+from devhost.node.messages.file_facts import mime_type_of
 from devhost.node.messages.tool_files import ToolFileStore
 from devhost.protocol.wire import JsonObject
 
@@ -49,22 +51,22 @@ class FileServer:
     def url(self) -> str:
         return f"http://{LOOPBACK}:{self._server.server_address[1]}"
 
-    def offer(self, path: Path) -> JsonObject:
-        """The file as Dify describes it to a plugin; ParameterError if there is none."""
-        if not path.is_file():
-            raise ParameterError(f"there is no file {path}")
+    def offer(self, file: LocalFile) -> JsonObject:
+        """The file as Dify describes it to a plugin."""
         file_id = str(uuid.uuid4())
-        self._offered[file_id] = path
-        mime_type = mime_type_of(path.name)
-        return {
-            "dify_model_identity": "__dify__file__",
-            "mime_type": mime_type,
-            "filename": path.name,
-            "extension": path.suffix,
-            "size": path.stat().st_size,
-            "type": file_type(path.suffix, mime_type),
-            "url": f"{self.url}{FILES}{file_id}{PREVIEW}",
-        }
+        self._offered[file_id] = file.path
+        return file.described(f"{self.url}{FILES}{file_id}{PREVIEW}")
+
+    def with_bytes(self, file: JsonObject) -> JsonObject:
+        """As the node's memory sends it to models: with its bytes, and without a URL that only this machine reaches.
+
+        A file of another server, or one that is gone, stays as it is.
+        """
+        path = self.find(str(file.get("url")).removeprefix(self.url))
+        with contextlib.suppress(OSError):
+            if path is not None:
+                return {**file, "url": "", "base64_data": base64.b64encode(path.read_bytes()).decode()}
+        return file
 
     def find(self, path: str) -> Path | None:
         """The file of a URL's path."""
@@ -117,10 +119,14 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         file = self._files.find(self.path)
-        if file is None:
+        try:
+            data = None if file is None else file.read_bytes()
+        except OSError:  # it was removed after the run began
+            data = None
+        if file is None or data is None:
             self.send_error(HTTPStatus.NOT_FOUND)
             return
-        self._say(HTTPStatus.OK, file.read_bytes(), mime_type_of(file.name))
+        self._say(HTTPStatus.OK, data, mime_type_of(file.name))
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))

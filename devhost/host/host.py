@@ -59,7 +59,7 @@ class Host:
         self.plugin = plugin
         self.tools = list(tools)
         self.files = server.store
-        self._server = server
+        self.server = server
         self._storage = storage
         self.limits = limits
         self.secrets = Secrets()
@@ -150,7 +150,7 @@ class Host:
         calls = BackwardsCalls(
             model,
             tools,
-            server=self._server,
+            server=self.server,
             storage=self._storage,
             limits=self.limits,
             opaque_body=opaque_body,

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -16,6 +17,7 @@ from pydantic import (
     NonNegativeInt,
     PositiveInt,
     ValidationError,
+    ValidationInfo,
     WrapValidator,
 )
 from pydantic_core import ErrorDetails, PydanticCustomError
@@ -103,12 +105,22 @@ class Turn(_Scripted):
     """The model that is called."""
 
 
+def _beside_the_script(path: Path, validated: ValidationInfo) -> Path:
+    return (validated.context or Path()) / path
+
+
+type _Files = tuple[Annotated[Path, AfterValidator(_beside_the_script)], ...]
+"""Paths, relative to the script's folder."""
+
+
 class FollowUp(_Scripted):
     """What the user says later in the conversation, and how the model answers."""
 
     query: Annotated[str, _one_sentence("should be a text: put yes and no in quotes")]
     approval: Annotated[str | None, _one_sentence("should be a text: put yes and no in quotes")] = None
     """The answer to calls that wait, if it is not the query."""
+    files: _Files = ()
+    """What the user sends with it."""
     turns: Annotated[tuple[Turn, ...], Field(min_length=1)]
 
 
@@ -121,6 +133,8 @@ class ScriptedModelCard(_Scripted):
 class Script(_Scripted):
     description: str = ""
     query: str
+    files: _Files = ()
+    """What the user sends with the query."""
     strategy: str | None = None
     """The one it was written for; the command line may name another."""
     params: _JsonObject = Field(default_factory=dict)
@@ -140,7 +154,7 @@ class Script(_Scripted):
     def read(cls, file: Path) -> Self:
         data = load_yaml(file)
         try:
-            return cls.model_validate(data)
+            return cls.model_validate(data, context=file.parent)
         except ValidationError as error:
             raise ScriptError(f"{file}: {_sentences(error)}") from error
 

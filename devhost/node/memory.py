@@ -68,7 +68,7 @@ def _part(file: JsonObject) -> JsonObject:
         "mime_type": file.get("mime_type") or "",
         "filename": file.get("filename") or "",
         "url": file.get("url") or "",
-        "base64_data": "",
+        "base64_data": file.get("base64_data") or "",
         **({"detail": "high"} if kind == "image" else {}),
     }
 

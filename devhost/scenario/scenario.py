@@ -1,6 +1,6 @@
 """What a command asks for: an example's script, a strategy, and the values of its parameters."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from devhost.plugin.declaration import Strategy
 from devhost.plugin.guesses import guesses
 from devhost.protocol.failures import ApiFault
 from devhost.protocol.wire import JsonObject
+from devhost.scenario.attached import FILES, AttachedFiles, file_setting
 from devhost.scenario.settings import checked_settings
 from devhost.tools.setup import ToolSetup
 
@@ -72,6 +73,7 @@ class Scenario:
     """Settings of the strategy's parameters, over the script's."""
     given_variables: JsonObject = field(default_factory=dict)
     """Of the workflow, over the script's."""
+    attached: AttachedFiles = field(default_factory=AttachedFiles)
 
     @property
     def description(self) -> str:
@@ -116,30 +118,39 @@ class Scenario:
                 raise ParameterError(f"then {number}: {self.strategy.identity.name} has no parameter 'approval'")
         return self.script.then
 
-    def values(self, question: str, *, raw: bool = False) -> JsonObject:
+    def check(self, question: str, *, raw: bool = False) -> None:
+        """ParameterError for what the node would refuse, before anything starts: files have no URLs yet."""
+        for files in self.attached.of_turns():
+            self.values(question, [file.described("") for file in files], raw=raw)
+
+    def values(self, question: str, files: Sequence[JsonObject] = (), *, raw: bool = False) -> JsonObject:
         """The settings: the script's, over them the question, over them the command line's; raw ones go unchecked."""
         params = {} if self.script is None else self.script.params
         if raw:
-            return {**params, "query": question, **self.given}
+            return {**params, **file_setting(self.strategy, files, list(files)), "query": question, **self.given}
         values = {**params, "query": {"variable": QUESTION}, **self.given}
-        return checked_settings(self.strategy, values, NodeVariables(self.variables(question)))
+        if FILES not in str(values):
+            values = {**file_setting(self.strategy, files, {"variable": FILES}), **values}
+        return checked_settings(self.strategy, values, NodeVariables(self.variables(question, files)))
 
-    def variables(self, question: str) -> JsonObject:
+    def variables(self, question: str, files: Sequence[JsonObject] = ()) -> JsonObject:
         """By `node.name`; includes the system variables that a chatflow always has."""
         variables = {**({} if self.script is None else self.script.variables), **self.given_variables}
         if QUESTION in variables:
             raise ParameterError(f"variable {QUESTION!r} is the question itself: give it as query, or with --query")
-        return {"sys.files": [], **variables, QUESTION: question}
+        if files and FILES in variables:
+            raise ParameterError(f"variable {FILES!r} is what --file and a script's files give: leave out one of them")
+        return {FILES: list(files), **variables, QUESTION: question}
 
     @property
     def conversation_variables(self) -> tuple[str, ...]:
         return () if self.script is None else self.script.conversation_variables
 
-    def files(self, question: str, *, raw: bool = False) -> tuple[JsonObject, ...]:
+    def files(self, question: str, files: Sequence[JsonObject] = (), *, raw: bool = False) -> tuple[JsonObject, ...]:
         """The question's files, from any parameter."""
-        return files_among(self.values(question, raw=True) if raw else self._resolved(question))
+        return files_among(self.values(question, files, raw=True) if raw else self._resolved(question, files))
 
-    def _resolved(self, question: str) -> JsonObject:
+    def _resolved(self, question: str, files: Sequence[JsonObject] = ()) -> JsonObject:
         """The values before Dify casts them."""
-        variables = NodeVariables(self.variables(question))
-        return {name: resolved(read_setting(value), variables) for name, value in self.values(question).items()}
+        variables = NodeVariables(self.variables(question, files))
+        return {name: resolved(read_setting(value), variables) for name, value in self.values(question, files).items()}

@@ -1,6 +1,6 @@
 """The view of a conversation: each answer while it streams, and one line with rounds, calls, tokens and seconds."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from rich.console import Console
@@ -9,10 +9,11 @@ from rich.text import Text
 from devhost.conversation.conversation import was_stopped
 from devhost.models.backend import ModelDescription
 from devhost.node.outputs.run import Run
+from devhost.protocol.wire import JsonObject
 from devhost.scenario.scenario import Scenario
 from devhost.terminal.failure import failure_text
 from devhost.terminal.run_view import RunView, facts_table
-from devhost.terminal.tables import files_table, findings_list, log_tree, pending_table
+from devhost.terminal.tables import files_list, findings_list, log_tree, pending_table
 from devhost.terminal.view_options import ViewOptions
 
 
@@ -30,8 +31,10 @@ class ChatView:
         self._console.print(Text("Ctrl-C ends an answer, Ctrl-D the chat.", "dim"))
 
     @contextmanager
-    def turn(self) -> Iterator[RunView]:
+    def turn(self, files: Iterable[JsonObject] = ()) -> Iterator[RunView]:
+        """`files` go with the question."""
         view = RunView(self._console, self._options)
+        view.show_files(files)
         try:
             yield view
         finally:
@@ -41,7 +44,7 @@ class ChatView:
         """`hints`: sentences for the person, such as what can be typed now."""
         view.finish_answer()
         if run.outputs.files:
-            self._console.print(files_table(run.outputs.files))
+            self._console.print(files_list(run.outputs.files), soft_wrap=True)
         if self._show_log and run.outputs.logs:
             self._console.print(log_tree(run.outputs.logs, whole=self._options.verbose))
         if show_findings and run.findings:

@@ -13,6 +13,7 @@ from rich.text import Text
 
 from devhost.errors import NodeFailedError
 from devhost.models.backend import ModelDescription
+from devhost.node.memory import files_among
 from devhost.node.messages.message import Message, read_message
 from devhost.node.messages.text import NodeText
 from devhost.terminal.chat_view import ChatView
@@ -40,9 +41,9 @@ def replay_trace(
         for number, traced in enumerate(runs):
             if number == 0:
                 facts = (header.example, header.description, header.strategy, model_of(trace), traced.question)
-                view.open(*facts, notices=trace.notices)
+                view.open(*facts, notices=trace.notices, files=files_among(traced.parameters))
             else:
-                view.go_on(traced.question)
+                view.go_on(traced.question, files_among(traced.parameters))
             _stream(view, traced, speed, pause)
             view.close(run_of(traced, header.strategy), traced.remark)
     if not runs:
@@ -70,7 +71,7 @@ def _replay_chat(  # noqa: PLR0913 - what a replay is made of
     console.print(_facts(trace))
     for traced in runs:
         console.print(Text(f"{PROMPT}{printable(traced.question)}"))
-        with chat.turn() as view:
+        with chat.turn(files_among(traced.parameters)) as view:
             _stream(view, traced, speed, pause)
             chat.close_turn(view, run_of(traced, header.strategy), show_findings=True)
 

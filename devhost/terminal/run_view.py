@@ -17,7 +17,8 @@ from devhost.node.outputs.run import Run
 from devhost.protocol.wire import JsonObject
 from devhost.terminal.failure import failure_text
 from devhost.terminal.tables import (
-    files_table,
+    file_facts,
+    files_list,
     findings_list,
     json_list,
     log_tree,
@@ -63,19 +64,29 @@ class RunView:
         question: str,
         *,
         notices: Iterable[str] = (),
+        files: Iterable[JsonObject] = (),
     ) -> None:
+        """`files` go with the question."""
         facts = facts_table(example, description, strategy, model, notices)
         facts.add_row("question", Text(printable(question)))
+        for file in files:
+            facts.add_row("file", Text(_given(file)))
         self._console.print(facts)
         self._console.print(_heading("answer"))
 
-    def go_on(self, question: str) -> None:
+    def go_on(self, question: str, files: Iterable[JsonObject] = ()) -> None:
         """The next turn of a conversation."""
         self._spans = ThoughtSpans(keep_tags=True)
         self._at_line_start, self._said_anything = True, False
         self._console.line()
         self._console.print(Text.assemble(("question", "bold"), f"  {printable(question)}"))
+        self.show_files(files)
         self._console.print(_heading("answer"))
+
+    def show_files(self, files: Iterable[JsonObject]) -> None:
+        """Those that go with the question."""
+        for file in files:
+            self._console.print(Text.assemble(("file", "bold"), f"  {_given(file)}"))
 
     def show(self, message: JsonObject) -> None:
         match message:
@@ -99,7 +110,7 @@ class RunView:
         sources = variables.pop("sources", None)
         self._section("log", log_tree(outputs.logs, whole=self._options.verbose) if outputs.logs else None)
         self._section("sources", sources_table(sources) if isinstance(sources, list) and sources else None)
-        self._section("files", files_table(outputs.files) if outputs.files else None)
+        self._section("files", files_list(outputs.files) if outputs.files else None, soft_wrap=True)
         if outputs.pending_calls:
             del variables["pending_calls"]
             self._section("calls that wait for an answer", pending_table(outputs.pending_calls))
@@ -136,11 +147,11 @@ class RunView:
             self._at_line_start = shown.endswith("\n")
             self._said_anything = self._said_anything or bool(shown.strip())
 
-    def _section(self, title: str, content: RenderableType | None) -> None:
+    def _section(self, title: str, content: RenderableType | None, *, soft_wrap: bool = False) -> None:
         if content is not None:
             self._console.line()
             self._console.print(_heading(title))
-            self._console.print(content)
+            self._console.print(content, soft_wrap=soft_wrap)
 
     def _note(self, sentence: str) -> None:
         self._console.print(Text(sentence, "dim"))
@@ -176,6 +187,10 @@ def facts_table(
     for notice in notices:
         facts.add_row("notice", Text(printable(notice), "yellow"))
     return facts
+
+
+def _given(file: JsonObject) -> str:
+    return f"{printable(file.get('filename'))} ({file_facts(file)})"
 
 
 def _heading(title: str) -> Rule:

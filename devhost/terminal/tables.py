@@ -2,10 +2,12 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from textwrap import indent
 from typing import Any
 
 from rich.console import Group, RenderableType
+from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
@@ -88,13 +90,21 @@ def sources_table(sources: Sequence[object]) -> RenderableType:
     return table
 
 
-def files_table(files: Sequence[JsonObject]) -> RenderableType:
-    table = Table(box=None, pad_edge=False, show_header=False)
+def files_list(files: Sequence[JsonObject]) -> RenderableType:
+    """Two lines each: what the file is, and its path, which a terminal opens when it is clicked."""
+    lines = []
     for file in files:
-        size = f"{file['size']:,} bytes"
-        name, path = Text(printable(file["filename"])), Text(file["path"], overflow="fold")
-        table.add_row(name, Text(printable(file["mime_type"]), "dim"), Text(size, "dim"), path)
-    return table
+        path = str(file["path"])
+        link = Style(link=Path(path).absolute().as_uri())
+        lines += [
+            Text.assemble((printable(file["filename"]), "bold"), f"  {file_facts(file)}"),
+            Text(f"  {path}", link),
+        ]
+    return Group(*lines)
+
+
+def file_facts(file: JsonObject) -> str:
+    return printable(f"{file.get('type')}, {file.get('mime_type')}, {file.get('size') or 0:,} bytes")
 
 
 def variables_list(variables: Mapping[str, object]) -> RenderableType:

@@ -14,7 +14,7 @@ from devhost.direct.call import ToolOutcome
 from devhost.models.backend import ModelDescription
 from devhost.protocol.wire import JsonObject
 from devhost.terminal.failure import failure_text
-from devhost.terminal.tables import files_table, findings_list, preview, printable, variables_list
+from devhost.terminal.tables import files_list, findings_list, preview, printable, variables_list
 
 
 class ToolView:
@@ -44,7 +44,7 @@ class ToolView:
     def close(self, outcome: ToolOutcome) -> None:
         if not outcome.messages:
             self._console.print(Text("(no message)", "dim"))
-        self._section("files", files_table(outcome.files) if outcome.files else None)
+        self._section("files", files_list(outcome.files) if outcome.files else None, soft_wrap=True)
         self._section("variables", variables_list(outcome.variables) if outcome.variables else None)
         self._section("printed", Text(printable("\n".join(outcome.printed))) if outcome.printed else None)
         self._section("violations of Dify's rules", findings_list(outcome.findings) if outcome.findings else None)
@@ -55,11 +55,11 @@ class ToolView:
         self._console.print(Text(f"failed after {outcome.elapsed_seconds:.2f} s", "red bold"))
         self._console.print(failure_text(outcome.error, traceback=self._traceback))
 
-    def _section(self, title: str, content: RenderableType | None) -> None:
+    def _section(self, title: str, content: RenderableType | None, *, soft_wrap: bool = False) -> None:
         if content is not None:
             self._console.line()
             self._console.print(_heading(title))
-            self._console.print(content)
+            self._console.print(content, soft_wrap=soft_wrap)
 
 
 def _heading(title: str) -> Rule:

@@ -22,6 +22,7 @@ def test_a_strategy_plugin() -> None:
         "rounds",
         "loud",
         "mood",
+        "files",
         "approval",
         "state",
     ]

@@ -57,7 +57,7 @@ def test_a_plugin_that_registers() -> None:
     assert declaration is not None
     _, strategy = declaration.strategies["puppet"]
     assert [parameter.name for parameter in strategy.parameters] == [
-        *("model", "tools", "query", "rounds", "loud", "mood", "approval", "state")
+        *("model", "tools", "query", "rounds", "loud", "mood", "files", "approval", "state")
     ]
     assert declaration.manifest.resource.permission.allows("llm")
     assert "chunks" in (strategy.output_schema or {})["properties"]  # from the files, as when it is installed

@@ -56,7 +56,7 @@ def test_every_message_is_shown_as_it_comes(capsys: pytest.CaptureFixture[str]) 
     (file,) = report["files"]
     assert (file["filename"], file["mime_type"]) == ("Sales.png", "image/png")
     assert "text  Drew 2 values, 40 pixels high." in read
-    assert "Sales.png  image/png" in read
+    assert "Sales.png  image, image/png, " in read
     assert API_KEY not in read + json.dumps(report)
 
 

@@ -1,0 +1,197 @@
+"""Files of this machine in, files of a run out."""
+
+import base64
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from rich.console import Console
+
+from devhost.cli.commands import main
+from devhost.errors import ParameterError, TraceError
+from devhost.files.local_file import LocalFile, local_files
+from devhost.files.run_folder import run_folder
+from devhost.limits import HostLimits
+from devhost.terminal.tables import files_list
+from tests.devhost.conftest import ODDMENTS, PUPPET, ROOT
+
+pytestmark = pytest.mark.usefixtures("lent_plugins")
+
+SHOW = '[{"show_parameters": null}]'
+
+
+@pytest.fixture
+def letter(tmp_path: Path) -> Path:
+    file = tmp_path / "letter.TXT"
+    file.write_text("Dear all")
+    return file
+
+
+def script(folder: Path, **content: object) -> str:
+    file = folder / "script.yaml"
+    file.write_text(yaml.safe_dump({"turns": [{"text": "unused"}], **content}))
+    return str(file)
+
+
+def reported(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[dict[str, Any], str]:
+    """The object of --json, and what people read."""
+    code = main(["run", "--json", "--no-color", *arguments])
+    said = capsys.readouterr()
+    assert code == 0, said.err
+    return json.loads(said.out), said.err
+
+
+def described(size: int, url: str, name: str = "letter.TXT") -> dict[str, object]:
+    return {
+        "dify_model_identity": "__dify__file__",
+        "filename": name,
+        "extension": ".txt",
+        "mime_type": "text/plain",
+        "type": "document",
+        "size": size,
+        "url": url,
+    }
+
+
+# --- in --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("transport", ["stdio", pytest.param("tcp", marks=pytest.mark.e2e), "http"])
+def test_a_file_goes_in_a_tool_reads_it_and_a_file_comes_out(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, letter: Path, transport: str
+) -> None:
+    turns = [
+        {"tool_calls": [{"name": "stamp", "id": "1", "arguments": {"paper": "letter.TXT"}}]},
+        {"text": "Stamped: {{tool_results}}"},
+    ]
+    given = ["--script", script(tmp_path, query="Stamp it.", turns=turns), "--tools", str(ODDMENTS)]
+    trace = tmp_path / "run.jsonl"
+    where = ["--plugin", str(ROOT), "--transport", transport, "--trace", str(trace)]
+
+    report, read = reported(capsys, *given, *where, "--file", str(letter))
+
+    (file,) = report["files"]
+    assert "Stamped letter.TXT, document, 8 bytes." in report["text"]
+    assert (file["filename"], file["type"], file["transfer_method"]) == ("stamped/paper.txt", "document", "tool_file")
+    saved = tmp_path / "run.files" / "stamped_paper.txt"
+    assert file["path"] == str(saved)
+    assert saved.read_text() == "Dear all\nstamped"
+    assert "letter.TXT (document, text/plain, 8 bytes)" in read
+    assert str(saved) in read
+    assert main(["replay", str(trace), "--no-color"]) == 0
+    replayed = capsys.readouterr().out
+    assert "letter.TXT (document, text/plain, 8 bytes)" in replayed
+    assert str(saved) in replayed
+
+
+def test_each_question_of_a_script_brings_its_own_files(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, letter: Path
+) -> None:
+    """The next run's memory has their bytes, as by Dify's default."""
+    (tmp_path / "second.txt").write_text("2")
+    then = [
+        {"query": f"{SHOW} ", "files": ["second.txt", str(letter)], "turns": [{"text": "unused"}]},
+        {"query": SHOW, "turns": [{"text": "unused"}]},
+    ]
+    asked = script(tmp_path, query=SHOW, files=["letter.TXT"], then=then)
+    report, _ = reported(capsys, "--plugin", str(PUPPET), "--script", asked)
+
+    first, second, third = [turn["variables"]["parameters"] for turn in [*report["earlier_turns"], report]]
+    (file,) = first["files"]
+    assert file == described(8, file["url"])
+    assert file["url"].startswith("http://127.0.0.1:")
+    assert [file["filename"] for file in second["files"]] == ["second.txt", "letter.TXT"]
+    assert third["files"] is None
+    remembered = [
+        message["content"] for message in third["model"]["history_prompt_messages"] if message["role"] == "user"
+    ]
+    assert [part.get("filename") for part in remembered[1]] == ["second.txt", "letter.TXT", None]
+    assert (remembered[0][0]["url"], base64.b64decode(remembered[0][0]["base64_data"])) == ("", b"Dear all")
+
+
+@pytest.mark.usefixtures("letter")
+def test_files_of_the_command_line_take_the_place_of_the_scripts(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    other = tmp_path / "other.txt"
+    other.write_text("")
+    asked = script(tmp_path, query=SHOW, files=["letter.TXT"])
+    for raw in ([], ["--raw"]):
+        report, _ = reported(capsys, "--plugin", str(PUPPET), "--script", asked, "--file", str(other), *raw)
+        (file,) = report["variables"]["parameters"]["files"]
+        assert file == described(0, file["url"], "other.txt")
+    report, _ = reported(
+        capsys,
+        "--plugin",
+        str(PUPPET),
+        "--script",
+        asked,
+        "--param",
+        'files={"variable": "sys.gone"}',
+        "--variable",
+        "sys.gone=[]",
+    )
+    assert report["variables"]["parameters"]["files"] is None, "a parameter that is set stays"
+
+
+def test_a_strategy_without_a_parameter_for_files_is_said_before_anything_starts(
+    capsys: pytest.CaptureFixture[str], letter: Path
+) -> None:
+    bad = ROOT / "tests" / "fixtures" / "bad_strategy"
+    given = ["run", "--plugin", str(bad), "--script", str(bad / "script.yaml"), "--file", str(letter)]
+    assert main(given) == 2
+    assert "has no parameter for files" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("gone.txt", "there is no file {}"),
+        ("folder", "{} is a folder: name a file"),
+        ("pipe", "{} is not a file with contents, such as a document or a picture"),
+        ("x" * 300, "'{}' cannot be read: File name too long"),
+        ("a\0b", "cannot be read: embedded null byte"),
+        ("big.png", "{} has 11 bytes; Dify takes at most 10 for this type of file"),
+        ("big.zip", "{} has 11 bytes; Dify takes at most 10 for this type of file"),
+    ],
+)
+def test_a_file_that_dify_would_not_take_is_one_sentence(tmp_path: Path, name: str, words: str) -> None:
+    (tmp_path / "folder").mkdir()
+    os.mkfifo(tmp_path / "pipe")
+    for big in ("big.png", "big.zip", "big.mp4"):
+        (tmp_path / big).write_bytes(b"x" * 11)
+    limits = HostLimits(image_bytes=10, document_bytes=10)
+    with pytest.raises(ParameterError) as refusal:
+        LocalFile.read(tmp_path / name, limits)
+    assert words.format(tmp_path / name) in str(refusal.value)
+    assert LocalFile.read(tmp_path / "big.mp4", limits).size == 11
+
+
+def test_a_message_takes_ten_files(letter: Path) -> None:
+    assert len(local_files([letter] * 10, HostLimits())) == 10
+    with pytest.raises(ParameterError, match="11 files were given; Dify takes at most 10 with a message"):
+        local_files([letter] * 11, HostLimits())
+
+
+# --- out -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_saved_file_can_be_opened_by_a_click_in_a_terminal() -> None:
+    console = Console(force_terminal=True, width=40, legacy_windows=False)
+    path = f"/tmp/{'long name ' * 6}/chart.png"
+    file = {"filename": "chart.png", "type": "image", "mime_type": "image/png", "size": 1234, "path": path}
+    with console.capture() as shown:
+        console.print(files_list([file]), soft_wrap=True)
+    assert f";file://{path.replace(' ', '%20')}\x1b\\" in shown.get()
+    assert path in shown.get(), "in one piece, so that it can be copied"
+
+
+def test_a_file_where_the_folder_beside_the_trace_would_be_is_said(tmp_path: Path) -> None:
+    trace = tmp_path / "run.jsonl"
+    trace.write_text("")
+    (tmp_path / "run.files").write_text("the user's own")
+    with pytest.raises(TraceError, match=r"run\.files is a file"), run_folder("run", trace):
+        pass
