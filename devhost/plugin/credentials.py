@@ -6,7 +6,7 @@ that names what there is, and never a value.
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, field_validator
@@ -55,21 +55,53 @@ def environment_name(provider: str, key: str) -> str:
 
 
 def filled_credentials(provider: str, fields: CredentialFields, given: Mapping[str, str]) -> JsonObject:
-    """A missing or empty value becomes the default; without a default it is left out, unless it is required."""
+    """A missing or empty value becomes the default; without a default it is left out, unless it is required.
+
+    Dify's server checks what a person saves, but no default: an invalid one is sent, too (`invalid_defaults`). That of
+    a required credential stands in the form that a person saves, and is refused there.
+    """
     for key in given:
         if key not in fields:
             raise ParameterError(f"provider {provider} has no credential {key!r}; {_there_are(fields)}")
     credentials: JsonObject = {}
     for key, field in fields.items():
-        value = given.get(key) or field.default
-        if value is not None and value != "":
+        if value := given.get(key):
             credentials[key] = _cast(provider, key, field, value)
+        elif field.default is not None and field.default != "":
+            credentials[key] = _default(provider, key, field)
         elif field.required:
             raise ParameterError(
-                f"provider {provider} needs its credential {key}: --credential {provider}.{key}=VALUE, or "
-                f"{environment_name(provider, key)} in the environment; {_there_are(fields)}"
+                f"provider {provider} needs its credential {key}: {_how_to_set(provider, key)}; {_there_are(fields)}"
             )
     return credentials
+
+
+def invalid_defaults(provider: str, fields: CredentialFields, credentials: JsonObject) -> Iterator[str]:
+    """A sentence for each of the filled credentials that is an invalid default: what is given is valid."""
+    for key, field in fields.items():
+        if key in credentials and field.default is not None:
+            try:
+                _cast(provider, key, field, credentials[key])
+            except ParameterError as error:
+                yield (
+                    f"{error}. Its default in the plugin's YAML is {field.default!r}: Dify sends it unchecked. "
+                    f"Set it with {_how_to_set(provider, key)}"
+                )
+
+
+def _default(provider: str, key: str, field: CredentialField) -> object:
+    try:
+        return _cast(provider, key, field, field.default)
+    except ParameterError as error:
+        if not field.required:
+            return str(field.default) if field.type == "select" else field.default
+        raise ParameterError(
+            f"{error}. Its default in the plugin's YAML is {field.default!r}. Set it with {_how_to_set(provider, key)}"
+        ) from error
+
+
+def _how_to_set(provider: str, key: str) -> str:
+    return f"--credential {provider}.{key}=VALUE, or {environment_name(provider, key)} in the environment"
 
 
 def _there_are(fields: CredentialFields) -> str:
@@ -111,4 +143,4 @@ def _from_json(where: str, field: CredentialField, value: object) -> object:
     try:
         return json.loads(value)
     except ValueError as error:
-        raise ParameterError(f"{where} is a {field.type}: write its value as JSON") from error
+        raise ParameterError(f"{where} is of type {field.type}: write its value as JSON") from error

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Self
 
 from devhost.errors import ParameterError
-from devhost.plugin.credentials import filled_credentials
+from devhost.plugin.credentials import filled_credentials, invalid_defaults
 from devhost.plugin.declaration import PluginDeclaration, Tool, ToolProvider
 from devhost.plugin.guesses import guesses
 from devhost.protocol.wire import JsonObject
@@ -83,7 +83,16 @@ class ToolSetup:
                 offered.declared.parameters, offered.fixed, f"parameter {offered.declared.identity.name}."
             )
         )
-        return (*(f"left out: tool {sentence}" for sentence in self.left_out), *guessed)
+        defaults = (
+            sentence
+            for provider in self.declaration.tool_providers
+            for sentence in invalid_defaults(
+                provider.identity.name,
+                provider.credentials_for_provider,
+                self.credentials[provider.identity.name],
+            )
+        )
+        return (*(f"left out: tool {sentence}" for sentence in self.left_out), *guessed, *defaults)
 
     @property
     def python(self) -> Path | None:

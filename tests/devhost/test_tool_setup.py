@@ -37,6 +37,17 @@ def copied(tmp_path: Path, **changes: object) -> Path:
     return directory
 
 
+def with_region(tmp_path: Path, **changes: object) -> Path:
+    """The plugin with changes to the credential `region`."""
+    directory = tmp_path / "charts"
+    shutil.copytree(CHARTS, directory)
+    file = directory / "provider" / "charts.yaml"
+    provider = yaml.safe_load(file.read_text())
+    provider["credentials_for_provider"]["region"].update(changes)
+    file.write_text(yaml.safe_dump(provider))
+    return directory
+
+
 def declared(name: str, kind: str, **more: object) -> JsonObject:
     text = {"en_US": name}
     return {"name": name, "type": kind, "form": "llm", "label": text, "human_description": text, **more}
@@ -214,6 +225,40 @@ def test_a_select_without_options_takes_no_value() -> None:
     field = CredentialField(type="select")
     with pytest.raises(ParameterError, match="cannot be set: it is a select, and the plugin's YAML has no options"):
         filled_credentials("charts", {"region": field}, {"region": "eu"})
+
+
+@pytest.mark.parametrize(
+    ("kind", "default", "sent", "reason"),
+    [
+        ("select", "asia", "asia", "must be one of: eu, us"),
+        ("select", 3, "3", "must be one of: eu, us"),
+        ("boolean", "maybe", "maybe", "must be true or false"),
+        ("array[tools]", "many", "many", "is of type array[tools]: write its value as JSON"),
+    ],
+)
+def test_an_invalid_default_of_a_credential_is_sent_and_said(
+    tmp_path: Path, kind: str, default: object, sent: object, reason: str
+) -> None:
+    directory = with_region(tmp_path, type=kind, default=default)
+    (setup,) = read_tool_setups([directory], [f"charts.api_key={API_KEY}"], [], {})
+    assert setup.credentials["charts"]["region"] == sent
+    (notice,) = setup.notices
+    assert notice == (
+        f"credential charts.region {reason}. Its default in the plugin's YAML is {default!r}: Dify sends it unchecked. "
+        "Set it with --credential charts.region=VALUE, or CHARTS_REGION in the environment"
+    )
+
+
+def test_an_invalid_default_of_a_required_credential_is_refused_until_it_is_set(tmp_path: Path) -> None:
+    directory = with_region(tmp_path, default="asia", required=True)
+    given = [f"charts.api_key={API_KEY}"]
+    with pytest.raises(
+        ParameterError, match=r"region must be one of: eu, us. Its default .* is 'asia'. Set it with --"
+    ):
+        read_tool_setups([directory], given, [], {})
+    (setup,) = read_tool_setups([directory], [*given, "charts.region=us"], [], {})
+    assert setup.credentials["charts"]["region"] == "us"
+    assert setup.notices == ()
 
 
 def test_a_name_of_two_tools_must_be_given_in_full(tmp_path: Path) -> None:
