@@ -17,7 +17,8 @@ in this list (tests/devhost/test_architecture.py checks that):
     protocol            what passes between the host, the daemon and a plugin
     plugin.rules        the daemon's rules for declarations
     plugin              a plugin's directory as data
-    models              the interface of a model, and the scripted one
+    models              the interface of a model
+    models.scripted     scripts, and the model that answers from one
     models.provider     facts about OpenAI's models
     models.openai_api   models behind OpenAI's APIs
     node                the parameters of an Agent node
@@ -46,7 +47,7 @@ from devhost.host.host import Host
 from devhost.limits import HostLimits
 from devhost.models.backend import ModelBackend, ModelCallError, ModelDescription, chunk, tool_call
 from devhost.models.request import ModelRequest
-from devhost.models.scripted import ScriptedModel
+from devhost.models.scripted.model import ScriptedModel
 from devhost.node.outputs.outputs import Finding, NodeOutputs
 from devhost.node.outputs.run import Run, RunError
 from devhost.process.stop import Stop

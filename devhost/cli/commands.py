@@ -34,6 +34,7 @@ from devhost.node.outputs.report import never_begun, report
 from devhost.overview.commands import check, list_
 from devhost.process.watcher import Watcher
 from devhost.protocol.wire import JsonObject
+from devhost.scenario.fitting import refuse_misfit
 from devhost.scenario.scenario import Scenario
 from devhost.terminal.chat_view import ChatView
 from devhost.terminal.questions import read_questions
@@ -113,6 +114,8 @@ def run(  # noqa: PLR0913 - click gives one argument per option
     strategy = scenario.strategy.identity.name
     choose = partial(model_options.choose, scenario.script)
     model = choose(question).description
+    if model.scripted:
+        refuse_misfit(scenario)
     follow_ups = scenario.follow_ups(question) if model.scripted else ()
     conversation = Conversation(
         scenario,
@@ -180,6 +183,8 @@ def chat(  # noqa: PLR0913 - as above
     questions = read_questions()
     view = ChatView(open_console(stderr=False, color=view_options.color), view_options, show_log=show_log)
     model = model_options.choose(scenario.script, "").description
+    if model.scripted:
+        refuse_misfit(scenario)
     conversation = Chat(scenario, host_options, partial(model_options.choose, scenario.script), view)
     with traced(trace_file, scenario, model, host_options.transport, command="chat", guesses=guesses) as watcher:
         storage = host_options.storage_beside(trace_file)

@@ -14,8 +14,8 @@ import click
 
 from devhost.errors import ParameterError
 from devhost.models.provider.catalog import DEFAULT_MODEL
-from devhost.models.script import Script
-from devhost.models.scripted import ScriptedModel
+from devhost.models.scripted.model import ScriptedModel
+from devhost.models.scripted.script import Script
 from devhost.scenario.settings import parse_assignments
 
 if TYPE_CHECKING:

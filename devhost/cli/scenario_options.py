@@ -14,7 +14,7 @@ import click
 from devhost.errors import ParameterError
 from devhost.host.agent_node import find_strategy
 from devhost.limits import HostLimits
-from devhost.models.script import Script
+from devhost.models.scripted.script import Script
 from devhost.plugin.declaration import PluginDeclaration
 from devhost.plugin.nearest import nearest_strategy_plugin
 from devhost.scenario.attached import AttachedFiles
@@ -148,19 +148,20 @@ class ScenarioOptions:
         if self.scenario is not None and (self.example is None or self.script is not None):
             raise ParameterError("--scenario names a script of an --example, and goes without --script")
         plugin = nearest_strategy_plugin(Path.cwd()) if self.plugin is None else self.plugin
-        example = None if self.example is None else Example.read(self._examples(plugin), self.example, self.scenario)
-        script = example.script if example is not None and self.script is None else None
-        if self.script is not None:
-            script = Script.read(self.script)
+        example = None if self.example is None else Example.find(self._examples(plugin), self.example, self.scenario)
+        file = self.script or (None if example is None else example.file)
+        script = None if file is None else Script.read(file, self.strategy)
         declaration = PluginDeclaration.read(plugin)
         if not declaration.strategies:
             raise ParameterError(f"{plugin} has no agent strategy")
-        written_for = None if script is None else script.strategy
-        _, strategy = find_strategy(declaration, self.strategy or written_for or next(iter(declaration.strategies)))
+        default = None if script is None else script.strategy
+        _, strategy = find_strategy(declaration, self.strategy or default or next(iter(declaration.strategies)))
+        script = None if file is None else Script.read(file, strategy.identity.name)
         directories = self.tools if example is None else (example.directory, *self.tools)
         return Scenario(
             name="" if example is None else example.name,
             script=script,
+            scripts=() if example is None else example.files,
             plugin=plugin,
             strategy=strategy,
             tools=tuple(read_tool_setups(directories, self.credentials, self.settings, os.environ)),

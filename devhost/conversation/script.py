@@ -11,7 +11,7 @@ from typing import Protocol
 from devhost.conversation.conversation import Conversation
 from devhost.host.host import Host, OnMessage
 from devhost.models.backend import ModelBackend
-from devhost.models.script import FollowUp
+from devhost.models.scripted.file import FollowUp
 from devhost.node.outputs.report import report
 from devhost.node.outputs.run import Run
 from devhost.protocol.wire import JsonObject

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from devhost.direct.asked import tools_of
 from devhost.errors import HostError
-from devhost.models.script import Script
+from devhost.models.scripted.script import Script
 from devhost.overview.listing import line, parameter_lines, tool_lines
 from devhost.plugin.declaration import PluginDeclaration
 from devhost.scenario.scenario import SCENARIOS, SCRIPT

@@ -11,7 +11,7 @@ from typing import Self
 from devhost.errors import ParameterError
 from devhost.files.local_file import LocalFile, local_files
 from devhost.limits import HostLimits
-from devhost.models.script import Script
+from devhost.models.scripted.script import Script
 from devhost.plugin.declaration import Strategy
 from devhost.protocol.wire import JsonObject
 

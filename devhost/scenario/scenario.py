@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from devhost.errors import ParameterError
-from devhost.models.script import FollowUp, Script
+from devhost.models.scripted.file import FollowUp
+from devhost.models.scripted.script import Script
 from devhost.node.memory import files_among
 from devhost.node.parameters import read_setting, resolved
 from devhost.node.variables import NodeVariables
@@ -35,16 +36,22 @@ def examples_of(plugin: Path) -> Path:
 class Example:
     name: str
     directory: Path
-    script: Script
+    file: Path
+    """The script that was chosen."""
 
     @classmethod
-    def read(cls, examples: Path, name: str, scenario: str | None = None) -> "Example":
+    def find(cls, examples: Path, name: str, scenario: str | None = None) -> "Example":
         names = sorted(file.parent.name for file in examples.glob(f"*/{SCRIPT}"))
         if name not in names:
             raise ParameterError(
                 f"there is no example {name!r}; there are: {', '.join(names) or f'none in {examples}'}"
             )
-        return cls(name, examples / name, Script.read(_script_file(examples / name, scenario)))
+        return cls(name, examples / name, _script_file(examples / name, scenario))
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """All its scripts, the default one first."""
+        return (self.directory / SCRIPT, *sorted((self.directory / SCENARIOS).glob("*.yaml")))
 
 
 def _script_file(example: Path, scenario: str | None) -> Path:
@@ -74,6 +81,8 @@ class Scenario:
     given_variables: JsonObject = field(default_factory=dict)
     """Of the workflow, over the script's."""
     attached: AttachedFiles = field(default_factory=AttachedFiles)
+    scripts: tuple[Path, ...] = ()
+    """The example's, among which one may fit if this one does not."""
 
     @property
     def description(self) -> str:

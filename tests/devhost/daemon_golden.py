@@ -14,7 +14,7 @@ from devhost.host.storage import PluginStorage
 from devhost.limits import HostLimits
 from devhost.models.backend import ModelBackend
 from devhost.models.request import OpaqueBodyPolicy
-from devhost.models.scripted import ScriptedModel
+from devhost.models.scripted.model import ScriptedModel
 from devhost.node.messages.tool_files import ToolFileStore
 from devhost.plugin.declaration import PluginDeclaration
 from devhost.process.session import Session

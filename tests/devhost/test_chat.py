@@ -19,7 +19,7 @@ from devhost.cli.chat import Chat
 from devhost.cli.commands import main
 from devhost.cli.hosting_options import HostOptions
 from devhost.models.request import ModelRequest
-from devhost.models.script import Script
+from devhost.models.scripted.script import Script
 from devhost.plugin.declaration import PluginDeclaration
 from devhost.process.stop import Stop
 from devhost.protocol.wire import JsonObject
@@ -43,7 +43,7 @@ def slow_script(tmp_path: Path) -> Path:
     """An answer that takes longer than any test."""
     file = tmp_path / "slow.yaml"
     turns = [{"text": ["first words ", *["tick "] * 100 * PATIENCE], "delay": 0.1}]
-    file.write_text(yaml.safe_dump({"query": "?", "turns": turns}))
+    file.write_text(yaml.safe_dump({"query": "?", "turns": turns, "otherwise": turns}))
     return file
 
 
@@ -141,8 +141,8 @@ def piped(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_each_piped_line_is_a_question_that_starts_the_script_from_its_beginning(piped: Piped) -> None:
-    script = yaml.safe_load((ROOT / "examples" / "helpdesk" / "script.yaml").read_text())
-    ended = piped("--example", "helpdesk", lines=f"{script['query']}\n\n  \nrecovery code\n{script['query']}")
+    script = Script.read(ROOT / "examples" / "helpdesk" / "script.yaml")
+    ended = piped("--example", "helpdesk", lines=f"{script.query}\n\n  \nrecovery code\n{script.query}")
     assert ended.code == 0, ended.errors
     first, second, third = ended.shown.split("you> ")[1:]
     assert "Two-factor login with an authenticator app" in first
@@ -214,7 +214,7 @@ class Conversation:
 
     def __init__(self, **params: object) -> None:
         strategy = PluginDeclaration.read(ROOT).strategies["gpt5_function_calling"][1]
-        script = Script.model_validate({"query": "?", "turns": [{"text": "unused"}]})
+        script = Script.of({"query": "?", "turns": [{"text": "unused"}]})
         self.scenario = Scenario("", script, ROOT, strategy, (), dict(params))
         self.models: list[ScriptedModel] = []
         self.shown = io.StringIO()

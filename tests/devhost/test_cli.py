@@ -33,7 +33,10 @@ def run(*arguments: str) -> int:
 def test_a_person_sees_the_run(capsys: pytest.CaptureFixture[str]) -> None:
     assert run() == 0
     shown = capsys.readouterr().out
-    assert "scripted model: the answers are written in script.yaml, no provider is called" in shown
+    assert (
+        "scripted model: the answers are written in tests/devhost/fixtures/toolbox/script.yaml, no provider is called"
+        in shown
+    )
     assert "The **answer** is 42." in shown
     assert "✗ CALL draw  0.500 s" in shown
     assert "picture.png" in shown

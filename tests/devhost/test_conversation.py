@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from devhost.cli.commands import main
-from devhost.models.script import Script
+from devhost.models.scripted.script import Script
 from devhost.protocol.wire import JsonObject
 from tests.devhost.conftest import FIXTURES, PUPPET, TOOLBOX
 

@@ -11,13 +11,13 @@ import pytest
 from devhost.cli.model_options import ModelOptions
 from devhost.errors import ParameterError
 from devhost.models.openai_api.backend import OpenAIModel
-from devhost.models.script import Script
-from devhost.models.scripted import ScriptedModel
+from devhost.models.scripted.model import ScriptedModel
+from devhost.models.scripted.script import Script
 from devhost.process.transports.program import PluginProgram
 from tests.devhost.conftest import ROOT
 from tests.devhost.waiting import PATIENCE
 
-SCRIPT = Script.model_validate({"query": "?", "turns": [{"text": "Hello"}]})
+SCRIPT = Script.of({"query": "?", "turns": [{"text": "Hello"}]})
 KEY = {"OPENAI_API_KEY": "sk-proj-0123456789"}
 SERVER = {"OPENAI_BASE_URL": "http://user:secret@localhost:11434/v1"}
 
@@ -30,7 +30,7 @@ def choose(environment: dict[str, str], **options: Any) -> ScriptedModel | OpenA
 def test_without_key_and_server_the_script_answers(environment: dict[str, str]) -> None:
     model = choose(environment)
     assert isinstance(model, ScriptedModel)
-    assert model.description.notice.startswith("scripted model: the answers are written in script.yaml")
+    assert model.description.notice.startswith("scripted model: the answers are written in the code that runs it")
     assert (model.spent(), model.afterwards) == (None, "The script has turns that no model call asked for: 1.")
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from devhost.cli.commands import main
 from devhost.errors import ParameterError
-from devhost.models.script import Script
+from devhost.models.scripted.script import Script
 from devhost.node.parameters import node_parameters, read_setting
 from devhost.node.variables import NodeVariables
 from devhost.plugin.declaration import Strategy
@@ -38,9 +38,7 @@ STRATEGY = Strategy.model_validate(
 
 
 def scenario(*assignments: str, params: object = None, variables: object = None, given: object = None) -> Scenario:
-    script = Script.model_validate(
-        {"query": "?", "params": params or {}, "variables": variables or {}, "turns": [{"text": "hi"}]}
-    )
+    script = Script.of({"query": "?", "params": params or {}, "variables": variables or {}, "turns": [{"text": "hi"}]})
     settings = typed_settings(STRATEGY, assignments)
     given_variables = given if isinstance(given, dict) else {}
     return Scenario("", script, Path(), STRATEGY, (), settings, given_variables)

@@ -67,7 +67,8 @@ def test_the_page_of_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     assert capsys.readouterr().out == f"{tmp_path / 'page.html'}\n"
     page = harmless((tmp_path / "page.html").read_text())
     for words in (
-        "scripted model: the answers are written in script.yaml",
+        "scripted model: the answers are written in ",
+        "toolbox/script.yaml, no provider is called",
         "ROUND 1",
         "CALL draw",
         "it broke",

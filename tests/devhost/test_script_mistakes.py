@@ -6,7 +6,8 @@ import pytest
 
 from devhost.cli.commands import main
 from devhost.errors import HostError, ScriptError
-from devhost.models.script import Script, read_turns
+from devhost.models.scripted.file import read_turns
+from devhost.models.scripted.script import Script
 from devhost.protocol.failures import KNOWN
 from tests.devhost.conftest import CHARTS
 

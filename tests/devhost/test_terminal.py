@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from devhost.models.scripted import ScriptedModel
+from devhost.models.scripted.model import ScriptedModel
 from devhost.node.outputs.error import NodeError
 from devhost.node.outputs.log import AgentLog
 from devhost.node.outputs.outputs import Finding, IconLookups, NodeOutputs

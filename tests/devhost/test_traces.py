@@ -91,7 +91,7 @@ def test_a_killed_run_leaves_what_there_was(tmp_path: Path) -> None:
     log = {"type": "log", "message": {"id": "1", "label": "ROUND 1", "status": "start", "data": {}}}
     steps = [{"emit": log}, {"say": "so far\n"}, {"ask": "x"}]
     script = tmp_path / "slow.yaml"
-    script.write_text("query: '?'\nturns: [{text: [so, much], delay: 600}]")
+    script.write_text("query: '?'\nturns: &slow [{text: [so, much], delay: 600}]\notherwise: *slow")
     arguments = [*TOOLBOXES, "--script", str(script), "--query", json.dumps(steps), "--trace", str(file)]
     with subprocess.Popen(
         [sys.executable, "-m", "devhost", "run", *arguments], cwd=ROOT, stdout=subprocess.PIPE, text=True

@@ -17,7 +17,8 @@ from helpdesk_search.search import find
 from helpdesk_search.terms import parse_terms
 from helpdesk_search.wording import answers_as_text, hits_as_text, pair
 
-from devhost.models.script import Script, Turn
+from devhost.models.scripted.script import Script
+from devhost.models.scripted.turn import Turn
 
 NAMES = ["two-topics", "single-topic", "not-found"]
 LOCAL = NgramEmbedding()
@@ -27,7 +28,7 @@ class Scenario:
     def __init__(self, file: Path, manual: Connection, answers: apsw.Connection) -> None:
         data: dict[str, Any] = yaml.safe_load(file.read_text(encoding="utf-8"))
         self.strategy = data.pop("strategy")
-        self.script = Script.model_validate(data)
+        self.script = Script.of(data)
         self._manual, self._answers = manual, answers
 
     @property

@@ -13,11 +13,12 @@ from typing import Self
 
 from devhost.models.backend import ModelCallError, ModelDescription
 from devhost.models.request import AssistantMessage, ModelRequest, ToolMessage
-from devhost.models.script import Script, ScriptedModelCard, Turn, read_turns
-from devhost.models.scripted_chunks import turn_chunks
+from devhost.models.scripted.chunks import turn_chunks
+from devhost.models.scripted.file import ScriptedModelCard, read_turns
+from devhost.models.scripted.script import WRITTEN_HERE, Script
+from devhost.models.scripted.turn import Turn
+from devhost.models.scripted.unknown import answer_to_the_unknown
 from devhost.protocol.wire import JsonObject
-
-NOTICE = "scripted model: the answers are written in script.yaml, no provider is called"
 
 
 class ScriptedModel:
@@ -26,12 +27,21 @@ class ScriptedModel:
     A call that no turn fits fails with an InvokeBadRequestError. `requests` keeps every request, in order.
     """
 
-    def __init__(self, turns: Sequence[Turn], query: str = "", card: ScriptedModelCard | None = None) -> None:
+    def __init__(
+        self,
+        turns: Sequence[Turn],
+        query: str = "",
+        card: ScriptedModelCard | None = None,
+        *,
+        place: str = WRITTEN_HERE,
+        standing: Turn | None = None,
+    ) -> None:
+        """`place`: where the answers are written. `standing`: the answer to each call that no turn fits."""
         card = card or ScriptedModelCard()
         self.description = ModelDescription(
             provider="devhost/scripted/scripted",
             name=card.name,
-            notice=NOTICE,
+            notice=f"scripted model: the answers are written in {place}, no provider is called",
             scripted=True,
             features=card.features,
             context_size=card.context_size,
@@ -39,6 +49,8 @@ class ScriptedModel:
         self.requests: list[ModelRequest] = []
         self._query = query
         self._unused = list(turns)
+        self._place = place
+        self._standing = standing
         self._choosing = threading.Lock()
 
     @classmethod
@@ -51,11 +63,13 @@ class ScriptedModel:
     def from_script(cls, script: Script, *, query: str | None = None, asked: int = 0) -> Self:
         """`asked`: how often the conversation had this question before."""
         query = script.query if query is None else query
-        return cls(script.turns_for(query, asked), query, script.model)
+        turns = script.turns_for(query, asked)
+        standing = answer_to_the_unknown(script) if turns is None else None
+        return cls(turns or (), query, script.model, place=script.place, standing=standing)
 
     @classmethod
-    def from_file(cls, file: Path, *, query: str | None = None) -> Self:
-        return cls.from_script(Script.read(file), query=query)
+    def from_file(cls, file: Path, *, query: str | None = None, strategy: str | None = None) -> Self:
+        return cls.from_script(Script.read(file, strategy), query=query)
 
     @property
     def remaining(self) -> int:
@@ -91,17 +105,22 @@ class ScriptedModel:
             self.requests.append(request)
             for position, turn in enumerate(self._unused):
                 filled = fill(turn, self._query, results)
-                if _fits(filled, request.model, last):
+                if _fits(filled, request.model, last, results):
                     del self._unused[position]
                     return filled
             left = f"; {len(self._unused)} turns wait for another prompt or model" if self._unused else ""
+        if self._standing is not None:
+            return self._standing
         raise ModelCallError(
             "InvokeBadRequestError",
-            f"the script has no turn for model call {len(self.requests)}{left}. Add one to its turns.",
+            f"the script has no turn for model call {len(self.requests)}{left}. Add one to its turns: they are "
+            f"written in {self._place}.",
         )
 
 
-def _fits(turn: Turn, model: str, last_message: str) -> bool:
+def _fits(turn: Turn, model: str, last_message: str, results: str) -> bool:
+    if turn.when_result is not None and turn.when_result not in results:
+        return False
     return turn.model in {None, model} and (turn.when is None or turn.when in last_message)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from devhost.models.backend import chunk, tool_call
 from devhost.models.request import ModelRequest
-from devhost.models.script import ScriptedCall, Turn
+from devhost.models.scripted.turn import ScriptedCall, Turn
 from devhost.protocol.wire import JsonObject
 
 CHARACTERS_PER_TOKEN = 4
