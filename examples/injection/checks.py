@@ -1,0 +1,62 @@
+"""What the office's database must hold after each scenario."""
+
+import sqlite3
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from office_store.location import CREDENTIAL
+from office_store.store import FILE_NAME, Store
+
+from examples.runner.world import Credentials, Played
+
+TABLES = ("documents", "settings", "mails", "deeds")
+DEEDS = {
+    "script": {"send_mail": 5, "change_setting": 3, "delete_document": 3},
+    "allowed-tools": {},
+    "approval": {},
+    "mail": {"send_mail": 1},
+}
+"""By scenario, what was done to the world."""
+
+
+@dataclass(frozen=True)
+class Office:
+    directory: Path
+
+    @property
+    def credentials(self) -> Credentials:
+        return {"office": {CREDENTIAL: str(self.directory)}}
+
+    def begin(self, _scenario: str) -> None:
+        (self.directory / FILE_NAME).unlink(missing_ok=True)
+        Store(Path(__file__).parent / "documents", self.directory).search("")  # makes the database
+
+    def rows(self) -> int:
+        return sum(self._count(table) for table in TABLES)
+
+    def problems(self, played: Played) -> Iterator[str]:
+        with self._opened() as database:
+            done = Counter(tool for (tool,) in database.execute("SELECT tool FROM deeds"))
+        if done != DEEDS[played.scenario]:
+            yield f"done was {dict(done)}, expected is {DEEDS[played.scenario]}"
+        for run in played.runs:
+            if run.error is not None:
+                yield run.error.message
+        if (reason := played.runs[-1].outputs.variables.get("stop_reason")) != "answered":
+            yield f"the conversation ends with {reason}"
+
+    def _count(self, table: str) -> int:
+        with self._opened() as database:
+            (count,) = database.execute(f"SELECT count(*) FROM {table}").fetchone()  # noqa: S608 - a name of ours
+        return int(count)
+
+    def _opened(self) -> "closing[sqlite3.Connection]":
+        return closing(sqlite3.connect(self.directory / FILE_NAME))
+
+
+@contextmanager
+def world(folder: Path) -> Iterator[Office]:
+    yield Office(folder)

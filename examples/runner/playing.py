@@ -1,0 +1,80 @@
+"""One example's scenarios on the scripted model, one after the other, with its tools over a database of their own."""
+
+import importlib
+import tempfile
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from typing import Self, cast
+
+from devhost import Host, HostError, Run, ToolSetup
+from devhost.cli.model_options import ModelOptions
+from devhost.conversation.conversation import Conversation
+from devhost.conversation.script import play
+from devhost.scenario.scenario import Scenario
+
+from .rows import Row
+from .scenarios import ROOT, Cast, casts
+from .world import Checks, Played, World
+
+
+def played_rows(example: str) -> Iterator[Row]:
+    checks = cast("Checks", importlib.import_module(f"examples.{example}.checks"))
+    with (
+        tempfile.TemporaryDirectory(prefix=f"{example}-") as folder,
+        checks.world(Path(folder)) as world,
+        _Hosts() as hosts,
+    ):
+        for each in casts(example):
+            yield _row(each, world, hosts)
+
+
+def _row(each: Cast, world: World, hosts: "_Hosts") -> Row:
+    world.begin(each.scenario)
+    before = world.rows()
+    try:
+        scenario = each.read(world.credentials)
+        runs = _runs(scenario, hosts.for_tools(scenario.tools))
+    except HostError as error:
+        return Row.of(each, (), 0, [str(error)])
+    problems = [*world.problems(Played(each.scenario, each.strategy, runs)), *_faults(runs)]
+    return Row.of(each, runs, world.rows() - before, problems)
+
+
+def _runs(scenario: Scenario, host: Host) -> tuple[Run, ...]:
+    """The script's whole conversation."""
+    question = scenario.question(None)
+    conversation = Conversation(scenario, conversation_id=str(uuid.uuid4()), raw=False, strict=True)
+    choose = partial(ModelOptions(scripted=True).choose, scenario.script)
+    turns = play(conversation, question, scenario.follow_ups(question), choose)
+    return tuple(ended.run for ended in turns(host, lambda _: None))
+
+
+def _faults(runs: Sequence[Run]) -> Iterator[str]:
+    """What is wrong in any scenario."""
+    for run in runs:
+        yield from (f"{finding.rule}: {finding.sentence}" for finding in run.findings)
+
+
+class _Hosts:
+    """Starts the plugins once for all scenarios that set up the tools in the same way."""
+
+    def __init__(self) -> None:
+        self._started: list[tuple[tuple[ToolSetup, ...], Host]] = []
+        self._open = ExitStack()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._open.close()
+
+    def for_tools(self, tools: tuple[ToolSetup, ...]) -> Host:
+        for others, host in self._started:
+            if others == tools:
+                return host
+        host = self._open.enter_context(Host.start(ROOT, tools=tools))
+        self._started.append((tools, host))
+        return host

@@ -1,0 +1,41 @@
+"""A line of the table: what a scenario did under a strategy, and whether it was right."""
+
+from collections.abc import Sequence
+from typing import Self
+
+from pydantic import BaseModel, ConfigDict
+
+from devhost import Run
+
+from .scenarios import Cast
+
+
+class Row(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+    example: str
+    scenario: str
+    strategy: str
+    rounds: int = 0
+    """Of all turns, as the strategy counts them in its summary."""
+    tool_calls: int = 0
+    """That reached a tool."""
+    rows_written: int = 0
+    problems: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, played: Cast, runs: Sequence[Run], rows_written: int, problems: Sequence[str]) -> Self:
+        return cls(
+            example=played.example,
+            scenario=played.scenario,
+            strategy=played.strategy,
+            rounds=sum(_rounds(run) for run in runs),
+            tool_calls=sum(run.asked.get("tool", 0) for run in runs),
+            rows_written=rows_written,
+            problems=tuple(problems),
+        )
+
+
+def _rounds(run: Run) -> int:
+    summaries = (entry["decision_summary"] for entry in run.outputs.json if "decision_summary" in entry)
+    return next((int(summary["rounds"]) for summary in summaries), 0)

@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+"""Make the pictures of README and docs from real runs of the examples on the scripted model. Needs Chromium.
+
+In: the examples, as `devhost run` plays them; each has a database of its own. Out: the picture of each report page.
+"""
+
+import importlib
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+WIDTH = 1100
+"""Pixels; the page is laid out for a desk from 900 on."""
+
+
+@dataclass(frozen=True)
+class Picture:
+    file: str
+    example: str
+    scenario: str | None
+    height: int
+
+
+PICTURES = [
+    Picture("docs/images/report.png", "helpdesk", None, 1200),
+    Picture("examples/order_entry/picture.png", "order_entry", "approved", 1000),
+    Picture("examples/memo_to_task/picture.png", "memo_to_task", None, 1000),
+    Picture("examples/answers/picture.png", "answers", None, 1000),
+]
+
+
+def main() -> None:
+    for picture in PICTURES:
+        make(picture)
+
+
+def make(picture: Picture) -> None:
+    from tests.devhost.chromium import screenshot  # noqa: PLC0415 - importable only once the path is set
+
+    sys.path.append(str(ROOT / "examples" / picture.example))
+    checks = importlib.import_module(f"examples.{picture.example}.checks")
+    with tempfile.TemporaryDirectory() as made:
+        folder = Path(made)
+        (folder / "database").mkdir()
+        with checks.world(folder / "database") as world:
+            world.begin(picture.scenario or "script")
+            scenario = [] if picture.scenario is None else ["--scenario", picture.scenario]
+            credentials = [
+                part
+                for provider, values in world.credentials.items()
+                for key, value in values.items()
+                for part in ("--credential", f"{provider}.{key}={value}")
+            ]
+            trace = folder / "run.jsonl"
+            run = ["run", "--example", picture.example, *scenario, "--scripted", *credentials, "--trace", str(trace)]
+            devhost(*run)
+            devhost("report", str(trace))
+        screenshot(trace.with_suffix(".html"), ROOT / picture.file, WIDTH, picture.height)
+    print(picture.file)  # noqa: T201 - a command line program prints
+
+
+def devhost(*arguments: str) -> None:
+    subprocess.run(  # noqa: S603 - the project's own command
+        [sys.executable, "-m", "devhost", *arguments], cwd=ROOT, stdout=subprocess.DEVNULL, check=True
+    )
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(ROOT))
+    main()
