@@ -1,0 +1,67 @@
+"""What a model sends. These are not the stored models: every field is present, and what is optional is nullable."""
+
+from datetime import date
+from typing import Annotated
+
+from pydantic import Field
+from tool_layer.parsing import Input
+
+from .vocabulary import Confidence, DraftStatus, Unit
+
+type Id = Annotated[int, Field(ge=1, le=2_147_483_647)]
+"""PostgreSQL's integer."""
+type Name = Annotated[str, Field(min_length=1, max_length=200)]
+type Code = Annotated[str, Field(min_length=1, max_length=40)]
+type Quantity = Annotated[int, Field(ge=1, le=1_000_000)]
+
+MAX_LINES = 50
+
+
+class ItemQuery(Input):
+    query: Name
+
+
+class SimilarQuery(Input):
+    customer: Name
+    items: Annotated[str, Field(min_length=1, max_length=1_000)]
+
+
+class DraftLine(Input):
+    item_code: Code | None
+    item_name: Name
+    quantity: Quantity
+    unit: Unit
+    pack_size: Name | None
+    confidence: Confidence
+
+
+class Draft(Input):
+    order_request_id: Id | None
+    """The draft to change; null makes a new one."""
+    customer_number: Code
+    customer_name: Name
+    branch: Name | None
+    delivery_date: date | None
+    note: Annotated[str, Field(max_length=1_000)] | None
+    status: DraftStatus
+    lines: Annotated[list[DraftLine], Field(min_length=1, max_length=MAX_LINES)]
+
+
+class RequestedLine(Input):
+    item_code: Code
+    item_name: Name
+    quantity: Quantity
+    unit: Unit
+
+
+class OrderToRequest(Input):
+    """What a person reads before the approval; it has to be what the draft holds."""
+
+    order_request_id: Id
+    customer_number: Code
+    delivery_date: date | None
+    lines: Annotated[list[RequestedLine], Field(min_length=1, max_length=MAX_LINES)]
+
+
+class ReviewQuery(Input):
+    order_request_id: Id

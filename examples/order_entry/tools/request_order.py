@@ -1,0 +1,20 @@
+"""The tool `request_order`.
+
+In: what the draft holds, as a person approves it. Out: a report of the order that was placed.
+"""
+
+from ordering import tool_base
+from ordering.values.inputs import OrderToRequest
+from ordering.values.results import OrderEntryResult
+from tool_layer.envelope import Envelope, JsonObject, Result, success
+from tool_layer.parsing import parse
+
+
+class RequestOrderTool(tool_base.OrderTool):
+    name = "request_order"
+
+    def answer(self, given: JsonObject, _conversation: str) -> Envelope[OrderEntryResult] | Envelope[Result]:
+        parsed = parse(OrderToRequest, self.name, given.get("order"))
+        if isinstance(parsed, Envelope):
+            return parsed
+        return success(self.application.placing.request(parsed))

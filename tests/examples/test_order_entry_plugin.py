@@ -1,0 +1,132 @@
+"""The order entry plugin in its own process, as the daemon starts it: what its tools answer, and what is written."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from ordering.application import Application
+from ordering.order_system import HttpOrderSystem
+from sqlalchemy import make_url
+from tool_layer.run_steps import steps_of
+
+from .conftest import ORDER_ENTRY
+from .stdio_plugin import StdioPlugin
+
+pytestmark = pytest.mark.e2e
+
+CONVERSATION = "c-17"
+
+
+class Desk:
+    def __init__(self, plugin: StdioPlugin, database: str) -> None:
+        self._plugin = plugin
+        self._credentials = {"database_url": database, "order_system_url": "http://127.0.0.1:1"}
+        self.application = Application.over(make_url(database), HttpOrderSystem("http://127.0.0.1:1"))
+
+    def called(self, tool: str, **parameters: object) -> dict[str, Any]:
+        """The one message of the tool: its envelope."""
+        data = {
+            "type": "tool",
+            "action": "invoke_tool",
+            "provider": "orders",
+            "tool": tool,
+            "credentials": self._credentials,
+            "credential_type": "api-key",
+            "tool_parameters": {"conversation": CONVERSATION, **parameters},
+        }
+        (event,) = self._plugin.request({"s": data})["s"]
+        envelope: dict[str, Any] = event["data"]["message"]["json_object"]
+        return envelope
+
+    def validated(self, **credentials: str) -> dict[str, Any]:
+        data = {
+            "type": "tool",
+            "action": "validate_tool_credentials",
+            "provider": "orders",
+            "credentials": {**self._credentials, **credentials},
+        }
+        (event,) = self._plugin.request({"s": data})["s"]
+        return event
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
+    folder = tmp_path_factory.mktemp("orders")
+    with StdioPlugin(ORDER_ENTRY, {}) as plugin:
+        yield Desk(plugin, f"sqlite:///{folder}/orders.sqlite3")
+
+
+DRAFT = {
+    "order_request_id": None,
+    "customer_number": "C-3001",
+    "customer_name": "Café Lindqvist",
+    "branch": None,
+    "delivery_date": None,
+    "note": None,
+    "status": "ready",
+    "lines": [
+        {
+            "item_code": "NP-200",
+            "item_name": "ペーパーナプキン 4つ折り",
+            "quantity": 40,
+            "unit": "pack",
+            "pack_size": None,
+            "confidence": "high",
+        }
+    ],
+}
+
+
+def test_each_tool_answers_with_the_result_of_its_agent_and_leaves_a_run_step(desk: Desk) -> None:
+    found = desk.called("search_items", query="ﾅﾌﾟｷﾝ")
+    similar = desk.called("find_similar_orders", customer="C-1042", items="hot cup 240, lid 80mm")
+    saved = desk.called("save_order_draft", draft=DRAFT)
+    number = saved["result"]["saved_order_request_id"]
+    review = desk.called("review_order", order_request_id=number)
+    lines = [{key: DRAFT["lines"][0][key] for key in ("item_code", "item_name", "quantity", "unit")}]  # type: ignore[index]
+    order = {"order_request_id": number, "customer_number": "C-3001", "delivery_date": None, "lines": lines}
+    requested = desk.called("request_order", order=order)
+
+    assert (found["status"], set(found["result"])) == ("success", {"message"})
+    assert similar["result"]["referenced_order_request_id"] == 1
+    assert set(saved["result"]) == {"message", "saved_order_request_id"}
+    assert review["result"]["reviewer_output"]["verdict"] == "pass"
+    assert (requested["status"], set(requested["result"])) == ("error", {"message"})
+    assert "Nothing was placed" in requested["result"]["message"]
+    steps = steps_of(desk.application.database, CONVERSATION)
+    assert [step.tool for step in steps] == [
+        *("search_items", "find_similar_orders", "save_order_draft", "review_order", "request_order")
+    ]
+    assert steps[2].input == {"draft": DRAFT}
+    assert [step.output for step in steps] == [found, similar, saved, review, requested]
+
+
+@pytest.mark.parametrize(
+    ("tool", "parameters", "fault"),
+    [
+        ("search_items", {"query": " "}, "query: "),
+        ("find_similar_orders", {"customer": "C-1"}, "items: Field required"),
+        ("review_order", {"order_request_id": 0}, "order_request_id: "),
+        ("request_order", {}, "Input should be"),
+        ("save_order_draft", {"draft": {**DRAFT, "delivery_date": "1 April 2099"}}, "delivery_date: "),
+    ],
+)
+def test_wrong_parameters_are_an_error_result_for_the_model(
+    desk: Desk, tool: str, parameters: dict[str, object], fault: str
+) -> None:
+    envelope = desk.called(tool, **parameters)
+
+    assert envelope["status"] == "error"
+    assert envelope["result"]["message"].startswith(f"Invalid parameters for {tool}: ")
+    assert fault in envelope["result"]["message"]
+
+
+def test_credentials_are_checked_and_no_password_is_shown(desk: Desk) -> None:
+    assert desk.validated()["data"]["result"] is True
+    wrong = [
+        desk.validated(order_system_url="orders"),
+        desk.validated(database_url="postgresql://clerk:s3cret@127.0.0.1:1/orders"),
+    ]
+
+    assert [each["type"] for each in wrong] == ["error", "error"]
+    assert "s3cret" not in str(wrong)
