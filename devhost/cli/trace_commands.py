@@ -54,11 +54,13 @@ def replay(*, trace_file: Path, speed: float | None, view_options: ViewOptions) 
 @click.option("--force", is_flag=True, help="Overwrite a file that is not a page of devhost's, or behind a link.")
 def report_page(*, trace_file: Path, output: Path | None, force: bool) -> int:
     """Make a self-contained page of a traced run."""
-    page = render_page(read_trace(trace_file))
+    trace = read_trace(trace_file)
     if output == STDOUT:
+        page = render_page(trace)
         click.echo(page.encode(errors="replace"), nl=False)
         return 0
     output = output or trace_file.with_suffix(".html")
+    page = render_page(trace, output.parent.absolute())
     write_page(page, output, trace_file, force=force)
     click.echo(output)
     return 0

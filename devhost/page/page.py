@@ -12,9 +12,11 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from devhost.node.memory import files_among
 from devhost.node.outputs.outputs import NodeOutputs
 from devhost.node.outputs.run import Run
 from devhost.page.answer import Passage, passages
+from devhost.page.attachments import Attachments, ShownFile
 from devhost.page.bars import Axis, written
 from devhost.page.file import GENERATOR
 from devhost.page.opened import model_call, tool_call
@@ -43,6 +45,9 @@ class ShownRun:
     axis: Axis
     answer: list[Passage]
     sources: list[JsonObject]
+    given: list[ShownFile]
+    """The files of the question."""
+    files: list[ShownFile]
 
     @property
     def outputs(self) -> NodeOutputs:
@@ -64,7 +69,9 @@ class ShownRun:
         return sum(call.kind == kind for call in self.traced.calls)
 
 
-def render_page(trace: Trace) -> str:
+def render_page(trace: Trace, folder: Path | None = None) -> str:
+    """`folder`: where the page will be, if that is known."""
+    attachments = Attachments(folder)
     environment = Environment(
         loader=FileSystemLoader(HERE),
         autoescape=True,
@@ -80,11 +87,11 @@ def render_page(trace: Trace) -> str:
         header=trace.header,
         notices=trace.notices,
         cut_off=trace.cut_off,
-        runs=[_shown(number, traced, trace) for number, traced in enumerate(traced_runs(trace), start=1)],
+        runs=[_shown(number, traced, trace, attachments) for number, traced in enumerate(traced_runs(trace), start=1)],
     )
 
 
-def _shown(number: int, traced: TracedRun, trace: Trace) -> ShownRun:
+def _shown(number: int, traced: TracedRun, trace: Trace, attachments: Attachments) -> ShownRun:
     run = run_of(traced, trace.header.strategy)
     sources = run.outputs.variables.get("sources")
     listed = [source for source in sources if isinstance(source, dict)] if isinstance(sources, list) else []
@@ -97,6 +104,8 @@ def _shown(number: int, traced: TracedRun, trace: Trace) -> ShownRun:
         axis=Axis(traced.began, traced.finished),
         answer=passages(run.outputs.text, numbers, f"source-{number}-"),
         sources=listed,
+        given=attachments.shown(files_among(traced.parameters)),
+        files=attachments.shown(run.outputs.files),
     )
 
 
