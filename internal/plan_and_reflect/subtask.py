@@ -170,7 +170,7 @@ class SubtaskWorker:
 
     def _judge(self, ending: Ending, results: Sequence[str], key: str) -> Generator[Event, None, _Judgement]:
         """Have the model judge the answer by the tool results; without a judgement it is not completed."""
-        earlier = "".join(template.EARLIER_ADVICE.format(advice=advice) for advice in self._advised)
+        earlier = "".join(template.EARLIER_ADVICE.format(advice=escaped(advice)) for advice in self._advised)
         shown = [escaped(quoted_result(result)) for result in results]
         request = template.REFLECTION_REQUEST.format(
             plan=self._numbered_plan,
@@ -212,7 +212,7 @@ class SubtaskWorker:
 
     def _advise(self, transcript: Transcript, answer: str, advice: str | None) -> None:
         self._advised.append(advice or template.DEFAULT_ADVICE)
-        note = template.ADVICE_NOTE.format(advice=self._advised[-1])
+        note = template.ADVICE_NOTE.format(advice=escaped(self._advised[-1]))
         transcript.shorten(without_result)
         transcript.append_note(note)
         transcript.record += [AnswerRecord(text=answer), UserRecord(text=note)]
