@@ -1,9 +1,12 @@
 """The optional variables: ``tool_results`` has what the tools returned, ``thoughts`` what the model thought."""
 
 import json
+from pathlib import Path
 from typing import Any
 
+import jsonschema_rs
 import pytest
+import yaml
 
 from tests.agent import plans
 from tests.agent.scenes import ANSWER, search, text
@@ -11,6 +14,11 @@ from tests.support.host import Json, When
 from tests.support.run import run
 from tests.support.wire import breaks, calls, fails, json_message, parameter, replies, says, text_message, tool
 
+STRATEGY = Path(__file__).parents[2] / "strategies" / "gpt5_function_calling.yaml"
+DECLARED = jsonschema_rs.validator_for(
+    yaml.safe_load(STRATEGY.read_text(encoding="utf-8"))["output_schema"]["properties"]["tool_results"]
+)
+"""The variable as other nodes expect it."""
 SECRET = "hunter2-hunter2"
 NODE_SECRET = {"tools": [tool("search", parameter("q"), runtime_parameters={"api_key": SECRET})]}
 FOUND = {"search": replies("found")}
@@ -65,6 +73,7 @@ def test_each_call_of_tool_runs_has_an_entry_in_the_same_order() -> None:
     ]
     assert [item["text"] for item in listed[:5]] == outcome.tool_results(1)
     assert [list(item) for item in listed] == [["round", "tool", "arguments", "status", "text", "json"]] * 6
+    assert DECLARED.is_valid(listed)
 
 
 def test_arguments_are_those_that_were_sent() -> None:
@@ -122,7 +131,9 @@ VALUES: dict[str, tuple[list[Json | str], object]] = {
 
 @pytest.mark.parametrize(("said", "value"), VALUES.values(), ids=VALUES)
 def test_json_is_the_value_that_the_tool_sent(said: list[Json | str], value: object) -> None:
-    assert result_of(*said)["json"] == value
+    result = result_of(*said)
+    assert result["json"] == value
+    assert DECLARED.is_valid([result])
 
 
 def test_json_that_is_nested_too_deeply_for_a_message_is_left_out_and_counted() -> None:
