@@ -17,8 +17,9 @@ def check_lines(checked: Checked) -> Iterator[Text]:
         yield Text.assemble((printable(where), "bold"), f": {printable(refusal.sentence)}")
         if refusal.words:
             yield Text(f"    {printable(refusal.words)}", "dim")
-    for kind in checked.unchecked:
-        yield Text(f"not checked: {kind}", "yellow")
+    if checked.unchecked:
+        kinds = ", ".join(checked.unchecked)
+        yield Text(f"not checked: {kinds} (devhost has rules for the manifest, tools and strategies only)", "yellow")
     if not checked.refusals:
         yield Text(f"{checked.files} files, as the daemon takes them", "green")
     else:

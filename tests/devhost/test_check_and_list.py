@@ -226,5 +226,7 @@ def test_a_strategy_plugins_list_has_a_line_for_each_thing(capsys: pytest.Captur
 
 def test_kinds_of_providers_without_rules_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     plugin = broken(TOOLBOX, tmp_path, "manifest.yaml", "plugins.endpoints", ["group/x.yaml"])
-    assert main(["check", str(plugin), "--no-color"]) == 0
-    assert "not checked: endpoints" in capsys.readouterr().out
+    broken_too = broken(plugin, tmp_path / "again", "manifest.yaml", "plugins.models", ["provider/y.yaml"])
+    assert main(["check", str(broken_too), "--no-color"]) == 0
+    said = capsys.readouterr().out
+    assert "not checked: models, endpoints (devhost has rules for the manifest, tools and strategies only)\n" in said
