@@ -16,10 +16,11 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 HELPDESK = EXAMPLES / "helpdesk"
 INJECTION = EXAMPLES / "injection"
 ORDER_ENTRY = EXAMPLES / "order_entry"
+MEMO_TO_TASK = EXAMPLES / "memo_to_task"
 
-# At the end: an example has a `provider` and a `main` as we do, and ours must win. `helpdesk_search` and `office_store`
-# are theirs alone; `tool_layer` is the same in all examples that have it.
-sys.path += [str(HELPDESK), str(INJECTION), str(ORDER_ENTRY)]
+# At the end: an example has a `provider` and a `main` as we do, and ours must win. Packages such as `helpdesk_search`
+# and `memos` are theirs alone; `tool_layer` is the same in all examples that have it.
+sys.path += [str(HELPDESK), str(INJECTION), str(ORDER_ENTRY), str(MEMO_TO_TASK)]
 
 
 @pytest.fixture

@@ -1,0 +1,1 @@
+"""Alembic's folder: `versions` has a module for each revision, and `env` runs them."""

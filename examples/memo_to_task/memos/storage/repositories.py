@@ -1,0 +1,71 @@
+"""Rows in and out of one session; what they mean is the services' business."""
+
+from collections.abc import Iterable, Sequence
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from .models import Memo, MemoDecision, Task
+
+
+class TaskRepository:
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def add(self, tasks: Sequence[Task]) -> Sequence[Task]:
+        """As the database holds them: with their ids, and read again."""
+        self._session.add_all(tasks)
+        self._session.flush()
+        for task in tasks:
+            self._session.refresh(task)
+        return tasks
+
+    def with_ids(self, ids: Iterable[int]) -> Sequence[Task]:
+        return self._session.scalars(select(Task).where(Task.id.in_(ids)).order_by(Task.id)).all()
+
+    def of_memo(self, memo_id: int) -> Sequence[Task]:
+        return self._session.scalars(select(Task).where(Task.memo_id == memo_id).order_by(Task.id)).all()
+
+    def all(self) -> Sequence[Task]:
+        return self._session.scalars(select(Task).order_by(Task.id)).all()
+
+
+class MemoRepository:
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def add(self, memo: Memo) -> Memo:
+        self._session.add(memo)
+        self._session.flush()
+        return memo
+
+    def locked(self, memo_id: int) -> Memo | None:
+        """No other transaction changes it before this one ends."""
+        return self._session.get(Memo, memo_id, with_for_update=True)
+
+    def refreshed(self, memo: Memo) -> Memo:
+        """As the database holds it."""
+        self._session.flush()
+        self._session.refresh(memo)
+        return memo
+
+    def all(self) -> Sequence[Memo]:
+        return self._session.scalars(select(Memo).order_by(Memo.id)).all()
+
+
+class DecisionRepository:
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def save(self, decision: MemoDecision) -> MemoDecision:
+        """In place of an earlier decision about the memo; as the database holds it."""
+        saved = self._session.merge(decision)
+        self._session.flush()
+        self._session.refresh(saved)
+        return saved
+
+    def of_memo(self, memo_id: int) -> MemoDecision | None:
+        return self._session.get(MemoDecision, memo_id)
+
+    def count(self) -> int:
+        return len(self._session.scalars(select(MemoDecision.memo_id)).all())
