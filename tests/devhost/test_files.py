@@ -1,11 +1,14 @@
 """Files of this machine in, files of a run out."""
 
 import base64
+import io
 import json
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 import yaml
 from rich.console import Console
@@ -14,8 +17,12 @@ from devhost.cli.commands import main
 from devhost.errors import ParameterError, TraceError
 from devhost.files.local_file import LocalFile, local_files
 from devhost.files.run_folder import run_folder
+from devhost.files.server import FileServer
 from devhost.limits import HostLimits
+from devhost.node.messages.tool_files import ToolFileStore
 from devhost.terminal.tables import files_list
+from devhost.trace.reader import read_trace
+from devhost.trace.runs import traced_runs
 from tests.devhost.conftest import ODDMENTS, PUPPET, ROOT
 
 pytestmark = pytest.mark.usefixtures("lent_plugins")
@@ -135,6 +142,31 @@ def test_files_of_the_command_line_take_the_place_of_the_scripts(
         "sys.gone=[]",
     )
     assert report["variables"]["parameters"]["files"] is None, "a parameter that is set stays"
+
+
+def test_in_a_chat_the_file_goes_with_the_first_question(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, letter: Path
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"[]\n[]\n")))
+    trace = tmp_path / "chat.jsonl"
+    given = ["--plugin", str(PUPPET), "--script", script(tmp_path, query="?"), "--trace", str(trace), "--no-color"]
+    assert main(["chat", *given, "--file", str(letter)]) == 0
+    first, second = capsys.readouterr().out.split("you> ")[1:3]
+    assert "file  letter.TXT (document, text/plain, 8 bytes)" in first
+    assert "letter.TXT" not in second
+    sent = [run.parameters["files"] for run in traced_runs(read_trace(trace))]
+    assert [file["filename"] for file in sent[0]] == ["letter.TXT"]
+    assert sent[1] is None
+
+
+def test_a_file_is_served_as_long_as_it_is_there(tmp_path: Path, letter: Path) -> None:
+    with FileServer(ToolFileStore(tmp_path)) as server:
+        offered = server.offer(LocalFile.read(letter, HostLimits()))
+        answered = httpx.get(offered["url"])
+        assert (answered.text, answered.headers["content-type"]) == ("Dear all", "text/plain")
+        letter.unlink()
+        assert httpx.get(offered["url"]).status_code == 404
+        assert server.with_bytes(offered) == offered
 
 
 def test_a_strategy_without_a_parameter_for_files_is_said_before_anything_starts(

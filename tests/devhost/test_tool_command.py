@@ -83,6 +83,17 @@ def test_a_tool_that_no_agent_can_have_gets_files(capsys: pytest.CaptureFixture[
     assert "weight = 8" in read
 
 
+@pytest.mark.e2e
+def test_no_proxy_of_the_environment_stands_between_a_plugin_and_its_files(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = tmp_path / "table.csv"
+    table.write_text("a,b")
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+    report, _ = called(capsys, "--tools", str(ODDMENTS), "weigh", "--file", f"thing={table}", "--transport", "tcp")
+    assert report["variables"]["weight"] == 3
+
+
 def test_variables_are_compared_with_the_output_schema(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     thing = tmp_path / "table.csv"
     thing.write_text("a,b")

@@ -15,6 +15,8 @@ from typing import IO
 
 from devhost.errors import PluginLostError, PluginStartError
 
+LOOPBACK = "127.0.0.1"
+
 type ReadStdout = Callable[[IO[bytes]], None]
 type Ended = Callable[[str], None]
 
@@ -124,5 +126,10 @@ class PluginProgram:
 
 
 def _inherited_environment() -> Mapping[str, str]:
-    """Without the key and URL of devhost's own model (a URL may contain a password): in Dify no plugin sees them."""
-    return {name: value for name, value in os.environ.items() if not name.startswith("OPENAI_")}
+    """Without the key and URL of devhost's own model (a URL may contain a password): in Dify no plugin sees them.
+
+    The SDK's clients obey proxy settings, and no proxy leads to this machine's own loopback address.
+    """
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("OPENAI_")}
+    direct = {name: ",".join(filter(None, [os.environ.get(name), LOOPBACK])) for name in ("NO_PROXY", "no_proxy")}
+    return {**inherited, **direct}

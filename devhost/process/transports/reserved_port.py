@@ -8,7 +8,7 @@ import socket
 import sys
 from typing import Final
 
-from devhost.process.transports.transport import LOOPBACK
+from devhost.process.transports.program import LOOPBACK
 
 
 class ReservedPort:

@@ -7,7 +7,6 @@ backwards calls arrive at `Transactions`.
 import contextlib
 import http.client
 import json
-import os
 import socket
 import threading
 from collections.abc import Mapping
@@ -15,10 +14,10 @@ from typing import IO
 
 from devhost.errors import HostError, WireError
 from devhost.limits import HostLimits
-from devhost.process.transports.program import PluginProgram
+from devhost.process.transports.program import LOOPBACK, PluginProgram
 from devhost.process.transports.reserved_port import ReservedPort
 from devhost.process.transports.transactions import Transactions
-from devhost.process.transports.transport import LOOPBACK, Transport, TransportListener, deliver, note
+from devhost.process.transports.transport import Transport, TransportListener, deliver, note
 from devhost.protocol.wire import JsonObject, encoded
 
 HEALTH_PAUSE = 0.02
@@ -85,16 +84,12 @@ class HttpTransport(Transport):
         self._stopped.set()
 
     def _environment(self) -> Mapping[str, str]:
-        environment = {
+        return {
             "INSTALL_METHOD": "serverless",
             "SERVERLESS_HOST": LOOPBACK,
             "SERVERLESS_PORT": str(self._port.number),
             "DIFY_PLUGIN_DAEMON_URL": self._transactions.url,
         }
-        # The SDK's client obeys proxy settings, and no proxy leads to this machine's own loopback address.
-        for name in ("NO_PROXY", "no_proxy"):
-            environment[name] = ",".join(filter(None, [os.environ.get(name), LOOPBACK]))
-        return environment
 
     def _await_health(self) -> None:
         while not self._stopped.wait(HEALTH_PAUSE):

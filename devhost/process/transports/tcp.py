@@ -17,8 +17,8 @@ from devhost.errors import HostError, PluginLostError, RegistrationError
 from devhost.limits import HostLimits
 from devhost.plugin.declaration import PluginDeclaration
 from devhost.plugin.registration import Registration
-from devhost.process.transports.program import PluginProgram
-from devhost.process.transports.transport import LOOPBACK, Transport, TransportListener, deliver, note
+from devhost.process.transports.program import LOOPBACK, PluginProgram
+from devhost.process.transports.transport import Transport, TransportListener, deliver, note
 from devhost.protocol.wire import JsonObject, encoded
 
 LAST_MOMENTS = 1.0

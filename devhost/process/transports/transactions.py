@@ -17,7 +17,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from devhost.errors import PluginLostError, WireError
 from devhost.limits import HostLimits
-from devhost.process.transports.transport import LOOPBACK
+from devhost.process.transports.program import LOOPBACK
 from devhost.protocol.wire import Invoked, JsonObject, encoded, read_session_event
 
 PATH = "/backwards-invocation/transaction"

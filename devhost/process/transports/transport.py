@@ -16,7 +16,6 @@ from devhost.protocol.wire import JsonObject
 
 type TransportName = Literal["stdio", "tcp", "http"]
 
-LOOPBACK = "127.0.0.1"
 NOTED_CHARACTERS = 2000
 """Of one line: over TCP the SDK logs every request in full."""
 
