@@ -119,7 +119,7 @@ def run(  # noqa: PLR0913 - click gives one argument per option
     follow_ups = scenario.follow_ups(question) if model.scripted else ()
     conversation = Conversation(
         scenario,
-        conversation_id=str(uuid.uuid4()) if follow_ups else None,
+        conversation_id=str(uuid.uuid4()),
         raw=host_options.raw,
         strict=host_options.strict,
     )

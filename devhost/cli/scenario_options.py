@@ -157,6 +157,7 @@ class ScenarioOptions:
         default = None if script is None else script.strategy
         _, strategy = find_strategy(declaration, self.strategy or default or next(iter(declaration.strategies)))
         script = None if file is None else Script.read(file, strategy.identity.name)
+        panel = {} if script is None else script.panel
         directories = self.tools if example is None else (example.directory, *self.tools)
         return Scenario(
             name="" if example is None else example.name,
@@ -164,7 +165,7 @@ class ScenarioOptions:
             scripts=() if example is None else example.files,
             plugin=plugin,
             strategy=strategy,
-            tools=tuple(read_tool_setups(directories, self.credentials, self.settings, os.environ)),
+            tools=tuple(read_tool_setups(directories, self.credentials, self.settings, os.environ, panel)),
             given=given if raw else typed_settings(strategy, self.parameters),
             given_variables=parse_assignments(self.variables, option="--variable"),
             attached=AttachedFiles.of(script, self.files, limits),

@@ -15,7 +15,7 @@ from devhost.node.memory import Memory, PastTurn
 from devhost.node.outputs.run import Run
 from devhost.process.stop import Stop
 from devhost.protocol.wire import JsonObject
-from devhost.scenario.scenario import QUESTION, Scenario
+from devhost.scenario.scenario import CONVERSATION, QUESTION, Scenario
 
 KEPT = "devhost.state"
 """The variable that stands for the chatflow's conversation variable."""
@@ -50,6 +50,7 @@ class Conversation:
         files = [host.server.offer(file) for file in self._attached(question)]
         self._asked[question] += 1
         variables = self._scenario.variables(question, files)
+        variables[CONVERSATION] = variables[CONVERSATION] or self._id or ""
         run = host.run(
             self._scenario.strategy.identity.name,
             self._settings(question, files, approval),

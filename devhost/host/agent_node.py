@@ -7,7 +7,7 @@ import contextlib
 from collections.abc import Mapping, Sequence
 
 from devhost.errors import ParameterError
-from devhost.node.parameters import Picked, Setting, node_parameters, read_setting
+from devhost.node.parameters import Constant, Picked, Setting, node_parameters, read_setting, resolved
 from devhost.node.variables import NodeVariables
 from devhost.plugin.declaration import PluginDeclaration, Strategy, StrategyProvider
 from devhost.protocol.wire import JsonObject
@@ -35,9 +35,26 @@ def built_parameters(
     strategy: Strategy, picked: JsonObject, given: Mapping[str, object], variables: Mapping[str, object] | None
 ) -> JsonObject:
     """`given` are settings as `read_setting` reads them; `variables` by `node.name`."""
-    settings: dict[str, Setting] = {name: Picked(value) for name, value in picked.items()}
+    known = NodeVariables(variables or {})
+    settings: dict[str, Setting] = {name: Picked(_filled(value, known)) for name, value in picked.items()}
     settings |= {name: read_setting(value) for name, value in given.items()}
-    return node_parameters(strategy.parameters, settings, NodeVariables(variables or {}))
+    return node_parameters(strategy.parameters, settings, known)
+
+
+def _filled(picked: object, variables: NodeVariables) -> object:
+    """The texts that the panel holds for tools may be templates."""
+    if not isinstance(picked, list):
+        return picked
+    return [
+        {
+            **tool,
+            "runtime_parameters": {
+                name: resolved(Constant(value), variables) if isinstance(value, str) else value
+                for name, value in tool["runtime_parameters"].items()
+            },
+        }
+        for tool in picked
+    ]
 
 
 def node_request(provider: StrategyProvider, strategy: Strategy, parameters: JsonObject) -> JsonObject:

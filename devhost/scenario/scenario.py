@@ -25,6 +25,8 @@ SCENARIOS = "scenarios"
 """The folder of an example's other scripts."""
 QUESTION = "sys.query"
 """The variable that the node's query is, as in a chatflow."""
+CONVERSATION = "sys.conversation_id"
+"""Empty outside a conversation."""
 
 
 def examples_of(plugin: Path) -> Path:
@@ -149,7 +151,7 @@ class Scenario:
             raise ParameterError(f"variable {QUESTION!r} is the question itself: give it as query, or with --query")
         if files and FILES in variables:
             raise ParameterError(f"variable {FILES!r} is what --file and a script's files give: leave out one of them")
-        return {FILES: list(files), **variables, QUESTION: question}
+        return {FILES: list(files), CONVERSATION: "", **variables, QUESTION: question}
 
     @property
     def conversation_variables(self) -> tuple[str, ...]:

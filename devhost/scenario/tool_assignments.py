@@ -22,15 +22,23 @@ def read_tool_setups(
     credentials: Iterable[str],
     settings: Iterable[str],
     environment: MutableMapping[str, str],
+    panel: Texts | None = None,
 ) -> list[ToolSetup]:
-    """Credentials are removed from the environment, because every process that devhost starts inherits it."""
+    """`panel`: of a script; the settings go before it.
+
+    Credentials are removed from the environment, because every process that devhost starts inherits it.
+    """
     plugins = [PluginDeclaration.read(directory) for directory in dict.fromkeys(map(Path.resolve, directories))]
     credential_texts = read_credentials(plugins, credentials, environment)
-    fixed = _by_owner(settings, "--set", "TOOL.PARAM=VALUE", "tool", _owners(plugins, _tools))
+    scripted = [f"{tool}.{name}={text}" for tool, texts in (panel or {}).items() for name, text in texts.items()]
+    of_script, given = (
+        _by_owner(assignments, option, "TOOL.PARAM=VALUE", "tool", _owners(plugins, _tools))
+        for assignments, option in ((scripted, "panel"), (settings, "--set"))
+    )
     setups = []
     for plugin in plugins:
         of_providers = {name: credential_texts[full] for full, name in _providers(plugin)}
-        of_tools = {name: fixed.get(full, {}) for full, name in _tools(plugin)}
+        of_tools = {name: {**of_script.get(full, {}), **given.get(full, {})} for full, name in _tools(plugin)}
         setups.append(ToolSetup.of(plugin, of_providers, of_tools))
     return setups
 

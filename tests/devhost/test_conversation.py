@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -296,3 +297,29 @@ def test_a_script_cannot_approve_where_the_strategy_takes_no_approval(
 
     assert main(["run", "--plugin", str(plugin), "--script", str(file), "--tools", str(TOOLBOX)]) == 2
     assert "then 1: bad has no parameter 'approval'" in " ".join(capsys.readouterr().err.split())
+
+
+# --- the panel of the tools ------------------------------------------------------------------------------------------
+
+
+def test_a_tools_panel_can_take_the_conversations_id(chat: Chat, tmp_path: Path) -> None:
+    script = {
+        "query": written(),
+        "panel": {"repeat": {"word": "in {{#sys.conversation_id#}}", "times": "3"}},
+        "turns": [{"text": "unused"}],
+    }
+    (tmp_path / "script.yaml").write_text(yaml.safe_dump(script))
+    ask = written({"say_parameters": ["tools"]})
+    arguments = ("--script", str(tmp_path / "script.yaml"), "--set", "repeat.times=4")
+
+    panels = [panel(shown) for shown in chat(ask, ask, arguments=arguments)]
+
+    assert panels[0] == panels[1]
+    assert panels[0]["times"] == 4
+    assert re.fullmatch(r"in [0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", panels[0]["word"])
+
+
+def panel(shown: str) -> dict[str, Any]:
+    (tool,) = [tool for tool in parameters(shown)["tools"] if tool["identity"]["name"] == "repeat"]
+    found: dict[str, Any] = tool["runtime_parameters"]
+    return found

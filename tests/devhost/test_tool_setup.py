@@ -221,6 +221,14 @@ def test_an_error_does_not_contain_the_value(credentials: list[str], settings: l
     assert "SECRET" not in str(refused.value)
 
 
+def test_a_scripts_panel_names_tools_that_exist_and_set_goes_before_it() -> None:
+    panel = {"draw_chart": {"color": "red", "height": "20"}}
+    (setup,) = read_tool_setups([CHARTS], ["charts.api_key=ck_1"], ["draw_chart.height=30"], {}, panel)
+    assert (entity(setup)["runtime_parameters"]["color"], entity(setup)["runtime_parameters"]["height"]) == ("red", 30)
+    with pytest.raises(ParameterError, match=r"^panel paint\.kind: there is no tool 'paint'"):
+        read_tool_setups([CHARTS], ["charts.api_key=ck_1"], [], {}, {"paint": {"kind": "bar"}})
+
+
 def test_a_select_without_options_takes_no_value() -> None:
     field = CredentialField(type="select")
     with pytest.raises(ParameterError, match="cannot be set: it is a select, and the plugin's YAML has no options"):

@@ -77,6 +77,8 @@ class ScriptFile(Part):
     """What the user sends with the query."""
     variables: _JsonObject = Field(default_factory=dict)
     """Of the workflow around the node, by `node.name`: what templates and selectors in `params` refer to."""
+    panel: dict[str, dict[str, str]] = Field(default_factory=dict)
+    """By tool, the parameters that the node's panel holds; a text may be a template."""
     conversation_variables: tuple[str, ...] = ()
     """Variables of the strategy that the app assigns to conversation variables, whose size is limited."""
     model: ScriptedModelCard = ScriptedModelCard()

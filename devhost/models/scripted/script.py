@@ -15,7 +15,7 @@ from devhost.protocol.wire import JsonObject
 
 WRITTEN_HERE = "the code that runs it"
 """The place of turns without a script file."""
-SHARED = frozenset({"description", "query", "files", "conversation_variables", "model", "api_fails"})
+SHARED = frozenset({"description", "query", "files", "panel", "conversation_variables", "model", "api_fails"})
 """What holds for every strategy, apart from `params` and `variables`, which are merged."""
 
 
@@ -35,6 +35,8 @@ class Script:
     """What the user sends with the query."""
     params: JsonObject = field(default_factory=dict)
     variables: JsonObject = field(default_factory=dict)
+    panel: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """By tool, then by parameter."""
     conversation_variables: tuple[str, ...] = ()
     model: ScriptedModelCard = field(default_factory=ScriptedModelCard)
     then: tuple[FollowUp, ...] = ()
