@@ -36,6 +36,7 @@ in this list (tests/devhost/test_architecture.py checks that):
     page                a trace as an HTML page
     terminal.signals    Ctrl-C and the other signals
     terminal            the view of a run or a trace in a terminal
+    chat                a conversation in a terminal
     overview            what a plugin declares, in lines
     cli                 the commands and their options
 """

@@ -10,15 +10,14 @@ import json
 import os
 import sys
 import uuid
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
 import click
 
-from devhost.cli.chat import Chat
-from devhost.cli.hosting_options import HostOptions, host_options
+from devhost.cli.chat_command import chat
+from devhost.cli.hosting_options import HostOptions, host_options, started_host
 from devhost.cli.model_options import ModelOptions, model_options
 from devhost.cli.scenario_options import ScenarioOptions, scenario_options
 from devhost.cli.tool_command import tool
@@ -27,23 +26,14 @@ from devhost.cli.trace_options import trace_option, traced
 from devhost.conversation.conversation import Conversation
 from devhost.conversation.script import Ended, conversation_report, play
 from devhost.errors import HostError, PluginLostError, PluginStartError
-from devhost.files.run_folder import run_folder
-from devhost.host.host import Host
-from devhost.host.storage import PluginStorage
 from devhost.node.outputs.report import never_begun, report
 from devhost.overview.commands import check, list_
-from devhost.process.watcher import Watcher
 from devhost.protocol.wire import JsonObject
 from devhost.scenario.fitting import refuse_misfit
-from devhost.scenario.scenario import Scenario
-from devhost.terminal.chat_view import ChatView
-from devhost.terminal.questions import read_questions
 from devhost.terminal.run_view import RunView, open_console
 from devhost.terminal.view_options import ViewOptions, view_options
 
 ENDED_WELL, RUN_FAILED, ASKED_WRONGLY, INTERRUPTED = 0, 1, 2, 130
-ANY_QUESTION = "?"
-"""In place of a question that is not typed yet, while the other parameters are checked."""
 DISK_FAULTS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
 
 
@@ -80,6 +70,7 @@ def commands() -> None:
     """An embedded Dify for agent strategies."""
 
 
+commands.add_command(chat)
 commands.add_command(tool)
 commands.add_command(check)
 commands.add_command(list_)
@@ -90,6 +81,7 @@ commands.add_command(report_page)
 @commands.command()
 @scenario_options
 @click.option("--query", metavar="TEXT", help="Ask this instead of the script's own question.")
+@click.option("--alone", is_flag=True, help="Leave out what the script's user says after the question.")
 @model_options
 @host_options
 @trace_option
@@ -99,6 +91,7 @@ def run(  # noqa: PLR0913 - click gives one argument per option
     *,
     scenario_options: ScenarioOptions,
     query: str | None,
+    alone: bool,
     model_options: ModelOptions,
     host_options: HostOptions,
     trace_file: Path | None,
@@ -116,7 +109,7 @@ def run(  # noqa: PLR0913 - click gives one argument per option
     model = choose(question).description
     if model.scripted:
         refuse_misfit(scenario)
-    follow_ups = scenario.follow_ups(question) if model.scripted else ()
+    follow_ups = scenario.follow_ups(question) if model.scripted and not alone else ()
     conversation = Conversation(
         scenario,
         conversation_id=str(uuid.uuid4()),
@@ -134,7 +127,7 @@ def run(  # noqa: PLR0913 - click gives one argument per option
         facts = (scenario.name, scenario.description, strategy, model, question)
         view.open(*facts, notices=notices, files=conversation.files_of(question))
         try:
-            with _host(scenario, host_options, watcher, storage, trace_file) as host:
+            with started_host(scenario, host_options, watcher, storage, trace_file) as host:
                 for turn in turns(host, view.show):
                     watcher.remark(turn.remark)
                     ended.append(turn)
@@ -158,55 +151,3 @@ def run(  # noqa: PLR0913 - click gives one argument per option
 
 def _print_json(value: JsonObject, notices: Sequence[str]) -> None:
     click.echo(json.dumps({**value, "notices": list(notices)}, ensure_ascii=False, indent=2))
-
-
-@commands.command()
-@scenario_options
-@model_options
-@host_options
-@trace_option
-@click.option("--log", "show_log", is_flag=True, help="Show the log tree after each answer.")
-@view_options
-def chat(  # noqa: PLR0913 - as above
-    *,
-    scenario_options: ScenarioOptions,
-    model_options: ModelOptions,
-    host_options: HostOptions,
-    trace_file: Path | None,
-    show_log: bool,
-    view_options: ViewOptions,
-) -> int:
-    """Keep a conversation with a strategy, one question a line."""
-    scenario = scenario_options.read(raw=host_options.raw, limits=host_options.limits)
-    scenario.check(ANY_QUESTION, raw=host_options.raw)
-    guesses = scenario.guesses(ANY_QUESTION, raw=host_options.raw)
-    questions = read_questions()
-    view = ChatView(open_console(stderr=False, color=view_options.color), view_options, show_log=show_log)
-    model = model_options.choose(scenario.script, "").description
-    if model.scripted:
-        refuse_misfit(scenario)
-    conversation = Chat(scenario, host_options, partial(model_options.choose, scenario.script), view)
-    with traced(trace_file, scenario, model, host_options.transport, command="chat", guesses=guesses) as watcher:
-        storage = host_options.storage_beside(trace_file)
-        view.open(scenario, model, (*scenario.notices, *guesses))
-        conversation.converse(questions, partial(_host, scenario, host_options, watcher, storage, trace_file))
-    return RUN_FAILED if host_options.strict and conversation.broke_rules else ENDED_WELL
-
-
-@contextmanager
-def _host(
-    scenario: Scenario, options: HostOptions, watcher: Watcher, storage: PluginStorage, trace_file: Path | None
-) -> Iterator[Host]:
-    with (
-        run_folder(scenario.name or "run", trace_file) as files,
-        Host.start(
-            scenario.plugin,
-            tools=scenario.tools,
-            files=files,
-            limits=options.limits,
-            transport=options.transport,
-            watcher=watcher,
-            storage=storage,
-        ) as host,
-    ):
-        yield host

@@ -2,7 +2,8 @@
 
 import functools
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import get_args
@@ -10,9 +11,13 @@ from typing import get_args
 import click
 
 from devhost.errors import ParameterError
+from devhost.files.run_folder import run_folder
+from devhost.host.host import Host
 from devhost.host.storage import PluginStorage
 from devhost.limits import HostLimits
 from devhost.process.transports.transport import TransportName
+from devhost.process.watcher import Watcher
+from devhost.scenario.scenario import Scenario
 from devhost.scenario.settings import parse_assignments
 
 STORAGE = "devhost-storage.json"
@@ -101,3 +106,22 @@ def _limits(assignments: tuple[str, ...]) -> HostLimits:
 def _limits_and_defaults() -> str:
     names = ", ".join(f"{field.name.replace('_', '-')}={field.default}" for field in fields(HostLimits))
     return f"There are: {names}."
+
+
+@contextmanager
+def started_host(
+    scenario: Scenario, options: HostOptions, watcher: Watcher, storage: PluginStorage, trace_file: Path | None
+) -> Iterator[Host]:
+    with (
+        run_folder(scenario.name or "run", trace_file) as files,
+        Host.start(
+            scenario.plugin,
+            tools=scenario.tools,
+            files=files,
+            limits=options.limits,
+            transport=options.transport,
+            watcher=watcher,
+            storage=storage,
+        ) as host,
+    ):
+        yield host

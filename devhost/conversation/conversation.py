@@ -26,15 +26,19 @@ class Conversation:
         self.state = KeptState()
         self.note = ""
         """What the person has to know of the state after the last run."""
-        self.carries_state = takes_state(scenario.strategy) and not scenario.sets(STATE)
-        """A state that the user sets is constant, as in the node."""
-        self._scenario = scenario
+        self.scenario = scenario
+        """May be replaced between runs, by one with other parameters."""
         self._api_fails = scenario.api_fails
         self._id = conversation_id
         self._raw = raw
         self._strict = strict
         self._memory = Memory()
         self._asked: Counter[str] = Counter()
+
+    @property
+    def carries_state(self) -> bool:
+        """A state that the user sets is constant, as in the node."""
+        return takes_state(self.scenario.strategy) and not self.scenario.sets(STATE)
 
     def ask(  # noqa: PLR0913 - a turn's options, by keyword
         self,
@@ -49,14 +53,14 @@ class Conversation:
         """`approval` takes the place of the question as the answer to calls that wait."""
         files = [host.server.offer(file) for file in self._attached(question)]
         self._asked[question] += 1
-        variables = self._scenario.variables(question, files)
+        variables = self.scenario.variables(question, files)
         variables[CONVERSATION] = variables[CONVERSATION] or self._id or ""
         run = host.run(
-            self._scenario.strategy.identity.name,
+            self.scenario.strategy.identity.name,
             self._settings(question, files, approval),
             model=model,
             variables={**variables, **({KEPT: self.state.text} if self.state.text else {})},
-            conversation_variables=self._scenario.conversation_variables,
+            conversation_variables=self.scenario.conversation_variables,
             api_fails=self._api_fails,
             history=self._memory.messages(),
             conversation_id=self._id,
@@ -66,7 +70,7 @@ class Conversation:
             strict=self._strict,
         )
         answer = run.outputs.text if run.error is None or was_stopped(run) else ""
-        sent = map(host.server.with_bytes, self._scenario.files(question, files, raw=self._raw))
+        sent = map(host.server.with_bytes, self.scenario.files(question, files, raw=self._raw))
         self._memory.add(PastTurn(question, answer, tuple(sent)))
         if self.carries_state:
             self.note = self.state.note_on(run)
@@ -79,11 +83,11 @@ class Conversation:
 
     def _attached(self, question: str) -> tuple[LocalFile, ...]:
         is_first = not self._asked
-        return self._scenario.attached.of_question(question, self._asked[question], is_first=is_first)
+        return self.scenario.attached.of_question(question, self._asked[question], is_first=is_first)
 
     def _settings(self, question: str, files: Sequence[JsonObject], approval: str | None) -> JsonObject:
         """What the user set goes before what the conversation hands over."""
-        settings = self._scenario.values(question, files, raw=self._raw)
+        settings = self.scenario.values(question, files, raw=self._raw)
         if self.state.text and self._raw:
             settings = {STATE: self.state.text, APPROVAL: question, **settings}
         elif self.state.text:

@@ -122,7 +122,7 @@ class Scenario:
 
     def follow_ups(self, question: str) -> tuple[FollowUp, ...]:
         """What the script's user says after this question, which is the script's own or another."""
-        if self.script is None or question != self.script.query:
+        if self.script is None or not self.script.begins_with(question):
             return ()
         for number, said in enumerate(self.script.then, start=1):
             if said.approval is not None and "approval" not in {each.name for each in self.strategy.parameters}:

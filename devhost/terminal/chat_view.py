@@ -13,8 +13,18 @@ from devhost.protocol.wire import JsonObject
 from devhost.scenario.scenario import Scenario
 from devhost.terminal.failure import failure_text
 from devhost.terminal.run_view import RunView, facts_table
-from devhost.terminal.tables import files_list, findings_list, log_tree, pending_table
+from devhost.terminal.tables import (
+    files_list,
+    findings_list,
+    log_tree,
+    pending_table,
+    printable,
+    sources_table,
+    variables_list,
+)
 from devhost.terminal.view_options import ViewOptions
+
+NOTHING_YET = "There was no run yet."
 
 
 class ChatView:
@@ -28,7 +38,7 @@ class ChatView:
         if model.scripted and scenario.script is not None:
             facts.add_row("try", Text(scenario.script.query))
         self._console.print(facts)
-        self._console.print(Text("Ctrl-C ends an answer, Ctrl-D the chat.", "dim"))
+        self._console.print(Text("Ctrl-C ends an answer, Ctrl-D the chat; /help lists the commands.", "dim"))
 
     @contextmanager
     def turn(self, files: Iterable[JsonObject] = ()) -> Iterator[RunView]:
@@ -61,7 +71,26 @@ class ChatView:
         self._console.line()
 
     def note(self, sentence: str) -> None:
-        self._console.print(Text(sentence, "dim"))
+        self._console.print(Text(printable(sentence), "dim"))
+
+    def show_log(self, run: Run | None) -> None:
+        if run is None or not run.outputs.logs:
+            self.note(NOTHING_YET if run is None else "The last run has no log.")
+        else:
+            self._console.print(log_tree(run.outputs.logs, whole=self._options.verbose))
+
+    def show_sources(self, run: Run | None) -> None:
+        sources = None if run is None else run.outputs.variables.get("sources")
+        if isinstance(sources, list) and sources:
+            self._console.print(sources_table(sources))
+        else:
+            self.note(NOTHING_YET if run is None else "The last run has no sources.")
+
+    def show_parameters(self, settings: JsonObject) -> None:
+        """Those that are set."""
+        if settings:
+            self._console.print(variables_list(settings))
+        self.note("Other parameters have their defaults.")
 
 
 def summary(run: Run) -> str:

@@ -1,5 +1,6 @@
 """The questions of a conversation: typed at a prompt, or a line each from a pipe. Blank lines are skipped.
 
+A space before a slash stays, because it makes a question of what would be a command.
 At the prompt Ctrl-C discards the line and Ctrl-D ends the chat; a text pasted over several lines is one question.
 """
 
@@ -26,12 +27,17 @@ def _typed() -> Iterator[str]:
     prompt: PromptSession[str] = PromptSession(PROMPT, output=create_output(always_prefer_tty=True))
     while True:
         try:
-            if question := _well_formed(prompt.prompt()).strip():
+            if question := _question(_well_formed(prompt.prompt())):
                 yield question  # inside the try: a Ctrl-C that comes just too late for a turn is one at the prompt
         except KeyboardInterrupt:
             continue
         except EOFError:
             return
+
+
+def _question(typed: str) -> str:
+    question = typed.strip()
+    return f" {question}" if question.startswith("/") and typed[0].isspace() else question
 
 
 def _well_formed(typed: str) -> str:
@@ -44,7 +50,7 @@ def _piped() -> Iterator[str]:
     if isinstance(sys.stdin, io.TextIOWrapper):
         sys.stdin.reconfigure(errors="replace")
     for line in sys.stdin:
-        if question := line.strip():
+        if question := _question(line):
             sys.stdout.write(f"{PROMPT}{printable(question)}\n")
             sys.stdout.flush()
             yield question

@@ -14,10 +14,9 @@ import pytest
 import yaml
 from rich.console import Console
 
-from devhost import Host, HostLimits, ScriptedModel
-from devhost.cli.chat import Chat
+from devhost import Host, ScriptedModel
+from devhost.chat.chat import Chat
 from devhost.cli.commands import main
-from devhost.cli.hosting_options import HostOptions
 from devhost.models.request import ModelRequest
 from devhost.models.scripted.script import Script
 from devhost.plugin.declaration import PluginDeclaration
@@ -54,7 +53,7 @@ def slow_script(tmp_path: Path) -> Path:
 def test_ctrl_c_ends_a_turn_and_ctrl_d_the_chat(slow_script: Path) -> None:
     command = ["-m", "devhost", "chat", *PUPPETS, "--script", str(slow_script)]
     with on_a_terminal(command, ROOT) as terminal:
-        terminal.wait_for("Ctrl-C ends an answer, Ctrl-D the chat.")
+        terminal.wait_for("Ctrl-C ends an answer, Ctrl-D the chat; /help lists the commands.")
         terminal.wait_for("you>")
 
         terminal.press(steps({"ask": "x"}, {"say": "never said"}) + "\n")
@@ -148,7 +147,8 @@ def test_each_piped_line_is_a_question_that_starts_the_script_from_its_beginning
     assert "Two-factor login with an authenticator app" in first
     assert "2 rounds · 2 calls · " in first
     assert "The best 3 hits in the manual for: recovery code" in second
-    assert "2 rounds · 1 call · " in second
+    assert "most similar to: recovery code" in second
+    assert "2 rounds · 2 calls · " in second
     assert "Keep the ten recovery codes away from your phone" in third
     assert "ROUND" not in ended.shown
     assert "\x1b" not in ended.shown
@@ -225,7 +225,7 @@ class Conversation:
             return self.models[-1]
 
         view = ChatView(Console(file=self.shown, width=120), show_log=False)
-        chat = Chat(self.scenario, HostOptions("stdio", HostLimits(), raw=False, strict=False), choose, view)
+        chat = Chat(self.scenario, choose, view)
         chat.converse(questions, partial(Host.start, ROOT, tools=[TOOLBOX]))
         return [_after_the_system(model.requests[0]) for model in self.models]
 

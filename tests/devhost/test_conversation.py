@@ -115,6 +115,31 @@ def test_a_command_without_a_waiting_call_asks_nothing(chat: Chat) -> None:
     assert first == second == "Nothing waits for an answer.\n"
 
 
+def test_letter_case_does_not_matter_in_a_command(chat: Chat) -> None:
+    _, rejected = chat(leaving(SAY_PARAMETERS), "/REJECT It is late")
+    assert parameters(rejected)["approval"] == "no: It is late"
+
+    _, approved = chat(leaving(SAY_PARAMETERS), "/Approve")
+    assert parameters(approved)["approval"] == "yes"
+
+
+def test_an_unknown_command_is_not_sent_and_the_calls_still_wait(chat: Chat) -> None:
+    _, helped, misspelt, bare, answered = chat(leaving(SAY_PARAMETERS), "/help", "/aprove it", "/", "/approve")
+
+    assert helped.startswith("Commands:\n  /approve ")
+    assert all(command in helped for command in ("/reject REASON", "/log", "/sources", "/param KEY=VALUE", "/reset"))
+    assert "To send the agent a text that begins with a slash, type a space before it." in helped
+    assert misspelt == f"/aprove is not a command of the chat, and was not sent.\n{helped}"
+    assert bare == f"/ is not a command of the chat, and was not sent.\n{helped}"
+    assert parameters(answered)["approval"] == "yes"
+
+
+def test_a_space_before_a_slash_sends_the_text(chat: Chat) -> None:
+    _, answered = chat(leaving(SAY_PARAMETERS), " /approve")
+
+    assert parameters(answered)["approval"] == "/approve"
+
+
 def test_approve_with_words_approves_nothing(chat: Chat) -> None:
     _, refused, answered = chat(leaving(SAY_PARAMETERS), "/approve the first", "/approve")
 
@@ -125,11 +150,12 @@ def test_approve_with_words_approves_nothing(chat: Chat) -> None:
 def test_a_state_that_the_user_sets_is_not_replaced(chat: Chat) -> None:
     own = written(SAY_PARAMETERS)
 
-    waiting, answered = chat(leaving(FAIL), "/approve", arguments=("--param", f"state={own}"))
+    waiting, refused, answered = chat(leaving(FAIL), "/approve", "yes", arguments=("--param", f"state={own}"))
 
     assert "waiting for your answer" in waiting
     assert "/approve" not in waiting
-    assert parameters(answered) == {"approval": "", "query": "/approve", "state": own}
+    assert refused == "/approve has no effect here: the chat hands over no state. Type your answer instead.\n"
+    assert parameters(answered) == {"approval": "", "query": "yes", "state": own}
 
 
 def test_an_approval_that_the_user_sets_is_not_replaced(chat: Chat) -> None:
@@ -154,7 +180,7 @@ def test_a_strategy_without_the_two_parameters_gets_what_is_typed(chat: Chat, tm
     script = tmp_path / "script.yaml"
     script.write_text(yaml.safe_dump({"query": "?", "turns": [{}], "params": {"state": "[]"}}))
 
-    waiting, answered = chat(leaving(), "/approve", arguments=("--plugin", str(plugin), "--script", str(script)))
+    waiting, answered = chat(leaving(), "yes", arguments=("--plugin", str(plugin), "--script", str(script)))
 
     assert "waiting for your answer" in waiting
     assert "/approve" not in waiting
@@ -197,6 +223,67 @@ def test_a_failed_run_keeps_a_state_in_which_nothing_waited(chat: Chat) -> None:
 
     assert "state" not in failed
     assert parameters(after)["state"] == "kept"
+
+
+# --- commands to the chat itself -------------------------------------------------------------------------------------
+
+
+def test_the_last_runs_log_and_sources_are_shown(chat: Chat) -> None:
+    log: JsonObject = {"type": "log", "message": {"id": "1", "label": "ROUND 1", "status": "success", "data": {}}}
+    sources = [{"number": 1, "title": "Manual", "document_id": "en/manual.md"}]
+    left: JsonObject = {
+        "emit": {"type": "variable", "message": {"variable_name": "sources", "variable_value": sources}}
+    }
+
+    no_log, no_sources, _, tree, cited, _, bare, none = chat(
+        "/log", "/sources", written({"emit": log}, left), "/LOG", "/sources", written({"say": "hi"}), "/log", "/sources"
+    )
+
+    assert no_log == no_sources == "There was no run yet.\n"
+    assert "✓ ROUND 1" in tree
+    assert "[1]" in cited
+    assert "Manual" in cited
+    assert (bare, none) == ("The last run has no log.\n", "The last run has no sources.\n")
+
+
+def test_reset_empties_memory_and_state(chat: Chat) -> None:
+    asks = written({"say_parameters": ["model", "state"]})
+    _, reset, approved, answered = chat(leaving(FAIL), "/reset", "/approve", asks)
+
+    assert reset == "A new conversation begins: memory and state are empty.\n"
+    assert approved == "Nothing waits for an answer.\n"
+    said = parameters(answered)
+    assert said["state"] == ""
+    assert said["model"]["history_prompt_messages"] == []
+
+
+def test_a_parameter_is_set_for_the_next_turns(chat: Chat) -> None:
+    asks = written({"say_parameters": ["rounds"]})
+    shown, first, changed, second, _, third = chat(
+        "/param", asks, "/param rounds=3", asks, "/reset", asks, arguments=("--param", "approval=x")
+    )
+
+    assert "rounds    2" in shown
+    assert "approval  x" in shown
+    assert parameters(first) == {"rounds": 2}
+    assert "rounds    3" in changed
+    assert parameters(second) == parameters(third) == {"rounds": 3}
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        ("/param rounds", "/param 'rounds' is not KEY=VALUE"),
+        ("/param query=x", "/param query: a question is typed in the chat"),
+        ("/param nothing=1", "puppet has no parameter 'nothing' to set; there are: "),
+        ('/param rounds={"variable": "no.such"}', "does not exist"),
+    ],
+)
+def test_a_parameter_that_a_run_refuses_is_not_set(chat: Chat, typed: str, said: str) -> None:
+    refused, answered = chat(typed, written({"say_parameters": ["rounds"]}))
+
+    assert said in " ".join(refused.split())
+    assert parameters(answered) == {"rounds": 2}
 
 
 # --- a script's conversation -----------------------------------------------------------------------------------------
@@ -248,6 +335,24 @@ def test_another_question_is_asked_alone(tmp_path: Path, capsys: pytest.CaptureF
     report = json.loads(capsys.readouterr().out)
     assert "earlier_turns" not in report
     assert report["variables"]["pending_calls"]
+
+
+def test_the_scripts_own_question_plays_the_conversation_unless_it_is_asked_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = script(tmp_path, [{"query": "yes", "turns": [{"text": "approved"}]}])
+    assert run(file, "--json", "--query", Script.read(file).query) == 0
+    assert len(json.loads(capsys.readouterr().out)["earlier_turns"]) == 1
+
+    assert run(file, "--json", "--alone") == 0
+    first = json.loads(capsys.readouterr().out)
+    assert "earlier_turns" not in first
+
+    state = f"state={first['variables']['state']}"
+    assert run(file, "--json", "--query", "yes", "--param", "approval=yes", "--param", state) == 0
+    said, _, answer = json.loads(capsys.readouterr().out)["text"].partition("\n")
+    assert json.loads(said)["approval"] == "yes"
+    assert answer == "approved"
 
 
 def test_a_scripts_conversation_ends_with_a_turn_that_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,8 +6,10 @@ The runs go through devhost with the plugin's own tools; what was done is read f
 import base64
 import io
 import json
+import os
 import re
 import sqlite3
+import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -337,6 +339,27 @@ def test_a_mail_that_a_person_approves_in_a_chat_is_sent_once(
     shown = capsys.readouterr().out
     assert shown.count("waiting for your answer:\nsend_mail") == 1
     assert [tool for tool, _ in fresh.deeds()] == ["send_mail"] * mails
+
+
+def test_the_page_shows_how_to_hand_the_state_over(fresh: Office, tmp_path: Path) -> None:
+    """With a stand-in for jq, which not every machine has."""
+    page = (ROOT / "docs" / "devhost.md").read_text()
+    (shown,) = [block for block in re.findall(r"^```sh\n(.*?)^```", page, re.DOTALL | re.MULTILINE) if "jq" in block]
+    devhost = f"{sys.executable} -m devhost run --plugin {ROOT} --credential office.{CREDENTIAL}={fresh.directory}"
+    read = "import json; print(json.load(open('first.json'))['variables']['state'])"
+    played = shown.replace("devhost run", devhost).replace(
+        "jq -r .variables.state first.json", f'{sys.executable} -c "{read}"'
+    )
+
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OPENAI_API_KEY": "", "OPENAI_BASE_URL": ""}
+    done = subprocess.run(
+        ["/bin/bash", "-euc", played], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert json.loads((tmp_path / "first.json").read_text())["variables"]["stop_reason"] == "approval_required"
+    assert [tool for tool, _ in fresh.deeds()] == ["send_mail"]
+    assert "The mail to choir@st-anne.example is sent." in done.stdout
 
 
 NAMES = st.one_of(

@@ -64,7 +64,7 @@ class ScriptedModel:
         """`asked`: how often the conversation had this question before."""
         query = script.query if query is None else query
         turns = script.turns_for(query, asked)
-        standing = answer_to_the_unknown(script) if turns is None else None
+        standing = None if script.knows(query) else answer_to_the_unknown(script)
         return cls(turns or (), query, script.model, place=script.place, standing=standing)
 
     @classmethod
@@ -79,7 +79,9 @@ class ScriptedModel:
     @property
     def afterwards(self) -> str:
         """A sentence for the person at the terminal after the run; empty if there is nothing to say."""
-        return f"The script has turns that no model call asked for: {self.remaining}." if self.remaining else ""
+        if not self.remaining or self._standing is not None:
+            return ""  # of the turns for any question, each call takes one that fits
+        return f"The script has turns that no model call asked for: {self.remaining}."
 
     def spent(self) -> JsonObject | None:
         """The tokens that a provider counted: none here."""

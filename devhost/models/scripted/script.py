@@ -70,10 +70,17 @@ class Script:
         `asked`: how often the conversation had this question before, because the user may say yes twice.
         """
         said = [(self.query, self.turns), *((each.query, each.turns) for each in self.then)]
-        written = [turns for asked_for, turns in said if asked_for == query]
+        written = [turns for asked_for, turns in said if _gist(asked_for) == _gist(query)]
         if written:
             return written[min(asked, len(written) - 1)]
         return self.otherwise
+
+    def knows(self, query: str) -> bool:
+        return any(_gist(question) == _gist(query) for question in self.questions)
+
+    def begins_with(self, query: str) -> bool:
+        """Whether the query is the script's own question."""
+        return _gist(query) == _gist(self.query)
 
 
 def chosen(files: Sequence[ScriptFile], strategy: str | None) -> dict[str, Any]:
@@ -111,6 +118,11 @@ def _written_for(files: Sequence[ScriptFile]) -> tuple[str, ...]:
     if any(not part.strategy for part in parts):
         return ()
     return tuple(dict.fromkeys(name for part in parts for name in part.strategy))
+
+
+def _gist(said: str) -> str:
+    """People type a question without its capitals and its last full stop."""
+    return " ".join(said.casefold().split()).rstrip(".?!。？！")
 
 
 def _place(file: Path) -> str:

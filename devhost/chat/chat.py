@@ -1,0 +1,141 @@
+"""A conversation with a strategy: each question is a run that gets the conversation so far.
+
+In: a scenario, what the person types, a way to start a host and one to choose a model. Out: what the view shows.
+"""
+
+import uuid
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, ExitStack
+from typing import Protocol
+
+from devhost.chat.commands import HELP, Command, Typed, read_command
+from devhost.chat.parameters import changed, settings_of
+from devhost.conversation.conversation import Conversation
+from devhost.conversation.script import ChooseModel
+from devhost.errors import HostError, PluginLostError
+from devhost.host.host import Host
+from devhost.models.backend import ModelBackend
+from devhost.node.outputs.run import Run
+from devhost.process.stop import Stop
+from devhost.scenario.scenario import Scenario
+from devhost.terminal.chat_view import ChatView
+from devhost.terminal.signals.interrupt import Interrupt
+
+YES, NO = "yes", "no"
+HINT = f"Type {Command.APPROVE} or {Command.REJECT} REASON, or your own answer to the agent."
+
+
+class HostStarter(Protocol):
+    def __call__(self) -> AbstractContextManager[Host]: ...
+
+
+class Chat:
+    def __init__(  # noqa: PLR0913 - what a run needs, by keyword
+        self,
+        scenario: Scenario,
+        choose_model: ChooseModel[ModelBackend],
+        view: ChatView,
+        *,
+        raw: bool = False,
+        strict: bool = False,
+        check: Callable[[Scenario], None] = lambda _: None,
+    ) -> None:
+        """`choose_model` is called for each question, because a scripted model is used up by its turns.
+
+        `check` raises a HostError for parameters that no run can have.
+        """
+        self.broke_rules = False
+        self._scenario = scenario
+        self._raw = raw
+        self._strict = strict
+        self._choose_model = choose_model
+        self._view = view
+        self._check = check
+        self._last: Run | None = None
+        self._interrupt = Interrupt()
+        self._begin()
+
+    def _begin(self) -> None:
+        """Begin a conversation: its memory and its state are empty."""
+        self._asked: Counter[str] = Counter()
+        self._conversation = Conversation(
+            self._scenario, conversation_id=str(uuid.uuid4()), raw=self._raw, strict=self._strict
+        )
+
+    def converse(self, lines: Iterable[str], start_host: HostStarter) -> None:
+        with ExitStack() as hosts, self._interrupt.handled():
+            host = hosts.enter_context(start_host())
+            for question in self._questions(lines):
+                with self._interrupt.stops_a_turn() as stop:
+                    self._last = self._ask(host, question, stop)
+                if self._last.error is not None and self._last.error.kind == PluginLostError.__name__:
+                    self._view.note("The plugin has ended. It is started again, as the daemon would start it.")
+                    hosts.close()
+                    host = hosts.enter_context(start_host())
+
+    def _questions(self, lines: Iterable[str]) -> Iterator[str]:
+        """What the agent is told: the lines, with commands as the answers that they stand for."""
+        for line in lines:
+            if not line.startswith("/"):
+                yield line.strip()
+            elif (answer := self._obey(read_command(line))) is not None:
+                yield answer
+
+    def _obey(self, typed: Typed) -> str | None:
+        """A command's answer to the agent; None for a command to the chat."""
+        match typed.command:
+            case Command.APPROVE | Command.REJECT:
+                return self._answer(typed.command, typed.words)
+            case Command.LOG:
+                self._view.show_log(self._last)
+            case Command.SOURCES:
+                self._view.show_sources(self._last)
+            case Command.RESET:
+                self._begin()
+                self._view.note("A new conversation begins: memory and state are empty.")
+            case Command.PARAM:
+                self._set(typed.words)
+            case Command.HELP:
+                self._view.note(HELP)
+            case None:
+                self._view.note(f"{typed.name} is not a command of the chat, and was not sent.\n{HELP}")
+        return None
+
+    def _answer(self, command: Command, words: str) -> str | None:
+        if not self._conversation.carries_state:
+            self._view.note(f"{command} has no effect here: the chat hands over no state. Type your answer instead.")
+        elif not self._conversation.state.waiting:
+            self._view.note("Nothing waits for an answer.")
+        elif command is Command.REJECT:
+            # The reason alone could be an approval, such as "ok".
+            return f"{NO}: {words}" if words else NO
+        elif words:
+            self._view.note(f"{command} takes no words. To answer with a condition, type it without {command}.")
+        else:
+            return YES
+        return None
+
+    def _set(self, assignment: str) -> None:
+        if assignment:
+            try:
+                scenario = changed(self._scenario, assignment, raw=self._raw)
+                self._check(scenario)
+            except HostError as error:
+                self._view.note(str(error))
+                return
+            new_guesses = scenario.guesses("?", raw=self._raw)
+            for guess in new_guesses:
+                self._view.note(guess)
+            self._scenario = self._conversation.scenario = scenario
+        self._view.show_parameters(settings_of(self._scenario))
+
+    def _ask(self, host: Host, question: str, stop: Stop) -> Run:
+        model = self._choose_model(question, asked=self._asked[question])
+        self._asked[question] += 1
+        with self._view.turn(self._conversation.files_of(question)) as view:
+            run = self._conversation.ask(host, question, model, on_message=view.show, stop=stop)
+            hints = (self._conversation.note, HINT if self._conversation.state.waiting else "")
+            self._view.close_turn(view, run, show_findings=self._strict, hints=tuple(filter(None, hints)))
+        self.broke_rules = self.broke_rules or bool(run.findings)
+        return run
