@@ -10,6 +10,7 @@ import click
 
 from devhost.cli.hosting_options import HostOptions, runtime_options
 from devhost.cli.model_options import BASE_URL, KEY, ModelOptions, model_options
+from devhost.cli.trace_options import tool_trace_option, tool_traced
 from devhost.direct.asked import AskedTool, Found, ask, find_tool, tools_of
 from devhost.direct.call import ToolOutcome, call_directly
 from devhost.errors import HostError, ParameterError
@@ -17,7 +18,6 @@ from devhost.files.local_file import LocalFile
 from devhost.files.run_folder import run_folder
 from devhost.files.server import FileServer
 from devhost.host.backwards import BackwardsCalls
-from devhost.host.storage import PluginStorage
 from devhost.limits import HostLimits
 from devhost.models.backend import ModelBackend
 from devhost.models.no_model import NoModel
@@ -68,6 +68,7 @@ CALLED_WELL, CALL_FAILED = 0, 1
 @model_options
 @runtime_options
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout, and the rest on stderr.")
+@tool_trace_option
 @traceback_option
 @click.option("--no-color", is_flag=True, help="Print without colours.")
 def tool(  # noqa: PLR0913 - click gives one argument per option
@@ -80,6 +81,7 @@ def tool(  # noqa: PLR0913 - click gives one argument per option
     model_options: ModelOptions,
     host_options: HostOptions,
     as_json: bool,
+    trace_file: Path | None,
     traceback: bool,
     no_color: bool,
 ) -> int:
@@ -94,22 +96,25 @@ def tool(  # noqa: PLR0913 - click gives one argument per option
     credential_texts = read_credentials(plugins, credentials, os.environ)
     model = _model(model_options)
     view = ToolView(console, traceback=traceback)
-    storage = PluginStorage(host_options.storage)
     with run_folder("tool") as folder, FileServer(ToolFileStore(folder)) as server:
         given = [_file(text, host_options.limits) for text in files]
         asked = ask(found, dict(_pairs(arguments, "--arg")), given, credential_texts, server)
         secrets = Secrets(asked.setup.secrets)
         view.open(_name(found), secrets.masked(asked.parameters), model.description, asked.setup.notices)
-        calls = BackwardsCalls(
-            model, [], server=server, storage=storage, limits=host_options.limits, opaque_body="drop"
-        )
         sent = {
             "tool": _name(found),
             "sent": secrets.masked(asked.parameters),
             "notices": list(asked.setup.notices),
         }
         try:
-            outcome = _called(asked, calls, server.store, host_options, view)
+            with tool_traced(
+                trace_file, _name(found), asked.setup, model.description, host_options.transport
+            ) as watcher:
+                storage = host_options.storage_beside(trace_file)
+                calls = BackwardsCalls(
+                    model, [], server=server, storage=storage, limits=host_options.limits, opaque_body="drop"
+                )
+                outcome = _called(asked, calls, server.store, host_options, view, watcher=watcher)
         except HostError as error:
             if as_json:
                 _print_json({**sent, **ToolOutcome(error=RunError(type(error).__name__, str(error))).report()})
@@ -126,10 +131,16 @@ def _print_json(value: JsonObject) -> None:
     click.echo(json.dumps(value, ensure_ascii=False, indent=2))
 
 
-def _called(
-    asked: AskedTool, calls: BackwardsCalls, store: ToolFileStore, options: HostOptions, view: ToolView
+def _called(  # noqa: PLR0913 - what a call is made of
+    asked: AskedTool,
+    calls: BackwardsCalls,
+    store: ToolFileStore,
+    options: HostOptions,
+    view: ToolView,
+    *,
+    watcher: Watcher,
 ) -> ToolOutcome:
-    plugin = start_tool_plugin(asked.setup, options.limits, sys.executable, Watcher(), options.transport)
+    plugin = start_tool_plugin(asked.setup, options.limits, sys.executable, watcher, options.transport)
     try:
         plugin.printed.clear()  # the SDK's own greeting
         outcome = call_directly(plugin, asked, calls, store, view.show)

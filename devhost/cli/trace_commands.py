@@ -6,12 +6,13 @@ from time import sleep
 
 import click
 
+from devhost.errors import TraceError
 from devhost.page.file import write_page
 from devhost.page.page import render_page
 from devhost.terminal.replay import replay_trace
 from devhost.terminal.run_view import open_console
 from devhost.terminal.view_options import ViewOptions, view_options
-from devhost.trace.reader import read_trace
+from devhost.trace.reader import Trace, read_trace
 
 trace_argument = click.argument("trace_file", metavar="TRACE", type=click.Path(dir_okay=False, path_type=Path))
 SLOWEST = 0.001
@@ -23,6 +24,16 @@ def _refuse_nan(_context: click.Context, _option: click.Parameter, speed: float 
     if speed is not None and math.isnan(speed):
         raise click.BadParameter(f"nan is not a number: give {SLOWEST} or more")
     return speed
+
+
+def _trace_of_runs(file: Path) -> Trace:
+    trace = read_trace(file)
+    if trace.header.command == "tool":
+        raise TraceError(
+            f"{file} is a trace of devhost tool: it has the messages of a call of {trace.header.tool}, "
+            "one a line, and no run that replay or report could show"
+        )
+    return trace
 
 
 @click.command()
@@ -38,7 +49,7 @@ def _refuse_nan(_context: click.Context, _option: click.Parameter, speed: float 
 def replay(*, trace_file: Path, speed: float | None, view_options: ViewOptions) -> int:
     """Show a traced run again, as it was shown."""
     console = open_console(stderr=False, color=view_options.color)
-    replay_trace(read_trace(trace_file), console, pause=sleep, speed=speed, options=view_options)
+    replay_trace(_trace_of_runs(trace_file), console, pause=sleep, speed=speed, options=view_options)
     return 0
 
 
@@ -54,7 +65,7 @@ def replay(*, trace_file: Path, speed: float | None, view_options: ViewOptions) 
 @click.option("--force", is_flag=True, help="Overwrite a file that is not a page of devhost's, or behind a link.")
 def report_page(*, trace_file: Path, output: Path | None, force: bool) -> int:
     """Make a self-contained page of a traced run."""
-    trace = read_trace(trace_file)
+    trace = _trace_of_runs(trace_file)
     if output == STDOUT:
         page = render_page(trace)
         click.echo(page.encode(errors="replace"), nl=False)

@@ -9,19 +9,30 @@ from typing import Literal
 import click
 
 from devhost.cli.model_options import KEY
+from devhost.errors import HostError
 from devhost.models.backend import ModelDescription
 from devhost.process.transports.transport import TransportName
 from devhost.process.watcher import Watcher
+from devhost.protocol.wire import JsonObject
 from devhost.scenario.scenario import Scenario
 from devhost.text.secrets import Secrets
-from devhost.trace.writer import TraceWriter
+from devhost.tools.setup import ToolSetup
+from devhost.trace.writer import UNKNOWN_FACTS, TraceWriter
 
+TRACE = click.Path(dir_okay=False, path_type=Path)
 trace_option = click.option(
     "--trace",
     "trace_file",
     metavar="FILE",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=TRACE,
     help="Write every message both ways to a file of JSON lines, without credentials, for replay and report.",
+)
+tool_trace_option = click.option(
+    "--trace",
+    "trace_file",
+    metavar="FILE",
+    type=TRACE,
+    help="Write every message both ways to a file of JSON lines, without credentials; only runs can be replayed.",
 )
 
 
@@ -46,12 +57,7 @@ def traced(  # noqa: PLR0913 - the facts of a trace's first line
         "description": scenario.description,
         "strategy": scenario.strategy.identity.name,
         "transport": transport,
-        "model": {
-            "name": model.name,
-            "provider": model.provider,
-            "scripted": model.scripted,
-            "notice": model.notice,
-        },
+        "model": _described(model),
         "query": query,
     }
     with TraceWriter(file, trace_secrets(scenario), facts) as writer:
@@ -60,8 +66,33 @@ def traced(  # noqa: PLR0913 - the facts of a trace's first line
         yield writer
 
 
+@contextmanager
+def tool_traced(
+    file: Path | None, tool: str, setup: ToolSetup, model: ModelDescription, transport: TransportName
+) -> Iterator[Watcher]:
+    """As `traced`, of one call of a tool; the trace says why there was none."""
+    if file is None:
+        yield Watcher()
+        return
+    facts = {"command": "tool", "tool": tool, "transport": transport, "model": _described(model)}
+    with TraceWriter(file, _secrets([setup], os.environ), {**UNKNOWN_FACTS, **facts}) as writer:
+        for notice in setup.notices:
+            writer.notice(notice)
+        try:
+            yield writer
+        except HostError as error:
+            writer.notice(f"the call did not come to its end: {error}")
+            raise
+
+
+def _described(model: ModelDescription) -> JsonObject:
+    return {"name": model.name, "provider": model.provider, "scripted": model.scripted, "notice": model.notice}
+
+
 def trace_secrets(scenario: Scenario, environment: Mapping[str, str] | None = None) -> Secrets:
     """The secret credentials and parameters of the tools, and the model's key."""
-    environment = os.environ if environment is None else environment
-    of_tools = [value for setup in scenario.tools for value in setup.secrets]
-    return Secrets([*of_tools, environment.get(KEY, "").strip()])
+    return _secrets(scenario.tools, os.environ if environment is None else environment)
+
+
+def _secrets(setups: Iterable[ToolSetup], environment: Mapping[str, str]) -> Secrets:
+    return Secrets([*(value for setup in setups for value in setup.secrets), environment.get(KEY, "").strip()])

@@ -29,7 +29,7 @@ class Header(_Line):
     trace: Literal["devhost"] = "devhost"
     version: Literal[1] = 1
     started: AwareDatetime
-    command: Literal["run", "chat"]
+    command: Literal["run", "chat", "tool"]
     example: str
     description: str
     strategy: str
@@ -37,6 +37,8 @@ class Header(_Line):
     model: TracedModel
     query: str | None
     """None in a conversation: each request says what was asked."""
+    tool: str = ""
+    """With its provider: the one that the command `tool` called."""
 
 
 class _Timed(_Line):

@@ -10,6 +10,8 @@ from devhost import Host, ScriptedModel
 from devhost.cli.commands import main
 from devhost.direct.output_schema import schema_findings
 from devhost.node.messages.file_facts import file_type
+from devhost.trace.lines import MessageLine
+from devhost.trace.reader import read_trace
 from tests.devhost.charts import API_KEY
 from tests.devhost.conftest import CHARTS, ODDMENTS, PUPPET, TOOLBOX
 
@@ -139,6 +141,41 @@ def test_a_broken_rule_of_a_tool_is_a_finding_of_the_agents_run() -> None:
         run = host.run("puppet", {"query": json.dumps([{"call": call}])}, model=model)
     (finding,) = [finding for finding in run.findings if finding.rule == "blob-left-open"]
     assert finding.sentence.startswith("tool perform: file 'h' is incomplete")
+
+
+@pytest.mark.parametrize("command", ["replay", "report"])
+def test_a_trace_has_the_messages_both_ways_without_credentials(
+    command: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    trace = tmp_path / "call.jsonl"
+    given = ["draw_chart", "--arg", "title=Sales", "--arg", "values=3,1", "--arg", "height=401"]
+    tools = ["--tools", str(CHARTS), "--credential", f"charts.api_key={API_KEY}"]
+    called(capsys, *tools, *given, "--trace", str(trace))
+
+    read = read_trace(trace)
+    assert (read.header.command, read.header.tool) == ("tool", "chartmakers/charts/charts/draw_chart")
+    (notice,) = read.notices
+    assert notice == "parameter draw_chart.height is 401, out of range (from 10 to 400): Dify sends it unchecked"
+    messages = [line for line in read.lines if isinstance(line, MessageLine)]
+    sent = [line.message["data"] for line in messages if line.side == "host"]
+    assert [data["action"] for data in sent] == ["validate_tool_credentials", "invoke_tool"]
+    assert sent[1]["tool_parameters"]["title"] == "Sales"
+    assert any("Drew 2 values" in json.dumps(line.message) for line in messages if line.side == "plugin")
+    assert API_KEY not in trace.read_text()
+
+    assert main([command, str(trace)]) == 2
+    said = capsys.readouterr()
+    assert "is a trace of devhost tool: it has the messages of a call of chartmakers/charts/charts/draw_c" in said.err
+    assert list(tmp_path.iterdir()) == [trace]
+
+
+def test_a_trace_without_a_call_says_why(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    trace = tmp_path / "call.jsonl"
+    wrong = ["draw_chart", "--arg", "title=S", "--arg", "values=3", "--credential", "charts.api_key=wrong_key_123"]
+    called(capsys, "--tools", str(CHARTS), *wrong, "--trace", str(trace), code=2)
+    (notice,) = read_trace(trace).notices
+    assert notice.startswith("the call did not come to its end: charts refuses its credentials: 401")
+    assert "wrong_key_123" not in trace.read_text()
 
 
 @pytest.mark.parametrize(
