@@ -96,10 +96,8 @@ def files_list(files: Sequence[JsonObject]) -> RenderableType:
     for file in files:
         path = str(file["path"])
         link = Style(link=Path(path).absolute().as_uri())
-        lines += [
-            Text.assemble((printable(file["filename"]), "bold"), f"  {file_facts(file)}"),
-            Text(f"  {path}", link),
-        ]
+        lines.append(Text.assemble((printable(file["filename"]), "bold"), f"  {file_facts(file)}"))
+        lines.append(Text.assemble("  ", (printable(path), link)))
     return Group(*lines)
 
 

@@ -66,7 +66,9 @@ def described(size: int, url: str, name: str = "letter.TXT") -> dict[str, object
 # --- in --------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("transport", ["stdio", pytest.param("tcp", marks=pytest.mark.e2e), "http"])
+@pytest.mark.parametrize(
+    "transport", ["stdio", *(pytest.param(name, marks=pytest.mark.e2e) for name in ("tcp", "http"))]
+)
 def test_a_file_goes_in_a_tool_reads_it_and_a_file_comes_out(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, letter: Path, transport: str
 ) -> None:
@@ -217,8 +219,9 @@ def test_a_saved_file_can_be_opened_by_a_click_in_a_terminal() -> None:
     file = {"filename": "chart.png", "type": "image", "mime_type": "image/png", "size": 1234, "path": path}
     with console.capture() as shown:
         console.print(files_list([file]), soft_wrap=True)
-    assert f";file://{path.replace(' ', '%20')}\x1b\\" in shown.get()
-    assert path in shown.get(), "in one piece, so that it can be copied"
+    assert f";file://{path.replace(' ', '%20')}\x1b\\{path}\x1b" in shown.get(), (
+        "in one piece, so that it can be copied"
+    )
 
 
 def test_a_file_where_the_folder_beside_the_trace_would_be_is_said(tmp_path: Path) -> None:
