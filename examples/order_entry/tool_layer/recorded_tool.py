@@ -1,4 +1,4 @@
-"""The base of a tool: it opens the database, writes the run step, and returns the envelope as JSON.
+"""The base of a tool: it opens the database, writes the run step, and returns the envelope, as JSON or in its own way.
 
 A tool in Dify gets no conversation id. The parameter `conversation` has the form `form`: the workflow's author fills
 it in with `sys.conversation_id`, and the model never sees it.
@@ -48,4 +48,8 @@ class RecordedTool(Tool):
             except RefusedError as error:
                 return failure(str(error)).as_json()
 
-        yield self.create_json_message(recorded(self.database(), self.name, conversation, given, work))
+        yield from self.messages(recorded(self.database(), self.name, conversation, given, work))
+
+    def messages(self, output: JsonObject) -> Generator[ToolInvokeMessage, None, None]:
+        """The envelope as Dify's messages; a search, say, sends text and sources instead."""
+        yield self.create_json_message(output)
