@@ -17,10 +17,11 @@ HELPDESK = EXAMPLES / "helpdesk"
 INJECTION = EXAMPLES / "injection"
 ORDER_ENTRY = EXAMPLES / "order_entry"
 MEMO_TO_TASK = EXAMPLES / "memo_to_task"
+ANSWERS = EXAMPLES / "answers"
 
 # At the end: an example has a `provider` and a `main` as we do, and ours must win. Packages such as `helpdesk_search`
 # and `memos` are theirs alone; `tool_layer` is the same in all examples that have it.
-sys.path += [str(HELPDESK), str(INJECTION), str(ORDER_ENTRY), str(MEMO_TO_TASK)]
+sys.path += [str(HELPDESK), str(INJECTION), str(ORDER_ENTRY), str(MEMO_TO_TASK), str(ANSWERS)]
 
 
 @pytest.fixture
@@ -31,6 +32,11 @@ def helpdesk() -> Path:
 @pytest.fixture
 def injection() -> Path:
     return INJECTION
+
+
+@pytest.fixture
+def answers() -> Path:
+    return ANSWERS
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,7 @@
+"""Answers from a folder of documents, with their sources.
+
+In: Markdown files, and questions. Out: an index, the passages that fit a question, and answers that are kept. A package
+imports only packages to its left, and `services`, which puts them together, imports all:
+`domain → index → storage, application → services`. Storage and application do not import each other: the application
+names what it needs of storage as protocols.
+"""

@@ -1,0 +1,107 @@
+"""The repository of the index: documents, their passages, and the terms of these."""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from itertools import batched
+
+from sqlalchemy import delete, func, insert, select
+from sqlalchemy.orm import Session
+from tool_layer.database import Database
+
+from answering.domain.errors import AnswerBusinessError, BusinessCode, SystemCode
+from answering.domain.identifiers import DocumentId
+from answering.domain.question import Question
+from answering.domain.retrieval import SearchResult
+from answering.index.folder import MarkdownFile
+from answering.index.scoring import Posting, scores
+from answering.index.terms import terms
+
+from .failures import raised_as
+from .tables import DocumentRow, IndexRow, PassageRow, TermRow
+
+MOST_RESULTS = 20
+_IN_ONE_QUERY = 1000
+"""Values; SQLite takes at most 32,766."""
+
+
+class PassageRepository:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def search(self, question: Question) -> Sequence[SearchResult]:
+        """The best passages, the best first; empty if none holds any term of the question.
+
+        Raises:
+            AnswerBusinessError: ANSWER_INDEX_NOT_AVAILABLE.
+            AnswerSystemError: ANSWER_CONTEXT_RETRIEVAL_FAILED.
+        """
+        with raised_as(SystemCode.CONTEXT_RETRIEVAL_FAILED), self._database.session() as session:
+            if session.get(IndexRow, 1) is None:
+                raise AnswerBusinessError(BusinessCode.INDEX_NOT_AVAILABLE, "The index has not been built.")
+            passages, whole_length = session.execute(select(func.count(), func.sum(PassageRow.length))).one()
+            asked = terms(question.text)
+            if not passages or not asked:
+                return ()
+            found = scores(
+                asked,
+                _postings(session, sorted(asked)),
+                passages=passages,
+                average_length=int(whole_length) / passages,
+            )
+            return _results(session, found)
+
+    def digests(self) -> Mapping[str, str]:
+        """By document."""
+        with self._database.session() as session:
+            return {row.id: row.digest for row in session.execute(select(DocumentRow.id, DocumentRow.digest))}
+
+    def update(self, folder: str, changed: Sequence[MarkdownFile], removed: Sequence[str]) -> None:
+        """All in one transaction: a search at the same time finds the old index, or the new one."""
+        with self._database.session() as session:
+            gone = [*removed, *(file.id for file in changed)]
+            for ids in batched(gone, _IN_ONE_QUERY):
+                session.execute(delete(DocumentRow).where(DocumentRow.id.in_(ids)))
+            for file in changed:
+                _add(session, file)
+            session.merge(IndexRow(id=1, folder=folder, synced_at=datetime.now(UTC).replace(tzinfo=None)))
+
+
+def _postings(session: Session, asked: Sequence[str]) -> list[Posting]:
+    found: list[Posting] = []
+    for some in batched(asked, _IN_ONE_QUERY):
+        query = (
+            select(TermRow.term, TermRow.passage_id, TermRow.count, PassageRow.length)
+            .join(PassageRow, PassageRow.id == TermRow.passage_id)
+            .where(TermRow.term.in_(some))
+        )
+        found += [Posting(*row) for row in session.execute(query)]
+    return found
+
+
+def _results(session: Session, found: Mapping[str, float]) -> Sequence[SearchResult]:
+    best = sorted(found, key=lambda passage: (-found[passage], passage))[:MOST_RESULTS]
+    query = select(PassageRow, DocumentRow.title).join(DocumentRow).where(PassageRow.id.in_(best))
+    results = [
+        SearchResult(DocumentId(row.document_id), title, row.position, row.text, found[row.id])
+        for row, title in session.execute(query)
+    ]
+    return sorted(results, key=lambda each: (-each.score, each.document_id.value, each.position))
+
+
+def _add(session: Session, file: MarkdownFile) -> None:
+    document = file.document()
+    row = DocumentRow(id=file.id, title=document.title, digest=file.digest)
+    counts = [terms(text) for text in document.passages]
+    row.passages = [
+        PassageRow(id=f"{file.id}#{position}", position=position, text=text, length=count.total())
+        for position, (text, count) in enumerate(zip(document.passages, counts, strict=True))
+    ]
+    session.add(row)
+    session.flush()
+    rows = [
+        {"term": term, "passage_id": passage.id, "count": number}
+        for passage, count in zip(row.passages, counts, strict=True)
+        for term, number in count.items()
+    ]
+    if rows:
+        session.execute(insert(TermRow), rows)

@@ -1,0 +1,83 @@
+"""The tables: the index, and the answers with their sources. Times are in UTC."""
+
+from datetime import datetime
+
+from sqlalchemy import Connection, ForeignKey, UniqueConstraint
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, relationship
+from tool_layer import run_steps
+
+
+class Base(DeclarativeBase):
+    pass
+
+
+class IndexRow(Base):
+    """The only row, once the index is built."""
+
+    __tablename__ = "answer_index"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    folder: Mapped[str]
+    synced_at: Mapped[datetime]
+
+
+class DocumentRow(Base):
+    __tablename__ = "documents"
+
+    id: Mapped[str] = mapped_column(primary_key=True)
+    title: Mapped[str]
+    digest: Mapped[str]
+    passages: Mapped[list["PassageRow"]] = relationship(cascade="all, delete-orphan", passive_deletes=True)
+
+
+class PassageRow(Base):
+    __tablename__ = "passages"
+    __table_args__ = (UniqueConstraint("document_id", "position"),)
+
+    id: Mapped[str] = mapped_column(primary_key=True)
+    """The document's, `#` and the position: the same on every database, so that equal scores have one order."""
+    document_id: Mapped[str] = mapped_column(ForeignKey(DocumentRow.id, ondelete="CASCADE"))
+    position: Mapped[int]
+    text: Mapped[str]
+    length: Mapped[int]
+    """In terms."""
+    terms: Mapped[list["TermRow"]] = relationship(cascade="all, delete-orphan", passive_deletes=True)
+
+
+class TermRow(Base):
+    """The key begins with the term: a question reads only the rows of its own terms."""
+
+    __tablename__ = "passage_terms"
+
+    term: Mapped[str] = mapped_column(primary_key=True)
+    passage_id: Mapped[str] = mapped_column(ForeignKey(PassageRow.id, ondelete="CASCADE"), primary_key=True, index=True)
+    count: Mapped[int]
+
+
+class AnswerRow(Base):
+    __tablename__ = "answers"
+
+    id: Mapped[str] = mapped_column(primary_key=True)
+    question: Mapped[str]
+    content: Mapped[str]
+    generated_at: Mapped[datetime] = mapped_column(index=True)
+    sources: Mapped[list["SourceRow"]] = relationship(cascade="all, delete-orphan", order_by="SourceRow.position")
+
+
+class SourceRow(Base):
+    __tablename__ = "answer_sources"
+
+    id: Mapped[str] = mapped_column(primary_key=True)
+    answer_id: Mapped[str] = mapped_column(ForeignKey(AnswerRow.id, ondelete="CASCADE"), index=True)
+    position: Mapped[int]
+    document_id: Mapped[str]
+    """Not a foreign key: an answer outlives the documents that it cites."""
+    document_title: Mapped[str]
+    relevant_content: Mapped[str]
+    score: Mapped[float]
+
+
+def make_tables(connection: Connection) -> None:
+    """Those that are missing, and that of the run steps."""
+    Base.metadata.create_all(connection)
+    run_steps.make_table(connection)

@@ -1,0 +1,91 @@
+"""The tool `search_documents`: the same search as that of `python -m examples.answers ask`.
+
+In: a question. Out: the passages as text, and as retriever resources with their scores. That the index is missing, or
+that nothing was found, is a result too, which the model reads.
+"""
+
+from collections.abc import Generator
+from typing import Any, ClassVar
+
+from answering.application.searching import explained
+from answering.domain.errors import AnswerBusinessError
+from answering.domain.question import Question
+from answering.domain.retrieval import RetrievalContext
+from answering.services import open_database, search_service
+from dify_plugin.entities.tool import ToolInvokeMessage
+from pydantic import Field
+from tool_layer import recorded_tool  # as a module: Dify takes every Tool class that it finds here for this tool
+from tool_layer.database import Database
+from tool_layer.envelope import Envelope, JsonObject, Result, success
+from tool_layer.errors import RefusedError
+from tool_layer.parsing import Input, parse
+
+DATASET = "answers-index"
+LONGEST_QUESTION = 1000
+type _Resource = ToolInvokeMessage.RetrieverResourceMessage.RetrieverResource
+
+
+class SearchInput(Input):
+    question: str = Field(max_length=LONGEST_QUESTION)
+
+
+class Found(Result):
+    """One document; `message` is its passages."""
+
+    document_id: str
+    title: str
+    score: float
+
+
+class SearchResult(Result):
+    documents: tuple[Found, ...]
+
+
+class SearchDocumentsTool(recorded_tool.RecordedTool):
+    name: ClassVar[str] = "search_documents"
+
+    def database(self) -> Database:
+        return open_database(self.runtime.credentials)
+
+    def answer(self, given: JsonObject, _conversation: str) -> Envelope[Any] | Envelope[Result]:
+        wanted = parse(SearchInput, self.name, given)
+        if isinstance(wanted, Envelope):
+            return wanted
+        try:
+            context = search_service(self.database()).find(Question.asked(wanted.question))
+        except AnswerBusinessError as error:
+            raise RefusedError(explained(error)) from None
+        return success(_found(context))
+
+    def messages(self, output: JsonObject) -> Generator[ToolInvokeMessage, None, None]:
+        result = output["result"]
+        yield self.create_text_message(result["message"])
+        if found := result.get("documents"):
+            resources = [_resource(position, Found(**each)) for position, each in enumerate(found, start=1)]
+            yield self.create_retriever_resource_message(resources, context=result["message"])
+
+
+def _found(context: RetrievalContext) -> SearchResult:
+    documents = tuple(
+        Found(message=each.content, document_id=each.id.value, title=each.title, score=round(each.score, 4))
+        for each in context.documents
+    )
+    head = f"Documents found: {len(documents)}. The best first."
+    blocks = [f"{each.title} ({each.document_id}, score {each.score:.2f})\n\n{each.message}" for each in documents]
+    return SearchResult(message=f"{head}\n\n" + "\n\n---\n\n".join(blocks), documents=documents)
+
+
+def _resource(position: int, found: Found) -> _Resource:
+    return ToolInvokeMessage.RetrieverResourceMessage.RetrieverResource(
+        position=position,
+        dataset_id=DATASET,
+        dataset_name="Documents",
+        document_id=found.document_id,
+        document_name=found.title,
+        data_source_type="file",
+        segment_id=found.document_id,
+        retriever_from="search_documents",
+        score=found.score,
+        word_count=len(found.message),
+        content=found.message,
+    )

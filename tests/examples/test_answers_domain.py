@@ -1,0 +1,151 @@
+"""Questions, contexts and answers of examples/answers are immutable, and cannot be made wrong."""
+
+from dataclasses import FrozenInstanceError
+from datetime import UTC, datetime
+
+import pytest
+from answering.domain.answer import Answer, AnswerSource
+from answering.domain.errors import AnswerBusinessError, AnswerSystemError, BusinessCode, SystemCode
+from answering.domain.identifiers import AnswerId, DocumentId, SourceId
+from answering.domain.question import Question
+from answering.domain.retrieval import (
+    LEAST_SCORE,
+    MOST_DOCUMENTS,
+    MOST_PASSAGES,
+    RetrievalContext,
+    RetrievedDocument,
+    SearchResult,
+    retrieve,
+)
+
+NOON = datetime(2026, 11, 22, 12, tzinfo=UTC)
+QUESTION = Question("How long?")
+
+
+def result(document: str, position: int, score: float) -> SearchResult:
+    return SearchResult(DocumentId(document), document.title(), position, f"{document} {position}", score)
+
+
+def context(*documents: str) -> RetrievalContext:
+    return retrieve(QUESTION, [result(name, 0, 0.9 - number / 10) for number, name in enumerate(documents)])
+
+
+@pytest.mark.parametrize("text", ["", " ", "　\n\t"])
+def test_an_empty_question_is_refused(text: str) -> None:
+    for make in (Question, Question.asked):
+        with pytest.raises(AnswerBusinessError) as raised:
+            make(text)
+        assert raised.value.code == "ANSWER_EMPTY_QUESTION"
+
+
+def test_a_typed_question_can_be_stored() -> None:
+    assert Question.asked(" Why\0 \ud800? ").text == "Why ??"
+
+
+@pytest.mark.parametrize("content", ["", " \n"])
+def test_an_empty_content_is_refused(content: str) -> None:
+    with pytest.raises(AnswerBusinessError) as raised:
+        Answer.of(AnswerId("answer-1"), context("a"), content, NOON)
+    assert raised.value.code == "ANSWER_EMPTY_CONTENT"
+
+
+def test_ids_of_different_things_are_different_and_not_blank() -> None:
+    first: object = AnswerId("x")
+    assert first != DocumentId("x")
+    assert AnswerId.new() != AnswerId.new()
+    assert AnswerId("answer-1").source(2) == SourceId("answer-1-source-2")
+    with pytest.raises(ValueError, match="DocumentId must not be blank"):
+        DocumentId(" ")
+
+
+def test_business_and_system_errors_are_two_types() -> None:
+    codes = [*BusinessCode, *SystemCode]
+
+    assert not issubclass(AnswerBusinessError, AnswerSystemError)
+    assert not issubclass(AnswerSystemError, AnswerBusinessError)
+    assert sorted(codes) == [
+        "ANSWER_CONTEXT_RETRIEVAL_FAILED",
+        "ANSWER_EMPTY_CONTENT",
+        "ANSWER_EMPTY_QUESTION",
+        "ANSWER_GENERATION_FAILED",
+        "ANSWER_INDEX_NOT_AVAILABLE",
+        "ANSWER_LLM_API_ERROR",
+        "ANSWER_NO_RELEVANT_DOCUMENTS",
+        "ANSWER_SAVE_FAILED",
+    ]
+
+
+@pytest.mark.parametrize("score", [-0.1, 1.1, float("nan")])
+def test_a_score_is_between_0_and_1(score: float) -> None:
+    for make in (
+        lambda: result("a", 0, score),
+        lambda: RetrievedDocument(DocumentId("a"), "A", "text", score),
+        lambda: AnswerSource(SourceId("s"), DocumentId("a"), "A", "text", score),
+    ):
+        with pytest.raises(ValueError, match="between 0 and 1"):
+            make()
+
+
+def test_values_do_not_change() -> None:
+    answer = Answer.of(AnswerId("answer-1"), context("a"), "So. [1]", NOON)
+
+    for value, name in ((QUESTION, "text"), (context("a"), "documents"), (answer, "content"), (answer.id, "value")):
+        with pytest.raises(FrozenInstanceError):
+            setattr(value, name, "other")
+
+
+def test_the_time_of_an_answer_has_a_zone() -> None:
+    with pytest.raises(ValueError, match="time zone"):
+        Answer.of(AnswerId("answer-1"), context("a"), "So.", NOON.replace(tzinfo=None))
+
+
+@pytest.mark.parametrize(
+    ("content", "numbers"),
+    [
+        ("One [2].", [2]),
+        ("Both [1, 3], again [1].", [1, 3]),
+        ("日本語 [1、2]", [1, 2]),
+        ("One that is not there [9] and one [3].", [3]),
+        ("None cited.", [1, 2, 3]),
+        ("Only one that is not there [9].", [1, 2, 3]),
+        ("A list [a] and a footnote [^1].", [1, 2, 3]),
+    ],
+)
+def test_the_sources_of_an_answer_are_those_that_it_cites(content: str, numbers: list[int]) -> None:
+    answer = Answer.of(AnswerId("answer-1"), context("a", "b", "c"), content, NOON)
+
+    assert [source.id.value for source in answer.sources] == [f"answer-1-source-{number}" for number in numbers]
+    assert [source.document_id.value for source in answer.sources] == ["abc"[number - 1] for number in numbers]
+    assert answer.sources[0].relevant_content == f"{'abc'[numbers[0] - 1]} 0"
+    assert answer.sources[0].score == 0.9 - (numbers[0] - 1) / 10
+
+
+def test_the_passages_of_a_document_become_one_in_its_order() -> None:
+    found = [result("b", 7, 0.5), result("a", 0, 0.4), result("b", 2, 0.3)]
+
+    assert retrieve(QUESTION, found).documents == (
+        RetrievedDocument(DocumentId("b"), "B", "b 2\n\nb 7", 0.5),
+        RetrievedDocument(DocumentId("a"), "A", "a 0", 0.4),
+    )
+    assert retrieve(QUESTION, reversed(found)) == retrieve(QUESTION, found)
+
+
+def test_the_best_passages_of_the_best_documents_are_taken() -> None:
+    many = [
+        result(f"d{number}", position, 0.9 - number / 20 - position / 100)
+        for number in range(8)
+        for position in range(6)
+    ]
+
+    documents = retrieve(QUESTION, many).documents
+
+    assert [document.id.value for document in documents] == [f"d{number}" for number in range(MOST_DOCUMENTS)]
+    assert documents[0].content.split("\n\n") == [f"d0 {position}" for position in range(MOST_PASSAGES)]
+
+
+@pytest.mark.parametrize("scores", [[], [LEAST_SCORE - 0.01, 0.0]])
+def test_without_a_relevant_document_there_is_no_context(scores: list[float]) -> None:
+    with pytest.raises(AnswerBusinessError) as raised:
+        retrieve(QUESTION, [result("a", position, score) for position, score in enumerate(scores)])
+    assert raised.value.code == "ANSWER_NO_RELEVANT_DOCUMENTS"
+    assert QUESTION.text in raised.value.sentence

@@ -1,0 +1,108 @@
+"""The answers of examples/answers in both databases."""
+
+from datetime import UTC, date, datetime, timedelta, timezone
+
+import pytest
+from answering.domain.answer import Answer
+from answering.domain.errors import AnswerSystemError
+from answering.domain.identifiers import AnswerId, DocumentId
+from answering.domain.question import Question
+from answering.domain.retrieval import RetrievalContext, RetrievedDocument
+from answering.storage.answers import AnswerRepository
+from answering.storage.tables import SourceRow, make_tables
+from sqlalchemy import URL, func, select
+from tool_layer.database import Database
+
+MIDNIGHT = datetime(2026, 11, 22, tzinfo=UTC)
+DAY = MIDNIGHT.date()
+
+
+@pytest.fixture
+def database(database_url: URL) -> Database:
+    return Database(database_url, make_tables)
+
+
+@pytest.fixture
+def repository(database: Database) -> AnswerRepository:
+    return AnswerRepository(database)
+
+
+def answer(number: int, generated_at: datetime) -> Answer:
+    documents = tuple(
+        RetrievedDocument(DocumentId(f"{name}.md"), name.title(), f"Text of {name}。", 0.1234567890123)
+        for name in ("one", "two")
+    )
+    context = RetrievalContext(Question(f"質問 {number}?"), documents)
+    return Answer.of(AnswerId(f"answer-{number}"), context, "So it is [2], and so [1].", generated_at)
+
+
+def test_an_answer_comes_back_as_it_was(repository: AnswerRepository) -> None:
+    saved = answer(1, MIDNIGHT.replace(microsecond=123456))
+    repository.save(saved)
+
+    assert repository.recent().answers == (saved,)
+
+
+def test_a_time_of_another_zone_is_stored_in_utc(repository: AnswerRepository) -> None:
+    repository.save(answer(1, datetime(2026, 11, 23, 8, 59, 59, tzinfo=timezone(timedelta(hours=9)))))
+
+    assert repository.between(DAY, DAY).total == 1
+
+
+def test_the_recent_ones_are_paged_with_a_total(repository: AnswerRepository) -> None:
+    for number in range(5):
+        repository.save(answer(number, MIDNIGHT + timedelta(hours=number)))
+
+    pages = [repository.recent(page=page, size=2) for page in (1, 2, 3, 4)]
+
+    assert [[each.id.value for each in page.answers] for page in pages] == [
+        ["answer-4", "answer-3"],
+        ["answer-2", "answer-1"],
+        ["answer-0"],
+        [],
+    ]
+    assert {page.total for page in pages} == {5}
+    assert all(len(each.sources) == 2 for page in pages for each in page.answers)
+
+
+def test_those_between_two_dates_include_both_days(repository: AnswerRepository) -> None:
+    moments = {
+        1: MIDNIGHT - timedelta(microseconds=1),
+        2: MIDNIGHT,
+        3: MIDNIGHT + timedelta(days=2) - timedelta(microseconds=1),
+        4: MIDNIGHT + timedelta(days=2),
+    }
+    for number, moment in moments.items():
+        repository.save(answer(number, moment))
+
+    found = repository.between(DAY, DAY + timedelta(days=1), size=1)
+
+    assert ([each.id.value for each in found.answers], found.total) == (["answer-3"], 2)
+    assert repository.between(DAY, DAY + timedelta(days=1), size=1, page=2).answers[0].id.value == "answer-2"
+    assert repository.between(date.min, date.max).total == 4
+    assert repository.between(DAY + timedelta(days=1), DAY).total == 0
+
+
+def test_answers_of_the_same_moment_have_one_order(repository: AnswerRepository) -> None:
+    for number in (2, 1, 3):
+        repository.save(answer(number, MIDNIGHT))
+
+    assert [each.id.value for each in repository.recent().answers] == ["answer-1", "answer-2", "answer-3"]
+
+
+@pytest.mark.parametrize(("page", "size"), [(0, 1), (1, 0)])
+def test_pages_count_from_1(repository: AnswerRepository, page: int, size: int) -> None:
+    with pytest.raises(ValueError, match="count from 1"):
+        repository.recent(page=page, size=size)
+
+
+def test_an_answer_that_cannot_be_saved_leaves_nothing(repository: AnswerRepository, database: Database) -> None:
+    repository.save(answer(1, MIDNIGHT))
+
+    with pytest.raises(AnswerSystemError) as raised:
+        repository.save(answer(1, MIDNIGHT))
+
+    assert raised.value.code == "ANSWER_SAVE_FAILED"
+    assert "質問" not in str(raised.value)
+    with database.session() as session:
+        assert session.scalar(select(func.count()).select_from(SourceRow)) == 2

@@ -1,0 +1,162 @@
+"""The index of examples/answers on both databases: built, brought up to date, and searched with the same results."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from answering.domain.errors import AnswerBusinessError, AnswerSystemError
+from answering.domain.question import Question
+from answering.domain.retrieval import RetrievalContext, SearchResult
+from answering.services import search_service, sync_service
+from answering.storage.passages import PassageRepository
+from answering.storage.tables import TermRow, make_tables
+from sqlalchemy import URL, func, select
+from tool_layer.database import Database
+
+from .postgres import Postgres
+
+DOCUMENTS = Path(__file__).resolve().parents[2] / "examples" / "answers" / "documents"
+
+
+@pytest.fixture
+def database(database_url: URL) -> Database:
+    return Database(database_url, make_tables)
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Database:
+    """The documents of the example, on SQLite."""
+    url = URL.create("sqlite", database=str(tmp_path_factory.mktemp("library") / "answers.sqlite3"))
+    database = Database(url, make_tables)
+    sync_service(database).sync(DOCUMENTS)
+    return database
+
+
+def found(database: Database, question: str) -> RetrievalContext:
+    return search_service(database).find(Question(question))
+
+
+def ids(context: RetrievalContext) -> list[str]:
+    return [document.id.value for document in context.documents]
+
+
+def code_of(database: Database, question: str) -> str:
+    with pytest.raises(AnswerBusinessError) as raised:
+        found(database, question)
+    return raised.value.code
+
+
+def test_before_the_first_sync_there_is_no_index(database: Database) -> None:
+    assert code_of(database, "drill") == "ANSWER_INDEX_NOT_AVAILABLE"
+
+
+def test_an_empty_folder_makes_an_index_in_which_nothing_is_found(database: Database, tmp_path: Path) -> None:
+    sync_service(database).sync(tmp_path)
+
+    assert code_of(database, "drill") == "ANSWER_NO_RELEVANT_DOCUMENTS"
+
+
+def test_a_second_sync_reads_only_what_has_changed(database: Database, tmp_path: Path) -> None:
+    for name in ("same", "changes", "goes"):
+        (tmp_path / f"{name}.md").write_text(f"# {name}\n\nAbout the lathe.")
+    sync = sync_service(database).sync
+    first = sync(tmp_path)
+    (tmp_path / "changes.md").write_text("# changes\n\nAbout the planer.")
+    (tmp_path / "goes.md").unlink()
+    (tmp_path / "comes.md").write_text("# comes\n\nAbout the bandsaw.")
+    second = sync(tmp_path)
+
+    assert (first.added, first.unchanged) == (("changes.md", "goes.md", "same.md"), ())
+    assert (second.added, second.changed, second.removed, second.unchanged) == (
+        ("comes.md",),
+        ("changes.md",),
+        ("goes.md",),
+        ("same.md",),
+    )
+    assert ids(found(database, "lathe")) == ["same.md"]
+    assert ids(found(database, "planer")) == ["changes.md"]
+    assert ids(found(database, "bandsaw")) == ["comes.md"]
+    assert sync(tmp_path).unchanged == ("changes.md", "comes.md", "same.md")
+
+
+def test_what_is_removed_leaves_no_terms(database: Database, tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("# A\n\nAbout the lathe.")
+    sync_service(database).sync(tmp_path)
+    (tmp_path / "a.md").unlink()
+    sync_service(database).sync(tmp_path)
+
+    with database.session() as session:
+        assert session.scalar(select(func.count()).select_from(TermRow)) == 0
+
+
+def test_a_folder_that_cannot_be_read_leaves_the_index_as_it_was(database: Database, tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("# A\n\nAbout the lathe.")
+    sync_service(database).sync(tmp_path)
+    (tmp_path / "b.md").write_bytes(b"\xff")
+
+    with pytest.raises(Exception, match="not text in UTF-8"):
+        sync_service(database).sync(tmp_path)
+    assert ids(found(database, "lathe")) == ["a.md"]
+
+
+QUESTIONS = {
+    "How long may I keep a tool, and what do I pay when it comes back late?": ["en/fees.md", "en/borrowing.md"],
+    "May gloves be worn at the lathe?": ["en/workshop.md"],
+    "What happens if a tool gets stolen?": ["en/damage.md"],
+    "insurance": ["en/damage.md"],
+    "ドリルは何日借りられますか": ["ja/borrowing.md"],
+    "返却が遅れたらいくらかかりますか？": ["ja/fees.md"],
+    "ﾄﾞﾘﾙ": ["ja/borrowing.md"],
+    "年会費はいくら？": ["ja/fees.md"],
+}
+FOREIGN = [
+    "What is the capital of France?",
+    "Who won the world cup in 1998?",
+    "Can I fly to the moon with a tool?",
+    "Do you have a parking lot?",
+    "How do I bake sourdough bread?",
+    "フランスの首都はどこですか",
+    "明日の天気を教えてください",
+    "駐車場はありますか",
+]
+
+
+@pytest.mark.parametrize(("question", "documents"), QUESTIONS.items())
+def test_a_question_finds_its_documents(library: Database, question: str, documents: list[str]) -> None:
+    context = found(library, question)
+
+    assert ids(context)[: len(documents)] == documents
+    assert all(0 < document.score <= 1 for document in context.documents)
+
+
+@pytest.mark.parametrize("question", [*FOREIGN, "???", "of the"])
+def test_a_question_about_another_matter_finds_nothing(library: Database, question: str) -> None:
+    assert code_of(library, question) == "ANSWER_NO_RELEVANT_DOCUMENTS"
+
+
+def results(database: Database, question: str) -> Sequence[SearchResult]:
+    return PassageRepository(database).search(Question(question))
+
+
+def test_both_databases_give_the_same_results(library: Database, postgres: Postgres) -> None:
+    other = Database(postgres.new_database(), make_tables)
+    sync_service(other).sync(DOCUMENTS)
+
+    for question in (*QUESTIONS, *FOREIGN):
+        assert results(other, question) == results(library, question)
+
+
+def test_a_long_question_has_more_terms_than_one_query_takes(library: Database) -> None:
+    question = " ".join(f"word{number}" for number in range(20_000)) + " lathe"
+
+    assert any(result.document_id.value == "en/workshop.md" for result in results(library, question))
+
+
+def test_a_database_that_cannot_be_read_is_a_system_error(tmp_path: Path) -> None:
+    (tmp_path / "answers.sqlite3").write_text("This is not a database, but a text. " * 100)
+    broken = Database(URL.create("sqlite", database=str(tmp_path / "answers.sqlite3")), make_tables)
+
+    with pytest.raises(AnswerSystemError) as raised:
+        found(broken, "drill")
+    assert raised.value.code == "ANSWER_CONTEXT_RETRIEVAL_FAILED"
+    assert "file is not a database" in raised.value.sentence

@@ -1,0 +1,179 @@
+"""The use case of examples/answers: search, generate, save, reply, and what is left of it when a part fails."""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime
+
+import pytest
+from answering.application.generate_and_reply import GenerateAndReply, Reply
+from answering.application.searching import HOW_TO_BUILD, SearchService
+from answering.domain.answer import Answer
+from answering.domain.errors import AnswerBusinessError, AnswerSystemError, BusinessCode, SystemCode
+from answering.domain.identifiers import AnswerId, DocumentId
+from answering.domain.ports import Page
+from answering.domain.question import Question
+from answering.domain.retrieval import RetrievalContext, SearchResult
+
+NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
+FOUND = (
+    SearchResult(DocumentId("fees.md"), "Fees", 0, "200 yen.", 0.6),
+    SearchResult(DocumentId("loans.md"), "Loans", 0, "7 days.", 0.5),
+)
+CONTENT = "Seven days [2], else 200 yen [1]."
+
+
+@dataclass
+class World:
+    """The ports of the use case, and what happened at them, in order."""
+
+    found: Sequence[SearchResult] | Exception = FOUND
+    content: str | Exception = CONTENT
+    save_fails: Exception | None = None
+    happened: list[object] = field(default_factory=list[object])
+
+    def search(self, question: Question) -> Sequence[SearchResult]:
+        self.happened.append(("search", question.text))
+        return raised_or(self.found)
+
+    def generate(self, context: RetrievalContext) -> str:
+        self.happened.append(("generate", [document.id.value for document in context.documents]))
+        return raised_or(self.content)
+
+    def save(self, answer: Answer) -> None:
+        self.happened.append(("save", answer))
+        if self.save_fails is not None:
+            raise self.save_fails
+
+    def recent(self, *, page: int = 1, size: int = 20) -> Page:
+        raise NotImplementedError
+
+    def between(self, first: date, last: date, *, page: int = 1, size: int = 20) -> Page:
+        raise NotImplementedError
+
+    def reply(self, reply: Reply) -> None:
+        self.happened.append(reply)
+
+    def ask(self, question: str, *, saves_answers: bool = True) -> Reply:
+        GenerateAndReply(
+            SearchService(self),
+            self,
+            self,
+            self.reply,
+            saves_answers=saves_answers,
+            now=lambda: NOW,
+            new_id=lambda: AnswerId("answer-1"),
+        ).handle(question)
+        last = self.happened[-1]
+        assert isinstance(last, Reply)
+        return last
+
+    @property
+    def steps(self) -> list[str]:
+        return [step[0] if isinstance(step, tuple) else "reply" for step in self.happened]
+
+
+def raised_or[T](value: T | Exception) -> T:
+    if isinstance(value, Exception):
+        raise value
+    return value
+
+
+def test_an_answer_is_saved_after_generation_and_before_the_reply() -> None:
+    world = World()
+    reply = world.ask(" How long? ")
+
+    assert reply.answer is not None
+    assert world.happened == [
+        ("search", "How long?"),
+        ("generate", ["fees.md", "loans.md"]),
+        ("save", reply.answer),
+        reply,
+    ]
+    assert (reply.text, reply.code) == (CONTENT, None)
+    assert [(source.id.value, source.document_title) for source in reply.answer.sources] == [
+        ("answer-1-source-1", "Fees"),
+        ("answer-1-source-2", "Loans"),
+    ]
+    assert reply.answer.generated_at == NOW
+
+
+def test_nothing_is_saved_when_the_setting_says_so() -> None:
+    world = World()
+
+    assert world.ask("How long?", saves_answers=False).text == CONTENT
+    assert world.steps == ["search", "generate", "reply"]
+
+
+@pytest.mark.parametrize(
+    ("found", "code", "said"),
+    [
+        (
+            AnswerBusinessError(BusinessCode.INDEX_NOT_AVAILABLE, "The index is not there."),
+            "ANSWER_INDEX_NOT_AVAILABLE",
+            HOW_TO_BUILD,
+        ),
+        ((), "ANSWER_NO_RELEVANT_DOCUMENTS", "Ask in other words."),
+        (
+            AnswerSystemError(SystemCode.CONTEXT_RETRIEVAL_FAILED, "disk I/O error"),
+            "ANSWER_CONTEXT_RETRIEVAL_FAILED",
+            "could not be searched",
+        ),
+    ],
+)
+def test_without_documents_no_model_is_asked(found: Exception | Sequence[SearchResult], code: str, said: str) -> None:
+    world = World(found=found)
+    reply = world.ask("How long?")
+
+    assert world.steps == ["search", "reply"]
+    assert (reply.code, reply.answer) == (code, None)
+    assert said in reply.text
+
+
+def test_an_empty_question_is_not_searched() -> None:
+    world = World()
+
+    assert world.ask(" ").code == "ANSWER_EMPTY_QUESTION"
+    assert world.steps == ["reply"]
+
+
+@pytest.mark.parametrize(
+    ("content", "code"),
+    [
+        (" ", "ANSWER_EMPTY_CONTENT"),
+        (AnswerSystemError(SystemCode.LLM_API_ERROR, "503 Service Unavailable"), "ANSWER_LLM_API_ERROR"),
+        (AnswerSystemError(SystemCode.GENERATION_FAILED, "the plugin ended"), "ANSWER_GENERATION_FAILED"),
+    ],
+)
+def test_without_a_content_nothing_is_saved(content: str | Exception, code: str) -> None:
+    world = World(content=content)
+    reply = world.ask("How long?")
+
+    assert world.steps == ["search", "generate", "reply"]
+    assert (reply.code, reply.answer) == (code, None)
+
+
+def test_a_failure_is_for_the_log_and_not_for_the_person(caplog: pytest.LogCaptureFixture) -> None:
+    reply = World(content=AnswerSystemError(SystemCode.LLM_API_ERROR, "503 from 10.0.0.7")).ask("How long?")
+
+    assert "10.0.0.7" not in reply.text
+    assert [(record.levelno, record.message) for record in caplog.records] == [
+        (logging.ERROR, "ANSWER_LLM_API_ERROR: 503 from 10.0.0.7")
+    ]
+
+
+def test_an_answer_that_cannot_be_saved_still_goes_out(caplog: pytest.LogCaptureFixture) -> None:
+    world = World(save_fails=AnswerSystemError(SystemCode.SAVE_FAILED, "database or disk is full"))
+    reply = world.ask("How long?")
+
+    assert world.steps == ["search", "generate", "save", "reply"]
+    assert (reply.text, reply.code) == (CONTENT, None)
+    assert [record.message for record in caplog.records] == [
+        "answer-1 was not saved. ANSWER_SAVE_FAILED: database or disk is full"
+    ]
+
+
+def test_what_a_person_must_correct_is_not_logged(caplog: pytest.LogCaptureFixture) -> None:
+    World(found=()).ask("How long?")
+
+    assert caplog.records == []
