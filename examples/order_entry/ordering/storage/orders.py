@@ -53,6 +53,10 @@ class OrderRequests:
         row.order_number = order_number
         return self._updated(row, status)
 
+    def all(self) -> list[StoredOrder]:
+        """In the order in which they were made."""
+        return [_stored(row) for row in self._session.scalars(select(OrderRequestRow).order_by(OrderRequestRow.id))]
+
     def recent(self, requested_within: timedelta) -> list[StoredOrder]:
         """Every one that is not placed yet, and those that were placed a short time ago; the newest first."""
         query = (
