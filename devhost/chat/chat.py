@@ -7,6 +7,7 @@ import uuid
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack
+from pathlib import Path
 from typing import Protocol
 
 from devhost.chat.commands import HELP, Command, Typed, read_command
@@ -96,6 +97,8 @@ class Chat:
                 self._view.note("A new conversation begins: memory and state are empty.")
             case Command.PARAM:
                 self._set(typed.words)
+            case Command.FILE:
+                self._attach(typed.words)
             case Command.HELP:
                 self._view.note(HELP)
             case None:
@@ -115,6 +118,15 @@ class Chat:
         else:
             return YES
         return None
+
+    def _attach(self, path: str) -> None:
+        """`path` may stand in quotes, as a terminal writes a file that is dropped on it."""
+        try:
+            file = self._conversation.attach(Path(path.strip("'\"")))
+        except HostError as error:
+            self._view.note(str(error) if path else f"{Command.FILE} needs the path of a file.")
+            return
+        self._view.note(f"{file.path.name} goes with the next question.")
 
     def _set(self, assignment: str) -> None:
         if assignment:

@@ -10,6 +10,7 @@ class Command(StrEnum):
     LOG = "/log"
     SOURCES = "/sources"
     PARAM = "/param"
+    FILE = "/file"
     RESET = "/reset"
     HELP = "/help"
 
@@ -20,6 +21,7 @@ _MEANINGS = {
     Command.LOG: ("", "show the log tree of the last run"),
     Command.SOURCES: ("", "show the sources of the last run"),
     Command.PARAM: (" KEY=VALUE", "set a parameter of the strategy for the next turns; alone, show those that are set"),
+    Command.FILE: (" PATH", "send a file with the next question"),
     Command.RESET: ("", "begin a new conversation, with empty memory and state"),
     Command.HELP: ("", "show this list"),
 }

@@ -5,10 +5,11 @@ In: questions, one after the other. Out: a `Run` for each.
 
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 
 from devhost.conversation.state import APPROVAL, STATE, KeptState, takes_state
 from devhost.errors import RunStoppedError
-from devhost.files.local_file import LocalFile
+from devhost.files.local_file import LocalFile, local_files
 from devhost.host.host import Host, OnMessage
 from devhost.models.backend import ModelBackend
 from devhost.node.memory import Memory, PastTurn
@@ -34,6 +35,7 @@ class Conversation:
         self._strict = strict
         self._memory = Memory()
         self._asked: Counter[str] = Counter()
+        self._added: tuple[LocalFile, ...] = ()
 
     @property
     def carries_state(self) -> bool:
@@ -53,6 +55,7 @@ class Conversation:
         """`approval` takes the place of the question as the answer to calls that wait."""
         files = [host.server.offer(file) for file in self._attached(question)]
         self._asked[question] += 1
+        self._added = ()
         variables = self.scenario.variables(question, files)
         variables[CONVERSATION] = variables[CONVERSATION] or self._id or ""
         run = host.run(
@@ -77,13 +80,21 @@ class Conversation:
             self.state = self.state.after(run)
         return run
 
+    def attach(self, path: Path) -> LocalFile:
+        """To the next question; ParameterError for what Dify or the strategy does not take."""
+        added = local_files([*(file.path for file in self._added), path], self.scenario.attached.limits)
+        self.scenario.values(QUESTION, [file.described("") for file in added], raw=self._raw)
+        self._added = added
+        return added[-1]
+
     def files_of(self, question: str) -> list[JsonObject]:
         """Those that go with the question if it is asked next, without a URL."""
         return [file.described("") for file in self._attached(question)]
 
     def _attached(self, question: str) -> tuple[LocalFile, ...]:
         is_first = not self._asked
-        return self.scenario.attached.of_question(question, self._asked[question], is_first=is_first)
+        written = self.scenario.attached.of_question(question, self._asked[question], is_first=is_first)
+        return (*written, *self._added)
 
     def _settings(self, question: str, files: Sequence[JsonObject], approval: str | None) -> JsonObject:
         """What the user set goes before what the conversation hands over."""

@@ -4,7 +4,7 @@ In: a script, `--file`, the host's limits. Out: the files of each question, and 
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
@@ -26,15 +26,16 @@ class AttachedFiles:
     """Of the first question, whatever it is."""
     said: tuple[tuple[str, tuple[LocalFile, ...]], ...] = ()
     """What the script's user says, in order, each with its files."""
+    limits: HostLimits = field(default_factory=HostLimits)
 
     @classmethod
     def of(cls, script: Script | None, given: Sequence[Path], limits: HostLimits) -> Self:
         """`given` take the place of the script's files for its first question."""
         if script is None:
-            return cls(local_files(given, limits))
+            return cls(local_files(given, limits), limits=limits)
         first = local_files(given or script.files, limits)
         later = [(each.query, local_files(each.files, limits)) for each in script.then]
-        return cls(first, ((script.query, first), *later))
+        return cls(first, ((script.query, first), *later), limits)
 
     def of_question(self, question: str, asked: int, *, is_first: bool) -> tuple[LocalFile, ...]:
         """`asked`: how often the conversation had this question before."""

@@ -146,19 +146,24 @@ def test_files_of_the_command_line_take_the_place_of_the_scripts(
     assert report["variables"]["parameters"]["files"] is None, "a parameter that is set stays"
 
 
-def test_in_a_chat_the_file_goes_with_the_first_question(
+def test_in_a_chat_files_go_with_the_first_question_and_with_the_next_after_the_command(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, letter: Path
 ) -> None:
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"[]\n[]\n")))
+    (tmp_path / "my photo.png").write_text("x")
+    lines = ["[]", "/file", f"/file {tmp_path}", f"/file '{tmp_path}/my photo.png'", "[]", "[]"]
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("\n".join(lines).encode())))
     trace = tmp_path / "chat.jsonl"
     given = ["--plugin", str(PUPPET), "--script", script(tmp_path, query="?"), "--trace", str(trace), "--no-color"]
     assert main(["chat", *given, "--file", str(letter)]) == 0
-    first, second = capsys.readouterr().out.split("you> ")[1:3]
+    first, bare, folder, attached, second, _ = capsys.readouterr().out.split("you> ")[1:]
     assert "file  letter.TXT (document, text/plain, 8 bytes)" in first
+    assert "/file needs the path of a file." in bare
+    assert f"{tmp_path} is a folder: name a file" in folder
+    assert "my photo.png goes with the next question." in attached
     assert "letter.TXT" not in second
+    assert "file  my photo.png (image, image/png, 1 bytes)" in second
     sent = [run.parameters["files"] for run in traced_runs(read_trace(trace))]
-    assert [file["filename"] for file in sent[0]] == ["letter.TXT"]
-    assert sent[1] is None
+    assert [[file["filename"] for file in files or ()] for files in sent] == [["letter.TXT"], ["my photo.png"], []]
 
 
 def test_a_file_is_served_as_long_as_it_is_there(tmp_path: Path, letter: Path) -> None:
