@@ -22,6 +22,8 @@ from devhost.models.backend import ModelBackend, ModelCallError
 from devhost.models.request import OpaqueBodyPolicy
 from devhost.models.summary import summary
 from devhost.node.outputs.outputs import Finding
+from devhost.node.outputs.run import CallsMade
+from devhost.node.outputs.usage import spent
 from devhost.process.session import Session
 from devhost.protocol import answers, requests
 from devhost.protocol.failures import LONGEST_CHUNK, ApiCallError, ApiFault, ApiStalledError
@@ -48,7 +50,9 @@ class BackwardsCalls:
     ) -> None:
         """`server` keeps the files of tools. `api_fails`: by tool, what Dify's API does when it is called."""
         self.fault: Exception | None = None
-        self.asked: Counter[str] = Counter()
+        self._counts: Counter[str] = Counter()
+        self._sent: dict[str, JsonObject] = {}
+        self._usages: dict[str, JsonObject] = {}
         self.findings: list[Finding] = []
         self._model = model
         self._tools = {(tool.provider, tool.name): tool for tool in tools}
@@ -58,8 +62,13 @@ class BackwardsCalls:
         self._opaque_body: OpaqueBodyPolicy = opaque_body
         self._api_fails = api_fails or {}
 
+    @property
+    def made(self) -> CallsMade:
+        """The calls so far."""
+        return CallsMade(dict(self._counts), dict(self._sent), spent(self._usages.values()))
+
     def answer(self, session: Session, invoked: Invoked) -> None:
-        self.asked[invoked.kind] += 1
+        self._counts[invoked.kind] += 1
         threading.Thread(target=self._serve, args=(session, invoked), daemon=True).start()
 
     def _serve(self, session: Session, invoked: Invoked) -> None:
@@ -82,6 +91,7 @@ class BackwardsCalls:
         try:
             for said in self._responses(session, invoked, invocation):
                 passed = self._decoded(said, invoked.kind)
+                self._note_usage(invoked, passed)
                 if passed is not None and not reply.respond(passed):
                     return
         except (RefusedCallError, PluginLostError):
@@ -90,6 +100,11 @@ class BackwardsCalls:
             reply.wait_for_the_cut()
         except (HostError, ModelCallError) as error:
             reply.fail(invocation.failed(_as_the_api_tells(error)))
+
+    def _note_usage(self, invoked: Invoked, passed: JsonObject | None) -> None:
+        """Of a call, the last usage counts."""
+        if invoked.kind == "llm" and passed is not None and (usage := passed["delta"].get("usage")):
+            self._usages[invoked.request_id] = usage
 
     def _decoded(self, said: JsonObject, kind: str) -> JsonObject | None:
         """One item of the answer as the daemon passes it on; None if the daemon drops it."""
@@ -127,6 +142,7 @@ class BackwardsCalls:
 
     def _call_tool(self, request: JsonObject, request_id: str) -> Iterator[JsonObject]:
         call = decode_tool_request(request)
+        self._sent[request_id] = call.tool_parameters
         fault = self._api_fails.get(call.tool)
         answer = self._asked_tool(call, request_id)
         return answer if fault is None else fault.through(answer)

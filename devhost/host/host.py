@@ -196,9 +196,9 @@ class Host:
                 _show(fold.finish(), on_message)
         except RunFailure as failure:
             error = self.secrets.masked(RunError.of(failure))
-        elapsed = round(time.monotonic() - began, 3)
+        elapsed, made = round(time.monotonic() - began, 3), self.secrets.masked(calls.made)
         findings = [*fold.findings(), *calls.findings, *(Finding("message-lost", lost) for lost in losses)]
-        return Run(strategy, fold.outputs(), error, findings, messages, elapsed, dict(calls.asked), session_id)
+        return Run(strategy, fold.outputs(), error, findings, messages, elapsed, made, session_id)
 
 
 @contextmanager

@@ -1,12 +1,13 @@
 """What a call on the timeline shows when it is opened, taken from the messages that crossed."""
 
-from collections.abc import Iterator, Sequence
+import json
 from dataclasses import dataclass
 from typing import Any
 
 from devhost.node.messages.thought_spans import ThoughtSpans
 from devhost.protocol.wire import JsonObject
 from devhost.trace.calls import Call
+from devhost.trace.turns import WrittenCall, written_calls
 
 
 @dataclass(frozen=True)
@@ -23,13 +24,23 @@ class Result:
 
 
 @dataclass(frozen=True)
+class OfferedTool:
+    """A tool as the model was told of it."""
+
+    name: str
+    description: str
+    schema: str
+    """The JSON Schema of its parameters, as text."""
+
+
+@dataclass(frozen=True)
 class ModelCall:
     prompt: tuple[Said, ...]
-    tools: tuple[str, ...]
+    tools: tuple[OfferedTool, ...]
     completion_params: JsonObject
     thought: str
     text: str
-    called: tuple[str, ...]
+    called: tuple[WrittenCall, ...]
     usage: JsonObject
     finish_reason: str
     chunks: int
@@ -57,16 +68,27 @@ def model_call(call: Call) -> ModelCall:
     said += spans.finish()
     return ModelCall(
         prompt=tuple(_said(message) for message in _items(call.request.get("prompt_messages"))),
-        tools=tuple(str(tool.get("name")) for tool in _items(call.request.get("tools"))),
+        tools=offered_tools(call),
         completion_params=_mapping(call.request.get("completion_params")),
         thought="".join(text for is_thought, text in said if is_thought).strip(),
         text="".join(text for is_thought, text in said if not is_thought).strip(),
-        called=tuple(_called(messages)),
-        usage=next((usage for delta in reversed(deltas) if (usage := _mapping(delta.get("usage")))), {}),
+        called=tuple(written_calls(call)),
+        usage=call.usage,
         finish_reason=next((str(reason) for delta in reversed(deltas) if (reason := delta.get("finish_reason"))), ""),
         chunks=len(deltas),
         first_at=call.pieces[0].at if call.pieces else None,
         error=call.error,
+    )
+
+
+def offered_tools(call: Call) -> tuple[OfferedTool, ...]:
+    return tuple(
+        OfferedTool(
+            str(tool.get("name")),
+            str(tool.get("description") or ""),
+            json.dumps(tool.get("parameters"), ensure_ascii=False, indent=2),
+        )
+        for tool in _items(call.request.get("tools"))
     )
 
 
@@ -98,18 +120,6 @@ def _words(content: object) -> str:
 
 def _about(part: JsonObject) -> str:
     return str(part.get("filename") or part.get("mime_type") or part.get("format"))
-
-
-def _called(messages: Sequence[JsonObject]) -> Iterator[str]:
-    """Each call once, although it may come in pieces: continuations have no name, and snapshots repeat the id."""
-    seen = set()
-    for message in messages:
-        for position, tool_call in enumerate(_items(message.get("tool_calls"))):
-            name = _mapping(tool_call.get("function")).get("name")
-            key = tool_call.get("id") or (position, name)
-            if name and key not in seen:
-                seen.add(key)
-                yield str(name)
 
 
 def _result(data: JsonObject) -> Result:

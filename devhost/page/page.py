@@ -7,6 +7,7 @@ import json
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,13 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from devhost.node.memory import files_among
 from devhost.node.outputs.outputs import NodeOutputs
-from devhost.node.outputs.run import Run
+from devhost.node.outputs.run import Ending, Run
 from devhost.page.answer import Passage, passages
 from devhost.page.attachments import Attachments, ShownFile
 from devhost.page.bars import Axis, written
 from devhost.page.file import GENERATOR
-from devhost.page.opened import model_call, tool_call
+from devhost.page.legend import Colour, legend
+from devhost.page.opened import OfferedTool, model_call, offered_tools, tool_call
 from devhost.protocol.wire import JsonObject
 from devhost.text.price import price_text
 from devhost.trace.outcome import run_of
@@ -59,7 +61,37 @@ class ShownRun:
 
     @property
     def usage(self) -> JsonObject:
-        return self.outputs.usage if isinstance(self.outputs.usage, dict) else {}
+        return self.run.usage if isinstance(self.run.usage, dict) else {}
+
+    @property
+    def usage_is_summed(self) -> bool:
+        """Whether it is the sum of what the answers of models reported."""
+        return self.run.usage is self.run.calls.spent
+
+    @property
+    def ending(self) -> Ending:
+        return Ending("not ended", "bad") if self.traced.end is None else self.run.ending
+
+    @cached_property
+    def rows(self) -> list[tuple[int, Span]]:
+        """Each row with its depth, in the order of the page."""
+        return list(_rows(self.spans))
+
+    @cached_property
+    def anchors(self) -> Mapping[int, str]:
+        """By the `id()` of a span, the fragment of the page's address that leads to its row."""
+        return {id(span): f"row-{self.number}-{position}" for position, (_, span) in enumerate(self.rows, start=1)}
+
+    @property
+    def legend(self) -> list[Colour]:
+        return legend(span for _, span in self.rows)
+
+    @cached_property
+    def offered(self) -> Mapping[OfferedTool, str]:
+        """Each tool as the models of the run were told of it, with its fragment of the page's address."""
+        calls = (call for call in self.traced.calls if call.kind == "llm")
+        tools = dict.fromkeys(tool for call in calls for tool in offered_tools(call))
+        return {tool: f"tool-{self.number}-{position}" for position, tool in enumerate(tools, start=1)}
 
     @property
     def json(self) -> list[Any]:
@@ -79,9 +111,15 @@ def render_page(trace: Trace, folder: Path | None = None) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(clip=clip, pretty=pretty, written=written, hint=hint, number=number, price=price_text)
+    environment.filters.update(
+        clip=clip, pretty=pretty, written=written, hint=hint, number=number, price=price_text, identity=id
+    )
     environment.globals.update(
-        model_call=model_call, tool_call=tool_call, rows=rows, LONGEST_OPEN=LONGEST_OPEN, GENERATOR=GENERATOR
+        model_call=model_call,
+        tool_call=tool_call,
+        written_values=written_values,
+        LONGEST_OPEN=LONGEST_OPEN,
+        GENERATOR=GENERATOR,
     )
     return environment.get_template("page.html.j2").render(
         header=trace.header,
@@ -109,11 +147,17 @@ def _shown(number: int, traced: TracedRun, trace: Trace, attachments: Attachment
     )
 
 
-def rows(spans: Sequence[Span], depth: int = 0) -> Iterator[tuple[int, Span]]:
-    """Depth first, in the order of the page."""
+def _rows(spans: Sequence[Span], depth: int = 0) -> Iterator[tuple[int, Span]]:
     for span in spans:
         yield depth, span
-        yield from rows(span.children, depth + 1)
+        yield from _rows(span.children, depth + 1)
+
+
+def written_values(span: Span) -> object:
+    """What the model wrote as the arguments of this tool call; None if the log does not say that it is one."""
+    if span.written is not None:
+        return span.written.values
+    return span.data.get("arguments", {}) if "tool_call_id" in span.data else None
 
 
 def pretty(value: object) -> str:
@@ -138,8 +182,13 @@ def hint(span: Span) -> str:
     """A few words beside the name: what a tool was given, or what a model call cost."""
     for call in span.calls:
         if call.kind == "llm":
-            usage = model_call(call).usage
-            tokens = [number(usage.get(name)) for name in ("prompt_tokens", "completion_tokens")]
-            return f"{' → '.join(tokens)} tokens" if usage else ""
-        return ", ".join(f"{name}: {pretty(value)}" for name, value in tool_call(call).arguments.items())[:200]
-    return ""
+            tokens = [number(call.usage.get(name)) for name in ("prompt_tokens", "completion_tokens")]
+            return f"{' → '.join(tokens)} tokens" if call.usage else ""
+        return _arguments(tool_call(call).arguments)
+    return _arguments(written_values(span))
+
+
+def _arguments(values: object) -> str:
+    if not isinstance(values, dict):
+        return str(values or "")[:200]
+    return ", ".join(f"{name}: {pretty(value)}" for name, value in values.items())[:200]

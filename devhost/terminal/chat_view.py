@@ -1,4 +1,4 @@
-"""The view of a conversation: each answer while it streams, and one line with rounds, calls, tokens and seconds."""
+"""The view of a conversation: each answer while it streams, and one line with the calls, tokens and seconds of it."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -56,7 +56,7 @@ class ChatView:
         if run.outputs.files:
             self._console.print(files_list(run.outputs.files), soft_wrap=True)
         if self._show_log and run.outputs.logs:
-            self._console.print(log_tree(run.outputs.logs, whole=self._options.verbose))
+            self._console.print(log_tree(run.outputs.logs, run.calls.sent, whole=self._options.verbose))
         if show_findings and run.findings:
             self._console.print(findings_list(run.findings))
         stopped = was_stopped(run)
@@ -94,12 +94,12 @@ class ChatView:
 
 
 def summary(run: Run) -> str:
-    """A round is a model call, even if the strategy uses the word for something else."""
-    usage = run.outputs.usage
+    """What the run cost; how many rounds it had, only its strategy knows."""
+    usage = run.usage
     tokens = usage.get("total_tokens") if isinstance(usage, dict) else None
     parts = [
-        _count(run.asked.get("llm", 0), "round"),
-        _count(run.asked.get("tool", 0), "call"),
+        _count(run.asked.get("llm", 0), "model call"),
+        _count(run.asked.get("tool", 0), "tool call"),
         _count(tokens, "token") if isinstance(tokens, int) else "",
         f"{run.elapsed_seconds:.1f} s",
     ]

@@ -34,6 +34,7 @@ from devhost.terminal.view_options import ViewOptions
 if TYPE_CHECKING:
     from rich.status import Status
 
+STYLES = {"good": "green", "limited": "yellow", "bad": "red bold"}
 PIPED_WIDTH = 120
 
 
@@ -108,7 +109,9 @@ class RunView:
         outputs = run.outputs
         variables = dict(outputs.variables)
         sources = variables.pop("sources", None)
-        self._section("log", log_tree(outputs.logs, whole=self._options.verbose) if outputs.logs else None)
+        self._section(
+            "log", log_tree(outputs.logs, run.calls.sent, whole=self._options.verbose) if outputs.logs else None
+        )
         self._section("sources", sources_table(sources) if isinstance(sources, list) and sources else None)
         self._section("files", files_list(outputs.files) if outputs.files else None, soft_wrap=True)
         if outputs.pending_calls:
@@ -117,7 +120,7 @@ class RunView:
         self._section("variables", variables_list(variables) if variables else None)
         values = outputs.json_of_strategy()
         self._section("json", json_list(values) if values else None)
-        self._section("usage", usage_line(outputs.usage))
+        self._section("usage", usage_line(run.usage))
         self._section("violations of Dify's rules", findings_list(run.findings) if run.findings else None)
         self._close_with_result(run, model_note)
 
@@ -130,7 +133,9 @@ class RunView:
         if model_note:
             self._note(model_note)
         if run.error is None:
-            self._console.print(Text(f"finished in {run.elapsed_seconds:.2f} s", "green"))
+            ending = run.ending
+            how = "finished in" if ending.level == "good" else f"{ending} after"
+            self._console.print(Text(f"{how} {run.elapsed_seconds:.2f} s", STYLES[ending.level]))
             return
         self._console.print(Text(f"failed after {run.elapsed_seconds:.2f} s", "red bold"))
         self._console.print(failure_text(run.error, traceback=self._options.traceback))

@@ -37,18 +37,23 @@ def printable(value: object) -> str:
     return "".join(letter if letter.isprintable() or letter in kept else "�" for letter in str(value))
 
 
-def log_tree(roots: Sequence[LogEntry], *, whole: bool = False) -> RenderableType:
-    """`whole`: all that each entry holds; else the beginning, on one line."""
-    return Group(*(_branch(Tree(_entry(root, whole=whole), guide_style="dim"), root, whole=whole) for root in roots))
+def log_tree(
+    roots: Sequence[LogEntry], sent: Mapping[str, JsonObject] | None = None, *, whole: bool = False
+) -> RenderableType:
+    """`sent`: by the id of the request, what each tool got; shown where it differs from what the model wrote.
+
+    `whole`: all that each entry holds; else the beginning, on one line.
+    """
+
+    def branch(entry: LogEntry, tree: Tree) -> Tree:
+        for child in entry.children:
+            branch(child, tree.add(_entry(child, sent or {}, whole=whole)))
+        return tree
+
+    return Group(*(branch(root, Tree(_entry(root, sent or {}, whole=whole), guide_style="dim")) for root in roots))
 
 
-def _branch(tree: Tree, entry: LogEntry, *, whole: bool) -> Tree:
-    for child in entry.children:
-        _branch(tree.add(_entry(child, whole=whole)), child, whole=whole)
-    return tree
-
-
-def _entry(entry: LogEntry, *, whole: bool) -> Text:
+def _entry(entry: LogEntry, sent: Mapping[str, JsonObject], *, whole: bool) -> Text:
     mark, style = _MARKS[entry.status]
     fit: dict[str, Any] = {"overflow": "fold"} if whole else {"overflow": "ellipsis", "no_wrap": True}
     line = Text.assemble((f"{mark} ", style), printable(entry.label), **fit)
@@ -65,7 +70,22 @@ def _entry(entry: LogEntry, *, whole: bool) -> Text:
         )
     elif shown := {name: value for name, value in entry.data.items() if name not in FOR_PROGRAMS}:
         line.append(f"\n  {printable(preview(shown))}", "dim")
+    if changed := _sent_otherwise(entry, sent):
+        line.append(f"\n  sent: {printable(preview(changed))}", "dim")
     return line
+
+
+def _sent_otherwise(entry: LogEntry, sent: Mapping[str, JsonObject]) -> JsonObject:
+    """What the tool got and the model did not write: values of another type, defaults, the panel's values."""
+    ids, written = entry.data.get("request_ids"), entry.data.get("arguments", {})
+    last = ids[-1] if isinstance(ids, list) and ids else None
+    if not isinstance(last, str) or not isinstance(written, dict):
+        return {}
+    return {
+        name: value
+        for name, value in sent.get(last, {}).items()
+        if name not in written or (type(value), value) != (type(written[name]), written[name])
+    }
 
 
 def preview(value: object) -> str:

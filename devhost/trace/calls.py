@@ -38,6 +38,12 @@ class Call:
         """Of the model or the tool."""
         return str(self.request.get("model" if self.kind == "llm" else "tool") or self.kind)
 
+    @property
+    def usage(self) -> JsonObject:
+        """Of a model call, the last one that came; empty without any."""
+        deltas = (piece.data.get("delta") for piece in reversed(self.pieces))
+        return next((delta["usage"] for delta in deltas if isinstance(delta, dict) and delta.get("usage")), {})
+
 
 class CallLog:
     def __init__(self, served: Mapping[str, str]) -> None:

@@ -3,13 +3,17 @@
 Nothing is computed again. A run without an end has the text, log and variables that had come, and no findings.
 """
 
+from collections import Counter
+from dataclasses import replace
+
 from devhost.limits import HostLimits
 from devhost.node.messages.tool_files import ToolFileStore
 from devhost.node.outputs.error import NodeError
 from devhost.node.outputs.fold import OutputsFold
 from devhost.node.outputs.log import LogEntry
 from devhost.node.outputs.outputs import Finding, IconLookups, NodeOutputs
-from devhost.node.outputs.run import Run, RunError
+from devhost.node.outputs.run import CallsMade, Run, RunError
+from devhost.node.outputs.usage import spent
 from devhost.trace.lines import EndLine, Failure, Log
 from devhost.trace.runs import TracedRun
 
@@ -23,7 +27,7 @@ def run_of(traced: TracedRun, strategy: str) -> Run:
     messages = [arrival.message for arrival in traced.streamed]
     if traced.end is None:
         outputs = _so_far(traced)
-        return Run(strategy, outputs, UNFINISHED, [], messages, traced.finished - traced.began)
+        return Run(strategy, outputs, UNFINISHED, [], messages, traced.finished - traced.began, _calls(traced))
     outcome = traced.end.outcome
     error = outcome.error
     return Run(
@@ -33,8 +37,17 @@ def run_of(traced: TracedRun, strategy: str) -> Run:
         findings=[Finding(finding.rule, finding.sentence) for finding in outcome.findings],
         messages=messages,
         elapsed_seconds=outcome.elapsed_seconds,
-        asked=traced.end.asked,
+        calls=replace(_calls(traced), counts=traced.end.asked),
         session_id=traced.end.session_id,
+    )
+
+
+def _calls(traced: TracedRun) -> CallsMade:
+    parameters = {call.id: call.request.get("tool_parameters") for call in traced.calls if call.kind == "tool"}
+    return CallsMade(
+        Counter(call.kind for call in traced.calls),
+        {name: given for name, given in parameters.items() if isinstance(given, dict)},
+        spent(call.usage for call in traced.calls),
     )
 
 

@@ -5,6 +5,7 @@ In: a `TracedRun`. Out: spans, each with its children. A call belongs to the ent
 itself asks for stands under the call of the tool.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
@@ -13,6 +14,7 @@ from devhost.node.outputs.log import AgentLog, LogEntry
 from devhost.protocol.wire import JsonObject
 from devhost.trace.calls import Call
 from devhost.trace.runs import Arrival, TracedRun
+from devhost.trace.turns import WrittenCall, written_calls
 
 type SpanKind = Literal["model", "tool", "group", "step", "moment"]
 OPEN = "start"
@@ -30,6 +32,10 @@ class Span:
     children: list["Span"] = field(default_factory=list)
     is_moment: bool = False
     """It came finished, so that it has no duration."""
+    written: WrittenCall | None = None
+    """Of a tool call: what the model wrote, if the log says which call of its turn this is."""
+    answers: dict[str, "Span"] = field(default_factory=dict)
+    """Of a model's turn: by the ids of the calls that it wrote, the entries in which they were answered."""
 
     @property
     def kind(self) -> SpanKind:
@@ -55,6 +61,7 @@ def timeline(run: TracedRun) -> list[Span]:
     for call in run.calls:
         of_calls[call.id] = _placed(call, named, of_calls, roots, run.finished)
     _in_order(roots)
+    _join_turns(roots)
     return roots
 
 
@@ -129,3 +136,25 @@ def _in_order(spans: list[Span]) -> None:
     spans.sort(key=lambda span: span.began)
     for span in spans:
         _in_order(span.children)
+
+
+def _join_turns(siblings: list[Span]) -> None:
+    """Joins the calls of each turn with the entries beside it that bear their ids; an id that is not unique joins none.
+
+    Of several tries, the last one is the turn. Providers repeat ids from turn to turn, and some within one.
+    """
+    turns = [(span, written_calls(span.calls[-1])) for span in siblings if span.kind == "model"]
+    counts = Counter(call.id for _, calls in turns for call in calls)
+    entries = Counter(_tool_call_id(span) for span in siblings)
+    of_ids = {_tool_call_id(span): span for span in siblings}
+    for turn, calls in turns:
+        for call in calls:
+            if call.id and counts[call.id] == entries[call.id] == 1:
+                turn.answers[call.id] = of_ids[call.id]
+                of_ids[call.id].written = call
+    for span in siblings:
+        _join_turns(span.children)
+
+
+def _tool_call_id(span: Span) -> str:
+    return str(span.data.get("tool_call_id") or "")

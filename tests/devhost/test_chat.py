@@ -59,12 +59,12 @@ def test_ctrl_c_ends_a_turn_and_ctrl_d_the_chat(slow_script: Path) -> None:
         terminal.press(steps({"ask": "x"}, {"say": "never said"}) + "\n")
         terminal.wait_for("first words tick")
         terminal.press(CTRL_C)
-        terminal.wait_for("stopped: 1 round · 0 calls")
+        terminal.wait_for("stopped: 1 model call · 0 tool calls")
         terminal.wait_for("you>")
 
         terminal.press(steps({"say": "the second answer"}) + "\n")
         terminal.wait_for("\n")  # the terminal's echo of the question
-        answer = terminal.wait_for("0 rounds · 0 calls · 0 tokens")
+        answer = terminal.wait_for("0 model calls · 0 tool calls · 0 tokens")
         assert "the second answer\n" in answer
         assert "tick" not in answer
         terminal.wait_for("you>")
@@ -73,7 +73,7 @@ def test_ctrl_c_ends_a_turn_and_ctrl_d_the_chat(slow_script: Path) -> None:
         terminal.press(CTRL_C)
         terminal.press("\n")
         terminal.press(CTRL_D)
-        assert "round" not in terminal.wait_for_the_end()
+        assert "model call" not in terminal.wait_for_the_end()
         assert terminal.process.wait(PATIENCE) == 0
     assert "Traceback" not in terminal.shown
     assert "never said" not in terminal.shown.replace('"never said"', "")
@@ -85,16 +85,16 @@ def test_a_typed_question_can_be_edited_pasted_and_not_utf_8(slow_script: Path) 
     with on_a_terminal(command, ROOT) as terminal:
         terminal.wait_for("you>")
         terminal.press("no JSON\x15" + steps({"say": "edited"}) + "\n")  # Ctrl-U clears the line
-        assert "\nedited\n" in terminal.wait_for("0 rounds")
+        assert "\nedited\n" in terminal.wait_for("0 model calls")
 
         terminal.wait_for("you>")
         pasted = '[{"say":\r"from two lines"}]'
         terminal.press(f"\x1b[200~{pasted}\x1b[201~\n")
-        assert "\nfrom two lines\n" in terminal.wait_for("0 rounds")
+        assert "\nfrom two lines\n" in terminal.wait_for("0 model calls")
 
         terminal.wait_for("you>")
         terminal.press(b'[{"say": "a \xff byte"}]\n')
-        assert "\na \N{REPLACEMENT CHARACTER} byte\n" in terminal.wait_for("0 rounds")
+        assert "\na \N{REPLACEMENT CHARACTER} byte\n" in terminal.wait_for("0 model calls")
 
 
 @pytest.mark.e2e
@@ -109,7 +109,7 @@ def test_an_approved_run_that_is_stopped_before_it_called_a_tool_can_be_approved
             terminal.press("/approve\n")
             terminal.wait_for("first words")
             terminal.press(CTRL_C)
-            terminal.wait_for("stopped: 1 round")
+            terminal.wait_for("stopped: 1 model call")
             terminal.wait_for("This run called no tool, so the calls still wait.")
 
 
@@ -145,10 +145,10 @@ def test_each_piped_line_is_a_question_that_starts_the_script_from_its_beginning
     assert ended.code == 0, ended.errors
     first, second, third = ended.shown.split("you> ")[1:]
     assert "Two-factor login with an authenticator app" in first
-    assert "2 rounds · 2 calls · " in first
+    assert "2 model calls · 2 tool calls · " in first
     assert "The best 3 hits in the manual for: recovery code" in second
     assert "most similar to: recovery code" in second
-    assert "2 rounds · 2 calls · " in second
+    assert "2 model calls · 2 tool calls · " in second
     assert "Keep the ten recovery codes away from your phone" in third
     assert "ROUND" not in ended.shown
     assert "\x1b" not in ended.shown

@@ -184,7 +184,7 @@ def test_a_strategy_without_the_two_parameters_gets_what_is_typed(chat: Chat, tm
 
     assert "waiting for your answer" in waiting
     assert "/approve" not in waiting
-    assert "0 rounds · 0 calls" in answered
+    assert "0 model calls · 0 tool calls" in answered
 
 
 # --- a run that fails ------------------------------------------------------------------------------------------------
@@ -202,7 +202,7 @@ def test_a_failed_run_that_called_no_tool_leaves_the_calls_waiting(chat: Chat) -
 def test_a_failed_run_that_called_a_tool_drops_a_state_in_which_calls_waited(chat: Chat) -> None:
     _, failed, refused, after = chat(leaving(DRAW, FAIL), "/approve", "/approve", written(SAY_PARAMETERS))
 
-    assert "0 rounds · 1 call" in failed
+    assert "0 model calls · 1 tool call" in failed
     assert "The state is dropped: calls waited in it" in failed
     assert "Type /approve" not in failed
     assert refused == "Nothing waits for an answer.\n"

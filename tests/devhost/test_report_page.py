@@ -1,18 +1,29 @@
 """The page that `report` makes: what is on it, and that it can do no harm."""
 
 import json
+import re
+from collections.abc import Sequence
+from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 
-from devhost import Host, ScriptedModel
+from devhost import FunctionTool, Host, ScriptedModel
 from devhost.cli.commands import main
+from devhost.models.request import ModelRequest
+from devhost.models.scripted.chunks import turn_chunks
+from devhost.models.scripted.turn import Turn
+from devhost.node.outputs.run import ANSWERED, STOPPED
 from devhost.page.answer import passages
 from devhost.page.bars import Axis, written
 from devhost.page.page import LONGEST, clip, render_page
+from devhost.protocol.wire import JsonObject
+from devhost.trace.calls import Call, Piece
 from devhost.trace.reader import read_trace
-from tests.devhost.conftest import FIXTURES, PUPPET, TOOLBOX
+from devhost.trace.turns import written_calls
+from internal.report.events import StopReason
+from tests.devhost.conftest import FIXTURES, PUPPET, ROOT, TOOLBOX
 from tests.devhost.tracing import remove_files, tracing
 
 pytestmark = pytest.mark.usefixtures("lent_plugins")
@@ -86,6 +97,96 @@ def test_the_page_of_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
         "Retriever resources sent: 1. Dify drops them today.",
     ):
         assert words in page.text, words
+
+
+LOOK = FunctionTool("look", {"number": "number"}, lambda given: f"found {given['number']}")
+
+
+def wants(call_id: str, number: str) -> JsonObject:
+    return {"name": "look", "id": call_id, "arguments": {"number": number}}
+
+
+def run_of_the_agent(file: Path, turns: Sequence[JsonObject], **parameters: object) -> str:
+    with tracing(file) as writer, Host.start(ROOT, watcher=writer) as host:
+        given = {"query": "Look.", **parameters}
+        host.run("gpt5_function_calling", given, model=ScriptedModel.of(list(turns)), tools=[LOOK])
+    return render_page(read_trace(file))
+
+
+def row_of(html: str, label: str, position: int = 0) -> str:
+    """What a row holds, without the rows after it."""
+    rows = [row for row in html.split('<details class="span ')[1:] if f"<b>{label}</b>" in row]
+    return rows[position].partition("</details>\n\n")[0]
+
+
+def test_a_refused_call_and_a_good_one_of_the_same_turn_are_told_apart(tmp_path: Path) -> None:
+    turns: list[JsonObject] = [{"tool_calls": [wants("call_a", "one"), wants("call_b", "2")]}, {"text": "Done."}]
+    html = run_of_the_agent(tmp_path / "run.jsonl", turns)
+    refused, good = row_of(html, "CALL look", 0), row_of(html, "CALL look", 1)
+
+    for words in (
+        "Written by the model",
+        "&#34;number&#34;: &#34;one&#34;",
+        '<p class="none">nothing</p>',
+        "must be a number",
+    ):
+        assert words in refused
+    for words in ("&#34;number&#34;: &#34;2&#34;", "Sent to the tool", "&#34;number&#34;: 2", "found 2"):
+        assert words in good
+    assert "found 2" not in refused
+    turn = row_of(html, "scripted-gpt-5", 0)
+    for call_id, status, row in (("call_a", "refused", refused), ("call_b", "ok", good)):
+        (anchor,) = re.findall(r'id="(row-[-\d]+)"', row)
+        assert f'<a href="#{anchor}">look</a> <small>{call_id} · {status}</small>' in turn
+    assert "<summary>look</summary>" in html
+    (schema,) = re.findall(r"JSON Schema</h3>\s*<pre>(.*?)</pre>", html, re.DOTALL)
+    assert json.loads(unescape(schema))["properties"] == {"number": {"type": "number"}}
+
+
+def test_a_run_that_ended_at_a_limit_is_not_shown_as_good(tmp_path: Path) -> None:
+    turns: list[JsonObject] = [{"tool_calls": [wants("call_a", "1")]}, {"text": "No more."}]
+    html = run_of_the_agent(tmp_path / "run.jsonl", turns, maximum_iterations=1)
+    assert '<dd class="limited">stopped at the limit of rounds <small>iteration_limit</small></dd>' in html
+
+
+def test_a_failed_run_shows_the_tokens_that_it_cost(tmp_path: Path) -> None:
+    error = {"type": "InvokeAuthorizationError", "message": "wrong key"}
+    usage = {"prompt_tokens": 30, "completion_tokens": 4}
+    turns: list[JsonObject] = [{"tool_calls": [wants("call_a", "1")], "usage": usage}, {"text": "x", "error": error}]
+    html = run_of_the_agent(tmp_path / "run.jsonl", turns)
+    assert '<dd class="bad">failed</dd>' in html
+    assert "<dd>34  <small>sum of the answers</small></dd>" in html
+
+
+def test_every_colour_of_a_row_is_in_the_legend(tmp_path: Path) -> None:
+    turns: list[JsonObject] = [{"tool_calls": [wants("call_a", "one"), wants("call_b", "2")]}, {"text": "Done."}]
+    html = run_of_the_agent(tmp_path / "run.jsonl", turns)
+    hues = {
+        kind: hue
+        for kinds, hue in re.findall(r"((?:\.span\.\w+,? ?)+)\{ --hue: var\(--(\w+)\)", html)
+        for kind in re.findall(r"\.span\.(\w+)", kinds)
+    }
+    (legend,) = re.findall(r'<ul class="legend".*?</ul>', html, re.DOTALL)
+    explained = set(re.findall(r"--hue:var\(--([-\w]+)\)", legend))
+    shown = re.findall(r'<details class="span (\w+)( error)?', html)
+    assert {hues["error" if failed else kind] for kind, failed in shown} == {"group", "model", "tool", "other", "bad"}
+    assert {hues["error" if failed else kind] for kind, failed in shown} <= explained
+
+
+def test_every_stop_reason_of_this_repository_has_words() -> None:
+    assert STOPPED.keys() == {reason.value for reason in StopReason} - {ANSWERED}
+
+
+@pytest.mark.parametrize("chunking", ["whole", "per_call", "fragments", "snapshots"])
+def test_the_calls_that_a_model_wrote_are_put_together(chunking: str) -> None:
+    calls = [{"name": "look", "id": f"c{number}", "arguments": {"word": "w" * number}} for number in (30, 2)]
+    turn = Turn.model_validate({"tool_calls": calls, "call_chunking": chunking, "chunk_size": 4})
+    request = ModelRequest.model_validate(
+        {"provider": "p", "model": "m", "mode": "chat", "completion_params": {}, "prompt_messages": []}
+    )
+    call = Call("p", "llm", {}, 0.0, pieces=[Piece(0.0, piece) for piece in turn_chunks(turn, request)])
+    written = [{"name": each.name, "id": each.id, "arguments": each.values} for each in written_calls(call)]
+    assert written == calls
 
 
 def test_a_long_text_variable_is_folded(tmp_path: Path) -> None:

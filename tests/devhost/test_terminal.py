@@ -12,7 +12,8 @@ from devhost.models.scripted.model import ScriptedModel
 from devhost.node.outputs.error import NodeError
 from devhost.node.outputs.log import AgentLog
 from devhost.node.outputs.outputs import Finding, IconLookups, NodeOutputs
-from devhost.node.outputs.run import Run, RunError
+from devhost.node.outputs.run import CallsMade, Run, RunError
+from devhost.node.outputs.usage import spent
 from devhost.terminal.run_view import RunView
 from devhost.terminal.tables import printable, usage_line
 from devhost.terminal.view_options import ViewOptions
@@ -210,3 +211,24 @@ def test_a_question_cannot_move_the_cursor() -> None:
     RunView(Console(file=file, width=100)).open("help desk", "", "s", ScriptedModel.of([{}]).description, "a\x1b[31mb")
 
     assert "a\ufffd[31mb" in file.getvalue()
+
+
+def test_a_run_that_ended_at_a_limit_says_so() -> None:
+    outputs = replace(run().outputs, variables={"stop_reason": "time_limit"})
+    assert "stopped at the limit of time (time_limit) after 1.23 s" in shown(ended=run(outputs=outputs))
+
+
+def test_a_failed_run_shows_what_its_models_answers_cost() -> None:
+    made = CallsMade(spent=spent([{"prompt_tokens": 30, "completion_tokens": 4, "total_tokens": 34}, {}]))
+    failed = run(error=RunError("PluginLostError", "gone"), calls=made)
+    assert "34 tokens = 30 prompt + 4 completion" in shown(ended=failed)
+
+
+def test_the_tree_shows_values_that_were_not_sent_as_the_model_wrote_them() -> None:
+    log = AgentLog()
+    data = {"arguments": {"word": "a", "size": "2"}, "request_ids": ["r1", "r2"]}
+    log.add({"id": "1", "label": "CALL look", "status": "success", "data": data})
+    made = CallsMade(sent={"r2": {"word": "a", "size": 2, "color": "red"}, "r1": {"word": "b"}})
+    text = shown(ended=run(outputs=replace(run().outputs, logs=log.roots()), calls=made))
+    assert 'sent: {"size": 2, "color": "red"}' in text
+    assert "r1" not in text

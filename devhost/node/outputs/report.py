@@ -25,6 +25,7 @@ def report(run: Run, model: ModelDescription, spending: JsonObject | None = None
         "files": outputs.files,
         "json": outputs.json,
         "usage": outputs.usage,
+        "spent": run.calls.spent,
         "variables": outputs.variables,
         "logs": [root.tree() for root in outputs.logs],
         **({} if sources is None else {"sources": sources}),

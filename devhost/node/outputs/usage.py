@@ -5,18 +5,20 @@ names the fields, with the words that the node shows.
 """
 
 import re
-from collections.abc import Mapping
-from decimal import Decimal
+from collections.abc import Iterable, Mapping
+from decimal import Decimal, InvalidOperation
 
 from pydantic import BaseModel, ConfigDict, StrictFloat, StrictInt, ValidationError, field_validator
 
 from devhost.errors import NodeFailedError
 from devhost.protocol.wire import JsonObject
+from devhost.text.price import MOST_DIGITS
 from devhost.text.yaml_file import describe
 
 WORKFLOW_TOTALS = ("total_tokens", "total_price", "currency")
 """The part of `execution_metadata` that Dify keeps beside the outputs, as it was sent."""
 SECONDS = ("latency", "time_to_first_token", "time_to_generate")
+TOKENS = ("prompt_tokens", "completion_tokens", "total_tokens")
 _HELP = re.compile(r"(?<=https://errors\.pydantic\.dev/)[\d.]+(?=/)")
 _DIFYS_PYDANTIC = "2.14"
 
@@ -70,3 +72,25 @@ def _stored(usage: _Metadata) -> JsonObject:
     values = usage.model_dump()
     seconds = {name: None if values[name] is None else float(values[name]) for name in SECONDS}
     return {**{name: str(value) if isinstance(value, Decimal) else value for name, value in values.items()}, **seconds}
+
+
+def spent(usages: Iterable[Mapping[str, object]]) -> JsonObject:
+    """The sum of what the answers of models reported: tokens, price and seconds; the currency is the last one's."""
+    reported = list(usages)
+    counts = {name: sum(int(_number(usage.get(name))) for usage in reported) for name in TOKENS}
+    currencies = [str(usage["currency"]) for usage in reported if usage.get("currency")]
+    return {
+        **counts,
+        "total_price": str(sum((_number(usage.get("total_price")) for usage in reported), Decimal(0))),
+        "currency": (currencies or ["USD"])[-1],
+        "latency": round(float(sum(_number(usage.get("latency")) for usage in reported)), 3),
+    }
+
+
+def _number(value: object) -> Decimal:
+    """0 for what is not a number; prices travel as texts."""
+    try:
+        number = Decimal(str(value))
+    except InvalidOperation:
+        return Decimal(0)
+    return number if number.is_finite() and abs(number.adjusted()) < MOST_DIGITS else Decimal(0)
