@@ -65,7 +65,7 @@ def test_unknown_and_unusable_terms_are_explained(helpdesk_plugin: StdioPlugin, 
         }
     )
     (nothing,) = messages(answers["nothing"])
-    assert nothing["message"]["text"].startswith("Nothing in the manual contains all of these terms: zyzzyva.")
+    assert nothing["message"]["text"].startswith("Nothing in the manual contains any of these terms: zyzzyva.")
     for session in ("blank", "absent"):
         (refused,) = messages(answers[session])
         assert refused["message"]["text"].startswith("search_manual error: The search terms are blank")

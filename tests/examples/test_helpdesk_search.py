@@ -48,11 +48,13 @@ def small_index(tmp_path: Path) -> Iterator[Connection]:
         ("e_", [2]),
         ("\\", [2]),
         ("zz", [3, 5]),
-        ("zz once", [5]),
+        ("zz once", [5, 3]),
         ('"broken over lines"', [5]),
         ("NEAR(here)", [5]),
         ("100*", []),
-        ("sure OR zz", []),
+        ("sure OR zz", [3, 5, 2]),
+        ("zz nowhere once", [5, 3]),
+        ("sure nowhere once, never", [2, 5]),
         ("x%x", []),
     ],
 )
@@ -65,7 +67,7 @@ def test_special_characters_are_literal_and_pages_are_right(
 
 
 @given(typed_terms)
-def test_any_input_finds_only_chunks_with_every_term(manual_index: Connection, words: list[str]) -> None:
+def test_any_input_finds_only_chunks_with_a_term(manual_index: Connection, words: list[str]) -> None:
     try:
         terms = parse_terms(" ".join(words))
     except TermsError:
@@ -76,7 +78,7 @@ def test_any_input_finds_only_chunks_with_every_term(manual_index: Connection, w
     for hit in hits:
         assert 0 < hit.score < 1
         held = f"{fold(hit.heading)}\n{fold(hit.text)}"
-        assert all(term in held for term in (*terms.indexed, *terms.short))
+        assert any(term in held for term in terms.all)
 
 
 @given(st.data())
@@ -99,6 +101,9 @@ def test_any_text_of_a_chunk_is_found(manual_index: Connection, data: st.DataObj
         ("SAML entity", "en", "en/security-guide.md", 3),
         ("Retry-After", "ja", "ja/admin-guide.md", 5),
         ("版 復元", "all", "ja/user-guide.md", 3),
+        ("How do I restore a deleted file?", "all", "en/user-guide.md", 3),
+        ("Which authenticator can I use for the two-factor login?", "all", "en/security-guide.md", 1),
+        ("バックアップ通知が届かないのはなぜですか？", "all", "ja/admin-guide.md", 4),
     ],
 )
 def test_the_manual_answers_on_the_right_page(
@@ -106,6 +111,10 @@ def test_the_manual_answers_on_the_right_page(
 ) -> None:
     best = find(manual_index, parse_terms(typed), language)[0]
     assert (best.file, best.page) == (file, page)
+
+
+def test_passages_with_most_terms_come_first_and_those_with_few_are_left_out(small_index: Connection) -> None:
+    assert [hit.page for hit in find(small_index, parse_terms("once lines quote snake_case"))] == [5]
 
 
 def test_a_language_is_searched_alone(manual_index: Connection) -> None:
@@ -128,7 +137,7 @@ def test_hits_as_text(small_index: Connection) -> None:
         'Hit 2: en/a.md, page 5 (A)\nzz once, and\nbroken over lines; quote " and NEAR(here)'
     )
     assert hits_as_text("zz", hits[:1]).startswith("1 hit in the manual for: zz\n")
-    assert hits_as_text("no such", []).startswith("Nothing in the manual contains all of these terms: no such.")
+    assert hits_as_text("no such", []).startswith("Nothing in the manual contains any of these terms: no such.")
 
 
 def test_a_hit_in_the_middle_of_a_page_begins_with_an_ellipsis(manual_index: Connection) -> None:

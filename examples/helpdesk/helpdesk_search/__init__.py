@@ -2,7 +2,7 @@
 
 In: files. Out: hits with file and page. A module imports only modules to its left:
 shared: `errors → folding → digest → location → making`
-the manual, by words: `pdf → manual → chunks → terms → index → search`
+the manual, by words: `pdf → manual → chunks → stop_words → terms → index → search`
 past answers, by similarity: `answers → embedding → ngrams → openai_embedding → embedding_choice → answers_index →
 answers_search`
 both: `wording`

@@ -1,8 +1,8 @@
 """The search in the manual.
 
-In: terms and a language. Out: the best hits of an open index. With a term of three characters or more they are ordered
-by BM25. A word in the heading counts half: every chunk of a section has the section's heading, but only some contain
-the answer. With short terms only, they are ordered by the number of occurrences.
+In: terms and a language. Out: the best hits of an open index: those that hold the most terms first, among equals by
+BM25. A word in the heading counts half: every chunk of a section has the section's heading, but only some contain the
+answer. BM25 does not know terms of one or two characters, so of these the occurrences are added.
 """
 
 import json
@@ -17,33 +17,26 @@ from .terms import Terms
 ALL_LANGUAGES = "all"
 BEST = 3
 
-_RANKED = r"""
-SELECT chunk.language, file, title, chunk.heading, page, position, start, chunk.text, -bm25(folded, 0.5, 1.0) AS weight
-FROM folded JOIN chunk ON chunk.id = folded.rowid
-WHERE folded MATCH :expression
-  AND (:language = 'all' OR language = :language)
-  AND NOT EXISTS (
-    SELECT 1 FROM json_each(:patterns) AS short
-    WHERE folded.heading NOT LIKE short.value ESCAPE '\' AND folded.text NOT LIKE short.value ESCAPE '\'
-  )
-ORDER BY weight DESC, chunk.id
-LIMIT :best
-"""
-
-_COUNTED = r"""
-SELECT chunk.language, file, title, chunk.heading, page, position, start, chunk.text, (
+_RANKED = "SELECT rowid, -bm25(folded, 0.5, 1.0) FROM folded WHERE folded MATCH :expression"
+_WITHOUT_INDEXED_TERMS = "SELECT NULL, NULL"
+_FIND = """
+WITH ranked (id, weight) AS MATERIALIZED ({ranked}),
+matched AS (
+  SELECT folded.rowid AS id, max(ranked.id IS NOT NULL, (
+    SELECT count(*) FROM json_each(:terms) AS term
+    WHERE instr(folded.heading, term.value) OR instr(folded.text, term.value)
+  )) AS held, coalesce(ranked.weight, 0) + coalesce((
     SELECT sum(
-        0.5 * (length(folded.heading) - length(replace(folded.heading, short.value, ''))) / length(short.value)
-        + 1.0 * (length(folded.text) - length(replace(folded.text, short.value, ''))) / length(short.value)
+      0.5 * (length(folded.heading) - length(replace(folded.heading, short.value, ''))) / length(short.value)
+      + 1.0 * (length(folded.text) - length(replace(folded.text, short.value, ''))) / length(short.value)
     ) FROM json_each(:short) AS short
-) AS weight
-FROM folded JOIN chunk ON chunk.id = folded.rowid
-WHERE (:language = 'all' OR language = :language)
-  AND NOT EXISTS (
-    SELECT 1 FROM json_each(:patterns) AS short
-    WHERE folded.heading NOT LIKE short.value ESCAPE '\' AND folded.text NOT LIKE short.value ESCAPE '\'
-  )
-ORDER BY weight DESC, chunk.id
+  ), 0) AS weight
+  FROM folded LEFT JOIN ranked ON ranked.id = folded.rowid
+)
+SELECT language, file, title, heading, page, position, start, text, held, weight
+FROM matched JOIN chunk ON chunk.id = matched.id
+WHERE held > 0 AND (:language = 'all' OR language = :language)
+ORDER BY held DESC, weight DESC, chunk.id
 LIMIT :best
 """
 
@@ -72,20 +65,21 @@ def checked_language(language: object) -> str:
 
 
 def find(index: sqlite3.Connection, terms: Terms, language: str = ALL_LANGUAGES, best: int = BEST) -> list[Hit]:
-    """The best chunks that contain every term in their heading or text."""
+    """The best chunks that contain a term in heading or text, and at least half as many as the very best."""
     rows = index.execute(
-        _RANKED if terms.indexed else _COUNTED,
+        _FIND.format(ranked=_RANKED if terms.indexed else _WITHOUT_INDEXED_TERMS),
         {
             "expression": terms.match_expression,
             "language": language,
-            "patterns": json.dumps(terms.like_patterns),
+            "terms": json.dumps(terms.all),
             "short": json.dumps(terms.short),
             "best": best,
         },
-    )
-    return [_hit(row) for row in rows]
+    ).fetchall()
+    return [_hit(row, len(terms.all)) for row in rows if 2 * row[-2] >= rows[0][-2]]
 
 
-def _hit(row: tuple[Any, ...]) -> Hit:
-    language, file, title, heading, page, position, start, text, weight = row
-    return Hit(language, file, title, heading, page, position, start, text, score=round(weight / (1 + weight), 6))
+def _hit(row: tuple[Any, ...], terms: int) -> Hit:
+    language, file, title, heading, page, position, start, text, held, weight = row
+    score = round((held - 1 + weight / (1 + weight)) / terms, 6)
+    return Hit(language, file, title, heading, page, position, start, text, score)

@@ -1,8 +1,9 @@
-"""The search terms that the model typed.
+"""The search terms of a model or a person.
 
-In: its text. Out: literal terms, all of which must be present. The only syntax is blanks between terms and double
-quotes around a phrase, straight or of another kind. A term of three characters or more is searched in the trigram
-index; a shorter one has no trigram and is searched with LIKE.
+In: a text, which may be a whole question. Out: literal terms, of which a passage need not hold all. The only syntax is
+blanks between terms and double quotes around a phrase, straight or of another kind. Outside phrases, punctuation around
+a word and words without a meaning of their own are left out, and a Japanese sentence is split where the script changes.
+A term of three characters or more is in the trigram index; a shorter one has no trigram.
 """
 
 import re
@@ -10,6 +11,7 @@ from dataclasses import dataclass
 
 from .errors import TermsError
 from .folding import fold
+from .stop_words import says_nothing
 
 SHORTEST_INDEXED = 3
 MAX_TERMS = 16
@@ -20,6 +22,13 @@ _QUOTES = ('""', "“”", "„“", "„”", "«»", "「」", "『』")
 _PHRASES = (f'{pair[0]}([^{pair}"]*){pair[1]}' for pair in _QUOTES)
 _TERM = re.compile(rf"{'|'.join(_PHRASES)}|([^\s{''.join(_QUOTES)}]+)")
 
+_PUNCTUATION = ".,;:!?。、…()[]'‘’"
+_HIRAGANA = re.compile("[\u3041-\u309f]")
+# Runs of katakana, of kanji, and of anything else that is neither hiragana nor punctuation.
+_JAPANESE_PARTS = re.compile(
+    "[\u30a1-\u30ff]+|[\u3400-\u9fff々]+|[^\u3041-\u30ff\u3400-\u9fff々.,;:!?。、…()\\[\\]'‘’]+"
+)
+
 
 @dataclass(frozen=True)
 class Terms:
@@ -29,19 +38,13 @@ class Terms:
     short: tuple[str, ...]
 
     @property
-    def match_expression(self) -> str:
-        """Every term as an FTS5 string, in which only the quote, never part of a term, has a meaning."""
-        return " AND ".join(f'"{term}"' for term in self.indexed)
+    def all(self) -> tuple[str, ...]:
+        return (*self.indexed, *self.short)
 
     @property
-    def like_patterns(self) -> list[str]:
-        return [like_pattern(term) for term in self.short]
-
-
-def like_pattern(term: str) -> str:
-    r"""A pattern for `LIKE … ESCAPE '\'` that means the term and nothing else."""
-    literal = term.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
-    return f"%{literal}%"
+    def match_expression(self) -> str:
+        """Any of the terms as FTS5 strings, in which only the quote, never part of a term, has a meaning."""
+        return " OR ".join(f'"{term}"' for term in self.indexed)
 
 
 def parse_terms(typed: str) -> Terms:
@@ -49,8 +52,9 @@ def parse_terms(typed: str) -> Terms:
     if len(typed) > MAX_CHARACTERS:
         raise TermsError(f"The search terms have {len(typed)} characters; at most {MAX_CHARACTERS} are searched.")
     # Fold before splitting, so that a full-width quote is a quote and a control character is a blank.
-    found = ("".join(groups).strip() for groups in _TERM.findall(fold(typed)))  # only one group matches
-    terms = list(dict.fromkeys(term for term in found if term))
+    found = _TERM.findall(fold(typed))  # one group matches: the last one is a word, the others are phrases
+    meant = [term for *phrases, word in found for term in ("".join(phrases).strip(), *_meant(word))]
+    terms = list(dict.fromkeys(filter(None, meant))) or list(dict.fromkeys(word for *_, word in found if word))
     if not terms:
         raise TermsError("The search terms are blank; give one or more words, or a phrase in double quotes.")
     if len(terms) > MAX_TERMS:
@@ -59,3 +63,10 @@ def parse_terms(typed: str) -> Terms:
         indexed=tuple(term for term in terms if len(term) >= SHORTEST_INDEXED),
         short=tuple(term for term in terms if len(term) < SHORTEST_INDEXED),
     )
+
+
+def _meant(word: str) -> list[str]:
+    """What a word is searched by: nothing, itself, or the parts of a Japanese sentence that have a meaning."""
+    bare = word.strip(_PUNCTUATION)
+    parts = [part for part in _JAPANESE_PARTS.findall(bare) if len(part) > 1] if _HIRAGANA.search(bare) else []
+    return [term for term in parts or [bare] if term and not says_nothing(term)]

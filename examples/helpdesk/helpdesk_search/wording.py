@@ -13,8 +13,8 @@ def hits_as_text(typed: str, hits: Sequence[Hit]) -> str:
     asked = " ".join(typed.split())
     if not hits:
         return (
-            f"Nothing in the manual contains all of these terms: {asked}. "
-            "Try fewer terms, a shorter form of a word, or a synonym, in the language of the manual (ja or en)."
+            f"Nothing in the manual contains any of these terms: {asked}. "
+            "Try a shorter form of a word, or a synonym, in the language of the manual (ja or en)."
         )
     found = "1 hit" if len(hits) == 1 else f"The best {len(hits)} hits"
     return "\n\n".join([f"{found} in the manual for: {asked}", *(_hit(n, hit) for n, hit in enumerate(hits, start=1))])
