@@ -194,7 +194,7 @@ def test_a_tool_without_credentials_is_called_as_from_dify(lender: Lender) -> No
 def script(tmp_path: Path) -> Path:
     file = tmp_path / "sales.yaml"
     turns = [{"tool_calls": [CALL]}, {"text": "Here is the chart."}]
-    file.write_text(yaml.safe_dump({"query": "Chart the sales.", "turns": turns}))
+    file.write_text(yaml.safe_dump({"query": "Chart the sales.", "turns": turns, "otherwise": turns}))
     return file
 
 
