@@ -79,7 +79,7 @@ PROMISES = {
         "requested",
         2,
         {"NP-200": 20},
-        {**LOOKED_UP, "save_order_draft": 2, "review_order": 1, "request_order": 1},
+        {**LOOKED_UP, "save_order_draft": 2, "review_order": 2, "request_order": 1},
         placed=({"NP-200": 20},),
     ),
     DOWN: Promise(

@@ -45,3 +45,23 @@ def test_only_the_base_of_the_tools_knows_dify() -> None:
     ]
 
     assert knowing == ["tool_base.py"]
+
+
+@pytest.mark.parametrize("folder", ["ordering", "tools", "provider", "tool_layer"])
+def test_what_is_packaged_imports_nothing_of_the_repositorys_own(folder: str) -> None:
+    ignored = {line.strip("/") for line in (ORDER_ENTRY / ".difyignore").read_text().splitlines()}
+    roots = {name.split(".")[0] for name in used_by(ORDER_ENTRY / folder)}
+
+    assert {"order_desk", "order_system_server", "checks.py", "__main__.py"} <= ignored
+    assert roots & {"devhost", "examples", "order_desk", "order_system_server", "checks"} == set()
+
+
+def test_the_back_end_reaches_the_orders_through_services() -> None:
+    """Only its own store makes tables, beside those of the tools."""
+    reaching = {
+        file.name
+        for file in (ORDER_ENTRY / "order_desk").rglob("*.py")
+        if any(name.startswith("ordering.storage") for name in imported(file))
+    }
+
+    assert reaching == {"store.py"}
