@@ -12,12 +12,12 @@ from typing import Self, cast
 from devhost import Host, HostError, Run, ToolSetup
 from devhost.cli.model_options import ModelOptions
 from devhost.conversation.conversation import Conversation
-from devhost.conversation.script import play
+from devhost.conversation.script import play as play_script
 from devhost.scenario.scenario import Scenario
 
 from .rows import Row
 from .scenarios import ROOT, Cast, casts
-from .world import Checks, Played, World
+from .world import Checks, Director, Played, World
 
 
 def played_rows(example: str) -> Iterator[Row]:
@@ -36,19 +36,20 @@ def _row(each: Cast, world: World, hosts: "_Hosts") -> Row:
     before = world.rows()
     try:
         scenario = each.read(world.credentials)
-        runs = _runs(scenario, hosts.for_tools(scenario.tools))
+        play = world.play if isinstance(world, Director) else conversation
+        runs = play(scenario, hosts.for_tools(scenario.tools))
     except HostError as error:
         return Row.of(each, (), 0, [str(error)])
     problems = [*world.problems(Played(each.scenario, each.strategy, runs)), *_faults(runs)]
     return Row.of(each, runs, world.rows() - before, problems)
 
 
-def _runs(scenario: Scenario, host: Host) -> tuple[Run, ...]:
-    """The script's whole conversation."""
+def conversation(scenario: Scenario, host: Host) -> tuple[Run, ...]:
+    """The script's whole conversation with the agent."""
     question = scenario.question(None)
-    conversation = Conversation(scenario, conversation_id=str(uuid.uuid4()), raw=False, strict=True)
+    begun = Conversation(scenario, conversation_id=str(uuid.uuid4()), raw=False, strict=True)
     choose = partial(ModelOptions(scripted=True).choose, scenario.script)
-    turns = play(conversation, question, scenario.follow_ups(question), choose)
+    turns = play_script(begun, question, scenario.follow_ups(question), choose)
     return tuple(ended.run for ended in turns(host, lambda _: None))
 
 

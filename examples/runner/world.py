@@ -4,9 +4,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
-from devhost import Run
+from devhost import Host, Run
+from devhost.scenario.scenario import Scenario
 
 type Credentials = Mapping[str, Mapping[str, str]]
 """By the tool provider's name, then by the credential's."""
@@ -38,6 +39,15 @@ class World(Protocol):
 
     def problems(self, played: Played) -> Iterator[str]:
         """A sentence for each thing that is not as the scenario promises."""
+        ...
+
+
+@runtime_checkable
+class Director(Protocol):
+    """A world whose scenarios are more than a script's conversation with one agent."""
+
+    def play(self, scenario: Scenario, host: Host) -> tuple[Run, ...]:
+        """In place of `playing.conversation`; none for a scenario that asks no agent."""
         ...
 
 
