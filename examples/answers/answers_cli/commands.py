@@ -1,0 +1,137 @@
+"""The commands `sync`, `ask`, `list` and `audit`.
+
+Exit codes: 0 it worked, 1 there is no answer, 2 for a mistake in the command or its settings.
+"""
+
+import logging
+from collections.abc import Iterable, Sequence
+from datetime import date, datetime
+from functools import partial
+from pathlib import Path
+
+import click
+from answering.application.generate_and_reply import Reply
+from answering.domain.retrieval import RetrievalContext
+from answering.index.folder import UnreadableError
+from answering.services import VARIABLE, answers_of, generate_and_reply, open_database, sync_service
+from tool_layer.address import CREDENTIAL
+from tool_layer.audit import audit_lines
+from tool_layer.database import Database
+from tool_layer.errors import SetupError
+from tool_layer.run_steps import steps_of
+
+from devhost import Host, HostError, ModelBackend
+from devhost.cli.model_options import ModelOptions, model_options
+from devhost.models.scripted.script import Script
+
+from .agent import STRATEGIES, AgentGenerator
+from .output import page_lines, reply_lines, sync_lines
+from .scripted import NOTICE, script_for
+
+REPOSITORY = Path(__file__).resolve().parents[3]
+"""Where the strategy plugin is."""
+ANSWERED, NOT_ANSWERED, ASKED_WRONGLY = 0, 1, 2
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    logging.basicConfig(format="%(levelname)s %(message)s")
+    try:
+        code: int | None = commands.main(args=arguments, prog_name="python -m examples.answers", standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        return ASKED_WRONGLY
+    except (SetupError, UnreadableError, HostError) as error:
+        click.echo(f"Error: {error}", err=True)
+        return ASKED_WRONGLY
+    return code or 0
+
+
+@click.group()
+@click.option(
+    "--database", metavar="URL", help=f"postgresql://… or sqlite:///…; else {VARIABLE}, else a file in data/."
+)
+@click.pass_context
+def commands(context: click.Context, database: str | None) -> None:
+    """Answers from a folder of documents, with their sources."""
+    context.obj = open_database({CREDENTIAL: database})
+
+
+@commands.command()
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@click.pass_obj
+def sync(database: Database, folder: Path) -> None:
+    """Build the index of a folder of Markdown files; again: read only what has changed."""
+    _print(sync_lines(sync_service(database).sync(folder)))
+
+
+@commands.command()
+@click.argument("question")
+@click.option("--strategy", type=click.Choice(STRATEGIES), default=STRATEGIES[0], help="The agent's strategy.")
+@click.option(
+    "--save/--no-save",
+    "saves",
+    default=True,
+    envvar="ANSWERS_SAVE",
+    show_envvar=True,
+    help="Save the answer with its sources; by default yes.",
+)
+@model_options
+@click.pass_obj
+def ask(database: Database, question: str, strategy: str, *, saves: bool, model_options: ModelOptions) -> int:
+    """Answer a question from the index; no key is needed."""
+    _refuse_wrong_options(model_options)
+    replies: list[Reply] = []
+    generator = AgentGenerator(
+        partial(Host.start, REPOSITORY), partial(_choose_model, model_options, strategy), strategy
+    )
+
+    def show(reply: Reply) -> None:
+        replies.append(reply)
+        _print(reply_lines(reply))
+
+    generate_and_reply(database, generator, show, saves_answers=saves).handle(question)
+    return ANSWERED if replies[-1].answer is not None else NOT_ANSWERED
+
+
+def _choose_model(options: ModelOptions, strategy: str, context: RetrievalContext) -> ModelBackend:
+    model = options.choose(script_for(context, strategy), context.question.text)
+    click.echo(NOTICE if model.description.scripted else f"model: {model.description.name}", err=True)
+    return model
+
+
+def _refuse_wrong_options(options: ModelOptions) -> None:
+    """Before anything is searched; devhost's ParameterError says what is wrong."""
+    options.choose(Script.of({"query": "", "turns": [{"text": ""}]}), "")
+
+
+DAY = click.DateTime(["%Y-%m-%d"])
+
+
+@commands.command("list")
+@click.option("--from", "first", type=DAY, help="The first day, in UTC, such as 2026-11-01.")
+@click.option("--to", "last", type=DAY, help="The last day, which is included.")
+@click.option("--page", type=click.IntRange(1), default=1)
+@click.option("--size", type=click.IntRange(1, 1000), default=20, help="Answers on a page.")
+@click.pass_obj
+def list_(database: Database, first: datetime | None, last: datetime | None, page: int, size: int) -> None:
+    """Show saved answers, the newest first."""
+    answers = answers_of(database)
+    if first is None and last is None:
+        found = answers.recent(page=page, size=size)
+    else:
+        begin, end = first.date() if first else date.min, last.date() if last else date.max
+        found = answers.between(begin, end, page=page, size=size)
+    _print(page_lines(found, page))
+
+
+@commands.command()
+@click.argument("conversation", required=False)
+@click.pass_obj
+def audit(database: Database, conversation: str | None) -> None:
+    """Show what the tool was asked and what it returned, of a conversation or of all."""
+    _print(audit_lines(steps_of(database, conversation)))
+
+
+def _print(lines: Iterable[str]) -> None:
+    for line in lines:
+        click.echo(line)

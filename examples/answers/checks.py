@@ -1,0 +1,154 @@
+"""What the database, the reply and the log must hold after each scenario."""
+
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from answering.application.generate_and_reply import Reply
+from answering.domain.errors import BusinessCode, Code, SystemCode
+from answering.services import PLUGIN_FOLDER, answers_of, generate_and_reply, sync_service
+from answering.storage.tables import Base, make_tables
+from answers_cli.agent import AgentGenerator
+from sqlalchemy import URL, func, select, text
+from tool_layer.address import CREDENTIAL
+from tool_layer.database import Database
+from tool_layer.run_steps import RunStep, steps_of
+
+from devhost import Host, Run, ScriptedModel
+from devhost.scenario.scenario import Scenario
+from examples.runner.playing import conversation
+from examples.runner.world import Credentials, Played
+
+DOCUMENTS = PLUGIN_FOLDER / "documents"
+_FULL = "CREATE TRIGGER full BEFORE INSERT ON answers BEGIN SELECT RAISE(ABORT, 'the disk is full'); END"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a scenario promises."""
+
+    asks: bool = True
+    """The use case `ask`; else only the agent with the tool, as a node in Dify has it."""
+    code: Code | None = None
+    """Of the reply."""
+    sources: tuple[str, ...] = ()
+    """Of the saved answer, in the order of its citations."""
+    logged: str = ""
+    tool_says: tuple[str, ...] = ()
+    """How each result of the tool begins. Where `ask` asks no model, the agent with the tool is run too."""
+    cites: tuple[str, ...] = ()
+    """Documents in the run's sources."""
+
+
+OUTCOMES: Mapping[str, Outcome] = {
+    "script": Outcome(sources=("en/fees.md", "en/borrowing.md"), cites=("en/fees.md", "en/borrowing.md")),
+    "nothing-relevant": Outcome(code=BusinessCode.NO_RELEVANT_DOCUMENTS, tool_says=("No document says anything",)),
+    "index-missing": Outcome(code=BusinessCode.INDEX_NOT_AVAILABLE, tool_says=("The index has not been built.",)),
+    "model-down": Outcome(code=SystemCode.LLM_API_ERROR, logged="503 Service Unavailable"),
+    "save-fails": Outcome(logged="the disk is full", cites=("en/fees.md", "en/borrowing.md")),
+    "two-searches": Outcome(
+        asks=False, tool_says=("Documents found: 2", "Documents found: 2"), cites=("ja/borrowing.md", "ja/damage.md")
+    ),
+}
+
+
+class _Lines(logging.Handler):
+    def __init__(self) -> None:
+        super().__init__()
+        self.lines: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.lines.append(record.getMessage())
+
+
+@dataclass
+class Library:
+    file: Path
+    expected: Outcome = field(default_factory=Outcome)
+    replies: list[Reply] = field(default_factory=list[Reply])
+    log: _Lines = field(default_factory=_Lines)
+
+    @property
+    def _url(self) -> URL:
+        return URL.create("sqlite", database=str(self.file))
+
+    @property
+    def _database(self) -> Database:
+        return Database(self._url, make_tables)
+
+    @property
+    def credentials(self) -> Credentials:
+        return {"answers": {CREDENTIAL: self._url.render_as_string()}}
+
+    def begin(self, scenario: str) -> None:
+        self.file.unlink(missing_ok=True)
+        self.expected = OUTCOMES[scenario]
+        self.replies.clear()
+        self.log.lines.clear()
+        if scenario != "index-missing":
+            sync_service(self._database).sync(DOCUMENTS)
+        if scenario == "save-fails":
+            with self._database.session() as session:
+                session.execute(text(_FULL))
+
+    def rows(self) -> int:
+        tables = [*Base.metadata.sorted_tables, RunStep.__table__]
+        with self._database.session() as session:
+            return sum(session.scalars(select(func.count()).select_from(table)).one() for table in tables)
+
+    def play(self, scenario: Scenario, host: Host) -> tuple[Run, ...]:
+        """`ask`, and the agent with the tool where the tool has something to say."""
+        runs: list[Run] = []
+        if self.expected.asks and scenario.script is not None:
+            model = ScriptedModel.from_script(scenario.script)
+            strategy = scenario.strategy.identity.name
+            agent = AgentGenerator(lambda: nullcontext(host), lambda _: model, strategy, runs.append)
+            generate_and_reply(self._database, agent, self.replies.append, saves_answers=True).handle(
+                scenario.question(None)
+            )
+        if self.expected.tool_says:
+            runs += conversation(scenario, host)
+        return tuple(runs)
+
+    def problems(self, played: Played) -> Iterator[str]:
+        yield from self._of_reply()
+        yield from self._of_database()
+        (run,) = played.runs
+        if (run.error is None) == (self.expected.code is SystemCode.LLM_API_ERROR):
+            yield f"the run ended with {run.error and run.error.message}"
+        cited = {each["document_id"] for each in run.outputs.variables.get("sources", ()) if each["cited"]}
+        if cited != {*self.expected.cites}:
+            yield f"the answer cites {sorted(cited)}"
+
+    def _of_reply(self) -> Iterator[str]:
+        if [reply.code for reply in self.replies] != [self.expected.code] * self.expected.asks:
+            yield f"the replies are {self.replies}"
+        if not all(reply.text for reply in self.replies):
+            yield "a reply is empty"
+        lines = self.log.lines
+        if len(lines) != bool(self.expected.logged) or not all(self.expected.logged in line for line in lines):
+            yield f"the log says {lines}"
+
+    def _of_database(self) -> Iterator[str]:
+        saved = answers_of(self._database).recent()
+        sources = [source.document_id.value for answer in saved.answers for source in answer.sources]
+        if saved.total != bool(self.expected.sources) or sources != [*self.expected.sources]:
+            yield f"saved are {saved.answers}"
+        if saved.answers and [reply.answer for reply in self.replies] != [*saved.answers]:
+            yield f"the reply is {self.replies}, saved are {saved.answers}"
+        said = [step.output["result"]["message"] for step in steps_of(self._database)]
+        if len(said) != len(self.expected.tool_says) or not all(map(str.startswith, said, self.expected.tool_says)):
+            yield f"the tool says {said}"
+
+
+@contextmanager
+def world(folder: Path) -> Iterator[Library]:
+    library = Library(folder / "answers.sqlite3")
+    log = logging.getLogger("answering")
+    log.addHandler(library.log)
+    try:
+        yield library
+    finally:
+        log.removeHandler(library.log)
