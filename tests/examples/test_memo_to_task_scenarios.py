@@ -1,5 +1,6 @@
 """The scripts of memo_to_task say what its schemas, samples and checks say; `make examples` plays them."""
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from examples.runner.world import Played
 
 from .conftest import MEMO_TO_TASK
 from .json_schemas import plain_schema
+from .workflow import Workflow
 
 STRATEGIES = ("gpt5_function_calling", "gpt5_react", "gpt5_plan_and_reflect")
 FILES = {file.stem: file for file in [MEMO_TO_TASK / "script.yaml", *(MEMO_TO_TASK / "scenarios").glob("*.yaml")]}
@@ -129,3 +131,15 @@ def test_beginning_again_asks_first() -> None:
     assert printed("list").splitlines() == [
         f"{message(number, text)}  [inbox]" for number, text in enumerate(SAMPLES.values(), start=1)
     ]
+
+
+def test_the_workflow_has_the_instruction_and_the_schema_of_the_scripts() -> None:
+    (agent,) = Workflow.read(MEMO_TO_TASK / "workflow.yml").agents
+    given = {name: parameter["value"] for name, parameter in agent.data["agent_parameters"].items()}
+    params = Script.read(FILES["script"]).params
+
+    assert given["instruction"] == params["instruction"]
+    assert json.loads(given["answer_schema"]) == params["answer_schema"]
+    assert given["maximum_iterations"] == params["maximum_iterations"]
+    for tool in given["tools"]:
+        assert tool["settings"] == {"conversation": {"value": {"type": "mixed", "value": "{{#sys.conversation_id#}}"}}}
