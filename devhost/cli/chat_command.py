@@ -10,11 +10,13 @@ from devhost.cli.hosting_options import HostOptions, host_options, started_host
 from devhost.cli.model_options import ModelOptions, model_options
 from devhost.cli.scenario_options import ScenarioOptions, scenario_options
 from devhost.cli.trace_options import trace_option, traced
+from devhost.process.watcher import Watchers
 from devhost.scenario.fitting import refuse_misfit
 from devhost.scenario.scenario import Scenario
 from devhost.terminal.chat_view import ChatView
 from devhost.terminal.questions import read_questions
 from devhost.terminal.run_view import open_console
+from devhost.terminal.signals.interrupt import on_ctrl_c
 from devhost.terminal.view_options import ViewOptions, view_options
 
 ANY_QUESTION = "?"
@@ -56,7 +58,11 @@ def chat(  # noqa: PLR0913 - click gives one argument per option
     with traced(trace_file, scenario, model, host_options.transport, command="chat", guesses=guesses) as watcher:
         storage = host_options.storage_beside(trace_file)
         view.open(scenario, model, (*scenario.notices, *guesses))
-        conversation.converse(questions, partial(started_host, scenario, host_options, watcher, storage, trace_file))
+        watchers = Watchers(watcher, view.screen)
+        with on_ctrl_c(view.screen.say_what_starts):
+            conversation.converse(
+                questions, partial(started_host, scenario, host_options, watchers, storage, trace_file)
+            )
     return int(host_options.strict and conversation.broke_rules)
 
 

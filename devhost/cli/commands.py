@@ -28,9 +28,11 @@ from devhost.conversation.script import Ended, conversation_report, play
 from devhost.errors import HostError, PluginLostError, PluginStartError
 from devhost.node.outputs.report import never_begun, report
 from devhost.overview.commands import check, list_
+from devhost.process.watcher import Watchers
 from devhost.protocol.wire import JsonObject
 from devhost.scenario.fitting import refuse_misfit
 from devhost.terminal.run_view import RunView, open_console
+from devhost.terminal.signals.interrupt import on_ctrl_c
 from devhost.terminal.view_options import ViewOptions, view_options
 
 ENDED_WELL, RUN_FAILED, ASKED_WRONGLY, INTERRUPTED = 0, 1, 2, 130
@@ -127,7 +129,10 @@ def run(  # noqa: PLR0913 - click gives one argument per option
         facts = (scenario.name, scenario.description, strategy, model, question)
         view.open(*facts, notices=notices, files=conversation.files_of(question))
         try:
-            with started_host(scenario, host_options, watcher, storage, trace_file) as host:
+            watchers = Watchers(watcher, view.screen)
+            hosting = started_host(scenario, host_options, watchers, storage, trace_file)
+            with on_ctrl_c(view.show_how_far), hosting as host, on_ctrl_c(view.show_how_far):
+                view.begin_answer()
                 for turn in turns(host, view.show):
                     watcher.remark(turn.remark)
                     ended.append(turn)

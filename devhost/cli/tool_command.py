@@ -25,7 +25,7 @@ from devhost.node.messages.tool_files import ToolFileStore
 from devhost.node.outputs.run import RunError
 from devhost.overview.listing import tool_lines
 from devhost.plugin.declaration import PluginDeclaration
-from devhost.process.watcher import Watcher
+from devhost.process.watcher import Watcher, Watchers
 from devhost.protocol.wire import JsonObject
 from devhost.scenario.tool_assignments import read_credentials
 from devhost.terminal.run_view import open_console
@@ -119,7 +119,6 @@ def tool(  # noqa: PLR0913 - click gives one argument per option
             if as_json:
                 _print_json({**sent, **ToolOutcome(error=RunError(type(error).__name__, str(error))).report()})
             raise
-    outcome.printed = secrets.masked(outcome.printed)
     view.close(outcome)
     if as_json:
         _print_json({**sent, **outcome.report()})
@@ -131,6 +130,15 @@ def _print_json(value: JsonObject) -> None:
     click.echo(json.dumps(value, ensure_ascii=False, indent=2))
 
 
+class _Collected(Watcher):
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def printed(self, plugin: str, text: str, *, exact: bool) -> None:
+        del plugin, exact  # there is one plugin
+        self.lines.append(text)
+
+
 def _called(  # noqa: PLR0913 - what a call is made of
     asked: AskedTool,
     calls: BackwardsCalls,
@@ -140,15 +148,22 @@ def _called(  # noqa: PLR0913 - what a call is made of
     *,
     watcher: Watcher,
 ) -> ToolOutcome:
-    plugin = start_tool_plugin(asked.setup, options.limits, sys.executable, watcher, options.transport)
+    collected = _Collected()
+    plugin = start_tool_plugin(
+        asked.setup,
+        limits=options.limits,
+        python=sys.executable,
+        watcher=Watchers(collected, view.screen, watcher),
+        secrets=Secrets(asked.setup.secrets),
+        transport=options.transport,
+    )
     try:
-        plugin.printed.clear()  # the SDK's own greeting
         outcome = call_directly(plugin, asked, calls, store, view.show)
     finally:
         plugin.stop()
     if calls.fault is not None:
         raise calls.fault
-    outcome.printed = [*plugin.printed, *plugin.last_words().splitlines()]
+    outcome.printed = collected.lines
     return outcome
 
 

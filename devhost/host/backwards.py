@@ -47,8 +47,12 @@ class BackwardsCalls:
         limits: HostLimits,
         opaque_body: OpaqueBodyPolicy,
         api_fails: Mapping[str, ApiFault] | None = None,
+        failed: Callable[[str, InvocationError], None] | None = None,
     ) -> None:
-        """`server` keeps the files of tools. `api_fails`: by tool, what Dify's API does when it is called."""
+        """`server` keeps the files of tools. `api_fails`: by tool, what Dify's API does when it is called.
+
+        `failed` is told of each error that a tool raised.
+        """
         self.fault: Exception | None = None
         self._counts: Counter[str] = Counter()
         self._sent: dict[str, JsonObject] = {}
@@ -61,6 +65,7 @@ class BackwardsCalls:
         self._limits = limits
         self._opaque_body: OpaqueBodyPolicy = opaque_body
         self._api_fails = api_fails or {}
+        self._failed = failed
 
     @property
     def made(self) -> CallsMade:
@@ -154,7 +159,12 @@ class BackwardsCalls:
             said = f"tool {call.tool} of provider {call.provider} not found; there are: {there_are}"
             raise ApiCallError.invalid(said)
         surroundings = Surroundings(self.answer, self._server.store, self._limits, partial(self._found, call.tool))
-        yield from call_tool(tool, call.tool_parameters, surroundings, request_id)
+        try:
+            yield from call_tool(tool, call.tool_parameters, surroundings, request_id)
+        except InvocationError as error:
+            if self._failed is not None:
+                self._failed(call.tool, error)
+            raise
 
     def _found(self, tool: str, rule: str, sentence: str) -> None:
         self.findings.append(Finding(rule, f"tool {tool}: {sentence}"))

@@ -6,16 +6,17 @@ of its own.
 
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import Self
 
-from devhost.errors import HostError, RunFailure
+from devhost.errors import InvocationError, RunFailure
 from devhost.files.server import FileServer
 from devhost.host.agent_node import built_parameters, declared_outputs, find_strategy, node_request, picked_values
 from devhost.host.backwards import BackwardsCalls
+from devhost.host.starting import start_plugins, telling_of_failure
 from devhost.host.storage import PluginStorage
 from devhost.limits import HostLimits
 from devhost.models.backend import ModelBackend
@@ -33,7 +34,6 @@ from devhost.process.watcher import Watcher
 from devhost.protocol.failures import ApiFault
 from devhost.protocol.wire import JsonObject
 from devhost.text.secrets import Secrets
-from devhost.tools.panel import start_tool_plugin
 from devhost.tools.setup import ToolSetup
 from devhost.tools.tool import Tool, plugin_tools
 
@@ -65,6 +65,7 @@ class Host:
         self.secrets = Secrets()
         """The values that are replaced in everything that is shown or written of a run."""
         self._watcher = watcher or Watcher()
+        self._plugins: Sequence[PluginProcess] = [plugin]
         self._to_close = ExitStack()
 
     @classmethod
@@ -89,27 +90,22 @@ class Host:
         setups = [ToolSetup.read(tool) if isinstance(tool, Path) else tool for tool in tools]
         for notice in (notice for setup in setups for notice in setup.notices):
             watcher.notice(notice)
-        with ExitStack() as started, _telling_of_failure(watcher):
+        secrets = Secrets(value for setup in setups for value in setup.secrets)
+        with ExitStack() as started, telling_of_failure(watcher):
             store = ToolFileStore(files)
             started.callback(store.remove)
             server = started.enter_context(FileServer(store))
-            process = started.enter_context(
-                PluginProcess.start(plugin, transport=transport, limits=limits, python=python, watcher=watcher)
+            process, *tool_processes = plugins = start_plugins(
+                plugin, setups, transport, limits=limits, python=python, watcher=watcher, secrets=secrets
             )
+            for running in plugins:
+                started.enter_context(running)
             offered: list[Tool] = []
-            for setup in setups:
-                tool_process = started.enter_context(start_tool_plugin(setup, limits, python, watcher))
+            for tool_process, setup in zip(tool_processes, setups, strict=True):
                 offered += plugin_tools(tool_process, setup, limits)
-            host = cls(
-                process,
-                offered,
-                server=server,
-                storage=storage or PluginStorage(),
-                limits=process.limits,
-                watcher=watcher,
-            )
-            host.secrets = Secrets(value for setup in setups for value in setup.secrets)
-            host._to_close = started.pop_all()
+            kept = storage or PluginStorage()
+            host = cls(process, offered, server=server, storage=kept, limits=process.limits, watcher=watcher)
+            host.secrets, host._plugins, host._to_close = secrets, plugins, started.pop_all()
         return host
 
     def __enter__(self) -> Self:
@@ -155,15 +151,26 @@ class Host:
             limits=self.limits,
             opaque_body=opaque_body,
             api_fails=api_fails,
+            failed=self._tool_failed,
         )
         opened = partial(self._open, request, conversation_id, stop)
         kept = frozenset(conversation_variables)
         fold = OutputsFold(self.files, self.limits, declared_outputs(declared), kept=kept, goes_on=strict)
+        self._renew_prints()
         run = self._converse(strategy, opened, calls, fold, on_message)
+        self._renew_prints()
         self._watcher.ended(run.session_id, run, model.description)
         if calls.fault is not None:
             raise calls.fault
         return run
+
+    def _renew_prints(self) -> None:
+        """What plugins print is bounded for each run."""
+        for plugin in self._plugins:
+            plugin.printed.renew()
+
+    def _tool_failed(self, tool: str, error: InvocationError) -> None:
+        self._watcher.failed(tool, self.secrets.masked(RunError.of(error)))
 
     def _open(self, request: JsonObject, conversation_id: str | None, stop: Stop | None) -> Session:
         session = self.plugin.open_session(request, conversation_id)
@@ -199,16 +206,6 @@ class Host:
         elapsed, made = round(time.monotonic() - began, 3), self.secrets.masked(calls.made)
         findings = [*fold.findings(), *calls.findings, *(Finding("message-lost", lost) for lost in losses)]
         return Run(strategy, fold.outputs(), error, findings, messages, elapsed, made, session_id)
-
-
-@contextmanager
-def _telling_of_failure(watcher: Watcher) -> Iterator[None]:
-    """A trace without a run says why there is none."""
-    try:
-        yield
-    except HostError as error:
-        watcher.notice(f"not started: {error}")
-        raise
 
 
 def _show(messages: Iterable[Message], on_message: OnMessage | None) -> None:

@@ -1,6 +1,6 @@
 """A running plugin that serves many sessions at once, over any of the transports.
 
-Routes what comes from the plugin to its sessions; watches its heartbeats; keeps what it printed, for error messages.
+Routes what comes from the plugin to its sessions; watches its heartbeats; passes on what it prints.
 When it ends, every open session gets the reason.
 """
 
@@ -9,7 +9,6 @@ import sys
 import threading
 import time
 import uuid
-from collections import deque
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Self
@@ -17,6 +16,8 @@ from typing import Self
 from devhost.errors import PluginLostError, PluginStartError, WireError
 from devhost.limits import HostLimits
 from devhost.plugin.declaration import PluginDeclaration
+from devhost.process.launches import Launches
+from devhost.process.printed import Printed, PrintedLines
 from devhost.process.session import Session
 from devhost.process.transports.program import PluginProgram
 from devhost.process.transports.serverless import HttpTransport
@@ -26,6 +27,7 @@ from devhost.process.transports.transport import Transport, TransportName
 from devhost.process.watcher import Watcher
 from devhost.protocol.golang.values import remarshalled
 from devhost.protocol.wire import Failed, JsonObject, Lost, read_session_event, request_envelope
+from devhost.text.secrets import Secrets
 
 TRANSPORTS: Mapping[TransportName, type[Transport]] = {
     "stdio": StdioTransport,
@@ -39,7 +41,7 @@ class PluginProcess:
         self, declaration: PluginDeclaration, transport: Transport, limits: HostLimits, watcher: Watcher
     ) -> None:
         self.declaration = declaration
-        self.printed: deque[str] = deque(maxlen=200)
+        self.printed = PrintedLines(self._tell)
         self._transport = transport
         self._watcher = watcher
         self.limits = limits
@@ -52,22 +54,25 @@ class PluginProcess:
         self._gone = threading.Event()
 
     @classmethod
-    def start(
+    def start(  # noqa: PLR0913 - a plugin's options, by keyword
         cls,
         directory: Path,
+        launches: Launches | None = None,
         *,
         transport: TransportName = "stdio",
         limits: HostLimits | None = None,
         python: str = sys.executable,
         watcher: Watcher | None = None,
+        secrets: Secrets | None = None,
     ) -> Self:
-        """Returns when the plugin serves."""
+        """Returns when the plugin serves. `secrets` are hidden in what it prints; `launches` can end it meanwhile."""
         limits = limits or HostLimits()
         declaration = PluginDeclaration.read(directory)
         entrypoint = declaration.manifest.meta.runner.entrypoint
         program = PluginProgram(declaration.directory, entrypoint, python, limits.stop_seconds)
         plugin = cls(declaration, TRANSPORTS[transport](program, limits), limits, watcher or Watcher())
-        plugin.launch()
+        plugin.printed.hide(secrets or Secrets())
+        plugin.launch(launches)
         return plugin
 
     def __enter__(self) -> Self:
@@ -76,16 +81,18 @@ class PluginProcess:
     def __exit__(self, *_: object) -> None:
         self.stop()
 
-    def launch(self) -> None:
+    def launch(self, launches: Launches | None = None) -> None:
         self._transport.start(self)
         try:
+            if launches is not None:
+                launches.add(self)
             served = self._served_or_gone.wait(self.limits.launch_seconds)
         except BaseException:  # Ctrl-C while it starts must not leave it behind
             self._transport.stop()
             raise
         if self._lost is not None or not served:
             silent = f"{self._transport.awaited} within {self.limits.launch_seconds:g} seconds"
-            reason = self._lost or self._with_last_words("\n".join([silent, *self.printed]))
+            reason = self._lost or self._with_last_words("\n".join([silent, *self.printed.kept]))
             self._transport.stop()
             raise PluginStartError(f"{self.declaration.directory} did not start: {reason}")
         threading.Thread(target=self._watch_heartbeat, daemon=True).start()
@@ -112,10 +119,7 @@ class PluginProcess:
 
     def stop(self) -> None:
         self._transport.stop()
-
-    def last_words(self) -> str:
-        """The end of what it wrote to stderr; all of it once the plugin has stopped."""
-        return self._transport.last_words()
+        self.printed.renew()
 
     def received(self, message: JsonObject, /) -> None:
         self._watcher.crossed("plugin", self._name, message)
@@ -125,12 +129,6 @@ class PluginProcess:
                 self.served()
             case {"event": "session", "session_id": str(session_id), "data": data}:
                 self._route(session_id, data)
-            case {"event": "log", "data": {"message": str(text)}}:
-                self.printed.append(text)
-            case {"event": _}:
-                self.printed.append(str(message))
-            case _:  # the manifest, with which the SDK introduces a plugin
-                pass
 
     def introduced(self, declaration: PluginDeclaration, /) -> None:
         self.declaration = declaration
@@ -138,8 +136,8 @@ class PluginProcess:
     def served(self) -> None:
         self._served_or_gone.set()
 
-    def noted(self, line: str, /) -> None:
-        self.printed.append(line)
+    def noted(self, line: str, /, *, exact: bool = False) -> None:
+        self.printed.add(line, exact=exact)
 
     def lived(self) -> None:
         if self._last_sign is not None:
@@ -180,7 +178,10 @@ class PluginProcess:
         try:
             session.deliver(read_session_event(data))
         except WireError as error:
-            self.printed.append(str(error))
+            self.printed.add(str(error), exact=True)
+
+    def _tell(self, printed: Printed) -> None:
+        self._watcher.printed(self._name, printed.text, exact=printed.exact)
 
     def _forget(self, session_id: str) -> None:
         with self._routing, contextlib.suppress(KeyError):
@@ -197,5 +198,5 @@ class PluginProcess:
             self._transport.give_up(f"the plugin gave no sign of life for {limit:g} seconds")
 
     def _with_last_words(self, reason: str) -> str:
-        words = self.last_words()
+        words = self.printed.masked(self._transport.last_words())
         return f"{reason}\n{words}" if words else reason

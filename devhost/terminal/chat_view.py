@@ -11,9 +11,10 @@ from devhost.models.backend import ModelDescription
 from devhost.node.outputs.run import Run
 from devhost.protocol.wire import JsonObject
 from devhost.scenario.scenario import Scenario
-from devhost.terminal.failure import failure_text
 from devhost.terminal.run_view import RunView, facts_table
+from devhost.terminal.screen import Screen
 from devhost.terminal.tables import (
+    failure_text,
     files_list,
     findings_list,
     log_tree,
@@ -32,6 +33,7 @@ class ChatView:
         self._console = console
         self._options = options or ViewOptions()
         self._show_log = show_log or self._options.verbose
+        self.screen = Screen(console, traceback=self._options.traceback)
 
     def open(self, scenario: Scenario, model: ModelDescription, notices: Sequence[str] = ()) -> None:
         facts = facts_table(scenario.name, scenario.description, scenario.strategy.identity.name, model, notices)
@@ -43,7 +45,7 @@ class ChatView:
     @contextmanager
     def turn(self, files: Iterable[JsonObject] = ()) -> Iterator[RunView]:
         """`files` go with the question."""
-        view = RunView(self._console, self._options)
+        view = RunView(self._console, self._options, self.screen)
         view.show_files(files)
         try:
             yield view
@@ -55,11 +57,13 @@ class ChatView:
         view.finish_answer()
         if run.outputs.files:
             self._console.print(files_list(run.outputs.files), soft_wrap=True)
-        if self._show_log and run.outputs.logs:
+        stopped = was_stopped(run)
+        if stopped:
+            view.show_how_far()
+        elif self._show_log and run.outputs.logs:
             self._console.print(log_tree(run.outputs.logs, run.calls.sent, whole=self._options.verbose))
         if show_findings and run.findings:
             self._console.print(findings_list(run.findings))
-        stopped = was_stopped(run)
         if run.error is not None and not stopped:
             self._console.print(failure_text(run.error, traceback=self._options.traceback))
         self._console.print(Text(f"{'stopped: ' if stopped else ''}{summary(run)}", "dim"))

@@ -21,9 +21,10 @@ from devhost.terminal.questions import PROMPT
 from devhost.terminal.run_view import RunView, facts_table
 from devhost.terminal.tables import printable
 from devhost.terminal.view_options import ViewOptions
+from devhost.trace.lines import PrintedLine
 from devhost.trace.outcome import run_of
 from devhost.trace.reader import Trace
-from devhost.trace.runs import TracedRun, traced_runs
+from devhost.trace.runs import Arrival, TracedRun, traced_runs
 
 type Pause = Callable[[float], None]
 
@@ -42,6 +43,7 @@ def replay_trace(
             if number == 0:
                 facts = (header.example, header.description, header.strategy, model_of(trace), traced.question)
                 view.open(*facts, notices=trace.notices, files=files_among(traced.parameters))
+                view.begin_answer()
             else:
                 view.go_on(traced.question, files_among(traced.parameters))
             _stream(view, traced, speed, pause)
@@ -79,12 +81,16 @@ def _replay_chat(  # noqa: PLR0913 - what a replay is made of
 def _stream(view: RunView, traced: TracedRun, speed: float | None, pause: Pause) -> None:
     at = traced.began
     text = NodeText()
-    for arrival in traced.streamed:
-        if speed is not None:
-            pause(min(max(0.0, arrival.at - at) / speed, threading.TIMEOUT_MAX))
-            at = arrival.at
+    lines: list[Arrival | PrintedLine] = [*traced.streamed, *traced.printed]
+    for coming in sorted(lines, key=lambda line: line.at):
+        if speed is not None and coming.at > at:
+            pause(min((coming.at - at) / speed, threading.TIMEOUT_MAX))
+            at = coming.at
+        if isinstance(coming, PrintedLine):
+            view.screen.printed(coming.plugin, coming.text, exact=coming.exact)
+            continue
         with contextlib.suppress(NodeFailedError):  # what the host refused was never shown
-            _show(view, text.take(read_message(arrival.message)))
+            _show(view, text.take(read_message(coming.message)))
     if traced.end is not None and traced.end.outcome.error is None:
         _show(view, text.finish())
 

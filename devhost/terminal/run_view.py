@@ -3,8 +3,8 @@
 In: messages of the strategy as they come, then the `Run`. Out: text on a rich console, plain if it is not a terminal.
 """
 
+import time
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from rich.console import Console, RenderableType
 from rich.rule import Rule
@@ -13,10 +13,12 @@ from rich.text import Text
 
 from devhost.models.backend import ModelDescription
 from devhost.node.messages.thought_spans import Span, ThoughtSpans
+from devhost.node.outputs.log import OPEN, AgentLog
 from devhost.node.outputs.run import Run
 from devhost.protocol.wire import JsonObject
-from devhost.terminal.failure import failure_text
+from devhost.terminal.screen import Screen
 from devhost.terminal.tables import (
+    failure_text,
     file_facts,
     files_list,
     findings_list,
@@ -30,9 +32,6 @@ from devhost.terminal.tables import (
     variables_list,
 )
 from devhost.terminal.view_options import ViewOptions
-
-if TYPE_CHECKING:
-    from rich.status import Status
 
 STYLES = {"good": "green", "limited": "yellow", "bad": "red bold"}
 PIPED_WIDTH = 120
@@ -48,13 +47,20 @@ def open_console(*, stderr: bool, color: bool) -> Console:
 
 
 class RunView:
-    def __init__(self, console: Console, options: ViewOptions | None = None) -> None:
+    def __init__(self, console: Console, options: ViewOptions | None = None, screen: Screen | None = None) -> None:
+        """With a `screen`, on that of a conversation."""
         self._console = console
         self._options = options or ViewOptions()
+        self.screen = screen or Screen(console, traceback=self._options.traceback)
+        self._begin()
+
+    def _begin(self) -> None:
         self._spans = ThoughtSpans(keep_tags=True)
-        self._status: Status | None = None
-        self._at_line_start = True
         self._said_anything = False
+        self._log = AgentLog()
+        self._showed_how_far = False
+        self._logged_at: dict[str, float] = {}
+        """By id, when an entry came first."""
 
     def open(  # noqa: PLR0913 - the facts of a run
         self,
@@ -73,16 +79,18 @@ class RunView:
         for file in files:
             facts.add_row("file", Text(_given(file)))
         self._console.print(facts)
+
+    def begin_answer(self) -> None:
+        """The plugins have started."""
         self._console.print(_heading("answer"))
 
     def go_on(self, question: str, files: Iterable[JsonObject] = ()) -> None:
         """The next turn of a conversation."""
-        self._spans = ThoughtSpans(keep_tags=True)
-        self._at_line_start, self._said_anything = True, False
+        self._begin()
         self._console.line()
         self._console.print(Text.assemble(("question", "bold"), f"  {printable(question)}"))
         self.show_files(files)
-        self._console.print(_heading("answer"))
+        self.begin_answer()
 
     def show_files(self, files: Iterable[JsonObject]) -> None:
         """Those that go with the question."""
@@ -93,14 +101,16 @@ class RunView:
         match message:
             case {"type": "text", "message": {"text": text}}:
                 self._write(list(self._spans.feed(text)))
-            case {"type": "log", "message": {"status": "start", "label": label}} if self._at_line_start:
-                self._show_status(printable(label))
+            case {"type": "log", "message": {"id": str(id_), "label": str(label), "status": status} as body}:
+                self._logged_at.setdefault(id_, time.monotonic())
+                self._log.add({"data": {}, **body})
+                if status == OPEN:
+                    self.screen.show_status(printable(label))
 
     def finish_answer(self) -> None:
         self._write(list(self._spans.finish()))
-        self._end_status()
-        if not self._at_line_start:
-            self._console.line()
+        self.screen.end_status()
+        self.screen.end_line()
         if not self._said_anything:
             self._console.print(Text("(no text)", "dim"))
 
@@ -141,15 +151,27 @@ class RunView:
         self._console.print(failure_text(run.error, traceback=self._options.traceback))
 
     def abandon(self) -> None:
-        """End the view after Ctrl-C."""
-        self._end_status()
+        """The run ends without an outcome."""
+        self.screen.end_status()
+
+    def show_how_far(self) -> None:
+        """After Ctrl-C: the log until then, with how long its open entries have been open."""
+        if self._showed_how_far:
+            return
+        self._showed_how_far = True
+        self.screen.end_status()
+        self.screen.end_line()
+        self.screen.say_what_starts()
+        roots = self._log.roots()
+        now = time.monotonic()
+        open_for = {id_: now - at for id_, at in self._logged_at.items()}
+        tree = log_tree(roots, whole=self._options.verbose, open_for=open_for) if roots else None
+        self._section("log until Ctrl-C", tree)
 
     def _write(self, spans: list[Span]) -> None:
         for thinking, text in spans:
-            self._end_status()
             shown = printable(text)
-            self._console.out(shown, style="dim italic" if thinking else None, highlight=False, end="")
-            self._at_line_start = shown.endswith("\n")
+            self.screen.stream(shown, "dim italic" if thinking else None)
             self._said_anything = self._said_anything or bool(shown.strip())
 
     def _section(self, title: str, content: RenderableType | None, *, soft_wrap: bool = False) -> None:
@@ -160,21 +182,6 @@ class RunView:
 
     def _note(self, sentence: str) -> None:
         self._console.print(Text(sentence, "dim"))
-
-    def _show_status(self, label: str) -> None:
-        """The running step, while nothing streams; below an unfinished line a status would break the line."""
-        if not self._console.is_terminal:
-            return
-        if self._status is None:
-            self._status = self._console.status(Text(label))
-            self._status.start()
-        else:
-            self._status.update(Text(label))
-
-    def _end_status(self) -> None:
-        if self._status is not None:
-            self._status.stop()
-            self._status = None
 
 
 def facts_table(

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from textwrap import indent
 from typing import Any
@@ -12,9 +13,10 @@ from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
-from devhost.node.outputs.error import NodeError
+from devhost.node.outputs.error import NodeError, plugin_error
 from devhost.node.outputs.log import LogEntry
 from devhost.node.outputs.outputs import Finding, IconLookups
+from devhost.node.outputs.run import RunError
 from devhost.protocol.wire import JsonObject
 from devhost.text.price import price_text
 
@@ -38,22 +40,27 @@ def printable(value: object) -> str:
 
 
 def log_tree(
-    roots: Sequence[LogEntry], sent: Mapping[str, JsonObject] | None = None, *, whole: bool = False
+    roots: Sequence[LogEntry],
+    sent: Mapping[str, JsonObject] | None = None,
+    *,
+    whole: bool = False,
+    open_for: Mapping[str, float] | None = None,
 ) -> RenderableType:
     """`sent`: by the id of the request, what each tool got; shown where it differs from what the model wrote.
 
-    `whole`: all that each entry holds; else the beginning, on one line.
+    `whole`: all that each entry holds; else the beginning, on one line. `open_for`: seconds, by the entry's id.
     """
+    written = partial(_entry, sent=sent or {}, whole=whole, open_for=open_for or {})
 
     def branch(entry: LogEntry, tree: Tree) -> Tree:
         for child in entry.children:
-            branch(child, tree.add(_entry(child, sent or {}, whole=whole)))
+            branch(child, tree.add(written(child)))
         return tree
 
-    return Group(*(branch(root, Tree(_entry(root, sent or {}, whole=whole), guide_style="dim")) for root in roots))
+    return Group(*(branch(root, Tree(written(root), guide_style="dim")) for root in roots))
 
 
-def _entry(entry: LogEntry, sent: Mapping[str, JsonObject], *, whole: bool) -> Text:
+def _entry(entry: LogEntry, *, sent: Mapping[str, JsonObject], whole: bool, open_for: Mapping[str, float]) -> Text:
     mark, style = _MARKS[entry.status]
     fit: dict[str, Any] = {"overflow": "fold"} if whole else {"overflow": "ellipsis", "no_wrap": True}
     line = Text.assemble((f"{mark} ", style), printable(entry.label), **fit)
@@ -61,7 +68,8 @@ def _entry(entry: LogEntry, sent: Mapping[str, JsonObject], *, whole: bool) -> T
     if isinstance(elapsed, int | float):
         line.append(f"  {elapsed:.3f} s", "cyan")
     if entry.status == "start":
-        line.append("  never finished", "yellow")
+        open_ = f"  not finished after {open_for[entry.id]:.1f} s" if entry.id in open_for else "  never finished"
+        line.append(open_, "yellow")
     if entry.error:
         line.append(f"\n  {printable(entry.error)}", "red")
     if whole and entry.data:
@@ -184,7 +192,33 @@ def lookups(found: IconLookups) -> str:
     return f"{found.list_plugins:,} × list_plugins and {found.list_builtin_tools:,} × list_builtin_tools"
 
 
-def node_error_text(error: NodeError) -> Text:
+def failure_text(error: RunError, *, traceback: bool) -> RenderableType:
+    lines = [Text(f"{error.kind}: {printable(_sentence(error.message))}", "red")]
+    if error.traceback and traceback:
+        lines.append(Text(printable(error.traceback.rstrip()), "dim"))
+    elif error.traceback:
+        lines.append(Text("--traceback prints the traceback.", "dim"))
+    if error.node is not None:
+        lines.append(_at_the_node(error, error.node, traceback=traceback))
+    return Group(*lines)
+
+
+def _sentence(message: str) -> str:
+    """A strategy may pass on the error of a call as it got it, which is JSON within JSON."""
+    found = plugin_error(message)
+    return message if found is None else f"{found.before}{found.error_type}: {found.message}"
+
+
+def _at_the_node(error: RunError, node: NodeError, *, traceback: bool) -> Text:
+    inputs = "its inputs are kept" if node.inputs_kept else "its inputs are lost"
+    if node.shows == error.message:
+        return Text(f"Dify's node shows this message; {inputs}.", "dim")
+    if error.traceback and not traceback:
+        return Text(f"Dify's node shows it with its traceback, {len(node.shows):,} characters; {inputs}.", "dim")
+    return _node_error_text(node)
+
+
+def _node_error_text(error: NodeError) -> Text:
     """The error as the failed node shows it in Dify."""
     shown = printable(error.shows)
     inputs = "its inputs are kept" if error.inputs_kept else "its inputs are lost"

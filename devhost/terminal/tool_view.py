@@ -13,14 +13,15 @@ from rich.text import Text
 from devhost.direct.call import ToolOutcome
 from devhost.models.backend import ModelDescription
 from devhost.protocol.wire import JsonObject
-from devhost.terminal.failure import failure_text
-from devhost.terminal.tables import files_list, findings_list, preview, printable, variables_list
+from devhost.terminal.screen import Screen
+from devhost.terminal.tables import failure_text, files_list, findings_list, preview, printable, variables_list
 
 
 class ToolView:
     def __init__(self, console: Console, *, traceback: bool = False) -> None:
         self._console = console
         self._traceback = traceback
+        self.screen = Screen(console)
 
     def open(
         self, tool: str, parameters: Mapping[str, object], model: ModelDescription, notices: Iterable[str] = ()
@@ -46,7 +47,6 @@ class ToolView:
             self._console.print(Text("(no message)", "dim"))
         self._section("files", files_list(outcome.files) if outcome.files else None, soft_wrap=True)
         self._section("variables", variables_list(outcome.variables) if outcome.variables else None)
-        self._section("printed", Text(printable("\n".join(outcome.printed))) if outcome.printed else None)
         self._section("violations of Dify's rules", findings_list(outcome.findings) if outcome.findings else None)
         self._console.print(Rule(style="dim"))
         if outcome.error is None:

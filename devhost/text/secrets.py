@@ -31,6 +31,10 @@ class Secrets:
         """Whether the whole value is a secret, however short."""
         return isinstance(value, str) and value in self._values
 
+    def line_by_line(self) -> "Secrets":
+        """These and, of those with several lines, each line: a text is printed line by line."""
+        return Secrets([*self._values, *(line.strip() for value in self._values for line in value.splitlines())])
+
     def masked[T](self, value: T) -> T:
         """A copy of the same shape without secrets; the value itself if it contains none."""
         return value if self._pattern is None else _rewritten(value, self._pattern)

@@ -6,6 +6,7 @@ picker opens)? In: a setup. Out: the plugin as it runs, or a `ToolSetupError` in
 
 from devhost.errors import PluginStartError, RunFailure, ToolSetupError
 from devhost.limits import HostLimits
+from devhost.process.launches import Launches
 from devhost.process.plugin_process import PluginProcess
 from devhost.process.session import Session
 from devhost.process.transports.transport import TransportName
@@ -16,14 +17,29 @@ from devhost.tools.environment import how_to_install
 from devhost.tools.setup import CREDENTIAL_TYPE, OfferedTool, ToolSetup
 
 
-def start_tool_plugin(
-    setup: ToolSetup, limits: HostLimits, python: str, watcher: Watcher, transport: TransportName = "stdio"
+def start_tool_plugin(  # noqa: PLR0913 - as `PluginProcess.start`
+    setup: ToolSetup,
+    launches: Launches | None = None,
+    *,
+    limits: HostLimits,
+    python: str,
+    watcher: Watcher,
+    secrets: Secrets,
+    transport: TransportName = "stdio",
 ) -> PluginProcess:
-    """In the plugin's own Python, or else in `python`."""
+    """In the plugin's own Python, or else in `python`; with the other options of `PluginProcess.start`."""
     python = str(setup.python or python)
     try:
         directory = setup.declaration.directory
-        plugin = PluginProcess.start(directory, transport=transport, limits=limits, python=python, watcher=watcher)
+        plugin = PluginProcess.start(
+            directory,
+            launches,
+            transport=transport,
+            limits=limits,
+            python=python,
+            watcher=watcher,
+            secrets=secrets,
+        )
     except PluginStartError as error:
         if setup.python is None and "ModuleNotFoundError" in str(error):
             raise PluginStartError(

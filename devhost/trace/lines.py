@@ -2,6 +2,7 @@
 
 A message is what crossed between the host and a plugin; an end is the result of one session of the strategy;
 a notice is a text about the plugins before a run, a remark a sentence about the model after one.
+A printed line is what a plugin printed.
 A serving line says which backwards call the session of a tool answers.
 """
 
@@ -120,6 +121,14 @@ class NoticeLine(_Timed):
     sentence: str
 
 
+class PrintedLine(_Timed):
+    event: Literal["printed"] = "printed"
+    plugin: str
+    text: str
+    exact: bool = False
+    """It came after all messages of the plugin that are before it; else it may have been printed a moment earlier."""
+
+
 class RemarkLine(_Timed):
     event: Literal["remark"] = "remark"
     sentence: str
@@ -131,4 +140,6 @@ class ServingLine(_Timed):
     request_id: str
 
 
-type TraceLine = Annotated[MessageLine | ServingLine | EndLine | NoticeLine | RemarkLine, Field(discriminator="event")]
+type TraceLine = Annotated[
+    MessageLine | PrintedLine | ServingLine | EndLine | NoticeLine | RemarkLine, Field(discriminator="event")
+]

@@ -4,14 +4,15 @@ In: a `Trace`. Out: a `TracedRun` for each session of the strategy. A run withou
 """
 
 import contextlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from devhost.errors import InvocationError
 from devhost.protocol.run_messages import agent_message
 from devhost.protocol.wire import JsonObject
 from devhost.trace.calls import Call, CallLog
-from devhost.trace.lines import EndLine, MessageLine, RemarkLine, ServingLine
+from devhost.trace.lines import EndLine, MessageLine, PrintedLine, RemarkLine, ServingLine
 from devhost.trace.reader import Trace
 
 
@@ -37,6 +38,8 @@ class TracedRun:
     """Of the strategy, and of the tools that it had called."""
     end: EndLine | None
     remark: str = ""
+    printed: tuple[PrintedLine, ...] = ()
+    """By all plugins, from before it began (the first run: since the plugins started) until the next run."""
 
 
 def traced_runs(trace: Trace) -> list[TracedRun]:
@@ -46,8 +49,9 @@ def traced_runs(trace: Trace) -> list[TracedRun]:
     requests = {line.message["session_id"]: line for line in messages if _invokes_strategy(line)}
     served = {line.session_id: line.request_id for line in trace.lines if isinstance(line, ServingLine)}
     last = trace.lines[-1].at if trace.lines else 0.0
+    printed = _printed_by_run(trace, [request.at for request in requests.values()])
     runs = []
-    for session_id, request in requests.items():
+    for number, (session_id, request) in enumerate(requests.items()):
         end = ends.get(session_id)
         finished = last if end is None else end.at
         given = request.message["data"].get("agent_strategy_params")
@@ -64,9 +68,17 @@ def traced_runs(trace: Trace) -> list[TracedRun]:
                 calls=_calls((line for line in meanwhile if str(line.message.get("session_id")) not in others), served),
                 end=end,
                 remark=_remark_after(trace, finished),
+                printed=printed[number],
             )
         )
     return runs
+
+
+def _printed_by_run(trace: Trace, began: Sequence[float]) -> list[tuple[PrintedLine, ...]]:
+    """A line after a run is that run's, because it may be read a moment after it was printed."""
+    printed = [line for line in trace.lines if isinstance(line, PrintedLine)]
+    borders = [0.0, *began[1:], float("inf")]
+    return [tuple(line for line in printed if start <= line.at < end) for start, end in pairwise(borders)]
 
 
 def _invokes_strategy(line: MessageLine) -> bool:

@@ -81,6 +81,10 @@ class TraceWriter(Watcher):
             hidden = self._secrets.masked(_without_credentials(message, self._hides))
             self._stamped({"event": "message", "from": side, "plugin": plugin, "message": hidden})
 
+    def printed(self, plugin: str, text: str, *, exact: bool) -> None:
+        hidden = self._secrets.masked(text)
+        self._stamped({"event": "printed", "plugin": plugin, "text": hidden, "exact": exact})
+
     def serving(self, session_id: str, request_id: str) -> None:
         self._stamped({"event": "serving", "session_id": session_id, "request_id": request_id})
 

@@ -12,9 +12,11 @@ from pathlib import Path
 import pytest
 
 from devhost.limits import HostLimits
+from devhost.process.launches import Launches
 from devhost.process.plugin_process import PluginProcess
 from devhost.process.transports.transport import TransportName
 from devhost.process.watcher import Watcher
+from devhost.text.secrets import Secrets
 
 
 class Lender:
@@ -27,28 +29,42 @@ class Lender:
     def start(
         self,
         directory: Path,
+        launches: Launches | None = None,
         *,
         transport: TransportName = "stdio",
         limits: HostLimits | None = None,
         python: str = sys.executable,
         watcher: Watcher | None = None,
+        secrets: Secrets | None = None,
     ) -> PluginProcess:
         """In place of `PluginProcess.start`."""
         as_usual = (transport, limits or HostLimits(), python) == ("stdio", HostLimits(), sys.executable)
         directory = directory.resolve()
         if not as_usual or directory not in self._directories:
-            return self._start(directory, transport=transport, limits=limits, python=python, watcher=watcher)
+            return self._start(
+                directory,
+                launches,
+                transport=transport,
+                limits=limits,
+                python=python,
+                watcher=watcher,
+                secrets=secrets,
+            )
         plugin = self._running.get(directory)
         if plugin is None or plugin._lost is not None:
             plugin = self._running[directory] = self._start(directory)
+        plugin._watcher = Watcher()
+        plugin.printed.renew()
+        plugin.printed.hide(secrets or Secrets())
         plugin._watcher = watcher or Watcher()
-        plugin.printed.clear()
         return plugin
 
     def stop(self, plugin: PluginProcess) -> None:
         """In place of `PluginProcess.stop`: a lent plugin keeps running, unless it has ended."""
         if plugin not in self._running.values() or plugin._lost is not None:
             self._stop(plugin)
+        else:
+            plugin.printed.renew()
 
     @contextmanager
     def lends(self) -> Iterator[None]:

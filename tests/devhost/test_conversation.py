@@ -15,6 +15,7 @@ from devhost.cli.commands import main
 from devhost.models.scripted.script import Script
 from devhost.protocol.wire import JsonObject
 from tests.devhost.conftest import FIXTURES, PUPPET, TOOLBOX
+from tests.devhost.tracing import as_replayed
 
 pytestmark = pytest.mark.usefixtures("lent_plugins")
 
@@ -391,7 +392,7 @@ def test_each_turn_of_a_scripts_conversation_is_in_its_trace(
 
     assert main(["replay", str(tmp_path / "run.jsonl"), "--no-color"]) == 0
 
-    assert capsys.readouterr().out == shown
+    assert capsys.readouterr().out == as_replayed(shown)
 
 
 def test_a_script_cannot_approve_where_the_strategy_takes_no_approval(

@@ -121,11 +121,14 @@ def test_no_plugin_sees_the_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     (tmp_path / "main.py").write_text("import os; print('OPENAI_API_KEY' in os.environ, os.environ['HOW'])")
     ended = threading.Event()
     said: list[bytes] = []
+    said_on_stderr: list[str] = []
     program = PluginProgram(tmp_path, "main", sys.executable, stop_seconds=5)
-    program.start({"HOW": "well"}, lambda stdout: said.append(stdout.read()), lambda _: ended.set())
+    program.start(
+        {"HOW": "well"}, lambda stdout: said.append(stdout.read()), lambda _: ended.set(), said_on_stderr.append
+    )
     assert ended.wait(PATIENCE)
     program.stop()
-    assert said == [b"False well\n"]
+    assert (said, said_on_stderr) == ([b"False well\n"], [])
 
 
 def test_without_a_script_and_a_key_no_model_is_configured() -> None:

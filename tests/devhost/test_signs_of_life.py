@@ -1,6 +1,7 @@
 """What counts as a sign of life of a plugin, and which sessions are answered; over a transport that a test controls."""
 
 import io
+import os
 from types import SimpleNamespace
 
 import pytest
@@ -99,7 +100,7 @@ class Heard:
         self.lives += 1
 
     def received(self, _: JsonObject) -> None: ...
-    def noted(self, _: str) -> None: ...
+    def noted(self, _: str, *, exact: bool = False) -> None: ...
 
 
 def test_each_line_of_a_local_plugin_is_a_sign_of_life() -> None:
@@ -107,10 +108,14 @@ def test_each_line_of_a_local_plugin_is_a_sign_of_life() -> None:
     program = PluginProgram(PUPPET, "main", "python", 1)
     StdioTransport(program, HostLimits())._read(io.BytesIO(b"printed\n{}\n"), heard)  # type: ignore[arg-type] # of a listener, what is called
     assert heard.lives == 2
-    program.wrote = heard.lived
-    program.process = SimpleNamespace(stderr=io.BytesIO(b"a\nb\n"))  # type: ignore[assignment] # what is read of it
-    program._read_stderr()
-    assert heard.lives == 4
+    end, beginning = os.pipe()
+    os.write(beginning, b"not even a whole line")
+    os.close(beginning)
+    program.lived = heard.lived
+    with os.fdopen(end, "rb") as stderr:
+        program.process = SimpleNamespace(stderr=stderr)  # type: ignore[assignment] # what is read of it
+        program._read_stderr(heard.noted)
+    assert heard.lives == 3
 
 
 def test_a_call_of_a_session_that_has_ended_is_answered_with_nothing() -> None:

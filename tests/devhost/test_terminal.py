@@ -14,9 +14,12 @@ from devhost.node.outputs.log import AgentLog
 from devhost.node.outputs.outputs import Finding, IconLookups, NodeOutputs
 from devhost.node.outputs.run import CallsMade, Run, RunError
 from devhost.node.outputs.usage import spent
+from devhost.terminal import run_view
 from devhost.terminal.run_view import RunView
+from devhost.terminal.screen import Screen
 from devhost.terminal.tables import printable, usage_line
 from devhost.terminal.view_options import ViewOptions
+from tests.devhost.waiting import MovableClock
 
 USAGE = {
     "total_tokens": 1234,
@@ -67,7 +70,8 @@ def shown(*texts: str, ended: Run, terminal: bool = False, options: ViewOptions 
     console = Console(file=out, width=100, force_terminal=terminal, highlight=False)
     view = RunView(console, options)
     view.open("helpdesk", "two questions", "s", ScriptedModel.of([{}]).description, "Why [b]?")
-    view.show({"type": "log", "message": {"status": "start", "label": "ROUND 1"}})
+    view.begin_answer()
+    view.show({"type": "log", "message": {"id": "1", "status": "start", "label": "ROUND 1"}})
     for text in texts:
         view.show({"type": "text", "message": {"text": text}})
     view.close(ended, "The script has turns that no model call asked for: 1.")
@@ -232,3 +236,43 @@ def test_the_tree_shows_values_that_were_not_sent_as_the_model_wrote_them() -> N
     text = shown(ended=run(outputs=replace(run().outputs, logs=log.roots()), calls=made))
     assert 'sent: {"size": 2, "color": "red"}' in text
     assert "r1" not in text
+
+
+def test_a_printed_line_never_stands_within_the_answer_and_its_escapes_do_not_act() -> None:
+    out = io.StringIO()
+    view = RunView(Console(file=out, width=100, highlight=False))
+    view.show({"type": "text", "message": {"text": "The ans"}})
+    view.screen.printed("puppet", "a\x1b]0;title\x1b[2Jb", exact=True)
+    view.show({"type": "text", "message": {"text": "wer."}})
+    assert out.getvalue() == "The ans\npuppet | a�]0;title�[2Jb\nwer."
+
+
+def test_after_ctrl_c_the_log_says_what_is_open_and_for_how_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = MovableClock(monkeypatch, run_view)
+    out = io.StringIO()
+    view = RunView(Console(file=out, width=100, highlight=False))
+    view.show({"type": "log", "message": {"id": "r", "label": "ROUND 1", "status": "start", "data": {}}})
+    clock.move(2)
+    call = {"id": "c", "parent_id": "r", "label": "CALL weigh", "status": "start", "data": {"thing": "x"}}
+    view.show({"type": "log", "message": {**call, "id": "d", "status": "success", "label": "CALL draw"}})
+    view.show({"type": "log", "message": call})
+    clock.move(3)
+    view.show_how_far()
+    view.show_how_far()
+    text = out.getvalue()
+    assert text.count("… ROUND 1  not finished after 5.0 s") == 1
+    assert "✓ CALL draw\n" in text
+    assert "… CALL weigh  not finished after 3.0 s" in text
+    assert '{"thing": "x"}' in text
+
+
+def test_the_plugins_that_start_are_named_until_they_serve() -> None:
+    out = io.StringIO()
+    screen = Screen(Console(file=out, width=100, highlight=False))
+    screen.starting(["puppet", "toolbox"])
+    screen.starting(["toolbox"])
+    screen.say_what_starts()
+    assert out.getvalue().startswith("starting puppet, toolbox …\n… toolbox still starting after ")
+    screen.starting([])
+    screen.say_what_starts()
+    assert out.getvalue().count("still starting") == 1

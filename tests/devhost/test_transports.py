@@ -5,7 +5,6 @@ import shutil
 import socket
 import sys
 import threading
-from collections import deque
 from pathlib import Path
 
 import pytest
@@ -16,6 +15,7 @@ from devhost.process.transports import serverless, tcp
 from devhost.process.transports.program import LOOPBACK
 from devhost.process.transports.reserved_port import ReservedPort
 from devhost.process.transports.transport import TransportName
+from devhost.process.watcher import Watcher
 from devhost.protocol.wire import JsonObject
 from tests.devhost.conftest import PUPPET
 from tests.devhost.waiting import PATIENCE, PausingModel, wait_for
@@ -144,7 +144,7 @@ introduce(line)
 line.recv(1)
 """
     with PluginProcess.start(plugin_with_main(tmp_path, main), transport="tcp") as plugin:
-        assert next(iter(plugin.printed)).startswith("a connection was refused: the key is wrong")
+        assert plugin.printed.kept[0].startswith("a connection was refused: the key is wrong")
 
 
 @pytest.mark.parametrize(
@@ -239,17 +239,17 @@ def test_a_request_has_a_largest_size() -> None:
         assert perform(host, {"say": "short"}).outputs.text == "short"
 
 
-def test_a_backwards_call_has_a_largest_size(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_backwards_call_has_a_largest_size() -> None:
     stop = Stop()
 
-    class Printed(deque[str]):
-        def append(self, line: str) -> None:
-            super().append(line)
+    class Heard(Watcher):
+        def printed(self, plugin: str, text: str, *, exact: bool) -> None:
+            line = f"{plugin} {text} {exact}"
             if "cuts it off at 5,000" in line:
                 stop.request()
 
-    with Host.start(PUPPET, transport="http", limits=HostLimits(transaction_bytes=5_000)) as host:
-        monkeypatch.setattr(host.plugin, "printed", Printed())
+    limits = HostLimits(transaction_bytes=5_000)
+    with Host.start(PUPPET, transport="http", limits=limits, watcher=Heard()) as host:
         run = host.run("puppet", {"query": json.dumps([{"ask": "x" * 6_000}])}, model=ScriptedModel.of([{}]), stop=stop)
         assert "RunStoppedError" in failure(run)
         assert perform(host, {"ask": "short"}).outputs.text == "x"

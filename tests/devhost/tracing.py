@@ -30,6 +30,11 @@ def remove_files(shown: str) -> None:
     path.parent.rmdir()
 
 
+def as_replayed(shown: str) -> str:
+    """What a run showed, but for the plugins that were starting, which no replay has."""
+    return "".join(line for line in shown.splitlines(keepends=True) if not line.startswith("starting "))
+
+
 @contextmanager
 def tracing(file: Path, *secrets: str, **facts: object) -> Iterator[TraceWriter]:
     with TraceWriter(file, Secrets(secrets), {**FACTS, **facts}) as writer:

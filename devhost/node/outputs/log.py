@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from devhost.protocol.wire import JsonObject
 
 NODE_ID = "agent"
+OPEN = "start"
+"""The status of an entry that has begun and not ended."""
 
 
 @dataclass

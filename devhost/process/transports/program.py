@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import IO
 
 from devhost.errors import PluginLostError, PluginStartError
+from devhost.process.transports.lines import read_lines
 
 LOOPBACK = "127.0.0.1"
 
@@ -29,13 +30,16 @@ class PluginProgram:
         self._stop_seconds = stop_seconds
         self._stderr: deque[str] = deque(maxlen=40)
         self._readers: list[threading.Thread] = []
-        self.wrote: Callable[[], None] = lambda: None
-        """Called for each line on stderr."""
+        self.lived: Callable[[], None] = lambda: None
+        """Called for all that comes on stderr."""
         # Its own lock, not one that a reader needs: a write blocks while the pipe is full, and the plugin empties
         # the pipe only while its output is being read.
         self._writing = threading.Lock()
 
-    def start(self, environment: Mapping[str, str], read_stdout: ReadStdout, ended: Ended) -> None:
+    def start(
+        self, environment: Mapping[str, str], read_stdout: ReadStdout, ended: Ended, printed: Callable[[str], None]
+    ) -> None:
+        """`printed` gets the lines on stderr."""
         try:
             self.process = subprocess.Popen(
                 self._command,
@@ -49,7 +53,7 @@ class PluginProgram:
         except OSError as error:
             raise PluginStartError(f"{self.directory}: {' '.join(self._command)} cannot be started: {error}") from error
         self._readers = [  # in this order: at the end of stdout, stderr is waited for
-            threading.Thread(target=self._read_stderr, daemon=True),
+            threading.Thread(target=self._read_stderr, args=(printed,), daemon=True),
             threading.Thread(target=self._read_stdout, args=(read_stdout, ended), daemon=True),
         ]
         for reader in self._readers:
@@ -117,12 +121,15 @@ class PluginProgram:
         read_stdout(stdout)
         ended(self.reason_for("the plugin closed its stdout"))
 
-    def _read_stderr(self) -> None:
+    def _read_stderr(self, printed: Callable[[str], None]) -> None:
         stderr = self.process.stderr
         assert stderr is not None  # noqa: S101 - Popen was given PIPE
-        for line in stderr:
-            self._stderr.append(line.decode(errors="replace").rstrip())
-            self.wrote()
+
+        def keep(line: str) -> None:
+            self._stderr.append(line.rstrip())
+            printed(line)
+
+        read_lines(stderr, keep, self.lived)
 
 
 def _inherited_environment() -> Mapping[str, str]:

@@ -14,10 +14,11 @@ from typing import IO
 
 from devhost.errors import HostError, WireError
 from devhost.limits import HostLimits
+from devhost.process.transports.lines import read_lines
 from devhost.process.transports.program import LOOPBACK, PluginProgram
 from devhost.process.transports.reserved_port import ReservedPort
 from devhost.process.transports.transactions import Transactions
-from devhost.process.transports.transport import Transport, TransportListener, deliver, note
+from devhost.process.transports.transport import Transport, TransportListener, deliver
 from devhost.protocol.wire import JsonObject, encoded
 
 HEALTH_PAUSE = 0.02
@@ -39,7 +40,7 @@ class HttpTransport(Transport):
         self._listener = listener
         self._transactions = Transactions(self._limits, listener.received, listener.noted)
         try:
-            self._program.start(self._environment(), self._note, listener.closed)
+            self._program.start(self._environment(), self._note, listener.closed, listener.noted)
         except HostError:
             self._port.release()
             self._transactions.stop()
@@ -80,7 +81,7 @@ class HttpTransport(Transport):
         self._transactions.stop()
 
     def _note(self, stdout: IO[bytes]) -> None:
-        note(stdout, self._listener)
+        read_lines(stdout, self._listener.noted)
         self._stopped.set()
 
     def _environment(self) -> Mapping[str, str]:

@@ -15,8 +15,8 @@ class StdioTransport(Transport):
 
     def start(self, listener: TransportListener, /) -> None:
         read = partial(self._read, listener=listener)
-        self._program.wrote = listener.lived
-        self._program.start({"INSTALL_METHOD": "local"}, read, listener.closed)
+        self._program.lived = listener.lived
+        self._program.start({"INSTALL_METHOD": "local"}, read, listener.closed, listener.noted)
 
     def send(self, envelope: JsonObject, /) -> None:
         self._program.write(encoded(envelope) + b"\n")

@@ -17,8 +17,9 @@ from devhost.errors import HostError, PluginLostError, RegistrationError
 from devhost.limits import HostLimits
 from devhost.plugin.declaration import PluginDeclaration
 from devhost.plugin.registration import Registration
+from devhost.process.transports.lines import read_lines
 from devhost.process.transports.program import LOOPBACK, PluginProgram
-from devhost.process.transports.transport import Transport, TransportListener, deliver, note
+from devhost.process.transports.transport import Transport, TransportListener, deliver
 from devhost.protocol.wire import JsonObject, encoded
 
 LAST_MOMENTS = 1.0
@@ -44,7 +45,8 @@ class TcpTransport(Transport):
             "REMOTE_INSTALL_KEY": self._key,
         }
         try:
-            self._program.start(environment, partial(note, listener=listener), listener.closed)
+            read = partial(read_lines, printed=listener.noted)
+            self._program.start(environment, read, listener.closed, listener.noted)
         except HostError:
             self._port.close()
             raise

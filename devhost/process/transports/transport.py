@@ -4,10 +4,9 @@ A transport carries whole JSON objects both ways and knows nothing of sessions b
 in through `send` (told apart by their `event`); all that comes out goes to the listener, from threads of its own.
 """
 
-import contextlib
 import json
 from abc import ABC, abstractmethod
-from typing import IO, ClassVar, Literal, Protocol
+from typing import ClassVar, Literal, Protocol
 
 from devhost.limits import HostLimits
 from devhost.plugin.declaration import PluginDeclaration
@@ -15,9 +14,6 @@ from devhost.process.transports.program import PluginProgram
 from devhost.protocol.wire import JsonObject
 
 type TransportName = Literal["stdio", "tcp", "http"]
-
-NOTED_CHARACTERS = 2000
-"""Of one line: over TCP the SDK logs every request in full."""
 
 
 class TransportListener(Protocol):
@@ -34,8 +30,11 @@ class TransportListener(Protocol):
     def received(self, message: JsonObject, /) -> None:
         """One object from the plugin."""
 
-    def noted(self, line: str, /) -> None:
-        """A line that is not a message, such as something that the plugin printed."""
+    def noted(self, line: str, /, *, exact: bool = False) -> None:
+        """A line that is not a message, such as something that the plugin printed.
+
+        `exact`: it came among the messages, so that it is known which came before it.
+        """
 
     def lived(self) -> None:
         """A sign of life that is not a message."""
@@ -84,27 +83,22 @@ class Transport(ABC):
         return self._program.last_words()
 
 
-def note(stdout: IO[bytes], listener: TransportListener) -> None:
-    """Reads the stdout of a plugin whose messages take another way; the SDK's logger prints records in JSON."""
-    for line in stdout:
-        text = line.decode(errors="replace").rstrip()
-        with contextlib.suppress(ValueError):
-            match json.loads(text):
-                case {"event": "log", "data": {"message": str(message)}}:
-                    text = message
-        listener.noted(text[:NOTED_CHARACTERS])
-
-
 def deliver(line: bytes, listener: TransportListener) -> None:
     """One line from the plugin: a message, something printed, or nothing at all."""
+    text = line.decode(errors="replace").rstrip()
+    if not text:
+        return
     try:
         message = json.loads(line, parse_constant=_refuse)
-    except ValueError:
-        message = line.decode(errors="replace").rstrip()
-    if isinstance(message, dict):
-        listener.received(message)
-    elif message not in ("", None):
-        listener.noted(str(message))
+    except (ValueError, RecursionError):
+        message = None
+    match message:
+        case {"event": "heartbeat" | "session"}:
+            listener.received(message)
+        case {"type": "plugin", "plugins": dict()}:
+            """The manifest, with which the SDK introduces a plugin."""
+        case _:
+            listener.noted(text, exact=True)
 
 
 def _refuse(constant: str) -> None:

@@ -4,11 +4,21 @@ A handler instead of an exception: an exception could strike in the middle of a 
 """
 
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
 from devhost.process.stop import Stop
+
+
+@contextmanager
+def on_ctrl_c(show: Callable[[], None]) -> Iterator[None]:
+    """Shows what a person wants to see of what Ctrl-C ended; the exception goes on."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        show()
+        raise
 
 
 class Interrupt:
