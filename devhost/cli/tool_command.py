@@ -96,7 +96,7 @@ def tool(  # noqa: PLR0913 - click gives one argument per option
     credential_texts = read_credentials(plugins, credentials, os.environ)
     model = _model(model_options)
     view = ToolView(console, traceback=traceback)
-    with run_folder("tool") as folder, FileServer(ToolFileStore(folder)) as server:
+    with run_folder("tool", trace_file) as folder, FileServer(ToolFileStore(folder)) as server:
         given = [_file(text, host_options.limits) for text in files]
         asked = ask(found, dict(_pairs(arguments, "--arg")), given, credential_texts, server)
         secrets = Secrets(asked.setup.secrets)

@@ -12,6 +12,7 @@ from devhost.errors import RunStoppedError
 from devhost.files.local_file import LocalFile, local_files
 from devhost.host.host import Host, OnMessage
 from devhost.models.backend import ModelBackend
+from devhost.models.scripted.script import gist
 from devhost.node.memory import Memory, PastTurn
 from devhost.node.outputs.run import Run
 from devhost.process.stop import Stop
@@ -54,7 +55,7 @@ class Conversation:
     ) -> Run:
         """`approval` takes the place of the question as the answer to calls that wait."""
         files = [host.server.offer(file) for file in self._attached(question)]
-        self._asked[question] += 1
+        self._asked[gist(question)] += 1
         self._added = ()
         variables = self.scenario.variables(question, files)
         variables[CONVERSATION] = variables[CONVERSATION] or self._id or ""
@@ -93,7 +94,7 @@ class Conversation:
 
     def _attached(self, question: str) -> tuple[LocalFile, ...]:
         is_first = not self._asked
-        written = self.scenario.attached.of_question(question, self._asked[question], is_first=is_first)
+        written = self.scenario.attached.of_question(question, self._asked[gist(question)], is_first=is_first)
         return (*written, *self._added)
 
     def _settings(self, question: str, files: Sequence[JsonObject], approval: str | None) -> JsonObject:

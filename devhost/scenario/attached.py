@@ -11,7 +11,7 @@ from typing import Self
 from devhost.errors import ParameterError
 from devhost.files.local_file import LocalFile, local_files
 from devhost.limits import HostLimits
-from devhost.models.scripted.script import Script
+from devhost.models.scripted.script import Script, gist
 from devhost.plugin.declaration import Strategy
 from devhost.protocol.wire import JsonObject
 
@@ -41,7 +41,7 @@ class AttachedFiles:
         """`asked`: how often the conversation had this question before."""
         if is_first:
             return self.first
-        written = [files for said, files in self.said if said == question]
+        written = [files for said, files in self.said if gist(said) == gist(question)]
         return written[asked] if asked < len(written) else ()
 
     def of_turns(self) -> Iterator[tuple[LocalFile, ...]]:

@@ -20,6 +20,7 @@ from devhost.files.run_folder import run_folder
 from devhost.files.server import FileServer
 from devhost.limits import HostLimits
 from devhost.node.messages.tool_files import ToolFileStore
+from devhost.scenario.attached import AttachedFiles
 from devhost.terminal.tables import files_list
 from devhost.trace.reader import read_trace
 from devhost.trace.runs import traced_runs
@@ -119,6 +120,14 @@ def test_each_question_of_a_script_brings_its_own_files(
     ]
     assert [part.get("filename") for part in remembered[1]] == ["second.txt", "letter.TXT", None]
     assert (remembered[0][0]["url"], base64.b64decode(remembered[0][0]["base64_data"])) == ("", b"Dear all")
+
+
+def test_a_question_has_its_files_however_a_person_types_it(letter: Path) -> None:
+    file = LocalFile.read(letter, HostLimits())
+    attached = AttachedFiles(said=(("Hello.", ()), ("And this?", (file,))))
+    asked = [attached.of_question(said, 0, is_first=False) for said in ("hello", " and THIS", "And that?")]
+    assert asked == [(), (file,), ()]
+    assert attached.of_question("And this?", 1, is_first=False) == ()
 
 
 @pytest.mark.usefixtures("letter")

@@ -150,8 +150,9 @@ def test_a_trace_has_the_messages_both_ways_without_credentials(
     trace = tmp_path / "call.jsonl"
     given = ["draw_chart", "--arg", "title=Sales", "--arg", "values=3,1", "--arg", "height=401"]
     tools = ["--tools", str(CHARTS), "--credential", f"charts.api_key={API_KEY}"]
-    called(capsys, *tools, *given, "--trace", str(trace))
+    report, _ = called(capsys, *tools, *given, "--trace", str(trace))
 
+    assert [file["path"] for file in report["files"]] == [str(tmp_path / "call.files" / "Sales.png")]
     read = read_trace(trace)
     assert (read.header.command, read.header.tool) == ("tool", "chartmakers/charts/charts/draw_chart")
     (notice,) = read.notices

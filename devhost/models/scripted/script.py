@@ -70,17 +70,17 @@ class Script:
         `asked`: how often the conversation had this question before, because the user may say yes twice.
         """
         said = [(self.query, self.turns), *((each.query, each.turns) for each in self.then)]
-        written = [turns for asked_for, turns in said if _gist(asked_for) == _gist(query)]
+        written = [turns for asked_for, turns in said if gist(asked_for) == gist(query)]
         if written:
             return written[min(asked, len(written) - 1)]
         return self.otherwise
 
     def knows(self, query: str) -> bool:
-        return any(_gist(question) == _gist(query) for question in self.questions)
+        return any(gist(question) == gist(query) for question in self.questions)
 
     def begins_with(self, query: str) -> bool:
         """Whether the query is the script's own question."""
-        return _gist(query) == _gist(self.query)
+        return gist(query) == gist(self.query)
 
 
 def chosen(files: Sequence[ScriptFile], strategy: str | None) -> dict[str, Any]:
@@ -120,7 +120,7 @@ def _written_for(files: Sequence[ScriptFile]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for part in parts for name in part.strategy))
 
 
-def _gist(said: str) -> str:
+def gist(said: str) -> str:
     """People type a question without its capitals and its last full stop."""
     return " ".join(said.casefold().split()).rstrip(".?!。？！")
 
