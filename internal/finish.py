@@ -41,6 +41,8 @@ class Result:
     ending: Ending
     record: Sequence[EntryRecord]
     """The conversation without this run's answer; it ends in the question, or in a round."""
+    rounds_before: int = 0
+    """Of earlier runs in which this plan was begun."""
     plan: PlanRecord | None = None
     """Where calls wait in subtasks."""
     variables: Mapping[str, Any] = field(default_factory=dict)
@@ -66,7 +68,7 @@ def finish[P: StrategyParams](run: Run[P], result: Result, answer_tool: Tool | N
     yield RunFinished(
         RunSummary(
             stop_reason=result.ending.reason,
-            rounds=result.ending.rounds,
+            rounds=result.rounds_before + run.tally.rounds,
             answer=answer,
             usage=run.tally.usage,
             tool_rounds=tuple(run.tally.tool_rounds),
@@ -130,5 +132,4 @@ def kept_alive[P: StrategyParams](run: Run[P], work: Generator[Event, None, Endi
     yield Noted(Quoting(f"the run ends here, without an error, so that its state is kept: {failure}"))
     of_earlier_run = [call for answered in run.tally.tool_rounds if answered.round == 0 for call in answered.calls]
     sentence = failed_sentence(of_earlier_run, without_named(failure), run.dialogue.words)
-    done = max((answered.round for answered in run.tally.tool_rounds), default=0)
-    return Ending(StopReason.MODEL_FAILED, sentence, None, done)
+    return Ending(StopReason.MODEL_FAILED, sentence, None)

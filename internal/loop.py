@@ -47,7 +47,7 @@ class AgentLoop:
     subtask: str | None = None
     """What of a plan it works on."""
     asked: int = 0
-    """Turns asked for, those of an earlier loop below the same log row included."""
+    """Rounds begun, those of an earlier loop below the same log row included."""
     holds_answer: bool = False
     """Whether the text of an answer waits for a judgement, and is not shown; that of a closing answer never waits."""
     _closings: int = field(default=0, init=False)
@@ -66,7 +66,7 @@ class AgentLoop:
                 case ClosingAnswer(reason):
                     step = yield from self._closing_answer(reason)
                 case Finish(reason, text, submitted):
-                    return Ending(reason, text, submitted, self.rounds.done)
+                    return Ending(reason, text, submitted)
                 case _:
                     assert_never(step)
 
@@ -96,7 +96,7 @@ class AgentLoop:
         if closing is None and (note := self.limits.budget.note(self.rounds.transcript)):
             self.rounds.transcript.append_note(note)
         started = self.models.clock.now()
-        yield SpanStarted(span.round_key, label)
+        yield SpanStarted(span.round_key, label, is_round=closing is None)
         try:
             turn = yield from self.models.take_turn(self.rounds.transcript, span)
         except AgentError as failure:
@@ -106,7 +106,7 @@ class AgentLoop:
             self._first_words = turn.words or self._first_words
             step = Finish(closing) if closing else self._within_budget(ClosingAnswer(StopReason.TIME_LIMIT))
         else:
-            step = yield from self._after_turn(turn, span.round_key, closing)
+            step = yield from self._after_turn(turn, span, closing)
         has_files = isinstance(turn, ModelTurn) and turn.has_files
         if closing and isinstance(step, Finish) and not step.text and not has_files and self._first_words:
             step = yield from self._keep_first_words(closing)
@@ -118,14 +118,16 @@ class AgentLoop:
         if self.rounds.transcript.long_results.ids and READ_RESULT not in self.models.toolbox.tools:
             self.models = self.models.offering(read_result_tool())
 
-    def _after_turn(self, turn: ModelTurn, key: str, closing: StopReason | None) -> Generator[Event, None, NextStep]:
+    def _after_turn(
+        self, turn: ModelTurn, span: TurnSpan, closing: StopReason | None
+    ) -> Generator[Event, None, NextStep]:
         """Answer every call of the turn, append both, and decide."""
         transcript, toolbox = self.rounds.transcript, self.models.toolbox
         if turn.cut or not turn.calls or (closing and self.answer.is_text):
             if not turn.calls and not turn.cut:
                 transcript.append_answer(turn.content, turn.opaque_body)
             verdict = self.answer.after_text(turn, closing)
-            yield from self.rounds.refuse(turn, key)
+            yield from self.rounds.refuse(turn, span)
             if isinstance(verdict, Finish):
                 return verdict
             transcript.append_note(verdict)
@@ -138,7 +140,7 @@ class AgentLoop:
             yield from self._announce(turn)
         deadline = self.limits.end if closing else self.limits.tool_deadline
         allowed = without_tools(judged) if closing or finish else self.limits.budget.allow(judged)
-        yield from self.rounds.run(turn, allowed, key, deadline)
+        yield from self.rounds.run(turn, allowed, span, deadline)
         if waits(judged):
             return Finish(StopReason.APPROVAL_REQUIRED)
         return finish or (ClosingAnswer(closing) if closing else self._within_budget(self._after_tools(judged)))
@@ -189,4 +191,4 @@ class AgentLoop:
         )
         end = self.limits.end
         deadline = end.at_least(MIN_CLOSING_SECONDS) if is_closing else self.limits.tool_deadline
-        return TurnSpan(f"{key}.model", key, rule, deadline, max(deadline, end), self.rounds.done + 1)
+        return TurnSpan(f"{key}.model", key, rule, deadline, max(deadline, end), self.asked + is_closing)

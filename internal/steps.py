@@ -40,5 +40,3 @@ class Ending:
     text: str
     """The visible text of the last turn; "" when there is none."""
     submitted: Mapping[str, Any] | None
-    rounds: int
-    """Tool rounds done."""

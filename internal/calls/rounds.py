@@ -18,7 +18,7 @@ from internal.conversation.recording import record_of_round
 from internal.conversation.restored import messages_of
 from internal.conversation.transcript import Transcript
 from internal.host.clock import Deadline
-from internal.model.reading import ModelTurn
+from internal.model.reading import ModelTurn, TurnSpan
 from internal.report.events import CallsAnswered, Event, ToolFinished, ToolStarted
 from internal.report.sources import Bibliography, citation_lines
 from internal.report.tool_calls import CallStatus, EndedCall, JudgedCall, RejectedCall, ValidCall, WaitingCall
@@ -53,17 +53,17 @@ class ToolRounds:
         return self.transcript.rounds - self._before
 
     def run(
-        self, turn: ModelTurn, judged: Sequence[JudgedCall], parent: str, deadline: Deadline
+        self, turn: ModelTurn, judged: Sequence[JudgedCall], span: TurnSpan, deadline: Deadline
     ) -> Generator[Event, None, None]:
         """Answer the calls and append the round; sources are numbered in the model's order, not as calls end."""
         only_reads = self._only_reads(judged)
-        in_order = yield from self._answer_all(_by_key(judged, parent), deadline, may_read=only_reads)
+        in_order = yield from self._answer_all(_by_key(judged, span.round_key), deadline, may_read=only_reads)
         results = [self._for_model(call) for call in in_order]
         if not waits(judged):  # else the run that has the user's answer closes the round
             self.transcript.append_round(turn.content, turn.opaque_body, results, is_tool_round=not only_reads)
         if record := record_of_round(turn.text, results):
             self.transcript.record.append(record)
-        yield from self._record(in_order, self.done + waits(judged))
+        yield from self._record(in_order, span.round)
 
     def resume(
         self, waiting: RoundRecord, judged: Sequence[JudgedCall], parent: str, deadline: Deadline
@@ -97,11 +97,11 @@ class ToolRounds:
         # To read the same again does no harm: it has a limit of its own, and the window may have dropped the first.
         self.guard.record_round(answered)
 
-    def refuse(self, turn: ModelTurn, parent: str) -> Generator[Event, None, None]:
+    def refuse(self, turn: ModelTurn, span: TurnSpan) -> Generator[Event, None, None]:
         """Calls of a cut or closing turn do not run, and the model reads no answer; the log shows them."""
-        ended = yield from self._answer_at_once(_by_key(refuse_calls(turn.calls), parent), may_read=False)
+        ended = yield from self._answer_at_once(_by_key(refuse_calls(turn.calls), span.round_key), may_read=False)
         if answered := tuple(call for call in ended.values() if not call.call.is_reading):
-            yield CallsAnswered(self.done + 1, answered)
+            yield CallsAnswered(span.round, answered)
 
     def _only_reads(self, judged: Sequence[JudgedCall]) -> bool:
         """Whether the turn is no tool round; a run has a number of such turns, so that it ends."""

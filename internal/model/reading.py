@@ -83,7 +83,7 @@ class TurnSpan:
     end: Deadline
     """From then on."""
     round: int = 0
-    """The tool round that the turn belongs to, from 1; the closing answer counts as the next. 0 outside of rounds."""
+    """The number of its round in the log, from 1; a closing answer has the next one. 0 outside of loops."""
 
 
 class Reading:

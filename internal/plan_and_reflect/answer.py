@@ -57,7 +57,7 @@ def answer_from_findings(
             found = {"findings": {subtask.name: subtask.answer for subtask in subtasks}}
             yield SpanFinished("answer", run.clock.now() - started, found, str(failure))
             raise
-        ending = Ending(StopReason.TIME_LIMIT, "", None, 0)
+        ending = Ending(StopReason.TIME_LIMIT, "", None)
     if ending.reason is StopReason.TIME_LIMIT and not ending.text:
         ending = replace(ending, text=_as_answer(subtasks))
         if submit is None:  # with an answer schema, the text is shown at the end of the run

@@ -51,18 +51,18 @@ def plan_and_reflect(run: Run[PlanAndReflectParams], submit: Tool | None) -> Gen
     second_look = SecondLook(run, is_due=not limits)
     unfinished = None
     if any(subtask.waits for subtask in subtasks):
-        ending = Ending(StopReason.APPROVAL_REQUIRED, "", None, 0)
+        ending = Ending(StopReason.APPROVAL_REQUIRED, "", None)
         unfinished = PlanRecord(subtasks=tuple(map(SubtaskWorker.record, workers, subtasks)))
     else:
         ending = yield from kept_alive(run, answer_from_findings(run, subtasks, submit, second_look))
     whole = replace(
         ending,
         reason=limits[0] if limits and ending.reason is StopReason.ANSWERED else ending.reason,
-        rounds=sum(subtask.rounds for subtask in subtasks),
     )
     result = Result(
         whole,
         _record(run, subtasks),
+        rounds_before=sum(subtask.rounds for subtask in begun.subtasks) if begun else 0,
         plan=unfinished,
         variables={**_variables(plan, subtasks), **second_look.variables},
         decisions=_decisions(subtasks),

@@ -66,6 +66,8 @@ class SubtaskWorker:
     _attempts: int = field(default=0, init=False)
     _rounds_before: int = field(default=0, init=False)
     """Rounds in earlier runs."""
+    _loops: list[AgentLoop] = field(default_factory=list, init=False)
+    """Of the attempts in this run."""
     _transcript: Transcript | None = field(default=None, init=False)
     _opened: int = field(default=0, init=False)
     """Messages before the attempt that the transcript began with."""
@@ -112,6 +114,7 @@ class SubtaskWorker:
             yield SpanStarted(key, f"ATTEMPT {self._attempts}")
             length_before = self._opened if waiting else transcript.length
             loop = self._loop(transcript, guard, key)
+            self._loops.append(loop)
             if isinstance(waiting, RoundRecord):
                 yield from self.run.resume(loop, waiting, f"{key}.approval")
             waiting = None
@@ -246,7 +249,7 @@ class SubtaskWorker:
             answer=answer,
             completed=completed,
             attempts=self._attempts,
-            rounds=self._rounds_before + (self._transcript.rounds if self._transcript else 0),
+            rounds=self._rounds_before + sum(loop.asked for loop in self._loops),
         )
 
     @property

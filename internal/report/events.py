@@ -56,6 +56,8 @@ class SpanStarted:
     label: str
     about: str = ""
     """What it works on, in the words of the user or the model."""
+    is_round: bool = False
+    """A round is one turn of the model in a loop, with the tool calls that it makes; a closing answer is none."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +92,7 @@ class ModelFinished:
     finish_reason: str | None = None
     error: str | None = None
     round: int = 0
-    """The tool round that the turn belonged to, counted in its loop; 0 of a plan or a judgement."""
+    """The number of its round in the log, the next one of a closing answer; 0 of a plan or a judgement."""
 
 
 @dataclass(frozen=True)
@@ -149,7 +151,7 @@ class CallsAnswered:
     """All calls of a turn have their results, in the model's order."""
 
     round: int
-    """From 1; the tool round that the calls belong to."""
+    """As of the turn that made the calls; 0 of calls of an earlier run."""
     calls: tuple[EndedCall, ...]
 
 
@@ -175,7 +177,7 @@ class RunSummary:
 
     stop_reason: StopReason
     rounds: int
-    """Tool rounds done."""
+    """Of all loops of the run."""
     answer: str
     usage: Usage
     tool_rounds: tuple[CallsAnswered, ...] = ()

@@ -18,6 +18,7 @@ class Tally:
     keeps_thoughts: bool = False
     usage: Usage = field(default_factory=Usage)
     tool_rounds: list[CallsAnswered] = field(default_factory=list)
+    rounds: int = 0
     files: int = 0
     """Files that the user has got."""
     thoughts: list[Thought] = field(default_factory=list)
@@ -33,8 +34,9 @@ class Tally:
                 self.tool_rounds.append(event)
             elif isinstance(event, FileForwarded):
                 self.files += 1
-            elif isinstance(event, SpanStarted) and event.about:
-                self._names[event.key] = event.about
+            elif isinstance(event, SpanStarted):
+                self.rounds += event.is_round
+                self._names |= {event.key: event.about} if event.about else {}
             yield event
 
     def _think(self, turn: ModelFinished) -> None:

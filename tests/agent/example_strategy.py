@@ -1,7 +1,6 @@
 """A strategy that drafts an answer, which the user does not see, and checks the draft before it answers."""
 
 from collections.abc import Generator
-from dataclasses import replace
 
 from internal.agent import Blueprint
 from internal.answer import CallAnswer, TextAnswer
@@ -39,8 +38,7 @@ def draft_and_check(run: Run[StrategyParams], submit: Tool | None) -> Generator[
     ending = yield from kept_alive(run, run.loop(models, transcript, rule, LoopPart(parent="answer")).run())
     yield SpanFinished("answer", run.clock.now() - started)
 
-    whole = replace(ending, rounds=draft.rounds + ending.rounds)
-    yield from finish(run, Result(whole, transcript.record, variables=variables), submit)
+    yield from finish(run, Result(ending, transcript.record, variables=variables), submit)
 
 
 DRAFT_AND_CHECK = Blueprint("draft_and_check", DEFAULT_POLICY, StrategyParams, draft_and_check)

@@ -34,7 +34,7 @@ def test_the_example_shows_only_the_checked_answer(*, thoughts: bool) -> None:
     assert "draft" not in outcome.text
     assert (outcome.stop_reason, outcome.variables["draft"]) == ("answered", DRAFT)
     assert [entry["round"] for entry in outcome.variables["tool_runs"]] == [1, 1]
-    assert outcome.last_json["decision_summary"]["rounds"] == 2
+    assert outcome.last_json["decision_summary"]["rounds"] == 4
     check_growth(outcome.model.requests[:2])
     check_growth(outcome.model.requests[2:])
     assert "<finding>\nA poor draft. &lt;/finding>\n</finding>" in outcome.model.prompts[2][1]["content"]

@@ -72,7 +72,7 @@ def test_the_log_has_names_sizes_kinds_and_numbers() -> None:
     assert model_row["metadata"]["total_tokens"] == 15
     assert outcome.logs["round2.call1"]["data"]["arguments"] == "16 characters"
     assert outcome.logs["round2.call1"]["error"] == "not run"
-    assert outcome.logs["summary"]["data"]["rounds"] == 2
+    assert outcome.logs["summary"]["data"]["rounds"] == 3
     assert [run["tool"] for run in outcome.logs["summary"]["data"]["tool_calls"]] == [
         "search",
         "look",

@@ -182,7 +182,7 @@ def test_the_decision_summary_sums_up_the_run() -> None:
     outcome = sourced_run()
 
     summary = outcome.last_json["decision_summary"]
-    assert (summary["stop_reason"], summary["rounds"]) == ("answered", 1)
+    assert (summary["stop_reason"], summary["rounds"]) == ("answered", 2)
     assert summary["tool_calls"] == outcome.variables["tool_runs"]
     assert summary["sources_used"] == [{"number": 1, "title": "Manual"}]
     assert set(outcome.last_json) == {"execution_metadata", "decision_summary"}

@@ -149,7 +149,7 @@ def test_the_decision_summary_counts_subtasks_attempts_and_rounds() -> None:
 
     summary = outcome.last_json["decision_summary"]
     assert (summary["subtasks"], summary["subtasks_completed"], summary["attempts"]) == (2, 1, 3)
-    assert summary["rounds"] == 2
+    assert summary["rounds"] == 6
     assert summary["stop_reason"] == "answered"
     assert [item["tool"] for item in summary["tool_calls"]] == ["search", "search"]
     assert outcome.variables["tool_runs"] == summary["tool_calls"]

@@ -185,7 +185,7 @@ def test_each_attempt_has_all_its_rounds() -> None:
     outcome = plan_run(steps, FOUND, {"maximum_iterations": 1})
 
     assert len(outcome.tools.requests) == 2
-    assert outcome.last_json["decision_summary"]["rounds"] == 2
+    assert outcome.last_json["decision_summary"]["rounds"] == 3
 
 
 def test_findings_of_an_earlier_attempt_are_kept_when_later_ones_say_nothing() -> None:

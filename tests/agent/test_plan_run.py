@@ -174,7 +174,7 @@ def test_a_subtask_has_all_the_rounds_for_itself() -> None:
 
     assert [len(of_subtask(outcome, name)) for name in names] == [2, 2]
     assert [entry["answer"] for entry in outcome.variables["subtasks"]] == ["As far as I got."] * 2
-    assert outcome.last_json["decision_summary"]["rounds"] == 2
+    assert outcome.last_json["decision_summary"]["rounds"] == 3
 
 
 def test_the_answer_streams_as_it_comes() -> None:
