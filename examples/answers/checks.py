@@ -138,7 +138,10 @@ class Library:
             yield f"saved are {saved.answers}"
         if saved.answers and [reply.answer for reply in self.replies] != [*saved.answers]:
             yield f"the reply is {self.replies}, saved are {saved.answers}"
-        said = [step.output["result"]["message"] for step in steps_of(self._database)]
+        steps = steps_of(self._database)
+        if not all(step.conversation for step in steps):
+            yield "a call of the tool has no conversation"
+        said = [step.output["result"]["message"] for step in steps]
         if len(said) != len(self.expected.tool_says) or not all(map(str.startswith, said, self.expected.tool_says)):
             yield f"the tool says {said}"
 
