@@ -1,5 +1,6 @@
 """The scenarios of plan and reflect: each turn fits exactly one call, and the searches find what is cited."""
 
+import json
 import re
 from collections.abc import Iterator
 from contextlib import closing
@@ -9,7 +10,6 @@ from typing import Any
 
 import apsw
 import pytest
-import yaml
 from helpdesk_search.answers_index import index_of_answers
 from helpdesk_search.answers_search import find_alike, question_vector
 from helpdesk_search.ngrams import DIMENSIONS, NgramEmbedding
@@ -17,6 +17,7 @@ from helpdesk_search.search import find
 from helpdesk_search.terms import parse_terms
 from helpdesk_search.wording import answers_as_text, hits_as_text, pair
 
+from devhost.cli.commands import main
 from devhost.models.scripted.script import Script
 from devhost.models.scripted.turn import Turn
 
@@ -26,9 +27,7 @@ LOCAL = NgramEmbedding()
 
 class Scenario:
     def __init__(self, file: Path, manual: Connection, answers: apsw.Connection) -> None:
-        data: dict[str, Any] = yaml.safe_load(file.read_text(encoding="utf-8"))
-        self.strategy = data.pop("strategy")
-        self.script = Script.of(data)
+        self.script = Script.read(file)
         self._manual, self._answers = manual, answers
 
     @property
@@ -85,7 +84,7 @@ def test_all_scenarios_are_tested(helpdesk: Path) -> None:
 
 @every_scenario
 def test_each_turn_waits_for_its_own_call(scenario: Scenario) -> None:
-    assert scenario.strategy == "gpt5_plan_and_reflect"
+    assert scenario.script.strategy == "gpt5_plan_and_reflect"
     first, *between, last = [turn.when or "" for turn in scenario.script.turns]
     assert (first, last) == ("Call submit_plan", "Answer the question")
     assert all(between)
@@ -168,3 +167,27 @@ def test_one_subtask_needs_a_second_attempt(scenario: Scenario) -> None:
 def test_what_is_not_found_is_in_neither_source(scenario: Scenario) -> None:
     assert scenario.sources == {}
     assert "neither" in str(scenario.script.turns[-1].text)
+
+
+@pytest.mark.parametrize("strategy", ["gpt5_function_calling", "gpt5_react", "gpt5_plan_and_reflect"])
+@pytest.mark.parametrize("scenario", [None, *NAMES])
+def test_every_script_plays_under_every_strategy(
+    scenario: str | None, strategy: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    chosen = [] if scenario is None else ["--scenario", scenario]
+    assert main(["run", "--scripted", "--example", "helpdesk", *chosen, "--strategy", strategy]) == 0
+    assert "turns that no model call asked for" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("strategy", ["gpt5_function_calling", "gpt5_plan_and_reflect"])
+def test_an_ordinary_question_finds_something_in_both_sources(
+    strategy: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    question = "How do I restore a file that I deleted?"
+    arguments = ["--example", "helpdesk", "--strategy", strategy, "--query", question, "--json"]
+    assert main(["run", "--scripted", *arguments]) == 0
+
+    sources = json.loads(capsys.readouterr().out)["variables"]["sources"]
+    documents = [source["document_id"] for source in sources]
+    assert "en/user-guide.md" in documents
+    assert any(document.startswith("qa/en.csv") for document in documents)

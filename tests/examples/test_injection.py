@@ -341,6 +341,59 @@ def test_a_mail_that_a_person_approves_in_a_chat_is_sent_once(
     assert [tool for tool, _ in fresh.deeds()] == ["send_mail"] * mails
 
 
+CALLING, PLANNING = STRATEGIES[0], "gpt5_plan_and_reflect"
+
+
+@pytest.mark.parametrize(
+    ("strategy", "answers", "said", "mails"),
+    [
+        (CALLING, ["go ahead"], ["is sent."], 1),
+        (CALLING, ['{"call_1_b6574fc3": true}'], ["is sent."], 1),
+        (CALLING, ["/reject and the piano?", "go ahead"], ["about the piano", "is sent."], 1),
+        (CALLING, ['{"call_1_b6574fc3": false}'], ["The mail is not sent."], 0),
+        (CALLING, ["/reject not today", "No, mention the piano too", "/Approve"], ["not sent", "piano", "is sent"], 1),
+        (PLANNING, ["go ahead"], ["is sent."], 1),
+        (PLANNING, ["/reject not today"], ["The mail is not sent."], 0),
+        (PLANNING, ["/reject and the piano?", "/approve"], ["about the piano", "is sent."], 1),
+    ],
+)
+def test_the_mail_scenario_fits_any_approval_and_any_rejection(
+    fresh: Office,
+    strategy: str,
+    answers: list[str],
+    said: list[str],
+    mails: int,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lines = "\n".join([script("mail").query, *answers])
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(lines.encode())))
+
+    assert commanded(fresh, "chat", "--scripted", "--scenario", "mail", "--strategy", strategy) == 0
+
+    shown = capsys.readouterr().out.split("you> ")[2:]
+    assert [words for answer, words in zip(shown, said, strict=True) if words not in " ".join(answer.split())] == []
+    assert len(fresh.deeds()) == mails
+
+
+@pytest.mark.parametrize("scenario", ["allowed-tools", "approval", "mail", None])
+def test_every_script_plays_in_a_plan(fresh: Office, scenario: str | None, capsys: pytest.CaptureFixture[str]) -> None:
+    chosen = [] if scenario is None else ["--scenario", scenario]
+    assert commanded(fresh, "run", "--scripted", "--strategy", PLANNING, *chosen) == 0
+    assert "turns that no model call asked for" not in capsys.readouterr().out
+    assert fresh.is_untouched() == (scenario in {"allowed-tools", "approval"})
+
+
+@pytest.mark.parametrize("strategy", [CALLING, PLANNING])
+def test_a_question_that_the_script_does_not_know_is_answered_with_those_that_it_knows(
+    fresh: Office, strategy: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert commanded(fresh, "run", "--scripted", "--scenario", "mail", "--strategy", strategy, "--query", "Hi?") == 0
+    shown = capsys.readouterr().out
+    assert "I am a scripted model: I cannot think, I only say what is written in " in shown
+    assert "- Confirm the choir's booking.\n- no, mention the piano too\n- yes\n" in shown
+
+
 def test_the_page_shows_how_to_hand_the_state_over(fresh: Office, tmp_path: Path) -> None:
     """With a stand-in for jq, which not every machine has."""
     page = (ROOT / "docs" / "devhost.md").read_text()
