@@ -358,6 +358,7 @@ CALLING, PLANNING = STRATEGIES[0], "gpt5_plan_and_reflect"
     ],
 )
 def test_the_mail_scenario_fits_any_approval_and_any_rejection(
+    *,
     fresh: Office,
     strategy: str,
     answers: list[str],
