@@ -1,4 +1,4 @@
-"""The two chatflows of examples/workflows ask before a tool acts, and keep the state of the agent."""
+"""The chatflows of examples/workflows and that of order entry ask before a tool acts, and keep the agent's state."""
 
 import re
 from pathlib import Path
@@ -12,7 +12,15 @@ from internal.approval.decision import Approved, Rejected, read_decision
 from .workflow import ROOT, Node, Workflow
 
 FOLDER = ROOT / "examples" / "workflows"
-WORKFLOWS = {file.stem: Workflow.read(file) for file in sorted(FOLDER.glob("*.yml"))}
+WORKFLOWS = {
+    **{file.stem: Workflow.read(file) for file in sorted(FOLDER.glob("*.yml"))},
+    "order_entry": Workflow.read(ROOT / "examples" / "order_entry" / "workflow.yml"),
+}
+HARMLESS = {
+    *("search_documents", "read_document"),
+    *("search_items", "find_similar_orders", "save_order_draft", "review_order"),
+}
+"""Tools that read, or write only what a later call uses."""
 AGENTS = {f"{name}-{node.id}": (workflow, node) for name, workflow in WORKFLOWS.items() for node in workflow.agents}
 
 every_workflow = pytest.mark.parametrize("workflow", WORKFLOWS.values(), ids=WORKFLOWS)
@@ -20,8 +28,8 @@ every_agent = pytest.mark.parametrize(("workflow", "node"), AGENTS.values(), ids
 each_alone = pytest.mark.parametrize("node", [node for _, node in AGENTS.values()], ids=AGENTS)
 
 
-def test_both_chatflows_are_there() -> None:
-    assert list(WORKFLOWS) == ["approval", "approval_form"]
+def test_the_chatflows_are_there() -> None:
+    assert list(WORKFLOWS) == ["approval", "approval_form", "order_entry"]
 
 
 @each_alone
@@ -32,7 +40,7 @@ def test_every_tool_that_acts_needs_approval(node: Node) -> None:
     required = {name.strip() for name in parameters["approval_required"]["value"].split(",")}
 
     assert required <= offered
-    assert offered - required == {"search_documents", "read_document"}
+    assert offered - required == offered & HARMLESS
 
 
 @every_agent
@@ -58,8 +66,9 @@ def given(node: Node, *names: str) -> list[str]:
     return [node.data["agent_parameters"].get(name, {}).get("value", "") for name in names]
 
 
-def test_in_the_chat_the_next_message_is_the_answer() -> None:
-    (agent,) = WORKFLOWS["approval"].agents
+@pytest.mark.parametrize("name", ["approval", "order_entry"])
+def test_in_the_chat_the_next_message_is_the_answer(name: str) -> None:
+    (agent,) = WORKFLOWS[name].agents
 
     assert given(agent, "query", "approval") == ["{{#sys.query#}}", "{{#sys.query#}}"]
     assert given(agent, "state") == ["{{#conversation.state#}}"]
