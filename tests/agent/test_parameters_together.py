@@ -97,7 +97,14 @@ def declared_variables(strategy: Blueprint[Any]) -> Mapping[str, Json]:
     return variables
 
 
-TYPES: Mapping[str, Any] = {"string": str, "integer": int, "number": (int, float), "boolean": bool, "array": list}
+TYPES: Mapping[str, Any] = {
+    "string": str,
+    "integer": int,
+    "number": (int, float),
+    "boolean": bool,
+    "array": list,
+    "null": type(None),
+}
 MAY_BE_NULL = {"document_id", "score", "passed", "arguments", "structured_output"}
 MAY_BE_ANYTHING = {"json"}
 
@@ -106,7 +113,8 @@ def check_type(name: str, value: Any, declared: Json) -> None:  # noqa: ANN401 -
     """The value is as the picker of the next node shows it."""
     if name in MAY_BE_ANYTHING or (value is None and name in MAY_BE_NULL):
         return
-    assert isinstance(value, TYPES.get(declared["type"], dict)), (name, value)
+    kinds = declared["type"] if isinstance(declared["type"], list) else [declared["type"]]
+    assert any(isinstance(value, TYPES.get(kind, dict)) for kind in kinds), (name, value)
     if isinstance(value, list):
         for item in value:
             check_type(name, item, declared["items"])
