@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from devhost.node.messages.thought_spans import ThoughtSpans
+from devhost.node.outputs.error import plugin_error
 from devhost.protocol.wire import JsonObject
 from devhost.trace.calls import Call
 from devhost.trace.turns import WrittenCall, written_calls
@@ -58,6 +59,7 @@ class ToolCall:
     arguments: JsonObject
     results: tuple[Result, ...]
     error: str
+    traceback: str = ""
 
 
 def model_call(call: Call) -> ModelCall:
@@ -93,11 +95,13 @@ def offered_tools(call: Call) -> tuple[OfferedTool, ...]:
 
 
 def tool_call(call: Call) -> ToolCall:
+    raised = plugin_error(call.error)
     return ToolCall(
         provider=str(call.request.get("provider") or call.kind),
         arguments=_mapping(call.request.get("tool_parameters")) or ({} if call.kind == "tool" else call.request),
         results=tuple(_result(piece.data) for piece in call.pieces),
-        error=call.error,
+        error=call.error if raised is None else f"{raised.error_type}: {raised.message}",
+        traceback="" if raised is None else raised.traceback,
     )
 
 

@@ -22,8 +22,10 @@ from devhost.page.bars import Axis, written
 from devhost.page.file import GENERATOR
 from devhost.page.legend import Colour, legend
 from devhost.page.opened import OfferedTool, model_call, offered_tools, tool_call
+from devhost.page.printed import add_moments, lines_of_calls
 from devhost.protocol.wire import JsonObject
 from devhost.text.price import price_text
+from devhost.trace.lines import PrintedLine
 from devhost.trace.outcome import run_of
 from devhost.trace.reader import Trace
 from devhost.trace.runs import TracedRun, traced_runs
@@ -50,6 +52,10 @@ class ShownRun:
     given: list[ShownFile]
     """The files of the question."""
     files: list[ShownFile]
+    printed_in: Mapping[str, list[PrintedLine]]
+    """By the id of a tool's call."""
+    printed_around: list[PrintedLine]
+    """Before and after the run."""
 
     @property
     def outputs(self) -> NodeOutputs:
@@ -125,6 +131,7 @@ def render_page(trace: Trace, folder: Path | None = None) -> str:
         header=trace.header,
         notices=trace.notices,
         cut_off=trace.cut_off,
+        printed=[line for line in trace.lines if isinstance(line, PrintedLine)],
         runs=[_shown(number, traced, trace, attachments) for number, traced in enumerate(traced_runs(trace), start=1)],
     )
 
@@ -134,16 +141,20 @@ def _shown(number: int, traced: TracedRun, trace: Trace, attachments: Attachment
     sources = run.outputs.variables.get("sources")
     listed = [source for source in sources if isinstance(source, dict)] if isinstance(sources, list) else []
     numbers = {str(source.get("number")) for source in listed}
+    spans = timeline(traced)
+    printed_around = add_moments(spans, traced)
     return ShownRun(
         number=number,
         traced=traced,
         run=run,
-        spans=timeline(traced),
+        spans=spans,
         axis=Axis(traced.began, traced.finished),
         answer=passages(run.outputs.text, numbers, f"source-{number}-"),
         sources=listed,
         given=attachments.shown(files_among(traced.parameters)),
         files=attachments.shown(run.outputs.files),
+        printed_in=lines_of_calls(traced),
+        printed_around=printed_around,
     )
 
 

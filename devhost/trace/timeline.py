@@ -32,6 +32,8 @@ class Span:
     children: list["Span"] = field(default_factory=list)
     is_moment: bool = False
     """It came finished, so that it has no duration."""
+    printed: tuple[str, ...] = ()
+    """The lines of a moment at which a plugin printed."""
     written: WrittenCall | None = None
     """Of a tool call: what the model wrote, if the log says which call of its turn this is."""
     answers: dict[str, "Span"] = field(default_factory=dict)
