@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from ordering.application import Application
 from ordering.order_system import HttpOrderSystem
-from sqlalchemy import make_url
+from sqlalchemy import URL
 from tool_layer.run_steps import steps_of
 
 from .conftest import ORDER_ENTRY
@@ -18,10 +18,11 @@ CONVERSATION = "c-17"
 
 
 class Desk:
-    def __init__(self, plugin: StdioPlugin, database: str) -> None:
+    def __init__(self, plugin: StdioPlugin, database: URL) -> None:
         self._plugin = plugin
-        self._credentials = {"database_url": database, "order_system_url": "http://127.0.0.1:1"}
-        self.application = Application.over(make_url(database), HttpOrderSystem("http://127.0.0.1:1"))
+        address = database.render_as_string(hide_password=False)
+        self._credentials = {"database_url": address, "order_system_url": "http://127.0.0.1:1"}
+        self.application = Application.over(database, HttpOrderSystem("http://127.0.0.1:1"))
 
     def called(self, tool: str, **parameters: object) -> dict[str, Any]:
         """The one message of the tool: its envelope."""
@@ -50,10 +51,14 @@ class Desk:
 
 
 @pytest.fixture(scope="module")
-def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
-    folder = tmp_path_factory.mktemp("orders")
-    with StdioPlugin(ORDER_ENTRY, {}) as plugin:
-        yield Desk(plugin, f"sqlite:///{folder}/orders.sqlite3")
+def plugin() -> Iterator[StdioPlugin]:
+    with StdioPlugin(ORDER_ENTRY, {}) as started:
+        yield started
+
+
+@pytest.fixture
+def desk(plugin: StdioPlugin, database_url: URL) -> Desk:
+    return Desk(plugin, database_url)
 
 
 DRAFT = {

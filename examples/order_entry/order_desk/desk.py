@@ -14,7 +14,7 @@ from .store import MessageStore
 
 
 class AgentFailedError(Exception):
-    """A run ended in an error. What its tools had made comes with the next message."""
+    """A run ended in an error. What its tools saved stays, and `find_similar_orders` finds it in the next turn."""
 
 
 class Desk:
