@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
 from typing import Any
 
 import httpx
@@ -12,9 +13,10 @@ from ordering.application import Application
 from ordering.order_system import HttpOrderSystem, Placed, UnknownOutcomeError
 from ordering.orders.payload import ExternalOrder
 from ordering.storage.orders import OrderRequests
+from ordering.storage.tables import OrderRequestRow
 from ordering.values.inputs import Draft, ItemQuery, OrderToRequest, SimilarQuery
 from ordering.values.results import Judgement
-from sqlalchemy import URL
+from sqlalchemy import URL, update
 from tool_layer.errors import RefusedError
 
 type Fields = Mapping[str, object]
@@ -117,6 +119,18 @@ def test_an_order_that_is_only_partly_the_same_is_told_but_not_referenced(applic
 
     assert result.referenced_order_request_id is None
     assert "Order request 1" in result.message
+
+
+def test_an_order_that_was_placed_long_ago_is_no_duplicate_and_an_old_draft_is(application: Application) -> None:
+    with application.database.session() as session:
+        session.execute(update(OrderRequestRow).values(updated_at=datetime(2020, 1, 1)))  # noqa: DTZ001 - as stored
+
+    found = [
+        application.similar_orders.find(SimilarQuery(customer=customer, items=items)).referenced_order_request_id
+        for customer, items in [("C-2207", "lunch box 700"), ("C-1042", "CP-240, CL-080")]
+    ]
+
+    assert found == [None, SEEDED]
 
 
 def test_a_draft_is_saved_and_changed_under_its_id(application: Application) -> None:
