@@ -36,17 +36,19 @@ def text_of(events: list[dict[str, Any]]) -> str:
 
 
 @pytest.mark.e2e
-def test_the_tool_finds_says_what_is_missing_and_leaves_its_trail(answers: Path, tmp_path: Path) -> None:
-    url, empty = (URL.create("sqlite", database=str(tmp_path / name)) for name in ("answers.db", "empty.db"))
+def test_the_tool_finds_says_what_is_missing_and_leaves_its_trail(
+    answers: Path, database_url: URL, tmp_path: Path
+) -> None:
+    url = database_url
     database = Database(url, make_tables)
-    sync_service(database).sync(answers / "documents")
     check = {"type": "tool", "action": "validate_tool_credentials", "provider": "answers"}
     with StdioPlugin(answers, {}) as plugin:
+        before = plugin.request({"not built": search("How long may I keep a drill?", url, "c0")})
+        sync_service(database).sync(answers / "documents")
         said = plugin.request(
             {
                 "found": search("How long may I keep a drill?", url, "c1"),
                 "nothing": search("What is the capital of France?", url),
-                "not built": search("How long may I keep a drill?", empty),
                 "blank": search(" ", url),
                 "long": search("drill " * 200, url),
                 "good": {**check, "credentials": {"database_url": f"sqlite:///{tmp_path}/new.db"}},
@@ -64,7 +66,7 @@ def test_the_tool_finds_says_what_is_missing_and_leaves_its_trail(answers: Path,
     assert sorted(scores, reverse=True) == scores
     assert all(0 < score <= 1 for score in scores)
     assert text_of(said["nothing"]).endswith("Ask in other words.")
-    assert text_of(said["not built"]).endswith("python -m examples.answers sync DIR")
+    assert text_of(before["not built"]).endswith("python -m examples.answers sync DIR")
     assert text_of(said["blank"]) == "The question is empty. Write what you want to know."
     assert text_of(said["long"]).startswith("Invalid parameters for search_documents: question: ")
     assert messages(said["good"]) == [{"result": True}]

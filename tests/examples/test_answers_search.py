@@ -7,11 +7,13 @@ import pytest
 from answering.domain.errors import AnswerBusinessError, AnswerSystemError
 from answering.domain.question import Question
 from answering.domain.retrieval import RetrievalContext, SearchResult
+from answering.index.folder import UnreadableError, markdown_files
 from answering.services import search_service, sync_service
 from answering.storage.passages import PassageRepository
 from answering.storage.tables import TermRow, make_tables
 from sqlalchemy import URL, func, select
 from tool_layer.database import Database
+from tool_layer.errors import SetupError
 
 from .postgres import Postgres
 
@@ -94,8 +96,18 @@ def test_a_folder_that_cannot_be_read_leaves_the_index_as_it_was(database: Datab
     sync_service(database).sync(tmp_path)
     (tmp_path / "b.md").write_bytes(b"\xff")
 
-    with pytest.raises(Exception, match="not text in UTF-8"):
+    with pytest.raises(UnreadableError, match="not text in UTF-8"):
         sync_service(database).sync(tmp_path)
+    assert ids(found(database, "lathe")) == ["a.md"]
+
+
+def test_an_index_that_cannot_be_written_stays_and_says_why(database: Database, tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("# A\n\nAbout the lathe.")
+    sync_service(database).sync(tmp_path)
+    twice = next(markdown_files(tmp_path))
+
+    with pytest.raises(SetupError, match="The index was not changed: "):
+        PassageRepository(database).update("", [twice, twice], [])
     assert ids(found(database, "lathe")) == ["a.md"]
 
 
@@ -104,6 +116,7 @@ QUESTIONS = {
     "May gloves be worn at the lathe?": ["en/workshop.md"],
     "What happens if a tool gets stolen?": ["en/damage.md"],
     "insurance": ["en/damage.md"],
+    "insurence": ["en/damage.md"],
     "ドリルは何日借りられますか": ["ja/borrowing.md"],
     "返却が遅れたらいくらかかりますか？": ["ja/fees.md"],
     "ﾄﾞﾘﾙ": ["ja/borrowing.md"],

@@ -16,7 +16,7 @@ from answering.index.folder import MarkdownFile
 from answering.index.scoring import Posting, scores
 from answering.index.terms import terms
 
-from .failures import raised_as
+from .failures import raised_as, raised_for_the_operator
 from .tables import DocumentRow, IndexRow, PassageRow, TermRow
 
 MOST_RESULTS = 20
@@ -56,8 +56,12 @@ class PassageRepository:
             return {row.id: row.digest for row in session.execute(select(DocumentRow.id, DocumentRow.digest))}
 
     def update(self, folder: str, changed: Sequence[MarkdownFile], removed: Sequence[str]) -> None:
-        """All in one transaction: a search at the same time finds the old index, or the new one."""
-        with self._database.session() as session:
+        """All in one transaction: a search at the same time finds the old index, or the new one.
+
+        Raises:
+            SetupError: The database refuses it, for example because another sync is adding the same documents.
+        """
+        with raised_for_the_operator(), self._database.session() as session:
             gone = [*removed, *(file.id for file in changed)]
             for ids in batched(gone, _IN_ONE_QUERY):
                 session.execute(delete(DocumentRow).where(DocumentRow.id.in_(ids)))
