@@ -163,6 +163,6 @@ class OrderEntry:
 
 @contextmanager
 def world(folder: Path) -> Iterator[OrderEntry]:
-    with OrderSystemServer(OrderBook()) as server, closing(socket.socket()) as nobody:
-        nobody.bind((LOOPBACK, 0))  # taken, but it does not listen
-        yield OrderEntry(folder, server.book, server.url, f"http://{LOOPBACK}:{nobody.getsockname()[1]}")
+    with OrderSystemServer(OrderBook()) as server, closing(socket.socket()) as deaf:
+        deaf.bind((LOOPBACK, 0))  # taken, but it does not listen
+        yield OrderEntry(folder, server.book, server.url, f"http://{LOOPBACK}:{deaf.getsockname()[1]}")

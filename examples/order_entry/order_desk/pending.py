@@ -48,7 +48,7 @@ class Pending:
         return data
 
     def reviewed(self) -> list[int]:
-        """Order requests that were reviewed and that nobody else has read; each is named once."""
+        """Order requests that were reviewed and that no second reader has judged; each is named once."""
         reviewed, self._reviewed = self._reviewed, []
         return list(dict.fromkeys(reviewed))
 

@@ -40,7 +40,7 @@ class ReviewerOutput(BaseModel):
     findings: tuple[str, ...]
     """Of the rules that need no reader."""
     second_reader: Judgement | None = None
-    """None as long as nobody else has read this version."""
+    """None until a second reader has read this version."""
 
 
 class ReviewerResult(Result):
