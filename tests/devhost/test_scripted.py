@@ -213,6 +213,56 @@ def test_another_question_has_other_turns(tmp_path: Path) -> None:
     assert own.description.selector([])["entity"]["features"] == ["vision"]
 
 
+def test_the_notice_names_the_file_from_the_current_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = script(tmp_path, "query: q\nturns: [{text: a}]")
+    assert f"written in {file}, no provider" in ScriptedModel.from_file(file).description.notice
+
+    monkeypatch.chdir(tmp_path)
+    assert "written in script.yaml, no provider" in ScriptedModel.from_file(file).description.notice
+
+
+def test_a_question_is_known_without_its_capitals_and_last_full_stop(tmp_path: Path) -> None:
+    file = script(tmp_path, "query: Confirm  it.\nturns: [{text: own}]\notherwise: [{text: other}]")
+
+    def answer(query: str) -> str:
+        return str(next(ScriptedModel.from_file(file, query=query).invoke(request()))["delta"]["message"]["content"])
+
+    assert [answer(query) for query in ("confirm it", " Confirm it! ", "Confirm")] == ["own", "own", "other"]
+
+
+def test_an_unknown_question_is_answered_with_the_known_ones_in_every_call(tmp_path: Path) -> None:
+    file = script(tmp_path, "query: mine\nturns: [{text: own}]\nthen: [{query: more, turns: [{}]}]")
+    model = ScriptedModel.from_file(file, query="yours")
+    said = ["".join(texts(chunk["delta"] for chunk in model.invoke(request()))) for _ in range(2)]
+    assert said[0] == said[1]
+    assert said[0] == (
+        f"I am a scripted model: I cannot think, I only say what is written in {file}. There I have answers to:\n\n"
+        "- mine\n- more\n\nFor any other question, use a real model."
+    )
+    assert model.afterwards == ""
+
+
+def test_a_turn_can_wait_for_what_a_tool_said_before_the_users_words(tmp_path: Path) -> None:
+    file = script(
+        tmp_path,
+        "query: q\nturns: [{text: a}]\n"
+        "otherwise: [{when_result: did not, when: piano, text: again}, {when_result: did not, text: left}, {text: hm}]",
+    )
+
+    def answer(query: str, result: str) -> str:
+        model = ScriptedModel.from_file(file, query=query)
+        messages: list[JsonObject] = [
+            {"role": "assistant", "content": "", "tool_calls": []},
+            {"role": "tool", "content": result, "tool_call_id": "1"},
+            {"role": "user", "content": query},
+        ]
+        return str(next(model.invoke(request(*messages)))["delta"]["message"]["content"])
+
+    assert answer("the piano too", "The user did not approve it.") == "again"
+    assert answer("no", "The user did not approve it.") == "left"
+    assert answer("the piano too", "Sent.") == "hm"
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [

@@ -79,7 +79,7 @@ two_topics = pytest.mark.parametrize("scenario", NAMES[:1], indirect=True)
 
 
 def test_all_scenarios_are_tested(helpdesk: Path) -> None:
-    assert sorted(file.stem for file in (helpdesk / "scenarios").iterdir()) == sorted(NAMES)
+    assert sorted(file.stem for file in (helpdesk / "scenarios").iterdir()) == sorted([*NAMES, "as-data"])
 
 
 @every_scenario
@@ -170,7 +170,7 @@ def test_what_is_not_found_is_in_neither_source(scenario: Scenario) -> None:
 
 
 @pytest.mark.parametrize("strategy", ["gpt5_function_calling", "gpt5_react", "gpt5_plan_and_reflect"])
-@pytest.mark.parametrize("scenario", [None, *NAMES])
+@pytest.mark.parametrize("scenario", [None, "as-data", *NAMES])
 def test_every_script_plays_under_every_strategy(
     scenario: str | None, strategy: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
