@@ -10,7 +10,7 @@ import click
 
 sys.path.append(str(Path(__file__).resolve().parent))
 
-from memos.opening import VARIABLE, address, begin_again, memo_database
+from memos.opening import VARIABLE, address, begin_again, memo_database, remove_draft
 from memos.services.memos import MemoApplicationService
 from memos.services.tasks import TaskApplicationService
 from memos.storage.samples import message
@@ -65,6 +65,13 @@ def begin() -> None:
     """Empty the database, and put the six sample memos into it."""
     with Database(address({}), begin_again).session():
         pass
+
+
+@desk.command("downgrade")
+def go_back() -> None:
+    """Take the status draft out of the database again; drafts become tasks to do. A tool's next call brings it back."""
+    with Database(address({}), remove_draft).session():
+        click.echo("No task can be a draft any more.")
 
 
 def _line(task: StoredTask) -> str:

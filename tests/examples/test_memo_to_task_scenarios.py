@@ -12,7 +12,7 @@ from memos.services.memos import MemoApplicationService
 from memos.services.tasks import TaskApplicationService
 from memos.storage.samples import SAMPLES, message
 from memos.values.schemas import Decision, Submission, TaskInput
-from memos.values.status import MemoStatus
+from memos.values.status import MemoStatus, TaskStatus
 from sqlalchemy import URL
 from tool_layer.run_steps import recorded
 
@@ -131,6 +131,19 @@ def test_beginning_again_asks_first() -> None:
     assert printed("list").splitlines() == [
         f"{message(number, text)}  [inbox]" for number, text in enumerate(SAMPLES.values(), start=1)
     ]
+
+
+@pytest.mark.usefixtures("own_database")
+def test_the_downgrade_says_how_many_drafts_become_tasks_to_do(caplog: pytest.LogCaptureFixture) -> None:
+    printed("downgrade")
+    script = Script.read(FILES["review"])
+    draft = TaskInput.model_validate(arguments(script, "create_tasks")["tasks"][0])
+    TaskApplicationService(memo_database({})).create([draft])
+
+    assert printed("downgrade") == "No task can be a draft any more.\n"
+
+    assert "1 draft task(s) became todo" in caplog.text
+    assert [task.status for task in TaskApplicationService(memo_database({})).tasks()] == [TaskStatus.TODO]
 
 
 def test_the_workflow_has_the_instruction_and_the_schema_of_the_scripts() -> None:

@@ -45,6 +45,12 @@ def begin_again(connection: Connection) -> None:
     add_samples(connection)
 
 
+def remove_draft(connection: Connection) -> None:
+    """As before the status draft: drafts become tasks to do, and the log says how many."""
+    prepare(connection)
+    downgrade(connection, "0001")
+
+
 def _prepare_with_samples(connection: Connection) -> None:
     is_new = current_revision(connection) is None
     prepare(connection)

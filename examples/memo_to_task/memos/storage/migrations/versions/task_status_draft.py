@@ -18,7 +18,8 @@ down_revision = "0001"
 BEFORE = ("todo", "progress", "waiting", "done")
 AFTER = (*BEFORE, "draft")
 
-logger = logging.getLogger("alembic.runtime.migration")
+logger = logging.getLogger("memos.migrations")
+"""Not below Alembic's own, which show nothing unless a program sets them up."""
 
 
 def upgrade() -> None:
