@@ -9,6 +9,7 @@ import pytest
 
 from devhost import Host, HostLimits, Run, ScriptedModel, ToolSetup, Watcher
 from devhost.errors import ToolSetupError
+from devhost.text.secrets import Secrets
 from devhost.tools.panel import start_tool_plugin
 from devhost.tools.setup import Texts
 from devhost.tools.tool import Tool, plugin_tools
@@ -35,7 +36,10 @@ def tools_of(
     (directory / ".venv").symlink_to(environment)
     setup = ToolSetup.read(directory, credentials=credentials, fixed=fixed)
     limits = HostLimits()
-    with start_tool_plugin(setup, limits, NO_PYTHON, Watcher()) as process:
+    started = start_tool_plugin(
+        setup, limits=limits, python=NO_PYTHON, watcher=Watcher(), secrets=Secrets(setup.secrets)
+    )
+    with started as process:
         yield plugin_tools(process, setup, limits)
 
 
