@@ -41,8 +41,8 @@ def _rows_of(example: str) -> list[Row]:
     child = [sys.executable, "-m", "examples.runner", example]
     done = subprocess.run(child, cwd=EXAMPLES.parent, capture_output=True, text=True, check=False)
     if done.returncode:
-        problem = done.stderr.strip().splitlines()[-1:] or [f"exit code {done.returncode}"]
-        return [Row(example=example, scenario="", strategy="", problems=tuple(problem))]
+        said = " ".join(done.stderr.split("\n  File ")[-1].split())
+        return [Row(example=example, scenario="", strategy="", problems=(said or f"exit code {done.returncode}",))]
     return _ROWS.validate_json(done.stdout)
 
 

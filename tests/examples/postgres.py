@@ -72,7 +72,8 @@ def running(bin_folder: Path) -> Iterator[Postgres]:
             assert done.returncode == 0, log.read_text()
 
         run("initdb", "-A", "trust", "-U", USER, "-E", "UTF8", "--no-sync")
-        options = f"-c listen_addresses='' -c unix_socket_directories='{folder}' -c fsync=off"
+        # Each database of a test keeps a connection in the process of the tests.
+        options = f"-c listen_addresses='' -c unix_socket_directories='{folder}' -c fsync=off -c max_connections=500"
         run("pg_ctl", "start", "-w", "-t", "120", "-o", options)
         try:
             yield Postgres(folder)
