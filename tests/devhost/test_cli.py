@@ -114,16 +114,19 @@ def test_a_full_disk_is_reported_in_one_sentence() -> None:
 @pytest.mark.e2e
 @pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_ends_the_command_and_its_plugins(sent: signal.Signals, code: int) -> None:
-    query = json.dumps([{"say": "started\n"}, {"freeze": 600}])
+    entry = {"id": "a", "label": "ROUND 1", "status": "start", "data": {}, "parent_id": None, "error": None}
+    query = json.dumps([{"emit": {"type": "log", "message": entry}}, {"say": "started\n"}, {"freeze": 600}])
     command = [sys.executable, "-m", "devhost", "run", *WHERE, "--query", query]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         while process.stdout.readline() not in ("started\n", ""):
             pass
         process.send_signal(sent)
-        _, stderr = process.communicate(timeout=PATIENCE)
+        stdout, stderr = process.communicate(timeout=PATIENCE)
     assert process.returncode == code
     assert "Traceback" not in stderr
+    where_it_hung = re.search(r"log until Ctrl-C ─+\n… ROUND 1  not finished after [\d.]+ s\n", stdout)
+    assert bool(where_it_hung) == (sent is signal.SIGINT)
 
 
 HIT_WHERE_EXCEPTIONS_ARE_DROPPED = """
