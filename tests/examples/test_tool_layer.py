@@ -166,17 +166,20 @@ def test_a_read_and_a_write_in_one_transaction_are_not_mixed_with_others(databas
     assert steps_of(database)[0].input == {"count": 20}
 
 
-def test_a_database_that_cannot_be_reached_is_named_without_its_password() -> None:
-    url = chosen_url(
-        Path(), {CREDENTIAL: "postgresql://clerk:s3cret@127.0.0.1:1/orders"}, variable="UNSET", file_name=""
-    )
+@pytest.mark.parametrize(
+    ("wish", "named"),
+    [
+        ("postgresql://clerk:s3cret@127.0.0.1:1/orders", "postgresql+psycopg://clerk:***@127.0.0.1:1/orders"),
+        ("postgresql://127.0.0.1:1/orders?user=clerk&password=s3cret", "postgresql+psycopg://127.0.0.1:1/orders"),
+    ],
+)
+def test_a_database_that_cannot_be_reached_is_named_without_its_password(wish: str, named: str) -> None:
+    url = chosen_url(Path(), {CREDENTIAL: wish}, variable="UNSET", file_name="")
 
     with pytest.raises(SetupError) as raised, Database(url, make_table).session() as session:
         session.execute(text("SELECT 1"))
 
-    assert str(raised.value).startswith(
-        "The database postgresql+psycopg://clerk:***@127.0.0.1:1/orders cannot be used: "
-    )
+    assert str(raised.value).startswith(f"The database {named} cannot be used: ")
     assert "s3cret" not in str(raised.value)
 
 
@@ -202,12 +205,18 @@ def test_a_plugin_folder_that_cannot_be_written_gets_a_temporary_directory(tmp_p
     assert not url.database.startswith(str(tmp_path))
 
 
-@pytest.mark.parametrize("wish", ["mysql://root:s3cret@db/shop", "s3cret"])
+@pytest.mark.parametrize("wish", ["mysql://root:s3cret@db/shop", "s3cret", "postgresql://root:x@db:s3cret/shop"])
 def test_another_address_is_refused_without_quoting_it(wish: str) -> None:
     with pytest.raises(SetupError) as raised:
         chosen_url(Path(), {CREDENTIAL: wish}, variable="UNSET", file_name="")
 
     assert "s3cret" not in str(raised.value)
+
+
+@pytest.mark.parametrize("wish", ["sqlite://", "sqlite:///:memory:"])
+def test_a_database_in_memory_is_refused(wish: str) -> None:
+    with pytest.raises(SetupError, match="names no file"):
+        chosen_url(Path(), {CREDENTIAL: wish}, variable="UNSET", file_name="")
 
 
 def test_the_audit_shows_what_went_in_and_out(database_url: URL) -> None:

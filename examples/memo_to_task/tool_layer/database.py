@@ -58,7 +58,8 @@ class Database:
         try:
             yield
         except DBAPIError as error:
-            where = self.url.render_as_string(hide_password=True)
+            # Options are left out: a password may be one of them.
+            where = self.url.set(query={}).render_as_string(hide_password=True)
             raise SetupError(f"The database {where} cannot be used: {_first_line(error)}") from None
 
 

@@ -28,9 +28,11 @@ def database_url(plugin_folder: Path, credentials: Mapping[str, object], *, vari
         return URL.create("sqlite", database=str(directory / file_name))
     try:
         url = make_url(wish)
-    except ArgumentError:
-        # Without the text, which may contain a password.
+    except (ArgumentError, ValueError):
+        # Without the text, which may contain a password. ValueError: the port is not a number.
         raise SetupError(f"{CREDENTIAL} is not a database URL, such as sqlite:////var/lib/tools.sqlite3.") from None
+    if url.get_backend_name() == "sqlite" and url.database in {None, "", ":memory:"}:
+        raise SetupError(f"{CREDENTIAL} names no file; a database in memory ends with each transaction.")
     return url.set(drivername=_driver(url))
 
 
