@@ -109,7 +109,7 @@ def test_without_a_step_the_gate_runs(project: Project) -> None:
 
     assert code == 0
     assert banners(said) == list(GATE)
-    assert len([call for call in project.calls if call.startswith("-m mypy")]) == 2
+    assert len([call for call in project.calls if call.startswith("-m mypy")]) == 3
     assert any(call.startswith("-m coverage report") for call in project.calls)
 
 
@@ -125,7 +125,7 @@ def test_two_processes_share_the_same_tests_from_both_ends(project: Project) -> 
 @pytest.mark.parametrize(
     "failing",
     [
-        *("ruff format", "ruff check", "mypy .", "cache-dir"),
+        *("ruff format", "ruff check", "mypy .", "mypy -m", "cache-dir"),
         *("--end front", "--end back", "coverage combine", "coverage report"),
     ],
 )

@@ -26,7 +26,7 @@ def test_the_demo_is_scripted_and_prints_the_command_for_a_real_model(tmp_path: 
         path.chmod(0o755)
 
     ended = subprocess.run(
-        ["make", "demo"],  # noqa: S607 - the one on PATH, as a person types it
+        ["make", "--no-print-directory", "demo"],  # noqa: S607 - the one on PATH, as a person types it
         cwd=tmp_path,
         capture_output=True,
         text=True,
