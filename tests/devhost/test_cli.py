@@ -114,7 +114,14 @@ def test_a_full_disk_is_reported_in_one_sentence() -> None:
 @pytest.mark.e2e
 @pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_ends_the_command_and_its_plugins(sent: signal.Signals, code: int) -> None:
-    entry: JsonObject = {"id": "a", "label": "ROUND 1", "status": "start", "data": {}, "parent_id": None, "error": None}
+    entry: dict[str, object] = {
+        "id": "a",
+        "label": "ROUND 1",
+        "status": "start",
+        "data": {},
+        "parent_id": None,
+        "error": None,
+    }
     query = json.dumps([{"emit": {"type": "log", "message": entry}}, {"say": "started\n"}, {"freeze": 600}])
     command = [sys.executable, "-m", "devhost", "run", *WHERE, "--query", query]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
