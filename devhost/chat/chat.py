@@ -4,7 +4,6 @@ In: a scenario, what the person types, a way to start a host and one to choose a
 """
 
 import uuid
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
@@ -59,7 +58,6 @@ class Chat:
 
     def _begin(self) -> None:
         """Begin a conversation: its memory and its state are empty."""
-        self._asked: Counter[str] = Counter()
         self._conversation = Conversation(
             self._scenario, conversation_id=str(uuid.uuid4()), raw=self._raw, strict=self._strict
         )
@@ -143,8 +141,7 @@ class Chat:
         self._view.show_parameters(settings_of(self._scenario))
 
     def _ask(self, host: Host, question: str, stop: Stop) -> Run:
-        model = self._choose_model(question, asked=self._asked[question])
-        self._asked[question] += 1
+        model = self._choose_model(question, asked=self._conversation.times_asked(question))
         with self._view.turn(self._conversation.files_of(question)) as view:
             run = self._conversation.ask(host, question, model, on_message=view.show, stop=stop)
             hints = (self._conversation.note, HINT if self._conversation.state.waiting else "")

@@ -88,13 +88,17 @@ class Conversation:
         self._added = added
         return added[-1]
 
+    def times_asked(self, question: str) -> int:
+        """How often it was asked before; capitals and the last full stop do not count, as in `Script.turns_for`."""
+        return self._asked[gist(question)]
+
     def files_of(self, question: str) -> list[JsonObject]:
         """Those that go with the question if it is asked next, without a URL."""
         return [file.described("") for file in self._attached(question)]
 
     def _attached(self, question: str) -> tuple[LocalFile, ...]:
         is_first = not self._asked
-        written = self.scenario.attached.of_question(question, self._asked[gist(question)], is_first=is_first)
+        written = self.scenario.attached.of_question(question, self.times_asked(question), is_first=is_first)
         return (*written, *self._added)
 
     def _settings(self, question: str, files: Sequence[JsonObject], approval: str | None) -> JsonObject:

@@ -12,6 +12,7 @@ from devhost.conversation.conversation import Conversation
 from devhost.host.host import Host, OnMessage
 from devhost.models.backend import ModelBackend
 from devhost.models.scripted.file import FollowUp
+from devhost.models.scripted.script import gist
 from devhost.node.outputs.report import report
 from devhost.node.outputs.run import Run
 from devhost.protocol.wire import JsonObject
@@ -30,7 +31,7 @@ class CountingModel(ModelBackend, Protocol):
 
 class ChooseModel[M](Protocol):
     def __call__(self, question: str, *, asked: int) -> M:
-        """`asked`: how often the conversation had this question before."""
+        """`asked`: how often the conversation had this question before, in any spelling."""
         ...
 
 
@@ -54,8 +55,8 @@ def play(
     asked: Counter[str] = Counter()
     said: list[tuple[str, str | None, CountingModel]] = []
     for query, approval in [(question, None), *((each.query, each.approval) for each in follow_ups)]:
-        said.append((query, approval, choose_model(query, asked=asked[query])))
-        asked[query] += 1
+        said.append((query, approval, choose_model(query, asked=asked[gist(query)])))
+        asked[gist(query)] += 1
 
     def turns(host: Host, on_message: OnMessage) -> Iterator[Ended]:
         for number, (query, approval, model) in enumerate(said, start=1):

@@ -328,6 +328,33 @@ def test_a_script_says_more_than_its_question(tmp_path: Path, capsys: pytest.Cap
     assert [shown.partition("\n")[0] for shown in said.err.split("\nquestion  ")[2:]] == ["yes", "go on", "yes"]
 
 
+SPELLINGS = ("yes", "Yes.", "YES")
+"""Of the same words, as a person types them."""
+
+
+def test_each_time_that_a_script_says_something_in_another_spelling_has_turns_of_its_own(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    then = [{"query": query, "turns": [{"text": f"answer {number}"}]} for number, query in enumerate(SPELLINGS)]
+
+    assert run(script(tmp_path, then), "--json") == 0
+
+    last = json.loads(capsys.readouterr().out)
+    answers = [turn["text"].partition("\n")[2] for turn in (*last["earlier_turns"][1:], last)]
+    assert answers == ["answer 0", "answer 1", "answer 2"]
+
+
+def test_a_chat_has_the_turns_for_a_text_that_is_typed_again_in_another_spelling(chat: Chat, tmp_path: Path) -> None:
+    then = [{"query": "yes", "turns": [{"text": f"answer {number}"}]} for number in range(3)]
+    waiting = leaving({"ask": "x"}, {"leave_again": None})
+    file = tmp_path / "script.yaml"
+    file.write_text(yaml.safe_dump({"query": waiting, "turns": [{"text": "unused"}], "then": then}))
+
+    _, *answered = chat(waiting, *SPELLINGS, arguments=("--script", str(file)))
+
+    assert [shown.splitlines()[0] for shown in answered] == ["answer 0", "answer 1", "answer 2"]
+
+
 def test_another_question_is_asked_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = script(tmp_path, [{"query": "yes", "turns": [{"text": "unused"}]}])
 
