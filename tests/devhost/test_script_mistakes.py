@@ -31,6 +31,12 @@ def sentence(tmp_path: Path, text: str | bytes) -> str:
         ("[]", "turns: Tuple should have at least 1 item after validation, not 0"),
         ("[{text: 3}]", "turn 1: text: should be a text, or a list of texts"),
         ("[{text: [a, 3]}]", "turn 1: text: should be a text, or a list of texts"),
+        (
+            "[{tool_calls: [{name: x, id: no}]}]",
+            "turn 1, tool call 1: id: should be a text: put yes, no and numbers in quotes",
+        ),
+        ("[{when: 14}]", "turn 1: when: should be a text: put yes, no and numbers in quotes"),
+        ("[{thought: yes}]", "turn 1: thought: should be a text: put yes, no and numbers in quotes"),
         ("[{usage: {total_price: [1]}}]", "turn 1, usage: total_price: should be a number, or a text"),
         ("[{tool_calls: [{name: x, arguments: 3}]}]", "turn 1, tool call 1: arguments: should be a mapping, or a text"),
         (
@@ -46,8 +52,11 @@ def test_each_mistake_is_reported_once(tmp_path: Path, turns: str, said: str) ->
 @pytest.mark.parametrize(
     ("then", "said"),
     [
-        (f"[{{query: yes, {TURNS}}}]", "then 1: query: should be a text: put yes and no in quotes"),
-        (f"[{{query: a, approval: no, {TURNS}}}]", "then 1: approval: should be a text: put yes and no in quotes"),
+        (f"[{{query: yes, {TURNS}}}]", "then 1: query: should be a text: put yes, no and numbers in quotes"),
+        (
+            f"[{{query: a, approval: no, {TURNS}}}]",
+            "then 1: approval: should be a text: put yes, no and numbers in quotes",
+        ),
         ("[{query: a}]", "then 1: turns: Field required"),
         ("[{query: a, turns: [{txt: x}]}]", "then 1, turn 1: unknown key 'txt'"),
     ],

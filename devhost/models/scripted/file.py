@@ -11,7 +11,7 @@ from pydantic_core import ErrorDetails
 
 from devhost.errors import ScriptError
 from devhost.models.backend import DEFAULT_FEATURES
-from devhost.models.scripted.turn import Scripted, SomeTurns, Turn, Turns, one_sentence
+from devhost.models.scripted.turn import Scripted, SomeTurns, Turn, Turns, Words, one_sentence
 from devhost.protocol.failures import Fault
 from devhost.text.json_value import json_value
 from devhost.text.yaml_file import load_yaml
@@ -35,8 +35,8 @@ type _Files = tuple[Annotated[Path, AfterValidator(_beside_the_script)], ...]
 class FollowUp(Scripted):
     """What the user says later in the conversation, and how the model answers."""
 
-    query: Annotated[str, one_sentence("should be a text: put yes and no in quotes")]
-    approval: Annotated[str | None, one_sentence("should be a text: put yes and no in quotes")] = None
+    query: Words
+    approval: Words | None = None
     """The answer to calls that wait, if it is not the query."""
     files: _Files = ()
     """What the user sends with it."""
@@ -72,7 +72,7 @@ class ScriptFile(Part):
     extends: str | None = None
     """Another script, seen from this file's folder: what this one does not set is as there."""
     description: str = ""
-    query: str = ""
+    query: Words = ""
     files: _Files = ()
     """What the user sends with the query."""
     variables: _JsonObject = Field(default_factory=dict)

@@ -35,6 +35,8 @@ def one_sentence(sentence: str) -> WrapValidator:
     return WrapValidator(validate)
 
 
+type Words = Annotated[str, one_sentence("should be a text: put yes, no and numbers in quotes")]
+"""YAML reads `no` as false and `1` as a number."""
 type _Json = Annotated[JsonValue, BeforeValidator(json_value)]
 type _Number = Annotated[float | str | None, one_sentence("should be a number, or a text")]
 
@@ -44,8 +46,8 @@ class Scripted(BaseModel):
 
 
 class ScriptedCall(Scripted):
-    name: str
-    id: str = ""
+    name: Words
+    id: Words = ""
     arguments: Annotated[
         dict[str, JsonValue] | str, one_sentence("should be a mapping, or a text"), BeforeValidator(json_value)
     ] = Field(default_factory=dict[str, JsonValue])
@@ -76,7 +78,7 @@ class ScriptedUsage(Scripted):
 
 
 class Turn(Scripted):
-    thought: str = ""
+    thought: Words = ""
     text: Annotated[str | tuple[str, ...], one_sentence("should be a text, or a list of texts")] = ""
     tool_calls: tuple[ScriptedCall, ...] = ()
     call_chunking: Literal["whole", "per_call", "fragments", "snapshots"] = "whole"
@@ -89,11 +91,11 @@ class Turn(Scripted):
     api_fails: Fault | None = None
     """What Dify's API does in place of answering: see `devhost.protocol.failures`."""
     opaque_body: _Json = None
-    when: str | None = None
+    when: Words | None = None
     """A text that the last message of the prompt contains."""
-    when_result: str | None = None
+    when_result: Words | None = None
     """A text that a tool result since the model's last answer contains."""
-    model: str | None = None
+    model: Words | None = None
     """The model that is called."""
 
 
