@@ -66,6 +66,8 @@ class ChatView:
             self._console.print(findings_list(run.findings))
         if run.error is not None and not stopped:
             self._console.print(failure_text(run.error, traceback=self._options.traceback))
+        if run.ending.level == "limited" and not run.outputs.pending_calls:
+            self._console.print(Text(str(run.ending), "yellow"))
         self._console.print(Text(f"{'stopped: ' if stopped else ''}{summary(run)}", "dim"))
         if run.error is None and run.outputs.pending_calls:
             self._console.print(Text("waiting for your answer:", "yellow"))
@@ -81,7 +83,7 @@ class ChatView:
         if run is None or not run.outputs.logs:
             self.note(NOTHING_YET if run is None else "The last run has no log.")
         else:
-            self._console.print(log_tree(run.outputs.logs, whole=self._options.verbose))
+            self._console.print(log_tree(run.outputs.logs, run.calls.sent, whole=self._options.verbose))
 
     def show_sources(self, run: Run | None) -> None:
         sources = None if run is None else run.outputs.variables.get("sources")

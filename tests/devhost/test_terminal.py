@@ -15,6 +15,7 @@ from devhost.node.outputs.outputs import Finding, IconLookups, NodeOutputs
 from devhost.node.outputs.run import CallsMade, Run, RunError
 from devhost.node.outputs.usage import spent
 from devhost.terminal import run_view
+from devhost.terminal.chat_view import ChatView
 from devhost.terminal.run_view import RunView
 from devhost.terminal.screen import Screen
 from devhost.terminal.tables import printable, usage_line
@@ -236,6 +237,37 @@ def test_the_tree_shows_values_that_were_not_sent_as_the_model_wrote_them() -> N
     text = shown(ended=run(outputs=replace(run().outputs, logs=log.roots()), calls=made))
     assert 'sent: {"size": 2, "color": "red"}' in text
     assert "r1" not in text
+
+
+def in_a_chat(ended: Run, *, asks_for_the_log: bool = False) -> str:
+    out = io.StringIO()
+    chat = ChatView(Console(file=out, width=100, highlight=False), show_log=False)
+    with chat.turn() as turn:
+        chat.close_turn(turn, ended)
+    if asks_for_the_log:
+        chat.show_log(ended)
+    return out.getvalue()
+
+
+def test_the_log_of_a_chat_shows_what_was_sent_too() -> None:
+    log = AgentLog()
+    data = {"arguments": {"size": "2"}, "request_ids": ["r1"]}
+    log.add({"id": "1", "label": "CALL look", "status": "success", "data": data})
+    ended = run(outputs=replace(run().outputs, logs=log.roots()), calls=CallsMade(sent={"r1": {"size": 2}}))
+    assert 'sent: {"size": 2}' in in_a_chat(ended, asks_for_the_log=True)
+
+
+@pytest.mark.parametrize(
+    ("variables", "said"),
+    [
+        ({"stop_reason": "call_limit"}, True),
+        ({"stop_reason": "answered"}, False),
+        ({"stop_reason": "call_limit", "pending_calls": [{"id": "1", "tool": "x", "arguments": {}}]}, False),
+    ],
+)
+def test_a_chat_says_that_an_answer_ended_at_a_limit(variables: dict[str, object], *, said: bool) -> None:
+    text = in_a_chat(run(outputs=replace(run().outputs, variables=variables)))
+    assert ("stopped at the limit of tool calls (call_limit)" in text) is said
 
 
 def test_a_printed_line_never_stands_within_the_answer_and_its_escapes_do_not_act() -> None:
