@@ -89,7 +89,13 @@ def test_each_tool_answers_with_the_result_of_its_agent_and_leaves_a_run_step(de
     number = saved["result"]["saved_order_request_id"]
     review = desk.called("review_order", order_request_id=number)
     lines = [{key: DRAFT["lines"][0][key] for key in ("item_code", "item_name", "quantity", "unit")}]  # type: ignore[index]
-    order = {"order_request_id": number, "customer_number": "C-3001", "delivery_date": None, "lines": lines}
+    order = {
+        "order_request_id": number,
+        "customer_number": "C-3001",
+        "branch": None,
+        "delivery_date": None,
+        "lines": lines,
+    }
     requested = desk.called("request_order", order=order)
 
     assert (found["status"], set(found["result"])) == ("success", {"message"})

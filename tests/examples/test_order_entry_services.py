@@ -63,6 +63,7 @@ def request(order_request_id: int, **line: object) -> OrderToRequest:
         {
             "order_request_id": order_request_id,
             "customer_number": "C-3001",
+            "branch": None,
             "delivery_date": None,
             "lines": [{**NAPKINS, **line}],
         }
@@ -97,6 +98,9 @@ def test_a_search_lists_items_with_what_a_draft_needs(application: Application) 
     [
         ("C-1042", "hot cups 240ml, lids 80mm", SEEDED),
         ("ｃ-1042", "ﾎｯﾄｶｯﾌﾟ 240、ﾘｯﾄﾞ 80", SEEDED),
+        ("C1042", "hot cup 240, lid 80mm", SEEDED),
+        ("喫茶ﾐﾅﾄ 横浜店", "CP-240, CL-080", SEEDED),
+        ("C-104", "CP-240, CL-080", None),
         ("きっさ ミナト", "CP-240, CL-080", None),
         ("喫茶ミナト", "CP-240, CL-080", SEEDED),
         ("Bento Harbor", "lunch boxes 700", SEEDED_PLACED),
@@ -200,16 +204,17 @@ def test_what_is_requested_has_to_be_what_the_draft_holds(
     assert (book.orders, status(application, order)) == ([], "ready")
 
 
-def test_another_customer_date_or_number_of_lines_is_a_difference_too(application: Application) -> None:
-    order = saved(application, delivery_date="2099-04-01")
+def test_another_customer_branch_date_or_number_of_lines_is_a_difference_too(application: Application) -> None:
+    order = saved(application, branch="Kita", delivery_date="2099-04-01")
     asked = request(order).model_copy(update={"customer_number": "C-1", "lines": request(order).lines * 2})
 
     with pytest.raises(RefusedError) as raised:
         application.placing.request(asked)
 
-    assert "the customer is C-3001, not C-1; the delivery date is 2099-04-01, not null; it has 1 lines, not 2" in str(
-        raised.value
-    )
+    assert (
+        "the customer is C-3001, not C-1; the branch is Kita, not null; the delivery date is 2099-04-01, not null; "
+        "it has 1 lines, not 2"
+    ) in str(raised.value)
 
 
 @pytest.mark.parametrize(

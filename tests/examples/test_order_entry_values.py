@@ -142,6 +142,7 @@ def test_what_is_approved_repeats_what_the_draft_holds() -> None:
     assert to_be_approved(7, PAYLOAD) == OrderToRequest(
         order_request_id=7,
         customer_number="C-1",
+        branch=None,
         delivery_date=None,
         lines=[RequestedLine(item_code="CP-240", item_name="ホットカップ 240ml 白", quantity=4, unit="case")],
     )

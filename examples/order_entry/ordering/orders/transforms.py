@@ -42,6 +42,7 @@ def to_be_approved(order_request_id: int, payload: OrderPayload) -> OrderToReque
         {
             "order_request_id": order_request_id,
             "customer_number": payload.customer_number,
+            "branch": payload.branch or None,
             "delivery_date": payload.delivery_date or None,
             "lines": [
                 RequestedLine(

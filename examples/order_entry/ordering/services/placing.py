@@ -95,6 +95,8 @@ def _differences(asked: OrderToRequest, order: StoredOrder) -> Iterator[str]:
     held = to_be_approved(order.id, order.payload)
     if asked.customer_number != held.customer_number:
         yield f"the customer is {held.customer_number}, not {asked.customer_number}"
+    if asked.branch != held.branch:
+        yield f"the branch is {held.branch or 'null'}, not {asked.branch or 'null'}"
     if asked.delivery_date != held.delivery_date:
         yield f"the delivery date is {held.delivery_date or 'null'}, not {asked.delivery_date or 'null'}"
     if len(asked.lines) != len(held.lines):

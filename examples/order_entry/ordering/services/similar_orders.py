@@ -44,13 +44,18 @@ class SimilarOrders:
 
 def _is_customer(asked: str, order: StoredOrder) -> bool:
     """A number has to be right but for its spelling: that of another customer differs in one digit."""
-    if folded(asked) == folded(order.payload.customer_number):
+    number = _without_hyphens(order.payload.customer_number)
+    if number == _without_hyphens(asked).replace(" ", "") or number in _without_hyphens(asked).split():
         return True
-    if folded(order.payload.customer_number) in folded(asked).split():
-        return True
+    name, branch = order.payload.customer_name, order.payload.branch
     return not any(character.isdigit() for character in asked) and (
-        likeness(asked, [order.payload.customer_name]) >= SAME_ORDER
+        likeness(asked, [name, f"{name} {branch}"]) >= SAME_ORDER
     )
+
+
+def _without_hyphens(text: str) -> str:
+    """`"C-1042"` → `"c1042"`, in every width."""
+    return folded(text).replace("-", "")
 
 
 def _sameness(wanted: Sequence[str], order: StoredOrder, items: dict[str, Item]) -> float:

@@ -59,6 +59,7 @@ class OrderToRequest(Input):
 
     order_request_id: Id
     customer_number: Code
+    branch: Name | None
     delivery_date: date | None
     lines: Annotated[list[RequestedLine], Field(min_length=1, max_length=MAX_LINES)]
 
