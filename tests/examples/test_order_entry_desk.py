@@ -15,6 +15,8 @@ from order_desk.messages import Annotation, BackEndData, ChatMessage, FrontEndDa
 from order_desk.opening import ROOT
 from order_desk.pending import Pending
 from order_desk.store import MessageStore
+from order_system_server.book import OrderBook
+from order_system_server.server import OrderSystemServer
 from ordering.services.reviewing import ToRead
 from ordering.values.results import Judgement
 from sqlalchemy import URL
@@ -199,6 +201,21 @@ def test_a_mistake_is_one_sentence(arguments: list[str], words: str, tmp_path: P
     assert ended.output.splitlines()[-1].startswith("Error: ")
     assert words in ended.output
     assert "s3cret" not in ended.output
+
+
+def test_a_port_that_is_taken_is_one_sentence() -> None:
+    with OrderSystemServer(OrderBook()) as server:
+        ended = CliRunner().invoke(commands, ["order-system", "--port", server.url.rpartition(":")[2]])
+
+    assert ended.exit_code == 1
+    assert ended.output.startswith("Error: Port ")
+
+
+def test_no_script_shows_a_tools_result_as_it_is() -> None:
+    folder = ROOT / "examples/order_entry"
+
+    for script in (folder / "script.yaml", *folder.glob("scenarios/*.yaml")):
+        assert "{{tool_results}}" not in script.read_text(encoding="utf-8")
 
 
 @pytest.mark.e2e

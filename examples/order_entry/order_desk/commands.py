@@ -50,10 +50,16 @@ def audit(conversation: str | None, database_url: str) -> None:
 
 
 @commands.command("order-system")
-@click.option("--port", default=int(DEFAULT_URL.rpartition(":")[2]), show_default=True)
+@click.option("--port", type=click.IntRange(0, 65_535), default=int(DEFAULT_URL.rpartition(":")[2]), show_default=True)
 def order_system(port: int) -> None:
     """Run the order system until Ctrl-C; its book ends with it."""
-    with OrderSystemServer(OrderBook(), port) as server:
+    try:
+        opened_server = OrderSystemServer(OrderBook(), port)
+    except OSError as error:
+        raise click.ClickException(
+            f"Port {port} cannot be used: {error.strerror}. Choose another with --port."
+        ) from None
+    with opened_server as server:
         click.echo(f"The order system listens at {server.url}. Ctrl-C ends it.")
         threading.Event().wait()
 
