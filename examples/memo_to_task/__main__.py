@@ -14,10 +14,13 @@ from memos.opening import VARIABLE, address, begin_again, memo_database, remove_
 from memos.services.memos import MemoApplicationService
 from memos.services.tasks import TaskApplicationService
 from memos.storage.samples import message
+from memos.values.schemas import NewMemo
 from memos.values.stored import StoredTask
 from tool_layer.audit import audit_lines
 from tool_layer.database import Database
+from tool_layer.envelope import Envelope
 from tool_layer.errors import SetupError
+from tool_layer.parsing import parse
 from tool_layer.run_steps import steps_of
 
 
@@ -30,7 +33,10 @@ def desk() -> None:
 @click.argument("text")
 def add(text: str) -> None:
     """Put a memo into the inbox, and print what to say to the agent."""
-    memo = MemoApplicationService(memo_database({})).add(text.strip())
+    parsed = parse(NewMemo, "add", {"text": text})
+    if isinstance(parsed, Envelope):
+        raise click.ClickException(parsed.result.message)
+    memo = MemoApplicationService(memo_database({})).add(parsed.text)
     click.echo(message(memo.id, memo.text))
 
 

@@ -151,6 +151,7 @@ def test_without_documents_no_agent_is_started(
         (["ask", "x", "--api", "chat"], "--api is for a model behind an API"),
         (["sync", "nowhere"], "nowhere is not a folder"),
         (["list", "--page", "0"], "0 is not in the range"),
+        (["list", "--page", str(2**64)], "is not in the range"),
     ],
 )
 def test_a_mistake_in_a_command_is_one_sentence(

@@ -93,6 +93,16 @@ def test_a_memo_is_added_and_printed_as_what_to_say_to_the_agent() -> None:
 
 
 @pytest.mark.usefixtures("own_database")
+@pytest.mark.parametrize("text", ["  ", "half a pair: \udcff"])
+def test_a_memo_that_cannot_be_stored_is_refused_in_one_sentence(text: str) -> None:
+    result = CliRunner().invoke(desk, ["add", text], catch_exceptions=False)
+
+    assert result.exit_code == 1
+    assert result.output.startswith("Error: Invalid parameters for add: text: ")
+    assert printed("list") == ""
+
+
+@pytest.mark.usefixtures("own_database")
 def test_the_audit_is_of_one_conversation_or_of_all() -> None:
     for conversation in ("c-1", "c-2"):
         recorded(memo_database({}), "create_tasks", conversation, {"tasks": []}, dict)

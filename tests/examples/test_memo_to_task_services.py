@@ -1,6 +1,7 @@
 """What the services of memo_to_task store, refuse and hand out, on both databases."""
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import date, datetime
 from typing import Any
 
@@ -12,7 +13,8 @@ from memos.storage.models import Memo, Task
 from memos.storage.repositories import MemoRepository, TaskRepository
 from memos.values.schemas import Submission, TaskInput
 from memos.values.status import MemoStatus, TaskStatus
-from sqlalchemy import URL
+from sqlalchemy import URL, text, update
+from sqlalchemy.orm import Session
 from tool_layer.database import Database
 from tool_layer.errors import RefusedError
 
@@ -239,6 +241,33 @@ def test_a_task_of_another_memo_is_refused(tasks: TaskApplicationService, memos:
 
     with pytest.raises(RefusedError, match="the task 1 belongs to the memo 1"):
         memos.decide(submission(2, QUOTES), "")
+
+
+def test_of_two_decisions_at_once_only_one_gets_the_task(
+    database: Database, tasks: TaskApplicationService, memos: MemoApplicationService
+) -> None:
+    if database.url.get_backend_name() == "sqlite":
+        pytest.skip("SQLite has one writing transaction at a time: the second begins after the first has committed.")
+    tasks.create([task("Quotes", route="waiting")])
+    other = memos.add("The same quotes.").id
+    for memo_id in (1, other):
+        memos.update_status(memo_id, MemoStatus.ACTIVE)
+
+    with ThreadPoolExecutor(1) as pool:
+        with database.session() as session:
+            session.execute(update(Task).values(memo_id=1))  # as the first decision does before it commits
+            second = pool.submit(memos.decide, submission(other, QUOTES), "c-2")
+            while not second.done() and not _waits(session):
+                pass
+
+        with pytest.raises(RefusedError, match="the task 1 belongs to the memo 1"):
+            second.result()
+    assert [each.memo_id for each in tasks.tasks()] == [1]
+
+
+def _waits(session: Session) -> bool:
+    """Whether another transaction waits for a lock."""
+    return bool(session.scalar(text("SELECT count(*) FROM pg_locks WHERE NOT granted")))
 
 
 def test_a_dates_meaning_is_checked_before_anything_is_stored() -> None:

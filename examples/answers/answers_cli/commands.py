@@ -110,8 +110,8 @@ DAY = click.DateTime(["%Y-%m-%d"])
 @commands.command("list")
 @click.option("--from", "first", type=DAY, help="The first day, in UTC, such as 2026-11-01.")
 @click.option("--to", "last", type=DAY, help="The last day, which is included.")
-@click.option("--page", type=click.IntRange(1), default=1)
-@click.option("--size", type=click.IntRange(1, 1000), default=20, help="Answers on a page.")
+@click.option("--page", type=click.IntRange(1, 1_000_000), default=1, show_default=True)
+@click.option("--size", type=click.IntRange(1, 1000), default=20, show_default=True, help="Answers on a page.")
 @click.pass_obj
 def list_(database: Database, first: datetime | None, last: datetime | None, page: int, size: int) -> None:
     """Show saved answers, the newest first."""

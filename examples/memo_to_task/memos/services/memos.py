@@ -47,7 +47,7 @@ class MemoApplicationService:
         with self._database.session() as session:
             memo = _existing(self._memos(session), submission.memo_id)
             tasks = TaskRepository(session)
-            named = tasks.with_ids(submission.created_task_ids)
+            named = tasks.locked(submission.created_task_ids)
             known = {task.id: task for task in [*tasks.of_memo(memo.id), *named]}
             wrong = faults(submission, stored(StoredMemo, memo), stored(list[StoredTask], list(known.values())))
             if sentence := "; ".join(wrong):

@@ -20,8 +20,10 @@ class TaskRepository:
             self._session.refresh(task)
         return tasks
 
-    def with_ids(self, ids: Iterable[int]) -> Sequence[Task]:
-        return self._session.scalars(select(Task).where(Task.id.in_(ids)).order_by(Task.id)).all()
+    def locked(self, ids: Iterable[int]) -> Sequence[Task]:
+        """Those with these ids; no other transaction changes them before this one ends."""
+        query = select(Task).where(Task.id.in_(ids)).order_by(Task.id).with_for_update()
+        return self._session.scalars(query).all()
 
     def of_memo(self, memo_id: int) -> Sequence[Task]:
         return self._session.scalars(select(Task).where(Task.memo_id == memo_id).order_by(Task.id)).all()

@@ -36,6 +36,12 @@ class TaskInputs(RootModel[Annotated[list[TaskInput], Field(min_length=1, max_le
     model_config = ConfigDict(frozen=True)
 
 
+class NewMemo(Input):
+    """From the command line."""
+
+    text: Annotated[str, Field(min_length=1, max_length=10_000)]
+
+
 class MemoUpdate(Input):
     memo_id: Id
     status: MemoStatus
