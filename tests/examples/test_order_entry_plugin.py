@@ -120,6 +120,8 @@ def test_each_tool_answers_with_the_result_of_its_agent_and_leaves_a_run_step(de
         ("review_order", {"order_request_id": 0}, "order_request_id: "),
         ("request_order", {}, "Input should be"),
         ("save_order_draft", {"draft": {**DRAFT, "delivery_date": "1 April 2099"}}, "delivery_date: "),
+        ("save_order_draft", {"draft": {**DRAFT, "delivery_date": 4_000_000_000}}, "delivery_date: "),
+        ("save_order_draft", {"draft": {**DRAFT, "delivery_date": "1893456000.0"}}, "delivery_date: "),
     ],
 )
 def test_wrong_parameters_are_an_error_result_for_the_model(

@@ -1,9 +1,10 @@
 """What a model sends. These are not the stored models: every field is present, and what is optional is nullable."""
 
+from contextlib import suppress
 from datetime import date
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 from tool_layer.parsing import Input
 
 from .vocabulary import Confidence, DraftStatus, Unit
@@ -15,6 +16,17 @@ type Code = Annotated[str, Field(min_length=1, max_length=40)]
 type Quantity = Annotated[int, Field(ge=1, le=1_000_000)]
 
 MAX_LINES = 50
+
+
+def _day(value: object) -> object:
+    """Pydantic would also take a number, as seconds since 1970."""
+    with suppress(ValueError):
+        if isinstance(value, str):
+            return date.fromisoformat(value.strip())
+    raise ValueError("should be an ISO 8601 date, such as 2030-04-01")
+
+
+type Day = Annotated[date, BeforeValidator(_day)]
 
 
 class ItemQuery(Input):
@@ -41,7 +53,7 @@ class Draft(Input):
     customer_number: Code
     customer_name: Name
     branch: Name | None
-    delivery_date: date | None
+    delivery_date: Day | None
     note: Annotated[str, Field(max_length=1_000)] | None
     status: DraftStatus
     lines: Annotated[list[DraftLine], Field(min_length=1, max_length=MAX_LINES)]
@@ -60,7 +72,7 @@ class OrderToRequest(Input):
     order_request_id: Id
     customer_number: Code
     branch: Name | None
-    delivery_date: date | None
+    delivery_date: Day | None
     lines: Annotated[list[RequestedLine], Field(min_length=1, max_length=MAX_LINES)]
 
 
