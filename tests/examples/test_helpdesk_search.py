@@ -137,7 +137,9 @@ def test_hits_as_text(small_index: Connection) -> None:
         'Hit 2: en/a.md, page 5 (A)\nzz once, and\nbroken over lines; quote " and NEAR(here)'
     )
     assert hits_as_text("zz", hits[:1]).startswith("1 hit in the manual for: zz\n")
-    assert hits_as_text("no such", []).startswith("Nothing in the manual contains any of these terms: no such.")
+    assert hits_as_text("no such", []).startswith("Nothing in the manual contains any of these terms: no such. Try")
+    assert " these terms: Is it there? Try a shorter form" in hits_as_text("Is it there?", [])
+    assert " these terms: ありますか？ Try a shorter form" in hits_as_text("ありますか？", [])
 
 
 def test_a_hit_in_the_middle_of_a_page_begins_with_an_ellipsis(manual_index: Connection) -> None:

@@ -8,12 +8,16 @@ from collections.abc import Sequence
 from .answers_search import Likeness
 from .search import Hit
 
+ENDS = tuple(".?!。？！")
+"""Of a sentence: the terms may be a whole question."""
+
 
 def hits_as_text(typed: str, hits: Sequence[Hit]) -> str:
     asked = " ".join(typed.split())
     if not hits:
+        end = "" if asked.endswith(ENDS) else "."
         return (
-            f"Nothing in the manual contains any of these terms: {asked}. "
+            f"Nothing in the manual contains any of these terms: {asked}{end} "
             "Try a shorter form of a word, or a synonym, in the language of the manual (ja or en)."
         )
     found = "1 hit" if len(hits) == 1 else f"The best {len(hits)} hits"
