@@ -58,7 +58,7 @@ def list_all() -> None:
 
 
 @desk.command()
-@click.option("--conversation", help="Only the calls of this conversation.")
+@click.argument("conversation", required=False)
 def audit(conversation: str | None) -> None:
     """Print every call of a tool with what went in and what came out."""
     for line in audit_lines(steps_of(memo_database({}), conversation)):

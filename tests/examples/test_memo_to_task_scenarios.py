@@ -107,7 +107,7 @@ def test_the_audit_is_of_one_conversation_or_of_all() -> None:
     for conversation in ("c-1", "c-2"):
         recorded(memo_database({}), "create_tasks", conversation, {"tasks": []}, dict)
 
-    assert printed("audit", "--conversation", "c-2").count("create_tasks") == 1
+    assert printed("audit", "c-2").count("create_tasks") == 1
     assert printed("audit").count("create_tasks") == 2
 
 
