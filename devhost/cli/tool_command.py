@@ -29,6 +29,7 @@ from devhost.process.watcher import Watcher, Watchers
 from devhost.protocol.wire import JsonObject
 from devhost.scenario.tool_assignments import read_credentials
 from devhost.terminal.run_view import open_console
+from devhost.terminal.signals.interrupt import on_ctrl_c
 from devhost.terminal.tool_view import ToolView
 from devhost.terminal.view_options import traceback_option
 from devhost.text.secrets import Secrets
@@ -149,18 +150,22 @@ def _called(  # noqa: PLR0913 - what a call is made of
     watcher: Watcher,
 ) -> ToolOutcome:
     collected = _Collected()
-    plugin = start_tool_plugin(
-        asked.setup,
-        limits=options.limits,
-        python=sys.executable,
-        watcher=Watchers(collected, view.screen, watcher),
-        secrets=Secrets(asked.setup.secrets),
-        transport=options.transport,
-    )
-    try:
-        outcome = call_directly(plugin, asked, calls, store, view.show)
-    finally:
-        plugin.stop()
+    with on_ctrl_c(view.show_how_far):
+        view.screen.starting([asked.setup.declaration.manifest.name])
+        plugin = start_tool_plugin(
+            asked.setup,
+            limits=options.limits,
+            python=sys.executable,
+            watcher=Watchers(collected, view.screen, watcher),
+            secrets=Secrets(asked.setup.secrets),
+            transport=options.transport,
+        )
+        view.screen.starting([])
+        try:
+            view.call()
+            outcome = call_directly(plugin, asked, calls, store, view.show)
+        finally:
+            plugin.stop()
     if calls.fault is not None:
         raise calls.fault
     outcome.printed = collected.lines

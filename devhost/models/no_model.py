@@ -10,7 +10,11 @@ from devhost.protocol.wire import JsonObject
 
 class NoModel:
     description = ModelDescription(
-        "", "none", "none: a tool's calls for a model are refused", scripted=True, context_size=None
+        "",
+        "none",
+        "none: a tool that asks for a model is refused, and a summary is cut",
+        scripted=True,
+        context_size=None,
     )
 
     def invoke(self, request: ModelRequest, /) -> Iterator[JsonObject]:

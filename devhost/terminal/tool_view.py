@@ -3,6 +3,7 @@
 In: a tool's name and parameters, messages, an outcome. Out: text on a rich console.
 """
 
+import time
 from collections.abc import Iterable, Mapping
 
 from rich.console import Console, RenderableType
@@ -22,6 +23,8 @@ class ToolView:
         self._console = console
         self._traceback = traceback
         self.screen = Screen(console)
+        self._called_at: float | None = None
+        self._shown = 0
 
     def open(
         self, tool: str, parameters: Mapping[str, object], model: ModelDescription, notices: Iterable[str] = ()
@@ -36,7 +39,23 @@ class ToolView:
         self._console.print(facts)
         self._console.print(_heading("messages"))
 
+    def call(self) -> None:
+        """The plugin serves, and the tool is called now."""
+        self._called_at = time.monotonic()
+
+    def show_how_far(self) -> None:
+        """After Ctrl-C: whether the plugin was still starting, or for how long the tool has been called."""
+        self.screen.end_line()
+        self.screen.say_what_starts()
+        if self._called_at is not None:
+            seconds = time.monotonic() - self._called_at
+            said = f"{self._shown} message{'' if self._shown == 1 else 's'}"
+            self._console.print(
+                Text(f"… the tool had not finished after {seconds:.1f} s; it had sent {said}", "yellow")
+            )
+
     def show(self, message: JsonObject, seconds: float) -> None:
+        self._shown += 1
         kind = str(message.get("type"))
         line = Text.assemble((f"{seconds:7.3f} s  ", "cyan"), (f"{printable(kind)}  ", "bold"), overflow="fold")
         line.append(printable(_content(kind, message)))

@@ -10,7 +10,7 @@ from devhost.cli.commands import main
 from devhost.process.printed import LAST, LONGEST, MOST, Printed, PrintedLines
 from devhost.process.transports.lines import LONGEST as LONGEST_READ
 from devhost.process.transports.lines import Lines
-from devhost.process.transports.transport import TransportName, deliver
+from devhost.process.transports.transport import LOST, TransportName, deliver
 from devhost.process.watcher import Watcher
 from devhost.protocol.wire import JsonObject
 from devhost.text.secrets import Secrets
@@ -165,6 +165,18 @@ def test_a_line_that_is_no_message_is_printed_as_it_was(line: bytes) -> None:
     listener = Listener()
     deliver(line, listener)  # type: ignore[arg-type] # of a listener, what is called
     assert listener.noted_lines == [line.decode().rstrip()]
+
+
+@pytest.mark.e2e
+def test_a_message_that_stands_behind_a_print_without_a_newline_is_said_to_be_lost() -> None:
+    heard = Heard()
+    with Host.start(PUPPET, watcher=heard) as host:
+        steps = [{"out": 'half {"event" '}, {"say": "lost"}, {"say": "heard"}]
+        run = host.run("puppet", {"query": json.dumps(steps)}, model=ScriptedModel.of([{}]))
+    assert run.outputs.text == "heard"
+    line, explained = [text for plugin, text in heard.lines if plugin == "puppet"]
+    assert line.startswith('half {"event" {"event"')
+    assert explained == LOST
 
 
 @pytest.mark.e2e

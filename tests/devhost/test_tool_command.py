@@ -1,6 +1,9 @@
 """`devhost tool`: one tool, without an agent."""
 
 import json
+import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +16,8 @@ from devhost.node.messages.file_facts import file_type
 from devhost.trace.lines import MessageLine
 from devhost.trace.reader import read_trace
 from tests.devhost.charts import API_KEY
-from tests.devhost.conftest import CHARTS, ODDMENTS, PUPPET, TOOLBOX
+from tests.devhost.conftest import CHARTS, ODDMENTS, PUPPET, ROOT, TOOLBOX
+from tests.devhost.waiting import PATIENCE
 
 PROVIDER = "devhost-tests/oddments/oddments"
 
@@ -227,3 +231,21 @@ def test_without_a_model_a_call_for_one_is_refused_with_a_reason(capsys: pytest.
 )
 def test_a_file_has_the_type_that_dify_gives_it(extension: str, mime_type: str, expected: str) -> None:
     assert file_type(extension, mime_type) == expected
+
+
+@pytest.mark.e2e
+def test_after_ctrl_c_it_says_for_how_long_the_tool_was_called() -> None:
+    command = [sys.executable, "-m", "devhost", "tool", *steps(("say", "begun"), ("freeze", 600)), "--no-color"]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        said = ""
+        while "begun" not in said.partition("messages ─")[2]:
+            line = process.stdout.readline()
+            assert line, said
+            said += line
+        process.send_signal(signal.SIGINT)
+        rest, _ = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 130
+    assert "starting oddments …" in said
+    assert "… the tool had not finished after " in rest
+    assert "it had sent 1 message\n" in rest

@@ -109,7 +109,9 @@ class PluginProgram:
             return silence
         self._readers[0].join(self._stop_seconds)
         code = self.process.returncode
-        return f"the plugin exited with code {code}" if code >= 0 else f"the plugin was killed by signal {-code}"
+        if code == 0:
+            return "the plugin exited with code 0: its main.py came to its end"
+        return f"the plugin exited with code {code}" if code > 0 else f"the plugin was killed by signal {-code}"
 
     def last_words(self) -> str:
         """The end of what it wrote to stderr."""

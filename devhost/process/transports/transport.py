@@ -46,6 +46,14 @@ class TransportListener(Protocol):
         """Nothing more can come; only the first reason counts."""
 
 
+LOST = (
+    "devhost: the line above ends in a message of this plugin, which is lost: "
+    "what was printed before it has no newline at its end"
+)
+_MESSAGE = '{"event"'
+"""How a message of the SDK begins."""
+
+
 class Transport(ABC):
     awaited: ClassVar[str]
     """For error messages: what was missing when the plugin did not serve in time."""
@@ -99,6 +107,20 @@ def deliver(line: bytes, listener: TransportListener) -> None:
             """The manifest, with which the SDK introduces a plugin."""
         case _:
             listener.noted(text, exact=True)
+            if _ends_in_a_message(text):
+                listener.noted(LOST, exact=True)
+
+
+def _ends_in_a_message(text: str) -> bool:
+    """The SDK writes a message as a line of its own; a print without a newline stands before it on the same line."""
+    return any(start > 0 and _is_message(text[start:]) for start in {text.find(_MESSAGE, 1), text.rfind(_MESSAGE)})
+
+
+def _is_message(text: str) -> bool:
+    try:
+        return isinstance(json.loads(text, parse_constant=_refuse), dict)
+    except (ValueError, RecursionError):
+        return False
 
 
 def _refuse(constant: str) -> None:
