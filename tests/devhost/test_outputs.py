@@ -14,6 +14,7 @@ from devhost.node.messages.saved_files import save_new
 from devhost.node.messages.tool_files import ToolFileStore
 from devhost.node.outputs.final_findings import leaves_thought_open
 from devhost.node.outputs.fold import OutputsFold
+from devhost.node.outputs.log import DEEPEST
 from devhost.protocol.wire import JsonObject
 
 LIMITS = HostLimits(blob_bytes=20_000)
@@ -328,6 +329,15 @@ def test_logs_in_a_circle_are_at_the_top(node: Node) -> None:
         ("self", []),
     ]
     assert [entry.id for entry in roots[0].children[0].children] == ["d"]
+
+
+def test_a_log_has_a_deepest_level_where_all_that_is_below_it_stands(node: Node) -> None:
+    for number in range(2_000):
+        node.log(f"{number}", "success", parent_id=f"{number - 1}")
+    level, levels = node.fold.outputs().logs, 0
+    while len(level) == 1:
+        level, levels = level[0].children, levels + 1
+    assert (levels, len(level)) == (DEEPEST, 2_000 - DEEPEST)
 
 
 def test_a_log_left_open_is_found(node: Node) -> None:

@@ -10,6 +10,8 @@ from devhost.protocol.wire import JsonObject
 NODE_ID = "agent"
 OPEN = "start"
 """The status of an entry that has begun and not ended."""
+DEEPEST = 100
+"""Levels of the tree. Dify has no limit, but no log for people has so many."""
 
 
 @dataclass
@@ -65,24 +67,29 @@ class AgentLog:
                 setattr(known, name, value)
 
     def roots(self) -> list[LogEntry]:
-        """The tree. Entries whose parent is missing and entries that form a circle are at the top."""
+        """The tree. Entries whose parent is missing and entries that form a circle are at the top.
+
+        Below the deepest level, entries stand side by side, so that the depth of a tree is bounded.
+        """
         for entry in self.entries.values():
             entry.children = []
         roots: list[LogEntry] = []
         for entry in self.entries.values():
-            parent = self._parent(entry)
-            (roots if parent is None or self._is_its_own_ancestor(entry) else parent.children).append(entry)
+            ancestors = self._ancestors(entry)
+            if not ancestors or ancestors[-1] is entry:
+                roots.append(entry)
+            else:
+                ancestors[max(0, len(ancestors) - DEEPEST)].children.append(entry)
         return roots
+
+    def _ancestors(self, entry: LogEntry) -> list[LogEntry]:
+        """From the parent up; the entry itself is the last of them if it is its own ancestor."""
+        found: dict[str, LogEntry] = {}
+        ancestor = self._parent(entry)
+        while ancestor is not None and ancestor.id not in found:
+            found[ancestor.id] = ancestor
+            ancestor = None if ancestor is entry else self._parent(ancestor)
+        return list(found.values())
 
     def _parent(self, entry: LogEntry) -> LogEntry | None:
         return self.entries.get(entry.parent_id or "")
-
-    def _is_its_own_ancestor(self, entry: LogEntry) -> bool:
-        passed: set[str] = set()
-        ancestor = self._parent(entry)
-        while ancestor is not None and ancestor.id not in passed:
-            if ancestor is entry:
-                return True
-            passed.add(ancestor.id)
-            ancestor = self._parent(ancestor)
-        return False
