@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import pytest
@@ -399,11 +400,10 @@ def test_the_page_shows_how_to_hand_the_state_over(fresh: Office, tmp_path: Path
     """With a stand-in for jq, which not every machine has."""
     page = (ROOT / "docs" / "devhost.md").read_text()
     (shown,) = [block for block in re.findall(r"^```sh\n(.*?)^```", page, re.DOTALL | re.MULTILINE) if "jq" in block]
-    devhost = f"{sys.executable} -m devhost run --plugin {ROOT} --credential office.{CREDENTIAL}={fresh.directory}"
+    python, root = quote(sys.executable), quote(str(ROOT))
+    devhost = f"{python} -m devhost run --plugin {root} --credential office.{CREDENTIAL}={fresh.directory}"
     read = "import json; print(json.load(open('first.json'))['variables']['state'])"
-    played = shown.replace("devhost run", devhost).replace(
-        "jq -r .variables.state first.json", f'{sys.executable} -c "{read}"'
-    )
+    played = shown.replace("devhost run", devhost).replace("jq -r .variables.state first.json", f'{python} -c "{read}"')
 
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "OPENAI_API_KEY": "", "OPENAI_BASE_URL": ""}
     done = subprocess.run(
