@@ -19,7 +19,7 @@ from devhost.process.launches import Launches
 from devhost.process.plugin_process import PluginProcess
 from devhost.process.watcher import Watcher
 from tests.devhost.conftest import FIXTURES, ODDMENTS, PUPPET, ROOT, TOOLBOX
-from tests.devhost.waiting import PATIENCE
+from tests.devhost.waiting import PATIENCE, printed_until
 
 
 class Heard(Watcher):
@@ -157,12 +157,7 @@ def test_ctrl_c_while_plugins_start_names_those_that_hang_and_ends_them(tmp_path
     where = ["--example", "toolbox", "--plugin", str(PUPPET), "--examples", str(FIXTURES), "--tools", str(hanging)]
     command = [sys.executable, "-m", "devhost", "run", *where, "--query", "[]"]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        said = ""
-        while "warming up" not in said:
-            line = process.stdout.readline()
-            assert line, said
-            said += line
+        said = printed_until(process, lambda said: "warming up" in said)
         process.send_signal(signal.SIGINT)
         rest, _ = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130

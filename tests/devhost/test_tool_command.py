@@ -17,7 +17,7 @@ from devhost.trace.lines import MessageLine
 from devhost.trace.reader import read_trace
 from tests.devhost.charts import API_KEY
 from tests.devhost.conftest import CHARTS, ODDMENTS, PUPPET, ROOT, TOOLBOX
-from tests.devhost.waiting import PATIENCE
+from tests.devhost.waiting import PATIENCE, printed_until
 
 PROVIDER = "devhost-tests/oddments/oddments"
 
@@ -237,12 +237,7 @@ def test_a_file_has_the_type_that_dify_gives_it(extension: str, mime_type: str, 
 def test_after_ctrl_c_it_says_for_how_long_the_tool_was_called() -> None:
     command = [sys.executable, "-m", "devhost", "tool", *steps(("say", "begun"), ("freeze", 600)), "--no-color"]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        said = ""
-        while "begun" not in said.partition("messages ─")[2]:
-            line = process.stdout.readline()
-            assert line, said
-            said += line
+        said = printed_until(process, lambda said: "begun" in said.partition("messages ─")[2])
         process.send_signal(signal.SIGINT)
         rest, _ = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130

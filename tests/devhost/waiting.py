@@ -1,5 +1,6 @@
-"""Waiting for a state, a clock that tests move, and a model that pauses."""
+"""Waiting for a state or for a printed text, a clock that tests move, and a model that pauses."""
 
+import subprocess
 import time
 from collections.abc import Callable, Iterator
 from types import ModuleType
@@ -20,6 +21,17 @@ def wait_for(reached: Callable[[], object], what: str) -> None:
     while not reached():
         assert time.monotonic() < give_up, f"{what}: not within {PATIENCE} seconds"
         time.sleep(0.005)
+
+
+def printed_until(process: subprocess.Popen[str], awaited: Callable[[str], bool]) -> str:
+    """The lines on a process's stdout until what is awaited is true of them."""
+    assert process.stdout is not None
+    said = ""
+    while not awaited(said):
+        line = process.stdout.readline()
+        assert line, said
+        said += line
+    return said
 
 
 class MovableClock:
