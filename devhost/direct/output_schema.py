@@ -32,7 +32,9 @@ def _misfits(name: str, schema: object, value: object) -> Iterator[Finding]:
         validator = jsonschema_rs.validator_for(schema)  # type: ignore[arg-type] # what it refuses is reported
         fault = next((f"at {error.instance_path or 'its top'}" for error in validator.iter_errors(value)), None)
     except (jsonschema_rs.ValidationError, ValueError, TypeError) as error:
-        yield Finding("output-schema-invalid", f"the output_schema of {name!r} is no JSON Schema: {str(error)[:200]}")
+        yield Finding(
+            "output-schema-invalid", f"the output_schema of {name!r} is not a JSON Schema: {str(error)[:200]}"
+        )
         return
     if fault is not None:
         yield Finding("output-schema-misfit", f"variable {name!r} does not fit its output_schema {schema}, {fault}")

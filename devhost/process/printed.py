@@ -99,5 +99,5 @@ def record_text(line: str) -> str:
                 level = str(record.get("level") or "INFO")
                 return message if level == "INFO" else f"{level}: {message}"
     except (ValueError, RecursionError):
-        pass
+        return line  # printed by the plugin itself
     return line

@@ -3,7 +3,7 @@
 from decimal import Decimal
 
 MOST_DIGITS = 40
-"""A number with more is no price; it is shown as it came, because `1E+1000000` has a million digits."""
+"""A number with more cannot be a price; it is shown as it came, because `1E+1000000` has a million digits."""
 
 
 def price_text(price: object) -> str:

@@ -104,7 +104,7 @@ class ToolRounds:
             yield CallsAnswered(span.round, answered)
 
     def _only_reads(self, judged: Sequence[JudgedCall]) -> bool:
-        """Whether the turn is no tool round; a run has a number of such turns, so that it ends."""
+        """Whether the turn does not count as a tool round; a run has a number of such turns, so that it ends."""
         of_run = self.transcript.long_results.of_run
         if not of_run.reading_turns_left or not all(call.call.is_reading for call in judged):
             return False

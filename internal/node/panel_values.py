@@ -32,7 +32,7 @@ class Limits(NamedTuple):
     least: int
     default: int
     most: int | None
-    """None for no maximum; then 0 is no limit at all."""
+    """None for no maximum; then 0 switches the limit off."""
 
     def named(self, number: float) -> str:
         """The number as a note tells it."""

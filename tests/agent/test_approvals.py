@@ -206,7 +206,7 @@ def test_calls_are_answered_one_by_one() -> None:
         template.NOT_APPROVED,
     ]
     assert any("call_9_00000000" in note for note in outcome.notes)
-    assert outcome.model.prompts[0][-1]["role"] == "tool"  # the JSON is no message
+    assert outcome.model.prompts[0][-1]["role"] == "tool"  # the JSON does not become a message
 
 
 def test_an_approval_is_ignored_while_nothing_waits() -> None:

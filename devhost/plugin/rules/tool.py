@@ -68,7 +68,7 @@ class _Tool(Checked):
         try:
             jsonschema_rs.validator_for({} if schema is None else schema)
         except (jsonschema_rs.ValidationError, ValueError) as error:
-            raise PydanticCustomError("json_schema", "it is no JSON Schema: {why}", {"why": str(error)[:200]}) from None
+            raise PydanticCustomError("json_schema", "not a JSON Schema: {why}", {"why": str(error)[:200]}) from None
         return schema
 
 

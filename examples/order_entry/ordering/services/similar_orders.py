@@ -19,7 +19,7 @@ from ordering.values.results import SalesResult
 from .wording import described
 
 REQUESTED_WITHIN = timedelta(days=14)
-"""Customers order the same things again; what was placed longer ago is no duplicate."""
+"""Customers order the same things again; an older order does not count as a duplicate."""
 SAME_ORDER = 80.0
 MOST = 3
 _BETWEEN_ITEMS = re.compile(r"[,、;；\n]")
