@@ -37,7 +37,10 @@ in this list (tests/devhost/test_architecture.py checks that):
     terminal.signals    Ctrl-C and the other signals
     terminal            the view of a run or a trace in a terminal
     chat                a conversation in a terminal
+    flow                a chatflow or workflow around the Agent node
+    flow.engine         Dify's own workflow engine, with devhost's nodes in it
     overview            what a plugin declares, in lines
+    cli.options         options that several commands have
     cli                 the commands and their options
 """
 

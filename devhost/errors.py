@@ -9,6 +9,8 @@ HostError ── DeclarationError      a plugin directory, or a YAML file, that 
           ├─ ToolSetupError        a tool plugin that refuses its credentials or a value of the panel
           ├─ WireError             a line that is not a message of the protocol
           ├─ TraceError            a trace that cannot be written or read
+          ├─ FlowFileError         a workflow or chatflow that cannot be read or played
+          ├─ FlowEnvironmentError  the environment of the workflow engine that cannot be made
           ├─ RefusedCallError      a backwards call that the daemon or Dify refuses; its text reaches the plugin
           └─ RunFailure ── PluginLostError      the process ended, or was killed at a limit
                         ├─ InvocationError      the plugin answered with an error
@@ -66,6 +68,14 @@ class WireError(HostError):
 
 class TraceError(HostError):
     """A trace cannot be written or read."""
+
+
+class FlowFileError(HostError):
+    """A DSL file that is not a flow, or that asks for what devhost does not have; the sentence names the node."""
+
+
+class FlowEnvironmentError(HostError):
+    """The environment of Dify's workflow engine cannot be made."""
 
 
 class RefusedCallError(HostError):

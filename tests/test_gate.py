@@ -13,7 +13,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SHELL = shutil.which("sh") or "/bin/sh"
 GATE = ("format", "lint", "types", "tests")
-STEPS = (*GATE, "quick", "branches", "properties", "examples", "compat", "browser")
+STEPS = (*GATE, "quick", "branches", "properties", "examples", "compat", "browser", "flows")
 
 PYTHON = """#!{shell}
 if [ "$1" = -c ]; then
@@ -55,7 +55,14 @@ class Project:
         for example in ("plugin", "workflows"):
             (home / "examples" / example).mkdir(parents=True)
         (home / "examples" / "plugin" / "main.py").touch()
-        (home / ".venv" / "bin").mkdir(parents=True)
+        for environment in (".venv", ".venv-flow"):
+            (home / environment / "bin").mkdir(parents=True)
+        for folder in ("devhost/flow", "tests/flows"):
+            (home / folder).mkdir(parents=True)
+            (home / folder / "module.py").touch()
+        setup = home / "scripts" / "setup"
+        setup.write_text("#!/bin/sh\n", encoding="utf-8")
+        setup.chmod(0o755)
         self.script = Path(shutil.copy(ROOT / "scripts" / "test", home / "scripts" / "test"))
 
     def run(self, *steps: str, failing: str = NOTHING, is_stuck: bool = False) -> tuple[int, str]:
@@ -80,9 +87,10 @@ class Project:
         return self.call("quick")
 
     def write_python(self, program: str) -> None:
-        python = self.home / ".venv" / "bin" / "python"
-        python.write_text(program, encoding="utf-8")
-        python.chmod(0o755)
+        for environment in (".venv", ".venv-flow"):
+            python = self.home / environment / "bin" / "python"
+            python.write_text(program, encoding="utf-8")
+            python.chmod(0o755)
 
     def call(self, *steps: str) -> tuple[int, str]:
         done = subprocess.run(

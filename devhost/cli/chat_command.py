@@ -6,10 +6,10 @@ from pathlib import Path
 import click
 
 from devhost.chat.chat import Chat
-from devhost.cli.hosting_options import HostOptions, host_options, started_host
-from devhost.cli.model_options import ModelOptions, model_options
-from devhost.cli.scenario_options import ScenarioOptions, scenario_options
-from devhost.cli.trace_options import trace_option, traced
+from devhost.cli.options.hosting_options import HostOptions, host_options, started_host
+from devhost.cli.options.model_options import ModelOptions, model_options
+from devhost.cli.options.scenario_options import ScenarioOptions, scenario_options
+from devhost.cli.options.trace_options import trace_option, traced
 from devhost.process.watcher import Watchers
 from devhost.scenario.fitting import refuse_misfit
 from devhost.scenario.scenario import Scenario

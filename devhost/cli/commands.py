@@ -17,12 +17,13 @@ from pathlib import Path
 import click
 
 from devhost.cli.chat_command import chat
-from devhost.cli.hosting_options import HostOptions, host_options, started_host
-from devhost.cli.model_options import ModelOptions, model_options
-from devhost.cli.scenario_options import ScenarioOptions, scenario_options
+from devhost.cli.flow_command import flow
+from devhost.cli.options.hosting_options import HostOptions, host_options, started_host
+from devhost.cli.options.model_options import ModelOptions, model_options
+from devhost.cli.options.scenario_options import ScenarioOptions, scenario_options
+from devhost.cli.options.trace_options import trace_option, traced
 from devhost.cli.tool_command import tool
 from devhost.cli.trace_commands import replay, report_page
-from devhost.cli.trace_options import trace_option, traced
 from devhost.conversation.conversation import Conversation
 from devhost.conversation.script import Ended, conversation_report, play
 from devhost.errors import HostError, PluginLostError, PluginStartError
@@ -40,8 +41,9 @@ DISK_FAULTS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
+    given = tuple(sys.argv[1:] if arguments is None else arguments)
     try:
-        code: int = commands.main(args=arguments, prog_name="devhost", standalone_mode=False)
+        code: int = commands.main(args=list(given), prog_name="devhost", standalone_mode=False, obj=given)
     except click.Abort:
         return INTERRUPTED
     except click.ClickException as error:
@@ -73,6 +75,7 @@ def commands() -> None:
 
 
 commands.add_command(chat)
+commands.add_command(flow)
 commands.add_command(tool)
 commands.add_command(check)
 commands.add_command(list_)

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import click
 
-from devhost.cli.hosting_options import HostOptions, runtime_options
-from devhost.cli.model_options import BASE_URL, KEY, ModelOptions, model_options
-from devhost.cli.trace_options import tool_trace_option, tool_traced
+from devhost.cli.options.hosting_options import HostOptions, runtime_options
+from devhost.cli.options.model_options import BASE_URL, KEY, ModelOptions, model_options
+from devhost.cli.options.trace_options import tool_trace_option, tool_traced
 from devhost.direct.asked import AskedTool, Found, ask, find_tool, tools_of
 from devhost.direct.call import ToolOutcome, call_directly
 from devhost.errors import HostError, ParameterError

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Self, cast
 
 from devhost import Host, HostError, Run, ToolSetup
-from devhost.cli.model_options import ModelOptions
+from devhost.cli.options.model_options import ModelOptions
 from devhost.conversation.conversation import Conversation
 from devhost.conversation.script import play as play_script
 from devhost.scenario.scenario import Scenario

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from devhost import HostLimits
-from devhost.cli.scenario_options import ScenarioOptions
+from devhost.cli.options.scenario_options import ScenarioOptions
 from devhost.models.scripted.script import Script
 from devhost.plugin.declaration import PluginDeclaration
 from devhost.scenario.scenario import SCENARIOS, SCRIPT, Scenario

@@ -95,3 +95,15 @@ def test_the_types_of_messages_are_listed_in_one_module() -> None:
     ]
 
     assert set(lists) == {"devhost.protocol.message_types"}
+
+
+def test_only_one_package_imports_the_workflow_engine_and_only_where_it_is_installed() -> None:
+    engine, package = "graphon", "devhost.flow.engine"
+    folders = (DEVHOST, *(ROOT / name for name in ("internal", "strategies", "prompt", "provider", "examples")))
+    modules = {path: imported(path) for folder in folders for path in folder.rglob("*.py")}
+    inside = {path for path in modules if path.is_relative_to(DEVHOST / "flow" / "engine")}
+    users = {path for path, names in modules.items() if any(f"{name}.".startswith(f"{engine}.") for name in names)}
+    callers = {path for path, names in modules.items() if any(f"{name}.".startswith(f"{package}.") for name in names)}
+
+    assert users
+    assert users | callers <= inside

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from devhost.cli.model_options import ModelOptions
+from devhost.cli.options.model_options import ModelOptions
 from devhost.errors import ParameterError
 from devhost.models.openai_api.backend import OpenAIModel
 from devhost.models.scripted.model import ScriptedModel

@@ -15,7 +15,7 @@ from tool_layer.errors import SetupError
 from tool_layer.run_steps import make_table, steps_of
 
 from devhost import HostError
-from devhost.cli.model_options import ModelOptions, model_options
+from devhost.cli.options.model_options import ModelOptions, model_options
 from devhost.host.agent_node import find_strategy
 from devhost.models.scripted.script import Script
 from devhost.plugin.declaration import PluginDeclaration

@@ -8,7 +8,7 @@ from typing import Literal
 
 import click
 
-from devhost.cli.model_options import KEY
+from devhost.cli.options.model_options import KEY
 from devhost.errors import HostError
 from devhost.models.backend import ModelDescription
 from devhost.process.transports.transport import TransportName

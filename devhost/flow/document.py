@@ -1,0 +1,118 @@
+"""A DSL file as Dify exports it: the graph, and the variables that live outside its nodes.
+
+In: a YAML file. Out: a `FlowFile`; FlowFileError for a file that is not a workflow or a chatflow.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from devhost.errors import DeclarationError, FlowFileError
+from devhost.protocol.wire import JsonObject
+from devhost.text.yaml_file import describe, load_yaml
+
+type Mode = Literal["workflow", "advanced-chat"]
+
+
+class _Given(BaseModel):
+    """Dify adds keys from version to version; those that devhost does not need are left unread."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+class FlowVariable(_Given):
+    """An environment or conversation variable."""
+
+    name: str
+    value_type: str
+    value: Any = None
+
+
+class _App(_Given):
+    name: str = ""
+    mode: Mode
+
+
+class _NodeEntry(_Given):
+    id: str
+    parentId: str | None = None  # noqa: N815 - Dify's key
+    data: dict[str, Any]
+
+
+class _Graph(_Given):
+    nodes: tuple[_NodeEntry, ...] = Field(min_length=1)
+    edges: tuple[dict[str, Any], ...] = ()
+
+
+class _Workflow(_Given):
+    graph: _Graph
+    conversation_variables: tuple[FlowVariable, ...] = ()
+    environment_variables: tuple[FlowVariable, ...] = ()
+
+
+class _Document(_Given):
+    app: _App
+    workflow: _Workflow
+
+
+@dataclass(frozen=True)
+class FlowNode:
+    id: str
+    type: str
+    title: str
+    data: JsonObject
+    container: str | None = None
+    """The iteration or loop that it is in."""
+
+    def __str__(self) -> str:
+        """As errors name it."""
+        return f"node {self.title!r} ({self.id})" if self.title else f"node {self.id}"
+
+
+@dataclass(frozen=True)
+class FlowFile:
+    path: Path
+    text: str
+    """The file's content."""
+    name: str
+    """The app's name."""
+    mode: Mode
+    nodes: Mapping[str, FlowNode]
+    """By id."""
+    edges: tuple[JsonObject, ...]
+    conversation_variables: tuple[FlowVariable, ...]
+    environment_variables: tuple[FlowVariable, ...]
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        try:
+            document = _Document.model_validate(load_yaml(path))
+        except DeclarationError as error:
+            raise FlowFileError(str(error)) from error
+        except ValidationError as error:
+            raise FlowFileError(
+                f"{path} is not a workflow or chatflow as Dify exports it: {describe(error)}"
+            ) from error
+        workflow = document.workflow
+        return cls(
+            path,
+            path.read_text(encoding="utf-8"),
+            document.app.name,
+            document.app.mode,
+            {entry.id: _node(entry) for entry in workflow.graph.nodes},
+            workflow.graph.edges,
+            workflow.conversation_variables,
+            workflow.environment_variables,
+        )
+
+    @property
+    def is_chatflow(self) -> bool:
+        return self.mode == "advanced-chat"
+
+
+def _node(entry: _NodeEntry) -> FlowNode:
+    kind, title = str(entry.data.get("type", "")), str(entry.data.get("title", ""))
+    return FlowNode(entry.id, kind, title, entry.data, entry.parentId)

@@ -1,0 +1,160 @@
+"""Dify's Agent node on the engine: a strategy's run as the engine's events.
+
+In: the node's data from the DSL, the variable pool. Out: chunks of text, log entries, and the outputs by the names that
+other nodes refer to. The rules are those of `devhost.node`, recorded from Dify's own node; the engine's error branch,
+default value and retry apply to a failed run.
+"""
+
+from collections.abc import Generator, Iterator, Mapping
+from queue import SimpleQueue
+from threading import Thread
+from typing import Any, override
+
+from graphon.entities.base_node_data import BaseNodeData
+from graphon.enums import BuiltinNodeTypes, NodeType, WorkflowNodeExecutionMetadataKey, WorkflowNodeExecutionStatus
+from graphon.node_events.agent import AgentLogEvent
+from graphon.node_events.base import NodeEventPayload, NodeRunResult
+from graphon.node_events.node import StreamChunkEvent, StreamCompletedEvent
+from graphon.nodes.base.node import Node
+from graphon.runtime.init_params import InitParams
+from graphon.runtime.runtime_state import RuntimeState
+from pydantic import Field
+
+from devhost.errors import HostError, NodeParameterError
+from devhost.flow.document import FlowNode
+from devhost.flow.engine.pool import plain_variables
+from devhost.flow.surroundings import FlowTurn, Surroundings
+from devhost.node.outputs.run import Run
+from devhost.protocol.wire import JsonObject
+
+
+class AgentNodeData(BaseNodeData):
+    type: NodeType = BuiltinNodeTypes.AGENT
+    agent_strategy_name: str
+    agent_parameters: dict[str, dict[str, Any]] = Field(default_factory=dict)
+
+
+class AgentNode(Node[AgentNodeData]):
+    node_type = BuiltinNodeTypes.AGENT
+
+    @override
+    def __init__(
+        self,
+        node_id: str,
+        data: AgentNodeData,
+        *,
+        init_params: InitParams,
+        runtime_state: RuntimeState,
+        node: FlowNode,
+        turn: FlowTurn,
+        around: Surroundings,
+        runs: dict[str, Run],
+    ) -> None:
+        super().__init__(node_id=node_id, data=data, init_params=init_params, runtime_state=runtime_state)
+        self._node = node
+        self._turn = turn
+        self._around = around
+        self._runs = runs
+
+    @classmethod
+    @override
+    def version(cls) -> str:
+        return "1"
+
+    @override
+    def _run(self) -> Generator[NodeEventPayload, None, None]:
+        said: SimpleQueue[JsonObject | Run | Exception] = SimpleQueue()
+        Thread(target=self._play_into, args=(said,), daemon=True).start()
+        while True:
+            match message := said.get():
+                case Run():
+                    self._runs[self.execution_id] = message
+                    yield StreamCompletedEvent(node_run_result=_result(message))
+                    return
+                case NodeParameterError():
+                    yield StreamCompletedEvent(node_run_result=_failed(message.words, type(message).__name__))
+                    return
+                case Exception():
+                    raise message
+                case _:
+                    yield from self._events(message)
+
+    def _play_into(self, said: SimpleQueue[JsonObject | Run | Exception]) -> None:
+        try:
+            said.put(self._play(said.put))
+        except Exception as error:  # noqa: BLE001 - raised again in the engine's thread
+            said.put(error)
+
+    def _play(self, on_message: Any) -> Run:  # noqa: ANN401 - the queue's put
+        host = self._around.host
+        if host is None:
+            raise HostError(f"{self._node} needs a strategy plugin, and none was started")
+        variables = plain_variables(self.runtime_state.variable_pool)
+        settings = dict(_settings(self.node_data.agent_parameters))
+        return host.run(
+            self.node_data.agent_strategy_name,
+            settings,
+            model=self._around.model(self._node, self._turn.query),
+            history=self._turn.history if self.node_data.get("memory") else (),
+            conversation_id=self._turn.conversation_id or None,
+            variables=variables,
+            on_message=on_message,
+        )
+
+    def _events(self, message: JsonObject) -> Iterator[NodeEventPayload]:
+        match message:
+            case {"type": "text" | "link", "message": {"text": str(text)}}:
+                yield self._chunk("text", text)
+            case {
+                "type": "variable",
+                "message": {"variable_name": str(name), "variable_value": str(text), "stream": True},
+            }:
+                yield self._chunk(name, text)
+            case {"type": "log", "message": dict(entry)}:
+                yield AgentLogEvent(
+                    message_id=entry["id"],
+                    label=entry["label"],
+                    node_execution_id=self.execution_id,
+                    parent_id=entry.get("parent_id"),
+                    error=entry.get("error"),
+                    status=entry["status"],
+                    data=entry["data"],
+                    metadata=entry.get("metadata") or {},
+                    node_id=self.id,
+                )
+
+    def _chunk(self, output: str, text: str) -> StreamChunkEvent:
+        return StreamChunkEvent(selector=[self.id, output], chunk=text, is_final=False)
+
+
+def _settings(parameters: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, JsonObject]]:
+    """As `devhost.node.parameters.read_setting` reads them; model and tools are put there by the host."""
+    for name, parameter in parameters.items():
+        value = parameter.get("value")
+        match parameter.get("type"), value:
+            case "variable", list(path):
+                yield name, {"variable": ".".join(map(str, path))}
+            case _, {"type": "model-selector"}:
+                continue
+            case _:
+                if name != "tools":
+                    yield name, {"constant": value}
+
+
+def _result(run: Run) -> NodeRunResult:
+    if run.error is not None:
+        shows = run.error.node.shows if run.error.node else run.error.message
+        return _failed(shows, run.error.node.type if run.error.node else run.error.kind)
+    return NodeRunResult(
+        status=WorkflowNodeExecutionStatus.SUCCEEDED,
+        outputs=run.outputs.by_name(),
+        metadata={
+            WorkflowNodeExecutionMetadataKey(key): value
+            for key, value in run.outputs.workflow_totals.items()
+            if key in set(WorkflowNodeExecutionMetadataKey)
+        },
+    )
+
+
+def _failed(shows: str, error_type: str) -> NodeRunResult:
+    return NodeRunResult(status=WorkflowNodeExecutionStatus.FAILED, error=shows, error_type=error_type)

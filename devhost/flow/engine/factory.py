@@ -1,0 +1,68 @@
+"""Makes the nodes of a graph: graphon's own, and devhost's in the place of those that ask Dify's services."""
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from graphon.dsl.entities import DslCredentials
+from graphon.dsl.node_factory import SlimDslNodeFactory
+from graphon.entities.graph_config import NodeConfigDict
+from graphon.enums import BuiltinNodeTypes, NodeExecutionType
+from graphon.nodes.base.node import Node
+from graphon.runtime.init_params import InitParams
+from graphon.runtime.runtime_state import RuntimeState
+
+from devhost.flow.document import FlowFile
+from devhost.flow.engine.agent_node import AgentNode
+from devhost.flow.surroundings import FlowTurn, Surroundings
+from devhost.node.outputs.run import Run
+
+
+@dataclass(frozen=True)
+class Playing:
+    """What the nodes of one turn share."""
+
+    file: FlowFile
+    turn: FlowTurn
+    around: Surroundings
+    runs: dict[str, Run] = field(default_factory=dict)
+    """The runs of strategies, by the id of the node's execution."""
+
+
+@dataclass
+class FlowNodeFactory(SlimDslNodeFactory):
+    playing: Playing
+
+    @classmethod
+    def of(cls, playing: Playing, init_params: InitParams, state: RuntimeState) -> "FlowNodeFactory":
+        return cls(init_params.graph_config, init_params, state, DslCredentials(), [], playing)
+
+    def validate_node(self, node_config: NodeConfigDict) -> NodeExecutionType:
+        """The engine looks for the plugins and credentials of the nodes that devhost replaces: devhost has its own."""
+        kind = str(node_config["data"].type)
+        if kind not in OWN_NODES:
+            return super().validate_node(node_config)
+        node_class = OWN_NODES[kind]
+        node_class.validate_node_data(node_config["data"])
+        return node_class.execution_type
+
+    def _create_agent_node(self, request: Any) -> AgentNode:  # noqa: ANN401 - graphon's private class
+        playing = self.playing
+        return AgentNode(
+            request.node_id,
+            AgentNode.validate_node_data(request.data),
+            init_params=self.init_params,
+            runtime_state=self.runtime_state,
+            node=playing.file.nodes[request.node_id],
+            turn=playing.turn,
+            around=playing.around,
+            runs=playing.runs,
+        )
+
+    NODE_BUILDERS: ClassVar[Any] = {
+        **SlimDslNodeFactory.NODE_BUILDERS,
+        BuiltinNodeTypes.AGENT: _create_agent_node,
+    }
+
+
+OWN_NODES: dict[str, type[Node[Any]]] = {BuiltinNodeTypes.AGENT: AgentNode}
+"""The nodes that devhost makes, by type."""

@@ -1,0 +1,110 @@
+"""The engine's events as those of `devhost.flow.events`."""
+
+from collections.abc import Iterator, Mapping
+
+from graphon.engine_events.agent import NodeRunAgentLogEvent
+from graphon.engine_events.base import EngineEvent
+from graphon.engine_events.graph import (
+    GraphRunAbortedEvent,
+    GraphRunFailedEvent,
+    GraphRunPartialSucceededEvent,
+    GraphRunPausedEvent,
+    GraphRunSucceededEvent,
+)
+from graphon.engine_events.node import (
+    NodeRunExceptionEvent,
+    NodeRunFailedEvent,
+    NodeRunRetryEvent,
+    NodeRunStartedEvent,
+    NodeRunStreamChunkEvent,
+    NodeRunSucceededEvent,
+)
+from graphon.runtime.runtime_state import RuntimeState
+
+from devhost.flow.engine.factory import Playing
+from devhost.flow.engine.pool import conversation_of, plain
+from devhost.flow.events import (
+    AgentLog,
+    AnswerText,
+    FlowEnded,
+    FlowEvent,
+    FlowStatus,
+    NodeEnded,
+    NodeRetried,
+    NodeStarted,
+    NodeStatus,
+)
+from devhost.protocol.wire import JsonObject
+
+
+class Teller:
+    def __init__(self, playing: Playing, state: RuntimeState) -> None:
+        self._playing = playing
+        self._state = state
+
+    def told(self, event: EngineEvent) -> Iterator[FlowEvent]:
+        """Events that nobody needs yet, such as the engine's own beginning, become none."""
+        match event:
+            case NodeRunRetryEvent():
+                node = self._playing.file.nodes[event.node_id]
+                yield NodeRetried(event.id, node, event.error, event.retry_index)
+            case NodeRunStartedEvent():
+                yield NodeStarted(event.id, self._playing.file.nodes[event.node_id])
+            case NodeRunSucceededEvent():
+                yield self._ended(event, "succeeded", "")
+            case NodeRunFailedEvent():
+                yield self._ended(event, "failed", event.error)
+            case NodeRunExceptionEvent():
+                yield self._ended(event, "exception", event.error)
+            case NodeRunAgentLogEvent():
+                yield AgentLog(event.id, self._playing.file.nodes[event.node_id], _log_message(event))
+            case NodeRunStreamChunkEvent() if event.chunk:
+                yield AnswerText(self._playing.file.nodes[event.node_id], event.chunk)
+            case _:
+                yield from self._end(event)
+
+    def _end(self, event: EngineEvent) -> Iterator[FlowEvent]:
+        match event:
+            case GraphRunSucceededEvent():
+                yield self._flow_ended("succeeded", event.outputs)
+            case GraphRunPartialSucceededEvent():
+                yield self._flow_ended("partial-succeeded", event.outputs)
+            case GraphRunAbortedEvent():
+                yield self._flow_ended("stopped", event.outputs, event.reason or "")
+            case GraphRunPausedEvent():
+                yield self._flow_ended("paused", event.outputs)
+            case GraphRunFailedEvent():
+                yield self._flow_ended("failed", self._state.outputs, event.error)
+
+    def _ended(
+        self, event: NodeRunSucceededEvent | NodeRunFailedEvent | NodeRunExceptionEvent, status: NodeStatus, error: str
+    ) -> NodeEnded:
+        result = event.node_run_result
+        seconds = (event.finished_at - event.start_at).total_seconds() if event.finished_at else 0.0
+        return NodeEnded(
+            event.id,
+            self._playing.file.nodes[event.node_id],
+            status,
+            plain(result.inputs),
+            plain(result.outputs),
+            round(seconds, 3),
+            error,
+            plain({str(key): value for key, value in result.metadata.items()}),
+            self._playing.runs.get(event.id),
+        )
+
+    def _flow_ended(self, status: FlowStatus, outputs: Mapping[str, object], error: str = "") -> FlowEnded:
+        return FlowEnded(status, plain(outputs), error, conversation_of(self._state.variable_pool))
+
+
+def _log_message(event: NodeRunAgentLogEvent) -> JsonObject:
+    entry = {
+        "id": event.message_id,
+        "label": event.label,
+        "parent_id": event.parent_id,
+        "error": event.error,
+        "status": event.status,
+        "data": dict(event.data),
+        "metadata": dict(event.metadata),
+    }
+    return {"type": "log", "message": entry, "meta": None}

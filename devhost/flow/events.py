@@ -1,0 +1,72 @@
+"""What happens while a flow runs, in the order in which the engine says it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from devhost.flow.document import FlowNode
+from devhost.node.outputs.run import Run
+from devhost.protocol.wire import JsonObject
+
+type NodeStatus = Literal["succeeded", "failed", "exception", "stopped", "paused"]
+"""`exception`: it failed, and the flow goes on, on its error branch or with its default value."""
+type FlowStatus = Literal["succeeded", "partial-succeeded", "failed", "stopped", "paused"]
+
+
+@dataclass(frozen=True)
+class NodeStarted:
+    execution: str
+    """The id of this run of the node: in a loop a node runs several times."""
+    node: FlowNode
+
+
+@dataclass(frozen=True)
+class NodeEnded:
+    execution: str
+    node: FlowNode
+    status: NodeStatus
+    inputs: JsonObject
+    outputs: JsonObject
+    seconds: float
+    error: str = ""
+    metadata: JsonObject = field(default_factory=dict)
+    run: Run | None = None
+    """The strategy's run, if the node is an Agent node."""
+
+
+@dataclass(frozen=True)
+class NodeRetried:
+    execution: str
+    node: FlowNode
+    error: str
+    attempt: int
+
+
+@dataclass(frozen=True)
+class AgentLog:
+    """A log message of an Agent node's strategy, in the form in which `Host.run` tells of it."""
+
+    execution: str
+    node: FlowNode
+    message: JsonObject
+
+
+@dataclass(frozen=True)
+class AnswerText:
+    """A piece of the text that the user of the app sees: of an Answer node, or of an End node's first text."""
+
+    node: FlowNode
+    text: str
+
+
+@dataclass(frozen=True)
+class FlowEnded:
+    status: FlowStatus
+    outputs: JsonObject
+    """Of a chatflow `answer` and `files`; of a workflow what its End node lists."""
+    error: str = ""
+    conversation: Mapping[str, object] = field(default_factory=dict)
+    """The conversation variables after the turn, by name."""
+
+
+type FlowEvent = NodeStarted | NodeEnded | NodeRetried | AgentLog | AnswerText | FlowEnded

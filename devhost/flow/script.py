@@ -1,0 +1,60 @@
+"""A flow's script: what a user says, turn by turn, and how the scripted models of the flow's nodes answer.
+
+In: a YAML file, whose keys are the fields of `FlowScript`. Out: a `FlowScript`, and a `ModelOfNode` for each turn.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Self
+
+from pydantic import Field, ValidationError
+
+from devhost.errors import DeclarationError, ParameterError, ScriptError
+from devhost.flow.document import FlowNode
+from devhost.models.scripted.file import ScriptedModelCard
+from devhost.models.scripted.model import ScriptedModel
+from devhost.models.scripted.turn import Scripted, SomeTurns
+from devhost.text.yaml_file import describe, load_yaml
+
+
+class TurnScript(Scripted):
+    """One turn: what the user says, and what the models answer."""
+
+    query: str = ""
+    inputs: dict[str, Any] = Field(default_factory=dict)
+    """The fields of the Start node."""
+    models: Mapping[str, SomeTurns] = Field(default_factory=dict)
+    """The turns of each node's model, by the node's id or title."""
+
+
+class FlowScript(TurnScript):
+    description: str = ""
+    model: ScriptedModelCard = ScriptedModelCard()
+    then: tuple[TurnScript, ...] = ()
+    """The rest of the conversation, in order."""
+
+    @classmethod
+    def read(cls, file: Path) -> Self:
+        try:
+            return cls.model_validate(load_yaml(file), context=file.parent)
+        except DeclarationError as error:
+            raise ScriptError(str(error)) from error
+        except ValidationError as error:
+            raise ScriptError(f"{file}: {describe(error)}") from error
+
+
+class ScriptedModels:
+    """The models of one turn: a node that runs several times in it goes on in its turns."""
+
+    def __init__(self, turn: TurnScript, card: ScriptedModelCard, place: str) -> None:
+        self._turn = turn
+        self._card = card
+        self._place = place
+        self._models: dict[str, ScriptedModel] = {}
+
+    def __call__(self, node: FlowNode, question: str) -> ScriptedModel:
+        for name in (node.id, node.title):
+            if name in self._turn.models:
+                made = ScriptedModel(self._turn.models[name], question, self._card, place=self._place)
+                return self._models.setdefault(node.id, made)
+        raise ParameterError(f"the script has no turns for {node}: write them in models, under {node.id!r}")

@@ -1,0 +1,46 @@
+"""What a flow needs besides its file: what the user says, and what devhost puts in the place of Dify's services."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from devhost.flow.document import FlowFile, FlowNode
+from devhost.flow.events import FlowEvent
+from devhost.host.host import Host
+from devhost.models.backend import ModelBackend
+from devhost.protocol.wire import JsonObject
+
+
+@dataclass(frozen=True)
+class FlowTurn:
+    """One message of a conversation, or the one run of a workflow."""
+
+    query: str = ""
+    inputs: Mapping[str, object] = field(default_factory=dict)
+    """The fields of the Start node, by variable."""
+    files: Sequence[JsonObject] = ()
+    """As Dify describes them: `sys.files`."""
+    conversation_id: str = ""
+    dialogue_count: int = 1
+    """1 in the first turn, as Dify counts."""
+    conversation: Mapping[str, object] = field(default_factory=dict)
+    """Conversation variables that an earlier turn has set, by name; the others have the file's values."""
+    history: Sequence[JsonObject] = ()
+    """What a node with memory gets."""
+
+
+class ModelOfNode(Protocol):
+    def __call__(self, node: FlowNode, question: str, /) -> ModelBackend:
+        """The model that answers this run of the node."""
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    host: Host | None
+    """None if the flow has neither Agent nor Tool nodes: then no plugin is started."""
+    model: ModelOfNode
+
+
+class FlowEngine(Protocol):
+    def __call__(self, file: FlowFile, turn: FlowTurn, around: Surroundings, /) -> Iterator[FlowEvent]:
+        """Plays one turn; the last event is a `FlowEnded`."""

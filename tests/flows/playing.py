@@ -1,0 +1,42 @@
+"""Plays flows in this process: what the tests of flows say, and what comes back."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from devhost.flow.document import FlowFile
+from devhost.flow.engine.play import play
+from devhost.flow.events import FlowEnded, FlowEvent, NodeEnded
+from devhost.flow.script import FlowScript, ScriptedModels
+from devhost.flow.surroundings import FlowTurn, Surroundings
+from devhost.host.host import Host
+from devhost.protocol.wire import JsonObject
+
+ROOT = Path(__file__).parents[2]
+WORKFLOWS = ROOT / "examples" / "workflows"
+
+
+@dataclass(frozen=True)
+class Played:
+    events: tuple[FlowEvent, ...]
+
+    @classmethod
+    def of(cls, file: Path, turn: FlowTurn, host: Host | None, models: JsonObject) -> Self:
+        """`models`: by node, the turns of its scripted model."""
+        script = FlowScript.model_validate({"models": models})
+        scripted = ScriptedModels(script, script.model, "the test")
+        return cls(tuple(play(FlowFile.read(file), turn, Surroundings(host, scripted))))
+
+    @property
+    def end(self) -> FlowEnded:
+        end = self.events[-1]
+        assert isinstance(end, FlowEnded)
+        return end
+
+    @property
+    def nodes(self) -> list[NodeEnded]:
+        return [event for event in self.events if isinstance(event, NodeEnded)]
+
+    def node(self, name: str) -> NodeEnded:
+        """The last run of a node."""
+        return [ended for ended in self.nodes if ended.node.id == name][-1]

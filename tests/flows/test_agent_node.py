@@ -1,0 +1,49 @@
+"""The Agent node on the engine: its text, outputs and errors go where other nodes find them."""
+
+from devhost.flow.events import AgentLog, AnswerText
+from devhost.flow.surroundings import FlowTurn
+from devhost.host.host import Host
+from tests.flows.playing import WORKFLOWS, Played
+
+APPROVAL = WORKFLOWS / "approval.yml"
+TURN = FlowTurn("What is there?", conversation_id="c1")
+
+
+def test_an_agents_text_streams_through_the_answer_node(office: Host) -> None:
+    words = "Two documents, and both are short; " * 20 + "so it is."
+    played = Played.of(APPROVAL, TURN, office, {"agent": [{"text": words, "chunk_size": 50}]})
+
+    texts = [event.text for event in played.events if isinstance(event, AnswerText)]
+    assert "".join(texts) == words
+    assert len(texts) > 1
+    assert played.end.outputs == {"answer": words, "files": []}
+    assert played.end.status == "succeeded"
+
+
+def test_an_agents_variable_reaches_the_conversation_through_the_engines_assigner(office: Host) -> None:
+    send = {"id": "c1", "name": "send_mail", "arguments": {"to": "a@b.example", "subject": "s", "body": "b"}}
+    played = Played.of(APPROVAL, TURN, office, {"agent": [{"tool_calls": [send]}]})
+
+    outputs = played.node("agent").outputs
+    assert [call["tool"] for call in outputs["pending_calls"]] == ["send_mail"]
+    assert outputs["state"]
+    assert played.end.conversation == {"state": outputs["state"]}
+
+
+def test_a_failed_run_takes_the_error_branch(office: Host) -> None:
+    error = {"type": "InvokeAuthorizationError", "message": "no such key"}
+    played = Played.of(APPROVAL, TURN, office, {"agent": [{"error": error}]})
+
+    agent = played.node("agent")
+    assert agent.status == "exception"
+    assert "no such key" in agent.error
+    assert [node.node.id for node in played.nodes] == ["start", "agent", "clear", "failed"]
+    assert played.end.status == "partial-succeeded"
+    assert played.end.outputs["answer"] == f"This did not work: {agent.error}"
+
+
+def test_an_agents_log_stands_among_the_events(office: Host) -> None:
+    played = Played.of(APPROVAL, TURN, office, {"agent": [{"text": "Two."}]})
+
+    labels = [event.message["message"]["label"] for event in played.events if isinstance(event, AgentLog)]
+    assert "ROUND 1" in labels
