@@ -1,0 +1,123 @@
+"""Which flow is played, with which tools, and what its user and its models say: as one value."""
+
+import functools
+from collections.abc import Callable, Iterator, MutableMapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import click
+
+from devhost.cli.options.hosting_options import HostOptions
+from devhost.flow.document import FlowFile
+from devhost.flow.script import FlowScript
+from devhost.host.host import Host
+from devhost.plugin.nearest import nearest_strategy_plugin
+from devhost.protocol.wire import JsonObject
+from devhost.scenario.scenario import examples_of
+from devhost.scenario.settings import parse_assignments
+from devhost.scenario.tool_assignments import read_tool_setups
+from devhost.tools.setup import ToolSetup
+
+HOSTED = frozenset({"agent", "tool"})
+"""The types of nodes for which plugins are started."""
+DIRECTORY = click.Path(file_okay=False, path_type=Path)
+
+
+def flow_options(command: Callable[..., int]) -> Callable[..., int]:
+    """The argument FILE and the options as one argument `flow_options` of the command."""
+
+    @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+    @click.option(
+        "--input", "inputs", metavar="KEY=VALUE", multiple=True, help="A field of the Start node; repeatable."
+    )
+    @click.option(
+        "--script",
+        type=click.Path(dir_okay=False, path_type=Path),
+        help="A flow's script: what the user says, and what the scripted models of the nodes answer.",
+    )
+    @click.option(
+        "--tools",
+        metavar="DIR",
+        type=DIRECTORY,
+        multiple=True,
+        help="A Dify tool plugin for the flow's agents and Tool nodes; repeatable.",
+    )
+    @click.option("--example", metavar="NAME", help="An example, a folder of examples/, whose tools the flow gets.")
+    @click.option(
+        "--credential",
+        "credentials",
+        metavar="PROVIDER.KEY=VALUE",
+        multiple=True,
+        help="A credential of a tool provider; else the variable PROVIDER_KEY, upper case, is read. Repeatable.",
+    )
+    @click.option(
+        "--plugin",
+        metavar="DIR",
+        type=DIRECTORY,
+        help="The strategy plugin; by default the nearest one in or above the current folder.",
+    )
+    @functools.wraps(command)
+    def with_flow_options(  # noqa: PLR0913 - click gives one argument per option
+        *,
+        file: Path,
+        inputs: tuple[str, ...],
+        script: Path | None,
+        tools: tuple[Path, ...],
+        example: str | None,
+        credentials: tuple[str, ...],
+        plugin: Path | None,
+        **options: object,
+    ) -> int:
+        chosen = FlowOptions(file, inputs, script, tools, example, credentials, plugin)
+        return command(**options, flow_options=chosen)
+
+    return with_flow_options
+
+
+@dataclass(frozen=True)
+class FlowOptions:
+    file: Path
+    inputs: tuple[str, ...]
+    script: Path | None
+    tools: tuple[Path, ...]
+    example: str | None
+    credentials: tuple[str, ...] = field(repr=False)
+    plugin: Path | None
+    """None for the nearest one."""
+
+    def read(self, environment: MutableMapping[str, str]) -> "FlowSetup":
+        """Credentials are removed from the environment, which the plugins inherit."""
+        plugin = nearest_strategy_plugin(Path.cwd()) if self.plugin is None else self.plugin
+        folders = self.tools if self.example is None else (examples_of(plugin) / self.example, *self.tools)
+        return FlowSetup(
+            FlowFile.read(self.file),
+            FlowScript() if self.script is None else FlowScript.read(self.script),
+            str(self.script),
+            parse_assignments(self.inputs, option="--input"),
+            plugin,
+            tuple(read_tool_setups(folders, self.credentials, (), environment)),
+        )
+
+
+@dataclass(frozen=True)
+class FlowSetup:
+    """What a flow is played with, read and checked."""
+
+    file: FlowFile
+    script: FlowScript
+    place: str
+    """Where the script is written, for people."""
+    inputs: JsonObject
+    """Of the command line: they go before the script's."""
+    plugin: Path
+    tools: tuple[ToolSetup, ...]
+
+    @contextmanager
+    def host(self, options: HostOptions) -> Iterator[Host | None]:
+        """None if no node needs a plugin."""
+        if not any(node.type in HOSTED for node in self.file.nodes.values()):
+            yield None
+            return
+        with Host.start(self.plugin, tools=self.tools, limits=options.limits, transport=options.transport) as host:
+            yield host
