@@ -38,6 +38,7 @@ in this list (tests/devhost/test_architecture.py checks that):
     terminal            the view of a run or a trace in a terminal
     chat                a conversation in a terminal
     flow                a chatflow or workflow around the Agent node
+    flow.checks         what is wrong with a flow, said before it starts
     flow.engine         Dify's own workflow engine, with devhost's nodes in it
     overview            what a plugin declares, in lines
     cli.options         options that several commands have

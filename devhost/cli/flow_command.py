@@ -51,8 +51,10 @@ def run(
     devhost flow examples/workflows/approval.yml --example injection --script my-answers.yaml
     """
     setup = _read(flow_options, arguments)
+    for notice in setup.notices:
+        click.echo(f"note: {notice}", err=True)
     said = setup.script
-    turn = FlowTurn(said.query if query is None else query, {**said.inputs, **setup.inputs})
+    turn = FlowTurn(said.query if query is None else query, setup.inputs)
     with setup.host(host_options) as host:
         models = ScriptedModels(said, said.model, setup.place)
         nodes = []

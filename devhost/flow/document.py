@@ -3,12 +3,13 @@
 In: a YAML file. Out: a `FlowFile`; FlowFileError for a file that is not a workflow or a chatflow.
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from devhost.errors import DeclarationError, FlowFileError
 from devhost.protocol.wire import JsonObject
@@ -38,12 +39,18 @@ class _App(_Given):
 
 class _NodeEntry(_Given):
     id: str
+    type: str = ""
     parentId: str | None = None  # noqa: N815 - Dify's key
     data: dict[str, Any]
 
+    @property
+    def is_note(self) -> bool:
+        """A note on the canvas, which is not part of the flow."""
+        return self.type == "custom-note"
+
 
 class _Graph(_Given):
-    nodes: tuple[_NodeEntry, ...] = Field(min_length=1)
+    nodes: tuple[_NodeEntry, ...]
     edges: tuple[dict[str, Any], ...] = ()
 
 
@@ -54,6 +61,8 @@ class _Workflow(_Given):
 
 
 class _Document(_Given):
+    kind: Literal["app"]
+    version: str = ""
     app: _App
     workflow: _Workflow
 
@@ -80,6 +89,8 @@ class FlowFile:
     name: str
     """The app's name."""
     mode: Mode
+    version: str
+    """Of the DSL; empty if the file does not say it."""
     nodes: Mapping[str, FlowNode]
     """By id."""
     edges: tuple[JsonObject, ...]
@@ -97,12 +108,17 @@ class FlowFile:
                 f"{path} is not a workflow or chatflow as Dify exports it: {describe(error)}"
             ) from error
         workflow = document.workflow
+        entries = [entry for entry in workflow.graph.nodes if not entry.is_note]
+        ids = Counter(entry.id for entry in entries)
+        if twice := [name for name, count in ids.items() if count > 1]:
+            raise FlowFileError(f"{path} has several nodes with the id {', '.join(twice)}: each needs an id of its own")
         return cls(
             path,
             path.read_text(encoding="utf-8"),
             document.app.name,
             document.app.mode,
-            {entry.id: _node(entry) for entry in workflow.graph.nodes},
+            document.version,
+            {entry.id: _node(entry) for entry in entries},
             workflow.graph.edges,
             workflow.conversation_variables,
             workflow.environment_variables,

@@ -20,15 +20,15 @@ TEXT_FIELDS = frozenset({"string", "secret-input", "select"})
 
 def parse_assignments(assignments: Iterable[str], *, option: str = "--param") -> JsonObject:
     """KEY=VALUE pairs; a value that is JSON is parsed, any other is a text."""
-    return {key: _read(text) for key, text in _pairs(assignments, option)}
+    return {key: json_or_text(text) for key, text in pairs(assignments, option)}
 
 
 def typed_settings(strategy: Strategy, assignments: Iterable[str]) -> JsonObject:
     """`--param KEY=VALUE` pairs: a text field holds what is typed, other widgets hold what the JSON says."""
     declared = {parameter.name: parameter for parameter in strategy.parameters}
     settings: JsonObject = {}
-    for name, text in _pairs(assignments, "--param"):
-        value = _read(text)
+    for name, text in pairs(assignments, "--param"):
+        value = json_or_text(text)
         is_text = name in declared and _is_text_field(declared[name]) and read_setting(value) == Constant(value)
         settings[name] = text if is_text else value
     return settings
@@ -52,7 +52,7 @@ def checked_settings(strategy: Strategy, values: Mapping[str, object], variables
     return settings
 
 
-def _pairs(assignments: Iterable[str], option: str) -> Iterator[tuple[str, str]]:
+def pairs(assignments: Iterable[str], option: str) -> Iterator[tuple[str, str]]:
     for assignment in assignments:
         key, equals, text = assignment.partition("=")
         if not equals or not key:
@@ -60,7 +60,7 @@ def _pairs(assignments: Iterable[str], option: str) -> Iterator[tuple[str, str]]
         yield key, text
 
 
-def _read(text: str) -> object:
+def json_or_text(text: str) -> object:
     try:
         return json.loads(text)
     except ValueError:

@@ -9,13 +9,15 @@ from pathlib import Path
 import click
 
 from devhost.cli.options.hosting_options import HostOptions
+from devhost.flow.checks.check import check_flow
+from devhost.flow.checks.inputs import filled_inputs, typed_inputs
 from devhost.flow.document import FlowFile
 from devhost.flow.script import FlowScript
 from devhost.host.host import Host
+from devhost.plugin.declaration import PluginDeclaration
 from devhost.plugin.nearest import nearest_strategy_plugin
 from devhost.protocol.wire import JsonObject
 from devhost.scenario.scenario import examples_of
-from devhost.scenario.settings import parse_assignments
 from devhost.scenario.tool_assignments import read_tool_setups
 from devhost.tools.setup import ToolSetup
 
@@ -88,16 +90,14 @@ class FlowOptions:
 
     def read(self, environment: MutableMapping[str, str]) -> "FlowSetup":
         """Credentials are removed from the environment, which the plugins inherit."""
+        file = FlowFile.read(self.file)
+        script = FlowScript() if self.script is None else FlowScript.read(self.script)
+        inputs = {**script.inputs, **typed_inputs(file, self.inputs)}
         plugin = nearest_strategy_plugin(Path.cwd()) if self.plugin is None else self.plugin
         folders = self.tools if self.example is None else (examples_of(plugin) / self.example, *self.tools)
-        return FlowSetup(
-            FlowFile.read(self.file),
-            FlowScript() if self.script is None else FlowScript.read(self.script),
-            str(self.script),
-            parse_assignments(self.inputs, option="--input"),
-            plugin,
-            tuple(read_tool_setups(folders, self.credentials, (), environment)),
-        )
+        notices = check_flow(file, inputs, PluginDeclaration.read(plugin))
+        tools = tuple(read_tool_setups(folders, self.credentials, (), environment))
+        return FlowSetup(file, script, str(self.script), filled_inputs(file, inputs), plugin, tools, notices)
 
 
 @dataclass(frozen=True)
@@ -109,9 +109,11 @@ class FlowSetup:
     place: str
     """Where the script is written, for people."""
     inputs: JsonObject
-    """Of the command line: they go before the script's."""
+    """The fields of the Start node: of the command line, or else the script's, or else the form's defaults."""
     plugin: Path
     tools: tuple[ToolSetup, ...]
+    notices: tuple[str, ...] = ()
+    """What a person should know before the flow starts."""
 
     @contextmanager
     def host(self, options: HostOptions) -> Iterator[Host | None]:

@@ -1,0 +1,39 @@
+"""The graph: types of nodes, edges between nodes that exist, one start, and nodes that nothing leads to."""
+
+from collections.abc import Iterator
+
+from devhost.flow.checks.node_types import HELP, PLAYED
+from devhost.flow.document import FlowFile
+
+STARTS = frozenset({"iteration-start", "loop-start"})
+"""A container begins with them: no edge leads there."""
+
+
+def wrong_in_graph(file: FlowFile) -> Iterator[str]:
+    for node in file.nodes.values():
+        if node.type not in PLAYED:
+            help_ = HELP.get(node.type)
+            advice = help_ or f"devhost plays: {', '.join(sorted(PLAYED))}"
+            yield f"{node} is of the type {node.type!r}, which devhost does not play; {advice}"
+    for edge in file.edges:
+        for end in ("source", "target"):
+            if edge.get(end) not in file.nodes:
+                yield f"edge {edge.get('id')!r} has the {end} {edge.get(end)!r}, and there is no node with this id"
+    yield from _wrong_start(file)
+
+
+def _wrong_start(file: FlowFile) -> Iterator[str]:
+    starts = [node for node in file.nodes.values() if node.type == "start"]
+    if len(starts) != 1:
+        found = ", ".join(map(str, starts)) or "none"
+        yield f"a flow needs exactly one Start node, and this one has: {found}"
+    elif len(file.nodes) > 1 and not any(edge.get("source") == starts[0].id for edge in file.edges):
+        yield f"no edge leads from {starts[0]} to another node: draw one to the node that comes next"
+
+
+def unreached(file: FlowFile) -> Iterator[str]:
+    """Dify leaves such nodes out of a run, too: a notice."""
+    targets = {edge.get("target") for edge in file.edges}
+    for node in file.nodes.values():
+        if node.type != "start" and node.type not in STARTS and node.id not in targets:
+            yield f"{node} never runs: no edge leads to it; draw one, or delete the node"

@@ -1,0 +1,262 @@
+"""A flow that cannot be played is refused before anything starts, in sentences that name the node."""
+
+import copy
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from devhost.errors import FlowFileError
+from devhost.flow.checks.check import check_flow
+from devhost.flow.checks.inputs import filled_inputs, typed_inputs
+from devhost.flow.document import FlowFile
+from devhost.plugin.declaration import PluginDeclaration
+
+ROOT = Path(__file__).parents[2]
+APPROVAL = ROOT / "examples" / "workflows" / "approval.yml"
+FIELDS = [
+    {"variable": "topic", "type": "text-input", "label": "Topic", "required": True, "max_length": 5},
+    {"variable": "count", "type": "number", "label": "Count", "required": False},
+    {"variable": "size", "type": "select", "label": "Size", "options": ["s", "m"], "default": "m"},
+    {"variable": "sure", "type": "checkbox", "label": "Sure", "required": False},
+    {"variable": "more", "type": "json_object", "label": "More", "required": False},
+]
+
+type Change = Callable[[dict[str, Any]], object]
+
+
+@pytest.fixture(scope="module")
+def plugin() -> PluginDeclaration:
+    return PluginDeclaration.read(ROOT)
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Callable[[Change], FlowFile]:
+    """Writes the approval chatflow with one change."""
+    approval = yaml.safe_load(APPROVAL.read_text(encoding="utf-8"))
+
+    def written(change: Change) -> FlowFile:
+        document = copy.deepcopy(approval)
+        change(document)
+        file = tmp_path / "flow.yml"
+        file.write_text(yaml.safe_dump(document, allow_unicode=True), encoding="utf-8")
+        return FlowFile.read(file)
+
+    return written
+
+
+def node(document: dict[str, Any], name: str) -> dict[str, Any]:
+    found: dict[str, Any] = next(each for each in document["workflow"]["graph"]["nodes"] if each["id"] == name)
+    return found
+
+
+def data(document: dict[str, Any], name: str) -> dict[str, Any]:
+    found: dict[str, Any] = node(document, name)["data"]
+    return found
+
+
+def edges(document: dict[str, Any]) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = document["workflow"]["graph"]["edges"]
+    return found
+
+
+def without_edges_of_start(document: dict[str, Any]) -> None:
+    document["workflow"]["graph"]["edges"] = [edge for edge in edges(document) if edge["source"] != "start"]
+
+
+def as_workflow(document: dict[str, Any]) -> None:
+    document["app"]["mode"] = "workflow"
+
+
+MISTAKES: dict[str, tuple[Change, str]] = {
+    "a newer DSL": (
+        lambda d: d.update(version="1.0.0"),
+        "version: the file is DSL 1.0.0, and devhost reads 0.x; export it from an older Dify",
+    ),
+    "a version that is none": (
+        lambda d: d.update(version="new"),
+        "version: 'new' is not a version of Dify's DSL, such as 0.6.0",
+    ),
+    "a type that devhost does not play": (
+        lambda d: data(d, "save").update(type="trigger-webhook"),
+        (
+            "node 'Keep the state' (save) is of the type 'trigger-webhook', which devhost does not play; "
+            "give the flow a Start node, and what the trigger brings as its fields"
+        ),
+    ),
+    "an edge to nothing": (
+        lambda d: edges(d)[0].update(target="agnt"),
+        "edge 'start-source-agent' has the target 'agnt', and there is no node with this id",
+    ),
+    "no Start node": (
+        lambda d: data(d, "start").update(type="answer"),
+        "a flow needs exactly one Start node, and this one has: none",
+    ),
+    "a Start node without an edge": (
+        without_edges_of_start,
+        "no edge leads from node 'Start' (start) to another node: draw one to the node that comes next",
+    ),
+    "a node that is not there": (
+        lambda d: data(d, "answer").update(answer="{{#agnt.text#}}"),
+        (
+            "node 'Answer' (answer) refers to agnt.text: there is no node with this id; there are: "
+            "agent, answer, clear, failed, save, start"
+        ),
+    ),
+    "an output that the node does not have": (
+        lambda d: data(d, "answer").update(answer="{{#start.topic#}}"),
+        "node 'Answer' (answer) refers to start.topic: node 'Start' (start) puts out no 'topic'; it puts out: none",
+    ),
+    "a conversation variable that is not declared": (
+        lambda d: data(d, "save")["items"][0].update(variable_selector=["conversation", "stat"]),
+        (
+            "node 'Keep the state' (save) refers to conversation.stat: the flow declares no conversation variable "
+            "'stat'; there are: state"
+        ),
+    ),
+    "an environment variable that is not declared": (
+        lambda d: data(d, "answer").update(answer="{{#env.key#}}"),
+        "node 'Answer' (answer) refers to env.key: the flow declares no environment variable 'key'; there are: none",
+    ),
+    "a system variable that a workflow does not have": (
+        as_workflow,
+        (
+            "node 'Agent' (agent) refers to sys.query: there is no such system variable (a workflow has no "
+            "conversation); there are: app_id, files, timestamp, user_id, workflow_id, workflow_run_id"
+        ),
+    ),
+    "a strategy that is not there": (
+        lambda d: data(d, "agent").update(agent_strategy_name="function_calling"),
+        (
+            "node 'Agent' (agent) asks for the strategy 'function_calling' of gpt5-agents/gpt5_agent/gpt5_agent; "
+            f"gpt5_agent in {ROOT} has: gpt5_function_calling, gpt5_react, gpt5_plan_and_reflect. "
+            "Choose one of them, or give the other plugin with --plugin DIR"
+        ),
+    ),
+    "no strategy": (
+        lambda d: data(d, "agent").pop("agent_strategy_name"),
+        "node 'Agent' (agent) has no agent_strategy_name: choose a strategy in the node",
+    ),
+    "a parameter that the strategy does not have": (
+        lambda d: data(d, "agent")["agent_parameters"].update(mood={"type": "constant", "value": "good"}),
+        "node 'Agent' (agent) sets the parameter 'mood', which gpt5_function_calling does not have; it has: model, ",
+    ),
+    "a parameter that is missing": (
+        lambda d: data(d, "agent")["agent_parameters"].pop("query"),
+        "node 'Agent' (agent) does not set the parameter 'query', which gpt5_function_calling needs",
+    ),
+    "no parameters": (
+        lambda d: data(d, "agent").pop("agent_parameters"),
+        "node 'Agent' (agent) has no agent_parameters: fill in the node",
+    ),
+}
+
+
+@pytest.mark.parametrize(("change", "sentence"), MISTAKES.values(), ids=MISTAKES)
+def test_a_mistake_is_told_with_the_node_and_what_would_be_right(
+    write: Callable[[Change], FlowFile], plugin: PluginDeclaration, change: Change, sentence: str
+) -> None:
+    file = write(change)
+
+    with pytest.raises(FlowFileError) as refused:
+        check_flow(file, {}, plugin)
+
+    lines = str(refused.value).splitlines()
+    assert lines[0] == f"{file.path} cannot be played:"
+    assert any(line.startswith(f"  {sentence}") for line in lines[1:]), lines
+
+
+def test_every_mistake_is_told_at_once(write: Callable[[Change], FlowFile], plugin: PluginDeclaration) -> None:
+    def change(document: dict[str, Any]) -> None:
+        data(document, "answer")["answer"] = "{{#a.text#}} {{#b.text#}}"
+
+    with pytest.raises(FlowFileError) as refused:
+        check_flow(write(change), {}, plugin)
+
+    assert len(str(refused.value).splitlines()) == 3
+
+
+@pytest.mark.parametrize(
+    "file", sorted(ROOT.glob("examples/*/*.yml")), ids=lambda file: f"{file.parent.name}-{file.stem}"
+)
+def test_the_flows_of_the_examples_are_right(file: Path, plugin: PluginDeclaration) -> None:
+    assert check_flow(FlowFile.read(file), {}, plugin) == ()
+
+
+def test_a_node_that_nothing_leads_to_is_a_notice(
+    write: Callable[[Change], FlowFile], plugin: PluginDeclaration
+) -> None:
+    def change(document: dict[str, Any]) -> None:
+        document["version"] = "0.9.0"
+        document["workflow"]["graph"]["edges"] = [edge for edge in edges(document) if edge["target"] != "clear"]
+
+    assert check_flow(write(change), {}, plugin) == (
+        "the file is DSL 0.9.0, newer than 0.6.0: new fields of its nodes have no effect here",
+        "node 'Clear the state' (clear) never runs: no edge leads to it; draw one, or delete the node",
+    )
+
+
+def test_notes_on_the_canvas_are_no_nodes(write: Callable[[Change], FlowFile], plugin: PluginDeclaration) -> None:
+    note = {"id": "n1", "type": "custom-note", "data": {"type": "", "text": "{{#nothing.here#}}"}}
+    file = write(lambda d: d["workflow"]["graph"]["nodes"].append(note))
+
+    assert "n1" not in file.nodes
+    assert check_flow(file, {}, plugin) == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("- 1", "must contain keys and values"),
+        ("a: [", "is not valid YAML"),
+        ("kind: app", "app: Field required"),
+        ("kind: rag_pipeline\napp: {mode: workflow}\nworkflow: {graph: {nodes: []}}", "kind: Input should be 'app'"),
+        ("kind: app\napp: {mode: chat}\nworkflow: {graph: {nodes: []}}", "app.mode: Input should be 'workflow' or"),
+        (
+            "kind: app\napp: {mode: workflow}\nworkflow: {graph: {nodes: [{id: a, data: {}}, {id: a, data: {}}]}}",
+            "has several nodes with the id a: each needs an id of its own",
+        ),
+    ],
+)
+def test_a_file_that_is_no_flow_is_refused(tmp_path: Path, text: str, sentence: str) -> None:
+    file = tmp_path / "flow.yml"
+    file.write_text(text, encoding="utf-8")
+
+    with pytest.raises(FlowFileError, match=r"flow\.yml") as refused:
+        FlowFile.read(file)
+
+    assert sentence in str(refused.value)
+
+
+@pytest.fixture
+def form(write: Callable[[Change], FlowFile]) -> FlowFile:
+    return write(lambda document: data(document, "start").update(variables=FIELDS))
+
+
+@pytest.mark.parametrize(
+    ("assignments", "sentence"),
+    [
+        ((), "the Start node needs the field 'topic' (text-input): give it with --input topic=VALUE"),
+        (("topic=boats!",), "--input topic: the text has 6 characters, and the field takes 5 at most"),
+        (("topic=x", "count=two"), "--input count: 'two' must be a number"),
+        (("topic=x", "count=true"), "--input count: True must be a number"),
+        (("topic=x", "size=l"), "--input size: 'l' is not one of the options: s, m"),
+        (("topic=x", "sure=1"), "--input sure: 1 must be true or false"),
+        (("topic=x", "more=[1]"), "--input more: [1] must be a JSON object"),
+        (("topic=x", "tpic=y"), "--input tpic: the Start node has no such field; it has: topic, count, size"),
+    ],
+)
+def test_the_fields_of_the_start_node_are_checked(form: FlowFile, assignments: tuple[str, ...], sentence: str) -> None:
+    with pytest.raises(FlowFileError) as refused:
+        check_flow(form, typed_inputs(form, assignments), None)
+
+    assert sentence in str(refused.value)
+
+
+def test_a_text_field_holds_what_is_typed_and_others_hold_json(form: FlowFile) -> None:
+    inputs = typed_inputs(form, ("topic=12", "count=12", "sure=true", 'more={"a": 1}'))
+
+    check_flow(form, inputs, None)
+    assert filled_inputs(form, inputs) == {"topic": "12", "count": 12, "size": "m", "sure": True, "more": {"a": 1}}
