@@ -26,18 +26,18 @@ class Machine:
         self.second = home / "second bin"
         self.pyenv = home / ".pyenv" / "versions"
 
-    def start(self, script: Path, **environment: str) -> subprocess.Popen[str]:
+    def start(self, script: Path, *arguments: str, **environment: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
-            [SHELL, script],
+            [SHELL, script, *arguments],
             env={"PATH": f"{self.first}:{self.second}", "HOME": str(self.home), **environment},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
         )
 
-    def run(self, script: Path, **environment: str) -> tuple[int, list[str], str]:
+    def run(self, script: Path, *arguments: str, **environment: str) -> tuple[int, list[str], str]:
         """Exit code, lines on stdout, stderr."""
-        process = self.start(script, **environment)
+        process = self.start(script, *arguments, **environment)
         stdout, stderr = process.communicate(timeout=300)
         return process.returncode, stdout.splitlines(), stderr
 
@@ -187,12 +187,12 @@ class Checkout:
         machine.second.mkdir(parents=True)
         for script in ("setup", "find-python", "devhost"):
             shutil.copy(ROOT / "scripts" / script, self.root / "scripts")
-        for name in ("requirements.txt", "requirements-dev.txt"):
+        for name in ("requirements.txt", "requirements-dev.txt", "requirements-flow.txt"):
             (self.root / name).write_text("rich==15.0.0\n", encoding="utf-8")
         for tool in TOOLS:
             (machine.second / tool).symlink_to(shutil.which(tool) or tool)
 
-    def python(self, path: Path, *, venv: str = "", pip: str = "", install: str = "") -> Path:
+    def python(self, path: Path, *, venv: str = "", pip: str = "", install: str = "", version: str = "") -> Path:
         """A program that answers the probe, copies itself as an environment's python, and notes what pip installs.
 
         Each argument is shell code to run first, in the step that it names.
@@ -207,16 +207,17 @@ class Checkout:
                     *) {install or ":"}; echo "$*" >>"{self.installs}" ;;
                 esac ;;
                 *_base_executable*) echo "3.12 $0" ;;
+                *"sys.version_info <"*) {version or ":"} ;;
                 *) echo "3.12.0 (a stand-in)" ;;
             esac
             """,
         )
 
-    def setup(self) -> tuple[int, str]:
+    def setup(self, *arguments: str) -> tuple[int, str]:
         """Exit code and what a person reads."""
-        code, output, errors = self.machine.run(self.root / "scripts" / "setup")
+        code, output, errors = self.machine.run(self.root / "scripts" / "setup", *arguments)
         assert output == []
-        assert not (self.root / ".venv.lock").exists()
+        assert not list(self.root.glob(".venv*.lock"))
         return code, errors
 
     def installed(self) -> int:
@@ -364,3 +365,40 @@ def test_the_lock_of_a_dead_setup_is_taken_over(checkout: Checkout) -> None:
     (checkout.root / ".venv.lock").mkdir()
     (checkout.root / ".venv.lock" / "pid").write_text(f"{dead.pid}\n", encoding="utf-8")
     assert checkout.setup()[0] == 0
+
+
+# --- scripts/setup flow ----------------------------------------------------------------------------------------------
+
+
+def test_the_environment_of_the_workflow_engine_is_made_beside_the_other(made: Checkout) -> None:
+    code, said = made.setup("flow")
+    assert code == 0
+    assert "installing requirements-flow.txt into .venv-flow (about two minutes; with Dify's workflow engine" in said
+    assert made.installs.read_text().rstrip().endswith("-r requirements-flow.txt")
+    assert (made.venv / "mark").exists()
+    assert made.setup("flow") == (0, "")
+    assert made.setup() == (0, "")
+    assert made.installed() == 2
+
+
+def test_changed_requirements_of_the_engine_are_installed_into_its_environment_alone(made: Checkout) -> None:
+    made.setup("flow")
+    (made.root / "requirements-flow.txt").write_text("rich==15.0.1\n", encoding="utf-8")
+    assert made.setup() == (0, "")
+    assert made.setup("flow")[0] == 0
+    assert made.installed() == 3
+
+
+def test_a_python_that_is_too_new_for_the_engine_is_passed_over_and_told(checkout: Checkout) -> None:
+    checkout.python(checkout.machine.first / "python3.12", version='case $2 in *"< (3, 14)"*) exit 1 ;; esac')
+    assert checkout.setup()[0] == 0
+    code, said = checkout.setup("flow")
+    assert code == 1
+    assert ".venv-flow cannot be made." in said
+    assert ".venv-flow needs Python 3.12 or 3.13." in said
+
+
+def test_an_unknown_environment_is_refused(made: Checkout) -> None:
+    code, said = made.setup("flows")
+    assert code == 2
+    assert "there is no environment 'flows'" in said

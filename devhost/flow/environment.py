@@ -7,21 +7,24 @@ Out: the same command in that environment.
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
 from devhost.errors import FlowEnvironmentError
 
 HOME = Path(__file__).resolve().parents[2]
-PYTHON = HOME / ".venv-flow" / "bin" / "python"
-SET_UP = HOME / "scripts" / "setup"
 START = "import sys; sys.path.insert(0, sys.argv.pop(1)); from devhost.__main__ import start; start()"
 
 
-def go_on_in_flow_environment(arguments: tuple[str, ...]) -> NoReturn:
-    """Makes the environment when it is missing or out of date; FlowEnvironmentError if that fails."""
-    made = subprocess.run([str(SET_UP), "flow"], check=False, stdout=sys.stderr)
+def go_on_in_flow_environment(arguments: Sequence[str], home: Path = HOME) -> NoReturn:
+    """Makes the environment when it is missing or out of date; FlowEnvironmentError if that fails.
+
+    `home`: the folder that devhost is in.
+    """
+    set_up, python = home / "scripts" / "setup", str(home / ".venv-flow" / "bin" / "python")
+    made = subprocess.run([str(set_up), "flow"], check=False, stdout=sys.stderr)
     if made.returncode:
-        raise FlowEnvironmentError(f"{SET_UP} flow could not make the environment of the workflow engine; see above")
+        raise FlowEnvironmentError(f"{set_up} flow could not make the environment of the workflow engine; see above")
     # -P, as in scripts/devhost: a file beside the user must not be imported in place of a module.
-    os.execv(PYTHON, [str(PYTHON), "-P", "-c", START, str(HOME), *arguments])  # noqa: S606 - its own interpreter
+    os.execv(python, [python, "-P", "-c", START, str(home), *arguments])  # noqa: S606 - its own interpreter
