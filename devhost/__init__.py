@@ -39,6 +39,8 @@ in this list (tests/devhost/test_architecture.py checks that):
     chat                a conversation in a terminal
     flow                a chatflow or workflow around the Agent node
     flow.checks         what is wrong with a flow, said before it starts
+    flow.engine.turn    what the nodes of one turn share
+    flow.engine.nodes   the nodes that ask Dify's services in Dify, and devhost here
     flow.engine         Dify's own workflow engine, with devhost's nodes in it
     overview            what a plugin declares, in lines
     cli.options         options that several commands have

@@ -16,6 +16,12 @@ ROOT = Path(__file__).parents[2]
 WORKFLOWS = ROOT / "examples" / "workflows"
 
 
+def surroundings(host: Host | None, models: JsonObject) -> Surroundings:
+    """`models`: by node, the turns of its scripted model."""
+    script = FlowScript.model_validate({"models": models})
+    return Surroundings(host, ScriptedModels(script, script.model, "the test"))
+
+
 @dataclass(frozen=True)
 class Played:
     events: tuple[FlowEvent, ...]
@@ -23,9 +29,7 @@ class Played:
     @classmethod
     def of(cls, file: Path, turn: FlowTurn, host: Host | None, models: JsonObject) -> Self:
         """`models`: by node, the turns of its scripted model."""
-        script = FlowScript.model_validate({"models": models})
-        scripted = ScriptedModels(script, script.model, "the test")
-        return cls(tuple(play(FlowFile.read(file), turn, Surroundings(host, scripted))))
+        return cls(tuple(play(FlowFile.read(file), turn, surroundings(host, models))))
 
     @property
     def end(self) -> FlowEnded:

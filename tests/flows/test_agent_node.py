@@ -1,9 +1,14 @@
 """The Agent node on the engine: its text, outputs and errors go where other nodes find them."""
 
-from devhost.flow.events import AgentLog, AnswerText
+import pytest
+
+from devhost.errors import ParameterError
+from devhost.flow.document import FlowFile
+from devhost.flow.engine.play import play
+from devhost.flow.events import AgentLog, AnswerText, FlowEvent, NodeEnded
 from devhost.flow.surroundings import FlowTurn
 from devhost.host.host import Host
-from tests.flows.playing import WORKFLOWS, Played
+from tests.flows.playing import WORKFLOWS, Played, surroundings
 
 APPROVAL = WORKFLOWS / "approval.yml"
 TURN = FlowTurn("What is there?", conversation_id="c1")
@@ -47,3 +52,14 @@ def test_an_agents_log_stands_among_the_events(office: Host) -> None:
 
     labels = [event.message["message"]["label"] for event in played.events if isinstance(event, AgentLog)]
     assert "ROUND 1" in labels
+
+
+def test_a_mistake_of_the_command_ends_the_flow_and_takes_no_error_branch(office: Host) -> None:
+    told: list[FlowEvent] = []
+
+    with pytest.raises(
+        ParameterError, match="the script has no turns for node 'Agent' \\(agent\\): write them in models"
+    ):
+        told.extend(play(FlowFile.read(APPROVAL), TURN, surroundings(office, {})))
+
+    assert [event.node.id for event in told if isinstance(event, NodeEnded)] == ["start"]

@@ -1,6 +1,6 @@
 """Makes the nodes of a graph: graphon's own, and devhost's in the place of those that ask Dify's services."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from graphon.dsl.entities import DslCredentials
@@ -11,21 +11,8 @@ from graphon.nodes.base.node import Node
 from graphon.runtime.init_params import InitParams
 from graphon.runtime.runtime_state import RuntimeState
 
-from devhost.flow.document import FlowFile
-from devhost.flow.engine.agent_node import AgentNode
-from devhost.flow.surroundings import FlowTurn, Surroundings
-from devhost.node.outputs.run import Run
-
-
-@dataclass(frozen=True)
-class Playing:
-    """What the nodes of one turn share."""
-
-    file: FlowFile
-    turn: FlowTurn
-    around: Surroundings
-    runs: dict[str, Run] = field(default_factory=dict)
-    """The runs of strategies, by the id of the node's execution."""
+from devhost.flow.engine.nodes.agent_node import AgentNode
+from devhost.flow.engine.turn.playing import Playing
 
 
 @dataclass
@@ -46,16 +33,12 @@ class FlowNodeFactory(SlimDslNodeFactory):
         return node_class.execution_type
 
     def _create_agent_node(self, request: Any) -> AgentNode:  # noqa: ANN401 - graphon's private class
-        playing = self.playing
         return AgentNode(
             request.node_id,
             AgentNode.validate_node_data(request.data),
             init_params=self.init_params,
             runtime_state=self.runtime_state,
-            node=playing.file.nodes[request.node_id],
-            turn=playing.turn,
-            around=playing.around,
-            runs=playing.runs,
+            playing=self.playing,
         )
 
     NODE_BUILDERS: ClassVar[Any] = {

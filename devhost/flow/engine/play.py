@@ -1,8 +1,10 @@
 """Plays one turn of a flow on the engine, and says what happens in devhost's words."""
 
+import logging
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import closing
 
 from graphon.dsl.importer import inspect
 from graphon.engine import Engine
@@ -13,14 +15,19 @@ from graphon.runtime.runtime_state import RuntimeState
 
 from devhost.errors import FlowFileError
 from devhost.flow.document import FlowFile
-from devhost.flow.engine.factory import FlowNodeFactory, Playing
-from devhost.flow.engine.pool import filled_pool
+from devhost.flow.engine.factory import FlowNodeFactory
 from devhost.flow.engine.told import Teller
+from devhost.flow.engine.turn.playing import Playing
+from devhost.flow.engine.turn.pool import filled_pool
 from devhost.flow.events import FlowEvent
 from devhost.flow.surroundings import FlowTurn, Surroundings
 
+# The engine logs each failure with its traceback, besides the event that tells of it.
+logging.getLogger("graphon").addHandler(logging.NullHandler())
+
 
 def play(file: FlowFile, turn: FlowTurn, around: Surroundings) -> Iterator[FlowEvent]:
+    """A mistake of the command, or in devhost, is raised: see `Mistakes`."""
     playing = Playing(file, turn, around)
     run_id = str(uuid.uuid4())
     state = RuntimeState(
@@ -28,11 +35,13 @@ def play(file: FlowFile, turn: FlowTurn, around: Surroundings) -> Iterator[FlowE
     )
     engine = Engine(graph=_graph(playing, state, run_id), runtime_state=state)
     teller = Teller(playing, state)
-    for event in _events(engine):
-        yield from teller.told(event)
+    with closing(_events(engine)) as events:
+        for event in events:
+            playing.mistakes.raise_first()
+            yield from teller.told(event)
 
 
-def _events(engine: Engine) -> Iterator[EngineEvent]:
+def _events(engine: Engine) -> Generator[EngineEvent]:
     """The engine raises what it has told already with its last event."""
     try:
         yield from engine.run()

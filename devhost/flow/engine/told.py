@@ -21,8 +21,8 @@ from graphon.engine_events.node import (
 )
 from graphon.runtime.runtime_state import RuntimeState
 
-from devhost.flow.engine.factory import Playing
-from devhost.flow.engine.pool import conversation_of, plain
+from devhost.flow.engine.turn.playing import Playing
+from devhost.flow.engine.turn.pool import conversation_of, plain
 from devhost.flow.events import (
     AgentLog,
     AnswerText,

@@ -21,9 +21,8 @@ from graphon.runtime.runtime_state import RuntimeState
 from pydantic import Field
 
 from devhost.errors import HostError, NodeParameterError
-from devhost.flow.document import FlowNode
-from devhost.flow.engine.pool import plain_variables
-from devhost.flow.surroundings import FlowTurn, Surroundings
+from devhost.flow.engine.turn.playing import Playing
+from devhost.flow.engine.turn.pool import plain_variables
 from devhost.node.outputs.run import Run
 from devhost.protocol.wire import JsonObject
 
@@ -45,16 +44,11 @@ class AgentNode(Node[AgentNodeData]):
         *,
         init_params: InitParams,
         runtime_state: RuntimeState,
-        node: FlowNode,
-        turn: FlowTurn,
-        around: Surroundings,
-        runs: dict[str, Run],
+        playing: Playing,
     ) -> None:
         super().__init__(node_id=node_id, data=data, init_params=init_params, runtime_state=runtime_state)
-        self._node = node
-        self._turn = turn
-        self._around = around
-        self._runs = runs
+        self._playing = playing
+        self._node = playing.file.nodes[node_id]
 
     @classmethod
     @override
@@ -63,12 +57,16 @@ class AgentNode(Node[AgentNodeData]):
 
     @override
     def _run(self) -> Generator[NodeEventPayload, None, None]:
+        with self._playing.mistakes.watched():
+            yield from self._played()
+
+    def _played(self) -> Iterator[NodeEventPayload]:
         said: SimpleQueue[JsonObject | Run | Exception] = SimpleQueue()
         Thread(target=self._play_into, args=(said,), daemon=True).start()
         while True:
             match message := said.get():
                 case Run():
-                    self._runs[self.execution_id] = message
+                    self._playing.runs[self.execution_id] = message
                     yield StreamCompletedEvent(node_run_result=_result(message))
                     return
                 case NodeParameterError():
@@ -86,7 +84,8 @@ class AgentNode(Node[AgentNodeData]):
             said.put(error)
 
     def _play(self, on_message: Any) -> Run:  # noqa: ANN401 - the queue's put
-        host = self._around.host
+        turn, around = self._playing.turn, self._playing.around
+        host = around.host
         if host is None:
             raise HostError(f"{self._node} needs a strategy plugin, and none was started")
         variables = plain_variables(self.runtime_state.variable_pool)
@@ -94,9 +93,9 @@ class AgentNode(Node[AgentNodeData]):
         return host.run(
             self.node_data.agent_strategy_name,
             settings,
-            model=self._around.model(self._node, self._turn.query),
-            history=self._turn.history if self.node_data.get("memory") else (),
-            conversation_id=self._turn.conversation_id or None,
+            model=around.model(self._node, turn.query),
+            history=turn.history if self.node_data.get("memory") else (),
+            conversation_id=turn.conversation_id or None,
             variables=variables,
             on_message=on_message,
         )

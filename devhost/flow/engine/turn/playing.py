@@ -1,0 +1,18 @@
+"""What the nodes of one turn share."""
+
+from dataclasses import dataclass, field
+
+from devhost.flow.document import FlowFile
+from devhost.flow.engine.turn.mistakes import Mistakes
+from devhost.flow.surroundings import FlowTurn, Surroundings
+from devhost.node.outputs.run import Run
+
+
+@dataclass(frozen=True)
+class Playing:
+    file: FlowFile
+    turn: FlowTurn
+    around: Surroundings
+    runs: dict[str, Run] = field(default_factory=dict)
+    """The runs of strategies, by the id of the node's execution."""
+    mistakes: Mistakes = field(default_factory=Mistakes)
