@@ -18,6 +18,7 @@ import click
 
 from devhost.cli.chat_command import chat
 from devhost.cli.flow_command import flow
+from devhost.cli.init_command import init
 from devhost.cli.options.hosting_options import HostOptions, host_options, started_host
 from devhost.cli.options.model_options import ModelOptions, model_options
 from devhost.cli.options.scenario_options import ScenarioOptions, scenario_options
@@ -76,6 +77,7 @@ def commands() -> None:
 
 commands.add_command(chat)
 commands.add_command(flow)
+commands.add_command(init)
 commands.add_command(tool)
 commands.add_command(check)
 commands.add_command(list_)

@@ -1,0 +1,71 @@
+"""Writes the folder of a new plugin from the templates beside this module."""
+
+import re
+import sys
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Literal
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from devhost.errors import ParameterError
+
+type Kind = Literal["strategy", "tool"]
+
+TEMPLATES = Path(__file__).parent / "templates"
+SUFFIX = ".jinja"
+NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
+"""Of a plugin and of a Python module; the daemon takes `^[a-z0-9_-]{1,128}$` for a plugin."""
+AUTHOR = re.compile(r"[a-z0-9_-]{1,64}")
+"""The daemon's pattern."""
+
+
+@dataclass(frozen=True)
+class NewPlugin:
+    kind: Kind
+    name: str
+    author: str
+    folder: Path
+
+    def __post_init__(self) -> None:
+        if not NAME.fullmatch(self.name):
+            raise ParameterError(
+                f"{self.name!r} cannot be a plugin's name: small letters, digits and _ can stand in it, a letter first"
+            )
+        if not AUTHOR.fullmatch(self.author):
+            raise ParameterError(f"--author {self.author!r} must be small letters, digits, _ and -, 64 at most")
+
+    def write(self) -> list[Path]:
+        """The files that were written; ParameterError if the folder has anything in it."""
+        if self.folder.exists() and (not self.folder.is_dir() or any(self.folder.iterdir())):
+            raise ParameterError(f"{self.folder} exists and is not empty: name another folder")
+        home = TEMPLATES / self.kind
+        environment = Environment(  # noqa: S701 - nothing of it is HTML
+            loader=FileSystemLoader(home), undefined=StrictUndefined, keep_trailing_newline=True
+        )
+        values = self._values()
+        written = []
+        for template in sorted(path for path in home.rglob(f"*{SUFFIX}") if path.is_file()):
+            name = template.relative_to(home).as_posix()
+            file = self.folder / environment.from_string(name.removesuffix(SUFFIX)).render(values)
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(environment.get_template(name).render(values), encoding="utf-8")
+            written.append(file)
+        return written
+
+    def _values(self) -> dict[str, str]:
+        words = self.name.split("_")
+        python = Path(sys.executable)
+        return {
+            "name": self.name,
+            "author": self.author,
+            "title": " ".join(words).strip().capitalize(),
+            "class_name": "".join(word.capitalize() for word in words),
+            "today": datetime.now(UTC).date().isoformat(),
+            "sdk": version("dify_plugin"),
+            "devhost": str(python.with_name("devhost")),
+            "python": str(python),
+            "folder": str(self.folder.resolve()),
+        }
