@@ -25,6 +25,7 @@ from devhost.cli.options.scenario_options import ScenarioOptions, scenario_optio
 from devhost.cli.options.trace_options import trace_option, traced
 from devhost.cli.tool_command import tool
 from devhost.cli.trace_commands import replay, report_page
+from devhost.cli.watching import WATCH, run_again_on_changes
 from devhost.conversation.conversation import Conversation
 from devhost.conversation.script import Ended, conversation_report, play
 from devhost.errors import HostError, PluginLostError, PluginStartError
@@ -89,16 +90,20 @@ commands.add_command(report_page)
 @scenario_options
 @click.option("--query", metavar="TEXT", help="Ask this instead of the script's own question.")
 @click.option("--alone", is_flag=True, help="Leave out what the script's user says after the question.")
+@click.option(WATCH, is_flag=True, help="Run again whenever a file of the plugin, its tools or the script changes.")
 @model_options
 @host_options
 @trace_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout, and the rest on stderr.")
 @view_options
+@click.pass_obj
 def run(  # noqa: PLR0913 - click gives one argument per option
+    arguments: tuple[str, ...],
     *,
     scenario_options: ScenarioOptions,
     query: str | None,
     alone: bool,
+    watch: bool,
     model_options: ModelOptions,
     host_options: HostOptions,
     trace_file: Path | None,
@@ -106,6 +111,8 @@ def run(  # noqa: PLR0913 - click gives one argument per option
     view_options: ViewOptions,
 ) -> int:
     """Run a strategy and show it."""
+    if watch:
+        return run_again_on_changes(arguments, scenario_options.sources)
     scenario = scenario_options.read(raw=host_options.raw, limits=host_options.limits)
     question = scenario.question(query)
     scenario.check(question, raw=host_options.raw)

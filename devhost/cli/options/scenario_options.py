@@ -147,8 +147,7 @@ class ScenarioOptions:
             raise ParameterError("--param query: a question is given with --query, or typed in a chat")
         if self.scenario is not None and (self.example is None or self.script is not None):
             raise ParameterError("--scenario names a script of an --example, and goes without --script")
-        plugin = nearest_strategy_plugin(Path.cwd()) if self.plugin is None else self.plugin
-        example = None if self.example is None else Example.find(self._examples(plugin), self.example, self.scenario)
+        plugin, example = self._plugin(), self._example()
         file = self.script or (None if example is None else example.file)
         script = None if file is None else Script.read(file, self.strategy)
         declaration = PluginDeclaration.read(plugin)
@@ -171,5 +170,17 @@ class ScenarioOptions:
             attached=AttachedFiles.of(script, self.files, limits),
         )
 
-    def _examples(self, plugin: Path) -> Path:
-        return self.examples or examples_of(plugin)
+    @property
+    def sources(self) -> tuple[Path, ...]:
+        """The files and folders that a person edits."""
+        example = self._example()
+        found = (self._plugin(), None if example is None else example.directory, *self.tools, self.script)
+        return tuple(path for path in found if path is not None)
+
+    def _plugin(self) -> Path:
+        return nearest_strategy_plugin(Path.cwd()) if self.plugin is None else self.plugin
+
+    def _example(self) -> Example | None:
+        if self.example is None:
+            return None
+        return Example.find(self.examples or examples_of(self._plugin()), self.example, self.scenario)

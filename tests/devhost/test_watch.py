@@ -1,0 +1,84 @@
+"""`devhost run --watch` runs again when a file of the plugin or the script changes."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from watchfiles import Change
+
+from devhost.cli.watching import _Sources
+from tests.devhost.conftest import PUPPET, ROOT, TOOLBOX
+from tests.devhost.waiting import PATIENCE, printed_until
+
+START = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from devhost.__main__ import start; start()"
+
+
+@pytest.mark.e2e
+def test_a_changed_script_is_run_again_until_ctrl_c(tmp_path: Path) -> None:
+    plugin = Path(shutil.copytree(PUPPET, tmp_path / "a plugin"))
+    script = Path(shutil.copy(TOOLBOX / "script.yaml", tmp_path / "script.yaml"))
+    command = ["run", "--plugin", str(plugin), "--script", str(script), "--query", "{query}", "--watch", "--no-color"]
+    query = '[{"say": "hello"}]'
+    process = subprocess.Popen(
+        [sys.executable, "-c", START, *(query if each == "{query}" else each for each in command)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env={**os.environ, "COLUMNS": "200"},
+        start_new_session=True,
+    )
+    try:
+        first = printed_until(process, lambda said: "finished in" in said)
+        with touching(plugin / "main.py"):
+            changed = printed_until(process, lambda said: "changed: " in said)
+        second = printed_until(process, lambda said: "finished in" in said)
+    finally:
+        os.killpg(process.pid, signal.SIGINT)
+        process.wait(PATIENCE)
+
+    assert first.startswith(f"watching {plugin}, {script}; Ctrl-C ends")
+    assert "hello" in first
+    assert str(plugin / "main.py") in changed
+    assert "hello" in second
+    assert process.returncode == 0
+
+
+@contextmanager
+def touching(file: Path) -> Iterator[None]:
+    """Again and again: the first time could be before the file is watched."""
+    enough = threading.Event()
+
+    def touch() -> None:
+        while not enough.wait(0.1):
+            file.touch()
+
+    thread = threading.Thread(target=touch)
+    thread.start()
+    try:
+        yield
+    finally:
+        enough.set()
+        thread.join()
+
+
+@pytest.mark.parametrize(
+    ("path", "is_source"),
+    [
+        ("/p/strategies/a.py", True),
+        ("/p/strategies/a.yaml", True),
+        ("/p/prompt/a.md", True),
+        ("/p/.venv/lib/a.py", False),
+        ("/p/strategies/__pycache__/a.pyc", False),
+        ("/p/memory.sqlite3", False),
+        ("/p/run.jsonl", False),
+    ],
+)
+def test_only_what_a_person_edits_is_watched(path: str, is_source: bool) -> None:  # noqa: FBT001 - a table
+    assert _Sources()(Change.modified, path) == is_source
