@@ -56,6 +56,7 @@ class BackwardsCalls:
         self.fault: Exception | None = None
         self._counts: Counter[str] = Counter()
         self._sent: dict[str, JsonObject] = {}
+        self._tools_called: dict[str, str] = {}
         self._usages: dict[str, JsonObject] = {}
         self.findings: list[Finding] = []
         self._model = model
@@ -70,10 +71,12 @@ class BackwardsCalls:
     @property
     def made(self) -> CallsMade:
         """The calls so far."""
-        return CallsMade(dict(self._counts), dict(self._sent), spent(self._usages.values()))
+        return CallsMade(dict(self._counts), dict(self._sent), spent(self._usages.values()), dict(self._tools_called))
 
     def answer(self, session: Session, invoked: Invoked) -> None:
         self._counts[invoked.kind] += 1
+        if invoked.kind == "tool":
+            self._tools_called[invoked.request_id] = str(invoked.request.get("tool"))
         threading.Thread(target=self._serve, args=(session, invoked), daemon=True).start()
 
     def _serve(self, session: Session, invoked: Invoked) -> None:

@@ -48,6 +48,7 @@ def _calls(traced: TracedRun) -> CallsMade:
         Counter(call.kind for call in traced.calls),
         {name: given for name, given in parameters.items() if isinstance(given, dict)},
         spent(call.usage for call in traced.calls),
+        {call.id: str(call.request.get("tool")) for call in traced.calls if call.kind == "tool"},
     )
 
 

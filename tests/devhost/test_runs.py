@@ -109,6 +109,12 @@ def test_tool_parameters_are_cast_by_the_tools_declaration(perform: Perform) -> 
     assert [message["message"] for message in run.outputs.variables["tool_messages"]] == [{"text": "ha-ha-ha"}]
 
 
+def test_a_run_names_the_tools_it_called_in_their_order(perform: Perform) -> None:
+    run = perform(call("repeat", word="a", times="1"), call("draw", size=1), call("repeat", word="b", times="2"))
+    assert list(run.calls.tools.values()) == ["repeat", "draw", "repeat"]
+    assert [run.calls.sent[name]["word"] for name, tool in run.calls.tools.items() if tool == "repeat"] == ["a", "b"]
+
+
 def test_a_tools_file_comes_back_as_a_link_and_goes_on_as_a_file(perform: Perform) -> None:
     run = perform(call("draw", size=20_000))
     link, sources = run.outputs.variables["tool_messages"]

@@ -284,3 +284,11 @@ def test_mistakes_in_turns_given_as_data() -> None:
     broken: dict[str, Any] = {"texts": "a"}
     with pytest.raises(ScriptError, match="turn 1: unknown key 'texts'"):
         ScriptedModel.of([broken])
+
+
+@pytest.mark.parametrize(("instruction", "said"), [("Be kind. Cite sources.", "with [1]"), ("Be kind.", "without")])
+def test_a_turn_for_an_instruction(instruction: str, said: str) -> None:
+    model = ScriptedModel.of([{"when_system": "Cite sources", "text": "with [1]"}, {"text": "without"}])
+    asked = request({"role": "system", "content": instruction}, {"role": "user", "content": "Cite sources?"})
+    deltas = [chunk["delta"] for chunk in model.invoke(asked)]
+    assert "".join(texts(deltas)) == said

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Self
 
 from devhost.models.backend import ModelCallError, ModelDescription
-from devhost.models.request import AssistantMessage, ModelRequest, ToolMessage
+from devhost.models.request import AssistantMessage, ModelRequest, SystemMessage, ToolMessage
 from devhost.models.scripted.chunks import turn_chunks
 from devhost.models.scripted.file import ScriptedModelCard, read_turns
 from devhost.models.scripted.script import WRITTEN_HERE, Script
@@ -101,13 +101,12 @@ class ScriptedModel:
             raise ModelCallError(turn.error.type, turn.error.message)
 
     def _take_turn(self, request: ModelRequest) -> Turn:
-        last = request.prompt_messages[-1].text if request.prompt_messages else ""
         results = tool_results(request)
         with self._choosing:
             self.requests.append(request)
             for position, turn in enumerate(self._unused):
                 filled = fill(turn, self._query, results)
-                if _fits(filled, request.model, last, results):
+                if _fits(filled, request, results):
                     del self._unused[position]
                     return filled
             left = f"; {len(self._unused)} turns wait for another prompt or model" if self._unused else ""
@@ -120,10 +119,15 @@ class ScriptedModel:
         )
 
 
-def _fits(turn: Turn, model: str, last_message: str, results: str) -> bool:
-    if turn.when_result is not None and turn.when_result not in results:
-        return False
-    return turn.model in {None, model} and (turn.when is None or turn.when in last_message)
+def _fits(turn: Turn, request: ModelRequest, results: str) -> bool:
+    messages = request.prompt_messages
+    conditions = (
+        (turn.model, (request.model,)),
+        (turn.when, messages[-1].text if messages else ""),
+        (turn.when_system, "\n".join(message.text for message in messages if isinstance(message, SystemMessage))),
+        (turn.when_result, results),
+    )
+    return all(condition is None or condition in said for condition, said in conditions)
 
 
 def tool_results(request: ModelRequest) -> str:

@@ -93,6 +93,8 @@ class Turn(Scripted):
     opaque_body: _Json = None
     when: Words | None = None
     """A text that the last message of the prompt contains."""
+    when_system: Words | None = None
+    """A text that the system message contains, such as a sentence of the instruction."""
     when_result: Words | None = None
     """A text that a tool result since the model's last answer contains."""
     model: Words | None = None

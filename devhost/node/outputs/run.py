@@ -65,6 +65,8 @@ class CallsMade:
     """By the id of the request, the parameters of each call of a tool."""
     spent: JsonObject = field(default_factory=lambda: spent([]))
     """The usage that the answers of models brought, summed."""
+    tools: Mapping[str, str] = field(default_factory=dict)
+    """By the id of the request, the name of each tool that was called, in the order of the calls."""
 
 
 @dataclass(frozen=True)
