@@ -15,7 +15,8 @@ in this list (tests/devhost/test_architecture.py checks that):
     protocol.golang     JSON as Go reads and writes it
     text                YAML, JSON and secret values
     protocol            what passes between the host, the daemon and a plugin
-    plugin.rules        the daemon's rules for declarations
+    plugin.rules        the daemon's rules for declarations, and the list of all rules
+    plugin.contents     what a package of a plugin holds, and the rules for its files
     plugin              a plugin's directory as data
     models              the interface of a model
     models.scripted     scripts, and the model that answers from one

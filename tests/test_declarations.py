@@ -9,8 +9,6 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
-from datetime import datetime
-from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +16,8 @@ import pytest
 import yaml
 from packaging.version import Version
 
+from devhost.plugin.check import check_plugin
+from devhost.plugin.contents.files import Contents
 from internal.node import params
 from internal.node.params import ExtraOutput, StrategyParams
 from internal.plan_and_reflect import params as plan_params
@@ -140,11 +140,6 @@ def test_help_of_the_deadline_names_the_limits_of_dify(language: str) -> None:
 
 def test_manifest_identity() -> None:
     assert (MANIFEST["type"], MANIFEST["author"], MANIFEST["name"]) == ("plugin", "gpt5-agents", "gpt5_agent")
-    assert re.fullmatch(r"[a-z0-9_-]{1,128}", MANIFEST["name"])
-    assert re.fullmatch(r"\d{1,4}(\.\d{1,4}){2}(-\w{1,16})?", MANIFEST["version"])
-    assert not re.search("langgenius|dify", MANIFEST["author"])
-    assert isinstance(MANIFEST["created_at"], datetime)
-    assert MANIFEST["created_at"].tzinfo
 
 
 def test_plugin_and_provider_have_the_same_name() -> None:
@@ -171,24 +166,9 @@ def test_manifest_meta() -> None:
     assert Version(meta["minimum_dify_version"]) >= Version("1.14"), "older versions of Dify were not tested"
 
 
-def test_manifest_has_the_fields_that_the_marketplace_requires() -> None:
+def test_manifest_names_the_repository_and_is_found_among_agents() -> None:
     assert MANIFEST["repo"] == "https://github.com/gpt5-agents/gpt5-agent-strategies"
-    assert re.fullmatch(r"[^@\s]+@[^@\s]+\.[a-z]+", MANIFEST["contact"])
-    assert (ROOT / MANIFEST["privacy"]).read_text(encoding="utf-8").strip()
-    allowed = {
-        *("search", "image", "videos", "weather", "finance", "design", "travel", "social", "news", "medical"),
-        *("productivity", "education", "business", "entertainment", "utilities", "agent", "rag", "other", "trigger"),
-    }
     assert "agent" in MANIFEST["tags"]
-    assert set(MANIFEST["tags"]) <= allowed
-
-
-@pytest.mark.parametrize("icon", [MANIFEST["icon"], MANIFEST["icon_dark"]])
-def test_icons_exist(icon: str) -> None:
-    drawing = (ROOT / "_assets" / icon).read_text(encoding="utf-8")
-    assert drawing.startswith("<svg ")
-    assert "DIFY_MARKETPLACE_TEMPLATE_ICON" not in drawing
-    assert len(icon) <= 128
 
 
 def test_requirements_are_pinned_and_name_the_sdk() -> None:
@@ -201,19 +181,19 @@ def test_requirements_are_pinned_and_name_the_sdk() -> None:
 
 SHIPPED = {
     *("manifest.yaml", "main.py", "requirements.txt", "_assets", "provider", "strategies", "prompt", "internal"),
-    *("README.md", "readme", "PRIVACY.md", "CHANGELOG.md", "LICENSE"),
+    *("README.md", "readme", "PRIVACY.md", "LICENSE"),
 }
 
 
 def test_only_the_plugin_and_its_documents_are_packaged() -> None:
-    patterns = [
-        line.rstrip("/")
-        for line in (ROOT / ".difyignore").read_text(encoding="utf-8").splitlines()
-        if line and not line.startswith("#")
-    ]
-    packed = {entry.name for entry in ROOT.iterdir() if not any(fnmatch(entry.name, pattern) for pattern in patterns)}
+    packed = {path.partition("/")[0] for path in Contents.of(ROOT).paths}
     assert packed <= SHIPPED
     assert packed >= SHIPPED - {"LICENSE"}
+
+
+def test_the_plugin_breaks_no_rule_not_even_of_the_marketplace() -> None:
+    """`make package` checks the same; tests/devhost/test_check_rules.py shows what each rule refuses."""
+    assert check_plugin(ROOT).problems == ()
 
 
 # --- provider and strategies -----------------------------------------------------------------------------------------
@@ -232,10 +212,7 @@ def test_the_provider_lists_every_strategy() -> None:
 def test_strategy_identity(name: str, strategy: Yaml) -> None:
     assert strategy["identity"]["author"] == MANIFEST["author"]
     assert strategy["identity"]["name"] == name
-    assert re.fullmatch(r"[a-zA-Z0-9_-]+", name)
-    assert strategy["features"] == ["history-messages"], (
-        "Dify has no other feature, and an unknown one breaks its provider list"
-    )
+    assert strategy["features"] == ["history-messages"]
     assert strategy["extra"] == {"python": {"source": f"strategies/{name}.py"}}
 
 
@@ -255,28 +232,15 @@ def test_labels_and_descriptions_differ_between_strategies_in_every_language() -
 
 
 KEYS = {"name", "label", "help", "type", "auto_generate", "scope", "required", "default", "min", "max"}
-MODEL_SCOPES = {
-    *("llm", "text-embedding", "rerank", "tts", "speech2text"),
-    *("moderation", "vision", "document", "tool-call"),
-}
-ANY_SCOPES = {
-    *("string", "number", "object"),
-    *("array[number]", "array[string]", "array[object]", "array[file]"),
-}
-SCOPES = {"model-selector": MODEL_SCOPES, "any": ANY_SCOPES}
 TYPES = {"string", "number", "boolean", "model-selector", "array[tools]", "any"}
 """The daemon's types that we use. Dify's panel cannot edit `file` and `files`."""
 
 
 @each_parameter
-def test_the_daemon_accepts_the_parameter(parameter: Yaml) -> None:
+def test_the_panel_can_edit_the_parameter(parameter: Yaml) -> None:
     assert set(parameter) <= KEYS
     assert parameter["type"] in TYPES
     assert isinstance(parameter["required"], bool)
-    assert isinstance(parameter.get("default", ""), str | int | float | bool)
-    assert parameter.get("auto_generate") in (None, {"type": "prompt_instruction"})
-    if "scope" in parameter:
-        assert set(parameter["scope"].split("&")) <= SCOPES[parameter["type"]]
 
 
 @each_parameter

@@ -7,7 +7,9 @@ import re
 from datetime import datetime
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field, StrictBool, StrictInt, StrictStr
+from packaging.version import InvalidVersion
+from packaging.version import Version as PythonVersion
+from pydantic import AfterValidator, BeforeValidator, Field, StrictBool, StrictInt, StrictStr
 from pydantic_core import PydanticCustomError
 
 from devhost.plugin.rules.fields import Checked, Fault, I18n, Path, Tag, check, faults
@@ -20,6 +22,23 @@ def _rfc3339(value: object) -> object:
     if isinstance(value, str) and re.match(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)$", value):
         return datetime.fromisoformat(value)
     raise PydanticCustomError("rfc3339", "{value} is not a time as in RFC 3339", {"value": repr(value)})
+
+
+def _pep440(version: str) -> str:
+    try:
+        PythonVersion(version)
+    except InvalidVersion:
+        context = {"version": repr(version)}
+        raise PydanticCustomError(
+            "pep440", "{version} is not a version by PEP 440, as which Dify reads it", context
+        ) from None
+    return version
+
+
+def _not_a_uuid(author: str) -> str:
+    if re.fullmatch(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", author):
+        raise PydanticCustomError("uuid", "a UUID stands for a plugin under remote debugging; give a name")
+    return author
 
 
 class _Storage(Checked):
@@ -56,9 +75,9 @@ class _Meta(Checked):
 
 
 class _Manifest(Checked):
-    version: Version
+    version: Annotated[Version, AfterValidator(_pep440)]
     type: Literal["plugin"]
-    author: Annotated[StrictStr, Field(pattern=r"^[a-z0-9_-]{1,64}$")]
+    author: Annotated[StrictStr, Field(pattern=r"^[a-z0-9_-]{1,64}$"), AfterValidator(_not_a_uuid)]
     name: Annotated[StrictStr, Field(pattern=r"^[a-z0-9_-]{1,128}$")]
     label: I18n
     description: I18n

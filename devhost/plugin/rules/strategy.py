@@ -6,10 +6,20 @@ field at fault. A zip install does not look as closely, so that such faults ship
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, StrictBool, StrictFloat, StrictInt, StrictStr, ValidationInfo, field_validator
+from pydantic import (
+    AfterValidator,
+    Field,
+    StrictBool,
+    StrictFloat,
+    StrictInt,
+    StrictStr,
+    ValidationInfo,
+    field_validator,
+)
 from pydantic_core import PydanticCustomError
 
 from devhost.plugin.rules.fields import Checked, Fault, I18n, Tag, Text, check, faults
+from devhost.plugin.rules.values import Basic, Option, fitting, node_schema
 from devhost.protocol.wire import JsonObject
 
 SCOPES = {
@@ -23,11 +33,7 @@ SCOPES = {
         *("array[number]", "array[string]", "array[object]", "array[file]"),
     },
 }
-
-
-class _Option(Checked):
-    value: Text
-    label: I18n
+FEATURE = "history-messages"
 
 
 class _AutoGenerate(Checked):
@@ -59,11 +65,11 @@ class _Parameter(Checked):
     template: _Template | None = None
     scope: Annotated[StrictStr, Field(max_length=1024)] | None = None
     required: StrictBool = False
-    default: StrictStr | StrictBool | StrictInt | StrictFloat | None = None
     min: StrictInt | StrictFloat | None = None
     max: StrictInt | StrictFloat | None = None
     precision: StrictInt | None = None
-    options: tuple[_Option, ...] = ()
+    options: tuple[Option, ...] = ()
+    default: Annotated[Basic | None, AfterValidator(fitting)] = None
 
     @field_validator("scope")
     @classmethod
@@ -80,6 +86,16 @@ class _Parameter(Checked):
         return scope
 
 
+def _known_feature(feature: str) -> str:
+    """The enum of SDK and Dify: an unknown feature ends the plugin's start, and breaks Dify's list of providers."""
+    if feature != FEATURE:
+        context = {"feature": repr(feature), "known": FEATURE}
+        raise PydanticCustomError(
+            "feature", "{feature} is not known to the SDK and Dify; there is only {known}", context
+        )
+    return feature
+
+
 class _StrategyIdentity(Checked):
     author: Text
     name: Annotated[StrictStr, Field(pattern=r"^[a-zA-Z0-9_-]+$")]
@@ -90,8 +106,8 @@ class _Strategy(Checked):
     identity: _StrategyIdentity
     description: I18n
     parameters: tuple[_Parameter, ...] = ()
-    output_schema: dict[str, Any] = Field(default_factory=dict)
-    features: tuple[Annotated[StrictStr, Field(max_length=255)], ...] = ()
+    output_schema: Annotated[dict[str, Any], AfterValidator(node_schema)] = Field(default_factory=dict)
+    features: tuple[Annotated[StrictStr, Field(max_length=255), AfterValidator(_known_feature)], ...] = ()
 
 
 class _ProviderIdentity(Checked):

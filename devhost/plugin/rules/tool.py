@@ -5,11 +5,10 @@ In: the provider with its tools and credentials, as JSON without nulls. Out: its
 
 from typing import Annotated, Any, Literal
 
-import jsonschema_rs
-from pydantic import Field, StrictBool, StrictFloat, StrictInt, StrictStr, field_validator
-from pydantic_core import PydanticCustomError
+from pydantic import AfterValidator, Field, StrictBool, StrictFloat, StrictInt, StrictStr
 
 from devhost.plugin.rules.fields import Checked, Fault, I18n, Tag, Text, faults
+from devhost.plugin.rules.values import Basic, Option, fitting, json_schema
 from devhost.protocol.wire import JsonObject
 
 type CredentialType = Literal[
@@ -21,12 +20,6 @@ type _OtherType = Literal["object", "array", "date", "date-range", "model-select
 type ToolParameterType = Literal[_PlainType, _FileType, _OtherType]
 type ToolParameterForm = Literal["schema", "form", "llm"]
 type Name = Annotated[StrictStr, Field(pattern=r"^[a-zA-Z0-9_-]+$")]
-type Basic = StrictStr | StrictBool | StrictInt | StrictFloat
-
-
-class _Option(Checked):
-    value: Text
-    label: I18n
 
 
 class _Parameter(Checked):
@@ -37,11 +30,13 @@ class _Parameter(Checked):
     form: ToolParameterForm
     llm_description: StrictStr = ""
     required: StrictBool = False
-    default: Basic | None = None
     min: StrictInt | StrictFloat | None = None
     max: StrictInt | StrictFloat | None = None
     precision: StrictInt | None = None
-    options: tuple[_Option, ...] = ()
+    multiple: Any = False
+    """Not a field of the daemon's."""
+    options: tuple[Option, ...] = ()
+    default: Annotated[Basic | None, AfterValidator(fitting)] = None
 
 
 class _ToolIdentity(Checked):
@@ -59,17 +54,8 @@ class _Tool(Checked):
     identity: _ToolIdentity
     description: _Description
     parameters: tuple[_Parameter, ...] = ()
-    output_schema: dict[str, Any] | None = None
+    output_schema: Annotated[dict[str, Any] | None, AfterValidator(json_schema)] = None
     has_runtime_parameters: StrictBool = False
-
-    @field_validator("output_schema")
-    @classmethod
-    def _is_a_schema(cls, schema: dict[str, Any] | None) -> dict[str, Any] | None:
-        try:
-            jsonschema_rs.validator_for({} if schema is None else schema)
-        except (jsonschema_rs.ValidationError, ValueError) as error:
-            raise PydanticCustomError("json_schema", "not a JSON Schema: {why}", {"why": str(error)[:200]}) from None
-        return schema
 
 
 class _Credential(Checked):
@@ -77,7 +63,7 @@ class _Credential(Checked):
     label: I18n
     required: StrictBool = False
     default: Basic | None = None
-    options: tuple[_Option, ...] = ()
+    options: tuple[Option, ...] = ()
     help: I18n | None = None
     placeholder: I18n | None = None
     url: StrictStr | None = None

@@ -6,7 +6,7 @@ the wrong type. Worded after the daemon's source: refusals of declarations were 
 
 from collections.abc import Mapping
 
-from devhost.plugin.rules.fields import Fault
+from devhost.plugin.rules.fields import NOT_THE_DAEMONS, Fault
 
 MANIFEST = "PluginDeclaration.PluginDeclarationWithoutAdvancedFields"
 TOOL_PROVIDER = "ToolProviderDeclaration"
@@ -57,6 +57,9 @@ _SHORT = frozenset({"scope", "features"})
 
 
 def in_the_daemons_words(struct: str, fault: Fault) -> str:
+    """Empty for a fault that the daemon does not see."""
+    if fault.rule in NOT_THE_DAEMONS:
+        return ""
     key = _last_key(fault)
     if fault.rule in _GO_TYPES:
         keys = ".".join(part for part in fault.path if isinstance(part, str))

@@ -1,0 +1,74 @@
+"""The files of a folder that Dify's packager takes: all but those that `.difyignore` names.
+
+In: a plugin's folder. Out: `Contents`. Without a `.difyignore`, `.gitignore` counts; without both, all is packed.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from pathspec import GitIgnoreSpec
+
+IGNORE_FILES = (".difyignore", ".gitignore")
+FORBIDDEN_FOLDERS = frozenset(
+    {
+        *(".git", ".venv", "venv", "env", "node_modules", ".idea", ".vscode", "__pycache__"),
+        *(".mypy_cache", ".ruff_cache", ".pytest_cache", ".hypothesis", ".tox"),
+    }
+)
+
+
+@dataclass(frozen=True)
+class Contents:
+    directory: Path
+    ignored_by: str
+    """The name of the file with the patterns; empty without one."""
+    paths: tuple[str, ...]
+    """Relative, with slashes, in the order of their code points."""
+    forbidden_folders: tuple[str, ...]
+    """Not looked into: what they hold is not among the paths."""
+
+    @classmethod
+    def of(cls, directory: Path) -> Self:
+        ignored_by = next((name for name in IGNORE_FILES if (directory / name).is_file()), "")
+        lines = (directory / ignored_by).read_text(encoding="utf-8", errors="replace") if ignored_by else ""
+        spec = GitIgnoreSpec.from_lines(lines.splitlines())
+        forbidden: list[str] = []
+        paths = sorted(_walk(directory, spec, forbidden))
+        return cls(directory, ignored_by, tuple(paths), tuple(sorted(forbidden)))
+
+    def __contains__(self, path: str) -> bool:
+        return path in self.paths
+
+    def absent(self, path: str) -> str:
+        """Why the package does not have the file, as the end of a sentence; empty if it has it."""
+        if path in self.paths:
+            return ""
+        return f"is left out by {self.ignored_by}" if (self.directory / path).is_file() else "does not exist"
+
+    def read(self, path: str) -> bytes:
+        return (self.directory / path).read_bytes()
+
+    def text(self, path: str) -> str:
+        """With replacement characters for what is not UTF-8."""
+        return self.read(path).decode("utf-8", errors="replace")
+
+
+def _walk(directory: Path, spec: GitIgnoreSpec, forbidden: list[str]) -> Iterator[str]:
+    for folder, folders, files in directory.walk():
+        relative = folder.relative_to(directory)
+        kept = []
+        for name in folders:
+            path = (relative / name).as_posix()
+            if spec.match_file(f"{path}/"):
+                continue
+            if name in FORBIDDEN_FOLDERS:
+                forbidden.append(path)
+            else:
+                kept.append(name)
+        folders[:] = kept
+        for name in files:
+            path = (relative / name).as_posix()
+            if not spec.match_file(path):
+                yield path

@@ -1,0 +1,49 @@
+"""Keys, tokens and passwords in the files of a package.
+
+In: `Contents`. Out: a problem of the rule `secret` for each line that seems to contain one. The value itself is not
+quoted. What has no fixed beginning counts if it is assigned to a name such as api_key and looks random.
+"""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+
+from devhost.plugin.contents.files import Contents
+from devhost.plugin.rules.listed import Problem
+
+KINDS: Mapping[str, re.Pattern[str]] = {
+    "a private key": re.compile(r"-----BEGIN (?:[A-Z]+ )*PRIVATE KEY-----"),
+    "a key of a model's API": re.compile(r"\bsk-(?:[a-z]+-)*[A-Za-z0-9_]{20,}"),
+    "a token of GitHub": re.compile(r"\b(?:gh[opsur]_[A-Za-z0-9]{30,}|github_pat_[A-Za-z0-9_]{30,})"),
+    "a key of AWS": re.compile(r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b"),
+    "a key of Google": re.compile(r"\bAIza[0-9A-Za-z_-]{35}"),
+    "a token of Slack": re.compile(r"\bxox[abprs]-[0-9A-Za-z-]{10,}"),
+    "a JSON Web Token": re.compile(r"\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}"),
+}
+ASSIGNED = re.compile(
+    r"(?i)(?:api_?key|secret|token|passw(?:or)?d|credential)\w*[\"']?\s*[:=]\s*[\"']?([A-Za-z0-9+/_=-]{20,})"
+)
+RANDOM_BITS = 4.0
+"""Of entropy a character: words of a language have fewer, random letters and digits more."""
+
+
+def secret_problems(contents: Contents) -> Iterator[Problem]:
+    for path in contents.paths:
+        for number, line in enumerate(contents.text(path).splitlines(), start=1):
+            if kind := _kind(line):
+                yield Problem("secret", path, f"line {number}", f"it seems to contain {kind}; a package is public")
+
+
+def _kind(line: str) -> str:
+    for kind, pattern in KINDS.items():
+        if pattern.search(line):
+            return kind
+    return next(("a secret value" for found in ASSIGNED.finditer(line) if _looks_random(found[1])), "")
+
+
+def _looks_random(text: str) -> bool:
+    """Letters and digits mixed, few of them twice."""
+    shares = [count / len(text) for count in Counter(text).values()]
+    entropy = -sum(share * math.log2(share) for share in shares)
+    return entropy >= RANDOM_BITS and bool(re.search(r"\d", text)) and bool(re.search(r"[A-Za-z]", text))

@@ -1,0 +1,170 @@
+"""The declarations of a plugin: its manifest, its providers and their parts.
+
+In: `Contents` and the manifest. Out: a `Problem` for each fault, with the daemon's words. The daemon looks this closely
+only when a plugin registers for remote debugging: a package with such a fault is installed, and breaks in use.
+"""
+
+import datetime as dt
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from devhost.errors import DeclarationError
+from devhost.plugin.contents.files import Contents
+from devhost.plugin.rules.fields import LANGUAGES, Fault
+from devhost.plugin.rules.listed import Problem, rule_of
+from devhost.plugin.rules.manifest import manifest_faults
+from devhost.plugin.rules.strategy import strategy_provider_faults
+from devhost.plugin.rules.tool import tool_provider_faults
+from devhost.plugin.rules.words import MANIFEST, STRATEGY_PROVIDER, TOOL_PROVIDER, in_the_daemons_words
+from devhost.text.yaml_file import load_yaml
+
+MANIFEST_FILE = "manifest.yaml"
+ASSETS = "_assets"
+TEMPLATE_ICON = b"DIFY_MARKETPLACE_TEMPLATE_ICON"
+"""Begins the mark in the icon of Dify's template for new plugins."""
+CHILDREN: Mapping[str, str] = {"tools": "tools", "agent_strategies": "strategies"}
+"""By kind of provider, the key of a provider's YAML whose paths lead to the YAML of its parts."""
+ELSEWHERE = ("models", "endpoints", "datasources", "triggers")
+"""Kinds of providers whose rules are not here."""
+
+
+class Declarations:
+    def __init__(self, contents: Contents) -> None:
+        self._contents = contents
+        self.files = 0
+        """How many were read."""
+
+    def read(self, path: str) -> dict[str, Any]:
+        self.files += 1
+        read: dict[str, Any] = _as_sent(load_yaml(self._contents.directory / path))
+        return read
+
+    def problems(self, manifest: dict[str, Any]) -> Iterator[Problem]:
+        kinds = kinds_of(manifest)
+        yield from self._manifest(manifest, kinds)
+        for kind in CHILDREN:
+            for path in _paths(kinds.get(kind)):
+                yield from self._provider(kind, path)
+
+    def _manifest(self, manifest: dict[str, Any], kinds: dict[str, Any]) -> Iterator[Problem]:
+        for fault in manifest_faults(manifest):
+            yield _problem(MANIFEST_FILE, MANIFEST, fault, fault.path)
+        yield from _dropped_languages(MANIFEST_FILE, manifest)
+        yield from self._icons(MANIFEST_FILE, manifest)
+        others = [kind for kind in ("tools", *ELSEWHERE) if kinds.get(kind)]
+        if kinds.get("agent_strategies") and others:
+            words = "agent_strategy and tool, model, or endpoint cannot be provided at the same time"
+            sentence = f"agent_strategies share a plugin with {', '.join(others)}"
+            yield Problem("kinds", MANIFEST_FILE, "plugins", sentence, words)
+        if not any(kinds.get(kind) for kind in (*CHILDREN, *ELSEWHERE)):
+            words = "at least one of endpoint, model, tool, or agent_strategy must be provided"
+            yield Problem("kinds", MANIFEST_FILE, "plugins", "the plugin declares nothing", words)
+
+    def _provider(self, kind: str, path: str) -> Iterator[Problem]:
+        """The provider and its parts are one declaration; a fault is told of the file that has it."""
+        children = CHILDREN[kind]
+        try:
+            provider = self.read(path)
+        except DeclarationError as error:
+            yield self._unread(path, error)
+            return
+        paths, parts = _paths(provider.get(children)), []
+        for child in paths:
+            try:
+                parts.append(self.read(child))
+            except DeclarationError as error:
+                yield self._unread(child, error)
+        is_tool = kind == "tools"
+        struct, faults_of = (
+            (TOOL_PROVIDER, tool_provider_faults) if is_tool else (STRATEGY_PROVIDER, strategy_provider_faults)
+        )
+        whole = {**provider, children: parts}
+        for fault in faults_of(whole):
+            match fault.path:
+                case (first, int(number), *inner) if first == children:
+                    yield _problem(paths[number], struct, fault, tuple(inner))
+                case _:
+                    yield _problem(path, struct, fault, fault.path)
+        identity = provider.get("identity")
+        yield from self._icons(path, identity if isinstance(identity, dict) else {})
+        for file, data in zip([path, *paths], [provider, *parts], strict=False):
+            yield from self._unpacked(file)
+            yield from self._source(file, data)
+            yield from _dropped_languages(file, data)
+
+    def _unread(self, path: str, error: DeclarationError) -> Problem:
+        exists = (self._contents.directory / path).is_file()
+        return Problem("yaml", path, "", str(error), "" if exists else f"open {path}: no such file or directory")
+
+    def _unpacked(self, path: str) -> Iterator[Problem]:
+        if reason := self._contents.absent(path):
+            yield Problem("yaml", path, "", f"it {reason}", f"open {path}: no such file or directory")
+
+    def _icons(self, file: str, holder: dict[str, Any]) -> Iterator[Problem]:
+        for key in ("icon", "icon_dark"):
+            icon = holder.get(key)
+            if not isinstance(icon, str) or not icon:
+                continue
+            path = f"{ASSETS}/{icon}"
+            if reason := self._contents.absent(path):
+                yield Problem("icon", file, key, f"{path} {reason}", f"plugin icon not found: {icon}")
+            elif TEMPLATE_ICON in self._contents.read(path):
+                sentence = f"{path} is the template's icon: draw one of your own"
+                yield Problem("icon", file, key, sentence, level="marketplace")
+
+    def _source(self, file: str, data: dict[str, Any]) -> Iterator[Problem]:
+        match data:
+            case {"extra": {"python": {"source": str(source)}}}:
+                if reason := self._contents.absent(source):
+                    sentence = f"{source} {reason}: the SDK cannot load it"
+                    yield Problem("source", file, "extra.python.source", sentence)
+            case _:
+                sentence = "it is missing: the SDK does not know what to load"
+                yield Problem("source", file, "extra.python.source", sentence)
+
+
+def kinds_of(manifest: dict[str, Any]) -> dict[str, Any]:
+    plugins = manifest.get("plugins")
+    return plugins if isinstance(plugins, dict) else {}
+
+
+def _problem(file: str, struct: str, fault: Fault, path: tuple[str | int, ...]) -> Problem:
+    return Problem(rule_of(fault), file, _key(path), fault.sentence, in_the_daemons_words(struct, fault))
+
+
+def _key(path: tuple[str | int, ...]) -> str:
+    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".")
+
+
+def _dropped_languages(file: str, value: object, path: tuple[str | int, ...] = ()) -> Iterator[Problem]:
+    match value:
+        case {"en_US": str(), **others}:
+            if dropped := ", ".join(str(language) for language in others if language not in LANGUAGES):
+                sentence = f"Dify drops {dropped}; it has {', '.join(LANGUAGES)}"
+                yield Problem("language", file, _key(path), sentence, level="notice")
+        case dict():
+            for key, item in value.items():
+                yield from _dropped_languages(file, item, (*path, key))
+        case list():
+            for number, item in enumerate(value):
+                yield from _dropped_languages(file, item, (*path, number))
+
+
+def _paths(value: object) -> list[str]:
+    return [path for path in value if isinstance(path, str)] if isinstance(value, list) else []
+
+
+def _as_sent(value: Any) -> Any:  # noqa: ANN401 - YAML of any shape
+    """As the SDK writes it as JSON: without nulls, a time as a text, an option's value as a text."""
+    match value:
+        case dict():
+            sent = {str(key): _as_sent(item) for key, item in value.items() if item is not None}
+            if set(sent) <= {"value", "label", "icon", "show_on"} and isinstance(sent.get("value"), bool | int | float):
+                sent["value"] = str(sent["value"])
+            return sent
+        case list():
+            return [_as_sent(item) for item in value]
+        case dt.date():  # also one with a time
+            return value.isoformat()
+        case _:
+            return value

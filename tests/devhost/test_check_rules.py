@@ -1,0 +1,106 @@
+"""Each rule of `devhost check` by its name: a plugin that breaks it, and where the problem is said to be."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from devhost.cli.commands import main
+from devhost.plugin.check import check_plugin
+from devhost.plugin.contents.files import Contents
+from devhost.plugin.contents.forbidden import size_problems
+from devhost.plugin.rules.listed import RULES, Problem
+from tests.devhost.breaches import BREACHES, KEY, MANIFEST, Breach, complete
+from tests.devhost.conftest import CHARTS, PUPPET, ROOT
+from tests.devhost.test_check_and_list import broken
+
+
+def problem_of(plugin: Path, rule: str) -> Problem:
+    return next(problem for problem in check_plugin(plugin).problems if problem.rule == rule)
+
+
+@pytest.mark.parametrize("source", [CHARTS, PUPPET], ids=lambda path: path.name)
+def test_a_complete_plugin_breaks_no_rule(source: Path, tmp_path: Path) -> None:
+    assert check_plugin(complete(tmp_path, source)).problems == ()
+
+
+@pytest.mark.parametrize("breach", BREACHES, ids=str)
+def test_a_rule_finds_what_breaks_it(breach: Breach, tmp_path: Path) -> None:
+    plugin = complete(tmp_path, breach.source)
+    breach.break_it(plugin)
+
+    problem = problem_of(plugin, breach.rule)
+    assert (problem.file, problem.key, problem.level) == (breach.file, breach.key, breach.level)
+    assert breach.level == "refused" or check_plugin(plugin).refusals == ()
+
+
+def test_the_size_has_a_limit_in_bytes_and_in_files(tmp_path: Path) -> None:
+    contents = Contents.of(complete(tmp_path))
+    total = sum((contents.directory / path).stat().st_size for path in contents.paths)
+
+    assert list(size_problems(contents, total, len(contents.paths))) == []
+    assert [problem.rule for problem in size_problems(contents, total - 1)] == ["size"]
+    assert [problem.rule for problem in size_problems(contents, most_files=len(contents.paths) - 1)] == ["size"]
+
+
+def test_every_rule_of_the_list_is_broken_by_a_test() -> None:
+    assert {breach.rule for breach in BREACHES} | {"size"} == set(RULES)
+
+
+@pytest.mark.parametrize(
+    ("file", "harmless"),
+    [
+        ("README.md", "https://github.com/chartmakers/charts\n\n```text\n图表\n```\n"),
+        ("tools/key.py", 'key = "sk-..."\ntoken = "the-name-of-an-environment-variable"\n'),
+        ("tools/key.py", "max_tokens = 12345678901234567890123\ntoken_type = keyword_of_a_language_in_words\n"),
+        (".env.example", "API_KEY=\n"),
+        ("requirements.txt", "# SDK\ndify-plugin>=0.9.0,<1.0.0  # bounded\nhttpx==0.28.1 \\\n  --hash=sha256:0\n"),
+        ("README.md", "https://github.com/chartmakers/charts\n\n- 日本語 is not seen in a list's\n\n      图表\n"),
+    ],
+)
+def test_what_only_looks_like_a_breach_is_none(file: str, harmless: str, tmp_path: Path) -> None:
+    plugin = complete(tmp_path)
+    (plugin / ".difyignore").write_text("__pycache__/\n", encoding="utf-8")
+    (plugin / file).write_text(harmless.replace("日本語", "Kana カナ"), encoding="utf-8")
+
+    assert check_plugin(plugin).problems == ()
+
+
+def test_gitignore_counts_without_a_difyignore_and_not_beside_one(tmp_path: Path) -> None:
+    plugin = complete(tmp_path)
+    (plugin / ".gitignore").write_text("*.log\n.gitignore\n", encoding="utf-8")
+    (plugin / "run.log").touch()
+    assert {problem.file for problem in check_plugin(plugin).refusals} == {"run.log"}
+
+    (plugin / ".difyignore").unlink()
+    (plugin / ".env.example").unlink()
+    assert check_plugin(plugin).refusals == ()
+
+    (plugin / ".gitignore").unlink()
+    assert {problem.file for problem in check_plugin(plugin).refusals} == {"run.log"}
+
+
+def test_a_secret_is_not_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plugin = complete(tmp_path)
+    (plugin / "tools" / "key.py").write_text(f"KEY = 'sk-{KEY}'\n", encoding="utf-8")
+
+    assert main(["check", str(plugin), "--no-color"]) == 1
+    said = capsys.readouterr().out
+    assert "tools/key.py: line 1: it seems to contain a key of a model's API; a package is public (secret)" in said
+    assert KEY not in said
+
+
+def test_notices_alone_are_shown_and_exit_with_0(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plugin = broken(complete(tmp_path), tmp_path / "other", MANIFEST, "contact", None)
+
+    assert main(["check", str(plugin), "--no-color"]) == 0
+    first, *_, last = capsys.readouterr().out.splitlines()
+    assert first == "for the marketplace: manifest.yaml: contact: give an e-mail address (marketplace)"
+    assert last == "4 declarations and 15 files, as Dify takes them"
+
+
+def test_the_page_on_releases_lists_the_rules() -> None:
+    page = (ROOT / "docs" / "releasing.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `([\w-]+)` \| (.+) \|$", page.partition("\n## The rules\n")[2], re.MULTILINE)
+
+    assert dict(rows) == RULES
