@@ -29,11 +29,13 @@ in this list (tests/devhost/test_architecture.py checks that):
     process.transports  the three ways in which Dify runs a plugin
     process             a running plugin and its sessions
     tools               tools of tool plugins, and Python functions
+    tools.recorded      tools that answer from a recording
     host                the Agent node and the daemon around one strategy plugin
     scenario            what a command asks for
     conversation        question after question, and what each run leaves to the next
     direct              one tool, called without an agent
     trace               a run in a file
+    recording           a traced run as a script
     page                a trace as an HTML page
     terminal.signals    Ctrl-C and the other signals
     terminal            the view of a run or a trace in a terminal

@@ -23,6 +23,7 @@ from devhost.cli.options.hosting_options import HostOptions, host_options, start
 from devhost.cli.options.model_options import ModelOptions, model_options
 from devhost.cli.options.scenario_options import ScenarioOptions, scenario_options
 from devhost.cli.options.trace_options import trace_option, traced
+from devhost.cli.record_command import record
 from devhost.cli.tool_command import tool
 from devhost.cli.trace_commands import replay, report_page
 from devhost.cli.watching import WATCH, run_again_on_changes
@@ -82,6 +83,7 @@ commands.add_command(init)
 commands.add_command(tool)
 commands.add_command(check)
 commands.add_command(list_)
+commands.add_command(record)
 commands.add_command(replay)
 commands.add_command(report_page)
 

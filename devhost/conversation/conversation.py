@@ -18,6 +18,8 @@ from devhost.node.outputs.run import Run
 from devhost.process.stop import Stop
 from devhost.protocol.wire import JsonObject
 from devhost.scenario.scenario import CONVERSATION, QUESTION, Scenario
+from devhost.tools.recorded.tool import recorded_tools
+from devhost.tools.tool import Tool
 
 KEPT = "devhost.state"
 """The variable that stands for the chatflow's conversation variable."""
@@ -37,6 +39,7 @@ class Conversation:
         self._memory = Memory()
         self._asked: Counter[str] = Counter()
         self._added: tuple[LocalFile, ...] = ()
+        self._recorded: Sequence[Tool] | None = None
 
     @property
     def carries_state(self) -> bool:
@@ -63,6 +66,7 @@ class Conversation:
             self.scenario.strategy.identity.name,
             self._settings(question, files, approval),
             model=model,
+            tools=[*host.tools, *self._recorded_beside(host)],
             variables={**variables, **({KEPT: self.state.text} if self.state.text else {})},
             conversation_variables=self.scenario.conversation_variables,
             api_fails=self._api_fails,
@@ -80,6 +84,12 @@ class Conversation:
             self.note = self.state.note_on(run)
             self.state = self.state.after(run)
         return run
+
+    def _recorded_beside(self, host: Host) -> Sequence[Tool]:
+        """The same in all runs, which share the recorded answers. The host's own tools go first."""
+        if self._recorded is None:
+            self._recorded = recorded_tools(self.scenario.recorded, instead=host.tools)
+        return self._recorded
 
     def attach(self, path: Path) -> LocalFile:
         """To the next question; ParameterError for what Dify or the strategy does not take."""

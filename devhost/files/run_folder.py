@@ -12,6 +12,8 @@ from devhost.errors import TraceError
 
 BESIDE_A_TRACE = ".files"
 """In place of the trace's own suffix."""
+SENT = "sent"
+"""The folder in it for copies of what went with the questions."""
 
 
 @contextmanager

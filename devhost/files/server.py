@@ -19,6 +19,7 @@ from typing import Self
 
 from devhost.files.local_file import LocalFile
 from devhost.node.messages.file_facts import mime_type_of
+from devhost.node.messages.saved_files import save_once
 from devhost.node.messages.tool_files import ToolFileStore
 from devhost.protocol.wire import JsonObject
 
@@ -36,6 +37,8 @@ class FileServer:
         self.store = store
         self._awaited: dict[str, tuple[str, str]] = {}
         self._offered: dict[str, Path] = {}
+        self.copies: Path | None = None
+        """The folder where a copy of each offered file stays, if there is one."""
 
     def __enter__(self) -> Self:
         self._server = ThreadingHTTPServer((LOOPBACK, 0), partial(_Handler, self))
@@ -54,6 +57,9 @@ class FileServer:
     def offer(self, file: LocalFile) -> JsonObject:
         """The file as Dify describes it to a plugin."""
         file_id = str(uuid.uuid4())
+        if self.copies is not None:
+            with contextlib.suppress(OSError):  # the run goes on without a copy, as it does when the file is gone
+                save_once(self.copies, file.path.name, file.path.read_bytes())
         self._offered[file_id] = file.path
         return file.described(f"{self.url}{FILES}{file_id}{PREVIEW}")
 

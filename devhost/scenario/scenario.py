@@ -6,6 +6,7 @@ from pathlib import Path
 
 from devhost.errors import ParameterError
 from devhost.models.scripted.file import FollowUp
+from devhost.models.scripted.recorded import Recorded
 from devhost.models.scripted.script import Script
 from devhost.node.memory import files_among
 from devhost.node.parameters import read_setting, resolved
@@ -95,6 +96,7 @@ class Scenario:
         """By tool; ParameterError for a tool that is not offered."""
         faults = {} if self.script is None else self.script.api_fails
         names = {offered.declared.identity.name for setup in self.tools for offered in setup.tools}
+        names |= set(self.recorded_names)
         for name in faults:
             if name not in names:
                 there_are = ", ".join(sorted(names)) or "none"
@@ -102,8 +104,20 @@ class Scenario:
         return faults
 
     @property
+    def recorded(self) -> Recorded | None:
+        return None if self.script is None else self.script.recorded
+
+    @property
+    def recorded_names(self) -> tuple[str, ...]:
+        """Of tools."""
+        return () if self.recorded is None else self.recorded.names
+
+    @property
     def notices(self) -> tuple[str, ...]:
-        return tuple(notice for setup in self.tools for notice in setup.notices)
+        of_tools = tuple(notice for setup in self.tools for notice in setup.notices)
+        if not self.recorded_names:
+            return of_tools
+        return (*of_tools, f"tools that answer from a recording: {', '.join(self.recorded_names)}")
 
     def guesses(self, question: str, *, raw: bool = False) -> tuple[str, ...]:
         """What Dify makes of odd values of the strategy's parameters; of raw ones it makes nothing."""

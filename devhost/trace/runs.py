@@ -37,6 +37,8 @@ class TracedRun:
     calls: tuple[Call, ...]
     """Of the strategy, and of the tools that it had called."""
     end: EndLine | None
+    conversation_id: str | None = None
+    """None outside a conversation."""
     remark: str = ""
     printed: tuple[PrintedLine, ...] = ()
     """By all plugins, from before it began (the first run: since the plugins started) until the next run."""
@@ -67,6 +69,7 @@ def traced_runs(trace: Trace) -> list[TracedRun]:
                 streamed=tuple(_streamed(meanwhile, session_id)),
                 calls=_calls((line for line in meanwhile if str(line.message.get("session_id")) not in others), served),
                 end=end,
+                conversation_id=request.message.get("conversation_id"),
                 remark=_remark_after(trace, finished),
                 printed=printed[number],
             )

@@ -17,6 +17,7 @@ PUPPET = FIXTURES / "puppet"
 TOOLBOX = FIXTURES / "toolbox"
 ODDMENTS = FIXTURES / "oddments"
 HELPDESK = ROOT / "examples" / "helpdesk"
+INJECTION = ROOT / "examples" / "injection"
 CHARTS = ROOT / "tests" / "fixtures" / "charts"
 
 
@@ -26,7 +27,7 @@ class Perform(Protocol):
 
 @pytest.fixture(scope="session")
 def lender() -> Iterator[Lender]:
-    lender = Lender(frozenset({ROOT, PUPPET, TOOLBOX, ODDMENTS, CHARTS, HELPDESK}))
+    lender = Lender(frozenset({ROOT, PUPPET, TOOLBOX, ODDMENTS, CHARTS, HELPDESK, INJECTION}))
     yield lender
     lender.close()
 

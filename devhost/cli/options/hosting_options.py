@@ -11,7 +11,7 @@ from typing import get_args
 import click
 
 from devhost.errors import ParameterError
-from devhost.files.run_folder import run_folder
+from devhost.files.run_folder import SENT, run_folder
 from devhost.host.host import Host
 from devhost.host.storage import PluginStorage
 from devhost.limits import HostLimits
@@ -124,4 +124,6 @@ def started_host(
             storage=storage,
         ) as host,
     ):
+        if trace_file is not None and trace_file.is_file():
+            host.server.copies = files / SENT
         yield host

@@ -6,11 +6,12 @@
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BeforeValidator, Field, PositiveInt, ValidationError, ValidationInfo
+from pydantic import BeforeValidator, Field, PositiveInt, ValidationError
 from pydantic_core import ErrorDetails
 
 from devhost.errors import ScriptError
 from devhost.models.backend import DEFAULT_FEATURES
+from devhost.models.scripted.recorded import BesideTheScript, Recorded
 from devhost.models.scripted.turn import Scripted, SomeTurns, Turn, Turns, Words, one_sentence
 from devhost.protocol.failures import Fault
 from devhost.text.json_value import json_value
@@ -24,11 +25,7 @@ type _Names = Annotated[
 ]
 
 
-def _beside_the_script(path: Path, validated: ValidationInfo) -> Path:
-    return (validated.context or Path()) / path
-
-
-type _Files = tuple[Annotated[Path, AfterValidator(_beside_the_script)], ...]
+type _Files = tuple[BesideTheScript, ...]
 """Paths, relative to the script's folder."""
 
 
@@ -84,6 +81,8 @@ class ScriptFile(Part):
     model: ScriptedModelCard = ScriptedModelCard()
     api_fails: dict[str, Fault] = Field(default_factory=dict)
     """By tool, what Dify's API does each time it is called."""
+    recorded: Recorded | None = None
+    """Tools that answer from a recording."""
     variants: tuple[Part, ...] = ()
 
     @property
@@ -153,7 +152,14 @@ def _findings(error: ValidationError) -> list[ErrorDetails]:
 
 def _readable(location: tuple[int | str, ...]) -> list[str]:
     """`("turns", 1, "tool_calls", 0, "nmae")` → turn 2, tool call 1, nmae."""
-    names = {"turns": "turn", "otherwise": "turn of otherwise", "tool_calls": "tool call", "variants": "variant"}
+    names = {
+        "turns": "turn",
+        "otherwise": "turn of otherwise",
+        "tool_calls": "tool call",
+        "variants": "variant",
+        "calls": "call",
+        "answer": "part",
+    }
     path: list[str] = []
     for part in location:
         if isinstance(part, int) and path:

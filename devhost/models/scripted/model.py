@@ -11,8 +11,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Self
 
+from devhost.errors import RefusedCallError
 from devhost.models.backend import ModelCallError, ModelDescription
-from devhost.models.request import AssistantMessage, ModelRequest, SystemMessage, ToolMessage
+from devhost.models.request import AssistantMessage, ModelRequest, SystemMessage, ToolMessage, UserMessage
 from devhost.models.scripted.chunks import turn_chunks
 from devhost.models.scripted.file import ScriptedModelCard, read_turns
 from devhost.models.scripted.script import WRITTEN_HERE, Script
@@ -97,6 +98,8 @@ class ScriptedModel:
         for chunk in islice(turn_chunks(turn, request), shown):
             time.sleep(turn.delay)
             yield chunk
+        if turn.error is not None and turn.error.words:
+            raise RefusedCallError(turn.error.words)
         if turn.error is not None:
             raise ModelCallError(turn.error.type, turn.error.message)
 
@@ -105,7 +108,7 @@ class ScriptedModel:
         with self._choosing:
             self.requests.append(request)
             for position, turn in enumerate(self._unused):
-                filled = fill(turn, self._query, results)
+                filled = turn if turn.as_written else fill(turn, self._query, results)
                 if _fits(filled, request, results):
                     del self._unused[position]
                     return filled
@@ -124,6 +127,7 @@ def _fits(turn: Turn, request: ModelRequest, results: str) -> bool:
     conditions = (
         (turn.model, (request.model,)),
         (turn.when, messages[-1].text if messages else ""),
+        (turn.when_asked, "\n".join(message.text for message in messages if isinstance(message, UserMessage))),
         (turn.when_system, "\n".join(message.text for message in messages if isinstance(message, SystemMessage))),
         (turn.when_result, results),
     )

@@ -9,13 +9,16 @@ from pathlib import Path
 from typing import Any, Self
 
 from devhost.models.scripted.file import FollowUp, Part, ScriptedModelCard, ScriptFile, checked, read_files
+from devhost.models.scripted.recorded import Recorded
 from devhost.models.scripted.turn import Turn
 from devhost.protocol.failures import ApiFault
 from devhost.protocol.wire import JsonObject
 
 WRITTEN_HERE = "the code that runs it"
 """The place of turns without a script file."""
-SHARED = frozenset({"description", "query", "files", "panel", "conversation_variables", "model", "api_fails"})
+SHARED = frozenset(
+    {"description", "query", "files", "panel", "conversation_variables", "model", "api_fails", "recorded"}
+)
 """What holds for every strategy, apart from `params` and `variables`, which are merged."""
 
 
@@ -42,6 +45,7 @@ class Script:
     then: tuple[FollowUp, ...] = ()
     otherwise: tuple[Turn, ...] | None = None
     api_fails: Mapping[str, ApiFault] = field(default_factory=dict)
+    recorded: Recorded | None = None
 
     @classmethod
     def read(cls, file: Path, strategy: str | None = None) -> Self:

@@ -1,7 +1,7 @@
 """One answer of the scripted model, as a script describes it. In: plain data. Out: a checked, frozen `Turn`."""
 
 from collections.abc import Callable, Iterator
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from pydantic import (
     BaseModel,
@@ -13,6 +13,7 @@ from pydantic import (
     PositiveInt,
     ValidationError,
     WrapValidator,
+    model_validator,
 )
 from pydantic_core import PydanticCustomError
 
@@ -55,9 +56,18 @@ class ScriptedCall(Scripted):
 
 
 class ScriptedError(Scripted):
-    type: str
-    message: str
+    """An error of the provider, by its type and message; or any other one by all the words that the plugin reads."""
+
+    type: str = ""
+    message: str = ""
+    words: str = ""
     after_chunks: NonNegativeInt = 0
+
+    @model_validator(mode="after")
+    def _one_form(self) -> Self:
+        if bool(self.words) == bool(self.type):
+            raise PydanticCustomError("error_form", "needs a type and a message, or the words alone")
+        return self
 
 
 class ScriptedUsage(Scripted):
@@ -97,8 +107,12 @@ class Turn(Scripted):
     """A text that the system message contains, such as a sentence of the instruction."""
     when_result: Words | None = None
     """A text that a tool result since the model's last answer contains."""
+    when_asked: Words | None = None
+    """A text that a user message of the prompt contains."""
     model: Words | None = None
     """The model that is called."""
+    as_written: bool = False
+    """`{{query}}` and `{{tool_results}}` are not replaced."""
 
 
 def _joined(turns: object, within: tuple[int, ...] = ()) -> Iterator[object]:

@@ -13,6 +13,12 @@ _REFUSED = frozenset('/\\:*?"<>|')
 """Elsewhere they part folders or mean something else."""
 
 
+def save_once(folder: Path, name: str, data: bytes) -> Path:
+    """As `save_new`, but a file that has the name and the bytes already serves."""
+    there = folder / safe_name(name)
+    return there if there.is_file() and there.read_bytes() == data else save_new(folder, name, data)
+
+
 def save_new(folder: Path, name: str, data: bytes) -> Path:
     """Makes the folder too."""
     folder.mkdir(parents=True, exist_ok=True)

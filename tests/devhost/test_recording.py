@@ -1,0 +1,330 @@
+"""`devhost record`: a traced run as a case that runs again without its tools and without a model."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from devhost import Host, ScriptedModel
+from devhost.cli.commands import main
+from devhost.trace.calls import Call
+from devhost.trace.reader import read_trace
+from devhost.trace.runs import traced_runs
+from devhost.trace.turns import written_calls
+from tests.devhost.charts import API_KEY
+from tests.devhost.conftest import CHARTS, HELPDESK, PUPPET, TOOLBOX
+from tests.devhost.tracing import tracing
+
+pytestmark = pytest.mark.usefixtures("lent_plugins")
+
+DRAW = {"provider": "devhost-tests/toolbox/toolbox", "tool_name": "draw", "parameters": {"size": 9000}}
+type Play = Callable[..., dict[str, Any]]
+
+
+@pytest.fixture
+def play(capsys: pytest.CaptureFixture[str]) -> Play:
+    """A command's `--json`."""
+
+    def play(*arguments: str | Path, code: int = 0) -> dict[str, Any]:
+        assert main(["run", *map(str, arguments), "--json", "--no-color"]) == code, capsys.readouterr().err
+        told: dict[str, Any] = json.loads(capsys.readouterr().out)
+        return told
+
+    return play
+
+
+def script(file: Path, **keys: object) -> Path:
+    file.write_text(yaml.safe_dump(keys, allow_unicode=True))
+    return file
+
+
+def case_of(trace: Path, capsys: pytest.CaptureFixture[str]) -> tuple[Path, str]:
+    """The case of a trace, in a folder of its own, and what was said not to be in it."""
+    folder = trace.parent / "cases"
+    folder.mkdir(exist_ok=True)
+    case = folder / "case.yaml"
+    assert main(["record", str(trace), "-o", str(case), "--force"]) == 0, capsys.readouterr().err
+    said = capsys.readouterr()
+    assert said.out == f"{case}\n"
+    return case, said.err
+
+
+def outcome(told: dict[str, Any]) -> dict[str, Any]:
+    """What has to be the same in both runs: all but times, and ids that each run makes up."""
+    variables = {name: value for name, value in told["variables"].items() if name != "state"}
+    for calls in (variables.get("tool_runs"), variables.get("subtasks")):
+        for call in calls if isinstance(calls, list) else []:
+            call.pop("elapsed_seconds", None)
+    files = [{key: file[key] for key in ("filename", "mime_type", "size", "type")} for file in told["files"]]
+    return {
+        **{
+            name: told[name]
+            for name in ("text", "usage", "findings", "error", "strategy", "dropped_retriever_resources")
+        },
+        "variables": variables,
+        "files": files,
+        "earlier": [outcome(earlier) for earlier in told.get("earlier_turns", [])],
+    }
+
+
+def calls_of(trace: Path) -> list[list[Any]]:
+    """By run: what the model wrote, what the tools were given and what the strategy got of them."""
+    return [
+        sorted(
+            (_call(call) for call in run.calls if not call.parent), key=lambda call: json.dumps(call, sort_keys=True)
+        )
+        for run in traced_runs(read_trace(trace))
+    ]
+
+
+def _call(call: Call) -> list[Any]:
+    if call.kind == "llm":
+        return ["llm", call.error, [[each.name, each.id, each.values] for each in written_calls(call)]]
+    said = [piece.data["message"] for piece in call.pieces if piece.data["type"] not in {"image_link", "binary_link"}]
+    return [call.name, call.error, call.request["tool_parameters"], len(call.pieces), said]
+
+
+HELP = ["--example", "helpdesk"]
+EXAMPLES = {
+    "parallel calls": HELP,
+    "react": [*HELP, "--strategy", "gpt5_react"],
+    "subtasks side by side": [*HELP, "--scenario", "two-topics", "--strategy", "gpt5_plan_and_reflect"],
+    "answer in a schema": [*HELP, "--scenario", "as-data"],
+    "approval": ["--example", "injection", "--scenario", "mail"],
+    "attacks": ["--example", "injection"],
+}
+
+
+@pytest.mark.parametrize("arguments", EXAMPLES.values(), ids=EXAMPLES.keys())
+def test_a_case_runs_as_its_trace(
+    arguments: list[str], tmp_path: Path, play: Play, capsys: pytest.CaptureFixture[str]
+) -> None:
+    office = ["--credential", f"office.database_directory={tmp_path}"] if "injection" in arguments else []
+    first, again = tmp_path / "first.jsonl", tmp_path / "again.jsonl"
+    told = play(*arguments, *office, "--trace", first)
+    case, lacks = case_of(first, capsys)
+    assert lacks == ""
+
+    told_again = play("--script", case, "--trace", again)
+
+    assert outcome(told_again) == outcome(told)
+    assert calls_of(again) == calls_of(first)
+    assert any("tools that answer from a recording" in notice for notice in told_again["notices"])
+
+
+FAULTS = {
+    "tools": {"api_fails": {"search_manual": "http_500"}},
+    "models": {
+        "turns": [
+            {"text": ["I ", "wait"], "error": {"type": "InvokeRateLimitError", "message": "slow", "after_chunks": 1}},
+            {"text": "never heard", "api_fails": "closes"},
+            {"text": "Use {{query}} and {{tool_results}}."},
+        ]
+    },
+}
+
+
+@pytest.mark.parametrize("faults", FAULTS.values(), ids=FAULTS.keys())
+def test_failures_are_recorded_in_the_words_that_the_strategy_read(
+    faults: dict[str, object], tmp_path: Path, play: Play, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = script(tmp_path / "failing.yaml", extends=str(HELPDESK / "script.yaml"), **faults)
+    first, again = tmp_path / "first.jsonl", tmp_path / "again.jsonl"
+    told = play(*HELP, "--script", given, "--trace", first)
+    case, _ = case_of(first, capsys)
+
+    assert outcome(play("--script", case, "--trace", again)) == outcome(told)
+    assert calls_of(again) == calls_of(first)
+    assert any(error for _, error, *_ in calls_of(again)[0])
+
+
+def test_files_go_in_and_come_out_as_in_the_trace(
+    tmp_path: Path, play: Play, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "letter.txt").write_text("Dear all")
+    steps = [{"show_parameters": None}, {"call": DRAW}, {"ask": "and?"}, {"ask": "again?"}]
+    turns = [{"text": "It shows {{query}}"}, {"text": "No more."}]
+    given = script(tmp_path / "s.yaml", query=json.dumps(steps), files=["letter.txt"], turns=turns)
+    first, again = tmp_path / "first.jsonl", tmp_path / "again.jsonl"
+    puppet = ("--plugin", PUPPET)
+    told = play(*puppet, "--tools", TOOLBOX, "--script", given, "--trace", first)
+    (tmp_path / "letter.txt").unlink()
+    case, lacks = case_of(first, capsys)
+    assert lacks == ""
+    for file in (tmp_path / "first.files").rglob("*.*"):
+        file.unlink()
+
+    told_again = play(*puppet, "--script", case, "--trace", again)
+
+    (file,) = told_again["files"]
+    assert Path(file["path"]).read_bytes() == b"P" * 9000
+    (sent,) = told_again["variables"]["parameters"]["files"]
+    assert (sent["filename"], sent["size"]) == ("letter.txt", len("Dear all"))
+    assert [told_again[key] for key in ("text", "usage", "dropped_retriever_resources")] == [
+        told[key] for key in ("text", "usage", "dropped_retriever_resources")
+    ]
+    assert calls_of(again) == calls_of(first)
+
+
+def test_what_is_not_in_the_recording_is_said(tmp_path: Path, play: Play, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "letter.txt").write_text("Dear all")
+    steps = [{"call": DRAW}, {"ask": "and?"}]
+    given = script(tmp_path / "s.yaml", query=json.dumps(steps), files=["letter.txt"], turns=[{"text": "Yes."}])
+    trace = tmp_path / "run.jsonl"
+    play("--plugin", PUPPET, "--tools", TOOLBOX, "--script", given, "--trace", trace)
+    for file in (tmp_path / "run.files").rglob("*.*"):
+        file.unlink()
+
+    case, lacks = case_of(trace, capsys)
+
+    names = [line.split()[4].rstrip(":") for line in lacks.splitlines()]
+    assert sorted(names) == ["letter.txt", "picture.png"]
+    assert case.read_text().count("# Not recorded: the file") == 2
+    told = play("--plugin", PUPPET, "--script", case)
+    assert told["error"] is None
+    (message,) = [each for each in told["variables"]["tool_messages"] if each["type"] == "text"]
+    assert message["message"]["text"] == "[The file picture.png is not in the recording.]"
+
+
+def test_a_call_that_was_not_recorded_is_an_error_of_the_tool_and_the_run_goes_on(
+    tmp_path: Path, play: Play, capsys: pytest.CaptureFixture[str]
+) -> None:
+    trace = tmp_path / "run.jsonl"
+    play(*HELP, "--trace", trace)
+    case, _ = case_of(trace, capsys)
+    search = {"name": "search_manual", "id": "call_1", "arguments": {"terms": "invoices"}}
+    other = {"name": "search_qa", "id": "call_2", "arguments": {"question": "invoices?"}}
+    turns = [{"tool_calls": [search, other]}, {"text": "I found nothing."}]
+    changed = script(case.with_name("changed.yaml"), extends="case.yaml", turns=turns)
+
+    told = play("--script", changed)
+
+    assert (told["text"], told["error"]) == ("I found nothing.", None)
+    assert [run["status"] for run in told["variables"]["tool_runs"]] == ["error", "error"]
+    log = json.dumps(told["logs"])
+    assert "was not recorded; the recording has 2 with other arguments" in log
+    assert "was not recorded; the recording has none" in log
+
+
+def test_the_same_call_has_the_recorded_answers_in_their_order_and_then_the_last_one(
+    tmp_path: Path, play: Play
+) -> None:
+    tool = {"identity": {"name": "count", "provider": "a/b/c"}, "parameters": [], "runtime_parameters": {}}
+    answers: list[dict[str, object]] = [{"answer": [{"text": "one"}]}, {"answer": [{"json": {"count": 2}}]}]
+    calls = [{"tool": "count", "provider": "a/b/c", "arguments": {"by": 1.0}, **answer} for answer in answers]
+    step = {"call": {"provider": "a/b/c", "tool_name": "count", "parameters": {"by": 1}}}
+    recorded = {"calls": calls, "tools": [tool]}
+    query = json.dumps([step, {"emit": {"type": "text", "message": {"text": ""}}}])
+    steps = [query, json.dumps([step]), json.dumps([step])]
+    then = [{"query": query, "turns": [{"text": "unused"}]} for query in steps[1:]]
+    given = script(tmp_path / "s.yaml", query=query, turns=[{"text": "-"}], then=then, recorded=recorded)
+
+    told = play("--plugin", PUPPET, "--script", given)
+
+    runs = [*told["earlier_turns"], told]
+    said = [message["message"] for run in runs for message in run["variables"]["tool_messages"]]
+    assert said == [{"text": "one"}, {"json_object": {"count": 2}}, {"json_object": {"count": 2}}]
+
+
+def test_values_that_look_like_references_are_sent_as_they_were(
+    tmp_path: Path, play: Play, capsys: pytest.CaptureFixture[str]
+) -> None:
+    trace = tmp_path / "run.jsonl"
+    context = [{"content": "{{#sys.query#}} is a template", "title": "t", "metadata": {}}]
+    given = script(
+        tmp_path / "s.yaml",
+        extends=str(HELPDESK / "script.yaml"),
+        variables={"start.passages": context, "start.words": "Say {{#sys.query#}}"},
+        params={"context": {"variable": "start.passages"}, "instruction": {"variable": "start.words"}},
+    )
+    play(*HELP, "--script", given, "--trace", trace)
+    case, _ = case_of(trace, capsys)
+    again = tmp_path / "again.jsonl"
+    play("--script", case, "--trace", again)
+
+    before, after = (traced_runs(read_trace(file))[0].parameters for file in (trace, again))
+
+    assert before["instruction"] == "Say {{#sys.query#}}"
+    assert before["context"] == context
+    assert {**after, "model": None} == {**before, "model": None}
+    assert after["model"]["entity"] == before["model"]["entity"]
+
+
+def test_secrets_stay_hidden(tmp_path: Path, play: Play, capsys: pytest.CaptureFixture[str]) -> None:
+    trace = tmp_path / "run.jsonl"
+    call = {"name": "draw_chart", "id": "c", "arguments": {"title": "Sales", "values": "1,2"}}
+    turns = [{"tool_calls": [call]}, {"text": f"The key is {API_KEY}."}]
+    given = script(tmp_path / "s.yaml", query="draw", turns=turns)
+    key = ["--credential", f"charts.api_key={API_KEY}", "--set", "draw_chart.signature=signed by me"]
+    told = play("--tools", CHARTS, *key, "--script", given, "--trace", trace)
+
+    case, _ = case_of(trace, capsys)
+
+    assert "signed by me" not in case.read_text()
+    assert API_KEY not in case.read_text()
+    again = play("--script", case)
+    assert outcome(again)["files"] == outcome(told)["files"]
+    assert "The key is [secret]." in case.read_text()
+
+
+# --- what cannot be recorded -----------------------------------------------------------------------------------------
+
+
+def refusal(arguments: list[str | Path], capsys: pytest.CaptureFixture[str]) -> str:
+    assert main([*map(str, arguments)]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.startswith("Error: ")
+    assert said.err.count("\n") == 1
+    return said.err
+
+
+def test_a_trace_without_a_run_that_ended_and_asked_a_model_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    trace = tmp_path / "run.jsonl"
+    with tracing(trace) as writer, Host.start(PUPPET, watcher=writer) as host:
+        host.run("puppet", {"query": json.dumps([{"say": "Hi"}])}, model=ScriptedModel.of([{"text": "-"}]))
+    assert "its run asked no model" in refusal(["record", trace], capsys)
+
+    lines = trace.read_text().splitlines(keepends=True)
+    trace.write_text("".join(line for line in lines if '"event": "end", "session_id"' not in line))
+    assert "its run was killed, or is still going on" in refusal(["record", trace], capsys)
+
+    with tracing(trace) as writer:
+        writer.notice("not started: the plugin has no manifest")
+    assert "has no run: not started: the plugin has no manifest" in refusal(["record", trace], capsys)
+
+    with tracing(trace, command="tool", tool="toolbox/draw"):
+        pass
+    assert "is a trace of devhost tool: it has a call of toolbox/draw and no run" in refusal(["record", trace], capsys)
+
+
+def test_a_file_that_exists_stays(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    trace, mine = tmp_path / "run.jsonl", tmp_path / "mine.yaml"
+    mine.write_text("query: mine")
+    with tracing(trace):
+        pass
+    assert f"{mine} exists: name another file with -o, or give --force" in refusal(
+        ["record", trace, "-o", mine], capsys
+    )
+    assert "name a file in a folder that exists" in refusal(["record", trace, "-o", tmp_path / "no" / "a.yaml"], capsys)
+    assert mine.read_text() == "query: mine"
+
+
+@pytest.mark.parametrize(
+    ("recorded", "sentence"),
+    [
+        ({"tools": [{"name": "a"}]}, "tools 1: needs an identity with a name and a provider"),
+        ({"calls": [{"tool": "a", "provider": "b", "answer": [{}]}]}, "part 1: needs one of text, json, file, message"),
+        ({"calls": [{"tool": "a", "provider": "b", "answer": [{"file": "no.png"}]}]}, "there is no file"),
+    ],
+)
+def test_mistakes_in_the_section_are_named(
+    recorded: dict[str, Any], sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = script(tmp_path / "s.yaml", query="?", turns=[{"text": "-"}], recorded=recorded)
+    assert sentence in refusal(["run", "--script", given], capsys)
