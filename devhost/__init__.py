@@ -41,6 +41,7 @@ in this list (tests/devhost/test_architecture.py checks that):
     terminal            the view of a run or a trace in a terminal
     chat                a conversation in a terminal
     flow                a chatflow or workflow around the Agent node
+    flow.forms          forms of Human Input nodes, and the answers to them
     flow.checks         what is wrong with a flow, said before it starts
     flow.engine.turn    what the nodes of one turn share
     flow.engine.nodes   the nodes that ask Dify's services in Dify, and devhost here

@@ -10,6 +10,7 @@ HostError ── DeclarationError      a plugin directory, or a YAML file, that 
           ├─ WireError             a line that is not a message of the protocol
           ├─ TraceError            a trace that cannot be written or read
           ├─ FlowFileError         a workflow or chatflow that cannot be read or played
+          ├─ UnansweredFormError   a form without an answer: the flow stays paused
           ├─ FlowEnvironmentError  the environment of the workflow engine that cannot be made
           ├─ RefusedCallError      a backwards call that the daemon or Dify refuses; its text reaches the plugin
           └─ RunFailure ── PluginLostError      the process ended, or was killed at a limit
@@ -72,6 +73,10 @@ class TraceError(HostError):
 
 class FlowFileError(HostError):
     """A DSL file that is not a flow, or that asks for what devhost does not have; the sentence names the node."""
+
+
+class UnansweredFormError(HostError):
+    """A Human Input node waits for an answer that was not given; the sentence says how to give it."""
 
 
 class FlowEnvironmentError(HostError):

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from devhost.flow.document import FlowNode
+from devhost.flow.form import Form
 from devhost.node.outputs.run import Run
 from devhost.protocol.wire import JsonObject
 
@@ -60,6 +61,13 @@ class AnswerText:
 
 
 @dataclass(frozen=True)
+class FlowPaused:
+    """Forms wait for a person. Their nodes have started, and end when the flow goes on."""
+
+    forms: tuple[Form, ...]
+
+
+@dataclass(frozen=True)
 class FlowEnded:
     status: FlowStatus
     outputs: JsonObject
@@ -69,4 +77,4 @@ class FlowEnded:
     """The conversation variables after the turn, by name."""
 
 
-type FlowEvent = NodeStarted | NodeEnded | NodeRetried | AgentLog | AnswerText | FlowEnded
+type FlowEvent = NodeStarted | NodeEnded | NodeRetried | AgentLog | AnswerText | FlowPaused | FlowEnded

@@ -4,8 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from devhost.errors import UnansweredFormError
 from devhost.flow.document import FlowFile, FlowNode
 from devhost.flow.events import FlowEvent
+from devhost.flow.form import AnswerForm, Form, FormAnswer
 from devhost.host.host import Host
 from devhost.models.backend import ModelBackend
 from devhost.protocol.wire import JsonObject
@@ -34,11 +36,16 @@ class ModelOfNode(Protocol):
         """The model that answers this run of the node."""
 
 
+def leave_open(form: Form) -> FormAnswer:
+    raise UnansweredFormError(f"the form of {form.node} has no answer")
+
+
 @dataclass(frozen=True)
 class Surroundings:
     host: Host | None
     """None if the flow has neither Agent nor Tool nodes: then no plugin is started."""
     model: ModelOfNode
+    answer_form: AnswerForm = leave_open
 
 
 class FlowEngine(Protocol):

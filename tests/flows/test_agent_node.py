@@ -1,5 +1,7 @@
 """The Agent node on the engine: its text, outputs and errors go where other nodes find them."""
 
+from pathlib import Path
+
 import pytest
 
 from devhost.errors import ParameterError
@@ -23,6 +25,14 @@ def test_an_agents_text_streams_through_the_answer_node(office: Host) -> None:
     assert len(texts) > 1
     assert played.end.outputs == {"answer": words, "files": []}
     assert played.end.status == "succeeded"
+
+
+def test_a_text_that_no_answer_node_names_is_not_shown(office: Host, tmp_path: Path) -> None:
+    file = tmp_path / "flow.yml"
+    file.write_text(APPROVAL.read_text("utf-8").replace('"{{#agent.text#}}"', '"Done."'), "utf-8")
+    played = Played.of(file, TURN, office, {"agent": [{"text": "Two."}]})
+
+    assert [event.text for event in played.events if isinstance(event, AnswerText)] == ["Done."]
 
 
 def test_an_agents_variable_reaches_the_conversation_through_the_engines_assigner(office: Host) -> None:

@@ -13,6 +13,7 @@ from devhost.flow.checks.inputs import wrong_inputs
 from devhost.flow.checks.references import unset_variables
 from devhost.flow.checks.strategies import wrong_strategies
 from devhost.flow.document import FlowFile
+from devhost.flow.forms.declared import wrong_forms
 from devhost.plugin.declaration import PluginDeclaration
 
 DSL = Version("0.6.0")
@@ -25,6 +26,7 @@ def check_flow(file: FlowFile, inputs: Mapping[str, object], plugin: PluginDecla
     wrong = [*_wrong_version(file), *wrong_in_graph(file)]
     if not wrong:  # what follows would only repeat it in other words
         wrong = [*unset_variables(file, strategies), *wrong_inputs(file, inputs)]
+        wrong += wrong_forms(file)
         wrong += [] if plugin is None else wrong_strategies(file, plugin)
     refuse(file, wrong)
     return (*_newer(file), *unreached(file))

@@ -8,6 +8,8 @@ from graphon.dsl.node_factory import SlimDslNodeFactory
 from graphon.entities.graph_config import NodeConfigDict
 from graphon.enums import BuiltinNodeTypes, NodeExecutionType
 from graphon.nodes.base.node import Node
+from graphon.nodes.human_input.entities import HITLContext, HITLDecision
+from graphon.nodes.human_input.human_input_node import HumanInputNode
 from graphon.runtime.init_params import InitParams
 from graphon.runtime.runtime_state import RuntimeState
 
@@ -41,11 +43,30 @@ class FlowNodeFactory(SlimDslNodeFactory):
             playing=self.playing,
         )
 
+    def _create_human_input_node(self, request: Any) -> HumanInputNode:  # noqa: ANN401 - graphon's private class
+        playing = self.playing
+
+        def decide(context: HITLContext) -> HITLDecision:
+            with playing.mistakes.watched():
+                return playing.forms.decide(context)
+
+        return HumanInputNode(
+            request.node_id,
+            HumanInputNode.validate_node_data(request.data),
+            init_params=self.init_params,
+            runtime_state=self.runtime_state,
+            hitl_callback=decide,
+        )
+
     NODE_BUILDERS: ClassVar[Any] = {
         **SlimDslNodeFactory.NODE_BUILDERS,
         BuiltinNodeTypes.AGENT: _create_agent_node,
+        BuiltinNodeTypes.HUMAN_INPUT: _create_human_input_node,
     }
 
 
-OWN_NODES: dict[str, type[Node[Any]]] = {BuiltinNodeTypes.AGENT: AgentNode}
+OWN_NODES: dict[str, type[Node[Any]]] = {
+    BuiltinNodeTypes.AGENT: AgentNode,
+    BuiltinNodeTypes.HUMAN_INPUT: HumanInputNode,
+}
 """The nodes that devhost makes, by type."""

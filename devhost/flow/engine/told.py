@@ -8,7 +8,6 @@ from graphon.engine_events.graph import (
     GraphRunAbortedEvent,
     GraphRunFailedEvent,
     GraphRunPartialSucceededEvent,
-    GraphRunPausedEvent,
     GraphRunSucceededEvent,
 )
 from graphon.engine_events.node import (
@@ -48,7 +47,8 @@ class Teller:
             case NodeRunRetryEvent():
                 node = self._playing.file.nodes[event.node_id]
                 yield NodeRetried(event.id, node, event.error, event.retry_index)
-            case NodeRunStartedEvent():
+            case NodeRunStartedEvent() if event.id not in self._playing.started:
+                self._playing.started.add(event.id)
                 yield NodeStarted(event.id, self._playing.file.nodes[event.node_id])
             case NodeRunSucceededEvent():
                 yield self._ended(event, "succeeded", "")
@@ -71,10 +71,12 @@ class Teller:
                 yield self._flow_ended("partial-succeeded", event.outputs)
             case GraphRunAbortedEvent():
                 yield self._flow_ended("stopped", event.outputs, event.reason or "")
-            case GraphRunPausedEvent():
-                yield self._flow_ended("paused", event.outputs)
             case GraphRunFailedEvent():
                 yield self._flow_ended("failed", self._state.outputs, event.error)
+
+    def paused(self, outputs: Mapping[str, object], error: str) -> FlowEnded:
+        """The turn ends there, because a form stays open."""
+        return self._flow_ended("paused", outputs, error)
 
     def _ended(
         self, event: NodeRunSucceededEvent | NodeRunFailedEvent | NodeRunExceptionEvent, status: NodeStatus, error: str

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from devhost.flow.document import FlowFile
+from devhost.flow.engine.turn.forms import Forms
 from devhost.flow.engine.turn.mistakes import Mistakes
 from devhost.flow.surroundings import FlowTurn, Surroundings
 from devhost.node.outputs.run import Run
@@ -13,6 +14,9 @@ class Playing:
     file: FlowFile
     turn: FlowTurn
     around: Surroundings
+    forms: Forms
+    started: set[str] = field(default_factory=set)
+    """Executions of nodes: after a pause, the engine begins that of the form once more."""
     runs: dict[str, Run] = field(default_factory=dict)
     """The runs of strategies, by the id of the node's execution."""
     mistakes: Mistakes = field(default_factory=Mistakes)

@@ -1,0 +1,165 @@
+"""A form pauses the flow, which is written down, read again, and goes on with the person's answer."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from graphon.engine_events.graph import GraphRunPausedEvent, GraphRunSucceededEvent
+
+from devhost.errors import UnansweredFormError
+from devhost.flow.document import FlowFile
+from devhost.flow.engine.play import play
+from devhost.flow.engine.stretch import Stretch
+from devhost.flow.engine.turn.forms import Forms
+from devhost.flow.engine.turn.playing import Playing
+from devhost.flow.events import AnswerText, FlowEnded, FlowEvent, FlowPaused, NodeEnded, NodeStarted
+from devhost.flow.form import TIMEOUT, AnswerForm, Button, Form, FormAnswer, FormField
+from devhost.flow.surroundings import FlowTurn
+from tests.flows.building import START, Edge, answer, chatflow, iteration, node
+from tests.flows.playing import Played, surroundings
+
+BUTTONS = [{"id": "ok", "title": "Approve"}, {"id": "no", "title": "Reject", "button_style": "default"}]
+FORM = node(
+    "human-input",
+    "form",
+    form_content="Send {{#sys.query#}}?\n\n{{#$output.reason#}}",
+    inputs=[
+        {
+            "type": "paragraph",
+            "output_variable_name": "reason",
+            "default": {"type": "variable", "selector": ["sys", "query"]},
+        },
+        {
+            "type": "select",
+            "output_variable_name": "when",
+            "option_source": {"type": "constant", "value": ["now", "later"]},
+        },
+    ],
+    user_actions=BUTTONS,
+    timeout=24,
+    timeout_unit="hour",
+)
+EDGES: list[Edge] = [
+    ("start", "early"),
+    ("early", "form"),
+    ("form", "sent", "ok"),
+    ("form", "kept", "no"),
+    ("form", "late", TIMEOUT),
+]
+NODES = [
+    START,
+    answer("One moment. ", "early"),
+    FORM,
+    answer("{{#form.__action_id#}} {{#form.when#}}: {{#form.__rendered_content#}}", "sent"),
+    answer("No: {{#form.reason#}}", "kept"),
+    answer("Too late.{{#form.__action_id#}}", "late"),
+]
+
+
+def played(file: Path, answer_form: AnswerForm) -> list[FlowEvent]:
+    turn = FlowTurn("it", conversation_id="c1")
+    return list(play(FlowFile.read(file), turn, replace(surroundings(None, {}), answer_form=answer_form)))
+
+
+def test_a_form_is_asked_with_the_values_of_its_variables(tmp_path: Path) -> None:
+    asked: list[Form] = []
+
+    def answer_form(form: Form) -> FormAnswer:
+        asked.append(form)
+        return FormAnswer("ok", {"reason": "it is right", "when": "now"})
+
+    events = played(chatflow(tmp_path, NODES, EDGES), answer_form)
+
+    (form,) = asked
+    assert form.content == "Send it?\n\n{{#$output.reason#}}"
+    assert form.fields == (
+        FormField("reason", "paragraph", default="it"),
+        FormField("when", "select", options=("now", "later")),
+    )
+    assert form.buttons == (Button("ok", "Approve"), Button("no", "Reject"))
+    assert form.can_time_out
+    assert [event.forms for event in events if isinstance(event, FlowPaused)] == [(form,)]
+
+
+def test_the_flow_goes_on_behind_the_button_with_what_came_before_the_pause(tmp_path: Path) -> None:
+    file = chatflow(tmp_path, NODES, EDGES)
+    end = Played(tuple(played(file, lambda _: FormAnswer("ok", {"reason": "it is right", "when": "now"}))))
+
+    assert end.node("form").outputs == {
+        "reason": "it is right",
+        "when": "now",
+        "__action_id": "ok",
+        "__rendered_content": "Send it?\n\nit is right",
+    }
+    assert end.end.outputs["answer"] == "One moment. ok now: Send it?\n\nit is right"
+    assert "".join(event.text for event in end.events if isinstance(event, AnswerText)) == end.end.outputs["answer"]
+    assert [each.node.id for each in end.nodes] == ["start", "early", "form", "sent"]
+    started = [event.node.id for event in end.events if isinstance(event, NodeStarted)]
+    assert started == ["start", "early", "form", "sent"]
+
+
+def test_a_paused_flow_needs_nothing_but_what_it_wrote(tmp_path: Path) -> None:
+    """The nodes, the graph and the engine of before are gone, as in a Dify that was restarted."""
+    around = surroundings(None, {})
+    file = FlowFile.read(chatflow(tmp_path, NODES, EDGES))
+    before = Playing(file, FlowTurn("it"), around, Forms(file))
+    stretch = Stretch.first(before)
+    *_, paused = stretch.events()
+    assert isinstance(paused, GraphRunPausedEvent)
+    (form,) = before.forms.open(paused)
+    written = stretch.written()
+
+    after = Playing(file, FlowTurn("it"), around, Forms(file))
+    after.forms.answer(form, FormAnswer("no", {"reason": "wrong", "when": "later"}))
+    *_, last = Stretch.after_pause(after, written).events()
+
+    assert isinstance(last, GraphRunSucceededEvent)
+    assert last.outputs["answer"] == "One moment. No: wrong"
+
+
+def test_another_button_and_the_timeout_have_ways_of_their_own(tmp_path: Path) -> None:
+    file = chatflow(tmp_path, NODES, EDGES)
+    rejected = Played(tuple(played(file, lambda _: FormAnswer("no", {"reason": "wrong", "when": "later"}))))
+    late = Played(tuple(played(file, lambda _: FormAnswer(TIMEOUT))))
+
+    assert rejected.end.outputs["answer"] == "One moment. No: wrong"
+    assert late.end.outputs["answer"] == "One moment. Too late."
+    assert late.node("form").outputs == {"__action_id": ""}
+
+
+def test_a_form_that_stays_open_leaves_the_flow_paused(tmp_path: Path) -> None:
+    def nobody(form: Form) -> FormAnswer:
+        raise UnansweredFormError(f"{form.node} waits")
+
+    end = played(chatflow(tmp_path, NODES, EDGES), nobody)[-1]
+
+    assert isinstance(end, FlowEnded)
+    assert (end.status, end.error) == ("paused", "node 'Form' (form) waits")
+    assert end.outputs["answer"] == "One moment. "
+
+
+def test_a_form_in_an_iteration_is_asked_for_each_item(tmp_path: Path) -> None:
+    form = node("human-input", "form", form_content="{{#each.item#}}?", inputs=[], user_actions=BUTTONS)
+    note = node(
+        "template-transform",
+        "note",
+        variables=[
+            {"variable": "item", "value_selector": ["each", "item"]},
+            {"variable": "action", "value_selector": ["form", "__action_id"]},
+        ],
+        template="{{ item }} {{ action }}",
+    )
+    file = chatflow(
+        tmp_path,
+        [
+            START,
+            *iteration("each", [form, note], "conversation.items", "note.output"),
+            answer("{{#each.output#}}"),
+        ],
+        [("start", "each"), ("each_start", "form"), ("form", "note", "ok"), ("form", "note", "no"), ("each", "answer")],
+        conversation_variables=[{"name": "items", "value_type": "array[string]", "value": ["a", "b"], "id": "1"}],
+    )
+
+    events = played(file, lambda form: FormAnswer("ok" if form.content == "a?" else "no"))
+
+    (ended,) = [event for event in events if isinstance(event, NodeEnded) and event.node.id == "each"]
+    assert ended.outputs["output"] == ["a ok", "b no"]
