@@ -1,4 +1,4 @@
-"""The chatflows of examples/workflows and that of order entry ask before a tool acts, and keep the agent's state."""
+"""The approval chatflows, and that of order entry, ask before a tool acts, and keep the agent's state."""
 
 import re
 from pathlib import Path
@@ -13,7 +13,7 @@ from .workflow import ROOT, Node, Workflow
 
 FOLDER = ROOT / "examples" / "workflows"
 WORKFLOWS = {
-    **{file.stem: Workflow.read(file) for file in sorted(FOLDER.glob("*.yml"))},
+    **{file.stem: Workflow.read(file) for file in sorted(FOLDER.glob("approval*.yml"))},
     "order_entry": Workflow.read(ROOT / "examples" / "order_entry" / "workflow.yml"),
 }
 HARMLESS = {
