@@ -44,6 +44,7 @@ in this list (tests/devhost/test_architecture.py checks that):
     flow.forms          forms of Human Input nodes, and the answers to them
     flow.checks         what is wrong with a flow, said before it starts
     flow.engine.turn    what the nodes of one turn share
+    flow.engine.models  devhost's models in the place of those of Dify's model plugins
     flow.engine.nodes   the nodes that ask Dify's services in Dify, and devhost here
     flow.engine         Dify's own workflow engine, with devhost's nodes in it
     overview            what a plugin declares, in lines

@@ -31,6 +31,8 @@ class NodeEnded:
     seconds: float
     error: str = ""
     metadata: JsonObject = field(default_factory=dict)
+    process: JsonObject = field(default_factory=dict)
+    """What Dify shows as process data, such as the prompts of a model node."""
     run: Run | None = None
     """The strategy's run, if the node is an Agent node."""
 
@@ -50,6 +52,15 @@ class AgentLog:
     execution: str
     node: FlowNode
     message: JsonObject
+
+
+@dataclass(frozen=True)
+class SourcesRead:
+    """A model node has put segments of knowledge into its prompt: the app shows them as sources of the answer."""
+
+    execution: str
+    node: FlowNode
+    sources: tuple[JsonObject, ...]
 
 
 @dataclass(frozen=True)
@@ -77,4 +88,4 @@ class FlowEnded:
     """The conversation variables after the turn, by name."""
 
 
-type FlowEvent = NodeStarted | NodeEnded | NodeRetried | AgentLog | AnswerText | FlowPaused | FlowEnded
+type FlowEvent = NodeStarted | NodeEnded | NodeRetried | AgentLog | SourcesRead | AnswerText | FlowPaused | FlowEnded

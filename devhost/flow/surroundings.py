@@ -28,7 +28,7 @@ class FlowTurn:
     conversation: Mapping[str, object] = field(default_factory=dict)
     """Conversation variables that an earlier turn has set, by name; the others have the file's values."""
     history: Sequence[JsonObject] = ()
-    """What a node with memory gets."""
+    """The messages of the turns before, all of them: each node with memory gets as many as its settings allow."""
 
 
 class ModelOfNode(Protocol):

@@ -5,7 +5,7 @@ oldest dropped first, one by one, until about 2,000 tokens are left; the newest 
 are not in it.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from devhost.plugin.casting import FILE_IDENTITY
@@ -33,12 +33,22 @@ class Memory:
         self._turns.append(turn)
 
     def messages(self) -> list[JsonObject]:
-        messages = [message for turn in self._turns[-WINDOW_TURNS:] for message in _messages(turn)]
-        tokens = [_tokens(message) for message in messages]
-        dropped = 0
-        while sum(tokens[dropped:]) > WINDOW_TOKENS and dropped < len(messages) - 1:
-            dropped += 1
-        return messages[dropped:]
+        return window(self.all_messages())
+
+    def all_messages(self) -> list[JsonObject]:
+        """For nodes with a window of their own."""
+        return [message for turn in self._turns for message in _messages(turn)]
+
+
+def window(messages: Sequence[JsonObject], tokens: int = WINDOW_TOKENS, turns: int | None = None) -> list[JsonObject]:
+    """The newest messages: of so many turns, 500 by default and at most, and of about so many tokens."""
+    questions = [position for position, message in enumerate(messages) if message["role"] == "user"]
+    kept = messages[questions[-min(turns or WINDOW_TURNS, WINDOW_TURNS, len(questions))] :] if questions else messages
+    counted = [_tokens(message) for message in kept]
+    dropped = 0
+    while sum(counted[dropped:]) > tokens and dropped < len(kept) - 1:
+        dropped += 1
+    return list(kept[dropped:])
 
 
 def estimated_tokens(text: str) -> int:

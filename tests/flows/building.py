@@ -62,6 +62,32 @@ def llm(name: str, *prompts: tuple[str, str], **data: object) -> JsonObject:
     return node("llm", name, **{**given, **data})
 
 
+def classifier(name: str, *classes: str, **data: object) -> JsonObject:
+    """Of the user's query; the ids of the classes, and the handles of their edges, count from `1`."""
+    given: JsonObject = {
+        "model": MODEL,
+        "query_variable_selector": ["sys", "query"],
+        "classes": [{"id": str(number), "name": topic} for number, topic in enumerate(classes, 1)],
+        "vision": {"enabled": False},
+    }
+    return node("question-classifier", name, **{**given, **data})
+
+
+def extractor(name: str, parameters: dict[str, str], **data: object) -> JsonObject:
+    """Of the user's query; `parameters` are required ones: type by name."""
+    given: JsonObject = {
+        "model": MODEL,
+        "query": ["sys", "query"],
+        "parameters": [
+            {"name": key, "type": kind, "description": f"The {key}.", "required": True}
+            for key, kind in parameters.items()
+        ],
+        "reasoning_mode": "function_call",
+        "vision": {"enabled": False},
+    }
+    return node("parameter-extractor", name, **{**given, **data})
+
+
 def iteration(name: str, inside: Sequence[JsonObject], over: str, output: str, **data: object) -> list[JsonObject]:
     """The container and its nodes, whose edges begin at `NAME_start`; `over` and `output` are `node.variable`."""
     given: JsonObject = {

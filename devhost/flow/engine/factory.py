@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from graphon.dsl.entities import DslCredentials
-from graphon.dsl.node_factory import SlimDslNodeFactory
 from graphon.entities.graph_config import NodeConfigDict
 from graphon.enums import BuiltinNodeTypes, NodeExecutionType
 from graphon.nodes.base.node import Node
@@ -13,14 +12,13 @@ from graphon.nodes.human_input.human_input_node import HumanInputNode
 from graphon.runtime.init_params import InitParams
 from graphon.runtime.runtime_state import RuntimeState
 
+from devhost.flow.engine.model_nodes import MODEL_NODES, ModelNodeFactory
 from devhost.flow.engine.nodes.agent_node import AgentNode
 from devhost.flow.engine.turn.playing import Playing
 
 
 @dataclass
-class FlowNodeFactory(SlimDslNodeFactory):
-    playing: Playing
-
+class FlowNodeFactory(ModelNodeFactory):
     @classmethod
     def of(cls, playing: Playing, init_params: InitParams, state: RuntimeState) -> "FlowNodeFactory":
         return cls(init_params.graph_config, init_params, state, DslCredentials(), [], playing)
@@ -59,7 +57,7 @@ class FlowNodeFactory(SlimDslNodeFactory):
         )
 
     NODE_BUILDERS: ClassVar[Any] = {
-        **SlimDslNodeFactory.NODE_BUILDERS,
+        **ModelNodeFactory.NODE_BUILDERS,
         BuiltinNodeTypes.AGENT: _create_agent_node,
         BuiltinNodeTypes.HUMAN_INPUT: _create_human_input_node,
     }
@@ -68,5 +66,6 @@ class FlowNodeFactory(SlimDslNodeFactory):
 OWN_NODES: dict[str, type[Node[Any]]] = {
     BuiltinNodeTypes.AGENT: AgentNode,
     BuiltinNodeTypes.HUMAN_INPUT: HumanInputNode,
+    **MODEL_NODES,
 }
 """The nodes that devhost makes, by type."""

@@ -13,6 +13,7 @@ from graphon.engine_events.graph import (
 from graphon.engine_events.node import (
     NodeRunExceptionEvent,
     NodeRunFailedEvent,
+    NodeRunRetrieverResourceEvent,
     NodeRunRetryEvent,
     NodeRunStartedEvent,
     NodeRunStreamChunkEvent,
@@ -32,6 +33,7 @@ from devhost.flow.events import (
     NodeRetried,
     NodeStarted,
     NodeStatus,
+    SourcesRead,
 )
 from devhost.protocol.wire import JsonObject
 
@@ -58,6 +60,9 @@ class Teller:
                 yield self._ended(event, "exception", event.error)
             case NodeRunAgentLogEvent():
                 yield AgentLog(event.id, self._playing.file.nodes[event.node_id], _log_message(event))
+            case NodeRunRetrieverResourceEvent() if event.retriever_resources:
+                sources = tuple(map(plain, event.retriever_resources))
+                yield SourcesRead(event.id, self._playing.file.nodes[event.node_id], sources)
             case NodeRunStreamChunkEvent() if event.chunk:
                 yield AnswerText(self._playing.file.nodes[event.node_id], event.chunk)
             case _:
@@ -92,7 +97,8 @@ class Teller:
             round(seconds, 3),
             error,
             plain({str(key): value for key, value in result.metadata.items()}),
-            self._playing.runs.get(event.id),
+            plain(result.process_data),
+            run=self._playing.runs.get(event.id),
         )
 
     def _flow_ended(self, status: FlowStatus, outputs: Mapping[str, object], error: str = "") -> FlowEnded:

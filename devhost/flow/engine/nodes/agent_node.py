@@ -23,6 +23,7 @@ from pydantic import Field
 from devhost.errors import HostError, NodeParameterError
 from devhost.flow.engine.turn.playing import Playing
 from devhost.flow.engine.turn.pool import plain_variables
+from devhost.node.memory import window
 from devhost.node.outputs.run import Run
 from devhost.protocol.wire import JsonObject
 
@@ -94,11 +95,20 @@ class AgentNode(Node[AgentNodeData]):
             self.node_data.agent_strategy_name,
             settings,
             model=around.model(self._node, turn.query),
-            history=turn.history if self.node_data.get("memory") else (),
+            history=self._memory(),
             conversation_id=turn.conversation_id or None,
             variables=variables,
             on_message=on_message,
         )
+
+    def _memory(self) -> list[JsonObject]:
+        """Dify's Agent node reads the size of the window even where the window is off."""
+        match self.node_data.get("memory"):
+            case {"window": {"size": int(turns)}}:
+                return window(self._playing.turn.history, turns=turns)
+            case dict():
+                return window(self._playing.turn.history)
+        return []
 
     def _events(self, message: JsonObject) -> Iterator[NodeEventPayload]:
         match message:

@@ -1,0 +1,316 @@
+"""The LLM node with devhost's models: answers, failures, memory and structured output."""
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from graphon.model_runtime.entities.message_entities import ImagePromptMessageContent, UserPromptMessage
+
+from devhost.errors import ParameterError
+from devhost.flow.document import FlowFile
+from devhost.flow.engine.models.messages import model_request
+from devhost.flow.engine.play import play
+from devhost.flow.events import AnswerText, NodeRetried
+from devhost.flow.surroundings import FlowTurn, Surroundings
+from devhost.models.backend import ModelDescription, chunk
+from devhost.models.request import ModelRequest
+from devhost.models.scripted.model import ScriptedModel
+from devhost.node.memory import Memory, PastTurn
+from devhost.protocol.wire import JsonObject
+from tests.flows.building import MODEL, START, answer, chain, chatflow, end, iteration, llm, start, workflow
+from tests.flows.playing import Played
+
+TURN = FlowTurn("What is there?", conversation_id="c1")
+RATE = {"error": {"type": "InvokeRateLimitError", "message": "[models] Rate Limit Error, slow down"}}
+
+
+def asking(folder: Path, **data: object) -> Path:
+    """Start, the LLM node `ask`, its text as the answer."""
+    return chatflow(folder, [START, llm("ask", **data), answer("{{#ask.text#}}")], chain("start", "ask", "answer"))
+
+
+def test_an_answer_streams_through_the_answer_node_and_its_usage_is_the_nodes(tmp_path: Path) -> None:
+    words = "Two documents, and both are short."
+    turn = {"text": words, "chunk_size": 5, "usage": {"prompt_tokens": 7, "completion_tokens": 3, "total_price": "0.5"}}
+    played = Played.of(asking(tmp_path), TURN, None, {"ask": [turn]})
+
+    texts = [event.text for event in played.events if isinstance(event, AnswerText)]
+    assert "".join(texts) == words
+    assert len(texts) > 1
+    asked = played.node("ask")
+    assert asked.outputs["text"] == words
+    assert asked.outputs["finish_reason"] == "stop"
+    assert asked.outputs["usage"]["total_tokens"] == 10
+    assert asked.metadata == {"total_tokens": 10, "total_price": 0.5, "currency": "USD"}
+    assert asked.inputs["model_provider"] == MODEL["provider"]
+    assert asked.inputs["model_name"] == "gpt-5"
+    assert asked.process["prompts"] == [{"role": "user", "text": "What is there?", "files": []}]
+
+
+def test_the_model_gets_the_nodes_name_and_parameters(tmp_path: Path) -> None:
+    model = ScriptedModel.of([{"text": "Two."}])
+    params = {"temperature": 0.5, "max_tokens": "{{#sys.dialogue_count#}}", "stop": ["END"]}
+    file = asking(tmp_path, model={**MODEL, "name": "gpt-5-mini", "completion_params": params})
+
+    list(play(FlowFile.read(file), TURN, Surroundings(None, lambda _node, _question: model)))
+
+    (request,) = model.requests
+    assert (request.provider, request.model, request.mode) == (MODEL["provider"], "gpt-5-mini", "chat")
+    assert request.completion_params == {"temperature": 0.5, "max_tokens": 1}
+    assert request.stop == ("END",)
+    assert request.stream
+
+
+@pytest.mark.parametrize(
+    ("turn", "shows", "kind"),
+    [
+        (RATE, "[models] Rate Limit Error, slow down", "InvokeRateLimitError"),
+        (
+            {"error": {"type": "InvokeError", "message": "no"}},
+            'PluginInvokeError: {"error_type": "InvokeError", "message": "no", "args": {"description": "no"}}',
+            "InvokeError",
+        ),
+        (
+            {"api_fails": "http_500"},
+            "request failed with status code: 500 and respond with: ",
+            "InvokeError",
+        ),
+    ],
+)
+def test_a_providers_error_takes_the_error_branch_in_its_own_words(
+    tmp_path: Path, turn: JsonObject, shows: str, kind: str
+) -> None:
+    nodes = [
+        START,
+        llm("ask", error_strategy="fail-branch"),
+        answer("{{#ask.text#}}"),
+        answer("{{#ask.error_type#}}: {{#ask.error_message#}}", "failed"),
+    ]
+    file = chatflow(tmp_path, nodes, [*chain("start", "ask", "answer"), ("ask", "failed", "fail-branch")])
+
+    played = Played.of(file, TURN, None, {"ask": [turn]})
+
+    assert played.node("ask").status == "exception"
+    assert played.end.status == "partial-succeeded"
+    assert played.end.outputs["answer"] == f"{kind}: {shows}"
+
+
+def test_without_an_error_branch_the_flow_fails(tmp_path: Path) -> None:
+    played = Played.of(asking(tmp_path), TURN, None, {"ask": [RATE]})
+
+    assert played.node("ask").status == "failed"
+    assert (played.end.status, played.end.error) == ("failed", "[models] Rate Limit Error, slow down")
+
+
+def test_a_default_value_stands_for_the_answer(tmp_path: Path) -> None:
+    values = [{"key": "text", "type": "string", "value": "Ask later."}]
+    file = asking(tmp_path, error_strategy="default-value", default_value=values)
+
+    played = Played.of(file, TURN, None, {"ask": [RATE]})
+
+    assert played.node("ask").status == "exception"
+    assert played.end.outputs["answer"] == "Ask later."
+
+
+def test_a_retry_asks_the_model_once_more(tmp_path: Path) -> None:
+    retry = {"retry_enabled": True, "max_retries": 2, "retry_interval": 1}
+    played = Played.of(asking(tmp_path, retry_config=retry), TURN, None, {"ask": [RATE, {"text": "Two."}]})
+
+    retried = [event for event in played.events if isinstance(event, NodeRetried)]
+    assert [(event.attempt, event.error) for event in retried] == [(1, "[models] Rate Limit Error, slow down")]
+    assert played.end.outputs["answer"] == "Two."
+
+
+def test_a_node_without_turns_ends_the_flow_even_in_an_iteration_that_goes_on_after_errors(tmp_path: Path) -> None:
+    inside = [llm("ask", ("user", "{{#each.item#}}"), error_strategy="fail-branch")]
+    nodes = [
+        start("words"),
+        *iteration("each", inside, "start.words", "ask.text", error_handle_mode="continue-on-error", is_parallel=True),
+        end(said="each.output"),
+    ]
+    file = workflow(tmp_path, nodes, [*chain("start", "each", "end"), ("each_start", "ask")])
+
+    with pytest.raises(ParameterError, match=r"the script has no turns for node 'Ask' \(ask\)"):
+        Played.of(file, FlowTurn(inputs={"words": ["a", "b", "c"]}), None, {"other": [{"text": "x"}]})
+
+
+def test_a_mistake_in_a_backend_is_raised(tmp_path: Path) -> None:
+    class Broken:
+        description = ModelDescription("p", "m", "", scripted=True)
+
+        def invoke(self, request: ModelRequest, /) -> Iterator[JsonObject]:
+            raise RuntimeError(f"no such tape: {request.model}")
+
+    file = asking(tmp_path, error_strategy="fail-branch")
+
+    with pytest.raises(RuntimeError, match="no such tape: gpt-5"):
+        list(play(FlowFile.read(file), TURN, Surroundings(None, lambda _node, _question: Broken())))
+
+
+def test_models_of_one_node_answer_side_by_side(tmp_path: Path) -> None:
+    words = ["one", "two", "three"]
+    together = threading.Barrier(len(words))
+
+    class Waiting:
+        """Answers when all calls have come."""
+
+        description = ModelDescription("p", "m", "", scripted=True)
+
+        def invoke(self, request: ModelRequest, /) -> Iterator[JsonObject]:
+            together.wait(60)  # so that a failure is not a test that never ends
+            yield chunk(request.model, text=request.prompt_messages[-1].text.upper(), finish_reason="stop")
+
+    inside = [llm("ask", ("user", "{{#each.item#}}"))]
+    nodes = [
+        start("words"),
+        *iteration("each", inside, "start.words", "ask.text", is_parallel=True, parallel_nums=len(words)),
+        end(said="each.output"),
+    ]
+    file = workflow(tmp_path, nodes, [*chain("start", "each", "end"), ("each_start", "ask")])
+    around = Surroundings(None, lambda _node, _question: Waiting())
+
+    played = Played(tuple(play(FlowFile.read(file), FlowTurn(inputs={"words": words}), around)))
+
+    assert played.end.outputs == {"said": ["ONE", "TWO", "THREE"]}
+
+
+def test_a_scripted_node_takes_its_turns_by_what_each_round_says(tmp_path: Path) -> None:
+    inside = [llm("ask", ("user", "{{#each.item#}}"))]
+    nodes = [
+        start("words"),
+        *iteration("each", inside, "start.words", "ask.text", is_parallel=True),
+        end(said="each.output"),
+    ]
+    file = workflow(tmp_path, nodes, [*chain("start", "each", "end"), ("each_start", "ask")])
+    turns = [{"when": word, "text": word.upper()} for word in ("b", "c", "a")]
+
+    played = Played.of(file, FlowTurn(inputs={"words": ["a", "b", "c"]}), None, {"ask": turns})
+
+    assert played.end.outputs == {"said": ["A", "B", "C"]}
+
+
+def past() -> list[JsonObject]:
+    memory = Memory()
+    memory.add(PastTurn("What came in?", "Two letters."))
+    memory.add(PastTurn("From whom?", "Ada."))
+    return memory.all_messages()
+
+
+@pytest.mark.parametrize(
+    ("window", "remembered"),
+    [
+        ({"enabled": False, "size": 1}, ["What came in?", "Two letters.", "From whom?", "Ada."]),
+        ({"enabled": True, "size": 1}, ["From whom?", "Ada."]),
+    ],
+)
+def test_memory_stands_between_the_prompt_and_the_query(
+    tmp_path: Path, window: JsonObject, remembered: list[str]
+) -> None:
+    memory = {"window": window, "query_prompt_template": "{{#sys.query#}}"}
+    nodes = [START, llm("ask", ("system", "Be short."), memory=memory), answer("{{#ask.text#}}")]
+    file = chatflow(tmp_path, nodes, chain("start", "ask", "answer"))
+
+    played = Played.of(
+        file, FlowTurn("And when?", conversation_id="c1", history=past()), None, {"ask": [{"text": "x"}]}
+    )
+
+    prompts = played.node("ask").process["prompts"]
+    assert [prompt["text"] for prompt in prompts] == ["Be short.", *remembered, "And when?"]
+    assert [prompt["role"] for prompt in prompts[-3:]] == ["user", "assistant", "user"]
+
+
+def test_without_memory_in_the_node_nothing_is_remembered(tmp_path: Path) -> None:
+    played = Played.of(asking(tmp_path), FlowTurn("And when?", history=past()), None, {"ask": [{"text": "x"}]})
+
+    assert [prompt["text"] for prompt in played.node("ask").process["prompts"]] == ["And when?"]
+
+
+SCHEMA = {
+    "type": "object",
+    "properties": {"city": {"type": "string"}, "people": {"type": "number"}},
+    "required": ["city"],
+}
+
+
+def structured(folder: Path, text: str, **data: Any) -> Played:  # noqa: ANN401
+    file = asking(folder, structured_output_enabled=True, structured_output={"schema": SCHEMA}, **data)
+    return Played.of(file, TURN, None, {"ask": [{"text": text, "chunk_size": 4}]})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"city": "Bonn", "people": 3}',
+        'Here it is:\n```json\n{"city": "Bonn", "people": 3,}\n```',
+        '<think>\n{"city": "Rome"}?\n</think>\n{"city": "Bonn", "people": 3}',
+    ],
+)
+def test_structured_output_is_the_object_that_the_model_wrote(tmp_path: Path, text: str) -> None:
+    played = structured(tmp_path, text)
+
+    assert played.end.status == "succeeded"
+    assert played.node("ask").outputs["structured_output"] == {"city": "Bonn", "people": 3}
+    assert played.node("ask").outputs["text"] == text
+
+
+@pytest.mark.parametrize(
+    ("text", "shows"),
+    [
+        ("I do not know.", "Failed to parse structured output (stage=result, path=$): the answer is not a JSON object"),
+        ('{"people": 3}', "Structured output validation failed (stage=result, path=$): 'city' is a required property"),
+    ],
+)
+def test_an_answer_outside_the_schema_fails_the_node(tmp_path: Path, text: str, shows: str) -> None:
+    played = structured(tmp_path, text)
+
+    assert played.end.status == "failed"
+    assert played.node("ask").error.startswith(shows)
+
+
+def test_a_real_model_is_asked_for_the_schema(tmp_path: Path) -> None:
+    model = ScriptedModel.of([{"text": '{"city": "Bonn"}'}])
+    file = asking(tmp_path, structured_output_enabled=True, structured_output={"schema": SCHEMA})
+
+    list(play(FlowFile.read(file), TURN, Surroundings(None, lambda _node, _question: model)))
+
+    params = model.requests[0].completion_params
+    assert params["response_format"] == "json_schema"
+    assert '"name": "llm_response"' in params["json_schema"]
+    assert '"required": ["city"]' in params["json_schema"]
+
+
+def test_a_prompt_may_be_a_jinja_template_and_gets_no_further_than_its_variables(tmp_path: Path) -> None:
+    def prompted(template: str) -> JsonObject:
+        message = {"role": "user", "text": "", "edition_type": "jinja2", "jinja2_text": template}
+        variables = [{"variable": "who", "value_selector": ["sys", "query"]}]
+        return llm("ask", prompt_template=[message], prompt_config={"jinja2_variables": variables})
+
+    def play_with(template: str) -> Played:
+        nodes = [START, prompted(template), answer("{{#ask.text#}}")]
+        return Played.of(
+            chatflow(tmp_path, nodes, chain("start", "ask", "answer")), TURN, None, {"ask": [{"text": "x"}]}
+        )
+
+    assert play_with("Tell {{ who | upper }}").node("ask").process["prompts"][0]["text"] == "Tell WHAT IS THERE?"
+    assert "unsafe" in play_with("{{ who.__class__.__mro__ }}").node("ask").error
+
+
+def test_an_image_of_a_prompt_reaches_the_model() -> None:
+    image = ImagePromptMessageContent(
+        format="png", mime_type="image/png", base64_data="aGk=", detail=ImagePromptMessageContent.DETAIL.HIGH
+    )
+    names = {"provider": "p", "model": "m", "mode": "chat"}
+
+    request = model_request(names, [UserPromptMessage(content=[image])], {}, None, None, stream=True)
+
+    content = request.prompt_messages[0].content
+    assert isinstance(content, tuple)
+    assert content[0].model_dump(exclude={"url", "filename"}) == {
+        "type": "image",
+        "format": "png",
+        "mime_type": "image/png",
+        "base64_data": "aGk=",
+        "detail": "high",
+    }
