@@ -1,9 +1,10 @@
 # make demo   a question, answered with real tools over a real database; no Dify, no key
 # make test   the gate: format, lint, types, tests with coverage
+# make package   dist/gpt5_agent-VERSION.difypkg, checked and installed once; MARKETPLACE=1: by its rules, too
 # make quick  unit and agent tests only
 # All of them make .venv first when it is missing or out of date. scripts/test lists the other steps.
 
-.PHONY: demo test format lint types tests quick branches properties examples compat browser flows docs conversations clean setup
+.PHONY: demo test format lint types tests quick branches properties examples compat browser package flows docs conversations clean setup
 
 # Scripted, whatever keys the environment holds: the demo costs nothing, and looks as in the README.
 demo: setup
@@ -20,7 +21,7 @@ format: setup
 	@.venv/bin/python -m ruff check --fix .
 	@.venv/bin/python -m ruff format .
 
-lint types tests quick branches properties examples compat browser flows: setup
+lint types tests quick branches properties examples compat browser package flows: setup
 	@scripts/test $@
 
 # Writes the parameter tables of README, readme/ and docs/ from the strategies' YAML.
@@ -32,7 +33,7 @@ conversations: setup
 	@.venv/bin/python -m pytest tests/agent/test_conversations.py --write-conversations
 
 clean:
-	rm -rf .venv .venv-flow .mypy_cache .ruff_cache .hypothesis .coverage .coverage.*
+	rm -rf dist .venv .venv-flow .mypy_cache .ruff_cache .hypothesis .coverage .coverage.*
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 setup:

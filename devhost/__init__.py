@@ -48,6 +48,7 @@ in this list (tests/devhost/test_architecture.py checks that):
     flow.engine.nodes   the nodes that ask Dify's services in Dify, and devhost here
     flow.engine         Dify's own workflow engine, with devhost's nodes in it
     overview            what a plugin declares, in lines
+    package             a plugin as one file: written, installed, opened
     scaffold            the folder of a new plugin
     cli.options         options that several commands have
     cli                 the commands and their options

@@ -31,6 +31,10 @@ class DeclarationError(HostError):
     """A YAML file cannot be read, or a plugin directory is incomplete or does not fit the schema of plugins."""
 
 
+class PackageError(HostError):
+    """A `.difypkg` file that cannot be written, or is not a package that Dify opens."""
+
+
 class ScriptError(HostError):
     """A script, read from YAML or given as data, does not fit the schema of scripts."""
 

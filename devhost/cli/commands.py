@@ -32,6 +32,7 @@ from devhost.conversation.script import Ended, conversation_report, play
 from devhost.errors import HostError, PluginLostError, PluginStartError
 from devhost.node.outputs.report import never_begun, report
 from devhost.overview.commands import check, list_
+from devhost.package.command import package
 from devhost.process.watcher import Watchers
 from devhost.protocol.wire import JsonObject
 from devhost.scenario.fitting import refuse_misfit
@@ -82,6 +83,7 @@ commands.add_command(flow)
 commands.add_command(init)
 commands.add_command(tool)
 commands.add_command(check)
+commands.add_command(package)
 commands.add_command(list_)
 commands.add_command(record)
 commands.add_command(replay)

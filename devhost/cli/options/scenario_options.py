@@ -6,6 +6,7 @@ In: --example, --script, --tools and the options for them. Out: a `Scenario`, or
 import functools
 import os
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from devhost.errors import ParameterError
 from devhost.host.agent_node import find_strategy
 from devhost.limits import HostLimits
 from devhost.models.scripted.script import Script
+from devhost.package.opened import opened_package
 from devhost.plugin.declaration import PluginDeclaration
 from devhost.plugin.nearest import nearest_strategy_plugin
 from devhost.scenario.attached import AttachedFiles
@@ -23,6 +25,7 @@ from devhost.scenario.settings import parse_assignments, typed_settings
 from devhost.scenario.tool_assignments import read_tool_setups
 
 DIRECTORY = click.Path(file_okay=False, path_type=Path)
+FILE = click.Path(dir_okay=False, path_type=Path)
 
 
 def scenario_options(command: Callable[..., int]) -> Callable[..., int]:
@@ -32,7 +35,7 @@ def scenario_options(command: Callable[..., int]) -> Callable[..., int]:
     @click.option("--scenario", metavar="NAME", help="Another script of the example, a file of its scenarios/.")
     @click.option(
         "--script",
-        type=click.Path(dir_okay=False, path_type=Path),
+        type=FILE,
         help="A script of a scripted model's turns and parameters, instead of the example's.",
     )
     @click.option(
@@ -83,6 +86,12 @@ def scenario_options(command: Callable[..., int]) -> Callable[..., int]:
         help="The strategy plugin; by default the nearest one in or above the current folder.",
     )
     @click.option(
+        "--package",
+        metavar="FILE",
+        type=FILE,
+        help="The strategy plugin as a .difypkg file, which is run from a temporary folder.",
+    )
+    @click.option(
         "--examples",
         metavar="DIR",
         type=DIRECTORY,
@@ -102,26 +111,34 @@ def scenario_options(command: Callable[..., int]) -> Callable[..., int]:
         parameters: tuple[str, ...],
         variables: tuple[str, ...],
         plugin: Path | None,
+        package: Path | None,
         examples: Path | None,
         **options: object,
     ) -> int:
-        chosen = ScenarioOptions(
-            example,
-            scenario,
-            script,
-            tools,
-            credentials,
-            settings,
-            files,
-            strategy,
-            parameters,
-            variables,
-            plugin,
-            examples,
-        )
-        return command(**options, scenario_options=chosen)
+        with _folder(plugin, package) as directory:
+            chosen = ScenarioOptions(
+                example,
+                scenario,
+                script,
+                tools,
+                credentials,
+                settings,
+                files,
+                strategy,
+                parameters,
+                variables,
+                directory,
+                examples,
+            )
+            return command(**options, scenario_options=chosen)
 
     return with_scenario_options
+
+
+def _folder(plugin: Path | None, package: Path | None) -> AbstractContextManager[Path | None]:
+    if plugin is not None and package is not None:
+        raise ParameterError("--plugin and --package each name the strategy plugin: leave out one of them")
+    return nullcontext(plugin) if package is None else opened_package(package)
 
 
 @dataclass(frozen=True)

@@ -62,6 +62,11 @@ def _is_newer(sdk: Requirement) -> bool:
     )
 
 
+def requirement_lines(contents: Contents) -> list[str]:
+    """For pip: the file from which the daemon installs, without comments and hashes."""
+    return [line for _, line in _lines(contents, PYPROJECT if PYPROJECT in contents else REQUIREMENTS)]
+
+
 def _lines(contents: Contents, file: str) -> Iterator[tuple[str, str]]:
     """Each requirement with its place, without comments and hashes."""
     if file == PYPROJECT:

@@ -17,6 +17,8 @@ from devhost.errors import PluginLostError, PluginStartError
 from devhost.process.transports.lines import read_lines
 
 LOOPBACK = "127.0.0.1"
+WITHHELD = ("OPENAI_", "PYTHONPATH")
+"""How the names begin of variables that a plugin does not get."""
 
 type ReadStdout = Callable[[IO[bytes]], None]
 type Ended = Callable[[str], None]
@@ -137,8 +139,9 @@ class PluginProgram:
 def _inherited_environment() -> Mapping[str, str]:
     """Without the key and URL of devhost's own model (a URL may contain a password): in Dify no plugin sees them.
 
+    Without PYTHONPATH: in Dify a plugin finds its own modules and the installed ones, and no others.
     The SDK's clients obey proxy settings, and no proxy leads to this machine's own loopback address.
     """
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith("OPENAI_")}
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(WITHHELD)}
     direct = {name: ",".join(filter(None, [os.environ.get(name), LOOPBACK])) for name in ("NO_PROXY", "no_proxy")}
     return {**inherited, **direct}

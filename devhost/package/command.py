@@ -1,0 +1,76 @@
+"""`devhost package`: a plugin as the file that Dify installs."""
+
+import hashlib
+import os
+from pathlib import Path
+
+import click
+from rich.text import Text
+
+from devhost.errors import PackageError
+from devhost.overview.checked import check_lines
+from devhost.package.commit import uncommitted
+from devhost.package.install import try_install
+from devhost.package.pack import packed
+from devhost.plugin.check import check_plugin
+from devhost.plugin.declaration import PluginDeclaration
+from devhost.plugin.nearest import nearest_plugin
+from devhost.terminal.run_view import open_console
+
+WELL, REFUSED = 0, 1
+FOLDER = Path("dist")
+
+
+@click.command()
+@click.argument("plugin", metavar="[PLUGIN]", required=False, type=click.Path(file_okay=False, path_type=Path))
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help=f"The package; by default {FOLDER}/NAME-VERSION.difypkg in the current folder.",
+)
+@click.option("--marketplace", is_flag=True, help="Also refuse what only the marketplace refuses.")
+@click.option("--install/--no-install", default=True, help="Whether to install and start the package first.")
+@click.option("--no-color", is_flag=True, help="Print without colours.")
+def package(*, plugin: Path | None, output: Path | None, marketplace: bool, install: bool, no_color: bool) -> int:
+    """Check a plugin, pack it, install the package in an environment of its own, and write it.
+
+    PLUGIN is a folder; by default the nearest plugin in or above the current one. A refused package is not written.
+    """
+    directory = (plugin or nearest_plugin(Path.cwd())).resolve()
+    checked = check_plugin(directory)
+    console = open_console(stderr=False, color=not no_color)
+    for text in check_lines(checked, marketplace=marketplace):
+        console.print(text, soft_wrap=True)
+    if checked.of("refused", *(("marketplace",) if marketplace else ())):
+        return REFUSED
+    if changed := uncommitted(checked.contents):
+        console.print(Text(f"notice: not as in the last commit: {', '.join(changed)}", "yellow"), soft_wrap=True)
+    manifest = PluginDeclaration.read(directory).manifest
+    target = output or FOLDER / f"{manifest.name}-{manifest.version}.difypkg"
+    content = packed(checked.contents)
+    if install:
+        console.print(Text("installing it into an environment of its own …", "dim"))
+        took = try_install(content)
+        seconds = f"installed in {took.installing:.0f} s, answered after {took.starting:.1f} s"
+        console.print(Text(seconds, "green"), soft_wrap=True)
+    _write(target, content)
+    digest = hashlib.sha256(content).hexdigest()
+    files = f"{len(checked.contents.paths)} files, {len(content):,} bytes, sha256 {digest}"
+    console.print(Text(f"{target}: {files}"), soft_wrap=True)
+    return WELL
+
+
+def _write(target: Path, content: bytes) -> None:
+    """Whole, or not at all."""
+    unfinished = target.with_name(f".{target.name}.{os.getpid()}")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            unfinished.write_bytes(content)
+            unfinished.replace(target)
+        finally:
+            unfinished.unlink(missing_ok=True)
+    except OSError as error:
+        raise PackageError(f"{target} cannot be written: {error.strerror}") from error

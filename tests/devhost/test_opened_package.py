@@ -1,0 +1,116 @@
+"""`--package`: devhost runs a package, and refuses what is none or is not safe."""
+
+import io
+import json
+import tempfile
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from devhost.cli.commands import main
+from devhost.errors import PackageError
+from devhost.package.opened import opened_package, unpack
+from devhost.package.pack import packed
+from devhost.plugin.contents.files import Contents
+from tests.devhost.breaches import complete
+from tests.devhost.conftest import ROOT
+
+MANIFEST = {"manifest.yaml": b"name: x\n"}
+
+
+def zipped(files: Mapping[str, bytes], *, link: str = "") -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as package:
+        for name, content in files.items():
+            entry = zipfile.ZipInfo(name)
+            entry.external_attr = (0o120777 if name == link else 0o100644) << 16
+            package.writestr(entry, content)
+    return file.getvalue()
+
+
+def damaged() -> bytes:
+    whole = zipped({**MANIFEST, "main.py": b"a text that is stored as it is"})
+    return whole.replace(b"stored as", b"altered a")
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (b"PK, but no more", "is not a package, or is damaged: File is not a zip file. Make it again"),
+        (damaged(), "is damaged: Bad CRC-32 for file 'main.py'"),
+        (zipped({"main.py": b""}), "is not a plugin's package: it has no manifest.yaml at its top"),
+        (zipped({"plugin/manifest.yaml": b""}), "it has no manifest.yaml at its top"),
+        (zipped({**MANIFEST, "../evil.py": b""}), "not safe to unpack: its file '../evil.py' is outside"),
+        (zipped({**MANIFEST, "a/../../evil.py": b""}), "its file 'a/../../evil.py' is outside"),
+        (zipped({**MANIFEST, "/tmp/evil.py": b""}), "its file '/tmp/evil.py' is outside"),
+        (zipped({**MANIFEST, "..\\evil.py": b""}), r"its file '..\\evil.py' is outside"),
+        (zipped({**MANIFEST, "C:/evil.py": b""}), "its file 'C:/evil.py' is outside"),
+        (zipped({**MANIFEST, "link": b"/etc"}, link="link"), "its file 'link' is a symbolic link"),
+        (zipped({**MANIFEST, **{f"{n}.py": b"" for n in range(5000)}}), "holds 5,001 files with 8 bytes; Dify takes"),
+    ],
+)
+def test_a_file_that_is_no_safe_package_is_refused_in_one_sentence(
+    content: bytes, sentence: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "bad.difypkg"
+    file.write_bytes(content)
+
+    with pytest.raises(PackageError) as refused:
+        unpack(file, tmp_path / "inner" / "unpacked")
+    assert sentence in str(refused.value)
+    assert "\n" not in str(refused.value)
+    assert list(tmp_path.rglob("*evil*")) == []
+
+
+def test_a_name_that_stands_twice_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "bad.difypkg"
+    with zipfile.ZipFile(file, "w") as package:
+        package.writestr("manifest.yaml", "")
+        with pytest.warns(UserWarning, match="Duplicate name"):
+            package.writestr("manifest.yaml", "")
+
+    with pytest.raises(PackageError, match=r"holds the file 'manifest.yaml' twice"):
+        unpack(file, tmp_path / "unpacked")
+
+
+def test_an_opened_package_has_the_packed_files_and_leaves_nothing(tmp_path: Path) -> None:
+    contents = Contents.of(complete(tmp_path))
+    file = tmp_path / "charts.difypkg"
+    file.write_bytes(packed(contents))
+
+    with opened_package(file) as folder:
+        assert folder.name == "charts"
+        assert Contents.of(folder).paths == contents.paths
+        assert (folder / "main.py").read_bytes() == contents.read("main.py")
+    assert not folder.parent.exists()
+
+
+@pytest.mark.e2e
+def test_run_takes_a_package_and_devhosts_examples(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, temporary = tmp_path / "agent.difypkg", tmp_path / "temporary"
+    file.write_bytes(packed(Contents.of(ROOT)))
+    temporary.mkdir()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+
+    assert main(["run", "--package", str(file), "--example", "helpdesk", "--scripted", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["strategy"] == "gpt5_function_calling"
+    assert told["variables"]["stop_reason"] == "answered"
+    assert list(temporary.glob("devhost-package-*")) == []
+
+
+def test_a_package_that_is_not_there_and_one_beside_a_plugin_are_mistakes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = str(tmp_path / "gone.difypkg")
+
+    assert main(["run", "--package", file, "--query", "Hi"]) == 2
+    assert main(["run", "--package", file, "--plugin", str(ROOT), "--query", "Hi"]) == 2
+    said = capsys.readouterr().err.splitlines()
+    assert said[0] == f"Error: {file} cannot be opened: No such file or directory"
+    assert said[1] == "Error: --plugin and --package each name the strategy plugin: leave out one of them"
