@@ -11,6 +11,7 @@ from pydantic import Field, ValidationError
 
 from devhost.errors import DeclarationError, ParameterError, ScriptError
 from devhost.flow.document import FlowNode
+from devhost.flow.knowledge import Knowledge
 from devhost.models.scripted.file import ScriptedModelCard
 from devhost.models.scripted.model import ScriptedModel
 from devhost.models.scripted.turn import Scripted, SomeTurns
@@ -25,6 +26,8 @@ class TurnScript(Scripted):
     """The fields of the Start node."""
     models: Mapping[str, SomeTurns] = Field(default_factory=dict)
     """The turns of each node's model, by the node's id or title."""
+    knowledge: Knowledge = Field(default_factory=dict)
+    """What each Knowledge Retrieval node finds."""
 
 
 class FlowScript(TurnScript):

@@ -8,6 +8,7 @@ from devhost.errors import UnansweredFormError
 from devhost.flow.document import FlowFile, FlowNode
 from devhost.flow.events import FlowEvent
 from devhost.flow.form import AnswerForm, Form, FormAnswer
+from devhost.flow.knowledge import Knowledge
 from devhost.host.host import Host
 from devhost.models.backend import ModelBackend
 from devhost.protocol.wire import JsonObject
@@ -46,6 +47,7 @@ class Surroundings:
     """None if the flow has neither Agent nor Tool nodes: then no plugin is started."""
     model: ModelOfNode
     answer_form: AnswerForm = leave_open
+    knowledge: Knowledge = field(default_factory=dict)
 
 
 class FlowEngine(Protocol):

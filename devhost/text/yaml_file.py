@@ -10,8 +10,16 @@ from devhost.errors import DeclarationError
 
 
 def load_yaml(file: Path) -> dict[str, Any]:
+    data = read_yaml(file)
+    if not isinstance(data, dict):
+        raise DeclarationError(f"{file} must contain keys and values")
+    return data
+
+
+def read_yaml(file: Path) -> object:
+    """Whatever the file contains."""
     try:
-        data = yaml.safe_load(file.read_text(encoding="utf-8"))
+        data: object = yaml.safe_load(file.read_text(encoding="utf-8"))
     except OSError as error:
         raise DeclarationError(f"{file} cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
@@ -23,8 +31,6 @@ def load_yaml(file: Path) -> dict[str, Any]:
     except (ValueError, LookupError, AttributeError) as error:
         # What PyYAML's own readers of a date, a number or a tag let through: 2020-13-45, !!bool maybe.
         raise DeclarationError(f"{file} contains a value that YAML cannot convert: {error}") from error
-    if not isinstance(data, dict):
-        raise DeclarationError(f"{file} must contain keys and values")
     return data
 
 

@@ -88,6 +88,12 @@ def extractor(name: str, parameters: dict[str, str], **data: object) -> JsonObje
     return node("parameter-extractor", name, **{**given, **data})
 
 
+def knowledge(name: str, query: str = "sys.query", **data: object) -> JsonObject:
+    """`query` is `node.variable`."""
+    given = {"query_variable_selector": query.split("."), "dataset_ids": ["d1"], "retrieval_mode": "multiple"}
+    return node("knowledge-retrieval", name, **{**given, **data})
+
+
 def iteration(name: str, inside: Sequence[JsonObject], over: str, output: str, **data: object) -> list[JsonObject]:
     """The container and its nodes, whose edges begin at `NAME_start`; `over` and `output` are `node.variable`."""
     given: JsonObject = {

@@ -16,10 +16,10 @@ ROOT = Path(__file__).parents[2]
 WORKFLOWS = ROOT / "examples" / "workflows"
 
 
-def surroundings(host: Host | None, models: JsonObject) -> Surroundings:
-    """`models`: by node, the turns of its scripted model."""
-    script = FlowScript.model_validate({"models": models})
-    return Surroundings(host, ScriptedModels(script, script.model, "the test"))
+def surroundings(host: Host | None, models: JsonObject, knowledge: JsonObject | None = None) -> Surroundings:
+    """`models`: by node, the turns of its scripted model; `knowledge`: by node, the segments that it finds."""
+    script = FlowScript.model_validate({"models": models, "knowledge": knowledge or {}})
+    return Surroundings(host, ScriptedModels(script, script.model, "the test"), knowledge=script.knowledge)
 
 
 @dataclass(frozen=True)
@@ -27,9 +27,11 @@ class Played:
     events: tuple[FlowEvent, ...]
 
     @classmethod
-    def of(cls, file: Path, turn: FlowTurn, host: Host | None, models: JsonObject) -> Self:
-        """`models`: by node, the turns of its scripted model."""
-        return cls(tuple(play(FlowFile.read(file), turn, surroundings(host, models))))
+    def of(
+        cls, file: Path, turn: FlowTurn, host: Host | None, models: JsonObject, knowledge: JsonObject | None = None
+    ) -> Self:
+        """`models` and `knowledge` are as in a flow's script."""
+        return cls(tuple(play(FlowFile.read(file), turn, surroundings(host, models, knowledge))))
 
     @property
     def end(self) -> FlowEnded:

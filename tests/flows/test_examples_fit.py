@@ -13,7 +13,6 @@ from devhost.flow.surroundings import FlowTurn, Surroundings
 from tests.flows.playing import ROOT
 
 FLOWS = {f"{file.parent.name}/{file.stem}": file for file in sorted(ROOT.glob("examples/*/*.yml"))}
-FLOWS.pop("workflows/knowledge")  # until its nodes are here
 
 
 @pytest.mark.parametrize("file", FLOWS.values(), ids=FLOWS)

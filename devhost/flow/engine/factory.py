@@ -14,6 +14,7 @@ from graphon.runtime.runtime_state import RuntimeState
 
 from devhost.flow.engine.model_nodes import MODEL_NODES, ModelNodeFactory
 from devhost.flow.engine.nodes.agent_node import AgentNode
+from devhost.flow.engine.nodes.knowledge_node import KnowledgeNode
 from devhost.flow.engine.turn.playing import Playing
 
 
@@ -56,16 +57,27 @@ class FlowNodeFactory(ModelNodeFactory):
             hitl_callback=decide,
         )
 
+    def _create_knowledge_node(self, request: Any) -> KnowledgeNode:  # noqa: ANN401 - graphon's private class
+        return KnowledgeNode(
+            request.node_id,
+            KnowledgeNode.validate_node_data(request.data),
+            init_params=self.init_params,
+            runtime_state=self.runtime_state,
+            playing=self.playing,
+        )
+
     NODE_BUILDERS: ClassVar[Any] = {
         **ModelNodeFactory.NODE_BUILDERS,
         BuiltinNodeTypes.AGENT: _create_agent_node,
         BuiltinNodeTypes.HUMAN_INPUT: _create_human_input_node,
+        BuiltinNodeTypes.KNOWLEDGE_RETRIEVAL: _create_knowledge_node,
     }
 
 
 OWN_NODES: dict[str, type[Node[Any]]] = {
     BuiltinNodeTypes.AGENT: AgentNode,
     BuiltinNodeTypes.HUMAN_INPUT: HumanInputNode,
+    BuiltinNodeTypes.KNOWLEDGE_RETRIEVAL: KnowledgeNode,
     **MODEL_NODES,
 }
 """The nodes that devhost makes, by type."""
