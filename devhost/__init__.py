@@ -42,6 +42,7 @@ in this list (tests/devhost/test_architecture.py checks that):
     chat                a conversation in a terminal
     flow                a chatflow or workflow around the Agent node
     flow.forms          forms of Human Input nodes, and the answers to them
+    flow.tools          the tools that the nodes of a flow hold
     flow.checks         what is wrong with a flow, said before it starts
     flow.engine.turn    what the nodes of one turn share
     flow.engine.models  devhost's models in the place of those of Dify's model plugins

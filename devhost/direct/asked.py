@@ -10,11 +10,10 @@ from dataclasses import dataclass, field
 from devhost.errors import ParameterError
 from devhost.files.local_file import LocalFile
 from devhost.files.server import FileServer
-from devhost.plugin.casting import cast_parameter
+from devhost.plugin.casting import FILES, cast_parameter
 from devhost.plugin.credentials import filled_credentials
 from devhost.plugin.declaration import Parameter, PluginDeclaration, Tool, ToolProvider
 from devhost.protocol.wire import JsonObject
-from devhost.tools.entity import FILES
 from devhost.tools.setup import OfferedTool, Texts, ToolSetup
 from devhost.tools.typed import typed_values
 

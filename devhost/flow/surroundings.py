@@ -9,7 +9,7 @@ from devhost.flow.document import FlowFile, FlowNode
 from devhost.flow.events import FlowEvent
 from devhost.flow.form import AnswerForm, Form, FormAnswer
 from devhost.flow.knowledge import Knowledge
-from devhost.host.host import Host
+from devhost.host.tool_host import ToolHost
 from devhost.models.backend import ModelBackend
 from devhost.protocol.wire import JsonObject
 
@@ -43,8 +43,8 @@ def leave_open(form: Form) -> FormAnswer:
 
 @dataclass(frozen=True)
 class Surroundings:
-    host: Host | None
-    """None if the flow has neither Agent nor Tool nodes: then no plugin is started."""
+    host: ToolHost | None
+    """A `Host` if the flow has Agent nodes; None only for a flow without plugins and files."""
     model: ModelOfNode
     answer_form: AnswerForm = leave_open
     knowledge: Knowledge = field(default_factory=dict)

@@ -36,7 +36,9 @@ def built_parameters(
 ) -> JsonObject:
     """`given` are settings as `read_setting` reads them; `variables` by `node.name`."""
     known = NodeVariables(variables or {})
-    settings: dict[str, Setting] = {name: Picked(_filled(value, known)) for name, value in picked.items()}
+    settings: dict[str, Setting] = {
+        name: Picked(_filled(value, known)) for name, value in picked.items() if name not in given
+    }
     settings |= {name: read_setting(value) for name, value in given.items()}
     return node_parameters(strategy.parameters, settings, known)
 

@@ -7,66 +7,45 @@ of its own.
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import Self
 
 from devhost.errors import InvocationError, RunFailure
-from devhost.files.server import FileServer
 from devhost.host.agent_node import built_parameters, declared_outputs, find_strategy, node_request, picked_values
 from devhost.host.backwards import BackwardsCalls
-from devhost.host.starting import start_plugins, telling_of_failure
 from devhost.host.storage import PluginStorage
+from devhost.host.tool_host import Started, ToolHost, started
 from devhost.limits import HostLimits
 from devhost.models.backend import ModelBackend
 from devhost.models.request import OpaqueBodyPolicy
 from devhost.node.messages.message import Message
-from devhost.node.messages.tool_files import ToolFileStore
 from devhost.node.outputs.fold import OutputsFold
 from devhost.node.outputs.outputs import Finding
 from devhost.node.outputs.run import Run, RunError
-from devhost.process.plugin_process import PluginProcess
 from devhost.process.session import Session
 from devhost.process.stop import Stop
 from devhost.process.transports.transport import TransportName
 from devhost.process.watcher import Watcher
 from devhost.protocol.failures import ApiFault
 from devhost.protocol.wire import JsonObject
-from devhost.text.secrets import Secrets
 from devhost.tools.setup import ToolSetup
-from devhost.tools.tool import Tool, plugin_tools
+from devhost.tools.tool import Tool
 
 type OnMessage = Callable[[JsonObject], None]
 
 
-class Host:
+class Host(ToolHost):
     """A running strategy plugin with its tool plugins, and the node and daemon around them.
 
     A context manager, made by `Host.start`. `run` may be called from many threads at once.
     """
 
-    def __init__(  # noqa: PLR0913 - what it is made of
-        self,
-        plugin: PluginProcess,
-        tools: Sequence[Tool],
-        *,
-        server: FileServer,
-        storage: PluginStorage,
-        limits: HostLimits,
-        watcher: Watcher | None = None,
-    ) -> None:
-        self.plugin = plugin
-        self.tools = list(tools)
-        self.files = server.store
-        self.server = server
-        self._storage = storage
-        self.limits = limits
-        self.secrets = Secrets()
-        """The values that are replaced in everything that is shown or written of a run."""
-        self._watcher = watcher or Watcher()
-        self._plugins: Sequence[PluginProcess] = [plugin]
-        self._to_close = ExitStack()
+    def __init__(self, parts: Started) -> None:
+        super().__init__(parts)
+        self.plugin = parts.plugins[0]
+        self._plugins = parts.plugins
+        self._watcher = parts.watcher
 
     @classmethod
     def start(  # noqa: PLR0913 - a host's options, by keyword
@@ -85,34 +64,18 @@ class Host:
 
         Without a `storage`, what plugins store ends with the host.
         """
-        limits = limits or HostLimits()
-        watcher = watcher or Watcher()
-        setups = [ToolSetup.read(tool) if isinstance(tool, Path) else tool for tool in tools]
-        for notice in (notice for setup in setups for notice in setup.notices):
-            watcher.notice(notice)
-        secrets = Secrets(value for setup in setups for value in setup.secrets)
-        with ExitStack() as started, telling_of_failure(watcher):
-            store = ToolFileStore(files)
-            started.callback(store.remove)
-            server = started.enter_context(FileServer(store))
-            process, *tool_processes = plugins = start_plugins(
-                plugin, setups, transport, limits=limits, python=python, watcher=watcher, secrets=secrets
+        return cls(
+            started(
+                plugin,
+                tools,
+                limits=limits,
+                files=files,
+                python=python,
+                transport=transport,
+                watcher=watcher,
+                storage=storage,
             )
-            for running in plugins:
-                started.enter_context(running)
-            offered: list[Tool] = []
-            for tool_process, setup in zip(tool_processes, setups, strict=True):
-                offered += plugin_tools(tool_process, setup, limits)
-            kept = storage or PluginStorage()
-            host = cls(process, offered, server=server, storage=kept, limits=process.limits, watcher=watcher)
-            host.secrets, host._plugins, host._to_close = secrets, plugins, started.pop_all()
-        return host
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._to_close.close()
+        )
 
     def run(  # noqa: PLR0913 - a run's options, by keyword
         self,
@@ -143,16 +106,7 @@ class Host:
         picked = picked_values(declared, model.description.selector(history), tools)
         values = {**picked, **parameters} if raw else built_parameters(declared, picked, parameters, variables)
         request = node_request(provider, declared, values)
-        calls = BackwardsCalls(
-            model,
-            tools,
-            server=self.server,
-            storage=self._storage,
-            limits=self.limits,
-            opaque_body=opaque_body,
-            api_fails=api_fails,
-            failed=self._tool_failed,
-        )
+        calls = self.calls(model, tools, opaque_body=opaque_body, api_fails=api_fails, failed=self._tool_failed)
         opened = partial(self._open, request, conversation_id, stop)
         kept = frozenset(conversation_variables)
         fold = OutputsFold(self.files, self.limits, declared_outputs(declared), kept=kept, goes_on=strict)

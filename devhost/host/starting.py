@@ -39,15 +39,14 @@ GRACE_SECONDS = 10.0
 
 
 def start_plugins(
-    strategies: Path, tools: Sequence[ToolSetup], transport: TransportName, **options: Unpack[StartOptions]
+    strategies: Path | None, tools: Sequence[ToolSetup], transport: TransportName, **options: Unpack[StartOptions]
 ) -> list[PluginProcess]:
-    """The strategy plugin, then those of the tools. Tool plugins run locally, whatever the transport is."""
-    begin = partial(PluginProcess.start, strategies, transport=transport, **options)
-    starts = [
-        Start(PluginDeclaration.read(strategies).manifest.name, begin),
-        *(Start(setup.declaration.manifest.name, partial(start_tool_plugin, setup, **options)) for setup in tools),
-    ]
-    return started_side_by_side(starts, options["watcher"])
+    """The strategy plugin, if any, then those of the tools. Tool plugins run locally, whatever the transport is."""
+    starts = [Start(setup.declaration.manifest.name, partial(start_tool_plugin, setup, **options)) for setup in tools]
+    if strategies is not None:
+        begin = partial(PluginProcess.start, strategies, transport=transport, **options)
+        starts = [Start(PluginDeclaration.read(strategies).manifest.name, begin), *starts]
+    return started_side_by_side(starts, options["watcher"]) if starts else []
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ workflow's variables. Out: every declared parameter as the plugin receives it, o
 words that the node shows.
 
 A setting is written `{"variable": "node.name"}` for a selector and `{"constant": VALUE}` for a constant that looks
-like one; any other value is a constant.
+like one; any other value but a `Picked` is a constant.
 """
 
 import json
@@ -43,6 +43,8 @@ type Setting = Constant | Selector | Picked
 
 def read_setting(value: object) -> Setting:
     match value:
+        case Picked():
+            return value
         case {"constant": constant, **rest} if not rest:
             return Constant(constant)
         case {"variable": str(path), **rest} if not rest:

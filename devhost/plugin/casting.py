@@ -13,6 +13,8 @@ from devhost.protocol.wire import JsonObject
 from devhost.text.switch import TRUE, reads_as_switch
 
 FILE_IDENTITY = "__dify__file__"
+FILES = frozenset({"file", "files", "system-files"})
+"""The types of parameters that hold files."""
 SELECTS = frozenset({"select", "dynamic-select"})
 
 

@@ -8,11 +8,9 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from devhost.errors import ParameterError
-from devhost.plugin.casting import cast_parameter
+from devhost.plugin.casting import FILES, cast_parameter
 from devhost.plugin.declaration import Parameter, Tool, ToolProvider
 from devhost.protocol.wire import JsonObject
-
-FILES = frozenset({"file", "files", "system-files"})
 
 
 def tool_entity(
@@ -22,18 +20,27 @@ def tool_entity(
     fixed = fixed or {}
     parameters = [_in_panel(parameter, fixed) for parameter in tool.parameters]
     return {
+        **declared_entity(provider_id, provider, tool),
+        "parameters": [_described(parameter) for parameter in parameters],
+        "runtime_parameters": {
+            parameter.name: _value(tool, parameter, fixed) for parameter in parameters if parameter.form == "form"
+        },
+    }
+
+
+def declared_entity(provider_id: str, provider: ToolProvider, tool: Tool) -> JsonObject:
+    """Without a value in the panel."""
+    return {
         "identity": {
             **tool.identity.model_dump(mode="json", exclude={"icon"}),
             "provider": provider_id,
             "icon": provider.identity.icon,
         },
-        "parameters": [_described(parameter) for parameter in parameters],
+        "parameters": [_described(parameter) for parameter in tool.parameters],
         "description": tool.description.model_dump(mode="json"),
         "output_schema": tool.output_schema or {},
         "has_runtime_parameters": tool.has_runtime_parameters,
-        "runtime_parameters": {
-            parameter.name: _value(tool, parameter, fixed) for parameter in parameters if parameter.form == "form"
-        },
+        "runtime_parameters": {},
         "credential_id": None,
         "provider_type": "builtin",
     }

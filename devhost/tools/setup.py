@@ -5,7 +5,7 @@ is missing or unknown; nothing is started yet.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Self
 
@@ -14,7 +14,7 @@ from devhost.plugin.credentials import filled_credentials, invalid_defaults
 from devhost.plugin.declaration import PluginDeclaration, Tool, ToolProvider
 from devhost.plugin.guesses import guesses
 from devhost.protocol.wire import JsonObject
-from devhost.tools.entity import tool_entity, why_left_out
+from devhost.tools.entity import declared_entity, tool_entity, why_left_out
 from devhost.tools.environment import own_python
 from devhost.tools.typed import typed_values
 
@@ -72,6 +72,17 @@ class ToolSetup:
             for provider in declaration.tool_providers
         }
         return cls(declaration, tuple(offered), filled, tuple(left_out))
+
+    def with_every_tool(self) -> Self:
+        """For a flow: its nodes hold the panel's values, and a Tool node may have what an agent may not."""
+        tools = tuple(
+            OfferedTool(
+                provider, tool, declared_entity(self.declaration.provider_id(provider), provider, tool), fixed={}
+            )
+            for provider in self.declaration.tool_providers
+            for tool in provider.tools
+        )
+        return replace(self, tools=tools, left_out=())
 
     @property
     def notices(self) -> tuple[str, ...]:

@@ -32,6 +32,12 @@ def plugin() -> PluginDeclaration:
     return PluginDeclaration.read(ROOT)
 
 
+@pytest.fixture(scope="module")
+def tools() -> list[PluginDeclaration]:
+    """Those of all examples."""
+    return [PluginDeclaration.read(manifest.parent) for manifest in sorted(ROOT.glob("examples/*/manifest.yaml"))]
+
+
 @pytest.fixture
 def write(tmp_path: Path) -> Callable[[Change], FlowFile]:
     """Writes the approval chatflow with one change."""
@@ -156,24 +162,30 @@ MISTAKES: dict[str, tuple[Change, str]] = {
 
 @pytest.mark.parametrize(("change", "sentence"), MISTAKES.values(), ids=MISTAKES)
 def test_a_mistake_is_told_with_the_node_and_what_would_be_right(
-    write: Callable[[Change], FlowFile], plugin: PluginDeclaration, change: Change, sentence: str
+    write: Callable[[Change], FlowFile],
+    plugin: PluginDeclaration,
+    tools: list[PluginDeclaration],
+    change: Change,
+    sentence: str,
 ) -> None:
     file = write(change)
 
     with pytest.raises(FlowFileError) as refused:
-        check_flow(file, {}, plugin)
+        check_flow(file, {}, plugin, tools)
 
     lines = str(refused.value).splitlines()
     assert lines[0] == f"{file.path} cannot be played:"
     assert any(line.startswith(f"  {sentence}") for line in lines[1:]), lines
 
 
-def test_every_mistake_is_told_at_once(write: Callable[[Change], FlowFile], plugin: PluginDeclaration) -> None:
+def test_every_mistake_is_told_at_once(
+    write: Callable[[Change], FlowFile], plugin: PluginDeclaration, tools: list[PluginDeclaration]
+) -> None:
     def change(document: dict[str, Any]) -> None:
         data(document, "answer")["answer"] = "{{#a.text#}} {{#b.text#}}"
 
     with pytest.raises(FlowFileError) as refused:
-        check_flow(write(change), {}, plugin)
+        check_flow(write(change), {}, plugin, tools)
 
     assert len(str(refused.value).splitlines()) == 3
 
@@ -181,31 +193,35 @@ def test_every_mistake_is_told_at_once(write: Callable[[Change], FlowFile], plug
 @pytest.mark.parametrize(
     "file", sorted(ROOT.glob("examples/*/*.yml")), ids=lambda file: f"{file.parent.name}-{file.stem}"
 )
-def test_the_flows_of_the_examples_are_right(file: Path, plugin: PluginDeclaration) -> None:
+def test_the_flows_of_the_examples_are_right(
+    file: Path, plugin: PluginDeclaration, tools: list[PluginDeclaration]
+) -> None:
     flow = FlowFile.read(file)
 
-    assert check_flow(flow, dict.fromkeys(start_fields(flow), "anything"), plugin) == ()
+    assert check_flow(flow, dict.fromkeys(start_fields(flow), "anything"), plugin, tools) == ()
 
 
 def test_a_node_that_nothing_leads_to_is_a_notice(
-    write: Callable[[Change], FlowFile], plugin: PluginDeclaration
+    write: Callable[[Change], FlowFile], plugin: PluginDeclaration, tools: list[PluginDeclaration]
 ) -> None:
     def change(document: dict[str, Any]) -> None:
         document["version"] = "0.9.0"
         document["workflow"]["graph"]["edges"] = [edge for edge in edges(document) if edge["target"] != "clear"]
 
-    assert check_flow(write(change), {}, plugin) == (
+    assert check_flow(write(change), {}, plugin, tools) == (
         "the file is DSL 0.9.0, newer than 0.6.0: new fields of its nodes have no effect here",
         "node 'Clear the state' (clear) never runs: no edge leads to it; draw one, or delete the node",
     )
 
 
-def test_notes_on_the_canvas_are_no_nodes(write: Callable[[Change], FlowFile], plugin: PluginDeclaration) -> None:
+def test_notes_on_the_canvas_are_no_nodes(
+    write: Callable[[Change], FlowFile], plugin: PluginDeclaration, tools: list[PluginDeclaration]
+) -> None:
     note = {"id": "n1", "type": "custom-note", "data": {"type": "", "text": "{{#nothing.here#}}"}}
     file = write(lambda d: d["workflow"]["graph"]["nodes"].append(note))
 
     assert "n1" not in file.nodes
-    assert check_flow(file, {}, plugin) == ()
+    assert check_flow(file, {}, plugin, tools) == ()
 
 
 @pytest.mark.parametrize(

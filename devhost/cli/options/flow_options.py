@@ -14,15 +14,14 @@ from devhost.flow.checks.inputs import filled_inputs, typed_inputs
 from devhost.flow.document import FlowFile
 from devhost.flow.script import FlowScript
 from devhost.host.host import Host
+from devhost.host.tool_host import ToolHost, start_tools
 from devhost.plugin.declaration import PluginDeclaration
 from devhost.plugin.nearest import nearest_strategy_plugin
 from devhost.protocol.wire import JsonObject
-from devhost.scenario.scenario import examples_of
+from devhost.scenario.scenario import HOME, examples_of
 from devhost.scenario.tool_assignments import read_tool_setups
 from devhost.tools.setup import ToolSetup
 
-HOSTED = frozenset({"agent", "tool"})
-"""The types of nodes for which plugins are started."""
 DIRECTORY = click.Path(file_okay=False, path_type=Path)
 
 
@@ -93,11 +92,19 @@ class FlowOptions:
         file = FlowFile.read(self.file)
         script = FlowScript() if self.script is None else FlowScript.read(self.script)
         inputs = {**script.inputs, **typed_inputs(file, self.inputs)}
-        plugin = nearest_strategy_plugin(Path.cwd()) if self.plugin is None else self.plugin
-        folders = self.tools if self.example is None else (examples_of(plugin) / self.example, *self.tools)
-        notices = check_flow(file, inputs, PluginDeclaration.read(plugin))
-        tools = tuple(read_tool_setups(folders, self.credentials, (), environment))
+        plugin = self._plugin(file)
+        folders = self.tools if self.example is None else (examples_of(plugin or HOME) / self.example, *self.tools)
+        setups = read_tool_setups(folders, self.credentials, (), environment)
+        declared = None if plugin is None else PluginDeclaration.read(plugin)
+        notices = check_flow(file, inputs, declared, [setup.declaration for setup in setups])
+        tools = tuple(setup.with_every_tool() for setup in setups)
         return FlowSetup(file, script, str(self.script), filled_inputs(file, inputs), plugin, tools, notices)
+
+    def _plugin(self, file: FlowFile) -> Path | None:
+        """None for a flow without an Agent node."""
+        if not any(node.type == "agent" for node in file.nodes.values()):
+            return None
+        return nearest_strategy_plugin(Path.cwd()) if self.plugin is None else self.plugin
 
 
 @dataclass(frozen=True)
@@ -110,16 +117,19 @@ class FlowSetup:
     """Where the script is written, for people."""
     inputs: JsonObject
     """The fields of the Start node: of the command line, or else the script's, or else the form's defaults."""
-    plugin: Path
+    plugin: Path | None
+    """That of the flow's agents."""
     tools: tuple[ToolSetup, ...]
     notices: tuple[str, ...] = ()
     """What a person should know before the flow starts."""
 
     @contextmanager
-    def host(self, options: HostOptions) -> Iterator[Host | None]:
-        """None if no node needs a plugin."""
-        if not any(node.type in HOSTED for node in self.file.nodes.values()):
-            yield None
-            return
-        with Host.start(self.plugin, tools=self.tools, limits=options.limits, transport=options.transport) as host:
+    def host(self, options: HostOptions) -> Iterator[ToolHost]:
+        """A `Host` if the flow has Agent nodes."""
+        limits = options.limits
+        with (
+            start_tools(self.tools, limits=limits)
+            if self.plugin is None
+            else Host.start(self.plugin, tools=self.tools, limits=limits, transport=options.transport)
+        ) as host:
             yield host

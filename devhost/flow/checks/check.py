@@ -14,19 +14,26 @@ from devhost.flow.checks.references import unset_variables
 from devhost.flow.checks.strategies import wrong_strategies
 from devhost.flow.document import FlowFile
 from devhost.flow.forms.declared import wrong_forms
+from devhost.flow.tools.named import missing_tools
 from devhost.plugin.declaration import PluginDeclaration
 
 DSL = Version("0.6.0")
 """The newest version of Dify's DSL that devhost was written for."""
 
 
-def check_flow(file: FlowFile, inputs: Mapping[str, object], plugin: PluginDeclaration | None) -> tuple[str, ...]:
-    """`plugin`: that of the flow's agents, None for a flow without one. Out: the notices."""
+def check_flow(
+    file: FlowFile,
+    inputs: Mapping[str, object],
+    plugin: PluginDeclaration | None,
+    tools: Iterable[PluginDeclaration] = (),
+) -> tuple[str, ...]:
+    """`plugin`: that of the flow's agents, None for a flow without one; `tools`: tool plugins. Out: the notices."""
     strategies = {} if plugin is None else {name: strategy for name, (_, strategy) in plugin.strategies.items()}
     wrong = [*_wrong_version(file), *wrong_in_graph(file)]
     if not wrong:  # what follows would only repeat it in other words
         wrong = [*unset_variables(file, strategies), *wrong_inputs(file, inputs)]
         wrong += wrong_forms(file)
+        wrong += missing_tools(file, strategies.values(), tools)
         wrong += [] if plugin is None else wrong_strategies(file, plugin)
     refuse(file, wrong)
     return (*_newer(file), *unreached(file))

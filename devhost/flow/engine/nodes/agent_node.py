@@ -5,7 +5,7 @@ other nodes refer to. The rules are those of `devhost.node`, recorded from Dify'
 default value and retry apply to a failed run.
 """
 
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator
 from queue import SimpleQueue
 from threading import Thread
 from typing import Any, override
@@ -23,6 +23,9 @@ from pydantic import Field
 from devhost.errors import HostError, NodeParameterError
 from devhost.flow.engine.turn.playing import Playing
 from devhost.flow.engine.turn.pool import plain_variables
+from devhost.flow.tools.panel import Panel
+from devhost.host.agent_node import find_strategy
+from devhost.host.host import Host
 from devhost.node.memory import window
 from devhost.node.outputs.run import Run
 from devhost.protocol.wire import JsonObject
@@ -63,7 +66,8 @@ class AgentNode(Node[AgentNodeData]):
 
     def _played(self) -> Iterator[NodeEventPayload]:
         said: SimpleQueue[JsonObject | Run | Exception] = SimpleQueue()
-        Thread(target=self._play_into, args=(said,), daemon=True).start()
+        variables = plain_variables(self.runtime_state.variable_pool)
+        Thread(target=self._play_into, args=(variables, said), daemon=True).start()
         while True:
             match message := said.get():
                 case Run():
@@ -78,24 +82,24 @@ class AgentNode(Node[AgentNodeData]):
                 case _:
                     yield from self._events(message)
 
-    def _play_into(self, said: SimpleQueue[JsonObject | Run | Exception]) -> None:
+    def _play_into(self, variables: JsonObject, said: SimpleQueue[JsonObject | Run | Exception]) -> None:
         try:
-            said.put(self._play(said.put))
+            said.put(self._play(variables, said.put))
         except Exception as error:  # noqa: BLE001 - raised again in the engine's thread
             said.put(error)
 
-    def _play(self, on_message: Any) -> Run:  # noqa: ANN401 - the queue's put
+    def _play(self, variables: JsonObject, on_message: Any) -> Run:  # noqa: ANN401 - the queue's put
         turn, around = self._playing.turn, self._playing.around
         host = around.host
-        if host is None:
+        if not isinstance(host, Host):
             raise HostError(f"{self._node} needs a strategy plugin, and none was started")
-        variables = plain_variables(self.runtime_state.variable_pool)
-        settings = dict(_settings(self.node_data.agent_parameters))
+        model = around.model(self._node, turn.query)
+        _, strategy = find_strategy(host.plugin.declaration, self.node_data.agent_strategy_name)
+        panel = Panel(model.description, self._memory(), [tool.entity for tool in host.tools])
         return host.run(
-            self.node_data.agent_strategy_name,
-            settings,
-            model=around.model(self._node, turn.query),
-            history=self._memory(),
+            strategy.identity.name,
+            panel.settings(strategy, self.node_data.agent_parameters, variables),
+            model=model,
             conversation_id=turn.conversation_id or None,
             variables=variables,
             on_message=on_message,
@@ -134,20 +138,6 @@ class AgentNode(Node[AgentNodeData]):
 
     def _chunk(self, output: str, text: str) -> StreamChunkEvent:
         return StreamChunkEvent(selector=[self.id, output], chunk=text, is_final=False)
-
-
-def _settings(parameters: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, JsonObject]]:
-    """As `devhost.node.parameters.read_setting` reads them; model and tools are put there by the host."""
-    for name, parameter in parameters.items():
-        value = parameter.get("value")
-        match parameter.get("type"), value:
-            case "variable", list(path):
-                yield name, {"variable": ".".join(map(str, path))}
-            case _, {"type": "model-selector"}:
-                continue
-            case _:
-                if name != "tools":
-                    yield name, {"constant": value}
 
 
 def _result(run: Run) -> NodeRunResult:
