@@ -40,6 +40,8 @@ in this list (tests/devhost/test_architecture.py checks that):
     terminal.signals    Ctrl-C and the other signals
     terminal            the view of a run or a trace in a terminal
     chat                a conversation in a terminal
+    fork                a traced run once more, with something changed
+    comparison          two runs side by side
     flow                a chatflow or workflow around the Agent node
     flow.forms          forms of Human Input nodes, and the answers to them
     flow.tools          the tools that the nodes of a flow hold
@@ -52,6 +54,7 @@ in this list (tests/devhost/test_architecture.py checks that):
     package             a plugin as one file: written, installed, opened
     scaffold            the folder of a new plugin
     cli.options         options that several commands have
+    cli.recording       the commands record and fork
     cli                 the commands and their options
 """
 

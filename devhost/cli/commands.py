@@ -23,7 +23,8 @@ from devhost.cli.options.hosting_options import HostOptions, host_options, start
 from devhost.cli.options.model_options import ModelOptions, model_options
 from devhost.cli.options.scenario_options import ScenarioOptions, scenario_options
 from devhost.cli.options.trace_options import trace_option, traced
-from devhost.cli.record_command import record
+from devhost.cli.recording.fork_command import fork
+from devhost.cli.recording.record_command import record
 from devhost.cli.tool_command import tool
 from devhost.cli.trace_commands import replay, report_page
 from devhost.cli.watching import WATCH, run_again_on_changes
@@ -86,6 +87,7 @@ commands.add_command(check)
 commands.add_command(package)
 commands.add_command(list_)
 commands.add_command(record)
+commands.add_command(fork)
 commands.add_command(replay)
 commands.add_command(report_page)
 

@@ -6,6 +6,7 @@ from time import sleep
 
 import click
 
+from devhost.cli.options.trace_options import trace_argument
 from devhost.errors import TraceError
 from devhost.page.file import write_page
 from devhost.page.page import render_page
@@ -14,7 +15,6 @@ from devhost.terminal.run_view import open_console
 from devhost.terminal.view_options import ViewOptions, view_options
 from devhost.trace.reader import Trace, read_trace
 
-trace_argument = click.argument("trace_file", metavar="TRACE", type=click.Path(dir_okay=False, path_type=Path))
 SLOWEST = 0.001
 STDOUT = Path("-")
 

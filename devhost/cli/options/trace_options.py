@@ -20,6 +20,7 @@ from devhost.tools.setup import ToolSetup
 from devhost.trace.writer import UNKNOWN_FACTS, TraceWriter
 
 TRACE = click.Path(dir_okay=False, path_type=Path)
+trace_argument = click.argument("trace_file", metavar="TRACE", type=TRACE)
 trace_option = click.option(
     "--trace",
     "trace_file",

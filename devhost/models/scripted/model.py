@@ -89,9 +89,18 @@ class ScriptedModel:
         return None
 
     def invoke(self, request: ModelRequest, /) -> Iterator[JsonObject]:
-        turn = self._take_turn(request)
-        answer = self._say(turn, request)
-        yield from answer if turn.api_fails is None else turn.api_fails.through(answer)
+        turn = self._take_turn(request) or self._standing
+        answer = self.unwritten(request) if turn is None else self._say(turn, request)
+        yield from answer if turn is None or turn.api_fails is None else turn.api_fails.through(answer)
+
+    def unwritten(self, _request: ModelRequest, /) -> Iterator[JsonObject]:
+        """The answer to a call that no turn fits."""
+        left = f"; {self.remaining} turns wait for another prompt or model" if self._unused else ""
+        raise ModelCallError(
+            "InvokeBadRequestError",
+            f"the script has no turn for model call {len(self.requests)}{left}. Add one to its turns: they are "
+            f"written in {self._place}.",
+        )
 
     def _say(self, turn: Turn, request: ModelRequest) -> Iterator[JsonObject]:
         shown = None if turn.error is None else turn.error.after_chunks
@@ -103,7 +112,7 @@ class ScriptedModel:
         if turn.error is not None:
             raise ModelCallError(turn.error.type, turn.error.message)
 
-    def _take_turn(self, request: ModelRequest) -> Turn:
+    def _take_turn(self, request: ModelRequest) -> Turn | None:
         results = tool_results(request)
         with self._choosing:
             self.requests.append(request)
@@ -112,14 +121,7 @@ class ScriptedModel:
                 if _fits(filled, request, results):
                     del self._unused[position]
                     return filled
-            left = f"; {len(self._unused)} turns wait for another prompt or model" if self._unused else ""
-        if self._standing is not None:
-            return self._standing
-        raise ModelCallError(
-            "InvokeBadRequestError",
-            f"the script has no turn for model call {len(self.requests)}{left}. Add one to its turns: they are "
-            f"written in {self._place}.",
-        )
+        return None
 
 
 def _fits(turn: Turn, request: ModelRequest, results: str) -> bool:

@@ -8,7 +8,7 @@ import base64
 from collections.abc import Iterator, Sequence
 
 from devhost.errors import InvocationError, RefusedCallError
-from devhost.models.scripted.recorded import Recorded, RecordedPart
+from devhost.models.scripted.recorded import Recorded, RecordedCall, RecordedPart
 from devhost.process.session import Answer
 from devhost.protocol.wire import JsonObject
 from devhost.tools.recorded.answers import RecordedAnswers
@@ -29,9 +29,14 @@ class RecordedTool:
         recorded = self._answers.take(self.provider, self.name, parameters)
         if recorded is None:
             raise InvocationError(NOT_RECORDED, self._answers.lacks(self.name, parameters))
-        yield from map(_message, recorded.answer)
-        if recorded.error is not None:
-            raise RefusedCallError(recorded.error)  # its words reach the plugin unchanged
+        yield from replayed(recorded)
+
+
+def replayed(recorded: RecordedCall) -> Iterator[JsonObject]:
+    """The messages of the answer; RefusedCallError, whose words reach the plugin unchanged, if the call failed."""
+    yield from map(_message, recorded.answer)
+    if recorded.error is not None:
+        raise RefusedCallError(recorded.error)
 
 
 def recorded_tools(recorded: Recorded | None, instead: Sequence[Tool] = ()) -> list[Tool]:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from devhost.cli.trace_commands import trace_argument
+from devhost.cli.options.trace_options import trace_argument
 from devhost.recording.case import recorded_case
 from devhost.recording.file import refuse_to_overwrite, write_case
 from devhost.recording.kept_files import KeptFiles

@@ -1,0 +1,299 @@
+"""`devhost fork`: a traced run from a round on, with something changed, beside the run that it was made of."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from devhost import Host, ScriptedModel
+from devhost.cli.commands import main
+from devhost.comparison.lines import rows
+from devhost.trace.reader import read_trace
+from devhost.trace.runs import traced_runs
+from tests.devhost.conftest import PUPPET
+from tests.devhost.lending import Lender
+from tests.devhost.test_recording import DRAW, refusal, script
+from tests.devhost.test_report_page import VILE, harmless
+from tests.devhost.tracing import tracing
+from tests.fake_openai import KEY, FakeOpenAI, Turn
+
+SEARCH = {"terms": "invoices", "language": "en"}
+KNOWN = {"terms": "backup notification arrive", "language": "en"}
+LATER = [
+    {
+        "tool_calls": [
+            {"name": "search_manual", "id": "new", "arguments": SEARCH},
+            {"name": "search_manual", "id": "old", "arguments": KNOWN},
+        ]
+    },
+    {"text": "**Two-factor login with an app**\n\nShort."},
+]
+type Fork = Callable[..., dict[str, Any]]
+
+pytestmark = pytest.mark.usefixtures("lent_plugins")
+
+
+@pytest.fixture(scope="module")
+def trace(lender: Lender, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Of the help desk: two searches in the first round, an answer in the second."""
+    file = tmp_path_factory.mktemp("fork") / "run.jsonl"
+    with lender.lends():
+        assert main(["run", "--example", "helpdesk", "--json", "--trace", str(file)]) == 0
+    return file
+
+
+@pytest.fixture
+def fork(capsys: pytest.CaptureFixture[str]) -> Fork:
+    """A command's `--json`."""
+
+    def fork(*arguments: str | Path, code: int = 0) -> dict[str, Any]:
+        capsys.readouterr()
+        assert main(["fork", *map(str, arguments), "--json", "--no-color"]) == code, capsys.readouterr().err
+        told: dict[str, Any] = json.loads(capsys.readouterr().out)
+        return told
+
+    return fork
+
+
+def fact(told: dict[str, Any], name: str) -> tuple[str, str]:
+    pair = told["differences"]["facts"][name]
+    return pair["left"], pair["right"]
+
+
+def test_without_a_round_the_rounds_are_listed(trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    capsys.readouterr()
+    assert main(["fork", str(trace)]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "1  calls search_manual, search_manual",
+        "2  answers",
+        "Say how many of these rounds stay: --at ROUND",
+    ]
+
+
+def test_a_changed_instruction_is_marked_in_the_prompt_and_the_rest_is_as_recorded(trace: Path, fork: Fork) -> None:
+    told = fork(trace, "--at", "1", "--instruction", "Answer in one sentence.")
+
+    assert told["changed"] == ["instruction=Answer in one sentence."]
+    (prompt,) = told["differences"]["prompts"]
+    assert prompt["round"] == 1
+    (changed,) = [row for row in prompt["rows"] if row["kind"] == "changed"]
+    assert changed["left"].startswith("You answer customers of Fumikura")
+    assert changed["right"] == "Answer in one sentence."
+    assert told["differences"]["answer"] == []
+    assert {row["kind"] for row in told["differences"]["calls"]} == {"same"}
+    assert [left == right for left, right in map(tuple, (fact(told, "round 1"), fact(told, "ended")))] == [True, True]
+    assert (told["tools_that_ran"], told["not_recorded"], told["run"]["error"]) == ([], [], None)
+    assert "no provider is called" in told["model"]
+
+
+def test_a_call_that_is_not_in_the_recording_says_so_and_the_run_goes_on(
+    trace: Path, tmp_path: Path, fork: Fork
+) -> None:
+    later = script(tmp_path / "later.yaml", query="any", turns=LATER)
+
+    told = fork(trace, "--at", "1", "--script", later)
+
+    assert told["run"]["text"].endswith("Short.")
+    assert told["not_recorded"] == [f"search_manual {json.dumps(SEARCH, sort_keys=True)} → NotRecordedError"]
+    assert told["tools_that_ran"] == []
+    assert [row["kind"] for row in told["differences"]["calls"]] == ["same", "same", "right", "right"]
+    assert fact(told, "tool calls") == ("2", "4")
+    assert fact(told, "rounds") == ("2", "3")
+    first, *_ = told["differences"]["answer"]
+    assert first["kind"] == "changed"
+    assert first["left"] == "**Two-factor login with an authenticator app**"
+    statuses = [run["status"] for run in told["run"]["variables"]["tool_runs"]]
+    assert statuses == ["ok", "ok", "error", "ok"]
+
+
+def test_live_tools_run_after_the_past_alone(trace: Path, tmp_path: Path, fork: Fork) -> None:
+    later = script(tmp_path / "later.yaml", query="any", turns=LATER)
+    kept = tmp_path / "new.jsonl"
+
+    told = fork(trace, "--at", "1", "--script", later, "--live-tools", "--trace", kept)
+
+    assert sorted(told["tools_that_ran"]) == sorted(
+        f"search_manual {json.dumps(each, sort_keys=True)}" for each in (SEARCH, KNOWN)
+    )
+    assert told["not_recorded"] == []
+    (new,) = traced_runs(read_trace(kept))
+    assert [call.error for call in new.calls] == [""] * len(new.calls)
+
+
+def test_a_real_model_goes_on_with_what_was_recorded(trace: Path, fork: Fork, monkeypatch: pytest.MonkeyPatch) -> None:
+    with FakeOpenAI() as fake:
+        fake.will(Turn(text="Done by another model."))
+        monkeypatch.setenv("OPENAI_API_KEY", KEY)
+        monkeypatch.setenv("OPENAI_BASE_URL", fake.base_url)
+        told = fork(trace, "--at", "1", "--model", "gpt-5", "--api", "chat", "--param", "instruction=Be brief.")
+        ((_, request),) = fake.requests
+
+    assert told["run"]["text"] == "Done by another model."
+    assert fact(told, "model") == ("scripted-gpt-5", "gpt-5")
+    assert "the past is recorded in" in told["model"]
+    system, *_ = request["messages"]
+    assert system["content"].startswith("Be brief.")
+    assert [message["role"] for message in request["messages"]][-3:] == ["assistant", "tool", "tool"]
+    assert "authenticator" in request["messages"][-2]["content"]
+
+
+def test_a_model_that_asks_beyond_the_recording_fails_and_says_what_would_help(trace: Path, fork: Fork) -> None:
+    told = fork(trace, "--at", "2", "--param", 'answer_schema={"type": "object"}', code=1)
+    assert "the recording has no turn for model call 3" in told["run"]["error"]["message"]
+
+
+@pytest.mark.parametrize("at", [0, 1])
+def test_a_question_of_a_conversation_keeps_its_history_and_state(at: int, tmp_path: Path, fork: Fork) -> None:
+    trace, kept = tmp_path / "run.jsonl", tmp_path / "new.jsonl"
+    office = ["--credential", f"office.database_directory={tmp_path}"]
+    assert main(["run", "--example", "injection", "--scenario", "mail", *office, "--trace", str(trace)]) == 0
+
+    told = fork(trace, "--at", str(at), "--trace", kept)
+
+    before, after = (traced_runs(read_trace(file))[-1].parameters for file in (trace, kept))
+    assert after == before
+    assert before["model"]["history_prompt_messages"]
+    assert told["question"] == "yes"
+    assert told["differences"]["answer"] == []
+    assert {row["kind"] for row in told["differences"]["calls"]} == {"same"}
+    assert fork(trace, "--at", "1", "--question", "1")["question"] == "Confirm the choir's booking."
+
+
+def test_subtasks_side_by_side_have_their_own_turns_again(tmp_path: Path, fork: Fork) -> None:
+    trace = tmp_path / "run.jsonl"
+    arguments = ["--example", "helpdesk", "--scenario", "two-topics", "--strategy", "gpt5_plan_and_reflect"]
+    assert main(["run", *arguments, "--trace", str(trace)]) == 0
+
+    told = fork(trace, "--at", "1", "--param", "maximum_iterations=9")
+
+    assert told["differences"]["answer"] == []
+    assert fact(told, "model calls")[0] == fact(told, "model calls")[1]
+    assert fact(told, "prompt tokens")[0] == fact(told, "prompt tokens")[1]
+
+
+def test_files_go_with_the_question_again(tmp_path: Path, fork: Fork, capsys: pytest.CaptureFixture[str]) -> None:
+    letter = tmp_path / "letter.txt"
+    letter.write_text("Dear all")
+    steps = [{"show_parameters": None}, {"ask": "and?"}]
+    asked = script(tmp_path / "s.yaml", query=json.dumps(steps), files=["letter.txt"], turns=[{"text": "Yes."}])
+    trace = tmp_path / "run.jsonl"
+    assert main(["run", "--plugin", str(PUPPET), "--script", str(asked), "--trace", str(trace)]) == 0
+    puppet: list[str | Path] = ["--plugin", PUPPET, "--at", "1"]
+
+    (file,) = fork(trace, *puppet)["run"]["variables"]["parameters"]["files"]
+    assert (file["filename"], file["size"]) == ("letter.txt", 8)
+
+    (tmp_path / "run.files" / "sent" / "letter.txt").unlink()
+    capsys.readouterr()
+    assert "give it with --file PATH" in refusal(["fork", trace, *puppet], capsys)
+    (file,) = fork(trace, *puppet, "--file", letter)["run"]["variables"]["parameters"]["files"]
+    assert file["filename"] == "letter.txt"
+
+
+def test_a_run_that_was_killed_can_be_forked(trace: Path, tmp_path: Path, fork: Fork) -> None:
+    killed = tmp_path / "killed.jsonl"
+    lines = trace.read_text().splitlines(keepends=True)
+    killed.write_text("".join(line for line in lines if '"event": "end", "session_id"' not in line))
+
+    told = fork(killed, "--at", "2")
+
+    assert fact(told, "ended")[0].startswith("failed: TraceEndsError")
+    assert fact(told, "ended")[1] == "finished"
+
+
+def test_the_page_and_the_terminal_show_both_runs(
+    trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    vile = {"name": "search_manual", "id": "v", "arguments": {"terms": VILE, "language": "en"}}
+    later = script(tmp_path / "later.yaml", query="any", turns=[{"tool_calls": [vile]}, {"text": f"Say {VILE}"}])
+    page = tmp_path / "fork.html"
+    arguments = ["--at", "1", "--script", str(later), "--param", f"instruction={VILE}", "--report", str(page)]
+    capsys.readouterr()
+
+    assert main(["fork", str(trace), *arguments, "--no-color"]) == 0
+
+    shown = capsys.readouterr().out
+    for words in ("changed after round 1", "≠  rounds", "−  You answer", "prompt of round 3", "1 × search_manual"):
+        assert words in shown, words
+    assert shown.endswith(f"{page}\n")
+    read = harmless(page.read_text())
+    assert {"del", "ins"} <= set(read.tags)
+    for words in (VILE, "Calls that are not in the recording: 1 × search_manual", "completion tokens", "+1"):
+        assert words in read.text, words
+    assert main(["fork", str(trace), *arguments, "--no-color", "--json"]) == 0, "a page overwrites an older one"
+
+
+MISTAKES: dict[str, tuple[list[str], str]] = {
+    "a round that is not there": (["--at", "7"], "there is no round 7 in this run of"),
+    "no such question": (["--at", "0", "--question", "3"], "there is no such question in"),
+    "an unknown parameter": (["--at", "1", "--param", "nope=1"], "has no parameter 'nope' to set"),
+    "the question": (["--at", "1", "--param", "query=x"], "a fork asks the question of its trace"),
+    "a model without a key": (["--at", "1", "--model", "gpt-5"], "--model is for a model behind an API"),
+    "tools that do not run": (["--at", "1", "--tools", str(PUPPET)], "--tools is for tools that run"),
+}
+
+
+@pytest.mark.parametrize(("arguments", "sentence"), MISTAKES.values(), ids=MISTAKES.keys())
+def test_mistakes_are_one_sentence(
+    arguments: list[str], sentence: str, trace: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    capsys.readouterr()
+    assert sentence in refusal(["fork", trace, *arguments], capsys)
+
+
+def test_no_file_of_the_trace_is_overwritten(trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    capsys.readouterr()
+    assert "is the trace that is forked" in refusal(["fork", trace, "--at", "1", "--trace", trace], capsys)
+    assert "is the trace itself" in refusal(["fork", trace, "--at", "1", "--report", trace], capsys)
+    mine = tmp_path / "mine.html"
+    mine.write_text("mine")
+    assert "is not a page that devhost made" in refusal(["fork", trace, "--at", "1", "--report", mine], capsys)
+
+
+def test_traces_without_a_run_or_a_round_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    trace = tmp_path / "run.jsonl"
+    with tracing(trace) as writer, Host.start(PUPPET, watcher=writer) as host:
+        host.run("puppet", {"query": json.dumps([{"say": "Hi"}])}, model=ScriptedModel.of([{"text": "-"}]))
+    assert "its model answered no call" in refusal(["fork", trace, "--at", "1", "--plugin", PUPPET], capsys)
+    with tracing(trace):
+        pass
+    assert "has no run: it ends before the strategy was asked" in refusal(["fork", trace, "--at", "1"], capsys)
+    with tracing(trace, command="tool", tool="toolbox/draw"):
+        pass
+    assert "it has a call of toolbox/draw and no run" in refusal(["fork", trace, "--at", "1"], capsys)
+
+
+def test_live_tools_of_a_trace_without_an_example_have_to_be_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    trace = tmp_path / "run.jsonl"
+    asked = script(tmp_path / "s.yaml", query=json.dumps([{"call": DRAW}, {"ask": "?"}]), turns=[{"text": "Yes."}])
+    assert main(["run", "--plugin", str(PUPPET), "--script", str(asked), "--trace", str(trace)]) == 0
+    capsys.readouterr()
+    said = refusal(["fork", trace, "--at", "1", "--plugin", PUPPET, "--live-tools"], capsys)
+    assert "the trace names no example, so say which tools: --tools DIR" in said
+
+
+LINES = st.lists(st.sampled_from(["a", "b", "the same words here", "the same words there", ""]), max_size=8)
+
+
+@given(left=LINES, right=LINES)
+def test_rows_lose_no_line_of_either_side(left: list[str], right: list[str]) -> None:
+    found = [row.as_json() for row in rows(left, right, whole=True)]
+    assert [row["left"] for row in found if row["left"] is not None] == left
+    assert [row["right"] for row in found if row["right"] is not None] == right
+    assert bool(rows(left, right)) == (left != right)
+
+
+def test_the_words_that_differ_within_a_line_are_marked() -> None:
+    (row,) = rows(["an app for codes"], ["an application for codes"])
+    assert [(piece.text, piece.is_other) for piece in row.left] == [
+        ("an ", False),
+        ("app", True),
+        (" for codes", False),
+    ]
+    assert [piece.text for piece in row.right if piece.is_other] == ["application"]
