@@ -10,7 +10,7 @@ from rich.text import Text
 from devhost.errors import PackageError
 from devhost.overview.checked import check_lines
 from devhost.package.commit import uncommitted
-from devhost.package.install import try_install
+from devhost.package.install import MARKETPLACE, try_install
 from devhost.package.pack import packed
 from devhost.plugin.check import check_plugin
 from devhost.plugin.declaration import PluginDeclaration
@@ -52,7 +52,7 @@ def package(*, plugin: Path | None, output: Path | None, marketplace: bool, inst
     content = packed(checked.contents)
     if install:
         console.print(Text("installing it into an environment of its own …", "dim"))
-        took = try_install(content)
+        took = try_install(content, MARKETPLACE if marketplace else None)
         seconds = f"installed in {took.installing:.0f} s, answered after {took.starting:.1f} s"
         console.print(Text(seconds, "green"), soft_wrap=True)
     _write(target, content)

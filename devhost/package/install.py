@@ -12,12 +12,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from devhost.errors import PluginStartError
+from devhost.limits import HostLimits
 from devhost.package.opened import unpack
 from devhost.plugin.contents.dependencies import REQUIREMENTS, requirement_lines
 from devhost.plugin.contents.files import Contents
 from devhost.process.plugin_process import PluginProcess
 
 LAST_LINES = 15
+MARKETPLACE = HostLimits(launch_seconds=20)
+"""How long the marketplace's pre-check waits."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +31,7 @@ class Installed:
     starting: float
 
 
-def try_install(package: bytes) -> Installed:
+def try_install(package: bytes, limits: HostLimits | None = None) -> Installed:
     with tempfile.TemporaryDirectory(prefix="devhost-install-") as home:
         file, plugin, environment = (Path(home) / name for name in ("plugin.difypkg", "plugin", "environment"))
         file.write_bytes(package)
@@ -42,8 +45,14 @@ def try_install(package: bytes) -> Installed:
         install = [str(python), "-m", "pip", "install", *options, "-r", str(requirements)]
         _call("its dependencies cannot be installed", install)
         installed = time.monotonic()
-        with PluginProcess.start(plugin, transport="http", python=str(python)):
-            return Installed(installed - begun, time.monotonic() - installed)
+        return Installed(installed - begun, serve(plugin, python, limits or HostLimits()))
+
+
+def serve(plugin: Path, python: Path, limits: HostLimits) -> float:
+    """The seconds until it answers; then it is stopped."""
+    begun = time.monotonic()
+    with PluginProcess.start(plugin, transport="http", python=str(python), limits=limits):
+        return time.monotonic() - begun
 
 
 def _call(failure: str, command: list[str]) -> None:

@@ -4,6 +4,7 @@ In: a folder. Out: a plugin that breaks no rule, and for each rule ways to break
 """
 
 import base64
+import os
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -34,11 +35,11 @@ def written(path: str, content: str | bytes) -> Break:
     return write
 
 
-def replaced(path: str, old: str, new: str) -> Break:
+def replaced(path: str, old: str, new: str, most: int = -1) -> Break:
     def replace(plugin: Path) -> None:
         text = (plugin / path).read_text(encoding="utf-8")
         assert old in text
-        (plugin / path).write_text(text.replace(old, new), encoding="utf-8")
+        (plugin / path).write_text(text.replace(old, new, most), encoding="utf-8")
 
     return replace
 
@@ -112,6 +113,8 @@ OF_FILES = [
     Breach("forbidden-file", written(".git/config", ""), ".git/", ""),
     Breach("forbidden-file", written("tools/render", b"\x7fELF\x02\x01"), "tools/render", ""),
     Breach("forbidden-file", linked("tools/link.py", "/etc/hosts"), "tools/link.py", ""),
+    Breach("forbidden-file", linked("tools/gone.py", "/nowhere/gone.py"), "tools/gone.py", ""),
+    Breach("forbidden-file", lambda plugin: os.mkfifo(plugin / "pipe"), "pipe", ""),
     Breach("secret", written("tools/key.py", f"KEY = 'sk-{KEY}'\n"), "tools/key.py", "line 1"),
     Breach("secret", written("tools/key.py", f"\nKEY = 'sk-proj-{KEY}'\n"), "tools/key.py", "line 2"),
     Breach("secret", written("key.txt", f"ghp_{KEY}{KEY}"), "key.txt", "line 1"),
@@ -148,6 +151,9 @@ OF_FILES = [
     Breach("compile", written("tools/odd.py", b"a = '\0'"), "tools/odd.py", "line 1"),
 ]
 OF_STRATEGIES = [
+    Breach(
+        "selector", replaced(STRATEGY, "    required: true\n", "", most=1), STRATEGY, "parameters[0]", source=PUPPET
+    ),
     Breach(
         "kinds",
         replaced(MANIFEST, "plugins:", "plugins:\n  models: [provider/m.yaml]"),

@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import sys
 import zipfile
 from pathlib import Path
 
@@ -9,8 +10,9 @@ import pytest
 
 from devhost.cli.commands import main
 from devhost.errors import PluginStartError
+from devhost.limits import HostLimits
 from devhost.package.commit import uncommitted
-from devhost.package.install import try_install
+from devhost.package.install import serve, try_install
 from devhost.package.pack import packed
 from devhost.plugin.contents.files import Contents
 from tests.devhost.breaches import complete
@@ -135,6 +137,15 @@ def test_a_package_is_installed_without_what_is_installed_beside_devhost(
 
     assert took.installing > 0
     assert took.starting > 0
+
+
+@pytest.mark.e2e
+def test_a_plugin_that_does_not_answer_in_time_is_refused(tmp_path: Path) -> None:
+    plugin = complete(tmp_path)
+    (plugin / "main.py").write_text("import time\n\ntime.sleep(600)\n", encoding="utf-8")
+
+    with pytest.raises(PluginStartError, match=r"its /health did not answer within 0\.2 seconds"):
+        serve(plugin, Path(sys.executable), HostLimits(launch_seconds=0.2))
 
 
 @pytest.mark.e2e

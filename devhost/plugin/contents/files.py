@@ -3,12 +3,15 @@
 In: a plugin's folder. Out: `Contents`. Without a `.difyignore`, `.gitignore` counts; without both, all is packed.
 """
 
+import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
 from pathspec import GitIgnoreSpec
+
+from devhost.errors import DeclarationError
 
 IGNORE_FILES = (".difyignore", ".gitignore")
 FORBIDDEN_FOLDERS = frozenset(
@@ -47,8 +50,16 @@ class Contents:
             return ""
         return f"is left out by {self.ignored_by}" if (self.directory / path).is_file() else "does not exist"
 
+    def is_regular(self, path: str) -> bool:
+        """Neither a link nor a pipe, a socket or a device."""
+        return stat.S_ISREG((self.directory / path).lstat().st_mode)
+
     def read(self, path: str) -> bytes:
-        return (self.directory / path).read_bytes()
+        """What is not a regular file reads as empty: it is refused by the rule `forbidden-file`."""
+        try:
+            return (self.directory / path).read_bytes() if self.is_regular(path) else b""
+        except OSError as error:
+            raise DeclarationError(f"{self.directory / path} cannot be read: {error.strerror}") from error
 
     def text(self, path: str) -> str:
         """With replacement characters for what is not UTF-8."""

@@ -28,17 +28,13 @@ def forbidden_problems(contents: Contents) -> Iterator[Problem]:
         yield Problem("forbidden-file", f"{folder}/", "", f"a package must not hold it; {remedy}")
     for path in contents.paths:
         name = path.rpartition("/")[2]
-        if (contents.directory / path).is_symlink():
-            yield Problem("forbidden-file", path, "", f"a symbolic link; put the file itself here, or {remedy}")
+        if not contents.is_regular(path):
+            sentence = f"a link or a device, not a file; put the file itself here, or {remedy}"
+            yield Problem("forbidden-file", path, "", sentence)
         elif name not in ALLOWED and any(fnmatch(name, pattern) for pattern in PATTERNS):
             yield Problem("forbidden-file", path, "", f"a package must not hold it; {remedy}")
-        elif _is_program(contents, path):
+        elif contents.read(path).startswith(PROGRAMS):
             yield Problem("forbidden-file", path, "", f"a program for one kind of machine; {remedy}")
-
-
-def _is_program(contents: Contents, path: str) -> bool:
-    with (contents.directory / path).open("rb") as file:
-        return file.read(4).startswith(PROGRAMS)
 
 
 def size_problems(contents: Contents, most_bytes: int = MAX_BYTES, most_files: int = MAX_FILES) -> Iterator[Problem]:

@@ -24,12 +24,16 @@ KINDS: Mapping[str, re.Pattern[str]] = {
 ASSIGNED = re.compile(
     r"(?i)(?:api_?key|secret|token|passw(?:or)?d|credential)\w*[\"']?\s*[:=]\s*[\"']?([A-Za-z0-9+/_=-]{20,})"
 )
+BEGINNING = 8000
+"""Bytes; a NUL in them means, as for git, that the file is not a text."""
 RANDOM_BITS = 4.0
 """Of entropy a character: words of a language have fewer, random letters and digits more."""
 
 
 def secret_problems(contents: Contents) -> Iterator[Problem]:
     for path in contents.paths:
+        if b"\0" in contents.read(path)[:BEGINNING]:
+            continue
         for number, line in enumerate(contents.text(path).splitlines(), start=1):
             if kind := _kind(line):
                 yield Problem("secret", path, f"line {number}", f"it seems to contain {kind}; a package is public")

@@ -14,7 +14,7 @@ from devhost.text.yaml_file import describe
 _UNION = frozenset({"str", "bool", "int", "float"})
 LANGUAGES = ("en_US", "ja_JP", "zh_Hans", "pt_BR")
 """Of a text; the daemon drops every other."""
-NOT_THE_DAEMONS = frozenset({"pep440", "uuid", "default_fits", "node_schema", "feature"})
+NOT_THE_DAEMONS = frozenset({"pep440", "uuid", "default_fits", "node_schema", "feature", "selector"})
 """Rules of Dify's API or the SDK: the daemon registers a plugin that breaks them."""
 TAGS = {
     *("search", "image", "videos", "weather", "finance", "design", "travel", "social", "news", "medical"),

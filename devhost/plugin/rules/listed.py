@@ -25,6 +25,7 @@ RULES: Mapping[str, str] = {
     "parameter-type": "the type of a parameter is one that the daemon knows",
     "scope": "a scope belongs to the type of its parameter",
     "default": "a default is a text, a number or a switch, and one that the parameter takes",
+    "selector": "a selector of a model or an app is required: Dify has no empty one",
     "output-schema": "an output schema is a JSON Schema without the names that Dify uses itself",
     "feature": "a strategy has no feature but history-messages",
     "icon": "icons are packaged, and are not the template's",
@@ -56,6 +57,7 @@ _BY_KIND: Mapping[str, str] = {
     "json_schema": "output-schema",
     "node_schema": "output-schema",
     "feature": "feature",
+    "selector": "selector",
 }
 
 

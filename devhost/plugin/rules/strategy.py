@@ -4,7 +4,7 @@ In: the provider with its strategies, as JSON without nulls. Out: nothing, or a 
 field at fault. A zip install does not look as closely, so that such faults ship and break in Dify later.
 """
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     AfterValidator,
@@ -15,6 +15,7 @@ from pydantic import (
     StrictStr,
     ValidationInfo,
     field_validator,
+    model_validator,
 )
 from pydantic_core import PydanticCustomError
 
@@ -70,6 +71,16 @@ class _Parameter(Checked):
     precision: StrictInt | None = None
     options: tuple[Option, ...] = ()
     default: Annotated[Basic | None, AfterValidator(fitting)] = None
+
+    @model_validator(mode="after")
+    def _is_chosen(self) -> Self:
+        """Dify has no empty selector: a node without a choice fails ("The selector must be a dictionary.")."""
+        if self.type in {"model-selector", "app-selector"} and not self.required:
+            context = {"kind": self.type}
+            raise PydanticCustomError(
+                "selector", "a {kind} that is not required fails the node without a choice", context
+            )
+        return self
 
     @field_validator("scope")
     @classmethod
