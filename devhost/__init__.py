@@ -45,6 +45,7 @@ in this list (tests/devhost/test_architecture.py checks that):
     flow                a chatflow or workflow around the Agent node
     flow.forms          forms of Human Input nodes, and the answers to them
     flow.tools          the tools that the nodes of a flow hold
+    flow.view           what a person or a program sees of a flow
     flow.checks         what is wrong with a flow, said before it starts
     flow.engine.turn    what the nodes of one turn share
     flow.engine.models  devhost's models in the place of those of Dify's model plugins

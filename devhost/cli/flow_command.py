@@ -9,12 +9,17 @@ from devhost.cli.options.flow_options import FlowOptions, FlowSetup, flow_option
 from devhost.cli.options.hosting_options import HostOptions, runtime_options
 from devhost.flow.engine_loading import has_engine, load_engine
 from devhost.flow.environment import go_on_in_flow_environment
-from devhost.flow.events import FlowEnded, NodeEnded
 from devhost.flow.script import ScriptedModels
 from devhost.flow.surroundings import FlowTurn, Surroundings
-from devhost.protocol.wire import JsonObject
+from devhost.flow.view.report import findings_of, flow_report
+from devhost.flow.view.view import FlowView
+from devhost.flow.view.watching import watched
+from devhost.terminal.run_view import open_console
+from devhost.terminal.signals.interrupt import on_ctrl_c
+from devhost.terminal.view_options import ViewOptions, view_options
 
 RUN = "run"
+WELL = frozenset({"succeeded", "partial-succeeded"})
 
 
 class FlowGroup(click.Group):
@@ -35,15 +40,17 @@ def flow() -> None:
 @flow_options
 @click.option("--query", metavar="TEXT", help="What the user of a chatflow says, instead of the script's question.")
 @runtime_options
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout, and the rest on stderr.")
+@view_options
 @click.pass_obj
-def run(
+def run(  # noqa: PLR0913 - click gives one argument per option
     arguments: tuple[str, ...],
     *,
     flow_options: FlowOptions,
     query: str | None,
     host_options: HostOptions,
     as_json: bool,
+    view_options: ViewOptions,
 ) -> int:
     r"""Play a flow once, and show what its nodes do.
 
@@ -51,28 +58,24 @@ def run(
     devhost flow examples/workflows/approval.yml --example injection --script my-answers.yaml
     """
     setup = _read(flow_options, arguments)
-    for notice in setup.notices:
-        click.echo(f"note: {notice}", err=True)
     said = setup.script
     turn = FlowTurn(said.query if query is None else query, setup.inputs)
-    with setup.host(host_options) as host:
-        models = ScriptedModels(said, said.model, setup.place)
-        nodes = []
-        ended = FlowEnded("failed", {})
-        for event in load_engine()(setup.file, turn, Surroundings(host, models)):
-            if isinstance(event, NodeEnded):
-                nodes.append(_shown(event))
-                if not as_json:
-                    click.echo(f"{event.node.title or event.node.id}  {event.status}  {event.seconds} s  {event.error}")
-            if isinstance(event, FlowEnded):
-                ended = event
+    view = FlowView(open_console(stderr=as_json, color=view_options.color), view_options)
+    view.open(setup.file, turn, setup.notices)
+    try:
+        hosting = setup.host(host_options, view.screen)
+        with on_ctrl_c(view.show_how_far), hosting as host, on_ctrl_c(view.show_how_far):
+            view.begin_answer()
+            around = Surroundings(host, ScriptedModels(said, said.model, setup.place))
+            played = watched(load_engine()(setup.file, turn, around), view.show)
+    finally:
+        view.abandon()
+    findings = findings_of(played.nodes)
     if as_json:
-        conversation = dict(ended.conversation)
-        told = {"status": ended.status, "outputs": ended.outputs, "error": ended.error, "conversation": conversation}
-        click.echo(json.dumps({**told, "nodes": nodes}, ensure_ascii=False, indent=2))
-    else:
-        click.echo(ended.outputs.get("answer") or json.dumps(ended.outputs, ensure_ascii=False))
-    return int(ended.status not in {"succeeded", "partial-succeeded"})
+        report = {**flow_report(played.nodes, played.ended, played.seconds), "notices": list(setup.notices)}
+        click.echo(json.dumps(report, ensure_ascii=False, indent=2))
+    view.close(played.ended, played.seconds, findings)
+    return int(played.ended.status not in WELL or bool(host_options.strict and findings))
 
 
 def _read(options: FlowOptions, arguments: tuple[str, ...]) -> FlowSetup:
@@ -81,16 +84,3 @@ def _read(options: FlowOptions, arguments: tuple[str, ...]) -> FlowSetup:
         options.read(dict(os.environ))
         go_on_in_flow_environment(arguments)
     return options.read(os.environ)
-
-
-def _shown(event: NodeEnded) -> JsonObject:
-    return {
-        "id": event.node.id,
-        "type": event.node.type,
-        "title": event.node.title,
-        "status": event.status,
-        "seconds": event.seconds,
-        "inputs": event.inputs,
-        "outputs": event.outputs,
-        "error": event.error,
-    }

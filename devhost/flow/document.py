@@ -128,6 +128,11 @@ class FlowFile:
     def is_chatflow(self) -> bool:
         return self.mode == "advanced-chat"
 
+    @property
+    def kind(self) -> str:
+        """As Dify's users call it."""
+        return "chatflow" if self.is_chatflow else "workflow"
+
 
 def _node(entry: _NodeEntry) -> FlowNode:
     kind, title = str(entry.data.get("type", "")), str(entry.data.get("title", ""))

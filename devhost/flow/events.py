@@ -6,6 +6,7 @@ from typing import Literal
 
 from devhost.flow.document import FlowNode
 from devhost.flow.form import Form
+from devhost.models.backend import ModelDescription
 from devhost.node.outputs.run import Run
 from devhost.protocol.wire import JsonObject
 
@@ -35,6 +36,8 @@ class NodeEnded:
     """What Dify shows as process data, such as the prompts of a model node."""
     run: Run | None = None
     """The strategy's run, if the node is an Agent node."""
+    model: ModelDescription | None = None
+    """That of the run."""
 
 
 @dataclass(frozen=True)

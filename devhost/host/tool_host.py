@@ -122,5 +122,11 @@ class ToolHost:
         )
 
 
-def start_tools(tools: Sequence[Path | ToolSetup], *, limits: HostLimits, files: Path | None = None) -> ToolHost:
-    return ToolHost(started(None, tools, limits=limits, files=files))
+def start_tools(
+    tools: Sequence[Path | ToolSetup],
+    *,
+    limits: HostLimits,
+    files: Path | None = None,
+    watcher: Watcher | None = None,
+) -> ToolHost:
+    return ToolHost(started(None, tools, limits=limits, files=files, watcher=watcher))

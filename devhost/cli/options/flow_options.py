@@ -17,6 +17,7 @@ from devhost.host.host import Host
 from devhost.host.tool_host import ToolHost, start_tools
 from devhost.plugin.declaration import PluginDeclaration
 from devhost.plugin.nearest import nearest_strategy_plugin
+from devhost.process.watcher import Watcher
 from devhost.protocol.wire import JsonObject
 from devhost.scenario.scenario import HOME, examples_of
 from devhost.scenario.tool_assignments import read_tool_setups
@@ -124,12 +125,12 @@ class FlowSetup:
     """What a person should know before the flow starts."""
 
     @contextmanager
-    def host(self, options: HostOptions) -> Iterator[ToolHost]:
+    def host(self, options: HostOptions, watcher: Watcher) -> Iterator[ToolHost]:
         """A `Host` if the flow has Agent nodes."""
         limits = options.limits
         with (
-            start_tools(self.tools, limits=limits)
+            start_tools(self.tools, limits=limits, watcher=watcher)
             if self.plugin is None
-            else Host.start(self.plugin, tools=self.tools, limits=limits, transport=options.transport)
+            else Host.start(self.plugin, tools=self.tools, limits=limits, transport=options.transport, watcher=watcher)
         ) as host:
             yield host

@@ -87,6 +87,7 @@ class Teller:
         self, event: NodeRunSucceededEvent | NodeRunFailedEvent | NodeRunExceptionEvent, status: NodeStatus, error: str
     ) -> NodeEnded:
         result = event.node_run_result
+        run, model = self._playing.runs.get(event.id, (None, None))
         seconds = (event.finished_at - event.start_at).total_seconds() if event.finished_at else 0.0
         return NodeEnded(
             event.id,
@@ -98,7 +99,8 @@ class Teller:
             error,
             plain({str(key): value for key, value in result.metadata.items()}),
             plain(result.process_data),
-            run=self._playing.runs.get(event.id),
+            run,
+            model,
         )
 
     def _flow_ended(self, status: FlowStatus, outputs: Mapping[str, object], error: str = "") -> FlowEnded:

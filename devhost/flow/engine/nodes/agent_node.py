@@ -71,7 +71,6 @@ class AgentNode(Node[AgentNodeData]):
         while True:
             match message := said.get():
                 case Run():
-                    self._playing.runs[self.execution_id] = message
                     yield StreamCompletedEvent(node_run_result=_result(message))
                     return
                 case NodeParameterError():
@@ -96,7 +95,7 @@ class AgentNode(Node[AgentNodeData]):
         model = around.model(self._node, turn.query)
         _, strategy = find_strategy(host.plugin.declaration, self.node_data.agent_strategy_name)
         panel = Panel(model.description, self._memory(), [tool.entity for tool in host.tools])
-        return host.run(
+        run = host.run(
             strategy.identity.name,
             panel.settings(strategy, self.node_data.agent_parameters, variables),
             model=model,
@@ -104,6 +103,8 @@ class AgentNode(Node[AgentNodeData]):
             variables=variables,
             on_message=on_message,
         )
+        self._playing.runs[self.execution_id] = (run, model.description)
+        return run
 
     def _memory(self) -> list[JsonObject]:
         """Dify's Agent node reads the size of the window even where the window is off."""

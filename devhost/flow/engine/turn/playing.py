@@ -6,6 +6,7 @@ from devhost.flow.document import FlowFile
 from devhost.flow.engine.turn.forms import Forms
 from devhost.flow.engine.turn.mistakes import Mistakes
 from devhost.flow.surroundings import FlowTurn, Surroundings
+from devhost.models.backend import ModelDescription
 from devhost.node.outputs.run import Run
 
 
@@ -17,6 +18,6 @@ class Playing:
     forms: Forms
     started: set[str] = field(default_factory=set)
     """Executions of nodes: after a pause, the engine begins that of the form once more."""
-    runs: dict[str, Run] = field(default_factory=dict)
-    """The runs of strategies, by the id of the node's execution."""
+    runs: dict[str, tuple[Run, ModelDescription]] = field(default_factory=dict)
+    """The runs of strategies with their models, by the id of the node's execution."""
     mistakes: Mistakes = field(default_factory=Mistakes)

@@ -1,0 +1,163 @@
+"""The view of a flow in a terminal: what is played, the answer while it streams, then the nodes and what came of it."""
+
+from collections.abc import Iterable
+from typing import assert_never
+
+from rich.console import Console, RenderableType
+from rich.rule import Rule
+from rich.table import Table
+from rich.text import Text
+
+from devhost.flow.document import FlowFile
+from devhost.flow.events import (
+    AgentLog,
+    AnswerText,
+    FlowEnded,
+    FlowEvent,
+    FlowPaused,
+    NodeEnded,
+    NodeRetried,
+    NodeStarted,
+    SourcesRead,
+)
+from devhost.flow.surroundings import FlowTurn
+from devhost.flow.view.rows import Rows, node_rows
+from devhost.node.outputs.outputs import Finding
+from devhost.protocol.wire import JsonObject
+from devhost.terminal.screen import Screen
+from devhost.terminal.tables import findings_list, preview, printable, sources_table, variables_list
+from devhost.terminal.view_options import ViewOptions
+
+ENDINGS = {
+    "succeeded": ("finished in", "green"),
+    "partial-succeeded": ("finished, after an error, in", "yellow"),
+    "failed": ("failed after", "red bold"),
+    "stopped": ("stopped after", "yellow"),
+    "paused": ("waits for an answer, after", "yellow"),
+}
+
+
+class FlowView:
+    def __init__(self, console: Console, options: ViewOptions | None = None) -> None:
+        self._console = console
+        self._options = options or ViewOptions()
+        self.screen = Screen(console, traceback=self._options.traceback)
+        self._begin()
+
+    def _begin(self) -> None:
+        self._rows = Rows()
+        self._sources: list[JsonObject] = []
+        self._said_anything = False
+        self._closed = False
+
+    def open(self, file: FlowFile, turn: FlowTurn, notices: Iterable[str] = ()) -> None:
+        facts = Table.grid(padding=(0, 2))
+        facts.add_column(style="bold")
+        facts.add_row("flow", Text(f"{printable(file.name or file.path.stem)} ({file.kind}, {len(file.nodes)} nodes)"))
+        for notice in notices:
+            facts.add_row("notice", Text(printable(notice), "yellow"))
+        if turn.inputs:
+            facts.add_row("inputs", Text(printable(preview(dict(turn.inputs)))))
+        if file.is_chatflow:
+            facts.add_row("question", Text(printable(turn.query)))
+        for given in turn.files:
+            facts.add_row("file", Text(printable(given.get("filename"))))
+        self._console.print(facts)
+
+    def begin_answer(self) -> None:
+        """The plugins have started."""
+        self._console.print(_heading("answer"))
+
+    def go_on(self, question: str) -> None:
+        """The next turn of a conversation."""
+        self._begin()
+        self._console.line()
+        self._console.print(Text.assemble(("question", "bold"), f"  {printable(question)}"))
+        self.begin_answer()
+
+    def show(self, event: FlowEvent) -> None:
+        match event:
+            case AnswerText():
+                shown = printable(event.text)
+                self.screen.stream(shown, None)
+                self._said_anything = self._said_anything or bool(shown.strip())
+            case NodeStarted() | NodeEnded() | NodeRetried():
+                self._rows.add(event)
+                if isinstance(event, NodeEnded):
+                    self._sources += _sources_of(event)
+                if isinstance(event, NodeStarted):
+                    self.screen.show_status(printable(event.node.title or event.node.id))
+            case AgentLog():
+                entry = event.message["message"]
+                if entry.get("status") == "start":
+                    self.screen.show_status(printable(f"{event.node.title or event.node.id}: {entry.get('label')}"))
+            case SourcesRead():
+                self._sources += map(_as_source, event.sources)
+            case FlowPaused():
+                self.screen.end_status()
+                self.screen.end_line()
+            case FlowEnded():
+                self.screen.end_status()
+            case _:
+                assert_never(event)
+
+    def close(self, ended: FlowEnded, seconds: float, findings: Iterable[Finding] = ()) -> None:
+        self._finish_answer(ended)
+        self._section("nodes", node_rows(self._rows, whole=self._options.verbose))
+        self._section("sources", sources_table(self._sources) if self._sources else None)
+        outputs = {name: value for name, value in ended.outputs.items() if name not in {"answer", "files"}}
+        self._section("outputs", variables_list(outputs) if outputs else None)
+        conversation = dict(ended.conversation)
+        self._section("conversation variables", variables_list(conversation) if conversation else None)
+        broken = list(findings)
+        self._section("violations of Dify's rules", findings_list(broken) if broken else None)
+        self._console.print(Rule(style="dim"))
+        words, style = ENDINGS[ended.status]
+        self._console.print(Text(f"{words} {seconds:.2f} s", style))
+        if ended.error:
+            self._console.print(Text(printable(ended.error), "red"))
+        self._closed = True
+
+    def abandon(self) -> None:
+        """The turn ends without an end of its own."""
+        self.screen.end_status()
+
+    def show_how_far(self) -> None:
+        """After Ctrl-C: the nodes until then."""
+        if self._closed:
+            return
+        self._closed = True
+        self.screen.end_status()
+        self.screen.end_line()
+        self.screen.say_what_starts()
+        if self._rows.rows:
+            self._section("nodes until Ctrl-C", node_rows(self._rows, whole=self._options.verbose))
+
+    def _finish_answer(self, ended: FlowEnded) -> None:
+        """What an Answer node put out without streaming it is shown here."""
+        self.screen.end_status()
+        self.screen.end_line()
+        if not self._said_anything:
+            answer = ended.outputs.get("answer")
+            self._console.print(Text(printable(answer)) if answer else Text("(no text)", "dim"))
+
+    def _section(self, title: str, content: RenderableType | None) -> None:
+        if content is not None:
+            self._console.line()
+            self._console.print(_heading(title))
+            self._console.print(content)
+
+
+def _as_source(segment: JsonObject) -> JsonObject:
+    """A segment of a knowledge base, as a row of the agents' sources."""
+    title = segment.get("title") or segment.get("document_name")
+    return {"number": segment.get("position", "?"), "title": title, "document_id": segment.get("dataset_name")}
+
+
+def _sources_of(ended: NodeEnded) -> list[JsonObject]:
+    sources = [] if ended.run is None else ended.run.outputs.variables.get("sources")
+    return [source for source in sources if isinstance(source, dict)] if isinstance(sources, list) else []
+
+
+def _heading(title: str) -> Rule:
+    return Rule(Text(title, "bold cyan"), align="left", style="dim")
