@@ -53,9 +53,13 @@ in this list (tests/devhost/test_architecture.py checks that):
     flow.engine         Dify's own workflow engine, with devhost's nodes in it
     overview            what a plugin declares, in lines
     package             a plugin as one file: written, installed, opened
+    evaluation.checks   what a case expects, and whether a run fits
+    evaluation          cases, run side by side in one host, and compared
+    evaluation.reports  an evaluation for people and for other programs
     scaffold            the folder of a new plugin
     cli.options         options that several commands have
     cli.recording       the commands record and fork
+    cli.evaluation      the command that evaluates
     cli                 the commands and their options
 """
 

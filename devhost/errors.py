@@ -9,6 +9,7 @@ HostError ── DeclarationError      a plugin directory, or a YAML file, that 
           ├─ ToolSetupError        a tool plugin that refuses its credentials or a value of the panel
           ├─ WireError             a line that is not a message of the protocol
           ├─ TraceError            a trace that cannot be written or read
+          ├─ SuiteError            a file of cases, or its results, that cannot be read or run
           ├─ FlowFileError         a workflow or chatflow that cannot be read or played
           ├─ UnansweredFormError   a form without an answer: the flow stays paused
           ├─ FlowEnvironmentError  the environment of the workflow engine that cannot be made
@@ -73,6 +74,10 @@ class WireError(HostError):
 
 class TraceError(HostError):
     """A trace cannot be written or read."""
+
+
+class SuiteError(HostError):
+    """A file of cases or of results that cannot be read or run; the sentence names the case and the key."""
 
 
 class FlowFileError(HostError):

@@ -32,9 +32,33 @@ PICTURES = [
 ]
 
 
+EVALUATION = "docs/images/evaluation.png"
+HELPDESK = ROOT / "examples" / "helpdesk" / "evaluation.yaml"
+INSTRUCTION = "    like [1].\n"
+ADDED = "    like [1]. Answer in the language of the question.\n"
+
+
 def main() -> None:
     for picture in PICTURES:
         make(picture)
+    make_evaluation()
+
+
+def make_evaluation() -> None:
+    """Of two evaluations, between which the instruction changes as in docs/evaluate.md."""
+    from tests.devhost.chromium import screenshot  # noqa: PLC0415 - importable only once the path is set
+
+    with tempfile.TemporaryDirectory() as made:
+        cases, page = Path(made) / HELPDESK.name, Path(made) / "page.html"
+        text = HELPDESK.read_text(encoding="utf-8")
+        cases.write_text(text, encoding="utf-8")
+        devhost("eval", str(cases), "--scripted", "--column", "standard")
+        cases.write_text(text.replace(INSTRUCTION, ADDED), encoding="utf-8")
+        devhost("eval", str(cases), "--scripted", "--against", "last", "--column", "standard", "--report", str(page))
+        shown = page.read_text(encoding="utf-8").replace(f"{made}/", "examples/helpdesk/")
+        page.write_text(shown, encoding="utf-8")
+        screenshot(page, ROOT / EVALUATION, WIDTH, 1100)
+    print(EVALUATION)  # noqa: T201 - a command line program prints
 
 
 def make(picture: Picture) -> None:

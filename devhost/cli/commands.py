@@ -17,6 +17,7 @@ from pathlib import Path
 import click
 
 from devhost.cli.chat_command import chat
+from devhost.cli.evaluation.command import eval_
 from devhost.cli.flow_command import flow
 from devhost.cli.init_command import init
 from devhost.cli.options.hosting_options import HostOptions, host_options, started_host
@@ -80,6 +81,7 @@ def commands() -> None:
 
 
 commands.add_command(chat)
+commands.add_command(eval_)
 commands.add_command(flow)
 commands.add_command(init)
 commands.add_command(tool)

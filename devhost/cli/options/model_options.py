@@ -80,7 +80,7 @@ class ModelOptions:
         """`asked`: how often the conversation had this question before; a script may answer it differently."""
         environment = os.environ if environment is None else environment
         key, base_url = (environment.get(name, "").strip() for name in (KEY, BASE_URL))
-        if self.scripted or not (key or base_url):
+        if self.asks_the_script(environment):
             self._refuse_for_a_script()
             if script is None:
                 raise ParameterError(f"no model is configured: give --example NAME or --script FILE, or set {KEY}")
@@ -99,6 +99,11 @@ class ModelOptions:
             completion_params=self._completion_params(),
             features=self._features(),
         )
+
+    def asks_the_script(self, environment: Mapping[str, str] | None = None) -> bool:
+        """Whether no API is called: --scripted is given, or neither a key nor a base URL is set."""
+        environment = os.environ if environment is None else environment
+        return self.scripted or not any(environment.get(name, "").strip() for name in (KEY, BASE_URL))
 
     def _refuse_for_a_script(self) -> None:
         """Refuse options that a scripted model would ignore."""

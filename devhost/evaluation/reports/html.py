@@ -1,0 +1,50 @@
+"""An evaluation as one self-contained page, with the look of a run's report.
+
+In: a summary, the threshold, perhaps a comparison. Out: HTML; every text is escaped by the template.
+"""
+
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from devhost.errors import SuiteError
+from devhost.evaluation.comparison import Comparison
+from devhost.evaluation.reports.wording import costs, mark, share
+from devhost.evaluation.summary import Summary
+from devhost.page.file import GENERATOR, HEAD_BYTES, MARK
+from devhost.page.page import HERE as PAGE
+from devhost.page.page import clip
+
+HERE = Path(__file__).parent
+
+
+def render_evaluation(summary: Summary, threshold: float, comparison: Comparison | None = None) -> str:
+    environment = Environment(
+        loader=FileSystemLoader([HERE, PAGE]),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(clip=clip)
+    environment.globals.update(costs=costs, mark=mark, share=share, GENERATOR=GENERATOR)
+    return environment.get_template("evaluation.html.j2").render(
+        summary=summary, header=summary.evaluation.header, threshold=threshold, comparison=comparison
+    )
+
+
+def refuse_page(file: Path) -> None:
+    """Before the first run: SuiteError for a path that cannot become a page, or that holds another file."""
+    refuse_output(file, "--report")
+    if file.is_file():
+        with file.open("rb") as existing:
+            head = existing.read(HEAD_BYTES)
+        if head and MARK not in head:
+            raise SuiteError(f"--report {file}: this file is not a page that devhost made: name another file")
+
+
+def refuse_output(file: Path, option: str) -> None:
+    if file.is_dir():
+        raise SuiteError(f"{option} {file}: this is a folder: name a file in it")
+    if not file.parent.is_dir():
+        raise SuiteError(f"{option} {file}: the folder {file.parent} does not exist")

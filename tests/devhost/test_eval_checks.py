@@ -1,0 +1,107 @@
+"""Each expectation of a case, on both sides of its border."""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from devhost.evaluation.checks.checking import checks
+from devhost.evaluation.checks.expected import Expected
+from devhost.evaluation.checks.judge import judged
+from devhost.evaluation.checks.observed import Call, Observed
+from devhost.models.scripted.model import ScriptedModel
+
+SEEN = Observed(
+    text="Files stay 30 days [1].\nThen they are gone.",
+    calls=(Call("search", {"terms": "trash", "language": "en"}), Call("look", {}), Call("search", {"terms": "bin"})),
+    stop_reason="answered",
+    cited=("Guide (en/user-guide.md)", "Past answer (E-2011)"),
+    rounds=2,
+    tokens=1000,
+    seconds=1.5,
+)
+OBJECT = replace(SEEN, text='{"topic": "login"}')
+SCHEMA = {"type": "object", "properties": {"topic": {"enum": ["login"]}}, "required": ["topic"]}
+
+
+def failed(expected: dict[str, Any], observed: Observed = SEEN) -> list[str]:
+    return [check.name for check in checks(Expected.model_validate(expected), observed) if not check.passed]
+
+
+@pytest.mark.parametrize(
+    ("fits", "misfits"),
+    [
+        ({"text": {"contains": ["30 days", "gone"]}}, {"text": {"contains": "31 days"}}),
+        ({"text": {"lacks": "31 days"}}, {"text": {"lacks": ["30 days"]}}),
+        ({"text": {"matches": r"^Then .* gone\.$"}}, {"text": {"matches": r"\bbin\b"}}),
+        ({"text": {"equals": SEEN.text + "\n"}}, {"text": {"equals": "Files stay 30 days [1]."}}),
+        (
+            {"calls": {"exactly": [{"search": {"terms": "trash"}}, "look", "search"]}},
+            {"calls": {"exactly": ["search", "look"]}},
+        ),
+        ({"calls": {"in_order": ["search", "search"]}}, {"calls": {"in_order": ["look", "look"]}}),
+        ({"calls": {"in_order": ["look", {"search": {"terms": "bin"}}]}}, {"calls": {"in_order": ["look", "x"]}}),
+        (
+            {"calls": {"at_least": ["search", {"search": {"terms": "trash"}}]}},
+            {"calls": {"at_least": ["search", "search", "search"]}},
+        ),
+        (
+            {"calls": {"never": [{"search": {"language": "ja"}}]}},
+            {"calls": {"never": [{"search": {"language": "en"}}]}},
+        ),
+        ({"stop_reason": ["time_limit", "answered"]}, {"stop_reason": "time_limit"}),
+        ({"sources": {"cited": ["E-2011", "Guide"], "at_least": 2}}, {"sources": {"cited": "E-2012"}}),
+        ({"sources": {"at_most": 2}}, {"sources": {"at_most": 1}}),
+        ({"rounds": 2}, {"rounds": 1}),
+        ({"rounds": {"at_least": 2}}, {"rounds": {"at_least": 3}}),
+        ({"tokens": 1000}, {"tokens": 999}),
+        ({"seconds": {"at_least": 1.5, "at_most": 1.5}}, {"seconds": 1.4}),
+    ],
+    ids=json.dumps,
+)
+def test_each_expectation_passes_and_fails(fits: dict[str, Any], misfits: dict[str, Any]) -> None:
+    assert failed(fits) == []
+    assert len(failed(misfits)) == 1
+
+
+def test_a_json_answer_is_checked_by_its_schema() -> None:
+    assert failed({"text": {"json_schema": SCHEMA}}, OBJECT) == []
+    assert failed({"text": {"json_schema": SCHEMA}}, replace(OBJECT, text='{"topic": "x"}')) != []
+    assert failed({"text": {"json_schema": SCHEMA}}, SEEN) == ["text fits the JSON Schema"]
+
+
+def test_a_call_serves_one_expectation_only() -> None:
+    """The wide one must not take the only call that fits the narrow one."""
+    wide_first = {"calls": {"at_least": ["search", {"search": {"terms": "trash"}}, {"search": {"terms": "bin"}}]}}
+    assert failed(wide_first) == ["calls at least"]
+
+
+def test_a_run_that_failed_fits_nothing() -> None:
+    assert failed({}, replace(SEEN, error="ValueError: broke")) == ["run"]
+
+
+@pytest.mark.parametrize(
+    ("reply", "found"),
+    [
+        ('{"passed": true, "reason": "It says so."}', ""),
+        ('```json\n{"passed": false, "reason": "It is rude."}\n```', "It is rude."),
+        ('{"passed": "yes"}', "no judgement"),
+        ("I think it is good.", "no judgement"),
+    ],
+)
+def test_a_judge_decides_or_the_check_fails(reply: str, found: str) -> None:
+    check = judged(ScriptedModel.of([{"text": reply}]), "Be polite.", "Hi?", "Hi!")
+    assert check.passed == (not found)
+    assert found in check.found
+    assert check.remark.startswith("a scripted judge")
+
+
+def test_a_judge_reads_rubric_question_and_answer_and_may_fail() -> None:
+    model = ScriptedModel.of([{"error": {"type": "InvokeRateLimitError", "message": "slow down"}}])
+    check = judged(model, "Be polite.", "Why?", "Because.")
+    assert check.found == "no judgement: InvokeRateLimitError: slow down"
+    system, user = model.requests[0].prompt_messages
+    assert "Be polite." in system.text
+    assert "Why?" in user.text
+    assert "Because." in user.text
