@@ -73,11 +73,11 @@ def test_gitignore_counts_without_a_difyignore_and_not_beside_one(tmp_path: Path
     assert {problem.file for problem in check_plugin(plugin).refusals} == {"run.log"}
 
     (plugin / ".difyignore").unlink()
-    (plugin / ".env.example").unlink()
+    (plugin / ".git").mkdir()
     assert check_plugin(plugin).refusals == ()
 
     (plugin / ".gitignore").unlink()
-    assert {problem.file for problem in check_plugin(plugin).refusals} == {"run.log"}
+    assert {problem.file for problem in check_plugin(plugin).refusals} == {"run.log", ".git/"}
 
 
 def test_a_secret_is_not_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

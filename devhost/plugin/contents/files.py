@@ -1,6 +1,7 @@
 """The files of a folder that Dify's packager takes: all but those that `.difyignore` names.
 
-In: a plugin's folder. Out: `Contents`. Without a `.difyignore`, `.gitignore` counts; without both, all is packed.
+In: a plugin's folder. Out: `Contents`. Without a `.difyignore`, `.gitignore` counts, which need not name git's own
+folder; without both, all is packed.
 """
 
 import stat
@@ -36,7 +37,8 @@ class Contents:
     def of(cls, directory: Path) -> Self:
         ignored_by = next((name for name in IGNORE_FILES if (directory / name).is_file()), "")
         lines = (directory / ignored_by).read_text(encoding="utf-8", errors="replace") if ignored_by else ""
-        spec = GitIgnoreSpec.from_lines(lines.splitlines())
+        own = [".git"] if ignored_by == ".gitignore" else []
+        spec = GitIgnoreSpec.from_lines([*lines.splitlines(), *own])
         forbidden: list[str] = []
         paths = sorted(_walk(directory, spec, forbidden))
         return cls(directory, ignored_by, tuple(paths), tuple(sorted(forbidden)))
