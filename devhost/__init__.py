@@ -42,18 +42,20 @@ in this list (tests/devhost/test_architecture.py checks that):
     chat                a conversation in a terminal
     fork                a traced run once more, with something changed
     comparison          two runs side by side
+    evaluation.checks   what a case expects, and whether a run fits
+    flow.expectations   what a flow's script expects of a turn
     flow                a chatflow or workflow around the Agent node
     flow.forms          forms of Human Input nodes, and the answers to them
     flow.tools          the tools that the nodes of a flow hold
     flow.view           what a person or a program sees of a flow
     flow.checks         what is wrong with a flow, said before it starts
+    flow.cases          a flow's script as a case: every turn beside what it is expected to be
     flow.engine.turn    what the nodes of one turn share
     flow.engine.models  devhost's models in the place of those of Dify's model plugins
     flow.engine.nodes   the nodes that ask Dify's services in Dify, and devhost here
     flow.engine         Dify's own workflow engine, with devhost's nodes in it
     overview            what a plugin declares, in lines
     package             a plugin as one file: written, installed, opened
-    evaluation.checks   what a case expects, and whether a run fits
     evaluation          cases, run side by side in one host, and compared
     evaluation.reports  an evaluation for people and for other programs
     scaffold            the folder of a new plugin

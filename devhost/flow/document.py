@@ -124,6 +124,16 @@ class FlowFile:
             workflow.environment_variables,
         )
 
+    def node(self, name: str) -> FlowNode:
+        """By id, or by the title if one node alone has it; FlowFileError otherwise."""
+        titled = [node for node in self.nodes.values() if node.title == name]
+        if name in self.nodes:
+            return self.nodes[name]
+        if len(titled) == 1:
+            return titled[0]
+        what = f"{len(titled)} nodes have the title {name!r}: name one by its id" if titled else f"no node is {name!r}"
+        raise FlowFileError(f"{what}; the ids are: {', '.join(self.nodes)}")
+
     @property
     def is_chatflow(self) -> bool:
         return self.mode == "advanced-chat"

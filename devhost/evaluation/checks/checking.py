@@ -1,16 +1,13 @@
 """Whether a run fits what its case expects. In: `Expected`, `Observed`. Out: a `Check` for each expectation."""
 
-import json
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-
-import jsonschema_rs
 
 from devhost.evaluation.checks.calls import call_checks
 from devhost.evaluation.checks.check import Check
 from devhost.evaluation.checks.expected import Bounds, Expected, SourcesExpected, TextExpected
 from devhost.evaluation.checks.observed import Observed
+from devhost.evaluation.checks.texts import NO_TEXT, text_checks
 
 
 @dataclass(frozen=True)
@@ -43,29 +40,9 @@ def checks(expected: Expected, observed: Observed) -> Iterator[Check]:
 
 
 def _text(expected: TextExpected, text: str) -> Iterator[Check]:
-    said = text or "no text"
-    for part in expected.contains:
-        yield Check("text contains", part, "" if part in text else said)
-    for part in expected.lacks:
-        yield Check("text lacks", part, said if part in text else "")
-    for pattern in expected.matches:
-        yield Check("text matches", pattern, "" if re.search(pattern, text, re.MULTILINE) else said)
+    yield from text_checks("text", expected, text)
     if expected.equals is not None:
-        yield Check("text equals", expected.equals, "" if text == expected.equals.strip() else said)
-    if expected.json_schema is not None:
-        yield Check("text fits the JSON Schema", json.dumps(expected.json_schema), _misfit(expected.json_schema, text))
-
-
-def _misfit(schema: dict[str, object], text: str) -> str:
-    try:
-        value = json.loads(text)
-    except ValueError:
-        return f"not JSON: {text}"
-    try:
-        jsonschema_rs.validator_for(schema).validate(value)
-    except jsonschema_rs.ValidationError as error:
-        return f"{error.message}, in {text}"
-    return ""
+        yield Check("text equals", expected.equals, "" if text == expected.equals.strip() else text or NO_TEXT)
 
 
 def _sources(expected: SourcesExpected, cited: tuple[str, ...]) -> Iterator[Check]:

@@ -1,0 +1,139 @@
+"""What a case expects of a turn of a flow, and what is said of an expectation that fails."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+from pydantic import ValidationError
+
+from devhost.flow.cases.checking import checks
+from devhost.flow.cases.outcome import Outcome
+from devhost.flow.document import FlowFile
+from devhost.flow.events import FlowEnded, FlowStatus, NodeEnded, NodeStatus
+from devhost.flow.expectations.expected import FlowExpected, Status
+from devhost.node.outputs.outputs import NodeOutputs
+from devhost.node.outputs.run import CallsMade, Run
+
+FILE = FlowFile.read(Path(__file__).parents[2] / "examples" / "workflows" / "approval.yml")
+RUN = Run(
+    "gpt5_function_calling",
+    NodeOutputs("Two.", [], [], {}, {}, [], 0),
+    None,
+    [],
+    [],
+    0.1,
+    CallsMade(sent={"r1": {"words": "chairs"}, "r2": {"to": "a@b.example"}}, tools={"r1": "search", "r2": "send"}),
+)
+OUTPUTS: dict[str, Any] = {
+    "text": "Two documents.",
+    "stop_reason": "answered",
+    "pending_calls": [],
+    "structured_output": {"topic": "billing", "sure": True, "tags": ["a", "b"]},
+    "none": None,
+}
+NODES = [
+    NodeEnded("1", FILE.nodes["start"], "succeeded", {}, {}, 0.0),
+    NodeEnded("2", FILE.nodes["agent"], "succeeded", {}, OUTPUTS, 0.1, run=RUN),
+]
+ENDED = FlowEnded("succeeded", {"answer": "Two documents.", "files": []}, conversation={"state": "s.1"})
+
+
+def failures(expect: dict[str, Any], nodes: Sequence[NodeEnded] = NODES, ended: FlowEnded = ENDED) -> list[str]:
+    found = checks(FlowExpected.model_validate(expect), Outcome.of(nodes, ended), FILE)
+    return [check.sentence for check in found if not check.passed]
+
+
+@pytest.mark.parametrize(
+    "expect",
+    [
+        {},
+        {"status": "succeeded", "error": ""},
+        {"answer": "Two documents."},
+        {"answer": {"contains": ["Two", "documents"], "lacks": "three", "matches": r"^T\w+ d"}},
+        {"outputs": {"files": []}},
+        {"conversation": {"state": {"matches": "^s"}}},
+        {"ran": ["start", "Agent"], "not_run": "Clear the state"},
+        {"nodes": {"agent": {"status": ["failed", "succeeded"], "outputs": {"stop_reason": "answered"}}}},
+        {"nodes": {"Agent": {"outputs": {"structured_output.tags.1": "b", "structured_output.sure": True}}}},
+        {"nodes": {"agent": {"outputs": {"none": None, "structured_output": {"contains": '"billing"'}}}}},
+        {"nodes": {"agent": {"outputs": {"structured_output": {"json_schema": {"required": ["topic"]}}}}}},
+        {"nodes": {"agent": {"calls": {"exactly": [{"search": {"words": "chairs"}}, "send"], "never": "delete"}}}},
+    ],
+    ids=str,
+)
+def test_a_turn_that_fits_fails_no_expectation(expect: dict[str, Any]) -> None:
+    assert failures(expect) == []
+
+
+@pytest.mark.parametrize(
+    ("expect", "sentence"),
+    [
+        ({"status": "failed"}, "status: expected failed; found succeeded"),
+        ({"answer": "Three."}, 'answer equals: expected "Three."; found "Two documents."'),
+        ({"answer": {"contains": "three"}}, "answer contains: expected three; found Two documents."),
+        ({"outputs": {"total": 1}}, "output total: expected it is there; found nothing; there are: answer, files"),
+        ({"conversation": {"state": ""}}, 'conversation variable state equals: expected ""; found "s.1"'),
+        ({"ran": "clear"}, "ran: expected clear; found start, agent"),
+        ({"not_run": "agent"}, "not_run: expected agent; found start, agent"),
+        ({"nodes": {"clear": {}}}, "node 'Clear the state' (clear): ran: expected it runs; found start, agent"),
+        (
+            {"nodes": {"agent": {"outputs": {"structured_output.topic": "login"}}}},
+            'node \'Agent\' (agent): output structured_output.topic equals: expected "login"; found "billing"',
+        ),
+        (
+            {"nodes": {"agent": {"outputs": {"structured_output.sure": 1}}}},
+            "node 'Agent' (agent): output structured_output.sure equals: expected 1; found true",
+        ),
+        (
+            {"nodes": {"agent": {"outputs": {"pending_calls.0.tool": "send"}}}},
+            "node 'Agent' (agent): output pending_calls.0.tool: expected it is there; found nothing; there are: none",
+        ),
+        (
+            {"nodes": {"agent": {"outputs": {"none": {"equals": "x"}}}}},
+            "node 'Agent' (agent): output none equals: expected \"x\"; found null",
+        ),
+        (
+            {"nodes": {"agent": {"calls": {"never": "search"}}}},
+            'node \'Agent\' (agent): calls never: expected search; found search({"words": "chairs"})',
+        ),
+    ],
+)
+def test_a_failed_expectation_says_what_was_expected_what_came_and_where(expect: dict[str, Any], sentence: str) -> None:
+    assert failures(expect) == [sentence]
+
+
+def test_a_turn_that_fails_is_expected_by_its_status_alone() -> None:
+    failed = FlowEnded("failed", {}, "the key was revoked")
+
+    assert failures({}, [], failed) == [
+        "status: expected succeeded or partial-succeeded; found failed (the key was revoked)"
+    ]
+    assert failures({"status": "failed", "error": {"contains": "revoked"}}, [], failed) == []
+
+
+def test_of_several_runs_of_a_node_the_last_one_counts_and_the_calls_of_all() -> None:
+    again = NodeEnded("3", FILE.nodes["agent"], "exception", {}, {"text": "x"}, 0.1, "no key", run=RUN)
+    expect = {"status": "exception", "error": "no key", "calls": {"exactly": ["search", "send", "search", "send"]}}
+
+    assert failures({"nodes": {"agent": expect}}, [*NODES, again]) == []
+
+
+def test_a_long_value_is_cut_in_the_sentence() -> None:
+    (sentence,) = failures({"answer": "x"}, [], FlowEnded("succeeded", {"answer": "y" * 5_000}))
+
+    assert len(sentence) < 800
+
+
+@pytest.mark.parametrize(
+    "expect",
+    [{"anser": "x"}, {"answer": {"contain": "x"}}, {"status": "green"}, {"nodes": {"agent": {"answer": "x"}}}],
+    ids=str,
+)
+def test_an_unknown_key_or_status_is_refused(expect: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError):
+        FlowExpected.model_validate(expect)
+
+
+def test_a_status_can_be_each_of_the_engines() -> None:
+    assert {*get_args(Status.__value__)} == {*get_args(FlowStatus.__value__), *get_args(NodeStatus.__value__)}
