@@ -18,12 +18,17 @@ from devhost.terminal.questions import read_questions
 from devhost.terminal.run_view import open_console
 from devhost.terminal.signals.interrupt import on_ctrl_c
 from devhost.terminal.view_options import ViewOptions, view_options
+from devhost.text.command_help import examples
 
 ANY_QUESTION = "?"
 """In place of a question that is not typed yet, while the other parameters are checked."""
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "devhost chat --example helpdesk",
+    )
+)
 @scenario_options
 @model_options
 @host_options

@@ -41,6 +41,7 @@ from devhost.scenario.fitting import refuse_misfit
 from devhost.terminal.run_view import RunView, open_console
 from devhost.terminal.signals.interrupt import on_ctrl_c
 from devhost.terminal.view_options import ViewOptions, view_options
+from devhost.text.command_help import examples
 
 ENDED_WELL, RUN_FAILED, ASKED_WRONGLY, INTERRUPTED = 0, 1, 2, 130
 DISK_FAULTS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
@@ -94,7 +95,12 @@ commands.add_command(replay)
 commands.add_command(report_page)
 
 
-@commands.command()
+@commands.command(
+    epilog=examples(
+        "devhost run --example helpdesk",
+        "devhost run --example helpdesk --scenario two-topics --trace run.jsonl",
+    )
+)
 @scenario_options
 @click.option("--query", metavar="TEXT", help="Ask this instead of the script's own question.")
 @click.option("--alone", is_flag=True, help="Leave out what the script's user says after the question.")

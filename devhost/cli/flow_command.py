@@ -17,6 +17,7 @@ from devhost.flow.view.watching import watched
 from devhost.terminal.run_view import open_console
 from devhost.terminal.signals.interrupt import on_ctrl_c
 from devhost.terminal.view_options import ViewOptions, view_options
+from devhost.text.command_help import examples
 
 RUN = "run"
 WELL = frozenset({"succeeded", "partial-succeeded"})
@@ -36,7 +37,12 @@ def flow() -> None:
     """Play a chatflow or workflow on Dify's own engine, without Dify."""
 
 
-@flow.command(RUN)
+@flow.command(
+    RUN,
+    epilog=examples(
+        "devhost flow examples/workflows/approval.yml --example injection --script my-answers.yaml",
+    ),
+)
 @flow_options
 @click.option("--query", metavar="TEXT", help="What the user of a chatflow says, instead of the script's question.")
 @runtime_options
@@ -52,11 +58,7 @@ def run(  # noqa: PLR0913 - click gives one argument per option
     as_json: bool,
     view_options: ViewOptions,
 ) -> int:
-    r"""Play a flow once, and show what its nodes do.
-
-    \b
-    devhost flow examples/workflows/approval.yml --example injection --script my-answers.yaml
-    """
+    """Play a flow once, and show what its nodes do."""
     setup = _read(flow_options, arguments)
     said = setup.script
     turn = FlowTurn(said.query if query is None else query, setup.inputs)

@@ -6,11 +6,17 @@ from typing import cast
 import click
 
 from devhost.scaffold.plugin_folder import Kind, NewPlugin
+from devhost.text.command_help import examples
 
 KINDS = ("strategy", "tool")
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "devhost init strategy my_strategy",
+        "devhost init tool my_tool --author my-name",
+    )
+)
 @click.argument("kind", type=click.Choice(KINDS))
 @click.argument("name")
 @click.option(
@@ -21,12 +27,7 @@ KINDS = ("strategy", "tool")
 )
 @click.option("--author", metavar="NAME", default="me", show_default=True, help="Your name in Dify's marketplace.")
 def init(*, kind: str, name: str, folder: Path | None, author: str) -> int:
-    r"""Write a new plugin that runs, with a scenario and a test.
-
-    \b
-    devhost init strategy my_strategy
-    devhost init tool my_tool --author my-name
-    """
+    """Write a new plugin that runs, with a scenario and a test."""
     plugin = NewPlugin(cast("Kind", kind), name, author, folder or Path(name))
     for file in plugin.write():
         click.echo(file)

@@ -32,13 +32,20 @@ from devhost.terminal.run_view import open_console
 from devhost.terminal.signals.interrupt import on_ctrl_c
 from devhost.terminal.tool_view import ToolView
 from devhost.terminal.view_options import traceback_option
+from devhost.text.command_help import examples
 from devhost.text.secrets import Secrets
 from devhost.tools.panel import start_tool_plugin
 
 CALLED_WELL, CALL_FAILED = 0, 1
 
 
-@click.command("tool")
+@click.command(
+    "tool",
+    epilog=examples(
+        "devhost tool --tools my_tool",
+        "devhost tool --tools my_tool count_words --arg text=one",
+    ),
+)
 @click.argument("tool_name", metavar="[NAME]", required=False)
 @click.option(
     "--tools",

@@ -13,6 +13,7 @@ from devhost.page.page import render_page
 from devhost.terminal.replay import replay_trace
 from devhost.terminal.run_view import open_console
 from devhost.terminal.view_options import ViewOptions, view_options
+from devhost.text.command_help import examples
 from devhost.trace.reader import Trace, read_trace
 
 SLOWEST = 0.001
@@ -36,7 +37,11 @@ def _trace_of_runs(file: Path) -> Trace:
     return trace
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "devhost replay run.jsonl --speed 2",
+    )
+)
 @trace_argument
 @click.option(
     "--speed",
@@ -53,7 +58,13 @@ def replay(*, trace_file: Path, speed: float | None, view_options: ViewOptions) 
     return 0
 
 
-@click.command("report")
+@click.command(
+    "report",
+    epilog=examples(
+        "devhost run --example helpdesk --trace run.jsonl",
+        "devhost report run.jsonl",
+    ),
+)
 @trace_argument
 @click.option(
     "-o",

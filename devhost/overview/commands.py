@@ -12,6 +12,7 @@ from devhost.plugin.declaration import PluginDeclaration
 from devhost.plugin.nearest import nearest_plugin
 from devhost.scenario.scenario import examples_of
 from devhost.terminal.run_view import open_console
+from devhost.text.command_help import examples
 
 WELL, REFUSED = 0, 1
 
@@ -23,7 +24,11 @@ def _plugin_argument(command: Callable[..., int]) -> Callable[..., int]:
     return argument(click.option("--no-color", is_flag=True, help="Print without colours.")(command))
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "devhost check my_plugin",
+    )
+)
 @_plugin_argument
 def check(*, plugin: Path | None, no_color: bool) -> int:
     """Check all declarations of a plugin by the daemon's rules, without starting it.
@@ -37,7 +42,12 @@ def check(*, plugin: Path | None, no_color: bool) -> int:
     return REFUSED if checked.refusals else WELL
 
 
-@click.command("list")
+@click.command(
+    "list",
+    epilog=examples(
+        "devhost list my_plugin",
+    ),
+)
 @_plugin_argument
 def list_(*, plugin: Path | None, no_color: bool) -> int:
     """List a plugin's strategies and tools with their parameters, and its examples, a line each.

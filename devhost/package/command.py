@@ -16,12 +16,13 @@ from devhost.plugin.check import check_plugin
 from devhost.plugin.declaration import PluginDeclaration
 from devhost.plugin.nearest import nearest_plugin
 from devhost.terminal.run_view import open_console
+from devhost.text.command_help import examples
 
 WELL, REFUSED = 0, 1
 FOLDER = Path("dist")
 
 
-@click.command()
+@click.command(epilog=examples("devhost package my_plugin", "devhost package my_plugin --marketplace -o my.difypkg"))
 @click.argument("plugin", metavar="[PLUGIN]", required=False, type=click.Path(file_okay=False, path_type=Path))
 @click.option(
     "-o",

@@ -30,6 +30,7 @@ from devhost.evaluation.summary import Summary
 from devhost.process.watcher import Watcher
 from devhost.terminal.run_view import open_console
 from devhost.terminal.signals.interrupt import on_ctrl_c
+from devhost.text.command_help import examples
 from devhost.text.secrets import Secrets
 
 REACHED, MISSED = 0, 1
@@ -38,7 +39,10 @@ JOBS = 4
 
 @click.command(
     "eval",
-    epilog="Example: devhost eval examples/helpdesk/evaluation.yaml --report evaluation.html --against last",
+    epilog=examples(
+        "devhost eval examples/helpdesk/evaluation.yaml",
+        "devhost eval examples/helpdesk/evaluation.yaml --report evaluation.html --against last",
+    ),
 )
 @eval_options
 @click.option(

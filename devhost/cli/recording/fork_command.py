@@ -28,6 +28,7 @@ from devhost.process.watcher import Watchers
 from devhost.terminal.run_view import RunView, open_console
 from devhost.terminal.signals.interrupt import on_ctrl_c
 from devhost.terminal.view_options import ViewOptions, view_options
+from devhost.text.command_help import examples
 from devhost.trace.reader import read_trace
 from devhost.trace.runs import traced_runs
 
@@ -35,7 +36,12 @@ ENDED_WELL, RUN_FAILED = 0, 1
 RECORDED, FORKED = "recorded", "fork"
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "devhost fork run.jsonl",
+        'devhost fork run.jsonl --at 1 --instruction "Answer in one sentence." --report fork.html',
+    )
+)
 @trace_argument
 @fork_options
 @model_options
@@ -57,14 +63,10 @@ def fork(  # noqa: PLR0913 - click gives one argument per option
     as_json: bool,
     view_options: ViewOptions,
 ) -> int:
-    r"""Run a traced run again from a round on, with something changed, and show both runs side by side.
+    """Run a traced run again from a round on, with something changed, and show both runs side by side.
 
     The rounds before it are as recorded. After it the model is a real one, or that of --script, or else what was
     recorded. Tools answer from the recording, and a call that is not in it fails; --live-tools runs them.
-
-    \b
-    devhost fork run.jsonl
-    devhost fork run.jsonl --at 1 --instruction "Answer in one sentence." --report fork.html
     """
     origin = find_origin(read_trace(trace_file), trace_file, fork_options.question)
     if fork_options.at is None:

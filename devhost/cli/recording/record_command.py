@@ -8,13 +8,20 @@ from devhost.cli.options.trace_options import trace_argument
 from devhost.recording.case import recorded_case
 from devhost.recording.file import refuse_to_overwrite, write_case
 from devhost.recording.kept_files import KeptFiles
+from devhost.text.command_help import examples
 from devhost.trace.reader import read_trace
 
 CASE = ".case.yaml"
 """In place of the trace's own suffix."""
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "devhost run --example helpdesk --trace run.jsonl",
+        "devhost record run.jsonl -o case.yaml",
+        "devhost run --script case.yaml",
+    )
+)
 @trace_argument
 @click.option(
     "-o",
@@ -25,14 +32,9 @@ CASE = ".case.yaml"
 )
 @click.option("--force", is_flag=True, help="Overwrite a file that exists.")
 def record(*, trace_file: Path, output: Path | None, force: bool) -> int:
-    r"""Make a case of a traced run: a script that runs it again, without its tools and without a model.
+    """Make a case of a traced run: a script that runs it again, without its tools and without a model.
 
     The model's turns become turns of the script, and each tool answers from the recording, by its name and arguments.
-
-    \b
-    devhost run --example helpdesk --trace run.jsonl
-    devhost record run.jsonl -o case.yaml
-    devhost run --script case.yaml
     """
     output = output or trace_file.with_suffix(CASE)
     trace = read_trace(trace_file)
