@@ -9,8 +9,7 @@ from devhost.cli.options.flow_options import FlowOptions, FlowSetup, flow_option
 from devhost.cli.options.hosting_options import HostOptions, runtime_options
 from devhost.flow.engine_loading import has_engine, load_engine
 from devhost.flow.environment import go_on_in_flow_environment
-from devhost.flow.script import ScriptedModels
-from devhost.flow.surroundings import FlowTurn, Surroundings
+from devhost.flow.surroundings import FlowTurn
 from devhost.flow.view.report import findings_of, flow_report
 from devhost.flow.view.view import FlowView
 from devhost.flow.view.watching import watched
@@ -68,8 +67,7 @@ def run(  # noqa: PLR0913 - click gives one argument per option
         hosting = setup.host(host_options, view.screen)
         with on_ctrl_c(view.show_how_far), hosting as host, on_ctrl_c(view.show_how_far):
             view.begin_answer()
-            around = Surroundings(host, ScriptedModels(said, said.model, setup.place))
-            played = watched(load_engine()(setup.file, turn, around), view.show)
+            played = watched(load_engine()(setup.file, turn, setup.around(host, said)), view.show)
     finally:
         view.abandon()
     findings = findings_of(played.nodes)

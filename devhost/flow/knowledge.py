@@ -6,16 +6,19 @@ every field that Dify's have (docs/host-facts.md, "The context parameter").
 
 import hashlib
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
 from devhost.errors import DeclarationError, ParameterError
-from devhost.flow.document import FlowNode
+from devhost.flow.document import FlowFile, FlowNode
 from devhost.protocol.wire import JsonObject
+from devhost.scenario.settings import pairs
 from devhost.text.yaml_file import describe, read_yaml
+
+NODE_TYPE = "knowledge-retrieval"
 
 
 class Segment(BaseModel):
@@ -86,6 +89,22 @@ def read_segments(file: Path) -> Segments:
         raise ParameterError(
             f"{file} is not a list of segments, each a text or {{content: …, title: …}}: {describe(error)}"
         ) from error
+
+
+def read_knowledge(file: FlowFile, assignments: Iterable[str]) -> Knowledge:
+    """`--knowledge NODE=FILE` pairs; ParameterError for a node that is not in the flow."""
+    return {name: read_segments(Path(path)) for name, path in _checked(file, assignments)}
+
+
+def _checked(file: FlowFile, assignments: Iterable[str]) -> Iterator[tuple[str, str]]:
+    nodes = [node for node in file.nodes.values() if node.type == NODE_TYPE]
+    for name, path in pairs(assignments, "--knowledge"):
+        if not any(name in {node.id, node.title} for node in nodes):
+            there_are = ", ".join(f"{node.id} ({node.title})" for node in nodes) or "none"
+            raise ParameterError(
+                f"--knowledge {name}: no Knowledge Retrieval node is called so; there are: {there_are}"
+            )
+        yield name, path
 
 
 def retrieved(knowledge: Knowledge, node: FlowNode) -> Sequence[JsonObject]:

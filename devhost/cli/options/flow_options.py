@@ -9,10 +9,14 @@ from pathlib import Path
 import click
 
 from devhost.cli.options.hosting_options import HostOptions
+from devhost.cli.options.model_options import ModelOptions, model_options
+from devhost.cli.options.node_models import models_behind_an_api
 from devhost.flow.checks.check import check_flow
 from devhost.flow.checks.inputs import filled_inputs, typed_inputs
 from devhost.flow.document import FlowFile
-from devhost.flow.script import FlowScript
+from devhost.flow.knowledge import Knowledge, read_knowledge
+from devhost.flow.script import FlowScript, ScriptedModels, TurnScript
+from devhost.flow.surroundings import ModelOfNode, Surroundings
 from devhost.host.host import Host
 from devhost.host.tool_host import ToolHost, start_tools
 from devhost.plugin.declaration import PluginDeclaration
@@ -59,6 +63,13 @@ def flow_options(command: Callable[..., int]) -> Callable[..., int]:
         type=DIRECTORY,
         help="The strategy plugin; by default the nearest one in or above the current folder.",
     )
+    @click.option(
+        "--knowledge",
+        metavar="NODE=FILE",
+        multiple=True,
+        help="A file with the segments that a Knowledge Retrieval node finds, by the node's id or title; repeatable.",
+    )
+    @model_options
     @functools.wraps(command)
     def with_flow_options(  # noqa: PLR0913 - click gives one argument per option
         *,
@@ -69,9 +80,11 @@ def flow_options(command: Callable[..., int]) -> Callable[..., int]:
         example: str | None,
         credentials: tuple[str, ...],
         plugin: Path | None,
+        knowledge: tuple[str, ...],
+        model_options: ModelOptions,
         **options: object,
     ) -> int:
-        chosen = FlowOptions(file, inputs, script, tools, example, credentials, plugin)
+        chosen = FlowOptions(file, inputs, script, tools, example, credentials, plugin, knowledge, model_options)
         return command(**options, flow_options=chosen)
 
     return with_flow_options
@@ -87,6 +100,8 @@ class FlowOptions:
     credentials: tuple[str, ...] = field(repr=False)
     plugin: Path | None
     """None for the nearest one."""
+    knowledge: tuple[str, ...]
+    models: ModelOptions
 
     def read(self, environment: MutableMapping[str, str]) -> "FlowSetup":
         """Credentials are removed from the environment, which the plugins inherit."""
@@ -99,7 +114,18 @@ class FlowOptions:
         declared = None if plugin is None else PluginDeclaration.read(plugin)
         notices = check_flow(file, inputs, declared, [setup.declaration for setup in setups])
         tools = tuple(setup.with_every_tool() for setup in setups)
-        return FlowSetup(file, script, str(self.script), filled_inputs(file, inputs), plugin, tools, notices)
+        behind_an_api = models_behind_an_api(self.models, environment)
+        return FlowSetup(
+            file,
+            script,
+            str(self.script),
+            filled_inputs(file, inputs),
+            plugin,
+            tools,
+            notices if behind_an_api is None else (*notices, behind_an_api.notice),
+            behind_an_api,
+            read_knowledge(file, self.knowledge),
+        )
 
     def _plugin(self, file: FlowFile) -> Path | None:
         """None for a flow without an Agent node."""
@@ -123,6 +149,15 @@ class FlowSetup:
     tools: tuple[ToolSetup, ...]
     notices: tuple[str, ...] = ()
     """What a person should know before the flow starts."""
+    behind_an_api: ModelOfNode | None = None
+    """None if the script answers."""
+    knowledge: Knowledge = field(default_factory=dict)
+    """Of the command line: it goes before the script's."""
+
+    def around(self, host: ToolHost, turn: TurnScript) -> Surroundings:
+        """What stands in the place of Dify's services in this turn."""
+        models = self.behind_an_api or ScriptedModels(turn, self.script.model, self.place)
+        return Surroundings(host, models, knowledge={**self.script.knowledge, **turn.knowledge, **self.knowledge})
 
     @contextmanager
     def host(self, options: HostOptions, watcher: Watcher) -> Iterator[ToolHost]:

@@ -79,12 +79,15 @@ class ModelOptions:
     ) -> "ScriptedModel | OpenAIModel":
         """`asked`: how often the conversation had this question before; a script may answer it differently."""
         environment = os.environ if environment is None else environment
-        key, base_url = (environment.get(name, "").strip() for name in (KEY, BASE_URL))
-        if self.asks_the_script(environment):
-            self._refuse_for_a_script()
-            if script is None:
-                raise ParameterError(f"no model is configured: give --example NAME or --script FILE, or set {KEY}")
-            return ScriptedModel.from_script(script, query=question, asked=asked)
+        if not self.asks_the_script(environment):
+            return self.open(environment)
+        self.refuse_for_a_script()
+        if script is None:
+            raise ParameterError(f"no model is configured: give --example NAME or --script FILE, or set {KEY}")
+        return ScriptedModel.from_script(script, query=question, asked=asked)
+
+    def open(self, environment: Mapping[str, str], name: str | None = None) -> "OpenAIModel":
+        """A model behind an API; `name` counts where the options name none."""
         try:
             from devhost.models.openai_api import choice  # noqa: PLC0415 - see above
         except ModuleNotFoundError as error:
@@ -92,10 +95,10 @@ class ModelOptions:
                 f"a model behind an API needs the package {error.name}: pip install -r requirements-dev.txt"
             ) from error
         return choice.open_model(
-            key=key,
-            base_url=base_url,
+            key=environment.get(KEY, "").strip(),
+            base_url=environment.get(BASE_URL, "").strip(),
             api=self.api or "responses",
-            name=self.name,
+            name=self.name or name,
             completion_params=self._completion_params(),
             features=self._features(),
         )
@@ -105,8 +108,8 @@ class ModelOptions:
         environment = os.environ if environment is None else environment
         return self.scripted or not any(environment.get(name, "").strip() for name in (KEY, BASE_URL))
 
-    def _refuse_for_a_script(self) -> None:
-        """Refuse options that a scripted model would ignore."""
+    def refuse_for_a_script(self) -> None:
+        """ParameterError for an option that a scripted model would ignore."""
         given = {
             "--api": self.api,
             "--model": self.name,

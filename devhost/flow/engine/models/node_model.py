@@ -118,6 +118,7 @@ class NodeModel(LLMProtocol):
         stream: bool,
     ) -> Generator[LLMResultChunk, None, None]:
         model = {"provider": self.provider, "model": self.model_name, "mode": self._config.mode.value}
-        request = model_request(model, messages, parameters, tools, stop, stream=stream)
+        given = {**parameters, **dict(self._backend.description.completion_params)}
+        request = model_request(model, messages, given, tools, stop, stream=stream)
         with self._playing.mistakes.watched(InvokeError), provider_failures():
             yield from engine_chunks(self._backend.invoke(request))

@@ -1,0 +1,69 @@
+"""The models of a flow's nodes, chosen by options and environment. tests/flows asks them."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from devhost.cli.options.model_options import ModelOptions
+from devhost.cli.options.node_models import ModelsBehindAnApi, models_behind_an_api
+from devhost.errors import ParameterError
+from devhost.flow.document import FlowFile, FlowNode
+from devhost.flow.knowledge import read_knowledge
+from devhost.models.provider.catalog import DEFAULT_MODEL
+
+ROOT = Path(__file__).parents[2]
+KEY = {"OPENAI_API_KEY": "sk-test"}
+SELECTED = {"type": "model-selector", "model": "gpt-5-mini", "completion_params": {"reasoning_effort": "low"}}
+AGENT = FlowNode("agent", "agent", "Agent", {"agent_parameters": {"model": {"type": "constant", "value": SELECTED}}})
+LLM = FlowNode("ask", "llm", "Ask", {"model": {"name": "gpt-4.1", "completion_params": {"temperature": 0.5}}})
+
+
+def models(**options: Any) -> ModelsBehindAnApi:  # noqa: ANN401 - as given
+    chosen = models_behind_an_api(ModelOptions(**options), KEY)
+    assert chosen is not None
+    return chosen
+
+
+def test_without_a_key_or_where_it_is_asked_for_the_script_answers() -> None:
+    assert models_behind_an_api(ModelOptions(), {}) is None
+    assert models_behind_an_api(ModelOptions(scripted=True), KEY) is None
+    with pytest.raises(ParameterError, match="--model is for a model behind an API"):
+        models_behind_an_api(ModelOptions(name="gpt-5"), {})
+
+
+def test_each_node_has_a_model_of_the_name_that_it_selects() -> None:
+    chosen = models()
+
+    agent, llm = chosen(AGENT, "?"), chosen(LLM, "?")
+
+    assert (agent.description.name, llm.description.name) == ("gpt-5-mini", "gpt-4.1")
+    assert chosen(AGENT, "and now?") is agent
+    assert "with the names in the file" in chosen.notice
+
+
+def test_the_name_of_the_command_line_goes_before_the_files() -> None:
+    chosen = models(name="gpt-5")
+
+    assert chosen(AGENT, "?").description.name == chosen(LLM, "?").description.name == "gpt-5"
+    assert "with the name gpt-5" in chosen.notice
+
+
+def test_a_node_that_selects_no_model_gets_the_models_default() -> None:
+    unfinished = FlowNode(
+        "agent", "agent", "Agent", {"agent_parameters": {"model": {"type": "constant", "value": None}}}
+    )
+
+    assert models()(unfinished, "?").description.name == DEFAULT_MODEL
+
+
+def test_knowledge_is_given_by_a_nodes_id_or_title(tmp_path: Path) -> None:
+    flow = FlowFile.read(ROOT / "examples" / "workflows" / "knowledge.yml")
+    file = tmp_path / "segments.yaml"
+    file.write_text("[The fair is in May.]")
+
+    (segment,) = read_knowledge(flow, [f"Knowledge base={file}"])["Knowledge base"]
+    assert segment.content == "The fair is in May."
+
+    with pytest.raises(ParameterError, match=r"--knowledge agent: .* there are: knowledge \(Knowledge base\)"):
+        read_knowledge(flow, [f"agent={file}"])
