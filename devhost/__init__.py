@@ -50,6 +50,7 @@ in this list (tests/devhost/test_architecture.py checks that):
     flow.view           what a person or a program sees of a flow
     flow.checks         what is wrong with a flow, said before it starts
     flow.cases          a flow's script as a case: every turn beside what it is expected to be
+    flow.engine.files   files on the engine
     flow.engine.turn    what the nodes of one turn share
     flow.engine.models  devhost's models in the place of those of Dify's model plugins
     flow.engine.nodes   the nodes that ask Dify's services in Dify, and devhost here

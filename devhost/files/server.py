@@ -61,7 +61,17 @@ class FileServer:
             with contextlib.suppress(OSError):  # the run goes on without a copy, as it does when the file is gone
                 save_once(self.copies, file.path.name, file.path.read_bytes())
         self._offered[file_id] = file.path
-        return file.described(f"{self.url}{FILES}{file_id}{PREVIEW}")
+        return file.described(self.url_of(file_id))
+
+    def url_of(self, file_id: str) -> str:
+        """Of a file that is offered."""
+        return f"{self.url}{FILES}{file_id}{PREVIEW}"
+
+    def id_of(self, url: str) -> str:
+        return url.removeprefix(self.url).removeprefix(FILES).removesuffix(PREVIEW)
+
+    def file_of(self, file_id: str) -> Path | None:
+        return self._offered.get(file_id)
 
     def with_bytes(self, file: JsonObject) -> JsonObject:
         """As the node's memory sends it to models: with its bytes, and without a URL that only this machine reaches.
@@ -75,8 +85,10 @@ class FileServer:
         return file
 
     def find(self, path: str) -> Path | None:
-        """The file of a URL's path."""
-        return self._offered.get(path.partition("?")[0].removeprefix(FILES).removesuffix(PREVIEW))
+        """The file of a URL's path: one that is offered, or one that a tool made."""
+        bare = path.partition("?")[0]
+        made = self.store.find(bare, {})
+        return self.file_of(self.id_of(bare)) if made is None else made.path
 
     def upload_url(self, filename: str, mime_type: str) -> str:
         """Where a plugin may send this one file."""

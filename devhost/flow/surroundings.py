@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from devhost.errors import UnansweredFormError
+from devhost.files.local_file import LocalFile
 from devhost.flow.document import FlowFile, FlowNode
 from devhost.flow.events import FlowEvent
 from devhost.flow.form import AnswerForm, Form, FormAnswer
@@ -20,9 +21,9 @@ class FlowTurn:
 
     query: str = ""
     inputs: Mapping[str, object] = field(default_factory=dict)
-    """The fields of the Start node, by variable."""
-    files: Sequence[JsonObject] = ()
-    """As Dify describes them: `sys.files`."""
+    """The fields of the Start node, by variable; a field for files has a `LocalFile`, or a list of them."""
+    files: Sequence[LocalFile] = ()
+    """`sys.files`."""
     conversation_id: str = ""
     dialogue_count: int = 1
     """1 in the first turn, as Dify counts."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from devhost.errors import NodeParameterError, ParameterError
 from devhost.node.variables import NodeVariables
-from devhost.plugin.casting import cast_parameters
+from devhost.plugin.casting import PLUGIN_FILE, cast_parameters, is_file
 from devhost.plugin.declaration import Parameter
 from devhost.protocol.wire import JsonObject
 
@@ -65,7 +65,18 @@ def node_parameters(
         for parameter in declared
         if parameter.name in settings
     }
-    return cast_parameters(declared, values)
+    return {name: _sent(value) for name, value in cast_parameters(declared, values).items()}
+
+
+def _sent(value: object) -> object:
+    """A file, or a list of files, as a plugin gets it (dify-api, `convert_parameters_to_plugin_format`)."""
+    match value:
+        case dict() if is_file(value):
+            return {key: value[key] for key in PLUGIN_FILE if key in value}
+        case [*files] if files and all(map(is_file, files)):
+            return [_sent(file) for file in files]
+        case _:
+            return value
 
 
 def resolved(setting: Setting, variables: NodeVariables) -> object:

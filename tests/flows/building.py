@@ -94,6 +94,33 @@ def knowledge(name: str, query: str = "sys.query", **data: object) -> JsonObject
     return node("knowledge-retrieval", name, **{**given, **data})
 
 
+def tool(plugin: str, name: str, *, settings: JsonObject | None = None, **parameters: JsonObject) -> JsonObject:
+    """A Tool node with the id `name`, for a plugin of `tests/devhost/fixtures`; each value as `{type, value}`."""
+    provider = f"devhost-tests/{plugin}/{plugin}"
+    return node(
+        "tool",
+        name,
+        provider_id=provider,
+        provider_name=provider,
+        provider_type="builtin",
+        tool_name=name,
+        tool_label=name,
+        tool_node_version="2",
+        tool_configurations=settings or {},
+        tool_parameters=parameters,
+    )
+
+
+def mixed(text: str) -> JsonObject:
+    """A template in a parameter of a tool."""
+    return {"type": "mixed", "value": text}
+
+
+def variable(path: str) -> JsonObject:
+    """A variable in a parameter of a tool."""
+    return {"type": "variable", "value": path.split(".")}
+
+
 def iteration(name: str, inside: Sequence[JsonObject], over: str, output: str, **data: object) -> list[JsonObject]:
     """The container and its nodes, whose edges begin at `NAME_start`; `over` and `output` are `node.variable`."""
     given: JsonObject = {

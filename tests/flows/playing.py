@@ -9,14 +9,14 @@ from devhost.flow.engine.play import play
 from devhost.flow.events import FlowEnded, FlowEvent, NodeEnded
 from devhost.flow.script import FlowScript, ScriptedModels
 from devhost.flow.surroundings import FlowTurn, Surroundings
-from devhost.host.host import Host
+from devhost.host.tool_host import ToolHost
 from devhost.protocol.wire import JsonObject
 
 ROOT = Path(__file__).parents[2]
 WORKFLOWS = ROOT / "examples" / "workflows"
 
 
-def surroundings(host: Host | None, models: JsonObject, knowledge: JsonObject | None = None) -> Surroundings:
+def surroundings(host: ToolHost | None, models: JsonObject, knowledge: JsonObject | None = None) -> Surroundings:
     """`models`: by node, the turns of its scripted model; `knowledge`: by node, the segments that it finds."""
     script = FlowScript.model_validate({"models": models, "knowledge": knowledge or {}})
     return Surroundings(host, ScriptedModels(script, script.model, "the test"), knowledge=script.knowledge)
@@ -28,7 +28,7 @@ class Played:
 
     @classmethod
     def of(
-        cls, file: Path, turn: FlowTurn, host: Host | None, models: JsonObject, knowledge: JsonObject | None = None
+        cls, file: Path, turn: FlowTurn, host: ToolHost | None, models: JsonObject, knowledge: JsonObject | None = None
     ) -> Self:
         """`models` and `knowledge` are as in a flow's script."""
         return cls(tuple(play(FlowFile.read(file), turn, surroundings(host, models, knowledge))))

@@ -1,24 +1,13 @@
 """An Agent node's own tools on the engine: the strategy gets what the node holds, and calls it."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
-
-import pytest
 
 from devhost.flow.surroundings import FlowTurn
 from devhost.host.host import Host
 from devhost.protocol.wire import JsonObject
 from tests.flows.building import START, answer, chain, chatflow, node
-from tests.flows.playing import ROOT, Played
-
-FIXTURES = ROOT / "tests" / "devhost" / "fixtures"
-
-
-@pytest.fixture(scope="module")
-def puppet() -> Iterator[Host]:
-    with Host.start(FIXTURES / "puppet", tools=[FIXTURES / "toolbox"]) as host:
-        yield host
+from tests.flows.playing import Played
 
 
 def agent(*tools: JsonObject, model: JsonObject, steps: list[JsonObject]) -> JsonObject:

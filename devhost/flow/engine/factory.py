@@ -12,14 +12,15 @@ from graphon.nodes.human_input.human_input_node import HumanInputNode
 from graphon.runtime.init_params import InitParams
 from graphon.runtime.runtime_state import RuntimeState
 
-from devhost.flow.engine.model_nodes import MODEL_NODES, ModelNodeFactory
+from devhost.flow.engine.model_nodes import MODEL_NODES
 from devhost.flow.engine.nodes.agent_node import AgentNode
 from devhost.flow.engine.nodes.knowledge_node import KnowledgeNode
+from devhost.flow.engine.outside_nodes import OUTSIDE_NODES, OutsideNodeFactory
 from devhost.flow.engine.turn.playing import Playing
 
 
 @dataclass
-class FlowNodeFactory(ModelNodeFactory):
+class FlowNodeFactory(OutsideNodeFactory):
     @classmethod
     def of(cls, playing: Playing, init_params: InitParams, state: RuntimeState) -> "FlowNodeFactory":
         return cls(init_params.graph_config, init_params, state, DslCredentials(), [], playing)
@@ -67,7 +68,7 @@ class FlowNodeFactory(ModelNodeFactory):
         )
 
     NODE_BUILDERS: ClassVar[Any] = {
-        **ModelNodeFactory.NODE_BUILDERS,
+        **OutsideNodeFactory.NODE_BUILDERS,
         BuiltinNodeTypes.AGENT: _create_agent_node,
         BuiltinNodeTypes.HUMAN_INPUT: _create_human_input_node,
         BuiltinNodeTypes.KNOWLEDGE_RETRIEVAL: _create_knowledge_node,
@@ -79,5 +80,6 @@ OWN_NODES: dict[str, type[Node[Any]]] = {
     BuiltinNodeTypes.HUMAN_INPUT: HumanInputNode,
     BuiltinNodeTypes.KNOWLEDGE_RETRIEVAL: KnowledgeNode,
     **MODEL_NODES,
+    **OUTSIDE_NODES,
 }
 """The nodes that devhost makes, by type."""

@@ -31,12 +31,13 @@ class Stretch:
         self.state = state
         self._run_id = run_id
         self._answers = answers
-        self._engine = Engine(graph=_graph(playing, state, run_id), runtime_state=state)
+        self._engine = Engine(graph=_graph(playing, state, run_id), runtime_state=state, file_runtime=playing.files)
 
     @classmethod
     def first(cls, playing: Playing) -> Self:
         run_id = str(uuid.uuid4())
-        pool = filled_pool(playing.file, playing.turn, run_id)
+        host = playing.around.host
+        pool = filled_pool(playing.file, playing.turn, run_id, None if host is None else host.server)
         state = RuntimeState(variable_pool=pool, start_at=time.perf_counter(), workflow_id=playing.file.path.stem)
         return cls(playing, run_id, state, ResponseStreamFilter())
 

@@ -19,6 +19,7 @@ from graphon.engine_events.node import (
     NodeRunStreamChunkEvent,
     NodeRunSucceededEvent,
 )
+from graphon.file.runtime import use_workflow_file_runtime
 from graphon.runtime.runtime_state import RuntimeState
 
 from devhost.flow.engine.turn.playing import Playing
@@ -43,7 +44,12 @@ class Teller:
         self._playing = playing
         self._state = state
 
-    def told(self, event: EngineEvent) -> Iterator[FlowEvent]:
+    def told(self, event: EngineEvent) -> list[FlowEvent]:
+        """While it writes an event down, the engine asks for the addresses of files."""
+        with use_workflow_file_runtime(self._playing.files):
+            return list(self._told(event))
+
+    def _told(self, event: EngineEvent) -> Iterator[FlowEvent]:
         """Events that nobody needs yet, such as the engine's own beginning, become none."""
         match event:
             case NodeRunRetryEvent():
@@ -81,7 +87,8 @@ class Teller:
 
     def paused(self, outputs: Mapping[str, object], error: str) -> FlowEnded:
         """The turn ends there, because a form stays open."""
-        return self._flow_ended("paused", outputs, error)
+        with use_workflow_file_runtime(self._playing.files):
+            return self._flow_ended("paused", outputs, error)
 
     def _ended(
         self, event: NodeRunSucceededEvent | NodeRunFailedEvent | NodeRunExceptionEvent, status: NodeStatus, error: str

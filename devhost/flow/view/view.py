@@ -61,7 +61,7 @@ class FlowView:
         if file.is_chatflow:
             facts.add_row("question", Text(printable(turn.query)))
         for given in turn.files:
-            facts.add_row("file", Text(printable(given.get("filename"))))
+            facts.add_row("file", Text(printable(given.path.name)))
         self._console.print(facts)
 
     def begin_answer(self) -> None:

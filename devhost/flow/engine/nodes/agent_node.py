@@ -21,6 +21,7 @@ from graphon.runtime.runtime_state import RuntimeState
 from pydantic import Field
 
 from devhost.errors import HostError, NodeParameterError
+from devhost.flow.engine.files.made import list_of, made_by_tool
 from devhost.flow.engine.turn.playing import Playing
 from devhost.flow.engine.turn.pool import plain_variables
 from devhost.flow.tools.panel import Panel
@@ -71,7 +72,7 @@ class AgentNode(Node[AgentNodeData]):
         while True:
             match message := said.get():
                 case Run():
-                    yield StreamCompletedEvent(node_run_result=_result(message))
+                    yield StreamCompletedEvent(node_run_result=self._result(message))
                     return
                 case NodeParameterError():
                     yield StreamCompletedEvent(node_run_result=_failed(message.words, type(message).__name__))
@@ -137,23 +138,23 @@ class AgentNode(Node[AgentNodeData]):
                     node_id=self.id,
                 )
 
+    def _result(self, run: Run) -> NodeRunResult:
+        if run.error is not None:
+            shows = run.error.node.shows if run.error.node else run.error.message
+            return _failed(shows, run.error.node.type if run.error.node else run.error.kind)
+        files = [made_by_tool(self._playing.files.tool_file(file["id"])) for file in run.outputs.files]
+        return NodeRunResult(
+            status=WorkflowNodeExecutionStatus.SUCCEEDED,
+            outputs={**run.outputs.by_name(), "files": list_of(files)},
+            metadata={
+                WorkflowNodeExecutionMetadataKey(key): value
+                for key, value in run.outputs.workflow_totals.items()
+                if key in set(WorkflowNodeExecutionMetadataKey)
+            },
+        )
+
     def _chunk(self, output: str, text: str) -> StreamChunkEvent:
         return StreamChunkEvent(selector=[self.id, output], chunk=text, is_final=False)
-
-
-def _result(run: Run) -> NodeRunResult:
-    if run.error is not None:
-        shows = run.error.node.shows if run.error.node else run.error.message
-        return _failed(shows, run.error.node.type if run.error.node else run.error.kind)
-    return NodeRunResult(
-        status=WorkflowNodeExecutionStatus.SUCCEEDED,
-        outputs=run.outputs.by_name(),
-        metadata={
-            WorkflowNodeExecutionMetadataKey(key): value
-            for key, value in run.outputs.workflow_totals.items()
-            if key in set(WorkflowNodeExecutionMetadataKey)
-        },
-    )
 
 
 def _failed(shows: str, error_type: str) -> NodeRunResult:

@@ -1,8 +1,10 @@
 """What the nodes of one turn share."""
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from devhost.flow.document import FlowFile
+from devhost.flow.engine.files.service import FileService
 from devhost.flow.engine.turn.forms import Forms
 from devhost.flow.engine.turn.mistakes import Mistakes
 from devhost.flow.surroundings import FlowTurn, Surroundings
@@ -21,3 +23,8 @@ class Playing:
     runs: dict[str, tuple[Run, ModelDescription]] = field(default_factory=dict)
     """The runs of strategies with their models, by the id of the node's execution."""
     mistakes: Mistakes = field(default_factory=Mistakes)
+
+    @cached_property
+    def files(self) -> FileService:
+        host = self.around.host
+        return FileService(None if host is None else host.server)

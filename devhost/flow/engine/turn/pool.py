@@ -2,13 +2,16 @@
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, override
 
 from graphon.enums import BuiltinNodeTypes
+from graphon.file.models import File
 from graphon.runtime.variable_pool import VariablePool
 from graphon.workflow_type_encoder import WorkflowRuntimeTypeConverter
 
+from devhost.files.server import FileServer
 from devhost.flow.document import FlowFile
+from devhost.flow.engine.files.made import all_uploaded, with_files
 from devhost.flow.surroundings import FlowTurn
 from devhost.protocol.wire import JsonObject
 
@@ -17,9 +20,9 @@ REFERABLE = re.compile(r"[a-zA-Z0-9_]{1,50}\.[a-zA-Z_][a-zA-Z0-9_]{0,29}")
 """What a template can name; of the rest no node can ask."""
 
 
-def filled_pool(file: FlowFile, turn: FlowTurn, run_id: str) -> VariablePool:
+def filled_pool(file: FlowFile, turn: FlowTurn, run_id: str, server: FileServer | None) -> VariablePool:
     pool = VariablePool()
-    for name, value in _system(file, turn, run_id).items():
+    for name, value in _system(file, turn, run_id, server).items():
         pool.add(("sys", name), value)
     for variable in file.environment_variables:
         pool.add(("env", variable.name), variable.value)
@@ -27,14 +30,15 @@ def filled_pool(file: FlowFile, turn: FlowTurn, run_id: str) -> VariablePool:
         pool.add(("conversation", variable.name), turn.conversation.get(variable.name, variable.value))
     for node in file.nodes.values():
         if node.type == BuiltinNodeTypes.START:
-            for name, value in turn.inputs.items():
+            for name, value in with_files(turn.inputs, server).items():
                 pool.add((node.id, name), value)
     return pool
 
 
 def plain_variables(pool: VariablePool) -> JsonObject:
     """By `node.name`."""
-    return plain({name: value for name, value in pool.flatten().items() if REFERABLE.fullmatch(name)})
+    known = {name: value for name, value in pool.flatten().items() if REFERABLE.fullmatch(name)}
+    return dict(_ForPlugins().to_json_encodable(known))
 
 
 def plain(values: Mapping[str, Any]) -> JsonObject:
@@ -42,17 +46,26 @@ def plain(values: Mapping[str, Any]) -> JsonObject:
     return dict(WorkflowRuntimeTypeConverter().to_json_encodable(values))
 
 
+class _ForPlugins(WorkflowRuntimeTypeConverter):
+    @override
+    def value_to_json_encodable_recursive(self, value: Any) -> Any:
+        """A plugin reaches a file at the file service."""
+        if isinstance(value, File):
+            return {**value.to_dict(), "url": value.generate_url(for_external=False)}
+        return super().value_to_json_encodable_recursive(value)
+
+
 def conversation_of(pool: VariablePool) -> Mapping[str, object]:
     return pool.get_by_prefix("conversation")
 
 
-def _system(file: FlowFile, turn: FlowTurn, run_id: str) -> Mapping[str, object]:
+def _system(file: FlowFile, turn: FlowTurn, run_id: str, server: FileServer | None) -> Mapping[str, object]:
     system: dict[str, object] = {
         "user_id": USER,
         "app_id": file.path.stem,
         "workflow_id": file.path.stem,
         "workflow_run_id": run_id,
-        "files": list(turn.files),
+        "files": all_uploaded(turn.files, server),
     }
     if not file.is_chatflow:
         return system

@@ -1,0 +1,28 @@
+"""The model for what a tool asks of a model itself: asked for only when the tool does."""
+
+from collections.abc import Iterator
+from functools import cached_property
+
+from devhost.flow.document import FlowNode
+from devhost.flow.engine.turn.playing import Playing
+from devhost.models.backend import ModelBackend, ModelDescription
+from devhost.models.request import ModelRequest
+from devhost.protocol.wire import JsonObject
+
+
+class AskedModel:
+    def __init__(self, node: FlowNode, playing: Playing) -> None:
+        self._node = node
+        self._playing = playing
+
+    @cached_property
+    def _backend(self) -> ModelBackend:
+        with self._playing.mistakes.watched():
+            return self._playing.around.model(self._node, self._playing.turn.query)
+
+    @property
+    def description(self) -> ModelDescription:
+        return self._backend.description
+
+    def invoke(self, request: ModelRequest, /) -> Iterator[JsonObject]:
+        return self._backend.invoke(request)

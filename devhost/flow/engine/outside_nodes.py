@@ -1,0 +1,63 @@
+"""Makes the nodes that reach outside of the engine: tools, files, HTTP and code."""
+
+import importlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from graphon.entities.graph_config import NodeConfigDict
+from graphon.enums import BuiltinNodeTypes, NodeExecutionType
+from graphon.nodes.base.node import Node
+from graphon.nodes.tool.tool_node import ToolNode
+
+from devhost.flow.engine.model_nodes import ModelNodeFactory
+from devhost.flow.engine.nodes.tool_runtime import ToolRuntime
+
+if TYPE_CHECKING:
+    from graphon.nodes.document_extractor import DocumentExtractorNode
+
+
+@dataclass
+class OutsideNodeFactory(ModelNodeFactory):
+    """Its methods take a request of graphon's private class."""
+
+    def validate_node(self, node_config: NodeConfigDict) -> NodeExecutionType:
+        if str(node_config["data"].type) != BuiltinNodeTypes.DOCUMENT_EXTRACTOR:
+            return super().validate_node(node_config)
+        extractor = _extractor()
+        extractor.validate_node_data(node_config["data"])
+        return extractor.execution_type
+
+    def _create_tool_node(self, request: Any) -> ToolNode:  # noqa: ANN401
+        return ToolNode(
+            request.node_id,
+            ToolNode.validate_node_data(request.data),
+            init_params=self.init_params,
+            runtime_state=self.runtime_state,
+            tool_file_manager=self.playing.files,
+            runtime=ToolRuntime(self.playing.file.nodes[request.node_id], self.playing),
+        )
+
+    def _create_document_extractor_node(self, request: Any) -> Node[Any]:  # noqa: ANN401
+        extractor = _extractor()
+        return extractor(
+            request.node_id,
+            extractor.validate_node_data(request.data),
+            init_params=self.init_params,
+            runtime_state=self.runtime_state,
+        )
+
+    NODE_BUILDERS: ClassVar[Any] = {
+        **ModelNodeFactory.NODE_BUILDERS,
+        BuiltinNodeTypes.TOOL: _create_tool_node,
+        BuiltinNodeTypes.DOCUMENT_EXTRACTOR: _create_document_extractor_node,
+    }
+
+
+OUTSIDE_NODES: dict[str, type[Node[Any]]] = {
+    BuiltinNodeTypes.TOOL: ToolNode,
+}
+
+
+def _extractor() -> "type[DocumentExtractorNode]":
+    """Only for a flow that has one: its readers of documents take more than a second to import."""
+    return importlib.import_module("graphon.nodes.document_extractor").DocumentExtractorNode  # type: ignore[no-any-return]
