@@ -37,6 +37,7 @@ in this list (tests/devhost/test_architecture.py checks that):
     trace               a run in a file
     recording           a traced run as a script
     page                a trace as an HTML page
+    telemetry           a trace as OpenTelemetry spans
     terminal.signals    Ctrl-C and the other signals
     terminal            the view of a run or a trace in a terminal
     chat                a conversation in a terminal

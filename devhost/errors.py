@@ -10,6 +10,7 @@ HostError ── DeclarationError      a plugin directory, or a YAML file, that 
           ├─ WireError             a line that is not a message of the protocol
           ├─ TraceError            a trace that cannot be written or read
           ├─ SuiteError            a file of cases, or its results, that cannot be read or run
+          ├─ TelemetryError        spans that no OTLP server took
           ├─ FlowFileError         a workflow or chatflow that cannot be read or played
           ├─ UnansweredFormError   a form without an answer: the flow stays paused
           ├─ FlowEnvironmentError  the environment of the workflow engine that cannot be made
@@ -78,6 +79,10 @@ class TraceError(HostError):
 
 class SuiteError(HostError):
     """A file of cases or of results that cannot be read or run; the sentence names the case and the key."""
+
+
+class TelemetryError(HostError):
+    """No OTLP server took the spans of a run."""
 
 
 class FlowFileError(HostError):

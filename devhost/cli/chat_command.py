@@ -8,6 +8,7 @@ import click
 from devhost.chat.chat import Chat
 from devhost.cli.options.hosting_options import HostOptions, host_options, started_host
 from devhost.cli.options.model_options import ModelOptions, model_options
+from devhost.cli.options.otlp_options import OtlpOptions, otlp_options
 from devhost.cli.options.scenario_options import ScenarioOptions, scenario_options
 from devhost.cli.options.trace_options import trace_option, traced
 from devhost.process.watcher import Watchers
@@ -33,6 +34,7 @@ ANY_QUESTION = "?"
 @model_options
 @host_options
 @trace_option
+@otlp_options
 @click.option("--log", "show_log", is_flag=True, help="Show the log tree after each answer.")
 @view_options
 def chat(  # noqa: PLR0913 - click gives one argument per option
@@ -41,6 +43,7 @@ def chat(  # noqa: PLR0913 - click gives one argument per option
     model_options: ModelOptions,
     host_options: HostOptions,
     trace_file: Path | None,
+    otlp_options: OtlpOptions,
     show_log: bool,
     view_options: ViewOptions,
 ) -> int:
@@ -60,7 +63,10 @@ def chat(  # noqa: PLR0913 - click gives one argument per option
         strict=host_options.strict,
         check=check,
     )
-    with traced(trace_file, scenario, model, host_options.transport, command="chat", guesses=guesses) as watcher:
+    with (
+        otlp_options.sending(trace_file) as kept,
+        traced(kept, scenario, model, host_options.transport, command="chat", guesses=guesses) as watcher,
+    ):
         storage = host_options.storage_beside(trace_file)
         view.open(scenario, model, (*scenario.notices, *guesses))
         watchers = Watchers(watcher, view.screen)

@@ -22,6 +22,7 @@ from devhost.cli.flow_command import flow
 from devhost.cli.init_command import init
 from devhost.cli.options.hosting_options import HostOptions, host_options, started_host
 from devhost.cli.options.model_options import ModelOptions, model_options
+from devhost.cli.options.otlp_options import OtlpOptions, otlp_options
 from devhost.cli.options.scenario_options import ScenarioOptions, scenario_options
 from devhost.cli.options.trace_options import trace_option, traced
 from devhost.cli.recording.fork_command import fork
@@ -108,6 +109,7 @@ commands.add_command(report_page)
 @model_options
 @host_options
 @trace_option
+@otlp_options
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout, and the rest on stderr.")
 @view_options
 @click.pass_obj
@@ -121,6 +123,7 @@ def run(  # noqa: PLR0913 - click gives one argument per option
     model_options: ModelOptions,
     host_options: HostOptions,
     trace_file: Path | None,
+    otlp_options: OtlpOptions,
     as_json: bool,
     view_options: ViewOptions,
 ) -> int:
@@ -148,9 +151,12 @@ def run(  # noqa: PLR0913 - click gives one argument per option
 
     view = RunView(open_console(stderr=as_json, color=view_options.color), view_options)
     ended: list[Ended] = []
-    with traced(
-        trace_file, scenario, model, host_options.transport, command="run", query=question, guesses=guesses
-    ) as watcher:
+    with (
+        otlp_options.sending(trace_file) as kept,
+        traced(
+            kept, scenario, model, host_options.transport, command="run", query=question, guesses=guesses
+        ) as watcher,
+    ):
         storage = host_options.storage_beside(trace_file)
         facts = (scenario.name, scenario.description, strategy, model, question)
         view.open(*facts, notices=notices, files=conversation.files_of(question))
