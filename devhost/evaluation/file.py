@@ -4,7 +4,7 @@ In: a YAML file. Out: a `SuiteFile`; SuiteError with a sentence for each mistake
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,7 +12,16 @@ from pydantic import BeforeValidator, Field, PositiveInt, ValidationError
 from pydantic_core import ErrorDetails
 
 from devhost.errors import SuiteError
-from devhost.evaluation.checks.expected import Checked, Expected, Texts
+from devhost.evaluation.checks.expected import (
+    Bounds,
+    CallsExpected,
+    Checked,
+    Expected,
+    JudgeExpected,
+    SourcesExpected,
+    TextExpected,
+    Texts,
+)
 from devhost.models.scripted.turn import SomeTurns, Words
 from devhost.text.json_value import json_value
 from devhost.text.yaml_file import load_yaml
@@ -66,6 +75,19 @@ class SuiteFile(Checked):
     cases: Annotated[tuple[CaseFile, ...], Field(min_length=1)]
 
 
+OWNERS: Mapping[str, type[Checked]] = {
+    "the file": SuiteFile,
+    "columns": ColumnFile,
+    "expect": Expected,
+    "text": TextExpected,
+    "calls": CallsExpected,
+    "sources": SourcesExpected,
+    "judge": JudgeExpected,
+    **dict.fromkeys(("rounds", "tokens", "seconds"), Bounds),
+}
+"""By the key under which each stands."""
+
+
 def read_suite_file(file: Path) -> SuiteFile:
     data = load_yaml(file)
     try:
@@ -85,7 +107,7 @@ def _sentences(error: ValidationError, data: dict[str, Any]) -> Iterator[str]:
             where[:2] = [_case(data, where[1])]
         # pydantic adds which branch of a union it tried.
         path = ", ".join(_part(part) for part in where if part not in {"Path", "dict[str,any]"})
-        yield f"{path}: {_words(finding)}"
+        yield f"{path}: {_words(finding, where)}"
 
 
 def _findings(error: ValidationError) -> list[ErrorDetails]:
@@ -106,14 +128,22 @@ def _case(data: dict[str, Any], number: int | str) -> str:
     return f"case {int(number) + 1}"
 
 
+def _there_are(around: list[int | str]) -> str:
+    """The keys of what has the unknown one; a script's own are not listed."""
+    names = [part for part in around if isinstance(part, str)]
+    owner = names[-1] if names else "the file"
+    model = CaseFile if owner.startswith("case ") else OWNERS.get(owner)
+    return "" if model is None else f"; there are: {', '.join(model.model_fields)}"
+
+
 def _part(part: int | str) -> str:
     return f"number {part + 1}" if isinstance(part, int) else part
 
 
-def _words(finding: ErrorDetails) -> str:
+def _words(finding: ErrorDetails, where: list[int | str]) -> str:
     match finding["type"]:
         case "extra_forbidden":
-            return "unknown key"
+            return f"unknown key{_there_are(where[:-1])}"
         case "missing":
             return "this key is required"
         case "too_short":

@@ -16,11 +16,23 @@ from devhost.host.agent_node import find_strategy
 from devhost.limits import HostLimits
 from devhost.models.scripted.script import Script
 from devhost.plugin.declaration import PluginDeclaration, Strategy
+from devhost.protocol.wire import JsonObject
 from devhost.scenario.attached import AttachedFiles
 from devhost.scenario.fitting import refuse_misfit
 from devhost.scenario.scenario import Example, Scenario
 from devhost.scenario.settings import parse_assignments, typed_settings
 from devhost.tools.setup import ToolSetup
+
+
+@dataclass(frozen=True)
+class ModelSettings:
+    """What the command line says of the models of all columns."""
+
+    scripted: bool = True
+    model: str | None = None
+    completion: JsonObject = field(default_factory=dict)
+    others: JsonObject = field(default_factory=dict)
+    """The API, the features and the judge, if they are named."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +47,7 @@ class Ground:
     assignments: tuple[str, ...] = ()
     """Parameters from the command line, as KEY=VALUE, over all others."""
     limits: HostLimits = field(default_factory=HostLimits)
-    scripted: bool = True
+    models: ModelSettings = field(default_factory=ModelSettings)
     strict: bool = False
     """Whether a run that breaks a rule of Dify fits no case."""
     panel: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
@@ -64,19 +76,28 @@ def plan(suite: Suite, ground: Ground) -> tuple[Planned, ...]:
 
 
 def header_of(suite: Suite, ground: Ground, planned: Sequence[Planned]) -> Header:
-    over_all = parse_assignments(ground.assignments)
     cases = {each.case.name: PlannedCase(each.case.name, each.question, each.case.rate) for each in planned}
     return Header(
         file=str(suite.file),
         description=suite.description,
-        scripted=ground.scripted,
-        columns={
-            column.name: {**column.settings, "params": {**suite.params, **column.params, **over_all}}
-            for column in suite.columns
-        },
+        scripted=ground.models.scripted,
+        columns={column.name: _settings(column, suite, ground) for column in suite.columns},
         cases=tuple(cases.values()),
         plan=tuple(each.key for each in planned),
     )
+
+
+def _settings(column: Column, suite: Suite, ground: Ground) -> JsonObject:
+    """All that makes the column, for a comparison with another evaluation."""
+    over_all = parse_assignments(ground.assignments)
+    return {
+        "strategy": column.strategy,
+        "model": column.model or ground.models.model,
+        "params": {**suite.params, **column.params, **over_all},
+        "completion": {**ground.models.completion, **column.completion},
+        "scripted": ground.models.scripted,
+        **ground.models.others,
+    }
 
 
 def _planned(suite: Suite, case: Case, column: Column, ground: Ground) -> Iterator[Planned]:
@@ -90,8 +111,8 @@ def _planned(suite: Suite, case: Case, column: Column, ground: Ground) -> Iterat
     asked = [question, case.variables, *map(_content, case.files), repr(script), repr(case.expected)]
     digest = _digest(asked)
     for repeat in range(1, case.repeats + 1):
-        about = [digest, scenario.strategy.identity.name, scenario.given, column.settings, repeat]
-        key = _digest([*about, ground.scripted, ground.strict])
+        about = [digest, column.name, scenario.strategy.identity.name, scenario.given, ground.strict, repeat]
+        key = _digest([*about, _settings(column, suite, ground)])
         yield Planned(case, column, repeat, scenario, question, digest, key, strict=ground.strict)
 
 
@@ -154,7 +175,7 @@ def _refuse(case: Case, scenario: Scenario, question: str, ground: Ground) -> No
     script = scenario.script
     if script is not None and script.panel and script.panel != ground.panel:
         raise SuiteError(f"{script.place} sets a panel of its own, but one host runs all cases: use --set instead")
-    if not ground.scripted:
+    if not ground.models.scripted:
         return
     if script is None:
         raise SuiteError("no model is configured: give the case a scenario, a script or turns, or set OPENAI_API_KEY")

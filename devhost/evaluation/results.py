@@ -103,7 +103,7 @@ class ResultsFile:
         self._header = header
         self._secrets = secrets
         self._file = file.open("ab")
-        self._append(header)
+        self._append(Header.model_validate(secrets.masked(header.model_dump())))
 
     @classmethod
     def begin(cls, file: Path, header: Header, secrets: Secrets, *, fresh: bool) -> Self:
@@ -123,16 +123,17 @@ class ResultsFile:
         self._file.close()
 
     def add(self, result: Result) -> None:
-        self.done[result.key] = result
-        self._append(result)
+        masked = Result.model_validate(self._secrets.masked(result.model_dump()))
+        self.done[result.key] = masked
+        self._append(masked)
 
     @property
     def evaluation(self) -> Evaluation:
         return Evaluation(self._header, {key: self.done[key] for key in self._header.plan if key in self.done})
 
     def _append(self, line: Line) -> None:
-        masked = self._secrets.masked(line.model_dump(mode="json"))
-        self._file.write(json.dumps(masked, ensure_ascii=False).encode(errors="replace") + b"\n")
+        text = json.dumps(line.model_dump(mode="json"), ensure_ascii=False)
+        self._file.write(text.encode(errors="replace") + b"\n")
         self._file.flush()
 
 

@@ -26,15 +26,6 @@ class Column:
     params: JsonObject = field(default_factory=dict)
     completion: JsonObject = field(default_factory=dict)
 
-    @property
-    def settings(self) -> JsonObject:
-        return {
-            "strategy": self.strategy,
-            "model": self.model,
-            "params": self.params,
-            "completion": self.completion,
-        }
-
 
 @dataclass(frozen=True)
 class Case:

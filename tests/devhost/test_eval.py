@@ -4,16 +4,20 @@ import json
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
 
+from devhost.cli.commands import main
 from devhost.evaluation.results import previous_of
+from devhost.evaluation.running import side_by_side
 from tests.devhost.conftest import ROOT
 from tests.devhost.evaluating import WHERE, call, case, evaluate, result_lines, variable, write
 from tests.devhost.waiting import PATIENCE, wait_for
+from tests.fake_openai import KEY, FakeOpenAI, Turn
 
 pytestmark = pytest.mark.usefixtures("lent_plugins")
 
@@ -186,6 +190,52 @@ def test_a_finished_evaluation_is_kept_and_everything_runs_again(tmp_path: Path,
     assert [line["case"] for line in result_lines(results)] == ["greets"]
 
 
+def test_runs_go_on_side_by_side() -> None:
+    """Each waits for the other."""
+    both = threading.Barrier(2, timeout=PATIENCE)
+    assert len(list(side_by_side([1, 2], lambda _: both.wait(), 2))) == 2
+
+
+def test_results_are_shown_again_without_a_run(
+    tmp_path: Path, results: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fails = {**GREETS, "name": "fails", "expect": {"text": {"contains": "Good night"}}}
+    assert evaluate(write(tmp_path, GREETS, fails)) == 1
+    assert evaluate(write(tmp_path, GREETS, {**fails, "expect": {}})) == 0
+    kept = results.read_bytes()
+    capsys.readouterr()
+    page = tmp_path / "page.html"
+    assert evaluate(tmp_path / "cases.yaml", "--show", "--against", "last", "--report", str(page)) == 0
+    assert "1 of 2 cases got better, 0 got worse" in capsys.readouterr().out
+    assert "1 of 2 cases got better, 0 got worse" in page.read_text(encoding="utf-8")
+    assert results.read_bytes() == kept
+
+
+def test_real_models_answer_and_judge_and_the_key_is_in_no_result(
+    tmp_path: Path, results: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A case needs no script then."""
+    expect = {"text": {"contains": "four"}, "judge": {"rubric": "It is about four."}}
+    asks = {"name": "asks", "query": json.dumps([{"ask": "2 + 2?"}]), "expect": expect}
+    file = write(tmp_path, asks, columns=[{"name": "small", "model": "gpt-4.1"}])
+    verdict = Turn(text='{"passed": true, "reason": "It is four."}')
+    with FakeOpenAI() as fake:
+        monkeypatch.setenv("OPENAI_API_KEY", KEY)
+        monkeypatch.setenv("OPENAI_BASE_URL", fake.base_url)
+        fake.will(Turn(text=f"It is four, and my key is {KEY}."), verdict)
+        options = ["--model", "gpt-5", "--judge-model", "gpt-5.4", "--api", "chat", "--json"]
+        assert main(["eval", str(file), *WHERE, *options]) == 0
+        assert [request["model"] for _, request in fake.requests] == ["gpt-4.1", "gpt-5.4"]
+        judge = fake.requests[1][1]["messages"]
+    assert "It is about four." in judge[0]["content"]
+    assert "It is four, and" in judge[1]["content"]
+    shown = capsys.readouterr()
+    (cell,) = json.loads(shown.out)["cells"]
+    assert cell["results"][0]["checks"][-1]["remark"] == "judged by gpt-5.4: It is four."
+    assert "scripted" not in shown.err
+    assert KEY not in results.read_text(encoding="utf-8") + shown.out + shown.err
+
+
 @pytest.mark.e2e
 def test_an_interrupted_evaluation_goes_on_and_a_case_that_was_changed_runs_again(
     tmp_path: Path, results: Path, capsys: pytest.CaptureFixture[str]
@@ -234,7 +284,11 @@ def test_a_plugin_that_ends_ends_the_evaluation_and_the_next_one_goes_on(
 @pytest.mark.parametrize(
     ("cases", "keys", "sentence"),
     [
-        ([{**GREETS, "expect": {"txt": {}}}], {}, "case 'greets', expect, txt: unknown key"),
+        (
+            [{**GREETS, "expect": {"txt": {}}}],
+            {},
+            "case 'greets', expect, txt: unknown key; there are: text, calls, stop_reason",
+        ),
         ([{**GREETS, "expect": {"text": {"has": "x"}}}], {}, "case 'greets', expect, text, has: unknown key"),
         ([{"query": "x", "turns": [{}], "expect": {}}], {}, "case 1, name: this key is required"),
         ([{"name": "a"}], {}, "case 'a', expect: this key is required"),

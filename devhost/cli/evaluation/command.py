@@ -19,7 +19,7 @@ from devhost.cli.options.hosting_options import HostOptions, runtime_options, st
 from devhost.cli.options.model_options import KEY, ModelOptions, model_options
 from devhost.errors import SuiteError
 from devhost.evaluation.comparison import Comparison, compared
-from devhost.evaluation.plan import Planned, header_of, plan
+from devhost.evaluation.plan import Ground, Planned, header_of, plan
 from devhost.evaluation.reports.as_json import json_report
 from devhost.evaluation.reports.html import refuse_output, refuse_page, render_evaluation
 from devhost.evaluation.reports.junit import junit_xml
@@ -65,38 +65,57 @@ def eval_(  # noqa: PLR0913 - click gives one argument per option
 
     Results are kept beside the file. An interrupted evaluation goes on where it was.
     """
-    scripted = model_options.asks_the_script()
     suite = eval_options.suite()
-    ground = eval_options.ground(suite, host_options, scripted=scripted)
-    planned = plan(suite, ground)
-    models = EvaluationModels(model_options, judge_model)
-    models.check(planned)
     _refuse_outputs(report_options)
-    results_file = report_options.results_of(suite.file)
-    other = None if report_options.against is None else _other(report_options.against, results_file)
+    file = report_options.results_of(suite.file)
     console = open_console(stderr=report_options.as_json, color=report_options.color)
-    secrets = Secrets([*(value for setup in ground.tools for value in setup.secrets), os.environ.get(KEY, "").strip()])
-
-    header = header_of(suite, ground, planned)
-    with ResultsFile.begin(results_file, header, secrets, fresh=report_options.fresh) as results:
-        _open(console, planned, results, scripted=scripted)
-
-        def show_how_far() -> None:
-            console.print(f"{len(results.done)} of {len(planned)} runs are kept in {results_file}.")
-            console.print("The same command goes on with the others.")
-
-        if len(results.done) < len(planned):
-            storage = host_options.storage_beside(None)
-            hosting = started_host(planned[0].scenario, host_options, Watcher(), storage, None)
-            with on_ctrl_c(show_how_far), _progress(console) as progress, hosting as host:
-                bar = progress.add_task("", total=len(planned), completed=len(results.done), words="")
-                for _ in evaluate(host, planned, models, results, jobs):
-                    progress.update(bar, advance=1, words=_so_far(results))
-    summary = Summary.of(results.evaluation)
+    other = None if report_options.against is None else _other(report_options, file)
+    if report_options.show:
+        evaluation = read_evaluation(file)
+    else:
+        models = EvaluationModels(model_options, judge_model)
+        ground = eval_options.ground(suite, host_options, models.settings)
+        planned = plan(suite, ground)
+        models.check(planned)
+        header = header_of(suite, ground, planned)
+        with ResultsFile.begin(file, header, _secrets(ground), fresh=report_options.fresh) as results:
+            _run(planned, models, results, file=file, options=host_options, jobs=jobs, console=console)
+        evaluation = results.evaluation
+    summary = Summary.of(evaluation)
     threshold = suite.threshold if report_options.threshold is None else report_options.threshold
-    _report(summary, threshold, None if other is None else compared(other, results.evaluation), console, report_options)
-    console.print(Text(f"results: {results_file}", "dim"), soft_wrap=True)
+    _report(summary, threshold, None if other is None else compared(other, evaluation), console, report_options)
+    console.print(Text(f"results: {file}", "dim"), soft_wrap=True)
     return REACHED if all(total.reaches(threshold) for total in summary.totals) else MISSED
+
+
+def _secrets(ground: Ground) -> Secrets:
+    return Secrets([*(value for setup in ground.tools for value in setup.secrets), os.environ.get(KEY, "").strip()])
+
+
+def _run(  # noqa: PLR0913 - what an evaluation is made of
+    planned: Sequence[Planned],
+    models: EvaluationModels,
+    results: ResultsFile,
+    *,
+    file: Path,
+    options: HostOptions,
+    jobs: int,
+    console: Console,
+) -> None:
+    """What has no result yet; a host starts only if there is something left to run."""
+    _open(console, planned, results, scripted=models.settings.scripted)
+    if len(results.done) == len(planned):
+        return
+
+    def show_how_far() -> None:
+        console.print(f"{len(results.done)} of {len(planned)} runs are kept in {file}.", soft_wrap=True)
+        console.print("The same command goes on with the others.")
+
+    hosting = started_host(planned[0].scenario, options, Watcher(), options.storage_beside(None), None)
+    with on_ctrl_c(show_how_far), _progress(console) as progress, hosting as host:
+        bar = progress.add_task("", total=len(planned), completed=len(results.done), words="")
+        for _ in evaluate(host, planned, models, results, jobs):
+            progress.update(bar, advance=1, words=_so_far(results))
 
 
 def _refuse_outputs(options: ReportOptions) -> None:
@@ -108,12 +127,13 @@ def _refuse_outputs(options: ReportOptions) -> None:
         refuse_output(options.results, "--results")
 
 
-def _other(against: str, results: Path) -> Evaluation:
-    """The results file itself names the evaluation before the one that is about to run."""
+def _other(options: ReportOptions, results: Path) -> Evaluation:
+    """The results file itself names the evaluation before the one that is about to run, or that is shown."""
+    against = options.against or LAST
     file = results if against == LAST else Path(against)
     if file.resolve() == results.resolve() and file.exists():
         last = read_evaluation(file)
-        if last.is_finished:
+        if last.is_finished and not options.show:
             return last
         file = previous_of(file)
     if against == LAST and not file.exists():

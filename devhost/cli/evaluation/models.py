@@ -11,8 +11,9 @@ from functools import cache
 from devhost.cli.options.model_options import KEY, ModelOptions
 from devhost.conversation.script import CountingModel
 from devhost.errors import SuiteError
-from devhost.evaluation.plan import Planned
+from devhost.evaluation.plan import ModelSettings, Planned
 from devhost.models.backend import ModelBackend
+from devhost.scenario.settings import parse_assignments
 
 
 class EvaluationModels:
@@ -22,6 +23,17 @@ class EvaluationModels:
         self._options = options
         self._judge = judge
         self._behind_an_api = cache(_behind_an_api)
+
+    @property
+    def settings(self) -> ModelSettings:
+        """Without a key, nothing but that: a scripted model has no settings."""
+        given = {"api": self._options.api, "features": self._options.features, "judge": self._judge}
+        return ModelSettings(
+            scripted=self._options.asks_the_script(),
+            model=self._options.name,
+            completion=parse_assignments(self._options.completion, option="--completion"),
+            others={name: value for name, value in given.items() if value is not None},
+        )
 
     def check(self, planned: Sequence[Planned]) -> None:
         """Mistakes in the options are found before a host starts."""

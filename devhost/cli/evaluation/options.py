@@ -14,7 +14,7 @@ import click
 from devhost.cli.options.hosting_options import HostOptions
 from devhost.cli.options.scenario_options import DIRECTORY
 from devhost.errors import ParameterError
-from devhost.evaluation.plan import Ground
+from devhost.evaluation.plan import Ground, ModelSettings
 from devhost.evaluation.suite import Suite
 from devhost.models.scripted.script import Script
 from devhost.plugin.declaration import PluginDeclaration
@@ -86,7 +86,7 @@ class EvalOptions:
     def suite(self) -> Suite:
         return Suite.read(self.file).only(self.cases, self.columns).repeated(self.repeats)
 
-    def ground(self, suite: Suite, host: HostOptions, *, scripted: bool) -> Ground:
+    def ground(self, suite: Suite, host: HostOptions, models: ModelSettings) -> Ground:
         plugin = PluginDeclaration.read(self.plugin or nearest_strategy_plugin(Path.cwd()))
         if not plugin.strategies:
             raise ParameterError(f"{plugin.directory} has no agent strategy")
@@ -101,7 +101,7 @@ class EvalOptions:
             examples,
             assignments=self.assignments,
             limits=host.limits,
-            scripted=scripted,
+            models=models,
             strict=host.strict,
             panel=panel,
         )
@@ -113,6 +113,7 @@ def report_options(command: Callable[..., int]) -> Callable[..., int]:
     @click.option(
         "--results", metavar="FILE", type=FILE, help="Where the results are kept; by default CASES.results.jsonl."
     )
+    @click.option("--show", is_flag=True, help="Run nothing: report on the results that are kept.")
     @click.option("--fresh", is_flag=True, help="Begin again, also where an interrupted evaluation could go on.")
     @click.option(
         "--against",
@@ -133,6 +134,7 @@ def report_options(command: Callable[..., int]) -> Callable[..., int]:
     def with_report_options(  # noqa: PLR0913 - click gives one argument per option
         *,
         results: Path | None,
+        show: bool,
         fresh: bool,
         against: str | None,
         threshold: float | None,
@@ -142,7 +144,7 @@ def report_options(command: Callable[..., int]) -> Callable[..., int]:
         no_color: bool,
         **options: object,
     ) -> int:
-        chosen = ReportOptions(results, fresh, against, threshold, page, junit, as_json, not no_color)
+        chosen = ReportOptions(results, show, fresh, against, threshold, page, junit, as_json, not no_color)
         return command(**options, report_options=chosen)
 
     return with_report_options
@@ -151,6 +153,8 @@ def report_options(command: Callable[..., int]) -> Callable[..., int]:
 @dataclass(frozen=True)
 class ReportOptions:
     results: Path | None
+    show: bool
+    """Whether nothing runs."""
     fresh: bool
     against: str | None
     threshold: float | None
