@@ -1,5 +1,6 @@
 """`devhost record`: a traced run as a case that runs again without its tools and without a model."""
 
+import io
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +18,9 @@ from devhost.trace.turns import written_calls
 from tests.devhost.charts import API_KEY
 from tests.devhost.conftest import CHARTS, HELPDESK, PUPPET, TOOLBOX
 from tests.devhost.tracing import tracing
+from tests.fake_openai import KEY, FakeOpenAI, Tokens, rate_limited
+from tests.fake_openai import Call as ModelsCall
+from tests.fake_openai import Turn as ModelsTurn
 
 pytestmark = pytest.mark.usefixtures("lent_plugins")
 
@@ -328,3 +332,61 @@ def test_mistakes_in_the_section_are_named(
 ) -> None:
     given = script(tmp_path / "s.yaml", query="?", turns=[{"text": "-"}], recorded=recorded)
     assert sentence in refusal(["run", "--script", given], capsys)
+
+
+# --- models behind an API, and conversations -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("api", ["responses", "chat"])
+def test_a_run_of_a_real_model_needs_none_again(
+    api: str, tmp_path: Path, play: Play, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, again = tmp_path / "first.jsonl", tmp_path / "again.jsonl"
+    calls = (
+        ModelsCall("search_manual", {"terms": "備份 größe"}, id="call_a"),
+        ModelsCall("search_qa", {}, id="call_b"),
+    )
+    tokens = Tokens(prompt=1_000, completion=100, reasoning=64)
+    with FakeOpenAI() as fake, monkeypatch.context() as environment:
+        environment.setenv("OPENAI_API_KEY", KEY)
+        environment.setenv("OPENAI_BASE_URL", fake.base_url)
+        fake.will(
+            rate_limited(), ModelsTurn(text="I look both up.", calls=calls, tokens=tokens), ModelsTurn(text="Done.")
+        )
+        told = play(*HELP, "--model", "gpt-5", "--api", api, "--trace", first)
+    case, lacks = case_of(first, capsys)
+    assert lacks == ""
+
+    told_again = play("--script", case, "--trace", again)
+
+    assert outcome(told_again) == outcome(told)
+    assert calls_of(again) == calls_of(first)
+    assert told["usage"]["total_price"] == told_again["usage"]["total_price"] != "0"
+    assert told_again["model"]["name"] == "gpt-5"
+
+
+def test_of_a_chat_the_last_conversation_is_recorded(
+    tmp_path: Path, play: Play, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trace = tmp_path / "run.jsonl"
+    typed = ["What is a space?", "/reset", "And backups?", "/param maximum_iterations=7", "And backups?", ""]
+    monkeypatch.setattr("sys.stdin", io.StringIO("\n".join(typed)))
+    assert main(["chat", *HELP, "--no-color", "--trace", str(trace)]) == 0
+    capsys.readouterr()
+
+    case, lacks = case_of(trace, capsys)
+
+    assert "not recorded: earlier conversations of the trace" in lacks
+    assert "not recorded: other values of the parameter maximum_iterations in later questions" in lacks
+    told = play("--script", case)
+    assert len(told["earlier_turns"]) == 1
+    runs = traced_runs(read_trace(trace))
+    assert [run.question for run in runs] == ["What is a space?", "And backups?", "And backups?"]
+    assert yaml.safe_load(case.read_text())["params"]["maximum_iterations"] == 4
+
+    lines = trace.read_text().splitlines(keepends=True)
+    last = [number for number, line in enumerate(lines) if '"event": "end", "session_id"' in line][-1]
+    trace.write_text("".join(lines[:last]))
+    case, lacks = case_of(trace, capsys)
+    assert "not recorded: the last question: its run was killed, or is still going on" in lacks
+    assert "then" not in yaml.safe_load(case.read_text())
