@@ -55,7 +55,9 @@ class Comparison:
 
     def as_json(self) -> JsonObject:
         return {
-            "facts": {fact.name: {"left": fact.left, "right": fact.right} for fact in self.facts},
+            "facts": {
+                fact.name: {"left": fact.left, "right": fact.right, "differs": fact.differs} for fact in self.facts
+            },
             "calls": [row.as_json() for row in self.calls],
             "answer": [row.as_json() for row in self.answer],
             "prompts": [{"round": each.round, "rows": [row.as_json() for row in each.rows]} for each in self.prompts],

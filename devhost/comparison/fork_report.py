@@ -73,6 +73,8 @@ class ForkReport:
             "model": self.model,
             "tools_that_ran": list(self.ran),
             "not_recorded": list(self.not_recorded),
+            "recorded": self.comparison.left.as_json(),
+            "fork": self.comparison.right.as_json(),
             "differences": self.comparison.as_json(),
         }
 

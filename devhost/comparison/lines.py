@@ -15,6 +15,10 @@ type Kind = Literal["same", "changed", "left", "right", "gap"]
 type Matcher = SequenceMatcher[str]
 CONTEXT = 1
 """Equal lines around each difference."""
+MOST_WORDS, MOST_LINES = 1_000, 2_000
+"""Above the first, no words of a line are compared; above the second, frequent lines are not matched one by one. The
+time of a comparison grows with the square of both.
+"""
 ALIKE = 0.4
 """From this ratio on, two lines are shown as one that was changed."""
 _WORDS = re.compile(r"\s+|\w+|[^\w\s]")
@@ -49,7 +53,7 @@ def is_part(side: Sequence[Piece]) -> bool:
 
 def rows(left: Sequence[str], right: Sequence[str], *, whole: bool = False) -> list[Row]:
     """Empty without a difference. `whole`: with all equal lines, also then."""
-    matcher = SequenceMatcher(None, left, right, autojunk=False)
+    matcher = SequenceMatcher(None, left, right, autojunk=max(len(left), len(right)) > MOST_LINES)
     if whole:
         return [row for code in matcher.get_opcodes() for row in _rows(code, left, right)]
     found: list[Row] = []
@@ -81,7 +85,7 @@ def _pair(left: str | None, right: str | None) -> Iterator[Row]:
         return
     words = _WORDS.findall(left), _WORDS.findall(right)
     matcher = SequenceMatcher(None, *words, autojunk=False)
-    if matcher.ratio() < ALIKE:
+    if max(map(len, words)) > MOST_WORDS or matcher.ratio() < ALIKE:
         yield Row("changed", (Piece(left, is_other=True),), (Piece(right, is_other=True),))
         return
     codes = matcher.get_opcodes()

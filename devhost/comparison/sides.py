@@ -5,7 +5,7 @@ In: a traced run. Out: a `Side`: its rounds with what was new in each prompt, it
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from devhost.fork.rounds import Round, rounds
 from devhost.node.outputs.error import plugin_error
@@ -66,6 +66,18 @@ class Side:
     def usage(self) -> JsonObject:
         """What the answers of models reported."""
         return self.run.calls.spent
+
+    def as_json(self) -> JsonObject:
+        rounds = [{name: value for name, value in asdict(each).items() if name != "prompt"} for each in self.rounds]
+        return {
+            "model": self.model,
+            "ended": self.ending,
+            "text": self.run.outputs.text,
+            "usage": self.usage,
+            "elapsed_seconds": self.run.elapsed_seconds,
+            "rounds": rounds,
+            "calls": list(self.calls),
+        }
 
 
 def _asked(made: Sequence[Round]) -> tuple[Asked, ...]:

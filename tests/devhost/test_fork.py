@@ -103,6 +103,9 @@ def test_a_call_that_is_not_in_the_recording_says_so_and_the_run_goes_on(
     assert [row["kind"] for row in told["differences"]["calls"]] == ["same", "same", "right", "right"]
     assert fact(told, "tool calls") == ("2", "4")
     assert fact(told, "rounds") == ("2", "3")
+    assert told["differences"]["facts"]["rounds"]["differs"]
+    assert [len(told[side]["rounds"]) for side in ("recorded", "fork")] == [2, 3]
+    assert told["recorded"]["rounds"][0] == told["fork"]["rounds"][0]
     first, *_ = told["differences"]["answer"]
     assert first["kind"] == "changed"
     assert first["left"] == "**Two-factor login with an authenticator app**"
@@ -297,3 +300,10 @@ def test_the_words_that_differ_within_a_line_are_marked() -> None:
         (" for codes", False),
     ]
     assert [piece.text for piece in row.right if piece.is_other] == ["application"]
+
+
+def test_long_lines_are_compared_as_a_whole() -> None:
+    """Word by word, the time would grow with the square of their length."""
+    left, right = "a b " * 500_000, "a c " * 500_000
+    (row,) = rows([left], [right])
+    assert [piece.text for piece in (*row.left, *row.right)] == [left, right]
