@@ -102,6 +102,7 @@ OF_DECLARATIONS = [
     Breach("output-schema", added(DRAW, "output_schema: {type: nonsense}\n"), DRAW, "output_schema"),
     Breach("icon", replaced(MANIFEST, "icon: icon.svg", "icon: gone.svg"), MANIFEST, "icon"),
     Breach("icon", added(".difyignore", "_assets/\n"), MANIFEST, "icon"),
+    Breach("icon", replaced(MANIFEST, "icon: icon.svg", "icon: ../../other.svg"), MANIFEST, "icon"),
     Breach("source", added(".difyignore", "tools/draw_chart.py\n"), DRAW, "extra.python.source"),
 ]
 OF_FILES = [
@@ -146,7 +147,8 @@ OF_FILES = [
         "pyproject.toml",
         "project.dependencies[1]",
     ),
-    Breach("dependency", written("pyproject.toml", "["), "pyproject.toml", "project.dependencies[0]"),
+    Breach("dependency", written("pyproject.toml", "["), "pyproject.toml", ""),
+    Breach("dependency", written("pyproject.toml", "project = 1"), "pyproject.toml", ""),
     Breach("compile", written("tools/odd.py", "\nreturn\n"), "tools/odd.py", "line 2"),
     Breach("compile", written("tools/odd.py", b"a = '\0'"), "tools/odd.py", "line 1"),
 ]

@@ -9,7 +9,7 @@ import yaml
 
 from devhost.cli.commands import main
 from devhost.plugin.check import check_plugin
-from tests.devhost.conftest import CHARTS, HELPDESK, ODDMENTS, PUPPET, ROOT, TOOLBOX
+from tests.devhost.conftest import CHARTS, ODDMENTS, PUPPET, ROOT, TOOLBOX
 
 
 def broken(source: Path, folder: Path, file: str, way: str, value: object) -> Path:
@@ -26,7 +26,10 @@ def broken(source: Path, folder: Path, file: str, way: str, value: object) -> Pa
     return plugin
 
 
-@pytest.mark.parametrize("plugin", [PUPPET, TOOLBOX, ODDMENTS, CHARTS, HELPDESK], ids=lambda path: path.name)
+EXAMPLES = [manifest.parent for manifest in sorted((ROOT / "examples").glob("*/manifest.yaml"))]
+
+
+@pytest.mark.parametrize("plugin", [PUPPET, TOOLBOX, ODDMENTS, CHARTS, *EXAMPLES], ids=lambda path: path.name)
 def test_a_good_plugin_has_no_refusal(plugin: Path) -> None:
     assert check_plugin(plugin).refusals == ()
 

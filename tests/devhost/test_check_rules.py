@@ -80,6 +80,23 @@ def test_gitignore_counts_without_a_difyignore_and_not_beside_one(tmp_path: Path
     assert {problem.file for problem in check_plugin(plugin).refusals} == {"run.log", ".git/"}
 
 
+def test_why_a_file_is_not_packaged_is_said(tmp_path: Path) -> None:
+    plugin = complete(tmp_path)
+    (tmp_path / "outside.yaml").touch()
+    (plugin / "env").mkdir()
+    (plugin / "env" / "tool.py").touch()
+    (plugin / "run.log").touch()
+    (plugin / ".difyignore").write_text("*.log\n", encoding="utf-8")
+    contents = Contents.of(plugin)
+
+    assert contents.absent("./main.py") == ""
+    assert contents.absent("gone.py") == "does not exist"
+    assert contents.absent("../outside.yaml") == "is outside the plugin"
+    assert contents.absent("run.log") == "is left out by .difyignore"
+    (plugin / ".difyignore").unlink()
+    assert Contents.of(plugin).absent("env/tool.py") == "is in a folder that is not packaged"
+
+
 def test_a_secret_is_not_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     plugin = complete(tmp_path)
     (plugin / "tools" / "key.py").write_text(f"KEY = 'sk-{KEY}'\n", encoding="utf-8")

@@ -6,7 +6,6 @@ else from requirements.txt.
 
 import tomllib
 from collections.abc import Iterator
-from typing import Any
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
@@ -26,8 +25,13 @@ def dependency_problems(contents: Contents) -> Iterator[Problem]:
     if file not in contents:
         yield Problem("dependency", file, "", f"it {contents.absent(file)}: Dify cannot install the plugin")
         return
+    try:
+        lines = list(_lines(contents, file))
+    except tomllib.TOMLDecodeError as error:
+        yield Problem("dependency", file, "", f"not valid TOML: {error}")
+        return
     sdk: Requirement | None = None
-    for key, line in _lines(contents, file):
+    for key, line in lines:
         try:
             requirement = Requirement(line)
         except InvalidRequirement:
@@ -57,7 +61,7 @@ def _requirement_problems(file: str, key: str, requirement: Requirement) -> Iter
 def _is_newer(sdk: Requirement) -> bool:
     """Pinned to, or bounded by, versions above the oldest that counts."""
     return any(
-        each.operator in {"==", ">=", "~=", ">", "==="} and Version(each.version.removesuffix(".*")) > OLDEST_SDK
+        each.operator in {"==", ">=", "~=", ">"} and Version(each.version.removesuffix(".*")) > OLDEST_SDK
         for each in sdk.specifier
     )
 
@@ -81,9 +85,8 @@ def _lines(contents: Contents, file: str) -> Iterator[tuple[str, str]]:
 
 
 def _of_pyproject(contents: Contents) -> list[str]:
-    try:
-        data: dict[str, Any] = tomllib.loads(contents.text(PYPROJECT))
-    except tomllib.TOMLDecodeError as error:
-        return [f"not TOML: {error}"]
-    listed = data.get("project", {}).get("dependencies", [])
-    return [str(line) for line in listed]
+    match tomllib.loads(contents.text(PYPROJECT)):
+        case {"project": {"dependencies": list(listed)}}:
+            return [str(line) for line in listed]
+        case _:
+            return []

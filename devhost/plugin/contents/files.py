@@ -4,6 +4,7 @@ In: a plugin's folder. Out: `Contents`. Without a `.difyignore`, `.gitignore` co
 folder; without both, all is packed.
 """
 
+import posixpath
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -48,9 +49,14 @@ class Contents:
 
     def absent(self, path: str) -> str:
         """Why the package does not have the file, as the end of a sentence; empty if it has it."""
+        path = posixpath.normpath(path)
         if path in self.paths:
             return ""
-        return f"is left out by {self.ignored_by}" if (self.directory / path).is_file() else "does not exist"
+        if not (self.directory / path).is_file():
+            return "does not exist"
+        if path.startswith(("../", "/")):
+            return "is outside the plugin"
+        return f"is left out by {self.ignored_by}" if self.ignored_by else "is in a folder that is not packaged"
 
     def is_regular(self, path: str) -> bool:
         """Neither a link nor a pipe, a socket or a device."""
