@@ -1,21 +1,23 @@
 """The LLM node with devhost's models: answers, failures, memory and structured output."""
 
+import base64
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from graphon.model_runtime.entities.message_entities import ImagePromptMessageContent, UserPromptMessage
 
 from devhost.errors import ParameterError
+from devhost.files.local_file import LocalFile
 from devhost.flow.document import FlowFile
-from devhost.flow.engine.models.messages import model_request
 from devhost.flow.engine.play import play
 from devhost.flow.events import AnswerText, NodeRetried
 from devhost.flow.surroundings import FlowTurn, Surroundings
+from devhost.host.tool_host import start_tools
+from devhost.limits import HostLimits
 from devhost.models.backend import ModelDescription, chunk
-from devhost.models.request import ModelRequest
+from devhost.models.request import MediaPart, ModelRequest, TextPart
 from devhost.models.scripted.model import ScriptedModel
 from devhost.node.memory import Memory, PastTurn
 from devhost.protocol.wire import JsonObject
@@ -297,20 +299,24 @@ def test_a_prompt_may_be_a_jinja_template_and_gets_no_further_than_its_variables
     assert "unsafe" in play_with("{{ who.__class__.__mro__ }}").node("ask").error
 
 
-def test_an_image_of_a_prompt_reaches_the_model() -> None:
-    image = ImagePromptMessageContent(
-        format="png", mime_type="image/png", base64_data="aGk=", detail=ImagePromptMessageContent.DETAIL.HIGH
-    )
-    names = {"provider": "p", "model": "m", "mode": "chat"}
+def test_files_reach_the_model_as_far_as_its_features_go(tmp_path: Path) -> None:
+    (tmp_path / "stamp.png").write_bytes(b"a picture")
+    (tmp_path / "letter.pdf").write_bytes(b"a document")
+    files = [LocalFile.read(tmp_path / name, HostLimits()) for name in ("stamp.png", "letter.pdf")]
+    vision = {"enabled": True, "configs": {"detail": "low", "variable_selector": ["sys", "files"]}}
+    model = ScriptedModel.of([{"text": "A stamp."}])
 
-    request = model_request(names, [UserPromptMessage(content=[image])], {}, None, None, stream=True)
+    with start_tools((), limits=HostLimits()) as host:
+        around = Surroundings(host, lambda _node, _question: model)
+        turn = FlowTurn("What is it?", files=files, conversation_id="c1")
+        run = Played(tuple(play(FlowFile.read(asking(tmp_path, vision=vision)), turn, around)))
 
-    content = request.prompt_messages[0].content
+    assert run.end.outputs["answer"] == "A stamp."
+    content = model.requests[0].prompt_messages[-1].content
     assert isinstance(content, tuple)
-    assert content[0].model_dump(exclude={"url", "filename"}) == {
-        "type": "image",
-        "format": "png",
-        "mime_type": "image/png",
-        "base64_data": "aGk=",
-        "detail": "high",
-    }
+    picture, words = content
+    assert isinstance(picture, MediaPart)
+    assert isinstance(words, TextPart)
+    assert (picture.type, picture.mime_type, picture.detail) == ("image", "image/png", "low")
+    assert base64.b64decode(picture.base64_data) == b"a picture"
+    assert words.data == "What is it?"

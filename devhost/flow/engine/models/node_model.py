@@ -4,7 +4,6 @@ In: the engine's prompt messages. Out: the answer of the `ModelBackend` that sta
 """
 
 from collections.abc import Generator, Mapping, Sequence
-from functools import cached_property
 from typing import Any, override
 
 from graphon.model_runtime.entities.llm_entities import LLMResult, LLMResultChunk, LLMResultChunkWithStructuredOutput
@@ -15,11 +14,11 @@ from graphon.nodes.llm.entities import ModelConfig
 from graphon.nodes.llm.runtime_protocols import LLMProtocol
 
 from devhost.flow.document import FlowNode
+from devhost.flow.engine.models.asked_model import AskedModel
 from devhost.flow.engine.models.failures import provider_failures
 from devhost.flow.engine.models.messages import collected, engine_chunks, model_request
 from devhost.flow.engine.models.structured import NotStructuredError, asking_for, structured
 from devhost.flow.engine.turn.playing import Playing
-from devhost.models.backend import ModelBackend
 from devhost.node.memory import estimated_tokens
 
 
@@ -30,12 +29,8 @@ class NodeModel(LLMProtocol):
         self._node = node
         self._config = config
         self._playing = playing
+        self._backend = AskedModel(node, playing)
         self._parameters = {name: value for name, value in config.completion_params.items() if name != "stop"}
-
-    @cached_property
-    def _backend(self) -> ModelBackend:
-        with self._playing.mistakes.watched():
-            return self._playing.around.model(self._node, self._playing.turn.query)
 
     @property
     @override

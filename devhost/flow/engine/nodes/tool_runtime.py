@@ -20,7 +20,7 @@ from graphon.variables.template_resolution import convert_template
 
 from devhost.errors import HostError, InvocationError, NodeFailedError, NodeParameterError, RunFailure
 from devhost.flow.document import FlowNode
-from devhost.flow.engine.nodes.asked_model import AskedModel
+from devhost.flow.engine.models.asked_model import AskedModel
 from devhost.flow.engine.turn.playing import Playing
 from devhost.host.tool_host import ToolHost
 from devhost.node.named_tools import meant_tool

@@ -1,4 +1,4 @@
-"""The model for what a tool asks of a model itself: asked for only when the tool does."""
+"""The model of a node, looked for only when it is asked: a node may not run, and a tool may ask no model."""
 
 from collections.abc import Iterator
 from functools import cached_property
