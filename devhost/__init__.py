@@ -49,6 +49,7 @@ in this list (tests/devhost/test_architecture.py checks that):
     flow.forms          forms of Human Input nodes, and the answers to them
     flow.tools          the tools that the nodes of a flow hold
     flow.view           what a person or a program sees of a flow
+    flow.chat           a conversation with a chatflow
     flow.checks         what is wrong with a flow, said before it starts
     flow.cases          a flow's script as a case: every turn beside what it is expected to be
     flow.engine.files   files on the engine

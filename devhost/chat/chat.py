@@ -78,10 +78,10 @@ class Chat:
         for line in lines:
             if not line.startswith("/"):
                 yield line.strip()
-            elif (answer := self._obey(read_command(line))) is not None:
+            elif (answer := self._obey(read_command(line, Command))) is not None:
                 yield answer
 
-    def _obey(self, typed: Typed) -> str | None:
+    def _obey(self, typed: Typed[Command]) -> str | None:
         """A command's answer to the agent; None for a command to the chat."""
         match typed.command:
             case Command.APPROVE | Command.REJECT:

@@ -2,17 +2,27 @@
 
 import json
 import os
+from functools import partial
 
 import click
 
 from devhost.cli.options.flow_options import FlowOptions, FlowSetup, flow_options
 from devhost.cli.options.hosting_options import HostOptions, runtime_options
+from devhost.conversation.script import conversation_report
+from devhost.errors import FlowFileError
+from devhost.flow.chat.chat import FlowChat
+from devhost.flow.chat.conversation import FlowConversation
+from devhost.flow.chat.view import FlowChatView
 from devhost.flow.engine_loading import has_engine, load_engine
 from devhost.flow.environment import go_on_in_flow_environment
-from devhost.flow.surroundings import FlowTurn
+from devhost.flow.forms.asking import ask_at_terminal
+from devhost.flow.surroundings import FlowTurn, Surroundings
 from devhost.flow.view.report import findings_of, flow_report
 from devhost.flow.view.view import FlowView
-from devhost.flow.view.watching import watched
+from devhost.flow.view.watching import PlayedTurn, watched
+from devhost.host.tool_host import ToolHost
+from devhost.process.stop import Stop
+from devhost.terminal.questions import read_questions
 from devhost.terminal.run_view import open_console
 from devhost.terminal.signals.interrupt import on_ctrl_c
 from devhost.terminal.view_options import ViewOptions, view_options
@@ -44,6 +54,7 @@ def flow() -> None:
 )
 @flow_options
 @click.option("--query", metavar="TEXT", help="What the user of a chatflow says, instead of the script's question.")
+@click.option("--alone", is_flag=True, help="Leave out what the script's user says after the question.")
 @runtime_options
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout, and the rest on stderr.")
 @view_options
@@ -53,29 +64,73 @@ def run(  # noqa: PLR0913 - click gives one argument per option
     *,
     flow_options: FlowOptions,
     query: str | None,
+    alone: bool,
     host_options: HostOptions,
     as_json: bool,
     view_options: ViewOptions,
 ) -> int:
-    """Play a flow once, and show what its nodes do."""
+    """Play a flow, and of a chatflow the script's whole conversation, and show what its nodes do."""
     setup = _read(flow_options, arguments)
-    said = setup.script
-    turn = FlowTurn(said.query if query is None else query, setup.inputs)
-    view = FlowView(open_console(stderr=as_json, color=view_options.color), view_options)
-    view.open(setup.file, turn, setup.notices)
+    turns = setup.turns(query, alone=alone)
+    conversation = FlowConversation(setup.file, load_engine(), setup.inputs)
+    console = open_console(stderr=as_json, color=view_options.color)
+    view, ask = FlowView(console, view_options), ask_at_terminal(console)
+    view.open(setup.file, FlowTurn(turns[0][1], setup.inputs), setup.notices)
+    ended: list[PlayedTurn] = []
     try:
         hosting = setup.host(host_options, view.screen)
         with on_ctrl_c(view.show_how_far), hosting as host, on_ctrl_c(view.show_how_far):
             view.begin_answer()
-            played = watched(load_engine()(setup.file, turn, setup.around(host, said)), view.show)
+            for said, question in turns:
+                if ended:
+                    _close(view, ended[-1])
+                    view.go_on(question)
+                ended.append(watched(conversation.play(question, setup.around(host, said, ask=ask)), view.show))
     finally:
         view.abandon()
-    findings = findings_of(played.nodes)
     if as_json:
-        report = {**flow_report(played.nodes, played.ended, played.seconds), "notices": list(setup.notices)}
+        reports = [flow_report(each.nodes, each.ended, each.seconds) for each in ended]
+        report = {**conversation_report(reports), "notices": list(setup.notices)}
         click.echo(json.dumps(report, ensure_ascii=False, indent=2))
-    view.close(played.ended, played.seconds, findings)
-    return int(played.ended.status not in WELL or bool(host_options.strict and findings))
+    _close(view, ended[-1])
+    broken = host_options.strict and any(findings_of(each.nodes) for each in ended)
+    return int(broken or any(each.ended.status not in WELL for each in ended))
+
+
+@flow.command(
+    "chat",
+    epilog=examples(
+        "devhost flow chat examples/workflows/approval.yml --example injection --script my-answers.yaml",
+    ),
+)
+@flow_options
+@runtime_options
+@view_options
+@click.pass_obj
+def chat(
+    arguments: tuple[str, ...], *, flow_options: FlowOptions, host_options: HostOptions, view_options: ViewOptions
+) -> int:
+    """Keep a conversation with a chatflow, one message a line."""
+    setup = _read(flow_options, arguments)
+    if not setup.file.is_chatflow:
+        raise FlowFileError(f"{setup.file.path} is a workflow and has no conversation: play it with devhost flow FILE")
+    questions = read_questions()
+    console = open_console(stderr=False, color=view_options.color)
+    view, ask = FlowChatView(console, view_options), ask_at_terminal(console)
+
+    def around(question: str, number: int, asked: int, /, host: ToolHost, stop: Stop) -> Surroundings:
+        return setup.around(host, setup.script.turn_for(question, number, asked), ask=ask, stop=stop)
+
+    view.begin(setup.file, setup.notices)
+    begin = partial(FlowConversation, setup.file, load_engine(), setup.inputs)
+    conversation = FlowChat(begin, around, view, limits=host_options.limits, strict=host_options.strict)
+    with on_ctrl_c(view.screen.say_what_starts):
+        conversation.converse(questions, partial(setup.host, host_options, view.screen))
+    return int(host_options.strict and conversation.broke_rules)
+
+
+def _close(view: FlowView, played: PlayedTurn) -> None:
+    view.close(played.ended, played.seconds, findings_of(played.nodes))
 
 
 def _read(options: FlowOptions, arguments: tuple[str, ...]) -> FlowSetup:

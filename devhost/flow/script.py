@@ -14,7 +14,8 @@ from devhost.flow.document import FlowNode
 from devhost.flow.knowledge import Knowledge
 from devhost.models.scripted.file import ScriptedModelCard
 from devhost.models.scripted.model import ScriptedModel
-from devhost.models.scripted.turn import Scripted, SomeTurns
+from devhost.models.scripted.script import gist
+from devhost.models.scripted.turn import Scripted, SomeTurns, Words
 from devhost.text.yaml_file import describe, load_yaml
 
 
@@ -22,8 +23,8 @@ class TurnScript(Scripted):
     """One turn: what the user says, and what the models answer."""
 
     query: str = ""
-    inputs: dict[str, Any] = Field(default_factory=dict)
-    """The fields of the Start node."""
+    answers: Mapping[str, Words] = Field(default_factory=dict)
+    """To the forms of Human Input nodes: by NODE the button, by NODE.FIELD a value."""
     models: Mapping[str, SomeTurns] = Field(default_factory=dict)
     """The turns of each node's model, by the node's id or title."""
     knowledge: Knowledge = Field(default_factory=dict)
@@ -32,9 +33,25 @@ class TurnScript(Scripted):
 
 class FlowScript(TurnScript):
     description: str = ""
+    inputs: dict[str, Any] = Field(default_factory=dict)
+    """The fields of the Start node. Dify takes those of a conversation's first message for all that follow."""
     model: ScriptedModelCard = ScriptedModelCard()
     then: tuple[TurnScript, ...] = ()
     """The rest of the conversation, in order."""
+
+    @property
+    def turns(self) -> tuple[TurnScript, ...]:
+        return (self, *self.then)
+
+    def turn_for(self, question: str, number: int, asked: int) -> TurnScript:
+        """The turn that says this; of several the one for this time. If none does, the turn with this number.
+
+        `number`: of the turn in the conversation, from 1. `asked`: how often the question was asked before.
+        """
+        written = [turn for turn in self.turns if turn.query and gist(turn.query) == gist(question)]
+        if written:
+            return written[min(asked, len(written) - 1)]
+        return self.turns[min(number, len(self.turns)) - 1]
 
     @classmethod
     def read(cls, file: Path) -> Self:

@@ -12,6 +12,7 @@ from devhost.flow.form import AnswerForm, Form, FormAnswer
 from devhost.flow.knowledge import Knowledge
 from devhost.host.tool_host import ToolHost
 from devhost.models.backend import ModelBackend
+from devhost.process.stop import Stop
 from devhost.protocol.wire import JsonObject
 
 
@@ -49,6 +50,8 @@ class Surroundings:
     model: ModelOfNode
     answer_form: AnswerForm = leave_open
     knowledge: Knowledge = field(default_factory=dict)
+    stop: Stop | None = None
+    """Ends the turn from outside."""
 
 
 class FlowEngine(Protocol):

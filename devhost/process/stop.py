@@ -1,4 +1,4 @@
-"""Ends one run from outside, as Dify's Stop does: what still comes is dropped, and the plugin is not told.
+"""Ends a turn from outside, as Dify's Stop does: what still comes is dropped, and the plugin is not told.
 
 `request` may be called from a signal handler: it takes no lock.
 """
@@ -7,19 +7,19 @@ from devhost.process.session import Session
 
 
 class Stop:
-    """Ends the run that it was given to; for one run only."""
+    """Ends the runs that it was given to; for one turn only, in which a flow may have several."""
 
     def __init__(self) -> None:
-        self._requested = False
-        self._session: Session | None = None
+        self.requested = False
+        self._sessions: list[Session] = []
 
     def request(self) -> None:
-        self._requested = True
-        if self._session is not None:
-            self._session.stop()
+        self.requested = True
+        for session in tuple(self._sessions):
+            session.stop()
 
     def ends(self, session: Session) -> None:
-        """The session that a request ends; at once if the request came before."""
-        self._session = session
-        if self._requested:
+        """A session that a request ends; at once if the request came before."""
+        self._sessions.append(session)
+        if self.requested:
             session.stop()

@@ -138,11 +138,11 @@ def variables_list(variables: Mapping[str, object]) -> RenderableType:
     lines = [Text(overflow="ellipsis", no_wrap=True) for _ in variables]
     for line, (name, value) in zip(lines, variables.items(), strict=True):
         line.append(printable(name).ljust(width), "bold")
-        line.append(f"  {printable(_on_a_line(value) if isinstance(value, str) else preview(value))}")
+        line.append(f"  {printable(on_a_line(value) if isinstance(value, str) else preview(value))}")
     return Group(*lines)
 
 
-def _on_a_line(text: str) -> str:
+def on_a_line(text: str) -> str:
     return text if len(text) <= LONGEST_VALUE else f"{text[:BEGINNING]}… ({len(text):,} characters)"
 
 

@@ -14,13 +14,16 @@ from devhost.cli.options.node_models import models_behind_an_api
 from devhost.flow.checks.check import check_flow
 from devhost.flow.checks.inputs import filled_inputs, typed_inputs
 from devhost.flow.document import FlowFile
+from devhost.flow.forms.answers import Answers, Ask, GivenAnswers, read_answers, scripted_answers, together
 from devhost.flow.knowledge import Knowledge, read_knowledge
 from devhost.flow.script import FlowScript, ScriptedModels, TurnScript
 from devhost.flow.surroundings import ModelOfNode, Surroundings
 from devhost.host.host import Host
 from devhost.host.tool_host import ToolHost, start_tools
+from devhost.models.scripted.script import gist
 from devhost.plugin.declaration import PluginDeclaration
 from devhost.plugin.nearest import nearest_strategy_plugin
+from devhost.process.stop import Stop
 from devhost.process.watcher import Watcher
 from devhost.protocol.wire import JsonObject
 from devhost.scenario.scenario import HOME, examples_of
@@ -36,6 +39,13 @@ def flow_options(command: Callable[..., int]) -> Callable[..., int]:
     @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
     @click.option(
         "--input", "inputs", metavar="KEY=VALUE", multiple=True, help="A field of the Start node; repeatable."
+    )
+    @click.option(
+        "--answer",
+        "answers",
+        metavar="NODE=BUTTON",
+        multiple=True,
+        help="Press a button of a Human Input node's form; NODE.FIELD=VALUE fills in a field. Repeatable.",
     )
     @click.option(
         "--script",
@@ -75,6 +85,7 @@ def flow_options(command: Callable[..., int]) -> Callable[..., int]:
         *,
         file: Path,
         inputs: tuple[str, ...],
+        answers: tuple[str, ...],
         script: Path | None,
         tools: tuple[Path, ...],
         example: str | None,
@@ -84,7 +95,9 @@ def flow_options(command: Callable[..., int]) -> Callable[..., int]:
         model_options: ModelOptions,
         **options: object,
     ) -> int:
-        chosen = FlowOptions(file, inputs, script, tools, example, credentials, plugin, knowledge, model_options)
+        chosen = FlowOptions(
+            file, inputs, answers, script, tools, example, credentials, plugin, knowledge, model_options
+        )
         return command(**options, flow_options=chosen)
 
     return with_flow_options
@@ -94,6 +107,7 @@ def flow_options(command: Callable[..., int]) -> Callable[..., int]:
 class FlowOptions:
     file: Path
     inputs: tuple[str, ...]
+    answers: tuple[str, ...]
     script: Path | None
     tools: tuple[Path, ...]
     example: str | None
@@ -114,12 +128,16 @@ class FlowOptions:
         declared = None if plugin is None else PluginDeclaration.read(plugin)
         notices = check_flow(file, inputs, declared, [setup.declaration for setup in setups])
         tools = tuple(setup.with_every_tool() for setup in setups)
+        place, answers = str(self.script), read_answers(file, self.answers)
+        for turn in script.turns:
+            scripted_answers(file, turn.answers, place)
         behind_an_api = models_behind_an_api(self.models, environment)
         return FlowSetup(
             file,
             script,
-            str(self.script),
+            place,
             filled_inputs(file, inputs),
+            answers,
             plugin,
             tools,
             notices if behind_an_api is None else (*notices, behind_an_api.notice),
@@ -144,6 +162,8 @@ class FlowSetup:
     """Where the script is written, for people."""
     inputs: JsonObject
     """The fields of the Start node: of the command line, or else the script's, or else the form's defaults."""
+    answers: GivenAnswers
+    """Of the command line: they go before the script's."""
     plugin: Path | None
     """That of the flow's agents."""
     tools: tuple[ToolSetup, ...]
@@ -154,10 +174,23 @@ class FlowSetup:
     knowledge: Knowledge = field(default_factory=dict)
     """Of the command line: it goes before the script's."""
 
-    def around(self, host: ToolHost, turn: TurnScript) -> Surroundings:
-        """What stands in the place of Dify's services in this turn."""
+    def turns(self, query: str | None, *, alone: bool) -> list[tuple[TurnScript, str]]:
+        """What the script's user says, turn by turn: its question or another one, and what follows its question.
+
+        What follows was written for the answers of a scripted model.
+        """
+        script, question = self.script, self.script.query if query is None else query
+        goes_on = not alone and self.behind_an_api is None and gist(question) == gist(script.query)
+        return [(script, question), *((turn, turn.query) for turn in script.then if goes_on)]
+
+    def around(
+        self, host: ToolHost, turn: TurnScript, *, ask: Ask | None = None, stop: Stop | None = None
+    ) -> Surroundings:
+        """What stands in the place of Dify's services in this turn; `ask` is for forms without a given answer."""
         models = self.behind_an_api or ScriptedModels(turn, self.script.model, self.place)
-        return Surroundings(host, models, knowledge={**self.script.knowledge, **turn.knowledge, **self.knowledge})
+        knowledge = {**self.script.knowledge, **turn.knowledge, **self.knowledge}
+        answers = together(scripted_answers(self.file, turn.answers, self.place), self.answers)
+        return Surroundings(host, models, Answers(answers, ask), knowledge, stop)
 
     @contextmanager
     def host(self, options: HostOptions, watcher: Watcher) -> Iterator[ToolHost]:

@@ -13,6 +13,7 @@ from typing import Self
 
 from graphon.dsl.importer import inspect
 from graphon.engine import Engine
+from graphon.engine.command.entities import AbortCommand, Command
 from graphon.engine.filter import EngineEventFilterContext, ResponseStreamFilter, filter_engine_events
 from graphon.engine_events.base import EngineEvent
 from graphon.graph.graph import Graph
@@ -23,6 +24,20 @@ from devhost.errors import FlowFileError
 from devhost.flow.engine.factory import FlowNodeFactory
 from devhost.flow.engine.turn.playing import Playing
 from devhost.flow.engine.turn.pool import filled_pool
+from devhost.process.stop import Stop
+
+
+class StopChannel:
+    """Where the engine looks for commands: a person's stop is one. It looks every 0.1 s, and when a node has ended."""
+
+    def __init__(self, stop: Stop | None) -> None:
+        self._stop = stop
+
+    def fetch_commands(self) -> list[Command]:
+        return [AbortCommand(reason="by the user")] if self._stop is not None and self._stop.requested else []
+
+    def send_command(self, command: Command) -> None:
+        raise NotImplementedError(f"{type(command).__name__}: only a Stop gives commands")
 
 
 class Stretch:
@@ -31,7 +46,12 @@ class Stretch:
         self.state = state
         self._run_id = run_id
         self._answers = answers
-        self._engine = Engine(graph=_graph(playing, state, run_id), runtime_state=state, file_runtime=playing.files)
+        self._engine = Engine(
+            graph=_graph(playing, state, run_id),
+            runtime_state=state,
+            command_channel=StopChannel(playing.around.stop),
+            file_runtime=playing.files,
+        )
 
     @classmethod
     def first(cls, playing: Playing) -> Self:

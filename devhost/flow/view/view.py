@@ -115,7 +115,7 @@ class FlowView:
         words, style = ENDINGS[ended.status]
         self._console.print(Text(f"{words} {seconds:.2f} s", style))
         if ended.error:
-            self._console.print(Text(printable(ended.error), "red"))
+            self._console.print(Text(printable(ended.error), "red"), soft_wrap=True)
         self._closed = True
 
     def abandon(self) -> None:

@@ -5,6 +5,7 @@ other nodes refer to. The rules are those of `devhost.node`, recorded from Dify'
 default value and retry apply to a failed run.
 """
 
+import time
 from collections.abc import Generator, Iterator
 from queue import SimpleQueue
 from threading import Thread
@@ -20,6 +21,7 @@ from graphon.runtime.init_params import InitParams
 from graphon.runtime.runtime_state import RuntimeState
 from pydantic import Field
 
+from devhost.conversation.conversation import was_stopped
 from devhost.errors import HostError, NodeParameterError
 from devhost.flow.engine.files.made import list_of, made_by_tool
 from devhost.flow.engine.turn.playing import Playing
@@ -72,6 +74,8 @@ class AgentNode(Node[AgentNodeData]):
         while True:
             match message := said.get():
                 case Run():
+                    if was_stopped(message):
+                        self._wait_for_the_end()
                     yield StreamCompletedEvent(node_run_result=self._result(message))
                     return
                 case NodeParameterError():
@@ -103,6 +107,7 @@ class AgentNode(Node[AgentNodeData]):
             conversation_id=turn.conversation_id or None,
             variables=variables,
             on_message=on_message,
+            stop=around.stop,
         )
         self._playing.runs[self.execution_id] = (run, model.description)
         return run
@@ -115,6 +120,11 @@ class AgentNode(Node[AgentNodeData]):
             case dict():
                 return window(self._playing.turn.history)
         return []
+
+    def _wait_for_the_end(self) -> None:
+        """A stop ends the whole turn, and the engine has to know it before this run ends: no branch is for that."""
+        while not self.runtime_state.graph_execution.aborted:
+            time.sleep(0.01)
 
     def _events(self, message: JsonObject) -> Iterator[NodeEventPayload]:
         match message:

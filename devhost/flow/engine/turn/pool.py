@@ -7,10 +7,14 @@ from typing import Any, override
 from graphon.enums import BuiltinNodeTypes
 from graphon.file.models import File
 from graphon.runtime.variable_pool import VariablePool
+from graphon.variables.factory import TypeMismatchError, build_segment_with_type
+from graphon.variables.segments import Segment
+from graphon.variables.types import SegmentType
 from graphon.workflow_type_encoder import WorkflowRuntimeTypeConverter
 
+from devhost.errors import FlowFileError
 from devhost.files.server import FileServer
-from devhost.flow.document import FlowFile
+from devhost.flow.document import FlowFile, FlowVariable
 from devhost.flow.engine.files.made import all_uploaded, with_files
 from devhost.flow.surroundings import FlowTurn
 from devhost.protocol.wire import JsonObject
@@ -27,12 +31,25 @@ def filled_pool(file: FlowFile, turn: FlowTurn, run_id: str, server: FileServer 
     for variable in file.environment_variables:
         pool.add(("env", variable.name), variable.value)
     for variable in file.conversation_variables:
-        pool.add(("conversation", variable.name), turn.conversation.get(variable.name, variable.value))
+        value = turn.conversation.get(variable.name, variable.value)
+        pool.add(("conversation", variable.name), _typed(file, variable, value))
     for node in file.nodes.values():
         if node.type == BuiltinNodeTypes.START:
             for name, value in with_files(turn.inputs, server).items():
                 pool.add((node.id, name), value)
     return pool
+
+
+def _typed(file: FlowFile, variable: FlowVariable, value: object) -> Segment:
+    """Of the declared type, which the engine's Variable Assigner asks for: an empty list has none of its own."""
+    try:
+        declared = SegmentType(variable.value_type)
+        return SegmentType.get_zero_value(declared) if value is None else build_segment_with_type(declared, value)
+    except (ValueError, TypeMismatchError) as error:
+        raise FlowFileError(
+            f"{file.path}: the conversation variable {variable.name!r} is declared as {variable.value_type}, "
+            f"which its value does not fit: {error}"
+        ) from error
 
 
 def plain_variables(pool: VariablePool) -> JsonObject:

@@ -1,0 +1,83 @@
+"""Asks a person at the terminal: the form's content, its fields one by one, its buttons.
+
+In: a `Form`, and what options have answered of it. Out: a `FormAnswer`.
+"""
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+
+from rich.console import Console
+from rich.text import Text
+
+from devhost.errors import UnansweredFormError
+from devhost.flow.form import TIMEOUT, Form, FormAnswer, FormField
+from devhost.flow.forms.answers import LATE, Given
+from devhost.flow.forms.declared import FIELD
+from devhost.terminal.tables import printable
+
+type Prompt = Callable[[str, str], str]
+"""In: the prompt, and the text that can be edited. Out: what the person leaves there."""
+
+
+class AskAtTerminal:
+    def __init__(self, console: Console, prompt: Prompt) -> None:
+        self._console = console
+        self._prompt = prompt
+
+    def __call__(self, form: Form, given: Given) -> FormAnswer:
+        content = FIELD.sub(lambda found: f"[{found[1]}]", form.content)
+        self._say(f"{form.node.title or form.node.id}:", "bold")
+        self._say(content)
+        try:
+            values = {each.name: self._value(each, given) for each in form.fields}
+            button = given.button or self._button(form)
+        except (KeyboardInterrupt, EOFError):
+            raise UnansweredFormError(f"{form.node} was left without an answer: the flow stays paused") from None
+        return FormAnswer(TIMEOUT) if button == TIMEOUT else FormAnswer(button, values)
+
+    def _value(self, asked: FormField, given: Given) -> str:
+        if asked.name in given.values:
+            return given.values[asked.name]
+        if asked.kind == "select":
+            return self._choice(asked.name, [(option, option) for option in asked.options])
+        return self._prompt(f"{printable(asked.name)}> ", asked.default)
+
+    def _button(self, form: Form) -> str:
+        buttons = [(button.id, button.title) for button in form.buttons]
+        late = [(TIMEOUT, f"{LATE}: not answered in time")] if form.can_time_out else []
+        return self._choice("button", [*buttons, *late])
+
+    def _choice(self, name: str, choices: Sequence[tuple[str, str]]) -> str:
+        """By number, id or title."""
+        for number, (_, title) in enumerate(choices, start=1):
+            self._say(f"  {number}  {title}")
+        while True:
+            typed = self._prompt(f"{printable(name)}> ", "").strip()
+            for number, choice in enumerate(choices, start=1):
+                if typed.casefold() in {str(number), *_names(choice)}:
+                    return choice[0]
+            self._say(f"Type a number from 1 to {len(choices)}, or one of the words.", "dim")
+
+    def _say(self, text: str, style: str = "") -> None:
+        self._console.print(Text(printable(text), style), soft_wrap=True)
+
+
+def _names(choice: tuple[str, str]) -> Iterator[str]:
+    own, title = choice
+    yield own.casefold()
+    yield LATE if own == TIMEOUT else title.casefold()
+
+
+def ask_at_terminal(console: Console) -> AskAtTerminal | None:
+    """None if standard input is not a terminal."""
+    if sys.stdin is None or not sys.stdin.isatty():
+        return None
+
+    def prompt(label: str, default: str) -> str:
+        from prompt_toolkit import PromptSession  # noqa: PLC0415 - slow to import, and only a typed answer needs it
+        from prompt_toolkit.output import create_output  # noqa: PLC0415
+
+        session: PromptSession[str] = PromptSession(label, output=create_output(always_prefer_tty=True))
+        return session.prompt(default=default).encode(errors="surrogateescape").decode(errors="replace")
+
+    return AskAtTerminal(console, prompt)

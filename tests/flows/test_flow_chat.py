@@ -1,0 +1,251 @@
+"""`devhost flow chat` and a script's conversation, over the engine."""
+
+import io
+import json
+import re
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import yaml
+
+from devhost.cli.commands import main
+from devhost.errors import FlowFileError
+from devhost.flow.chat.conversation import FlowConversation
+from devhost.flow.document import FlowFile
+from devhost.flow.engine.play import play
+from devhost.flow.events import AgentLog, FlowEnded, NodeEnded
+from devhost.flow.surroundings import FlowTurn
+from devhost.host.host import Host
+from devhost.process.stop import Stop
+from devhost.protocol.wire import JsonObject
+from tests.devhost.terminal_session import CTRL_C, CTRL_D, on_a_terminal
+from tests.devhost.waiting import PATIENCE
+from tests.flows.building import START, answer, chain, chatflow, node, workflow
+from tests.flows.playing import ROOT, WORKFLOWS, Played, surroundings
+
+SEND = {"id": "c1", "name": "send_mail", "arguments": {"to": "a@b.example", "subject": "s", "body": "b"}}
+KEEP = {"variable_selector": ["conversation", "seen"], "input_type": "variable", "operation": "append"}
+SEEN = {"id": "1", "name": "seen", "value_type": "array[string]", "value": []}
+FORM = node(
+    "human-input",
+    "form",
+    form_content="Send {{#sys.query#}}? {{#$output.reason#}}",
+    inputs=[{"type": "paragraph", "output_variable_name": "reason"}],
+    user_actions=[{"id": "ok", "title": "Approve"}, {"id": "no", "title": "Reject"}],
+)
+
+
+@pytest.fixture
+def counting(tmp_path: Path) -> Path:
+    """A chatflow that puts every question into the list `seen`."""
+    keep = node("assigner", "keep", version="2", items=[{**KEEP, "value": ["sys", "query"]}])
+    says = answer("{{#sys.dialogue_count#}} in {{#sys.conversation_id#}}")
+    return chatflow(tmp_path, [START, keep, says], chain("start", "keep", "answer"), conversation_variables=[SEEN])
+
+
+@pytest.fixture
+def asking(tmp_path: Path) -> Path:
+    """A chatflow with a form."""
+    nodes = [START, FORM, answer("Sent: {{#form.reason#}}", "sent"), answer("Kept.", "kept")]
+    return chatflow(tmp_path, nodes, [("start", "form"), ("form", "sent", "ok"), ("form", "kept", "no")])
+
+
+@pytest.fixture
+def pipe(monkeypatch: pytest.MonkeyPatch) -> io.BytesIO:
+    """What stands in it is typed."""
+    bytes_ = io.BytesIO()
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(bytes_))
+    return bytes_
+
+
+def written(folder: Path, script: JsonObject) -> str:
+    file = folder / "script.yaml"
+    file.write_text(yaml.safe_dump(script), encoding="utf-8")
+    return str(file)
+
+
+def test_variables_the_id_and_the_count_live_on_until_a_reset(
+    counting: Path, pipe: io.BytesIO, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pipe.write(b"/log\none\ntwo\n/variables\n/log\n/reset\n/variables\nthree\n/nothing\n")
+    pipe.seek(0)
+
+    assert main(["flow", "chat", str(counting)]) == 0
+    shown = capsys.readouterr().out
+
+    turns = re.findall(r"^(\d) in ([0-9a-f-]{36})$", shown, re.MULTILINE)
+    assert [count for count, _ in turns] == ["1", "2", "1"]
+    (first, second, third) = (conversation for _, conversation in turns)
+    assert first == second != third
+    before, after = re.findall(r"^seen +array\[string\] +(.+?) +\d+$", shown, re.MULTILINE)
+    assert (before, after) == ('["one", "two"]', "[]")
+    assert "There was no turn yet." in shown
+    assert "✓ Keep  assigner" in shown
+    assert "A new conversation begins" in shown
+    assert "/nothing is not a command of the chat, and was not sent." in shown
+
+
+def test_a_file_goes_with_the_next_message_alone(
+    tmp_path: Path, pipe: io.BytesIO, capsys: pytest.CaptureFixture[str]
+) -> None:
+    letter = tmp_path / "letter.txt"
+    letter.write_text("Dear Ann")
+    names = node(
+        "template-transform",
+        "names",
+        variables=[{"variable": "files", "value_selector": ["sys", "files"]}],
+        template="{{ files | length }} files",
+    )
+    file = chatflow(tmp_path, [START, names, answer("{{#names.output#}}")], chain("start", "names", "answer"))
+    pipe.write(f"/file\n/file {tmp_path}/gone.txt\n/file '{letter}'\none\ntwo\n".encode())
+    pipe.seek(0)
+
+    assert main(["flow", "chat", str(file)]) == 0
+    shown = capsys.readouterr().out
+    assert "/file needs the path of a file." in shown
+    assert f"there is no file {tmp_path}/gone.txt" in shown
+    assert "letter.txt goes with the next message." in shown
+    assert re.findall(r"^(\d) files$", shown, re.MULTILINE) == ["1", "0"]
+
+
+def test_a_turn_that_makes_a_variable_too_large_says_what_follows(
+    counting: Path, pipe: io.BytesIO, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = FlowFile.read(counting)
+    many = ["x"] * 30_000
+    document = yaml.safe_load(file.text)
+    document["workflow"]["conversation_variables"][0]["value"] = many
+    counting.write_text(yaml.safe_dump(document), encoding="utf-8")
+    pipe.write(b"one\n")
+    pipe.seek(0)
+
+    assert main(["flow", "chat", str(counting)]) == 0
+    assert re.search(r"^The conversation variable 'seen' has 24\d,\d{3} bytes", capsys.readouterr().out, re.MULTILINE)
+
+
+def test_a_value_that_is_not_of_the_declared_type_is_told(counting: Path) -> None:
+    counting.write_text(counting.read_text(encoding="utf-8").replace("value: []", "value: many"), encoding="utf-8")
+
+    with pytest.raises(
+        FlowFileError, match=r"variable 'seen' is declared as array\[string\], which its value does not"
+    ):
+        Played.of(counting, FlowTurn("one"), None, {})
+
+
+def test_a_script_plays_its_whole_conversation(
+    counting: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script = written(tmp_path, {"query": "one", "then": [{"query": "two"}]})
+
+    assert main(["flow", str(counting), "--script", script, "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report["conversation"] == {"seen": ["one", "two"]}
+    assert [turn["conversation"] for turn in report["earlier_turns"]] == [{"seen": ["one"]}]
+
+    for alone in (["--alone"], ["--query", "three"]):
+        main(["flow", str(counting), "--script", script, "--json", *alone])
+        assert "earlier_turns" not in json.loads(capsys.readouterr().out)
+
+
+def test_the_state_of_a_call_that_waits_reaches_the_next_turn(office: Host) -> None:
+    conversation = FlowConversation(FlowFile.read(WORKFLOWS / "approval.yml"), play, {})
+    asked = Played(tuple(conversation.play("Send it.", surroundings(office, {"agent": [{"tool_calls": [SEND]}]}))))
+    assert conversation.variables[0].value == asked.node("agent").outputs["state"]
+
+    yes = Played(tuple(conversation.play("yes", surroundings(office, {"agent": [{"text": "Sent."}]}))))
+    run = yes.node("agent").run
+    assert run is not None
+    assert run.asked["tool"] == 1
+    assert yes.end.outputs["answer"] == "Sent."
+
+
+def test_a_stop_ends_the_turn_and_takes_no_error_branch(office: Host) -> None:
+    stop = Stop()
+    slow = {"text": ["first words ", *["tick "] * 100 * PATIENCE], "delay": 0.1}
+    around = replace(surroundings(office, {"agent": [slow]}), stop=stop)
+    conversation = FlowConversation(FlowFile.read(WORKFLOWS / "approval.yml"), play, {})
+
+    events = []
+    for event in conversation.play("What is there?", around):
+        events.append(event)
+        if isinstance(event, AgentLog):
+            stop.request()
+
+    end = events[-1]
+    assert isinstance(end, FlowEnded)
+    assert (end.status, end.error) == ("stopped", "Aborted: by the user")
+    assert [event.node.id for event in events if isinstance(event, NodeEnded)][:1] == ["start"]
+    assert not any(isinstance(event, NodeEnded) and event.node.id in {"clear", "failed"} for event in events)
+
+
+def test_a_form_is_answered_by_options(asking: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code = main(
+        ["flow", str(asking), "--query", "it", "--answer", "form=ok", "--answer", "form.reason=right", "--json"]
+    )
+
+    report = json.loads(capsys.readouterr().out)
+    assert code == 0
+    assert report["outputs"]["answer"] == "Sent: right"
+
+
+def test_a_form_is_answered_by_each_turn_of_a_script(
+    asking: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    turns = [{"query": "b", "answers": {"form": "ok", "form.reason": "of b"}}]
+    script = written(tmp_path, {"query": "a", "answers": {"form": "no"}, "then": turns})
+
+    assert main(["flow", str(asking), "--script", script, "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report["earlier_turns"][0]["outputs"]["answer"] == "Kept."
+    assert report["outputs"]["answer"] == "Sent: of b"
+
+
+def test_a_form_without_an_answer_stays_open(
+    asking: Path, pipe: io.BytesIO, capsys: pytest.CaptureFixture[str]
+) -> None:
+    del pipe
+    assert main(["flow", str(asking), "--query", "it"]) == 1
+    assert (
+        "node 'Form' (form) asks a person, and there is no terminal to ask at: "
+        "answer it with --answer form=ok or --answer form=no"
+    ) in capsys.readouterr().out
+
+
+def test_an_answer_to_what_the_flow_does_not_have_is_refused_before_it_starts(
+    asking: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script = written(tmp_path, {"then": [{"answers": {"form": "maybe"}}]})
+
+    assert main(["flow", str(asking), "--answer", "from=ok"]) == 2
+    assert "--answer from: the flow has no form 'from'; forms: node 'Form' (form)" in capsys.readouterr().err
+    assert main(["flow", str(asking), "--script", script]) == 2
+    assert f"{script}: answers: form=maybe: node 'Form' (form) has no button 'maybe'" in capsys.readouterr().err
+
+
+def test_a_workflow_has_no_chat(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = workflow(tmp_path, [START, node("end", "end", outputs=[])], chain("start", "end"))
+
+    assert main(["flow", "chat", str(file)]) == 2
+    assert f"{file} is a workflow and has no conversation: play it with devhost flow FILE" in capsys.readouterr().err
+
+
+def test_a_person_answers_the_form_at_the_terminal(asking: Path) -> None:
+    with on_a_terminal(["-m", "devhost", "flow", "chat", str(asking)], ROOT) as terminal:
+        terminal.wait_for("you>")
+        terminal.press("the mail\n")
+        assert "Send the mail? [reason]" in terminal.wait_for("reason>")
+        terminal.press("it is right\n")
+        terminal.wait_for("button>")
+        terminal.press("1\n")
+        terminal.wait_for("Sent: it is right")
+
+        terminal.wait_for("you>")
+        terminal.press("another\n")
+        terminal.wait_for("reason>")
+        terminal.press(CTRL_C)
+        terminal.wait_for("node 'Form' (form) was left without an answer")
+        terminal.wait_for("you>")
+        terminal.press(CTRL_D)
+        terminal.wait_for_the_end()
