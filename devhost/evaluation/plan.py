@@ -167,7 +167,8 @@ def _refuse(case: Case, scenario: Scenario, question: str, ground: Ground) -> No
         raise SuiteError("there is no question: give the case a query")
     scenario.check(question)
     scenario.api_fails  # noqa: B018 - raises for a tool that is not offered
-    tools = [offered.declared.identity.name for setup in scenario.tools for offered in setup.tools]
+    offered = [tool.declared.identity.name for setup in scenario.tools for tool in setup.tools]
+    tools = [*offered, *scenario.recorded_names]
     for call in case.expected.calls.every if case.expected.calls else ():
         if call.name not in tools:
             there_are = ", ".join(tools) or "none"

@@ -98,6 +98,17 @@ def test_a_script_goes_on_after_the_question_and_files_and_failures_of_tools_are
     assert evaluate(write(tmp_path, talks)) == 0
 
 
+def test_a_recorded_run_is_a_case(tmp_path: Path) -> None:
+    """Its tools answer from the recording: there is no tool plugin."""
+    trace, script = tmp_path / "run.jsonl", tmp_path / "recorded.yaml"
+    steps = json.dumps([call("draw", size=7), {"ask": "x"}])
+    assert main(["run", *WHERE, "--example", "toolbox", "--scripted", "--query", steps, "--trace", str(trace)]) == 0
+    assert main(["record", str(trace), "-o", str(script)]) == 0
+    expect = {"calls": {"exactly": [{"draw": {"size": 7}}]}, "text": {"contains": "42"}}
+    kept = {"name": "kept", "script": "recorded.yaml", "expect": expect}
+    assert evaluate(write(tmp_path, kept, example=None)) == 0
+
+
 def test_a_judge_without_a_key_is_a_script_and_says_so(
     tmp_path: Path, results: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
