@@ -151,7 +151,7 @@ def _script(case: Case, column: Column, suite: Suite, ground: Ground) -> Script 
         script = Script.read(case.script, column.strategy)
     elif case.script is not None or case.turns is not None:
         written = {"turns": case.turns} if case.script is None else case.script
-        script = Script.of({"query": case.query or "", **written}, column.strategy)
+        script = Script.of({"query": case.query or "", **written}, column.strategy, suite.file.parent)
         script = replace(script, place=f"{suite.file}, case {case.name!r}")
     elif ground.example is not None:
         script = Script.read(ground.example.file, column.strategy)

@@ -370,6 +370,12 @@ def test_a_mistake_in_the_command(
     assert not results.exists()
 
 
+def test_files_of_a_script_are_beside_the_cases(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    script = {"turns": [{"text": "x"}], "files": ["missing.txt"]}
+    assert evaluate(write(tmp_path, {"name": "a", "query": "[]", "script": script, "expect": {}})) == 2
+    assert str(tmp_path / "missing.txt") in capsys.readouterr().err.partition("column")[2]
+
+
 def test_files_of_others_are_not_overwritten(tmp_path: Path, results: Path, capsys: pytest.CaptureFixture[str]) -> None:
     notes = tmp_path / "notes.html"
     notes.write_text("my notes")

@@ -54,9 +54,9 @@ class Script:
         return cls(**chosen(files, strategy or _first_strategy(files)), place=_place(file))
 
     @classmethod
-    def of(cls, data: object, strategy: str | None = None) -> Self:
-        """From plain data in the form of a script file."""
-        files = (checked(data),)
+    def of(cls, data: object, strategy: str | None = None, folder: Path | None = None) -> Self:
+        """From plain data in the form of a script file; `folder` is where its files are, by default the current one."""
+        files = (checked(data, folder),)
         return cls(**chosen(files, strategy or _first_strategy(files)), place=WRITTEN_HERE)
 
     @property
