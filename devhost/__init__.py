@@ -45,6 +45,7 @@ in this list (tests/devhost/test_architecture.py checks that):
     comparison          two runs side by side
     evaluation.checks   what a case expects, and whether a run fits
     flow.expectations   what a flow's script expects of a turn
+    flow.outside        what a flow may do on this machine besides calling tools
     flow                a chatflow or workflow around the Agent node
     flow.forms          forms of Human Input nodes, and the answers to them
     flow.tools          the tools that the nodes of a flow hold

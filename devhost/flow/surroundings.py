@@ -10,6 +10,7 @@ from devhost.flow.document import FlowFile, FlowNode
 from devhost.flow.events import FlowEvent
 from devhost.flow.form import AnswerForm, Form, FormAnswer
 from devhost.flow.knowledge import Knowledge
+from devhost.flow.outside.allowed import NOTHING, Allowed
 from devhost.host.tool_host import ToolHost
 from devhost.models.backend import ModelBackend
 from devhost.process.stop import Stop
@@ -52,6 +53,7 @@ class Surroundings:
     knowledge: Knowledge = field(default_factory=dict)
     stop: Stop | None = None
     """Ends the turn from outside."""
+    allowed: Allowed = NOTHING
 
 
 class FlowEngine(Protocol):

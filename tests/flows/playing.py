@@ -7,6 +7,7 @@ from typing import Self
 from devhost.flow.document import FlowFile
 from devhost.flow.engine.play import play
 from devhost.flow.events import FlowEnded, FlowEvent, NodeEnded
+from devhost.flow.outside.allowed import Allowed
 from devhost.flow.script import FlowScript, ScriptedModels
 from devhost.flow.surroundings import FlowTurn, Surroundings
 from devhost.host.tool_host import ToolHost
@@ -19,7 +20,8 @@ WORKFLOWS = ROOT / "examples" / "workflows"
 def surroundings(host: ToolHost | None, models: JsonObject, knowledge: JsonObject | None = None) -> Surroundings:
     """`models`: by node, the turns of its scripted model; `knowledge`: by node, the segments that it finds."""
     script = FlowScript.model_validate({"models": models, "knowledge": knowledge or {}})
-    return Surroundings(host, ScriptedModels(script, script.model, "the test"), knowledge=script.knowledge)
+    models_of_script = ScriptedModels(script, script.model, "the test")
+    return Surroundings(host, models_of_script, knowledge=script.knowledge, allowed=Allowed(http=True, code=True))
 
 
 @dataclass(frozen=True)

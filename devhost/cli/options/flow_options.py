@@ -16,6 +16,7 @@ from devhost.flow.checks.inputs import filled_inputs, typed_inputs
 from devhost.flow.document import FlowFile
 from devhost.flow.forms.answers import Answers, Ask, GivenAnswers, read_answers, scripted_answers, together
 from devhost.flow.knowledge import Knowledge, read_knowledge
+from devhost.flow.outside.allowed import NOTHING, Allowed
 from devhost.flow.script import FlowScript, ScriptedModels, TurnScript
 from devhost.flow.surroundings import ModelOfNode, Surroundings
 from devhost.host.host import Host
@@ -79,6 +80,10 @@ def flow_options(command: Callable[..., int]) -> Callable[..., int]:
         multiple=True,
         help="A file with the segments that a Knowledge Retrieval node finds, by the node's id or title; repeatable.",
     )
+    @click.option("--allow-http", is_flag=True, help="Let the flow's HTTP request nodes send requests.")
+    @click.option(
+        "--allow-code", is_flag=True, help="Let the flow's code nodes run on this machine, which is not a sandbox."
+    )
     @model_options
     @functools.wraps(command)
     def with_flow_options(  # noqa: PLR0913 - click gives one argument per option
@@ -92,11 +97,14 @@ def flow_options(command: Callable[..., int]) -> Callable[..., int]:
         credentials: tuple[str, ...],
         plugin: Path | None,
         knowledge: tuple[str, ...],
+        allow_http: bool,
+        allow_code: bool,
         model_options: ModelOptions,
         **options: object,
     ) -> int:
+        allowed = Allowed(allow_http, allow_code)
         chosen = FlowOptions(
-            file, inputs, answers, script, tools, example, credentials, plugin, knowledge, model_options
+            file, inputs, answers, script, tools, example, credentials, plugin, knowledge, model_options, allowed
         )
         return command(**options, flow_options=chosen)
 
@@ -116,6 +124,7 @@ class FlowOptions:
     """None for the nearest one."""
     knowledge: tuple[str, ...]
     models: ModelOptions
+    allowed: Allowed
 
     def read(self, environment: MutableMapping[str, str]) -> "FlowSetup":
         """Credentials are removed from the environment, which the plugins inherit."""
@@ -126,7 +135,7 @@ class FlowOptions:
         folders = self.tools if self.example is None else (examples_of(plugin or HOME) / self.example, *self.tools)
         setups = read_tool_setups(folders, self.credentials, (), environment)
         declared = None if plugin is None else PluginDeclaration.read(plugin)
-        notices = check_flow(file, inputs, declared, [setup.declaration for setup in setups])
+        notices = check_flow(file, inputs, declared, [setup.declaration for setup in setups], self.allowed)
         tools = tuple(setup.with_every_tool() for setup in setups)
         place, answers = str(self.script), read_answers(file, self.answers)
         for turn in script.turns:
@@ -143,6 +152,7 @@ class FlowOptions:
             notices if behind_an_api is None else (*notices, behind_an_api.notice),
             behind_an_api,
             read_knowledge(file, self.knowledge),
+            self.allowed,
         )
 
     def _plugin(self, file: FlowFile) -> Path | None:
@@ -173,6 +183,7 @@ class FlowSetup:
     """None if the script answers."""
     knowledge: Knowledge = field(default_factory=dict)
     """Of the command line: it goes before the script's."""
+    allowed: Allowed = NOTHING
 
     def turns(self, query: str | None, *, alone: bool) -> list[tuple[TurnScript, str]]:
         """What the script's user says, turn by turn: its question or another one, and what follows its question.
@@ -190,7 +201,7 @@ class FlowSetup:
         models = self.behind_an_api or ScriptedModels(turn, self.script.model, self.place)
         knowledge = {**self.script.knowledge, **turn.knowledge, **self.knowledge}
         answers = together(scripted_answers(self.file, turn.answers, self.place), self.answers)
-        return Surroundings(host, models, Answers(answers, ask), knowledge, stop)
+        return Surroundings(host, models, Answers(answers, ask), knowledge, stop, self.allowed)
 
     @contextmanager
     def host(self, options: HostOptions, watcher: Watcher) -> Iterator[ToolHost]:

@@ -1,0 +1,87 @@
+"""A code node's program in a process of its own: its result, its limits, and what it cannot see."""
+
+import os
+import shutil
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from devhost.flow.outside.allowed import JAVASCRIPT, PYTHON, Allowed
+from devhost.flow.outside.code_process import CodeError, run_program
+from devhost.limits import HostLimits
+
+LIMITS = HostLimits(code_seconds=60)
+
+
+def test_a_program_has_an_empty_environment_and_a_folder_that_is_removed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+    program = "import os; open('é', 'w').close(); print(os.getcwd(), sorted(os.environ), os.path.exists('é'))"
+
+    folder, said = run_program(PYTHON, program, LIMITS).split(" ", 1)
+
+    assert "OPENAI_API_KEY" not in said
+    assert "PATH" not in said
+    assert said.endswith("True\n")
+    assert not Path(folder).exists()
+
+
+@pytest.mark.parametrize(
+    ("program", "limits", "words"),
+    [
+        ("raise ValueError('no paper')", {}, "ValueError: no paper"),
+        ("import sys; sys.exit(3)", {}, "the code ended with status 3"),
+        ("while True: pass", {"code_seconds": 1}, "it ran longer than 1 seconds; --limit code-seconds=NUMBER"),
+        ("x = bytearray(10**9)", {"code_memory_bytes": 10**8}, "MemoryError"),
+        ("print('x' * 2000)", {"code_output_bytes": 1000}, "it printed 1,000 bytes or more; --limit code-output-bytes"),
+    ],
+)
+def test_a_program_that_fails_or_meets_a_limit_is_an_error(program: str, limits: dict[str, int], words: str) -> None:
+    with pytest.raises(CodeError) as error:
+        run_program(PYTHON, program, replace(LIMITS, **limits))
+
+    assert words in str(error.value)
+
+
+def test_the_processes_of_a_program_end_with_it(tmp_path: Path) -> None:
+    pid_file = tmp_path / "pid"
+    program = (
+        "import subprocess, sys\n"
+        "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'])\n"
+        f"open({str(pid_file)!r}, 'w').write(str(child.pid))\n"
+    )
+
+    run_program(PYTHON, program, LIMITS)
+
+    wait_until_gone(int(pid_file.read_text()))
+
+
+def wait_until_gone(pid: int) -> None:
+    """A zombie waits for its parent, which is the machine's first process."""
+    while True:
+        try:
+            status = Path(f"/proc/{pid}/status").read_text()
+        except (FileNotFoundError, ProcessLookupError):
+            return
+        if "Z (zombie)" in status:
+            return
+        time.sleep(0.01)
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="needs Node.js")
+def test_javascript_runs_where_node_is_installed() -> None:
+    assert run_program(JAVASCRIPT, "console.log(6 * 7, Object.keys(process.env).length)", LIMITS) == "42 0\n"
+
+
+def test_what_is_not_allowed_says_which_option_helps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(os.environ, "PATH", "/nowhere")
+    code, everything = {"code_language": JAVASCRIPT}, Allowed(http=True, code=True)
+
+    assert Allowed().why_not("http-request", {}) == "sends HTTP requests: allow it with --allow-http"
+    assert "allow it with --allow-code" in str(Allowed(http=True).why_not("code", code))
+    assert "there is no program `node` on the PATH" in str(everything.why_not("code", code))
+    assert "has code in 'ruby'" in str(everything.why_not("code", {"code_language": "ruby"}))
+    assert everything.why_not("code", {"code_language": PYTHON}) is None
+    assert everything.why_not("http-request", {}) is None
+    assert Allowed().why_not("llm", {}) is None
