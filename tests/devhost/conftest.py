@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Protocol
 
 import pytest
@@ -36,6 +37,14 @@ def lender() -> Iterator[Lender]:
 def lent_plugins(lender: Lender) -> Iterator[None]:
     """The test's hosts use the session's plugin processes."""
     with lender.lends():
+        yield
+
+
+@pytest.fixture(scope="module")
+def without_pauses() -> Iterator[None]:
+    """The scripted model streams at once, whatever the examples' scripts say."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("devhost.models.scripted.model.time", SimpleNamespace(sleep=lambda _seconds: None))
         yield
 
 

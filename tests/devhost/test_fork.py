@@ -34,7 +34,7 @@ LATER = [
 ]
 type Fork = Callable[..., dict[str, Any]]
 
-pytestmark = pytest.mark.usefixtures("lent_plugins")
+pytestmark = pytest.mark.usefixtures("without_pauses", "lent_plugins")
 
 
 @pytest.fixture(scope="module")

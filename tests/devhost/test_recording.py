@@ -18,11 +18,11 @@ from devhost.trace.turns import written_calls
 from tests.devhost.charts import API_KEY
 from tests.devhost.conftest import CHARTS, HELPDESK, PUPPET, TOOLBOX
 from tests.devhost.tracing import tracing
-from tests.fake_openai import KEY, FakeOpenAI, Tokens, rate_limited
+from tests.fake_openai import KEY, FakeOpenAI, Tokens
 from tests.fake_openai import Call as ModelsCall
 from tests.fake_openai import Turn as ModelsTurn
 
-pytestmark = pytest.mark.usefixtures("lent_plugins")
+pytestmark = pytest.mark.usefixtures("without_pauses", "lent_plugins")
 
 DRAW = {"provider": "devhost-tests/toolbox/toolbox", "tool_name": "draw", "parameters": {"size": 9000}}
 type Play = Callable[..., dict[str, Any]]
@@ -119,30 +119,43 @@ def test_a_case_runs_as_its_trace(
     assert any("tools that answer from a recording" in notice for notice in told_again["notices"])
 
 
-FAULTS = {
-    "tools": {"api_fails": {"search_manual": "http_500"}},
-    "models": {
-        "turns": [
-            {"text": ["I ", "wait"], "error": {"type": "InvokeRateLimitError", "message": "slow", "after_chunks": 1}},
-            {"text": "never heard", "api_fails": "closes"},
-            {"text": "Use {{query}} and {{tool_results}}."},
-        ]
-    },
-}
-
-
-@pytest.mark.parametrize("faults", FAULTS.values(), ids=FAULTS.keys())
-def test_failures_are_recorded_in_the_words_that_the_strategy_read(
-    faults: dict[str, object], tmp_path: Path, play: Play, capsys: pytest.CaptureFixture[str]
+def test_failures_of_tools_are_recorded_in_the_words_that_the_strategy_read(
+    tmp_path: Path, play: Play, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    given = script(tmp_path / "failing.yaml", extends=str(HELPDESK / "script.yaml"), **faults)
+    fails = {"search_manual": "http_500"}
+    given = script(tmp_path / "failing.yaml", extends=str(HELPDESK / "script.yaml"), api_fails=fails)
     first, again = tmp_path / "first.jsonl", tmp_path / "again.jsonl"
     told = play(*HELP, "--script", given, "--trace", first)
     case, _ = case_of(first, capsys)
 
     assert outcome(play("--script", case, "--trace", again)) == outcome(told)
     assert calls_of(again) == calls_of(first)
-    assert any(error for _, error, *_ in calls_of(again)[0])
+    assert any("500" in error for _, error, *_ in calls_of(again)[0])
+
+
+@pytest.mark.parametrize(
+    ("turn", "form"),
+    [
+        ({"error": {"type": "InvokeRateLimitError", "message": "slow", "after_chunks": 1}}, "type"),
+        ({"api_fails": "closes_mid_chunk"}, "words"),
+        ({"api_fails": "closes"}, "words"),
+    ],
+)
+def test_failures_of_models_are_recorded_in_the_words_that_the_strategy_read(
+    turn: dict[str, object], form: str, tmp_path: Path, play: Play, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = script(tmp_path / "s.yaml", query='[{"ask": "?"}]', turns=[{"text": ["I ", "wait"], **turn}])
+    first, again = tmp_path / "first.jsonl", tmp_path / "again.jsonl"
+    puppet = ("--plugin", PUPPET)
+    told = play(*puppet, "--script", given, "--trace", first, code=1)
+    case, _ = case_of(first, capsys)
+
+    told_again = play(*puppet, "--script", case, "--trace", again, code=1)
+
+    assert [told_again["text"], told_again["error"]["message"]] == [told["text"], told["error"]["message"]]
+    assert calls_of(again) == calls_of(first)
+    (recorded,) = yaml.safe_load(case.read_text())["turns"]
+    assert form in recorded["error"]
 
 
 def test_files_go_in_and_come_out_as_in_the_trace(
@@ -337,6 +350,10 @@ def test_mistakes_in_the_section_are_named(
 # --- models behind an API, and conversations -------------------------------------------------------------------------
 
 
+LITERALLY = "Write {{query}} and {{tool_results}}."
+"""Of a script, both would be replaced."""
+
+
 @pytest.mark.parametrize("api", ["responses", "chat"])
 def test_a_run_of_a_real_model_needs_none_again(
     api: str, tmp_path: Path, play: Play, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
@@ -350,9 +367,7 @@ def test_a_run_of_a_real_model_needs_none_again(
     with FakeOpenAI() as fake, monkeypatch.context() as environment:
         environment.setenv("OPENAI_API_KEY", KEY)
         environment.setenv("OPENAI_BASE_URL", fake.base_url)
-        fake.will(
-            rate_limited(), ModelsTurn(text="I look both up.", calls=calls, tokens=tokens), ModelsTurn(text="Done.")
-        )
+        fake.will(ModelsTurn(text="I look both up.", calls=calls, tokens=tokens), ModelsTurn(text=LITERALLY))
         told = play(*HELP, "--model", "gpt-5", "--api", api, "--trace", first)
     case, lacks = case_of(first, capsys)
     assert lacks == ""
@@ -363,6 +378,7 @@ def test_a_run_of_a_real_model_needs_none_again(
     assert calls_of(again) == calls_of(first)
     assert told["usage"]["total_price"] == told_again["usage"]["total_price"] != "0"
     assert told_again["model"]["name"] == "gpt-5"
+    assert told_again["text"] == LITERALLY
 
 
 def test_of_a_chat_the_last_conversation_is_recorded(
