@@ -128,5 +128,6 @@ def start_tools(
     limits: HostLimits,
     files: Path | None = None,
     watcher: Watcher | None = None,
+    storage: PluginStorage | None = None,
 ) -> ToolHost:
-    return ToolHost(started(None, tools, limits=limits, files=files, watcher=watcher))
+    return ToolHost(started(None, tools, limits=limits, files=files, watcher=watcher, storage=storage))

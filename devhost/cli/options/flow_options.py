@@ -206,10 +206,17 @@ class FlowSetup:
     @contextmanager
     def host(self, options: HostOptions, watcher: Watcher) -> Iterator[ToolHost]:
         """A `Host` if the flow has Agent nodes."""
-        limits = options.limits
+        limits, storage = options.limits, options.storage_beside(None)
         with (
-            start_tools(self.tools, limits=limits, watcher=watcher)
+            start_tools(self.tools, limits=limits, watcher=watcher, storage=storage)
             if self.plugin is None
-            else Host.start(self.plugin, tools=self.tools, limits=limits, transport=options.transport, watcher=watcher)
+            else Host.start(
+                self.plugin,
+                tools=self.tools,
+                transport=options.transport,
+                limits=limits,
+                watcher=watcher,
+                storage=storage,
+            )
         ) as host:
             yield host
