@@ -4,9 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
+from devhost.files.local_file import LocalFile
 from devhost.flow.document import FlowNode
 
 type FieldKind = Literal["paragraph", "select", "file", "file-list"]
+type FieldValue = str | tuple[LocalFile, ...]
+"""Files of a field for one file or for several; a text of the others."""
 
 TIMEOUT = "__timeout"
 """The handle of the edge that a flow takes when the form was not answered in time."""
@@ -43,7 +46,7 @@ class Form:
 class FormAnswer:
     button: str
     """Its id, or TIMEOUT."""
-    values: Mapping[str, str] = field(default_factory=dict)
+    values: Mapping[str, FieldValue] = field(default_factory=dict)
     """By the field's name; one for each field, unless the form timed out."""
 
 

@@ -1,6 +1,7 @@
 """Forms of Human Input nodes, and the answers to them from options, scripts and people."""
 
 import io
+import json
 from pathlib import Path
 from typing import Any
 
@@ -8,11 +9,13 @@ import pytest
 from rich.console import Console
 
 from devhost.errors import FlowFileError, ParameterError, UnansweredFormError
+from devhost.files.local_file import LocalFile
 from devhost.flow.checks.check import check_flow
 from devhost.flow.document import FlowFile
 from devhost.flow.form import TIMEOUT, Button, Form, FormAnswer, FormField
 from devhost.flow.forms.answers import Answers, Given, read_answers, scripted_answers, together
 from devhost.flow.forms.asking import AskAtTerminal
+from devhost.limits import HostLimits
 from tests.flows.building import START, Edge, chain, chatflow, node
 
 ACTIONS = [{"id": "ok", "title": "Approve"}, {"id": "no", "title": "Reject"}]
@@ -158,6 +161,26 @@ def test_a_person_fills_in_the_form(form: Form) -> None:
 def test_a_person_is_asked_only_for_what_options_leave_open(form: Form) -> None:
     assert asked(form, Given("no"), "1")[0] == FormAnswer("no", {"reason": "none", "when": "now"})
     assert asked(form, Given(None, {"reason": "", "when": "now"}), "timeout")[0] == FormAnswer(TIMEOUT)
+
+
+def test_a_field_for_files_takes_paths(file: FlowFile, tmp_path: Path) -> None:
+    for name in ("a.txt", "b.txt"):
+        (tmp_path / name).write_text("x")
+    a, b = (LocalFile.read(tmp_path / name, HostLimits()) for name in ("a.txt", "b.txt"))
+    fields = (FormField("one", "file"), FormField("all", "file-list"))
+    form = Form(file.nodes["form"], "", fields, (Button("ok", "Approve"),), can_time_out=False)
+
+    both = json.dumps([str(a.path), str(b.path)])
+    assert Answers({"form": Given("ok", {"one": str(a.path), "all": both})})(form).values == {
+        "one": (a,),
+        "all": (a, b),
+    }
+    answer, shown, prompts = asked(form, Given("ok"), "gone", str(b.path), str(a.path))
+    assert answer == FormAnswer("ok", {"one": (b,), "all": (a,)})
+    assert "there is no file gone" in shown
+    assert [label for label, _ in prompts] == ["one (path)> "] * 2 + ["all (path, or JSON list of paths)> "]
+    with pytest.raises(UnansweredFormError, match="cannot take the answer that was given: there is no file gone"):
+        Answers({"form": Given("ok", {"one": "gone", "all": "gone"})})(form)
 
 
 @pytest.mark.parametrize("leaving", [KeyboardInterrupt(), EOFError()])

@@ -6,6 +6,7 @@ from pathlib import Path
 from graphon.engine_events.graph import GraphRunPausedEvent, GraphRunSucceededEvent
 
 from devhost.errors import UnansweredFormError
+from devhost.files.local_file import LocalFile
 from devhost.flow.document import FlowFile
 from devhost.flow.engine.play import play
 from devhost.flow.engine.stretch import Stretch
@@ -14,6 +15,8 @@ from devhost.flow.engine.turn.playing import Playing
 from devhost.flow.events import AnswerText, FlowEnded, FlowEvent, FlowPaused, NodeEnded, NodeStarted
 from devhost.flow.form import TIMEOUT, AnswerForm, Button, Form, FormAnswer, FormField
 from devhost.flow.surroundings import FlowTurn
+from devhost.host.tool_host import start_tools
+from devhost.limits import HostLimits
 from tests.flows.building import START, Edge, answer, chatflow, iteration, node
 from tests.flows.playing import Played, surroundings
 
@@ -135,6 +138,30 @@ def test_a_form_that_stays_open_leaves_the_flow_paused(tmp_path: Path) -> None:
     assert isinstance(end, FlowEnded)
     assert (end.status, end.error) == ("paused", "node 'Form' (form) waits")
     assert end.outputs["answer"] == "One moment. "
+
+
+def test_files_of_a_question_and_of_a_form_outlive_the_pause(tmp_path: Path) -> None:
+    for name in ("letter.txt", "plan.txt"):
+        (tmp_path / name).write_text("x")
+    letter, plan = (LocalFile.read(tmp_path / name, HostLimits()) for name in ("letter.txt", "plan.txt"))
+    inputs = [
+        {"type": "file", "output_variable_name": "one"},
+        {"type": "file-list", "output_variable_name": "all"},
+    ]
+    content = "{{#$output.one#}} {{#$output.all#}}"
+    form = node("human-input", "form", form_content=content, inputs=inputs, user_actions=BUTTONS)
+    reads = answer("{{#form.one.name#}} {{#form.all#}} {{#form.__rendered_content#}} {{#sys.files#}}")
+    file = FlowFile.read(chatflow(tmp_path, [START, form, reads], [("start", "form"), ("form", "answer", "ok")]))
+
+    with start_tools((), limits=HostLimits()) as host:
+        given = FormAnswer("ok", {"one": (plan,), "all": (plan, letter)})
+        around = replace(surroundings(host, {}), answer_form=lambda _: given)
+        end = Played(tuple(play(file, FlowTurn("it", files=[letter]), around))).end
+
+    said = str(end.outputs["answer"])
+    assert said.startswith("plan.txt ")
+    assert "[file] [2 files]" in said
+    assert [each["filename"] for each in end.outputs["files"]] == ["plan.txt", "letter.txt", "letter.txt"]
 
 
 def test_a_form_in_an_iteration_is_asked_for_each_item(tmp_path: Path) -> None:

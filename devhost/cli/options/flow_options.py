@@ -201,7 +201,7 @@ class FlowSetup:
         models = self.behind_an_api or ScriptedModels(turn, self.script.model, self.place)
         knowledge = {**self.script.knowledge, **turn.knowledge, **self.knowledge}
         answers = together(scripted_answers(self.file, turn.answers, self.place), self.answers)
-        return Surroundings(host, models, Answers(answers, ask), knowledge, stop, self.allowed)
+        return Surroundings(host, models, Answers(answers, ask, host.limits), knowledge, stop, self.allowed)
 
     @contextmanager
     def host(self, options: HostOptions, watcher: Watcher) -> Iterator[ToolHost]:

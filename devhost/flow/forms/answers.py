@@ -5,14 +5,18 @@ missing as a sentence.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Protocol
 
 from devhost.errors import ParameterError, UnansweredFormError
+from devhost.files.local_file import local_files
 from devhost.flow.document import FlowFile
-from devhost.flow.form import TIMEOUT, Form, FormAnswer, FormField
+from devhost.flow.form import TIMEOUT, FieldValue, Form, FormAnswer, FormField
 from devhost.flow.forms.declared import HUMAN_INPUT, DeclaredForm
+from devhost.limits import HostLimits
+from devhost.scenario.settings import json_or_text
 
 LATE = "timeout"
 """In the place of a button: the form was not answered in time."""
@@ -31,8 +35,12 @@ type GivenAnswers = Mapping[str, Given]
 """By the node's id."""
 
 
+type Read = Callable[[FormField, str], FieldValue]
+"""What is typed, as the field's value; ParameterError if the field does not take it."""
+
+
 class Ask(Protocol):
-    def __call__(self, form: Form, given: Given, /) -> FormAnswer:
+    def __call__(self, form: Form, button: str | None, values: Mapping[str, FieldValue], read: Read, /) -> FormAnswer:
         """Asks a person for what is not given; UnansweredFormError if the person leaves the form."""
 
 
@@ -43,28 +51,48 @@ class Answers:
     given: GivenAnswers
     ask: Ask | None = None
     """None if there is no terminal."""
+    limits: HostLimits = field(default_factory=HostLimits)
 
     def __call__(self, form: Form) -> FormAnswer:
         given = self.given.get(form.node.id, Given())
         if given.button == TIMEOUT:
             return FormAnswer(TIMEOUT)
-        for each in form.fields:
-            if each.name in given.values:
-                wrong = wrong_value(each, given.values[each.name])
-                if wrong is not None:
-                    raise UnansweredFormError(f"{form.node} cannot take the answer that was given: {wrong}")
-        values = {each.name: given.values.get(each.name, each.default) for each in form.fields}
-        open_fields = [each for each in form.fields if each.name not in given.values and each.kind != "paragraph"]
-        if given.button is not None and not open_fields:
-            return FormAnswer(given.button, values)
+        try:
+            values = {
+                each.name: self._read(each, given.values[each.name])
+                for each in form.fields
+                if each.name in given.values
+            }
+        except ParameterError as error:
+            raise UnansweredFormError(f"{form.node} cannot take the answer that was given: {error}") from error
+        unset = [each for each in form.fields if each.name not in values and each.kind != "paragraph"]
+        defaults = {each.name: each.default for each in form.fields if each.kind == "paragraph"}
+        if given.button is not None and not unset:
+            return FormAnswer(given.button, {**defaults, **values})
         if self.ask is None:
-            raise UnansweredFormError(_how_to_answer(form, given, open_fields))
-        unasked = (
-            {}
-            if given.button is None
-            else {each.name: values[each.name] for each in form.fields if each not in open_fields}
-        )
-        return self.ask(form, Given(given.button, {**unasked, **given.values}))
+            raise UnansweredFormError(_how_to_answer(form, given, unset))
+        known = values if given.button is None else {**defaults, **values}
+        return self.ask(form, given.button, known, self._read)
+
+    def _read(self, asked: FormField, text: str) -> FieldValue:
+        return field_value(asked, text, self.limits)
+
+
+def field_value(asked: FormField, text: str, limits: HostLimits) -> FieldValue:
+    """Files are given by their paths, several as a JSON list."""
+    match asked.kind:
+        case "paragraph":
+            return text
+        case "select":
+            if text not in asked.options:
+                there_are = ", ".join(asked.options) or "none"
+                raise ParameterError(f"{text!r} is not an option of {asked.name}; there are: {there_are}")
+            return text
+        case "file":
+            return local_files([Path(text)], limits)
+        case "file-list":
+            value = json_or_text(text)
+            return local_files([Path(str(path)) for path in (value if isinstance(value, list) else [text])], limits)
 
 
 def read_answers(file: FlowFile, assignments: Sequence[str]) -> GivenAnswers:
@@ -92,12 +120,6 @@ def together(first: GivenAnswers, second: GivenAnswers) -> GivenAnswers:
         )
         for node in {**first, **second}
     }
-
-
-def wrong_value(asked: FormField, value: str) -> str | None:
-    if asked.kind == "select" and value not in asked.options:
-        return f"{value!r} is not an option of {asked.name}; there are: {', '.join(asked.options) or 'none'}"
-    return None
 
 
 def _given(file: FlowFile, pairs: Iterable[tuple[str, str]], place: str) -> GivenAnswers:
@@ -163,9 +185,11 @@ def _check(form: Form, name: str, value: str, place: str) -> None:
     asked = {each.name: each for each in form.fields}
     if name not in asked:
         raise ParameterError(f"{place}: {form.node} has no field {name!r}; there are: {', '.join(asked) or 'none'}")
-    wrong = wrong_value(asked[name], value) if asked[name].options else None
-    if wrong is not None:
-        raise ParameterError(f"{place}: {wrong}")
+    if asked[name].options:  # those of a variable are known when the form is asked
+        try:
+            field_value(asked[name], value, HostLimits())
+        except ParameterError as error:
+            raise ParameterError(f"{place}: {error}") from error
 
 
 def _how_to_answer(form: Form, given: Given, unset: Iterable[FormField]) -> str:

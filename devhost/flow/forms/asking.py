@@ -4,14 +4,14 @@ In: a `Form`, and what options have answered of it. Out: a `FormAnswer`.
 """
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from rich.console import Console
 from rich.text import Text
 
-from devhost.errors import UnansweredFormError
-from devhost.flow.form import TIMEOUT, Form, FormAnswer, FormField
-from devhost.flow.forms.answers import LATE, Given
+from devhost.errors import ParameterError, UnansweredFormError
+from devhost.flow.form import TIMEOUT, FieldValue, Form, FormAnswer, FormField
+from devhost.flow.forms.answers import LATE, Read
 from devhost.flow.forms.declared import FIELD
 from devhost.terminal.tables import printable
 
@@ -19,28 +19,34 @@ type Prompt = Callable[[str, str], str]
 """In: the prompt, and the text that can be edited. Out: what the person leaves there."""
 
 
+PATHS = {"file": " (path)", "file-list": " (path, or JSON list of paths)"}
+
+
 class AskAtTerminal:
     def __init__(self, console: Console, prompt: Prompt) -> None:
         self._console = console
         self._prompt = prompt
 
-    def __call__(self, form: Form, given: Given) -> FormAnswer:
+    def __call__(self, form: Form, button: str | None, values: Mapping[str, FieldValue], read: Read) -> FormAnswer:
         content = FIELD.sub(lambda found: f"[{found[1]}]", form.content)
         self._say(f"{form.node.title or form.node.id}:", "bold")
         self._say(content)
         try:
-            values = {each.name: self._value(each, given) for each in form.fields}
-            button = given.button or self._button(form)
+            asked = [each for each in form.fields if each.name not in values]
+            filled = {**values, **{each.name: self._field(each, read) for each in asked}}
+            chosen = button or self._button(form)
         except (KeyboardInterrupt, EOFError):
             raise UnansweredFormError(f"{form.node} was left without an answer: the flow stays paused") from None
-        return FormAnswer(TIMEOUT) if button == TIMEOUT else FormAnswer(button, values)
+        return FormAnswer(TIMEOUT) if chosen == TIMEOUT else FormAnswer(chosen, filled)
 
-    def _value(self, asked: FormField, given: Given) -> str:
-        if asked.name in given.values:
-            return given.values[asked.name]
+    def _field(self, asked: FormField, read: Read) -> FieldValue:
         if asked.kind == "select":
             return self._choice(asked.name, [(option, option) for option in asked.options])
-        return self._prompt(f"{printable(asked.name)}> ", asked.default)
+        while True:
+            try:
+                return read(asked, self._prompt(f"{printable(asked.name)}{PATHS.get(asked.kind, '')}> ", asked.default))
+            except ParameterError as error:
+                self._say(str(error), "dim")
 
     def _button(self, form: Form) -> str:
         buttons = [(button.id, button.title) for button in form.buttons]

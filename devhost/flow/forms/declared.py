@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from devhost.errors import FlowFileError
 from devhost.flow.document import FlowFile, FlowNode
-from devhost.flow.form import TIMEOUT, Button, FieldKind, Form, FormField
+from devhost.flow.form import TIMEOUT, Button, FieldKind, FieldValue, Form, FormField
 from devhost.text.yaml_file import describe
 
 HUMAN_INPUT = "human-input"
@@ -88,9 +88,16 @@ def can_time_out(file: FlowFile, node: FlowNode) -> bool:
     return any(edge.get("source") == node.id and edge.get("sourceHandle") == TIMEOUT for edge in file.edges)
 
 
-def filled_content(form: Form, values: Mapping[str, str]) -> str:
-    """The content with the person's values in the place of the fields."""
-    return FIELD.sub(lambda found: values.get(found[1], found[0]), form.content)
+def filled_content(form: Form, values: Mapping[str, FieldValue]) -> str:
+    """The content with the person's values in the place of the fields; of files their number."""
+
+    def shown(found: re.Match[str]) -> str:
+        value = values.get(found[1], found[0])
+        if isinstance(value, str):
+            return value
+        return "[file]" if len(value) == 1 else f"[{len(value)} files]"
+
+    return FIELD.sub(shown, form.content)
 
 
 def _field(given: _Input, variables: Variables) -> FormField:

@@ -13,10 +13,13 @@ from graphon.entities.pause_reason import HitlRequired
 from graphon.nodes.human_input.entities import Completed, Expired, HITLContext, HITLDecision, PauseRequested
 from graphon.runtime.runtime_state_protocol import ReadOnlyVariablePool
 from graphon.variables.factory import build_segment
+from graphon.variables.segments import Segment
 from graphon.variables.template_resolution import convert_template
 
+from devhost.files.server import FileServer
 from devhost.flow.document import FlowFile
-from devhost.flow.form import TIMEOUT, Form, FormAnswer
+from devhost.flow.engine.files.made import all_uploaded
+from devhost.flow.form import TIMEOUT, FieldValue, Form, FormAnswer, FormField
 from devhost.flow.forms.declared import DeclaredForm, filled_content
 
 ACTION, CONTENT = "__action_id", "__rendered_content"
@@ -38,14 +41,15 @@ class _Variables:
 class Forms:
     """Of one turn. In an iteration a node asks several times: its answers are taken in the order of its questions."""
 
-    def __init__(self, file: FlowFile) -> None:
+    def __init__(self, file: FlowFile, server: FileServer | None = None) -> None:
         self._file = file
+        self._server = server
         self._asked: dict[str, Form] = {}
         self._answers: defaultdict[str, deque[tuple[Form, FormAnswer]]] = defaultdict(deque)
 
     def decide(self, context: HITLContext) -> HITLDecision:
         if answers := self._answers[context.node_id]:
-            return _decided(*answers.popleft())
+            return _decided(*answers.popleft(), self._server)
         node = self._file.nodes[context.node_id]
         session = str(uuid.uuid4())
         self._asked[session] = DeclaredForm.of(node).asked(self._file, node, _Variables(context.variable_pool))
@@ -59,10 +63,17 @@ class Forms:
         self._answers[form.node.id].append((form, answer))
 
 
-def _decided(form: Form, answer: FormAnswer) -> HITLDecision:
+def _decided(form: Form, answer: FormAnswer, server: FileServer | None) -> HITLDecision:
     """Handles and outputs as of graphon 0.5.0, whose node had them in itself."""
     if answer.button == TIMEOUT:
         return Expired(TIMEOUT, {ACTION: build_segment("")})
-    values = {name: build_segment(value) for name, value in answer.values.items()}
+    values = {each.name: _segment(each, answer.values[each.name], server) for each in form.fields}
     own = {ACTION: answer.button, CONTENT: filled_content(form, answer.values)}
     return Completed(answer.button, values, {**values, **{name: build_segment(value) for name, value in own.items()}})
+
+
+def _segment(asked: FormField, value: FieldValue, server: FileServer | None) -> Segment:
+    if isinstance(value, str):
+        return build_segment(value)
+    files = all_uploaded(value, server)
+    return build_segment(files.value[0]) if asked.kind == "file" else files
