@@ -3,6 +3,7 @@
 import json
 import os
 from functools import partial
+from pathlib import Path
 
 import click
 
@@ -10,6 +11,7 @@ from devhost.cli.options.flow_options import FlowOptions, FlowSetup, flow_option
 from devhost.cli.options.hosting_options import HostOptions, runtime_options
 from devhost.conversation.script import conversation_report
 from devhost.errors import FlowFileError
+from devhost.files.local_file import local_files
 from devhost.flow.chat.chat import FlowChat
 from devhost.flow.chat.conversation import FlowConversation
 from devhost.flow.chat.view import FlowChatView
@@ -21,6 +23,7 @@ from devhost.flow.view.report import findings_of, flow_report
 from devhost.flow.view.view import FlowView
 from devhost.flow.view.watching import PlayedTurn, watched
 from devhost.host.tool_host import ToolHost
+from devhost.limits import HostLimits
 from devhost.process.stop import Stop
 from devhost.terminal.questions import read_questions
 from devhost.terminal.run_view import open_console
@@ -54,6 +57,14 @@ def flow() -> None:
 )
 @flow_options
 @click.option("--query", metavar="TEXT", help="What the user of a chatflow says, instead of the script's question.")
+@click.option(
+    "--file",
+    "paths",
+    metavar="PATH",
+    type=click.Path(path_type=Path),
+    multiple=True,
+    help="A file that the user sends with the question, instead of the script's; repeatable.",
+)
 @click.option("--alone", is_flag=True, help="Leave out what the script's user says after the question.")
 @runtime_options
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout, and the rest on stderr.")
@@ -64,28 +75,32 @@ def run(  # noqa: PLR0913 - click gives one argument per option
     *,
     flow_options: FlowOptions,
     query: str | None,
+    paths: tuple[Path, ...],
     alone: bool,
     host_options: HostOptions,
     as_json: bool,
     view_options: ViewOptions,
 ) -> int:
     """Play a flow, and of a chatflow the script's whole conversation, and show what its nodes do."""
-    setup = _read(flow_options, arguments)
+    setup = _read(flow_options, arguments, host_options.limits)
     turns = setup.turns(query, alone=alone)
+    first, *later = [local_files(said.files, host_options.limits) for said, _ in turns]
+    sent = [local_files(paths, host_options.limits) or first, *later]
     conversation = FlowConversation(setup.file, load_engine(), setup.inputs)
     console = open_console(stderr=as_json, color=view_options.color)
     view, ask = FlowView(console, view_options), ask_at_terminal(console)
-    view.open(setup.file, FlowTurn(turns[0][1], setup.inputs), setup.notices)
+    view.open(setup.file, FlowTurn(turns[0][1], setup.inputs, sent[0]), setup.notices)
     ended: list[PlayedTurn] = []
     try:
         hosting = setup.host(host_options, view.screen)
         with on_ctrl_c(view.show_how_far), hosting as host, on_ctrl_c(view.show_how_far):
             view.begin_answer()
-            for said, question in turns:
+            for (said, question), files in zip(turns, sent, strict=True):
                 if ended:
                     _close(view, ended[-1])
                     view.go_on(question)
-                ended.append(watched(conversation.play(question, setup.around(host, said, ask=ask)), view.show))
+                around = setup.around(host, said, ask=ask)
+                ended.append(watched(conversation.play(question, around, files), view.show))
     finally:
         view.abandon()
     if as_json:
@@ -111,7 +126,7 @@ def chat(
     arguments: tuple[str, ...], *, flow_options: FlowOptions, host_options: HostOptions, view_options: ViewOptions
 ) -> int:
     """Keep a conversation with a chatflow, one message a line."""
-    setup = _read(flow_options, arguments)
+    setup = _read(flow_options, arguments, host_options.limits)
     if not setup.file.is_chatflow:
         raise FlowFileError(f"{setup.file.path} is a workflow and has no conversation: play it with devhost flow FILE")
     questions = read_questions()
@@ -133,9 +148,9 @@ def _close(view: FlowView, played: PlayedTurn) -> None:
     view.close(played.ended, played.seconds, findings_of(played.nodes))
 
 
-def _read(options: FlowOptions, arguments: tuple[str, ...]) -> FlowSetup:
+def _read(options: FlowOptions, arguments: tuple[str, ...], limits: HostLimits) -> FlowSetup:
     """In the environment of the engine; mistakes are told before anything is installed."""
     if not has_engine():
-        options.read(dict(os.environ))
+        options.read(dict(os.environ), limits)
         go_on_in_flow_environment(arguments)
-    return options.read(os.environ)
+    return options.read(os.environ, limits)

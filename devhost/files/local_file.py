@@ -42,6 +42,9 @@ class LocalFile:
         read._check_size(limits)
         return read
 
+    def __str__(self) -> str:
+        return self.path.name
+
     @property
     def kind(self) -> str:
         """Dify's file type."""

@@ -14,6 +14,7 @@ from devhost.flow.document import FlowNode
 from devhost.flow.knowledge import Knowledge
 from devhost.models.scripted.file import ScriptedModelCard
 from devhost.models.scripted.model import ScriptedModel
+from devhost.models.scripted.recorded import BesideTheScript
 from devhost.models.scripted.script import gist
 from devhost.models.scripted.turn import Scripted, SomeTurns, Words
 from devhost.text.yaml_file import describe, load_yaml
@@ -23,6 +24,8 @@ class TurnScript(Scripted):
     """One turn: what the user says, and what the models answer."""
 
     query: str = ""
+    files: tuple[BesideTheScript, ...] = ()
+    """What the user sends with it; paths are relative to the script's folder."""
     answers: Mapping[str, Words] = Field(default_factory=dict)
     """To the forms of Human Input nodes: by NODE the button, by NODE.FIELD a value."""
     models: Mapping[str, SomeTurns] = Field(default_factory=dict)

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 import yaml
 
-from devhost.errors import FlowFileError
+from devhost.errors import FlowFileError, ParameterError
 from devhost.flow.checks.check import check_flow
-from devhost.flow.checks.inputs import filled_inputs, start_fields, typed_inputs
+from devhost.flow.checks.inputs import filled_inputs, start_fields, typed_inputs, with_read_files
 from devhost.flow.document import FlowFile
+from devhost.limits import HostLimits
 from devhost.plugin.declaration import PluginDeclaration
 
 ROOT = Path(__file__).parents[2]
@@ -278,3 +279,46 @@ def test_a_text_field_holds_what_is_typed_and_others_hold_json(form: FlowFile) -
 
     check_flow(form, inputs, None)
     assert filled_inputs(form, inputs) == {"topic": "12", "count": 12, "size": "m", "sure": True, "more": {"a": 1}}
+
+
+@pytest.fixture
+def file_form(write: Callable[[Change], FlowFile], tmp_path: Path) -> FlowFile:
+    for name in ("notes.txt", "cat.png"):
+        (tmp_path / name).write_bytes(b"x")
+    one = {"variable": "one", "type": "file", "label": "One", "required": True, "allowed_file_types": ["document"]}
+    many = {"variable": "many", "type": "file-list", "label": "Many", "required": False, "max_length": 1}
+    return write(lambda document: data(document, "start").update(variables=[one, many]))
+
+
+@pytest.mark.parametrize(
+    ("assignments", "sentence"),
+    [
+        ((), "the Start node needs the field 'one' (file): give it with --input one=@PATH"),
+        (("one=notes.txt",), "--input one: the field holds files: write one=@PATH, not 'notes.txt'"),
+        (("one=@gone.txt",), "there is no file"),
+        (("one=@cat.png",), "--input one: cat.png is of the type image, and the field takes: document"),
+        (("one=@notes.txt", "one=@notes.txt"), "--input one: 2 files were given, and the field takes 1 at most"),
+        (("one=@notes.txt", "many=@cat.png", "many=@cat.png"), "--input many: 2 files were given"),
+    ],
+)
+def test_the_files_of_a_form_are_read_and_checked(
+    file_form: FlowFile, tmp_path: Path, assignments: tuple[str, ...], sentence: str
+) -> None:
+    def check() -> None:
+        inputs = with_read_files(file_form, typed_inputs(file_form, assignments), tmp_path, HostLimits())
+        check_flow(file_form, inputs, None)
+
+    with pytest.raises((FlowFileError, ParameterError)) as refused:
+        check()
+
+    assert sentence in str(refused.value)
+
+
+def test_a_field_for_one_file_has_a_file_and_one_for_several_has_a_list(file_form: FlowFile, tmp_path: Path) -> None:
+    typed = typed_inputs(file_form, ("one=@notes.txt", "many=@cat.png"))
+
+    inputs = with_read_files(file_form, typed, tmp_path, HostLimits())
+
+    assert str(inputs["one"]) == "notes.txt"
+    assert [str(file) for file in inputs["many"]] == ["cat.png"]
+    check_flow(file_form, inputs, None)

@@ -2,8 +2,9 @@
 
 import functools
 from collections.abc import Callable, Iterator, MutableMapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import click
@@ -11,8 +12,9 @@ import click
 from devhost.cli.options.hosting_options import HostOptions
 from devhost.cli.options.model_options import ModelOptions, model_options
 from devhost.cli.options.node_models import models_behind_an_api
+from devhost.files.run_folder import run_folder
 from devhost.flow.checks.check import check_flow
-from devhost.flow.checks.inputs import filled_inputs, typed_inputs
+from devhost.flow.checks.inputs import filled_inputs, typed_inputs, with_read_files
 from devhost.flow.document import FlowFile
 from devhost.flow.forms.answers import Answers, Ask, GivenAnswers, read_answers, scripted_answers, together
 from devhost.flow.knowledge import Knowledge, read_knowledge
@@ -21,6 +23,7 @@ from devhost.flow.script import FlowScript, ScriptedModels, TurnScript
 from devhost.flow.surroundings import ModelOfNode, Surroundings
 from devhost.host.host import Host
 from devhost.host.tool_host import ToolHost, start_tools
+from devhost.limits import HostLimits
 from devhost.models.scripted.script import gist
 from devhost.plugin.declaration import PluginDeclaration
 from devhost.plugin.nearest import nearest_strategy_plugin
@@ -126,11 +129,15 @@ class FlowOptions:
     models: ModelOptions
     allowed: Allowed
 
-    def read(self, environment: MutableMapping[str, str]) -> "FlowSetup":
+    def read(self, environment: MutableMapping[str, str], limits: HostLimits) -> "FlowSetup":
         """Credentials are removed from the environment, which the plugins inherit."""
         file = FlowFile.read(self.file)
         script = FlowScript() if self.script is None else FlowScript.read(self.script)
-        inputs = {**script.inputs, **typed_inputs(file, self.inputs)}
+        beside = Path() if self.script is None else self.script.parent
+        inputs = {
+            **with_read_files(file, script.inputs, beside, limits),
+            **with_read_files(file, typed_inputs(file, self.inputs), Path(), limits),
+        }
         plugin = self._plugin(file)
         folders = self.tools if self.example is None else (examples_of(plugin or HOME) / self.example, *self.tools)
         setups = read_tool_setups(folders, self.credentials, (), environment)
@@ -206,17 +213,12 @@ class FlowSetup:
     @contextmanager
     def host(self, options: HostOptions, watcher: Watcher) -> Iterator[ToolHost]:
         """A `Host` if the flow has Agent nodes."""
-        limits, storage = options.limits, options.storage_beside(None)
+        start: Callable[..., AbstractContextManager[ToolHost]] = partial(start_tools, self.tools)
+        if self.plugin is not None:
+            start = partial(Host.start, self.plugin, tools=self.tools, transport=options.transport)
+        storage = options.storage_beside(None)
         with (
-            start_tools(self.tools, limits=limits, watcher=watcher, storage=storage)
-            if self.plugin is None
-            else Host.start(
-                self.plugin,
-                tools=self.tools,
-                transport=options.transport,
-                limits=limits,
-                watcher=watcher,
-                storage=storage,
-            )
-        ) as host:
+            run_folder("flow") as files,
+            start(limits=options.limits, files=files, watcher=watcher, storage=storage) as host,
+        ):
             yield host

@@ -1,14 +1,22 @@
 """The fields of the Start node: what the command line and the script give, as Dify's form would take it."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 
+from devhost.errors import ParameterError
+from devhost.files.local_file import LocalFile
 from devhost.flow.document import FlowFile, FlowNode
+from devhost.limits import HostLimits
+from devhost.node.messages.file_facts import CUSTOM
 from devhost.protocol.wire import JsonObject
 from devhost.scenario.settings import json_or_text, pairs
 
 TEXTS = frozenset({"text-input", "paragraph"})
 TYPED = TEXTS | {"select"}
-FILES = frozenset({"file", "file-list"})
+ONE_FILE = "file"
+FILES = frozenset({ONE_FILE, "file-list"})
+AT = "@"
+"""Before the path of a file."""
 
 
 def start_fields(file: FlowFile) -> Mapping[str, JsonObject]:
@@ -23,12 +31,42 @@ def start_fields(file: FlowFile) -> Mapping[str, JsonObject]:
 
 
 def typed_inputs(file: FlowFile, assignments: Iterable[str]) -> JsonObject:
-    """`--input KEY=VALUE` pairs: a text field holds what is typed, other fields hold what the JSON says."""
+    """`--input KEY=VALUE` pairs: a text field holds what is typed, other fields hold what the JSON says.
+
+    A field for files holds texts, which `with_read_files` reads; a pair for each file.
+    """
+    fields = start_fields(file)
+    inputs: JsonObject = {}
+    for name, text in pairs(assignments, "--input"):
+        kind = fields.get(name, {}).get("type")
+        if kind in FILES:
+            inputs[name] = [*inputs.get(name, ()), text]
+        else:
+            inputs[name] = text if kind in TYPED else json_or_text(text)
+    return inputs
+
+
+def with_read_files(file: FlowFile, inputs: Mapping[str, object], folder: Path, limits: HostLimits) -> JsonObject:
+    """The fields for files with a `LocalFile`, or a list of them; paths are relative to `folder`.
+
+    ParameterError for a file that cannot be read or is too large for Dify.
+    """
     fields = start_fields(file)
     return {
-        name: text if fields.get(name, {}).get("type") in TYPED else json_or_text(text)
-        for name, text in pairs(assignments, "--input")
+        name: _read(name, str(fields[name]["type"]), value, folder, limits)
+        if fields.get(name, {}).get("type") in FILES and value not in (None, "", [])
+        else value
+        for name, value in inputs.items()
     }
+
+
+def _read(name: str, kind: str, value: object, folder: Path, limits: HostLimits) -> object:
+    files = []
+    for text in value if isinstance(value, list) else [value]:
+        if not isinstance(text, str) or not text.startswith(AT):
+            raise ParameterError(f"--input {name}: the field holds files: write {name}=@PATH, not {text!r}")
+        files.append(LocalFile.read(folder / text.removeprefix(AT), limits))
+    return files[0] if kind == ONE_FILE and len(files) == 1 else files
 
 
 def wrong_inputs(file: FlowFile, given: Mapping[str, object]) -> Iterator[str]:
@@ -39,7 +77,9 @@ def wrong_inputs(file: FlowFile, given: Mapping[str, object]) -> Iterator[str]:
     for name, field in fields.items():
         value = given.get(name, field.get("default"))
         if field.get("required") and value in (None, "", []):
-            yield f"the Start node needs the field {name!r} ({field.get('type')}): give it with --input {name}=VALUE"
+            kind = field.get("type")
+            written = f"{name}={'@PATH' if kind in FILES else 'VALUE'}"
+            yield f"the Start node needs the field {name!r} ({kind}): give it with --input {written}"
         elif name in given and (problem := _problem(field, given[name])):
             yield f"--input {name}: {problem}"
 
@@ -54,10 +94,27 @@ def _listed(node: FlowNode) -> list[object]:
     return variables if isinstance(variables, list) else []
 
 
+def _wrong_files(field: JsonObject, value: object) -> str | None:
+    """By the field's own settings; Dify's limits for all files are checked when they are read."""
+    files = [file for file in (value if isinstance(value, list) else [value]) if isinstance(file, LocalFile)]
+    most = 1 if field.get("type") == ONE_FILE else field.get("max_length")
+    if isinstance(most, int) and len(files) > most > 0:
+        return f"{len(files)} files were given, and the field takes {most} at most"
+    kinds = field.get("allowed_file_types") or ()
+    endings = {str(ending).lower().removeprefix(".") for ending in field.get("allowed_file_extensions") or ()}
+    for file in files:
+        own = CUSTOM in kinds and file.path.suffix.lower().removeprefix(".") in endings
+        if kinds and file.kind not in kinds and not own:
+            return f"{file.path.name} is of the type {file.kind}, and the field takes: {', '.join(map(str, kinds))}"
+    return None
+
+
 def _problem(field: JsonObject, value: object) -> str | None:  # noqa: C901 - one case per type of field
     kind, most = field.get("type"), field.get("max_length")
-    if value is None or kind in FILES:
+    if value is None:
         return None
+    if kind in FILES:
+        return _wrong_files(field, value)
     if kind in TEXTS:
         if not isinstance(value, str):
             return f"{value!r} must be a text"
