@@ -34,6 +34,7 @@ in this list (tests/devhost/test_architecture.py checks that):
     scenario            what a command asks for
     conversation        question after question, and what each run leaves to the next
     direct              one tool, called without an agent
+    trace.flow          the lines that a flow adds to a trace
     trace               a run in a file
     recording           a traced run as a script
     page                a trace as an HTML page
@@ -50,6 +51,7 @@ in this list (tests/devhost/test_architecture.py checks that):
     flow.forms          forms of Human Input nodes, and the answers to them
     flow.tools          the tools that the nodes of a flow hold
     flow.view           what a person or a program sees of a flow
+    flow.traces         a flow in a trace
     flow.chat           a conversation with a chatflow
     flow.checks         what is wrong with a flow, said before it starts
     flow.cases          a flow's script as a case: every turn beside what it is expected to be

@@ -9,6 +9,7 @@ import click
 
 from devhost.cli.options.flow_options import FlowOptions, FlowSetup, flow_options
 from devhost.cli.options.hosting_options import HostOptions, runtime_options
+from devhost.cli.options.trace_options import flow_traced, trace_option
 from devhost.conversation.script import conversation_report
 from devhost.errors import FlowFileError
 from devhost.files.local_file import local_files
@@ -19,12 +20,14 @@ from devhost.flow.engine_loading import has_engine, load_engine
 from devhost.flow.environment import go_on_in_flow_environment
 from devhost.flow.forms.asking import ask_at_terminal
 from devhost.flow.surroundings import FlowTurn, Surroundings
+from devhost.flow.view.facts import FlowFacts
 from devhost.flow.view.report import findings_of, flow_report
 from devhost.flow.view.view import FlowView
 from devhost.flow.view.watching import PlayedTurn, watched
 from devhost.host.tool_host import ToolHost
 from devhost.limits import HostLimits
 from devhost.process.stop import Stop
+from devhost.process.watcher import Watchers
 from devhost.terminal.questions import read_questions
 from devhost.terminal.run_view import open_console
 from devhost.terminal.signals.interrupt import on_ctrl_c
@@ -67,6 +70,7 @@ def flow() -> None:
 )
 @click.option("--alone", is_flag=True, help="Leave out what the script's user says after the question.")
 @runtime_options
+@trace_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout, and the rest on stderr.")
 @view_options
 @click.pass_obj
@@ -78,6 +82,7 @@ def run(  # noqa: PLR0913 - click gives one argument per option
     paths: tuple[Path, ...],
     alone: bool,
     host_options: HostOptions,
+    trace_file: Path | None,
     as_json: bool,
     view_options: ViewOptions,
 ) -> int:
@@ -86,23 +91,26 @@ def run(  # noqa: PLR0913 - click gives one argument per option
     turns = setup.turns(query, alone=alone)
     first, *later = [local_files(said.files, host_options.limits) for said, _ in turns]
     sent = [local_files(paths, host_options.limits) or first, *later]
-    conversation = FlowConversation(setup.file, load_engine(), setup.inputs)
     console = open_console(stderr=as_json, color=view_options.color)
     view, ask = FlowView(console, view_options), ask_at_terminal(console)
-    view.open(setup.file, FlowTurn(turns[0][1], setup.inputs, sent[0]), setup.notices)
+    turn = FlowTurn(turns[0][1], setup.inputs, sent[0])
+    facts = FlowFacts.of(setup.file, turn)
     ended: list[PlayedTurn] = []
-    try:
-        hosting = setup.host(host_options, view.screen)
-        with on_ctrl_c(view.show_how_far), hosting as host, on_ctrl_c(view.show_how_far):
-            view.begin_answer()
-            for (said, question), files in zip(turns, sent, strict=True):
-                if ended:
-                    _close(view, ended[-1])
-                    view.go_on(question)
-                around = setup.around(host, said, ask=ask)
-                ended.append(watched(conversation.play(question, around, files), view.show))
-    finally:
-        view.abandon()
+    with flow_traced(trace_file, facts, setup.secrets, host_options.transport, setup.notices) as trace:
+        conversation = FlowConversation(setup.file, trace.written(load_engine()), setup.inputs)
+        view.open(setup.file, turn, setup.notices)
+        try:
+            hosting = setup.host(host_options, Watchers(trace.watcher, view.screen), trace_file)
+            with on_ctrl_c(view.show_how_far), hosting as host, on_ctrl_c(view.show_how_far):
+                view.begin_answer()
+                for (said, question), files in zip(turns, sent, strict=True):
+                    if ended:
+                        _close(view, ended[-1])
+                        view.go_on(question)
+                    around = setup.around(host, said, ask=ask)
+                    ended.append(watched(conversation.play(question, around, files), view.show))
+        finally:
+            view.abandon()
     if as_json:
         reports = [flow_report(each.nodes, each.ended, each.seconds) for each in ended]
         report = {**conversation_report(reports), "notices": list(setup.notices)}
@@ -120,10 +128,16 @@ def run(  # noqa: PLR0913 - click gives one argument per option
 )
 @flow_options
 @runtime_options
+@trace_option
 @view_options
 @click.pass_obj
 def chat(
-    arguments: tuple[str, ...], *, flow_options: FlowOptions, host_options: HostOptions, view_options: ViewOptions
+    arguments: tuple[str, ...],
+    *,
+    flow_options: FlowOptions,
+    host_options: HostOptions,
+    trace_file: Path | None,
+    view_options: ViewOptions,
 ) -> int:
     """Keep a conversation with a chatflow, one message a line."""
     setup = _read(flow_options, arguments, host_options.limits)
@@ -136,11 +150,14 @@ def chat(
     def around(question: str, number: int, asked: int, /, host: ToolHost, stop: Stop) -> Surroundings:
         return setup.around(host, setup.script.turn_for(question, number, asked), ask=ask, stop=stop)
 
-    view.begin(setup.file, setup.notices)
-    begin = partial(FlowConversation, setup.file, load_engine(), setup.inputs)
-    conversation = FlowChat(begin, around, view, limits=host_options.limits, strict=host_options.strict)
-    with on_ctrl_c(view.screen.say_what_starts):
-        conversation.converse(questions, partial(setup.host, host_options, view.screen))
+    facts = FlowFacts.of(setup.file, FlowTurn(inputs=setup.inputs))
+    with flow_traced(trace_file, facts, setup.secrets, host_options.transport, setup.notices) as trace:
+        view.begin(setup.file, setup.notices)
+        begin = partial(FlowConversation, setup.file, trace.written(load_engine()), setup.inputs)
+        conversation = FlowChat(begin, around, view, limits=host_options.limits, strict=host_options.strict)
+        hosting = partial(setup.host, host_options, Watchers(trace.watcher, view.screen), trace_file)
+        with on_ctrl_c(view.screen.say_what_starts):
+            conversation.converse(questions, hosting)
     return int(host_options.strict and conversation.broke_rules)
 
 

@@ -8,6 +8,7 @@ import click
 
 from devhost.cli.options.trace_options import trace_argument
 from devhost.errors import TraceError
+from devhost.flow.traces.replay import replay_flow
 from devhost.page.file import write_page
 from devhost.page.page import render_page
 from devhost.terminal.replay import replay_trace
@@ -54,7 +55,9 @@ def _trace_of_runs(file: Path) -> Trace:
 def replay(*, trace_file: Path, speed: float | None, view_options: ViewOptions) -> int:
     """Show a traced run again, as it was shown."""
     console = open_console(stderr=False, color=view_options.color)
-    replay_trace(_trace_of_runs(trace_file), console, pause=sleep, speed=speed, options=view_options)
+    trace = _trace_of_runs(trace_file)
+    play = replay_flow if trace.header.command == "flow" else replay_trace
+    play(trace, console, pause=sleep, speed=speed, options=view_options)
     return 0
 
 
@@ -77,6 +80,8 @@ def replay(*, trace_file: Path, speed: float | None, view_options: ViewOptions) 
 def report_page(*, trace_file: Path, output: Path | None, force: bool) -> int:
     """Make a self-contained page of a traced run."""
     trace = _trace_of_runs(trace_file)
+    if trace.header.command == "flow":
+        raise TraceError(f"{trace_file} is a trace of devhost flow, which has no page yet: show it with devhost replay")
     if output == STDOUT:
         page = render_page(trace)
         click.echo(page.encode(errors="replace"), nl=False)

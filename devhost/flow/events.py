@@ -20,6 +20,8 @@ class NodeStarted:
     execution: str
     """The id of this run of the node: in a loop a node runs several times."""
     node: FlowNode
+    round: int | None = None
+    """Of the loop or iteration that the node is in, from 1."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,17 @@ class NodeEnded:
     """The strategy's run, if the node is an Agent node."""
     model: ModelDescription | None = None
     """That of the run."""
+    round: int | None = None
+    """Of the loop or iteration that the node is in, from 1."""
+    retries: tuple[str, ...] = ()
+    """The errors of the tries that failed before."""
+
+    @property
+    def went_on(self) -> Literal["", "error branch", "default value"]:
+        """Where the flow went on after the node's error."""
+        if self.status != "exception":
+            return ""
+        return "default value" if self.node.data.get("error_strategy") == "default-value" else "error branch"
 
 
 @dataclass(frozen=True)

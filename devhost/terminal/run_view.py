@@ -82,7 +82,7 @@ class RunView:
 
     def begin_answer(self) -> None:
         """The plugins have started."""
-        self._console.print(_heading("answer"))
+        self._console.print(heading("answer"))
 
     def go_on(self, question: str, files: Iterable[JsonObject] = ()) -> None:
         """The next turn of a conversation."""
@@ -177,7 +177,7 @@ class RunView:
     def _section(self, title: str, content: RenderableType | None, *, soft_wrap: bool = False) -> None:
         if content is not None:
             self._console.line()
-            self._console.print(_heading(title))
+            self._console.print(heading(title))
             self._console.print(content, soft_wrap=soft_wrap)
 
     def _note(self, sentence: str) -> None:
@@ -205,5 +205,5 @@ def _given(file: JsonObject) -> str:
     return f"{printable(file.get('filename'))} ({file_facts(file)})"
 
 
-def _heading(title: str) -> Rule:
+def heading(title: str) -> Rule:
     return Rule(Text(title, "bold cyan"), align="left", style="dim")

@@ -4,33 +4,31 @@ A message is what crossed between the host and a plugin; an end is the result of
 a notice is a text about the plugins before a run, a remark a sentence about the model after one.
 A printed line is what a plugin printed.
 A serving line says which backwards call the session of a tool answers.
+The lines of `flow/lines.py` say what a flow did, between the messages of its agents.
 """
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+from pydantic import AwareDatetime, Field
 
 from devhost.process.watcher import Side
+from devhost.trace.flow.lines import FlowTraceLine, Line, Timed
 
 VERSION = 1
 
 
-class _Line(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True)
-
-
-class TracedModel(_Line):
+class TracedModel(Line):
     name: str
     provider: str
     scripted: bool
     notice: str
 
 
-class Header(_Line):
+class Header(Line):
     trace: Literal["devhost"] = "devhost"
     version: Literal[1] = 1
     started: AwareDatetime
-    command: Literal["run", "chat", "tool"]
+    command: Literal["run", "chat", "tool", "flow"]
     example: str
     description: str
     strategy: str
@@ -42,25 +40,21 @@ class Header(_Line):
     """With its provider: the one that the command `tool` called."""
 
 
-class _Timed(_Line):
-    at: Annotated[float, Field(ge=0, allow_inf_nan=False)]
-
-
-class MessageLine(_Timed):
+class MessageLine(Timed):
     event: Literal["message"] = "message"
     side: Side = Field(alias="from")
     plugin: str
     message: dict[str, Any]
 
 
-class Fact(_Line):
+class Fact(Line):
     """A finding."""
 
     rule: str
     sentence: str
 
 
-class AtNode(_Line):
+class AtNode(Line):
     """What the node shows for an error."""
 
     shows: str
@@ -68,19 +62,19 @@ class AtNode(_Line):
     inputs_kept: bool
 
 
-class Failure(_Line):
+class Failure(Line):
     kind: str
     message: str
     traceback: str | None = None
     node: AtNode | None = None
 
 
-class Lookups(_Line):
+class Lookups(Line):
     list_plugins: int = 0
     list_builtin_tools: int = 0
 
 
-class Log(_Line):
+class Log(Line):
     id: str
     parent_id: str | None = None
     label: str
@@ -91,7 +85,7 @@ class Log(_Line):
     children: tuple["Log", ...] = ()
 
 
-class Outcome(_Line):
+class Outcome(Line):
     """A run as `--json` prints it."""
 
     text: str
@@ -109,19 +103,19 @@ class Outcome(_Line):
     elapsed_seconds: float
 
 
-class EndLine(_Timed):
+class EndLine(Timed):
     event: Literal["end"] = "end"
     session_id: str
     asked: dict[str, int]
     outcome: Outcome
 
 
-class NoticeLine(_Timed):
+class NoticeLine(Timed):
     event: Literal["notice"] = "notice"
     sentence: str
 
 
-class PrintedLine(_Timed):
+class PrintedLine(Timed):
     event: Literal["printed"] = "printed"
     plugin: str
     text: str
@@ -129,17 +123,18 @@ class PrintedLine(_Timed):
     """It came after all messages of the plugin that are before it; else it may have been printed a moment earlier."""
 
 
-class RemarkLine(_Timed):
+class RemarkLine(Timed):
     event: Literal["remark"] = "remark"
     sentence: str
 
 
-class ServingLine(_Timed):
+class ServingLine(Timed):
     event: Literal["serving"] = "serving"
     session_id: str
     request_id: str
 
 
 type TraceLine = Annotated[
-    MessageLine | PrintedLine | ServingLine | EndLine | NoticeLine | RemarkLine, Field(discriminator="event")
+    MessageLine | PrintedLine | ServingLine | EndLine | NoticeLine | RemarkLine | FlowTraceLine,
+    Field(discriminator="event"),
 ]

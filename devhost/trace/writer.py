@@ -21,6 +21,7 @@ from devhost.node.outputs.run import Run
 from devhost.process.watcher import Side, Watcher
 from devhost.protocol.wire import JsonObject
 from devhost.text.secrets import MASK, Secrets
+from devhost.trace.flow.lines import Timed
 from devhost.trace.lines import VERSION
 
 UNHEARD = frozenset({None, "heartbeat"})
@@ -98,6 +99,10 @@ class TraceWriter(Watcher):
     def remark(self, sentence: str) -> None:
         if sentence:
             self._stamped({"event": "remark", "sentence": self._secrets.masked(sentence)})
+
+    def flow(self, line: Timed) -> None:
+        """What a flow did; the line's own time is not kept."""
+        self._stamped(self._secrets.masked(line.model_dump(mode="json", exclude={"at"}, fallback=str)))
 
     def _stamped(self, line: JsonObject) -> None:
         with self._writing:  # the times never go back

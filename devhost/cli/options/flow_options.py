@@ -34,6 +34,8 @@ from devhost.scenario.scenario import HOME, examples_of
 from devhost.scenario.tool_assignments import read_tool_setups
 from devhost.tools.setup import ToolSetup
 
+HIDDEN_TYPE = "secret"
+"""The type of an environment variable that Dify hides."""
 DIRECTORY = click.Path(file_okay=False, path_type=Path)
 
 
@@ -210,15 +212,21 @@ class FlowSetup:
         answers = together(scripted_answers(self.file, turn.answers, self.place), self.answers)
         return Surroundings(host, models, Answers(answers, ask, host.limits), knowledge, stop, self.allowed)
 
+    @property
+    def secrets(self) -> list[str]:
+        """The credentials of the tools, and the flow's secret environment variables."""
+        hidden = [str(each.value) for each in self.file.environment_variables if each.value_type == HIDDEN_TYPE]
+        return [*(value for setup in self.tools for value in setup.secrets), *hidden]
+
     @contextmanager
-    def host(self, options: HostOptions, watcher: Watcher) -> Iterator[ToolHost]:
-        """A `Host` if the flow has Agent nodes."""
+    def host(self, options: HostOptions, watcher: Watcher, trace_file: Path | None = None) -> Iterator[ToolHost]:
+        """A `Host` if the flow has Agent nodes. Files and what plugins store stay beside the trace, if there is one."""
         start: Callable[..., AbstractContextManager[ToolHost]] = partial(start_tools, self.tools)
         if self.plugin is not None:
             start = partial(Host.start, self.plugin, tools=self.tools, transport=options.transport)
-        storage = options.storage_beside(None)
+        storage = options.storage_beside(trace_file)
         with (
-            run_folder("flow") as files,
+            run_folder("flow", trace_file) as files,
             start(limits=options.limits, files=files, watcher=watcher, storage=storage) as host,
         ):
             yield host

@@ -10,6 +10,8 @@ import click
 
 from devhost.cli.options.model_options import KEY
 from devhost.errors import HostError
+from devhost.flow.traces.writing import FlowTrace
+from devhost.flow.view.facts import FlowFacts
 from devhost.models.backend import ModelDescription
 from devhost.process.transports.transport import TransportName
 from devhost.process.watcher import Watcher
@@ -84,6 +86,22 @@ def tool_traced(
         except HostError as error:
             writer.notice(f"the call did not come to its end: {error}")
             raise
+
+
+@contextmanager
+def flow_traced(
+    file: Path | None, facts: FlowFacts, secrets: Iterable[str], transport: TransportName, notices: Iterable[str]
+) -> Iterator[FlowTrace]:
+    """Told of the notices; without a file it does nothing."""
+    if file is None:
+        yield FlowTrace()
+        return
+    header = {"command": "flow", "example": facts.name, "transport": transport, "query": facts.query}
+    hidden = Secrets([*secrets, os.environ.get(KEY, "").strip()])
+    with TraceWriter(file, hidden, {**UNKNOWN_FACTS, **header}) as writer:
+        for notice in notices:
+            writer.notice(notice)
+        yield FlowTrace(writer)
 
 
 def _described(model: ModelDescription) -> JsonObject:

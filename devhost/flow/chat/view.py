@@ -36,16 +36,14 @@ class FlowChatView(FlowView):
         if findings:
             self._console.print(findings_list(findings))
         words, style = ENDINGS[ended.status]
-        self._console.print(
-            Text(f"{len(self._rows.rows)} nodes, {words} {seconds:.1f} s", style if ended.error else "dim")
-        )
+        self._console.print(Text(f"{len(self._rows)} nodes, {words} {seconds:.1f} s", style if ended.error else "dim"))
 
     def note(self, sentence: str) -> None:
         self._console.print(Text(printable(sentence), "dim"), soft_wrap=True)
 
     def show_log(self) -> None:
         """The nodes of the last turn, with the trees of its agents."""
-        if self._rows.rows:
+        if self._rows:
             self._console.print(node_rows(self._rows, whole=self._options.verbose))
         else:
             self.note(NOTHING_YET)
@@ -54,7 +52,7 @@ class FlowChatView(FlowView):
         if self._sources:
             self._console.print(sources_table(self._sources))
         else:
-            self.note("The last turn has no sources." if self._rows.rows else NOTHING_YET)
+            self.note("The last turn has no sources." if self._rows else NOTHING_YET)
 
     def show_variables(self, variables: Sequence[ConversationVariable]) -> None:
         if not variables:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from graphon.engine_events.agent import NodeRunAgentLogEvent
-from graphon.engine_events.base import EngineEvent
+from graphon.engine_events.base import EngineEvent, NodeEvent
 from graphon.engine_events.graph import (
     GraphRunAbortedEvent,
     GraphRunFailedEvent,
@@ -19,6 +19,7 @@ from graphon.engine_events.node import (
     NodeRunStreamChunkEvent,
     NodeRunSucceededEvent,
 )
+from graphon.enums import BuiltinNodeTypes, WorkflowNodeExecutionMetadataKey
 from graphon.file.runtime import use_workflow_file_runtime
 from graphon.runtime.runtime_state import RuntimeState
 
@@ -54,10 +55,11 @@ class Teller:
         match event:
             case NodeRunRetryEvent():
                 node = self._playing.file.nodes[event.node_id]
+                self._playing.retries.setdefault(event.id, []).append(event.error)
                 yield NodeRetried(event.id, node, event.error, event.retry_index)
             case NodeRunStartedEvent() if event.id not in self._playing.started:
                 self._playing.started.add(event.id)
-                yield NodeStarted(event.id, self._playing.file.nodes[event.node_id])
+                yield NodeStarted(event.id, self._playing.file.nodes[event.node_id], self._round(event))
             case NodeRunSucceededEvent():
                 yield self._ended(event, "succeeded", "")
             case NodeRunFailedEvent():
@@ -108,7 +110,20 @@ class Teller:
             plain(result.process_data),
             run,
             model,
+            self._round(event),
+            tuple(self._playing.retries.get(event.id, ())),
         )
+
+    def _round(self, event: NodeEvent) -> int | None:
+        """The engine counts from 0; a node of a loop in an iteration has both numbers."""
+        nodes = self._playing.file.nodes
+        container = nodes[event.node_id].container
+        if container is None:
+            return None
+        keys = WorkflowNodeExecutionMetadataKey
+        key = keys.LOOP_INDEX if nodes[container].type == BuiltinNodeTypes.LOOP else keys.ITERATION_INDEX
+        index = event.node_run_result.metadata.get(key)
+        return index + 1 if isinstance(index, int) else None
 
     def _flow_ended(self, status: FlowStatus, outputs: Mapping[str, object], error: str = "") -> FlowEnded:
         return FlowEnded(status, plain(outputs), error, conversation_of(self._state.variable_pool))

@@ -8,6 +8,9 @@ from devhost.node.outputs.outputs import Finding
 from devhost.node.outputs.report import report
 from devhost.protocol.wire import JsonObject
 
+USAGE = ("total_tokens", "total_price", "currency")
+"""Of a node's metadata: what a model node or an agent cost."""
+
 
 def flow_report(nodes: Sequence[NodeEnded], ended: FlowEnded, seconds: float) -> JsonObject:
     """`nodes` in the order in which they ended."""
@@ -35,6 +38,10 @@ def node_report(ended: NodeEnded) -> JsonObject:
         "inputs": ended.inputs,
         "outputs": ended.outputs,
         "error": ended.error or None,
+        "went_on": ended.went_on,
+        "round": ended.round,
+        "retries": list(ended.retries),
+        "usage": {name: ended.metadata[name] for name in USAGE if name in ended.metadata},
         "metadata": ended.metadata,
         "process": ended.process,
         **({} if run is None else {"run": run}),

@@ -1,7 +1,8 @@
-"""The nodes of a turn as rows, in the order in which they began; an agent's log tree stands under its row."""
+"""The nodes of a turn as rows in a terminal; an agent's log tree, and the rounds of a loop, stand under their row."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from textwrap import indent
 from typing import Any
 
 from rich.console import Group, RenderableType
@@ -9,7 +10,8 @@ from rich.text import Text
 from rich.tree import Tree
 
 from devhost.flow.document import FlowNode
-from devhost.flow.events import NodeEnded, NodeRetried, NodeStarted
+from devhost.flow.events import NodeEnded
+from devhost.flow.view.nodes import Row, Rows
 from devhost.terminal.tables import clipped, log_tree, preview, printable
 
 LONGEST = 200
@@ -23,96 +25,84 @@ MARKS = {
     "": ("…", "yellow"),
 }
 GOES_ON = {
-    "fail-branch": "the flow goes on at its error branch",
-    "default-value": "the flow goes on with its default value",
+    "error branch": "the flow goes on at its error branch",
+    "default value": "the flow goes on with its default value",
 }
-"""By the node's error_strategy, what came of its error."""
 HIDDEN = frozenset({"usage", "json", "files"})
 """Outputs that a row leaves out; `--verbose` and `--json` have them."""
 SYSTEM = ("sys.", "conversation.", "env.")
 """A Start node puts these out beside its fields."""
 
 
-@dataclass(frozen=True)
-class Row:
-    node: FlowNode
-    ended: NodeEnded | None = None
-    """None if it never ended."""
-    retries: tuple[NodeRetried, ...] = ()
+def node_rows(rows: Rows, *, whole: bool, now: float | None = None) -> RenderableType:
+    """`whole`: all values and every round. `now`: on the clock of the rows, for those that have not ended."""
+    return Group(*(_tree(row, whole=whole, now=now) for row in rows.roots))
 
 
-@dataclass
-class Rows:
-    """Of one turn, by the id of the execution."""
-
-    rows: dict[str, Row] = field(default_factory=dict)
-
-    def add(self, event: NodeStarted | NodeEnded | NodeRetried) -> None:
-        row = self.rows.get(event.execution, Row(event.node))
-        match event:
-            case NodeEnded():
-                row = replace(row, ended=event)
-            case NodeRetried():
-                row = replace(row, retries=(*row.retries, event))
-        self.rows[event.execution] = row
-
-    def of(self, container: str | None) -> list[Row]:
-        return [row for row in self.rows.values() if row.node.container == container]
-
-
-def node_rows(rows: Rows, *, whole: bool) -> RenderableType:
-    """`whole`: all inputs and outputs, and every round of an iteration or a loop."""
-    return Group(*(_tree(row, rows, whole=whole) for row in rows.of(None)))
-
-
-def _tree(row: Row, rows: Rows, *, whole: bool) -> Tree:
-    tree = Tree(_line(row, whole=whole), guide_style="dim")
-    if row.ended is not None and row.ended.run is not None and row.ended.run.outputs.logs:
-        tree.add(log_tree(row.ended.run.outputs.logs, row.ended.run.calls.sent, whole=whole))
-    inner = rows.of(row.node.id)
-    for child in inner if whole else _folded(inner):
-        tree.add(_tree(child, rows, whole=True) if isinstance(child, Row) else child)
+def _tree(row: Row, *, whole: bool, now: float | None) -> Tree:
+    tree = Tree(_line(row, whole=whole, now=now), guide_style="dim")
+    if row.logs:
+        run = None if row.ended is None else row.ended.run
+        tree.add(log_tree(row.logs, {} if run is None else run.calls.sent, whole=whole))
+    for number, rows in sorted(row.rounds.items()):
+        if whole or any(map(_must_be_seen, rows)):
+            branch = tree.add(Text(f"round {number}", "bold"))
+            for inner in rows:
+                branch.add(_tree(inner, whole=whole, now=now))
+        else:
+            tree.add(_folded(number, rows))
     return tree
 
 
-def _folded(rows: Iterable[Row]) -> list[Text]:
-    """A line for each node of a container, however many rounds there were."""
-    by_node: dict[str, list[Row]] = {}
+def _must_be_seen(row: Row) -> bool:
+    """Nothing that went wrong is folded, and no agent's tree."""
+    return row.status != "succeeded" or bool(row.retries or row.logs) or any(map(_must_be_seen, row.inner))
+
+
+def _folded(number: int, rows: Iterable[Row]) -> Text:
+    line = Text(overflow="ellipsis", no_wrap=True)
+    line.append(f"round {number}", "bold")
     for row in rows:
-        by_node.setdefault(row.node.id, []).append(row)
-    return [_summary(runs) for runs in by_node.values()]
-
-
-def _summary(runs: list[Row]) -> Text:
-    ended = [row.ended for row in runs if row.ended is not None]
-    failed = [each for each in ended if each.status != "succeeded"]
-    mark, style = MARKS["succeeded" if ended and not failed else "exception"]
-    line = Text.assemble((f"{mark} ", style), (_title(runs[0].node), "bold"), f"  ×{len(runs)}")
-    line.append(f"  {sum(each.seconds for each in ended):.3f} s", "cyan")
-    if failed:
-        line.append(f"\n  {len(failed)} failed: {printable(failed[0].error)}", "red")
+        mark, style = MARKS[row.status]
+        line.append(f"  {mark} ", style)
+        line.append(_title(row.node))
+        line.append(_seconds(row), "cyan")
     return line
 
 
-def _line(row: Row, *, whole: bool) -> Text:
+def _line(row: Row, *, whole: bool, now: float | None) -> Text:
     ended = row.ended
-    mark, style = MARKS["" if ended is None else ended.status]
+    mark, style = MARKS[row.status]
     fit: dict[str, Any] = {"overflow": "fold"} if whole else {"overflow": "ellipsis", "no_wrap": True}
-    line = Text.assemble((f"{mark} ", style), (_title(row.node), "bold"), f"  {row.node.type}", **fit)
+    line = Text.assemble((f"{mark} ", style), (_title(row.node), "bold"), f"  {printable(row.node.type)}", **fit)
+    line.append(_seconds(row), "cyan")
+    for remark in _remarks(row, now):
+        line.append(f"  {remark}", "yellow")
     for retry in row.retries:
         line.append(f"\n  attempt {retry.attempt} failed: {printable(retry.error)}", "yellow")
     if ended is None:
-        line.append("  never finished", "yellow")
         return line
-    line.append(f"  {ended.seconds:.3f} s", "cyan")
     if ended.error:
         line.append(f"\n  {printable(ended.error)}", "red")
-        if ended.status == "exception":
-            line.append(f"\n  {GOES_ON.get(str(row.node.data.get('error_strategy')), 'the flow goes on')}", "yellow")
+    if ended.went_on:
+        line.append(f"\n  {GOES_ON[ended.went_on]}", "yellow")
     for name, values in (("in", _inputs(row.node, ended)), ("out", _outputs(ended, whole=whole))):
         if values:
             line.append(f"\n  {name.ljust(3)} {_values(values, whole=whole)}", "dim")
     return line
+
+
+def _seconds(row: Row) -> str:
+    return "" if row.ended is None else f"  {row.ended.seconds:.3f} s"
+
+
+def _remarks(row: Row, now: float | None) -> Iterator[str]:
+    if row.ended is not None and (tokens := row.ended.metadata.get("total_tokens")):
+        yield f"{tokens:,} tokens"
+    if row.waited:
+        yield "a person was asked"
+    if row.ended is None:
+        yield "never finished" if now is None else f"not finished after {now - row.began:.1f} s"
 
 
 def _title(node: FlowNode) -> str:
@@ -120,8 +110,9 @@ def _title(node: FlowNode) -> str:
 
 
 def _values(values: Mapping[str, object], *, whole: bool) -> str:
-    text = printable(preview(dict(values)))
-    return text if whole else clipped(text, LONGEST)
+    if not whole:
+        return clipped(printable(preview(dict(values))), LONGEST)
+    return indent(printable(json.dumps(values, ensure_ascii=False, indent=2, default=str)), "      ").lstrip()
 
 
 def _inputs(node: FlowNode, ended: NodeEnded) -> Mapping[str, object]:

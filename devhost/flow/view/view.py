@@ -1,5 +1,7 @@
 """The view of a flow in a terminal: what is played, the answer while it streams, then the nodes and what came of it."""
 
+import json
+import time
 from collections.abc import Iterable
 from typing import assert_never
 
@@ -21,11 +23,14 @@ from devhost.flow.events import (
     SourcesRead,
 )
 from devhost.flow.surroundings import FlowTurn
-from devhost.flow.view.rows import Rows, node_rows
+from devhost.flow.view.facts import FlowFacts
+from devhost.flow.view.nodes import Rows
+from devhost.flow.view.rows import node_rows
 from devhost.node.outputs.outputs import Finding
 from devhost.protocol.wire import JsonObject
+from devhost.terminal.run_view import heading
 from devhost.terminal.screen import Screen
-from devhost.terminal.tables import findings_list, preview, printable, sources_table, variables_list
+from devhost.terminal.tables import failure_text, findings_list, preview, printable, sources_table, variables_list
 from devhost.terminal.view_options import ViewOptions
 
 ENDINGS = {
@@ -35,6 +40,9 @@ ENDINGS = {
     "stopped": ("stopped after", "yellow"),
     "paused": ("waits for an answer, after", "yellow"),
 }
+
+
+CHATFLOW = "chatflow"
 
 
 class FlowView:
@@ -51,22 +59,25 @@ class FlowView:
         self._closed = False
 
     def open(self, file: FlowFile, turn: FlowTurn, notices: Iterable[str] = ()) -> None:
-        facts = Table.grid(padding=(0, 2))
-        facts.add_column(style="bold")
-        facts.add_row("flow", Text(f"{printable(file.name or file.path.stem)} ({file.kind}, {len(file.nodes)} nodes)"))
+        self.open_with(FlowFacts.of(file, turn), notices)
+
+    def open_with(self, facts: FlowFacts, notices: Iterable[str] = ()) -> None:
+        table = Table.grid(padding=(0, 2))
+        table.add_column(style="bold")
+        table.add_row("flow", Text(f"{printable(facts.name)} ({facts.kind}, {facts.nodes} nodes)"))
         for notice in notices:
-            facts.add_row("notice", Text(printable(notice), "yellow"))
-        if turn.inputs:
-            facts.add_row("inputs", Text(printable(preview(dict(turn.inputs)))))
-        if file.is_chatflow:
-            facts.add_row("question", Text(printable(turn.query)))
-        for given in turn.files:
-            facts.add_row("file", Text(printable(given.path.name)))
-        self._console.print(facts)
+            table.add_row("notice", Text(printable(notice), "yellow"))
+        if facts.inputs:
+            table.add_row("inputs", Text(printable(preview(facts.inputs))))
+        if facts.kind == CHATFLOW:
+            table.add_row("question", Text(printable(facts.query)))
+        for name in facts.files:
+            table.add_row("file", Text(printable(name)))
+        self._console.print(table)
 
     def begin_answer(self) -> None:
         """The plugins have started."""
-        self._console.print(_heading("answer"))
+        self._console.print(heading("answer"))
 
     def go_on(self, question: str) -> None:
         """The next turn of a conversation."""
@@ -75,14 +86,15 @@ class FlowView:
         self._console.print(Text.assemble(("question", "bold"), f"  {printable(question)}"))
         self.begin_answer()
 
-    def show(self, event: FlowEvent) -> None:
+    def show(self, event: FlowEvent, at: float | None = None) -> None:
+        """`at`: on another clock than this process's."""
+        self._rows.add(event, time.monotonic() if at is None else at)
         match event:
             case AnswerText():
                 shown = printable(event.text)
                 self.screen.stream(shown, None)
                 self._said_anything = self._said_anything or bool(shown.strip())
             case NodeStarted() | NodeEnded() | NodeRetried():
-                self._rows.add(event)
                 if isinstance(event, NodeEnded):
                     self._sources += _sources_of(event)
                 if isinstance(event, NodeStarted):
@@ -106,9 +118,9 @@ class FlowView:
         self._section("nodes", node_rows(self._rows, whole=self._options.verbose))
         self._section("sources", sources_table(self._sources) if self._sources else None)
         outputs = {name: value for name, value in ended.outputs.items() if name not in {"answer", "files"}}
-        self._section("outputs", variables_list(outputs) if outputs else None)
+        self._section("outputs", self._values(outputs))
         conversation = dict(ended.conversation)
-        self._section("conversation variables", variables_list(conversation) if conversation else None)
+        self._section("conversation variables", self._values(conversation))
         broken = list(findings)
         self._section("violations of Dify's rules", findings_list(broken) if broken else None)
         self._console.print(Rule(style="dim"))
@@ -116,7 +128,22 @@ class FlowView:
         self._console.print(Text(f"{words} {seconds:.2f} s", style))
         if ended.error:
             self._console.print(Text(printable(ended.error), "red"), soft_wrap=True)
+        self._show_tracebacks()
         self._closed = True
+
+    def _values(self, values: JsonObject) -> RenderableType | None:
+        if not values:
+            return None
+        if self._options.verbose:
+            return Text(printable(json.dumps(values, ensure_ascii=False, indent=2, default=str)), overflow="fold")
+        return variables_list(values)
+
+    def _show_tracebacks(self) -> None:
+        for row in self._rows:
+            run = None if row.ended is None else row.ended.run
+            if run is not None and run.error is not None and run.error.traceback:
+                self._console.print(Text(f"{printable(row.node.title or row.node.id)}:", "bold"))
+                self._console.print(failure_text(run.error, traceback=self._options.traceback))
 
     def abandon(self) -> None:
         """The turn ends without an end of its own."""
@@ -130,8 +157,9 @@ class FlowView:
         self.screen.end_status()
         self.screen.end_line()
         self.screen.say_what_starts()
-        if self._rows.rows:
-            self._section("nodes until Ctrl-C", node_rows(self._rows, whole=self._options.verbose))
+        if self._rows.roots:
+            tree = node_rows(self._rows, whole=self._options.verbose, now=time.monotonic())
+            self._section("nodes until Ctrl-C", tree)
 
     def _finish_answer(self, ended: FlowEnded) -> None:
         """What an Answer node put out without streaming it is shown here."""
@@ -144,7 +172,7 @@ class FlowView:
     def _section(self, title: str, content: RenderableType | None) -> None:
         if content is not None:
             self._console.line()
-            self._console.print(_heading(title))
+            self._console.print(heading(title))
             self._console.print(content)
 
 
@@ -157,7 +185,3 @@ def _as_source(segment: JsonObject) -> JsonObject:
 def _sources_of(ended: NodeEnded) -> list[JsonObject]:
     sources = [] if ended.run is None else ended.run.outputs.variables.get("sources")
     return [source for source in sources if isinstance(source, dict)] if isinstance(sources, list) else []
-
-
-def _heading(title: str) -> Rule:
-    return Rule(Text(title, "bold cyan"), align="left", style="dim")

@@ -6,7 +6,7 @@ default value and retry apply to a failed run.
 """
 
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 from queue import SimpleQueue
 from threading import Thread
 from typing import Any, override
@@ -31,6 +31,8 @@ from devhost.host.agent_node import find_strategy
 from devhost.host.host import Host
 from devhost.node.memory import window
 from devhost.node.outputs.run import Run
+from devhost.node.parameters import Picked, read_setting, resolved
+from devhost.node.variables import NodeVariables
 from devhost.protocol.wire import JsonObject
 
 
@@ -56,6 +58,7 @@ class AgentNode(Node[AgentNodeData]):
         super().__init__(node_id=node_id, data=data, init_params=init_params, runtime_state=runtime_state)
         self._playing = playing
         self._node = playing.file.nodes[node_id]
+        self._inputs: JsonObject = {}
 
     @classmethod
     @override
@@ -100,9 +103,11 @@ class AgentNode(Node[AgentNodeData]):
         model = around.model(self._node, turn.query)
         _, strategy = find_strategy(host.plugin.declaration, self.node_data.agent_strategy_name)
         panel = Panel(model.description, self._memory(), [tool.entity for tool in host.tools])
+        settings = panel.settings(strategy, self.node_data.agent_parameters, variables)
+        self._inputs = host.secrets.masked(_shown_inputs(settings, variables))
         run = host.run(
             strategy.identity.name,
-            panel.settings(strategy, self.node_data.agent_parameters, variables),
+            settings,
             model=model,
             conversation_id=turn.conversation_id or None,
             variables=variables,
@@ -151,10 +156,11 @@ class AgentNode(Node[AgentNodeData]):
     def _result(self, run: Run) -> NodeRunResult:
         if run.error is not None:
             shows = run.error.node.shows if run.error.node else run.error.message
-            return _failed(shows, run.error.node.type if run.error.node else run.error.kind)
+            return _failed(shows, run.error.node.type if run.error.node else run.error.kind, self._inputs)
         files = [made_by_tool(self._playing.files.tool_file(file["id"])) for file in run.outputs.files]
         return NodeRunResult(
             status=WorkflowNodeExecutionStatus.SUCCEEDED,
+            inputs=self._inputs,
             outputs={**run.outputs.by_name(), "files": list_of(files)},
             metadata={
                 WorkflowNodeExecutionMetadataKey(key): value
@@ -167,5 +173,13 @@ class AgentNode(Node[AgentNodeData]):
         return StreamChunkEvent(selector=[self.id, output], chunk=text, is_final=False)
 
 
-def _failed(shows: str, error_type: str) -> NodeRunResult:
-    return NodeRunResult(status=WorkflowNodeExecutionStatus.FAILED, error=shows, error_type=error_type)
+def _shown_inputs(settings: Mapping[str, object], variables: JsonObject) -> JsonObject:
+    """What the node's row shows: the parameters before their cast, without those that the pickers fill."""
+    known = NodeVariables(variables)
+    read = {name: read_setting(value) for name, value in settings.items()}
+    return {name: resolved(setting, known) for name, setting in read.items() if not isinstance(setting, Picked)}
+
+
+def _failed(shows: str, error_type: str, inputs: JsonObject | None = None) -> NodeRunResult:
+    failed = WorkflowNodeExecutionStatus.FAILED
+    return NodeRunResult(status=failed, inputs=inputs or {}, error=shows, error_type=error_type)

@@ -22,6 +22,8 @@ class Playing:
     """Executions of nodes: after a pause, the engine begins that of the form once more."""
     runs: dict[str, tuple[Run, ModelDescription]] = field(default_factory=dict)
     """The runs of strategies with their models, by the id of the node's execution."""
+    retries: dict[str, list[str]] = field(default_factory=dict)
+    """The errors of the tries that failed, by the id of the node's execution."""
     mistakes: Mistakes = field(default_factory=Mistakes)
 
     @cached_property
