@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from devhost.flow.checks.node_types import PLAYED
 from devhost.flow.document import FlowFile
+from devhost.flow.engine.factory import FlowNodeFactory
 from devhost.flow.engine.stretch import Stretch
 from devhost.flow.engine.turn.forms import Forms
 from devhost.flow.engine.turn.playing import Playing
@@ -23,3 +25,7 @@ def test_the_engine_takes_every_node(file: Path) -> None:
     stretch = Stretch.first(Playing(flow, FlowTurn("Hello"), around, Forms(flow)))
 
     assert stretch._engine._graph.nodes.keys() == flow.nodes.keys()
+
+
+def test_the_checks_know_the_types_that_are_played() -> None:
+    assert set(map(str, FlowNodeFactory.NODE_BUILDERS)) == PLAYED

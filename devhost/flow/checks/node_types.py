@@ -11,7 +11,7 @@ type Outputs = frozenset[str] | None
 PLAYED = frozenset(
     {
         *("start", "end", "answer", "if-else", "agent", "llm", "question-classifier", "parameter-extractor"),
-        *("knowledge-retrieval", "code", "template-transform", "assigner", "variable-assigner", "variable-aggregator"),
+        *("knowledge-retrieval", "code", "template-transform", "assigner", "variable-aggregator"),
         *("iteration", "iteration-start", "loop", "loop-start", "loop-end", "list-operator", "document-extractor"),
         *("http-request", "tool", "human-input"),
     }
@@ -20,6 +20,7 @@ HELP = {
     "trigger-webhook": "give the flow a Start node, and what the trigger brings as its fields",
     "trigger-schedule": "give the flow a Start node",
     "trigger-plugin": "give the flow a Start node, and what the trigger brings as its fields",
+    "variable-assigner": "it is the old Variable Aggregator: add a new one in its place",
     "datasource": "a knowledge pipeline runs only in Dify",
     "knowledge-index": "a knowledge pipeline runs only in Dify",
 }
