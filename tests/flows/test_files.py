@@ -111,3 +111,21 @@ def test_the_command_gives_the_files_that_stay_after_it(
     assert code == 0
     report = json.loads(capsys.readouterr().out)
     assert f"[notes.txt]({notes.path.as_uri()})" in json.dumps(report)
+
+
+def test_the_files_of_an_agent_are_files_of_the_flow_that_a_tool_can_take(tmp_path: Path, puppet: Host) -> None:
+    draw = {"provider": "devhost-tests/toolbox/toolbox", "tool_name": "draw", "parameters": {"size": 3}}
+    parameters = {
+        "model": {"type": "constant", "value": {"provider": "p", "model": "m"}},
+        "query": {"type": "constant", "value": json.dumps([{"call": draw}])},
+    }
+    agent = node("agent", "agent", agent_strategy_name="puppet", agent_parameters=parameters)
+    weigh = tool("oddments", "weigh", thing=variable("agent.files"))
+    nodes = [START, agent, weigh, answer("{{#agent.files#}} weighs {{#weigh.weight#}}")]
+    file = chatflow(tmp_path, nodes, chain("start", "agent", "weigh", "answer"))
+
+    played = Played.of(file, FlowTurn("hey"), puppet, {"agent": [{"text": "."}]})
+
+    (made,) = played.node("agent").outputs["files"]
+    assert played.end.outputs["answer"] == f"![picture.png]({made['url']}) weighs 3"
+    assert made["url"].startswith("file:///")
