@@ -13,6 +13,7 @@ from devhost.cli.options.trace_options import flow_traced, trace_option
 from devhost.conversation.script import conversation_report
 from devhost.errors import FlowFileError
 from devhost.files.local_file import local_files
+from devhost.flow.cases.play import CaseTurn, failures
 from devhost.flow.chat.chat import FlowChat
 from devhost.flow.chat.conversation import FlowConversation
 from devhost.flow.chat.view import FlowChatView
@@ -23,11 +24,12 @@ from devhost.flow.surroundings import FlowTurn, Surroundings
 from devhost.flow.view.facts import FlowFacts
 from devhost.flow.view.report import findings_of, flow_report
 from devhost.flow.view.view import FlowView
-from devhost.flow.view.watching import PlayedTurn, watched
+from devhost.flow.view.watching import watched
 from devhost.host.tool_host import ToolHost
 from devhost.limits import HostLimits
 from devhost.process.stop import Stop
 from devhost.process.watcher import Watchers
+from devhost.protocol.wire import JsonObject
 from devhost.terminal.questions import read_questions
 from devhost.terminal.run_view import open_console
 from devhost.terminal.signals.interrupt import on_ctrl_c
@@ -35,7 +37,6 @@ from devhost.terminal.view_options import ViewOptions, view_options
 from devhost.text.command_help import examples
 
 RUN = "run"
-WELL = frozenset({"succeeded", "partial-succeeded"})
 
 
 class FlowGroup(click.Group):
@@ -56,6 +57,7 @@ def flow() -> None:
     RUN,
     epilog=examples(
         "devhost flow examples/workflows/approval.yml --example injection --script my-answers.yaml",
+        "devhost flow --script examples/workflows/cases/approval.yaml",
     ),
 )
 @flow_options
@@ -86,7 +88,11 @@ def run(  # noqa: PLR0913 - click gives one argument per option
     as_json: bool,
     view_options: ViewOptions,
 ) -> int:
-    """Play a flow, and of a chatflow the script's whole conversation, and show what its nodes do."""
+    """Play a flow, and of a chatflow the script's whole conversation, and show what its nodes do.
+
+    A script that names its flow is a case and needs no FILE. The exit code is 1 if a turn is not as the script expects
+    it; without expectations, a turn has to succeed.
+    """
     setup = _read(flow_options, arguments, host_options.limits)
     turns = setup.turns(query, alone=alone)
     first, *later = [local_files(said.files, host_options.limits) for said, _ in turns]
@@ -95,7 +101,7 @@ def run(  # noqa: PLR0913 - click gives one argument per option
     view, ask = FlowView(console, view_options), ask_at_terminal(console)
     turn = FlowTurn(turns[0][1], setup.inputs, sent[0])
     facts = FlowFacts.of(setup.file, turn)
-    ended: list[PlayedTurn] = []
+    ended: list[CaseTurn] = []
     with flow_traced(trace_file, facts, setup.secrets, host_options.transport, setup.notices) as trace:
         conversation = FlowConversation(setup.file, trace.written(load_engine()), setup.inputs)
         view.open(setup.file, turn, setup.notices)
@@ -108,16 +114,17 @@ def run(  # noqa: PLR0913 - click gives one argument per option
                         _close(view, ended[-1])
                         view.go_on(question)
                     around = setup.around(host, said, ask=ask)
-                    ended.append(watched(conversation.play(question, around, files), view.show))
+                    played = watched(conversation.play(question, around, files), view.show)
+                    ended.append(CaseTurn(said, played, failures(setup.file, said, played, len(ended) + 1)))
         finally:
             view.abandon()
     if as_json:
-        reports = [flow_report(each.nodes, each.ended, each.seconds) for each in ended]
+        reports = [_report(each) for each in ended]
         report = {**conversation_report(reports), "notices": list(setup.notices)}
         click.echo(json.dumps(report, ensure_ascii=False, indent=2))
     _close(view, ended[-1])
-    broken = host_options.strict and any(findings_of(each.nodes) for each in ended)
-    return int(broken or any(each.ended.status not in WELL for each in ended))
+    broken = host_options.strict and any(findings_of(each.played.nodes) for each in ended)
+    return int(broken or any(each.failures for each in ended))
 
 
 @flow.command(
@@ -161,8 +168,17 @@ def chat(
     return int(host_options.strict and conversation.broke_rules)
 
 
-def _close(view: FlowView, played: PlayedTurn) -> None:
+def _close(view: FlowView, turn: CaseTurn) -> None:
+    played = turn.played
     view.close(played.ended, played.seconds, findings_of(played.nodes))
+    if turn.has_expectations:
+        view.judge(turn.failures)
+
+
+def _report(turn: CaseTurn) -> JsonObject:
+    played = turn.played
+    report = flow_report(played.nodes, played.ended, played.seconds)
+    return {**report, "failed_expectations": list(turn.failures)} if turn.has_expectations else report
 
 
 def _read(options: FlowOptions, arguments: tuple[str, ...], limits: HostLimits) -> FlowSetup:

@@ -11,6 +11,7 @@ from pydantic import Field, ValidationError
 
 from devhost.errors import DeclarationError, ParameterError, ScriptError
 from devhost.flow.document import FlowNode
+from devhost.flow.expectations.expected import FlowExpected
 from devhost.flow.knowledge import Knowledge
 from devhost.models.scripted.file import ScriptedModelCard
 from devhost.models.scripted.model import ScriptedModel
@@ -32,10 +33,20 @@ class TurnScript(Scripted):
     """The turns of each node's model, by the node's id or title."""
     knowledge: Knowledge = Field(default_factory=dict)
     """What each Knowledge Retrieval node finds."""
+    expect: FlowExpected | None = None
+    """Without it, the turn has to succeed."""
 
 
 class FlowScript(TurnScript):
+    """A case if it names its flow."""
+
     description: str = ""
+    flow: BesideTheScript | None = None
+    """The DSL file."""
+    example: str | None = None
+    """One whose tools the flow gets."""
+    tools: tuple[BesideTheScript, ...] = ()
+    """Folders of tool plugins."""
     inputs: dict[str, Any] = Field(default_factory=dict)
     """The fields of the Start node. Dify takes those of a conversation's first message for all that follow."""
     model: ScriptedModelCard = ScriptedModelCard()

@@ -12,7 +12,9 @@ import click
 from devhost.cli.options.hosting_options import HostOptions
 from devhost.cli.options.model_options import ModelOptions, model_options
 from devhost.cli.options.node_models import models_behind_an_api
+from devhost.errors import ParameterError
 from devhost.files.run_folder import run_folder
+from devhost.flow.cases.case import refuse_misfit
 from devhost.flow.checks.check import check_flow
 from devhost.flow.checks.inputs import filled_inputs, typed_inputs, with_read_files
 from devhost.flow.document import FlowFile
@@ -42,7 +44,7 @@ DIRECTORY = click.Path(file_okay=False, path_type=Path)
 def flow_options(command: Callable[..., int]) -> Callable[..., int]:
     """The argument FILE and the options as one argument `flow_options` of the command."""
 
-    @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+    @click.argument("file", required=False, type=click.Path(dir_okay=False, path_type=Path))
     @click.option(
         "--input", "inputs", metavar="KEY=VALUE", multiple=True, help="A field of the Start node; repeatable."
     )
@@ -93,7 +95,7 @@ def flow_options(command: Callable[..., int]) -> Callable[..., int]:
     @functools.wraps(command)
     def with_flow_options(  # noqa: PLR0913 - click gives one argument per option
         *,
-        file: Path,
+        file: Path | None,
         inputs: tuple[str, ...],
         answers: tuple[str, ...],
         script: Path | None,
@@ -118,7 +120,8 @@ def flow_options(command: Callable[..., int]) -> Callable[..., int]:
 
 @dataclass(frozen=True)
 class FlowOptions:
-    file: Path
+    file: Path | None
+    """None for that of the script."""
     inputs: tuple[str, ...]
     answers: tuple[str, ...]
     script: Path | None
@@ -133,22 +136,20 @@ class FlowOptions:
 
     def read(self, environment: MutableMapping[str, str], limits: HostLimits) -> "FlowSetup":
         """Credentials are removed from the environment, which the plugins inherit."""
-        file = FlowFile.read(self.file)
         script = FlowScript() if self.script is None else FlowScript.read(self.script)
+        file = FlowFile.read(self._flow(script))
         beside = Path() if self.script is None else self.script.parent
         inputs = {
             **with_read_files(file, script.inputs, beside, limits),
             **with_read_files(file, typed_inputs(file, self.inputs), Path(), limits),
         }
         plugin = self._plugin(file)
-        folders = self.tools if self.example is None else (examples_of(plugin or HOME) / self.example, *self.tools)
-        setups = read_tool_setups(folders, self.credentials, (), environment)
+        setups = read_tool_setups(self._tools(script, plugin), self.credentials, (), environment)
         declared = None if plugin is None else PluginDeclaration.read(plugin)
         notices = check_flow(file, inputs, declared, [setup.declaration for setup in setups], self.allowed)
         tools = tuple(setup.with_every_tool() for setup in setups)
         place, answers = str(self.script), read_answers(file, self.answers)
-        for turn in script.turns:
-            scripted_answers(file, turn.answers, place)
+        refuse_misfit(file, script, place)
         behind_an_api = models_behind_an_api(self.models, environment)
         return FlowSetup(
             file,
@@ -163,6 +164,17 @@ class FlowOptions:
             read_knowledge(file, self.knowledge),
             self.allowed,
         )
+
+    def _flow(self, script: FlowScript) -> Path:
+        file = self.file or script.flow
+        if file is None:
+            raise ParameterError("there is no flow: give FILE, or a --script that names it under the key flow")
+        return file
+
+    def _tools(self, script: FlowScript, plugin: Path | None) -> tuple[Path, ...]:
+        """Those of the command line, or else the script's."""
+        given = self if self.tools or self.example else script
+        return given.tools if given.example is None else (examples_of(plugin or HOME) / given.example, *given.tools)
 
     def _plugin(self, file: FlowFile) -> Path | None:
         """None for a flow without an Agent node."""
@@ -200,7 +212,9 @@ class FlowSetup:
         What follows was written for the answers of a scripted model.
         """
         script, question = self.script, self.script.query if query is None else query
-        goes_on = not alone and self.behind_an_api is None and gist(question) == gist(script.query)
+        if gist(question) != gist(script.query):
+            return [(script.model_copy(update={"expect": None}), question)]
+        goes_on = not alone and self.behind_an_api is None
         return [(script, question), *((turn, turn.query) for turn in script.then if goes_on)]
 
     def around(

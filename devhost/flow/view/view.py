@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import assert_never
 
 from rich.console import Console, RenderableType
@@ -144,6 +144,17 @@ class FlowView:
             if run is not None and run.error is not None and run.error.traceback:
                 self._console.print(Text(f"{printable(row.node.title or row.node.id)}:", "bold"))
                 self._console.print(failure_text(run.error, traceback=self._options.traceback))
+
+    def judge(self, failures: Sequence[str]) -> None:
+        """After a turn that has expectations; `failures`: a sentence for each that failed."""
+        words = (
+            ("every expectation fits", "green")
+            if not failures
+            else (f"expectations that failed: {len(failures)}", "red")
+        )
+        self._console.print(Text(*words))
+        for sentence in failures:
+            self._console.print(Text(printable(sentence)), soft_wrap=True)
 
     def abandon(self) -> None:
         """The turn ends without an end of its own."""

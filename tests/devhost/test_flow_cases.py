@@ -1,0 +1,91 @@
+"""What a case names is read, and what it may not name is refused, before anything is installed or started."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from devhost.cli.options.flow_options import FlowOptions, FlowSetup
+from devhost.cli.options.model_options import ModelOptions
+from devhost.errors import FlowFileError, ParameterError, ScriptError
+from devhost.flow.outside.allowed import NOTHING
+from devhost.limits import HostLimits
+
+ROOT = Path(__file__).parents[2]
+WORKFLOWS = ROOT / "examples" / "workflows"
+
+
+def read(script: Path | None, file: Path | None = None, *tools: Path) -> FlowSetup:
+    return FlowOptions(file, (), (), script, tools, None, (), ROOT, (), ModelOptions(scripted=True), NOTHING).read(
+        {}, HostLimits()
+    )
+
+
+def case(folder: Path, **keys: object) -> Path:
+    file = folder / "case.yaml"
+    script = {"flow": str(WORKFLOWS / "approval.yml"), "example": "injection", "query": "Hello", **keys}
+    file.write_text(yaml.safe_dump({name: value for name, value in script.items() if value is not None}), "utf-8")
+    return file
+
+
+def test_paths_are_seen_from_the_folder_of_the_case() -> None:
+    setup = read(WORKFLOWS / "cases" / "approval.yaml")
+
+    assert setup.file.path.resolve() == WORKFLOWS / "approval.yml"
+    assert [tools.declaration.manifest.name for tools in setup.tools] == ["harbour_hall_office"]
+
+
+def test_tools_are_folders_too(tmp_path: Path) -> None:
+    (tmp_path / "office").symlink_to(ROOT / "examples" / "injection")
+
+    setup = read(case(tmp_path, example=None, tools=["office"]))
+
+    assert [tools.declaration.manifest.name for tools in setup.tools] == ["harbour_hall_office"]
+
+
+def test_the_command_line_stands_in_the_place_of_what_the_case_names(tmp_path: Path) -> None:
+    injection = ROOT / "examples" / "injection"
+    setup = read(case(tmp_path, flow="no.yml", example="none"), WORKFLOWS / "approval_form.yml", injection)
+
+    assert setup.file.path == WORKFLOWS / "approval_form.yml"
+
+
+def test_without_a_flow_the_error_says_where_one_can_stand() -> None:
+    with pytest.raises(ParameterError, match="there is no flow: give FILE, or a --script that names it"):
+        read(None)
+
+
+def test_a_flow_that_is_not_there_is_told(tmp_path: Path) -> None:
+    with pytest.raises(FlowFileError, match=r"no\.yml cannot be read"):
+        read(case(tmp_path, flow="no.yml"))
+
+
+@pytest.mark.parametrize(
+    ("expect", "key"),
+    [({"ran": "agnet"}, "ran"), ({"not_run": ["save", "agnet"]}, "not_run"), ({"nodes": {"agnet": {}}}, "nodes")],
+)
+def test_an_expectation_of_a_node_that_the_flow_does_not_have_is_refused(
+    tmp_path: Path, expect: dict[str, object], key: str
+) -> None:
+    file = case(tmp_path, then=[{"query": "yes", "expect": expect}])
+
+    with pytest.raises(ScriptError, match=f"turn 2: expect: {key}: no node is 'agnet'; the ids are: start, agent, "):
+        read(file)
+
+
+def test_a_title_that_several_nodes_have_names_none_of_them(tmp_path: Path) -> None:
+    file = case(tmp_path, flow=str(WORKFLOWS / "approval_form.yml"), expect={"ran": "Clear the state"})
+
+    with pytest.raises(ScriptError, match="2 nodes have the title 'Clear the state': name one by its id"):
+        read(file)
+
+
+def test_an_unknown_key_of_an_expectation_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ScriptError, match=r"expect\.anwser"):
+        read(case(tmp_path, expect={"anwser": "x"}))
+
+
+@pytest.mark.parametrize("file", sorted((WORKFLOWS / "cases").glob("*.yaml")), ids=lambda file: file.stem)
+def test_a_case_of_the_examples_can_be_played(file: Path) -> None:
+    """Its flow passes every check that comes before a start: of strategies, parameters, tools, variables and forms."""
+    assert read(file).notices == ()

@@ -1,0 +1,81 @@
+"""Every case of the example flows: what its nodes put out, and what its tools stored after each turn."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from devhost.flow.cases.case import FlowCase
+from devhost.flow.cases.play import case_turns
+from tests.flows.grounds import Grounds
+from tests.flows.playing import ROOT, WORKFLOWS
+
+CASES = {file.stem: file for file in sorted((WORKFLOWS / "cases").glob("*.yaml"))}
+
+type Rows = Sequence[tuple[Any, ...]]
+
+
+@dataclass(frozen=True)
+class Stored:
+    database: str
+    """In the folder of the example's tools."""
+    sql: str
+    after: Sequence[Rows]
+    """What it finds after each turn."""
+
+
+OFFICE = "office.sqlite3", "SELECT body FROM mails"
+DRAFT = "order_entry.sqlite3", "SELECT status, version, order_number FROM order_requests WHERE id = 3"
+INDEX = "manual.sqlite3", "SELECT count(*) > 0 FROM chunk"
+TASKS = "memos.sqlite3", "SELECT memo_id, status FROM tasks"
+CALLS = "answers.sqlite3", "SELECT tool, conversation <> '' FROM run_steps ORDER BY id"
+FIVE, TEN = ("Five chairs for Harbour Hall.",), ("Ten chairs for Harbour Hall.",)
+CARETAKER = ("Five chairs will come.",)
+STORED = {
+    "approval": Stored(*OFFICE, [[], [], [], [FIVE], [FIVE], [FIVE], [FIVE, CARETAKER], [FIVE, CARETAKER]]),
+    "approval_form": Stored(*OFFICE, [[], [TEN], [TEN], [TEN]]),
+    "error_branch": Stored(*INDEX, [[]]),
+    "error_branch_answered": Stored(*INDEX, [[(1,)]]),
+    "answer_schema": Stored(*INDEX, [[], []]),
+    "plan_and_reflect": Stored(*INDEX, [[(1,)]]),
+    "order_entry": Stored(*DRAFT, [[("incomplete", 1, "")], [("ready", 2, "")], [("ready", 2, "")]]),
+    "memo_to_task": Stored(*TASKS, [[(1, "progress")]]),
+    "answers": Stored(*CALLS, [[("search_documents", 1), ("search_documents", 1)]]),
+}
+
+
+@pytest.fixture(scope="module")
+def grounds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Grounds]:
+    with ExitStack() as opened:
+        yield Grounds(opened, tmp_path_factory.mktemp)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_case_is_played(case: str, grounds: Grounds) -> None:
+    read = FlowCase.read(CASES[case])
+    ground = grounds.of(read.script.example)
+    ground.begin("script")
+    stored = STORED.get(case)
+
+    found = []
+    for turn in case_turns(read, ground.host):
+        assert turn.failures == ()
+        found += [] if stored is None else [ground.stored(stored.database, stored.sql)]
+
+    assert found == ([] if stored is None else stored.after)
+
+
+def test_every_flow_has_a_case_and_every_case_with_tools_looks_into_their_database() -> None:
+    cases = {name: FlowCase.read(file) for name, file in CASES.items()}
+
+    assert {case.file.path.resolve() for case in cases.values()} == set(ROOT.glob("examples/*/*.yml"))
+    assert {name for name, case in cases.items() if case.script.example} == set(STORED)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_every_turn_of_a_case_has_expectations(case: str) -> None:
+    turns = FlowCase.read(CASES[case]).script.turns
+
+    assert [turn for turn in turns if turn.expect is None] == []
