@@ -7,7 +7,8 @@ from pathlib import Path
 
 import click
 
-from devhost.cli.options.flow_options import FlowOptions, FlowSetup, flow_options
+from devhost.cli.options.flow_options import FlowOptions, flow_options
+from devhost.cli.options.flow_setup import FlowSetup
 from devhost.cli.options.hosting_options import HostOptions, runtime_options
 from devhost.cli.options.trace_options import flow_traced, trace_option
 from devhost.conversation.script import conversation_report

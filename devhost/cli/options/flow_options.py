@@ -1,43 +1,30 @@
 """Which flow is played, with which tools, and what its user and its models say: as one value."""
 
 import functools
-from collections.abc import Callable, Iterator, MutableMapping
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, MutableMapping
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 
 import click
 
-from devhost.cli.options.hosting_options import HostOptions
+from devhost.cli.options.flow_setup import FlowSetup
 from devhost.cli.options.model_options import ModelOptions, model_options
 from devhost.cli.options.node_models import models_behind_an_api
 from devhost.errors import ParameterError
-from devhost.files.run_folder import run_folder
 from devhost.flow.cases.case import refuse_misfit
 from devhost.flow.checks.check import check_flow
 from devhost.flow.checks.inputs import filled_inputs, typed_inputs, with_read_files
 from devhost.flow.document import FlowFile
-from devhost.flow.forms.answers import Answers, Ask, GivenAnswers, read_answers, scripted_answers, together
-from devhost.flow.knowledge import Knowledge, read_knowledge
-from devhost.flow.outside.allowed import NOTHING, Allowed
-from devhost.flow.script import FlowScript, ScriptedModels, TurnScript
-from devhost.flow.surroundings import ModelOfNode, Surroundings
-from devhost.host.host import Host
-from devhost.host.tool_host import ToolHost, start_tools
+from devhost.flow.forms.answers import read_answers
+from devhost.flow.knowledge import read_knowledge
+from devhost.flow.outside.allowed import Allowed
+from devhost.flow.script import FlowScript
 from devhost.limits import HostLimits
-from devhost.models.scripted.script import gist
 from devhost.plugin.declaration import PluginDeclaration
 from devhost.plugin.nearest import nearest_strategy_plugin
-from devhost.process.stop import Stop
-from devhost.process.watcher import Watcher
-from devhost.protocol.wire import JsonObject
 from devhost.scenario.scenario import HOME, examples_of
 from devhost.scenario.tool_assignments import read_tool_setups
-from devhost.tools.setup import ToolSetup
 
-HIDDEN_TYPE = "secret"
-"""The type of an environment variable that Dify hides."""
 DIRECTORY = click.Path(file_okay=False, path_type=Path)
 
 
@@ -181,66 +168,3 @@ class FlowOptions:
         if not any(node.type == "agent" for node in file.nodes.values()):
             return None
         return nearest_strategy_plugin(Path.cwd()) if self.plugin is None else self.plugin
-
-
-@dataclass(frozen=True)
-class FlowSetup:
-    """What a flow is played with, read and checked."""
-
-    file: FlowFile
-    script: FlowScript
-    place: str
-    """Where the script is written, for people."""
-    inputs: JsonObject
-    """The fields of the Start node: of the command line, or else the script's, or else the form's defaults."""
-    answers: GivenAnswers
-    """Of the command line: they go before the script's."""
-    plugin: Path | None
-    """That of the flow's agents."""
-    tools: tuple[ToolSetup, ...]
-    notices: tuple[str, ...] = ()
-    """What a person should know before the flow starts."""
-    behind_an_api: ModelOfNode | None = None
-    """None if the script answers."""
-    knowledge: Knowledge = field(default_factory=dict)
-    """Of the command line: it goes before the script's."""
-    allowed: Allowed = NOTHING
-
-    def turns(self, query: str | None, *, alone: bool) -> list[tuple[TurnScript, str]]:
-        """What the script's user says, turn by turn: its question or another one, and what follows its question.
-
-        What follows was written for the answers of a scripted model.
-        """
-        script, question = self.script, self.script.query if query is None else query
-        if gist(question) != gist(script.query):
-            return [(script.model_copy(update={"expect": None}), question)]
-        goes_on = not alone and self.behind_an_api is None
-        return [(script, question), *((turn, turn.query) for turn in script.then if goes_on)]
-
-    def around(
-        self, host: ToolHost, turn: TurnScript, *, ask: Ask | None = None, stop: Stop | None = None
-    ) -> Surroundings:
-        """What stands in the place of Dify's services in this turn; `ask` is for forms without a given answer."""
-        models = self.behind_an_api or ScriptedModels(turn, self.script.model, self.place)
-        knowledge = {**self.script.knowledge, **turn.knowledge, **self.knowledge}
-        answers = together(scripted_answers(self.file, turn.answers, self.place), self.answers)
-        return Surroundings(host, models, Answers(answers, ask, host.limits), knowledge, stop, self.allowed)
-
-    @property
-    def secrets(self) -> list[str]:
-        """The credentials of the tools, and the flow's secret environment variables."""
-        hidden = [str(each.value) for each in self.file.environment_variables if each.value_type == HIDDEN_TYPE]
-        return [*(value for setup in self.tools for value in setup.secrets), *hidden]
-
-    @contextmanager
-    def host(self, options: HostOptions, watcher: Watcher, trace_file: Path | None = None) -> Iterator[ToolHost]:
-        """A `Host` if the flow has Agent nodes. Files and what plugins store stay beside the trace, if there is one."""
-        start: Callable[..., AbstractContextManager[ToolHost]] = partial(start_tools, self.tools)
-        if self.plugin is not None:
-            start = partial(Host.start, self.plugin, tools=self.tools, transport=options.transport)
-        storage = options.storage_beside(trace_file)
-        with (
-            run_folder("flow", trace_file) as files,
-            start(limits=options.limits, files=files, watcher=watcher, storage=storage) as host,
-        ):
-            yield host
