@@ -53,6 +53,7 @@ in this list (tests/devhost/test_architecture.py checks that):
     flow.view           what a person or a program sees of a flow
     flow.traces         a flow in a trace
     flow.chat           a conversation with a chatflow
+    flow.page           the trace of a flow as an HTML page
     flow.checks         what is wrong with a flow, said before it starts
     flow.cases          a flow's script as a case: every turn beside what it is expected to be
     flow.engine.files   files on the engine

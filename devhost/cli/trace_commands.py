@@ -8,6 +8,7 @@ import click
 
 from devhost.cli.options.trace_options import trace_argument
 from devhost.errors import TraceError
+from devhost.flow.page.page import render_flow_page
 from devhost.flow.traces.replay import replay_flow
 from devhost.page.file import write_page
 from devhost.page.page import render_page
@@ -80,14 +81,13 @@ def replay(*, trace_file: Path, speed: float | None, view_options: ViewOptions) 
 def report_page(*, trace_file: Path, output: Path | None, force: bool) -> int:
     """Make a self-contained page of a traced run."""
     trace = _trace_of_runs(trace_file)
-    if trace.header.command == "flow":
-        raise TraceError(f"{trace_file} is a trace of devhost flow, which has no page yet: show it with devhost replay")
+    render = render_flow_page if trace.header.command == "flow" else render_page
     if output == STDOUT:
-        page = render_page(trace)
+        page = render(trace)
         click.echo(page.encode(errors="replace"), nl=False)
         return 0
     output = output or trace_file.with_suffix(".html")
-    page = render_page(trace, output.parent.absolute())
+    page = render(trace, output.parent.absolute())
     write_page(page, output, trace_file, force=force)
     click.echo(output)
     return 0

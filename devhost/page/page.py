@@ -107,11 +107,10 @@ class ShownRun:
         return sum(call.kind == kind for call in self.traced.calls)
 
 
-def render_page(trace: Trace, folder: Path | None = None) -> str:
-    """`folder`: where the page will be, if that is known."""
-    attachments = Attachments(folder)
+def page_environment(*folders: Path) -> Environment:
+    """`folders`: those of templates besides the ones here."""
     environment = Environment(
-        loader=FileSystemLoader(HERE),
+        loader=FileSystemLoader([HERE, *folders]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -127,16 +126,29 @@ def render_page(trace: Trace, folder: Path | None = None) -> str:
         LONGEST_OPEN=LONGEST_OPEN,
         GENERATOR=GENERATOR,
     )
-    return environment.get_template("page.html.j2").render(
-        header=trace.header,
-        notices=trace.notices,
-        cut_off=trace.cut_off,
-        printed=[line for line in trace.lines if isinstance(line, PrintedLine)],
-        runs=[_shown(number, traced, trace, attachments) for number, traced in enumerate(traced_runs(trace), start=1)],
+    return environment
+
+
+def render_page(trace: Trace, folder: Path | None = None) -> str:
+    """`folder`: where the page will be, if that is known."""
+    attachments = Attachments(folder)
+    return (
+        page_environment()
+        .get_template("page.html.j2")
+        .render(
+            header=trace.header,
+            notices=trace.notices,
+            cut_off=trace.cut_off,
+            printed=[line for line in trace.lines if isinstance(line, PrintedLine)],
+            runs=[
+                shown_run(number, traced, trace, attachments)
+                for number, traced in enumerate(traced_runs(trace), start=1)
+            ],
+        )
     )
 
 
-def _shown(number: int, traced: TracedRun, trace: Trace, attachments: Attachments) -> ShownRun:
+def shown_run(number: int, traced: TracedRun, trace: Trace, attachments: Attachments) -> ShownRun:
     run = run_of(traced, trace.header.strategy)
     sources = run.outputs.variables.get("sources")
     listed = [source for source in sources if isinstance(source, dict)] if isinstance(sources, list) else []

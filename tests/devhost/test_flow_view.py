@@ -7,10 +7,8 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import pytest
 from rich.console import Console
 
-from devhost.cli.commands import main
 from devhost.flow.document import FlowNode
 from devhost.flow.events import (
     AgentLog,
@@ -265,14 +263,3 @@ def test_a_trace_of_a_killed_flow_shows_the_agents_log_until_then(tmp_path: Path
     shown = replayed(file)
     assert "… Clerk  agent  never finished\n└── … ROUND 1" in shown
     assert "the trace ends before the flow does" in shown
-
-
-def test_a_flows_trace_has_no_page_and_report_says_what_shows_it(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    file = tmp_path / "trace.jsonl"
-    told([*ran("1", START), END], trace=file)
-
-    assert main(["report", str(file)]) == 2
-    assert "show it with devhost replay" in capsys.readouterr().err
-    assert not file.with_suffix(".html").exists()

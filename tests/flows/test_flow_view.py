@@ -6,9 +6,11 @@ import sys
 from pathlib import Path
 
 from devhost.flow.events import NodeStarted
+from devhost.flow.page.page import render_flow_page
 from devhost.flow.surroundings import FlowTurn
 from devhost.host.host import Host
 from devhost.protocol.wire import JsonObject
+from devhost.trace.reader import read_trace
 from tests.devhost.terminal_session import CTRL_C, on_a_terminal
 from tests.flows.building import START, answer, chatflow, iteration, llm
 from tests.flows.playing import ROOT, Played
@@ -64,6 +66,10 @@ def test_the_object_of_json_has_the_agents_run_and_the_trace_shows_the_flow_agai
     *lines, seconds = [line for line in ran.stderr.splitlines() if not line.startswith("starting ")]
     assert shown.splitlines()[:-1] == lines
     assert seconds.startswith("finished in ")
+
+    page = render_flow_page(read_trace(trace))
+    assert page.count("<summary>The agent's run</summary>") == 1
+    assert "<b>ROUND 1</b>" in page
 
 
 def test_ctrl_c_shows_how_far_the_flow_has_come_and_ends_it(tmp_path: Path) -> None:

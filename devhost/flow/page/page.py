@@ -1,0 +1,170 @@
+"""Fills the page of a flow: for each turn its nodes on a time axis, what it answered, and the runs of its agents."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import count
+from pathlib import Path
+
+from devhost.flow.events import FlowEnded, NodeEnded, SourcesRead
+from devhost.flow.traces.traced import TracedTurn, traced_turns
+from devhost.flow.view.facts import FlowFacts
+from devhost.flow.view.nodes import Row, Rows
+from devhost.page.answer import Passage, passages
+from devhost.page.attachments import Attachments
+from devhost.page.bars import Axis
+from devhost.page.page import ShownRun, page_environment, shown_run
+from devhost.protocol.wire import JsonObject
+from devhost.trace.lines import PrintedLine
+from devhost.trace.reader import Trace
+
+HERE = Path(__file__).parent
+WORDS = {
+    "succeeded": ("finished", "good"),
+    "partial-succeeded": ("finished, after an error", "limited"),
+    "failed": ("failed", "bad"),
+    "stopped": ("stopped", "limited"),
+    "paused": ("waits for an answer", "limited"),
+}
+"""By the status of a turn, what the page says, and its colour."""
+COLOURS = {
+    "agent": "group",
+    "llm": "model",
+    "question-classifier": "model",
+    "parameter-extractor": "model",
+    "tool": "tool",
+}
+"""By the type of a node, the kind of row that has its colour; every other node is a step."""
+SYSTEM = ("sys.", "conversation.", "env.")
+
+
+@dataclass(frozen=True)
+class ShownNode:
+    row: Row
+    depth: int
+    finished: float
+    """When it ended, or when the trace does."""
+    runs: Sequence[ShownRun]
+    """Of an Agent node; several where the engine tried again."""
+
+    @property
+    def label(self) -> str:
+        return self.row.node.title or self.row.node.id
+
+    @property
+    def beside(self) -> str:
+        """A few words beside the name."""
+        number = self.row.round
+        return self.row.node.type if number is None else f"{self.row.node.type}, round {number}"
+
+    @property
+    def kind(self) -> str:
+        return COLOURS.get(self.row.node.type, "step")
+
+    @property
+    def failed(self) -> bool:
+        return self.row.status in {"failed", "exception", "stopped"}
+
+    @property
+    def inputs(self) -> JsonObject:
+        """A Variable Assigner of the engine gives its own data as its inputs."""
+        return {} if self.row.ended is None or self.row.node.type == "assigner" else self.row.ended.inputs
+
+    @property
+    def outputs(self) -> JsonObject:
+        outputs = {} if self.row.ended is None else self.row.ended.outputs
+        return {name: value for name, value in outputs.items() if not name.startswith(SYSTEM)}
+
+
+@dataclass(frozen=True)
+class ShownTurn:
+    number: int
+    traced: TracedTurn
+    nodes: Sequence[ShownNode]
+    sources: Sequence[JsonObject]
+
+    @property
+    def facts(self) -> FlowFacts:
+        return self.traced.facts
+
+    @cached_property
+    def ended(self) -> FlowEnded | None:
+        """None if the trace ends before."""
+        return next((event for _, event in self.traced.events if isinstance(event, FlowEnded)), None)
+
+    @property
+    def words(self) -> tuple[str, str]:
+        return ("not ended", "bad") if self.ended is None else WORDS[self.ended.status]
+
+    @property
+    def axis(self) -> Axis:
+        return Axis(self.traced.began, self.traced.finished)
+
+    @property
+    def tokens(self) -> int:
+        ends = (node.row.ended for node in self.nodes)
+        found = (ended.metadata.get("total_tokens") for ended in ends if ended is not None)
+        return sum(tokens for tokens in found if isinstance(tokens, int))
+
+    @property
+    def answer(self) -> list[Passage]:
+        return passages(str(self._outputs.get("answer") or ""), set(), "")
+
+    @property
+    def outputs(self) -> Mapping[str, object]:
+        """Those of a workflow."""
+        return {name: value for name, value in self._outputs.items() if name not in {"answer", "files"}}
+
+    @property
+    def conversation(self) -> Mapping[str, object]:
+        return {} if self.ended is None else self.ended.conversation
+
+    @property
+    def _outputs(self) -> JsonObject:
+        return {} if self.ended is None else self.ended.outputs
+
+
+def render_flow_page(trace: Trace, folder: Path | None = None) -> str:
+    """`folder`: where the page will be, if that is known."""
+    attachments, numbers = Attachments(folder), count(1)
+    turns = [
+        _shown(number, turn, trace, attachments, numbers) for number, turn in enumerate(traced_turns(trace), start=1)
+    ]
+    return (
+        page_environment(HERE)
+        .get_template("flow.html.j2")
+        .render(
+            header=trace.header,
+            notices=trace.notices,
+            cut_off=trace.cut_off,
+            printed=[line for line in trace.lines if isinstance(line, PrintedLine)],
+            turns=turns,
+        )
+    )
+
+
+def _shown(number: int, turn: TracedTurn, trace: Trace, attachments: Attachments, numbers: Iterator[int]) -> ShownTurn:
+    rows, ends, sources = Rows(), dict[str, float](), list[JsonObject]()
+    for at, event in turn.events:
+        rows.add(event, at)
+        match event:
+            case NodeEnded():
+                ends[event.execution] = at
+            case SourcesRead():
+                sources += event.sources
+    runs = {
+        execution: [shown_run(next(numbers), traced, trace, attachments) for traced in found]
+        for execution, found in turn.runs.items()
+    }
+    nodes = [
+        ShownNode(row, depth, ends.get(row.execution, turn.finished), runs.get(row.execution, ()))
+        for depth, row in _flat(rows.roots)
+    ]
+    return ShownTurn(number, turn, nodes, sources)
+
+
+def _flat(rows: Sequence[Row], depth: int = 0) -> Iterator[tuple[int, Row]]:
+    for row in rows:
+        yield depth, row
+        for _, inner in sorted(row.rounds.items()):
+            yield from _flat(inner, depth + 1)
