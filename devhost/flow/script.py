@@ -13,12 +13,12 @@ from devhost.errors import DeclarationError, ParameterError, ScriptError
 from devhost.flow.document import FlowNode
 from devhost.flow.expectations.expected import FlowExpected
 from devhost.flow.knowledge import Knowledge
-from devhost.models.scripted.file import ScriptedModelCard
+from devhost.models.scripted.file import ScriptedModelCard, mistakes
 from devhost.models.scripted.model import ScriptedModel
 from devhost.models.scripted.recorded import BesideTheScript
 from devhost.models.scripted.script import gist
 from devhost.models.scripted.turn import Scripted, SomeTurns, Words
-from devhost.text.yaml_file import describe, load_yaml
+from devhost.text.yaml_file import load_yaml
 
 
 class TurnScript(Scripted):
@@ -74,7 +74,7 @@ class FlowScript(TurnScript):
         except DeclarationError as error:
             raise ScriptError(str(error)) from error
         except ValidationError as error:
-            raise ScriptError(f"{file}: {describe(error)}") from error
+            raise ScriptError(f"{file}: {mistakes(error)}") from error
 
 
 class ScriptedModels:

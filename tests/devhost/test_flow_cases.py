@@ -82,7 +82,7 @@ def test_a_title_that_several_nodes_have_names_none_of_them(tmp_path: Path) -> N
 
 
 def test_an_unknown_key_of_an_expectation_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ScriptError, match=r"expect\.anwser"):
+    with pytest.raises(ScriptError, match=r"expect: unknown key 'anwser'"):
         read(case(tmp_path, expect={"anwser": "x"}))
 
 
@@ -90,3 +90,29 @@ def test_an_unknown_key_of_an_expectation_is_refused(tmp_path: Path) -> None:
 def test_a_case_of_the_examples_can_be_played(file: Path) -> None:
     """Its flow passes every check that comes before a start: of strategies, parameters, tools, variables and forms."""
     assert read(file).notices == ()
+
+
+@pytest.mark.parametrize("key", ["models", "knowledge"])
+def test_a_node_that_the_flow_does_not_have_is_told(tmp_path: Path, key: str) -> None:
+    said = {"models": [{"text": "Hi"}], "knowledge": ["Hi"]}
+
+    with pytest.raises(ScriptError, match=rf"case\.yaml: turn 1: {key}: .*'agnt'"):
+        read(case(tmp_path, **{key: {"agnt": said[key]}}))
+
+
+def test_an_unknown_key_is_told_with_its_place(tmp_path: Path) -> None:
+    with pytest.raises(ScriptError, match=r"case\.yaml: models, agent 1: unknown key 'txt'; unknown key 'quer'"):
+        read(case(tmp_path, models={"agent": [{"txt": "Hi"}]}, quer="?"))
+
+
+def test_without_a_script_and_a_key_the_nodes_that_ask_a_model_are_named() -> None:
+    with pytest.raises(ParameterError, match=r"no model is configured for node 'Agent' \(agent\): give --script FILE"):
+        read(None, WORKFLOWS / "approval.yml", ROOT / "examples" / "injection")
+
+
+def test_a_chatflow_needs_a_question(tmp_path: Path) -> None:
+    setup = read(case(tmp_path, query=None, models={"agent": [{"text": "Hi"}]}))
+
+    with pytest.raises(ParameterError, match="there is no question: give --query TEXT"):
+        setup.turns(None, alone=False)
+    assert [question for _, question in setup.turns("Hello", alone=False)] == ["Hello"]

@@ -9,7 +9,7 @@ import click
 
 from devhost.cli.options.flow_setup import FlowSetup
 from devhost.cli.options.model_options import ModelOptions, model_options
-from devhost.cli.options.node_models import models_behind_an_api
+from devhost.cli.options.node_models import models_behind_an_api, refuse_without_models
 from devhost.errors import ParameterError
 from devhost.flow.cases.case import refuse_misfit
 from devhost.flow.checks.check import check_flow
@@ -138,6 +138,8 @@ class FlowOptions:
         place, answers = str(self.script), read_answers(file, self.answers)
         refuse_misfit(file, script, place)
         behind_an_api = models_behind_an_api(self.models, environment)
+        if behind_an_api is None and self.script is None:
+            refuse_without_models(file)
         return FlowSetup(
             file,
             script,

@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from devhost.cli.options.hosting_options import HostOptions
+from devhost.errors import ParameterError
 from devhost.files.run_folder import run_folder
 from devhost.flow.document import FlowFile
 from devhost.flow.forms.answers import Answers, Ask, GivenAnswers, scripted_answers, together
@@ -58,6 +59,8 @@ class FlowSetup:
         What follows was written for the answers of a scripted model.
         """
         script, question = self.script, self.script.query if query is None else query
+        if self.file.is_chatflow and not question:
+            raise ParameterError("there is no question: give --query TEXT, or a script that has a query")
         if gist(question) != gist(script.query):
             return [(script.model_copy(update={"expect": None}), question)]
         goes_on = not alone and self.behind_an_api is None

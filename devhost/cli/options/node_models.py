@@ -8,10 +8,14 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from devhost.cli.options.model_options import BASE_URL, KEY, ModelOptions
-from devhost.flow.document import FlowNode
+from devhost.errors import ParameterError
+from devhost.flow.document import FlowFile, FlowNode
 
 if TYPE_CHECKING:
     from devhost.models.openai_api.backend import OpenAIModel
+
+ASKING = frozenset({"agent", "llm", "question-classifier", "parameter-extractor"})
+"""The types of nodes that ask a model."""
 
 
 def selected_name(node: FlowNode) -> str | None:
@@ -59,3 +63,12 @@ def models_behind_an_api(options: ModelOptions, environment: Mapping[str, str]) 
         return ModelsBehindAnApi(options, environment)
     options.refuse_for_a_script()
     return None
+
+
+def refuse_without_models(file: FlowFile) -> None:
+    """ParameterError for a flow whose nodes ask models, where neither a script nor an API answers."""
+    asking = [str(node) for node in file.nodes.values() if node.type in ASKING]
+    if asking:
+        raise ParameterError(
+            f"no model is configured for {', '.join(asking)}: give --script FILE with what it answers, or set {KEY}"
+        )

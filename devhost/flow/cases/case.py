@@ -45,14 +45,16 @@ class FlowCase:
 
 
 def refuse_misfit(file: FlowFile, script: FlowScript, place: str) -> None:
-    """ScriptError if a turn expects something of a node that the flow does not have: `not_run` would always hold.
+    """ScriptError if a turn names a node that the flow does not have, in its models, knowledge or expectations.
 
     ParameterError for an answer to a form that the flow does not have.
     """
     for number, said in enumerate(script.turns, start=1):
         scripted_answers(file, said.answers, place)
-        for key, name in () if said.expect is None else said.expect.named():
+        named = [*(("models", name) for name in said.models), *(("knowledge", name) for name in said.knowledge)]
+        named += () if said.expect is None else ((f"expect: {key}", name) for key, name in said.expect.named())
+        for key, name in named:
             try:
                 file.node(name)
             except FlowFileError as error:
-                raise ScriptError(f"{place}: turn {number}: expect: {key}: {error}") from error
+                raise ScriptError(f"{place}: turn {number}: {key}: {error}") from error

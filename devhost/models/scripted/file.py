@@ -96,7 +96,7 @@ def checked(data: object, folder: Path | None = None) -> ScriptFile:
     try:
         return ScriptFile.model_validate(data, context=folder)
     except ValidationError as error:
-        raise ScriptError(_sentences(error)) from error
+        raise ScriptError(mistakes(error)) from error
 
 
 def read_files(file: Path) -> tuple[ScriptFile, ...]:
@@ -128,7 +128,8 @@ def read_turns(turns: object) -> tuple[Turn, ...]:
     return checked({"turns": turns}).turns
 
 
-def _sentences(error: ValidationError) -> str:
+def mistakes(error: ValidationError) -> str:
+    """One sentence for each, with the place in the script."""
     sentences = []
     for finding in _findings(error):
         *path, key = _readable(finding["loc"])
