@@ -2,7 +2,9 @@
 
 import io
 import json
-import tempfile
+import os
+import subprocess
+import sys
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,6 +18,7 @@ from devhost.package.pack import packed
 from devhost.plugin.contents.files import Contents
 from tests.devhost.breaches import complete
 from tests.devhost.conftest import ROOT
+from tests.devhost.waiting import PATIENCE
 
 MANIFEST = {"manifest.yaml": b"name: x\n"}
 
@@ -88,17 +91,24 @@ def test_an_opened_package_has_the_packed_files_and_leaves_nothing(tmp_path: Pat
 
 
 @pytest.mark.e2e
-def test_run_takes_a_package_and_devhosts_examples(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_run_takes_a_package_and_devhosts_examples(tmp_path: Path) -> None:
     file, temporary = tmp_path / "agent.difypkg", tmp_path / "temporary"
     file.write_bytes(packed(Contents.of(ROOT)))
     temporary.mkdir()
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    start = "import sys; sys.path.insert(0, sys.argv.pop(1)); from devhost.__main__ import start; start()"
+    asked = ["run", "--package", str(file), "--example", "helpdesk", "--scripted", "--json"]
+    ran = subprocess.run(
+        [sys.executable, "-P", "-c", start, str(ROOT), *asked],
+        cwd=tmp_path,
+        env={**os.environ, "TMPDIR": str(temporary)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PATIENCE,
+    )
 
-    assert main(["run", "--package", str(file), "--example", "helpdesk", "--scripted", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
+    assert ran.returncode == 0, ran.stderr
+    told = json.loads(ran.stdout)
     assert told["strategy"] == "gpt5_function_calling"
     assert told["variables"]["stop_reason"] == "answered"
     assert list(temporary.glob("devhost-package-*")) == []
