@@ -1,7 +1,7 @@
 """The spans of a trace: `invoke_agent`, `chat` and `execute_tool`, with tokens; contents only where they are asked for.
 
 Names and attributes follow the semantic conventions for generative AI (the package opentelemetry-semantic-conventions).
-Groups of the log, such as rounds and subtasks, are no spans: their calls stand under what contains the group.
+Groups of the log, such as rounds and subtasks, are not spans: their calls stand under what contains the group.
 """
 
 import json

@@ -51,7 +51,7 @@ class Teller:
             return list(self._told(event))
 
     def _told(self, event: EngineEvent) -> Iterator[FlowEvent]:
-        """Events that nobody needs yet, such as the engine's own beginning, become none."""
+        """Events without a use here, such as the engine's own beginning, become none."""
         match event:
             case NodeRunRetryEvent():
                 node = self._playing.file.nodes[event.node_id]
