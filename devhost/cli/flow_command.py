@@ -49,9 +49,16 @@ class FlowGroup(click.Group):
         return super().parse_args(ctx, args)
 
 
-@click.group(cls=FlowGroup)
+@click.group(
+    cls=FlowGroup,
+    epilog=examples(
+        "devhost flow FILE.yml --script answers.yaml",
+        "devhost flow chat FILE.yml --script answers.yaml",
+        "devhost flow run --help",
+    ),
+)
 def flow() -> None:
-    """Play a chatflow or workflow on Dify's own engine, without Dify."""
+    """Play a chatflow or workflow on Dify's own engine, without Dify. Without a command's name, the flow is run."""
 
 
 @flow.command(

@@ -97,6 +97,10 @@ MISTAKES: dict[str, tuple[Change, str]] = {
         lambda d: edges(d)[0].update(target="agnt"),
         "edge 'start-source-agent' has the target 'agnt', and there is no node with this id",
     ),
+    "an edge from a branch that is not there": (
+        lambda d: edges(d)[0].update(sourceHandle="treu"),
+        "edge 'start-source-agent' leaves node 'Start' (start) at 'treu', which the node does not have; it has: source",
+    ),
     "no Start node": (
         lambda d: data(d, "start").update(type="answer"),
         "a flow needs exactly one Start node, and this one has: none",

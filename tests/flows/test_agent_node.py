@@ -73,3 +73,15 @@ def test_a_mistake_of_the_command_ends_the_flow_and_takes_no_error_branch(office
         told.extend(play(FlowFile.read(APPROVAL), TURN, surroundings(office, {})))
 
     assert [event.node.id for event in told if isinstance(event, NodeEnded)] == ["start"]
+
+
+def test_an_answer_goes_on_after_the_text_of_an_agent(office: Host, tmp_path: Path) -> None:
+    approval = APPROVAL.read_text(encoding="utf-8")
+    words = "Hi. {{#agent.text#}} You asked: {{#sys.query#}} ({{#agent.stop_reason#}}) Bye."
+    file = tmp_path / "flow.yml"
+    file.write_text(approval.replace('answer: "{{#agent.text#}}"', f'answer: "{words}"'), encoding="utf-8")
+    played = Played.of(file, TURN, office, {"agent": [{"text": "Two documents."}]})
+
+    shown = "".join(event.text for event in played.events if isinstance(event, AnswerText))
+    assert shown == "Hi. Two documents. You asked: What is there? (answered) Bye."
+    assert shown == played.end.outputs["answer"]

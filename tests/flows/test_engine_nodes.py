@@ -2,8 +2,12 @@
 
 from pathlib import Path
 
+import pytest
+
+from devhost.errors import FlowFileError
 from devhost.flow.surroundings import FlowTurn
-from tests.flows.building import chain, end, iteration, node, start, workflow
+from devhost.protocol.wire import JsonObject
+from tests.flows.building import Edge, chain, end, iteration, node, start, workflow
 from tests.flows.playing import Played
 
 
@@ -36,3 +40,36 @@ def test_an_iteration_runs_its_nodes_once_for_each_item(tmp_path: Path) -> None:
 
     assert played.end.outputs == {"said": ["aa", "bb"]}
     assert [ended.outputs["output"] for ended in played.nodes if ended.node.id == "double"] == ["aa", "bb"]
+
+
+@pytest.mark.parametrize(
+    ("nodes", "edges", "sentence"),
+    [
+        (
+            [
+                start(),
+                node("if-else", "choose", cases=[{"case_id": "a", "logical_operator": "nand", "conditions": []}]),
+            ],
+            [("start", "choose")],
+            r"node 'Choose' \(choose\): cases\[0\]\.logical_operator: Input should be 'and' or 'or'",
+        ),
+        (
+            [start(), node("answer", "say", ansewr="Hi", variables=[])],
+            [("start", "say")],
+            r"node 'Say' \(say\): answer: Field required",
+        ),
+        (
+            [start(), template("one", "1"), template("two", "2")],
+            [("start", "one"), ("one", "two"), ("two", "one")],
+            r"contains a cycle: ",
+        ),
+    ],
+    ids=["a value", "a missing key", "a circle"],
+)
+def test_what_the_engine_does_not_take_is_one_error_that_names_the_place(
+    tmp_path: Path, nodes: list[JsonObject], edges: list[Edge], sentence: str
+) -> None:
+    file = workflow(tmp_path, nodes, edges)
+
+    with pytest.raises(FlowFileError, match=sentence):
+        Played.of(file, FlowTurn(), None, {})

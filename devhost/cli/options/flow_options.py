@@ -22,7 +22,7 @@ from devhost.flow.script import FlowScript
 from devhost.limits import HostLimits
 from devhost.plugin.declaration import PluginDeclaration
 from devhost.plugin.nearest import nearest_strategy_plugin
-from devhost.scenario.scenario import HOME, examples_of
+from devhost.scenario.scenario import HOME, Example, examples_of
 from devhost.scenario.tool_assignments import read_tool_setups
 
 DIRECTORY = click.Path(file_okay=False, path_type=Path)
@@ -163,7 +163,9 @@ class FlowOptions:
     def _tools(self, script: FlowScript, plugin: Path | None) -> tuple[Path, ...]:
         """Those of the command line, or else the script's."""
         given = self if self.tools or self.example else script
-        return given.tools if given.example is None else (examples_of(plugin or HOME) / given.example, *given.tools)
+        if given.example is None:
+            return given.tools
+        return (Example.find(examples_of(plugin or HOME), given.example).directory, *given.tools)
 
     def _plugin(self, file: FlowFile) -> Path | None:
         """None for a flow without an Agent node."""

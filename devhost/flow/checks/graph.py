@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from devhost.flow.checks.node_types import HELP, PLAYED
+from devhost.flow.checks.node_types import HELP, PLAYED, SOURCE, handles_of
 from devhost.flow.document import FlowFile
 
 STARTS = frozenset({"iteration-start", "loop-start"})
@@ -19,6 +19,13 @@ def wrong_in_graph(file: FlowFile) -> Iterator[str]:
         for end in ("source", "target"):
             if edge.get(end) not in file.nodes:
                 yield f"edge {edge.get('id')!r} has the {end} {edge.get(end)!r}, and there is no node with this id"
+        source = file.nodes.get(str(edge.get("source")))
+        handle = str(edge.get("sourceHandle") or SOURCE)
+        if source is not None and handle not in (known := handles_of(source)):
+            yield (
+                f"edge {edge.get('id')!r} leaves {source} at {handle!r}, which the node does not have; "
+                f"it has: {', '.join(sorted(known))}"
+            )
     yield from _wrong_start(file)
 
 

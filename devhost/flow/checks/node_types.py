@@ -94,3 +94,21 @@ NAMED: Mapping[str, Callable[[FlowNode], Outputs]] = {
         _names(node.data.get("inputs"), "output_variable_name") | {"__action_id", "__rendered_content"}
     ),
 }
+
+SOURCE = "source"
+"""Where an edge leaves a node that has no branches."""
+AFTER_AN_ERROR = frozenset({"success-branch", "fail-branch"})
+
+
+def handles_of(node: FlowNode) -> frozenset[str]:
+    """Where edges may leave the node."""
+    match node.type:
+        case "if-else":
+            return (_names(node.data.get("cases"), "case_id") or frozenset({"true"})) | {"false"}
+        case "question-classifier":
+            branches = _names(node.data.get("classes"), "id")
+        case "human-input":
+            return _names(node.data.get("user_actions"), "id") | {"__timeout"}
+        case _:
+            branches = frozenset({SOURCE})
+    return branches | AFTER_AN_ERROR if node.data.get("error_strategy") == "fail-branch" else branches

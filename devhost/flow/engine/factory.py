@@ -11,12 +11,15 @@ from graphon.nodes.human_input.entities import HITLContext, HITLDecision
 from graphon.nodes.human_input.human_input_node import HumanInputNode
 from graphon.runtime.init_params import InitParams
 from graphon.runtime.runtime_state import RuntimeState
+from pydantic import ValidationError
 
+from devhost.errors import FlowFileError
 from devhost.flow.engine.model_nodes import MODEL_NODES
 from devhost.flow.engine.nodes.agent_node import AgentNode
 from devhost.flow.engine.nodes.knowledge_node import KnowledgeNode
 from devhost.flow.engine.outside_nodes import OUTSIDE_NODES, OutsideNodeFactory
 from devhost.flow.engine.turn.playing import Playing
+from devhost.text.yaml_file import describe
 
 
 @dataclass
@@ -26,6 +29,15 @@ class FlowNodeFactory(OutsideNodeFactory):
         return cls(init_params.graph_config, init_params, state, DslCredentials(), [], playing)
 
     def validate_node(self, node_config: NodeConfigDict) -> NodeExecutionType:
+        """FlowFileError for data that the node does not take."""
+        try:
+            return self._validated(node_config)
+        except ValidationError as error:
+            file = self.playing.file
+            node = file.nodes[str(node_config["id"])]
+            raise FlowFileError(f"{file.path} cannot be played:\n  {node}: {describe(error)}") from error
+
+    def _validated(self, node_config: NodeConfigDict) -> NodeExecutionType:
         """The engine looks for the plugins and credentials of the nodes that devhost replaces: devhost has its own."""
         kind = str(node_config["data"].type)
         if kind not in OWN_NODES:

@@ -11,20 +11,24 @@ from collections.abc import Generator
 from contextlib import closing
 from typing import Self
 
+from graphon.dsl.errors import DslError
 from graphon.dsl.importer import inspect
 from graphon.engine import Engine
 from graphon.engine.command.entities import AbortCommand, Command
 from graphon.engine.filter import EngineEventFilterContext, ResponseStreamFilter, filter_engine_events
 from graphon.engine_events.base import EngineEvent
 from graphon.graph.graph import Graph
+from graphon.graph.validation import GraphValidationError
 from graphon.runtime.init_params import InitParams
 from graphon.runtime.runtime_state import RuntimeState
+from pydantic import ValidationError
 
 from devhost.errors import FlowFileError
 from devhost.flow.engine.factory import FlowNodeFactory
 from devhost.flow.engine.turn.playing import Playing
 from devhost.flow.engine.turn.pool import filled_pool
 from devhost.process.stop import Stop
+from devhost.text.yaml_file import describe
 
 
 class StopChannel:
@@ -87,6 +91,15 @@ class Stretch:
 
 
 def _graph(playing: Playing, state: RuntimeState, run_id: str) -> Graph:
+    """FlowFileError for what the engine does not take."""
+    try:
+        return _built(playing, state, run_id)
+    except (DslError, GraphValidationError, ValidationError, ValueError) as error:
+        words = describe(error) if isinstance(error, ValidationError) else str(error)
+        raise FlowFileError(f"{playing.file.path} cannot be played: {words}") from error
+
+
+def _built(playing: Playing, state: RuntimeState, run_id: str) -> Graph:
     file = playing.file
     config = inspect(file.text).document.graph_config
     if config is None:

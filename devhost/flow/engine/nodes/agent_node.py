@@ -59,6 +59,8 @@ class AgentNode(Node[AgentNodeData]):
         self._playing = playing
         self._node = playing.file.nodes[node_id]
         self._inputs: JsonObject = {}
+        self._streamed = {"text"}
+        """Outputs that stream: an Answer node waits for the end of each before it goes on."""
 
     @classmethod
     @override
@@ -79,6 +81,8 @@ class AgentNode(Node[AgentNodeData]):
                 case Run():
                     if was_stopped(message):
                         self._wait_for_the_end()
+                    for output in sorted(self._streamed):
+                        yield self._chunk(output, "", is_final=True)
                     yield StreamCompletedEvent(node_run_result=self._result(message))
                     return
                 case NodeParameterError():
@@ -169,8 +173,9 @@ class AgentNode(Node[AgentNodeData]):
             },
         )
 
-    def _chunk(self, output: str, text: str) -> StreamChunkEvent:
-        return StreamChunkEvent(selector=[self.id, output], chunk=text, is_final=False)
+    def _chunk(self, output: str, text: str, *, is_final: bool = False) -> StreamChunkEvent:
+        self._streamed.add(output)
+        return StreamChunkEvent(selector=[self.id, output], chunk=text, is_final=is_final)
 
 
 def _shown_inputs(settings: Mapping[str, object], variables: JsonObject) -> JsonObject:
