@@ -67,6 +67,11 @@ in this list (tests/devhost/test_architecture.py checks that):
     evaluation.reports  an evaluation for people and for other programs
     scaffold            the folder of a new plugin
     cli.options         options that several commands have
+    console.runs        the runs of a folder, and how each was started
+    console.children    the commands that the console started
+    console.pages       what the pages of the console look like
+    console.views       what each address of the console answers
+    console.server      the web server of the console, and who may ask it
     cli.recording       the commands record and fork
     cli.evaluation      the command that evaluates
     cli                 the commands and their options

@@ -11,6 +11,8 @@ HostError ── DeclarationError      a plugin directory, or a YAML file, that 
           ├─ TraceError            a trace that cannot be written or read
           ├─ SuiteError            a file of cases, or its results, that cannot be read or run
           ├─ TelemetryError        spans that no OTLP server took
+          ├─ ConsoleError          a console that cannot be served
+          │   └─ UnknownRunError   a run that its folder does not have
           ├─ FlowFileError         a workflow or chatflow that cannot be read or played
           ├─ UnansweredFormError   a form without an answer: the flow stays paused
           ├─ FlowEnvironmentError  the environment of the workflow engine that cannot be made
@@ -83,6 +85,14 @@ class SuiteError(HostError):
 
 class TelemetryError(HostError):
     """No OTLP server took the spans of a run."""
+
+
+class ConsoleError(HostError):
+    """The console cannot be served, or cannot do what was asked of it."""
+
+
+class UnknownRunError(ConsoleError):
+    """The console's folder has no such run."""
 
 
 class FlowFileError(HostError):

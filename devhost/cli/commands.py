@@ -29,6 +29,7 @@ from devhost.cli.recording.fork_command import fork
 from devhost.cli.recording.record_command import record
 from devhost.cli.tool_command import tool
 from devhost.cli.trace_commands import replay, report_page
+from devhost.cli.ui_command import ui
 from devhost.cli.watching import WATCH, run_again_on_changes
 from devhost.conversation.conversation import Conversation
 from devhost.conversation.script import Ended, conversation_report, play
@@ -94,6 +95,7 @@ commands.add_command(record)
 commands.add_command(fork)
 commands.add_command(replay)
 commands.add_command(report_page)
+commands.add_command(ui)
 
 
 @commands.command(

@@ -1,0 +1,40 @@
+"""All children of a console, by the names of their runs; they end with it."""
+
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+
+from devhost.console.children.child import Child
+
+PATIENCE_SECONDS = 10.0
+
+
+class Children:
+    def __init__(self) -> None:
+        self._children: dict[str, Child] = {}
+        self._changing = threading.Lock()
+
+    def start(self, name: str, arguments: Sequence[str], output: Path) -> Child:
+        """The child of a new run."""
+        child = Child(arguments, output)
+        with self._changing:
+            self._children[name] = child
+        return child
+
+    def of(self, name: str) -> Child | None:
+        """None for a run that this console did not start."""
+        return self._children.get(name)
+
+    def is_running(self, name: str) -> bool:
+        child = self.of(name)
+        return child is not None and child.exit_code is None
+
+    def end(self) -> None:
+        """All of them; those that take too long are killed."""
+        with self._changing:
+            children = list(self._children.values())
+        for child in children:
+            child.end()
+        for child in children:
+            if not child.wait(PATIENCE_SECONDS):
+                child.kill()

@@ -1,0 +1,23 @@
+"""Renders the templates of this folder, which share the macros of the report's."""
+
+from pathlib import Path
+
+from devhost.page.page import page_environment
+
+HERE = Path(__file__).parent
+TEMPLATES, STATIC = HERE / "templates", HERE / "static"
+REPORT = Path(__file__).parents[2] / "page"
+"""The folder of the report's style sheet."""
+
+
+class Pages:
+    def __init__(self) -> None:
+        self._environment = page_environment(TEMPLATES)
+
+    def render(self, template: str, **values: object) -> str:
+        return self._environment.get_template(template).render(**values)
+
+
+def style_sheet() -> str:
+    """The report's, and what the console has besides."""
+    return "\n".join(file.read_text(encoding="utf-8") for file in (REPORT / "page.css", STATIC / "console.css"))

@@ -1,0 +1,55 @@
+"""How a run was started: what a form held, in a file beside the trace.
+
+In: the values of a form. Out: a frozen `Setup`, which is written, read and turned into a command's arguments.
+"""
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class Model(BaseModel):
+    """A scripted model if `scripted`, else one behind an API; the key stays in the environment."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    scripted: bool = True
+    api: Literal["responses", "chat"] | None = None
+    name: str | None = None
+    completion: dict[str, str] = Field(default_factory=dict)
+    """As typed: KEY=VALUE."""
+
+
+class Setup(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    kind: Literal["chat", "fork"] = "chat"
+    question: str = ""
+    """The first one."""
+    plugin: Path | None = None
+    """None for the nearest one."""
+    example: str | None = None
+    scenario: str | None = None
+    script: Path | None = None
+    tools: tuple[Path, ...] = ()
+    strategy: str | None = None
+    model: Model = Model()
+    parameters: dict[str, str] = Field(default_factory=dict)
+    """As typed: KEY=VALUE."""
+    files: tuple[Path, ...] = ()
+    of: str = ""
+    """The run that a fork goes on from."""
+    turn: int | None = None
+    """Of that run; None for the last one."""
+    at: int | None = None
+    """How many rounds stay as recorded."""
+    live_tools: bool = False
+    """Whether the tools of a fork run, instead of answering from the recording."""
+
+    def write(self, file: Path) -> None:
+        file.write_text(self.model_dump_json(indent=2, exclude_defaults=True) + "\n", encoding="utf-8")
+
+    @classmethod
+    def read(cls, file: Path) -> "Setup":
+        return cls.model_validate_json(file.read_bytes())

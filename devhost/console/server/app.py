@@ -1,0 +1,49 @@
+"""The application: all addresses of the console behind the guard."""
+
+from collections.abc import Callable
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from devhost.console.pages.render import STATIC, style_sheet
+from devhost.console.server.security import Guard
+from devhost.console.views import one_run, run_list
+from devhost.console.views.console import Console, console_of
+from devhost.errors import HostError, UnknownRunError
+
+
+def application(console: Console, port: int, token: str) -> Starlette:
+    app = Starlette(
+        routes=[
+            *run_list.ROUTES,
+            *one_run.ROUTES,
+            Route("/static/console.css", styles),
+            Mount("/static", StaticFiles(directory=STATIC)),
+        ],
+        middleware=[Middleware(Guard, port=port, token=token)],
+        exception_handlers={
+            HTTPException: _problem("Not found", lambda error: str(getattr(error, "detail", error))),
+            HostError: _problem("This did not work", str),
+        },
+    )
+    app.state.console = console
+    return app
+
+
+def styles(_request: Request) -> Response:
+    return Response(style_sheet(), media_type="text/css")
+
+
+def _problem(title: str, words: Callable[[Exception], str]) -> Callable[[Request, Exception], Response]:
+    """A page that says what is wrong."""
+
+    def answer(request: Request, error: Exception) -> Response:
+        status = getattr(error, "status_code", 404 if isinstance(error, UnknownRunError) else 400)
+        return console_of(request).page("problem.html.j2", status, title=title, sentence=words(error))
+
+    return answer

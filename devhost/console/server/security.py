@@ -1,0 +1,99 @@
+"""Who may ask the console: a browser on this machine that has traded the token for a cookie.
+
+Any page that a person visits can send requests to 127.0.0.1. So the Host must be the console's own (another name that
+leads here would be a rebound one), whatever changes something must come from its own pages, and everything needs the
+cookie, which the browser sends only from there (SameSite=Strict). The token stands in the first address alone: it is
+traded for the cookie and taken out of the address, so that it stays out of the history and of referrers.
+"""
+
+import secrets
+from collections.abc import Mapping
+from http.cookies import SimpleCookie
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qsl, urlencode
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+TOKEN = "token"  # noqa: S105 - the name of a parameter
+READS = frozenset({"GET", "HEAD"})
+POLICY: Mapping[str, str] = {
+    "default-src": "'none'",
+    "script-src": "'self'",
+    "style-src": "'self'",
+    "style-src-attr": "'unsafe-inline'",  # the places of bars on the timeline
+    "img-src": "'self' data:",
+    "connect-src": "'self'",
+    "form-action": "'self'",
+    "base-uri": "'none'",
+    "frame-ancestors": "'none'",
+}
+HEADERS: Mapping[str, str] = {
+    "Content-Security-Policy": "; ".join(f"{name} {value}" for name, value in POLICY.items()),
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",  # with no-referrer, browsers send "null" as the Origin of a form
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+
+
+class Guard:
+    """ASGI middleware before all routes."""
+
+    def __init__(self, app: "ASGIApp", port: int, token: str) -> None:
+        self._app = app
+        self._token = token
+        self._hosts = frozenset({f"127.0.0.1:{port}", f"localhost:{port}"})
+        self._cookie = f"devhost-{port}"
+        """Cookies do not know of ports: two consoles would take each other's."""
+
+    async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def send_with_headers(message: "Message") -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message).update(HEADERS)
+            await send(message)
+
+        answer = self._refusal(scope) or self._app
+        await answer(scope, receive, send_with_headers)
+
+    def _refusal(self, scope: "Scope") -> Response | None:
+        headers = Headers(scope=scope)
+        if headers.get("host") not in self._hosts:
+            return _refused("the Host of the request is not this console's")
+        if scope["method"] not in READS and headers.get("origin") not in {f"http://{host}" for host in self._hosts}:
+            return _refused("the request does not come from a page of this console")
+        query = dict(parse_qsl(scope["query_string"].decode(errors="replace"), keep_blank_values=True))
+        if scope["method"] in READS and self._is_token(query.pop(TOKEN, "")):
+            return self._traded(scope["path"], query)
+        if not self._is_token(self._sent_cookie(headers)):
+            return _refused("open the address that `devhost ui` printed: it holds the token that lets you in")
+        return None
+
+    def _traded(self, path: str, query: Mapping[str, str]) -> Response:
+        """The same address without the token; it cannot lead to another host."""
+        rest = f"?{urlencode(query)}" if query else ""
+        answer = RedirectResponse("/" + path.lstrip("/") + rest, 303)
+        answer.set_cookie(self._cookie, self._token, httponly=True, samesite="strict", path="/")
+        return answer
+
+    def _sent_cookie(self, headers: Headers) -> str:
+        sent: SimpleCookie = SimpleCookie()
+        for line in headers.getlist("cookie"):
+            sent.load(line)
+        morsel = sent.get(self._cookie)
+        return "" if morsel is None else morsel.value
+
+    def _is_token(self, text: str) -> bool:
+        return secrets.compare_digest(text.encode(), self._token.encode())
+
+
+def _refused(reason: str) -> Response:
+    return PlainTextResponse(f"Refused: {reason}.\n", 403)

@@ -1,0 +1,28 @@
+"""What the answers of one console have in common."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import cast
+
+from starlette.requests import Request
+from starlette.responses import HTMLResponse
+
+from devhost.console.children.children import Children
+from devhost.console.pages.render import Pages
+from devhost.console.runs.folder import RunFolder
+
+
+@dataclass(frozen=True)
+class Console:
+    folder: RunFolder
+    plugin: Path | None = None
+    """The strategy plugin; None for the nearest one."""
+    children: Children = field(default_factory=Children)
+    pages: Pages = field(default_factory=Pages)
+
+    def page(self, template: str, status: int = 200, **values: object) -> HTMLResponse:
+        return HTMLResponse(self.pages.render(template, **values), status)
+
+
+def console_of(request: Request) -> Console:
+    return cast("Console", request.app.state.console)
