@@ -6,8 +6,6 @@ from pathlib import Path
 
 import click
 
-from devhost.console.runs.folder import RunFolder
-from devhost.console.views.console import Console
 from devhost.errors import ConsoleError
 from devhost.text.command_help import examples
 
@@ -41,7 +39,9 @@ def ui(*, runs: Path, plugin: Path | None, port: int, opens: bool) -> int:
 
     Only this machine can reach it, and only with the token in the address that is printed.
     """
-    from devhost.console.server.serving import serve  # noqa: PLC0415 - a web server, which only this command needs
+    from devhost.console.runs.folder import RunFolder  # noqa: PLC0415 - a web server, which only this command needs
+    from devhost.console.server.serving import serve  # noqa: PLC0415
+    from devhost.console.views.console import Console  # noqa: PLC0415
 
     try:
         runs.mkdir(parents=True, exist_ok=True)
