@@ -27,12 +27,16 @@ def play(file: FlowFile, turn: FlowTurn, around: Surroundings) -> Iterator[FlowE
         paused = None
         teller = Teller(playing, stretch.state)
         with closing(stretch.events()) as events:
-            for event in events:
-                playing.mistakes.raise_first()
-                if isinstance(event, GraphRunPausedEvent):
-                    paused = event
-                else:
-                    yield from teller.told(event)
+            try:
+                for event in events:
+                    playing.mistakes.raise_first()
+                    if isinstance(event, GraphRunPausedEvent):
+                        paused = event
+                    else:
+                        yield from teller.told(event)
+            finally:
+                if paused is None:
+                    playing.stop.request()
         if paused is None:
             return
         forms = playing.forms.open(paused)

@@ -34,11 +34,11 @@ from devhost.text.yaml_file import describe
 class StopChannel:
     """Where the engine looks for commands: a person's stop is one. It looks every 0.1 s, and when a node has ended."""
 
-    def __init__(self, stop: Stop | None) -> None:
+    def __init__(self, stop: Stop) -> None:
         self._stop = stop
 
     def fetch_commands(self) -> list[Command]:
-        return [AbortCommand(reason="by the user")] if self._stop is not None and self._stop.requested else []
+        return [AbortCommand(reason="by the user")] if self._stop.requested else []
 
     def send_command(self, command: Command) -> None:
         raise NotImplementedError(f"{type(command).__name__}: only a Stop gives commands")
@@ -53,7 +53,7 @@ class Stretch:
         self._engine = Engine(
             graph=_graph(playing, state, run_id),
             runtime_state=state,
-            command_channel=StopChannel(playing.around.stop),
+            command_channel=StopChannel(playing.stop),
             file_runtime=playing.files,
         )
 

@@ -116,7 +116,7 @@ class AgentNode(Node[AgentNodeData]):
             conversation_id=turn.conversation_id or None,
             variables=variables,
             on_message=on_message,
-            stop=around.stop,
+            stop=self._playing.stop,
         )
         self._playing.runs[self.execution_id] = (run, model.description)
         return run
@@ -131,8 +131,12 @@ class AgentNode(Node[AgentNodeData]):
         return []
 
     def _wait_for_the_end(self) -> None:
-        """A stop ends the whole turn, and the engine has to know it before this run ends: no branch is for that."""
-        while not self.runtime_state.graph_execution.aborted:
+        """A stop ends the whole turn, and the engine has to know it before this run ends: no branch is for that.
+
+        Where the turn was over before, the engine takes no more commands.
+        """
+        execution = self.runtime_state.graph_execution
+        while not (execution.aborted or execution.completed):
             time.sleep(0.01)
 
     def _events(self, message: JsonObject) -> Iterator[NodeEventPayload]:

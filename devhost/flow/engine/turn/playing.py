@@ -10,6 +10,7 @@ from devhost.flow.engine.turn.mistakes import Mistakes
 from devhost.flow.surroundings import FlowTurn, Surroundings
 from devhost.models.backend import ModelDescription
 from devhost.node.outputs.run import Run
+from devhost.process.stop import Stop
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,11 @@ class Playing:
     retries: dict[str, list[str]] = field(default_factory=dict)
     """The errors of the tries that failed, by the id of the node's execution."""
     mistakes: Mistakes = field(default_factory=Mistakes)
+
+    @cached_property
+    def stop(self) -> Stop:
+        """Ends the runs of agents: by a person, and when the turn is over, as after a branch that failed."""
+        return self.around.stop or Stop()
 
     @cached_property
     def files(self) -> FileService:
