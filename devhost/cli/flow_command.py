@@ -36,6 +36,7 @@ from devhost.terminal.run_view import open_console
 from devhost.terminal.signals.interrupt import on_ctrl_c
 from devhost.terminal.view_options import ViewOptions, view_options
 from devhost.text.command_help import examples
+from devhost.text.secrets import Secrets
 
 RUN = "run"
 
@@ -102,6 +103,7 @@ def run(  # noqa: PLR0913 - click gives one argument per option
     it; without expectations, a turn has to succeed.
     """
     setup = _read(flow_options, arguments, host_options.limits)
+    hidden = Secrets(setup.secrets)
     turns = setup.turns(query, alone=alone)
     first, *later = [local_files(said.files, host_options.limits) for said, _ in turns]
     sent = [local_files(paths, host_options.limits) or first, *later]
@@ -122,7 +124,7 @@ def run(  # noqa: PLR0913 - click gives one argument per option
                         _close(view, ended[-1])
                         view.go_on(question)
                     around = setup.around(host, said, ask=ask)
-                    played = watched(conversation.play(question, around, files), view.show)
+                    played = watched(conversation.play(question, around, files), view.show, hidden)
                     ended.append(CaseTurn(said, played, failures(setup.file, said, played, len(ended) + 1)))
         finally:
             view.abandon()
@@ -169,7 +171,8 @@ def chat(
     with flow_traced(trace_file, facts, setup.secrets, host_options.transport, setup.notices) as trace:
         view.begin(setup.file, setup.notices)
         begin = partial(FlowConversation, setup.file, trace.written(load_engine()), setup.inputs)
-        conversation = FlowChat(begin, around, view, limits=host_options.limits, strict=host_options.strict)
+        hidden, strict = Secrets(setup.secrets), host_options.strict
+        conversation = FlowChat(begin, around, view, hidden=hidden, limits=host_options.limits, strict=strict)
         hosting = partial(setup.host, host_options, Watchers(trace.watcher, view.screen), trace_file)
         with on_ctrl_c(view.screen.say_what_starts):
             conversation.converse(questions, hosting)

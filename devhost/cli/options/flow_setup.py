@@ -58,6 +58,10 @@ class FlowSetup:
 
         What follows was written for the answers of a scripted model.
         """
+        if query is not None and not self.file.is_chatflow:
+            raise ParameterError(
+                f"--query: {self.file.path} is a workflow and takes no question: give it --input KEY=VALUE"
+            )
         script, question = self.script, self.script.query if query is None else query
         if self.file.is_chatflow and not question:
             raise ParameterError("there is no question: give --query TEXT, or a script that has a query")

@@ -23,6 +23,7 @@ from devhost.limits import HostLimits
 from devhost.models.scripted.script import gist
 from devhost.process.stop import Stop
 from devhost.terminal.signals.interrupt import Interrupt
+from devhost.text.secrets import Secrets
 
 
 class AroundTurn(Protocol):
@@ -31,21 +32,23 @@ class AroundTurn(Protocol):
 
 
 class FlowChat:
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what it is made of
         self,
         begin: Callable[[], FlowConversation],
         around: AroundTurn,
         view: FlowChatView,
         *,
+        hidden: Secrets,
         limits: HostLimits,
         strict: bool,
     ) -> None:
-        """`begin` makes a new conversation. `strict`: broken rules of Dify are shown."""
+        """`begin` makes a new conversation. `hidden` is never shown. `strict`: broken rules of Dify are shown."""
         self.broke_rules = False
         self._begin = begin
         self._around = around
         self._view = view
         self._strict = strict
+        self._hidden = hidden
         self._limits = limits
         self._added: tuple[LocalFile, ...] = ()
         self._interrupt = Interrupt()
@@ -76,7 +79,7 @@ class FlowChat:
     def _obey(self, typed: Typed[FlowCommand]) -> None:
         match typed.command:
             case FlowCommand.VARIABLES:
-                self._view.show_variables(self._conversation.variables)
+                self._view.show_variables(self._hidden.masked(self._conversation.variables))
             case FlowCommand.LOG:
                 self._view.show_log()
             case FlowCommand.SOURCES:
@@ -109,7 +112,7 @@ class FlowChat:
         files, self._added = self._added, ()
         self._view.begin_turn()
         try:
-            played = watched(self._conversation.play(question, around, files), self._view.show)
+            played = watched(self._conversation.play(question, around, files), self._view.show, self._hidden)
         finally:
             self._view.abandon()
         findings = findings_of(played.nodes)

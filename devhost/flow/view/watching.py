@@ -5,6 +5,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from devhost.flow.events import FlowEnded, FlowEvent, NodeEnded
+from devhost.text.secrets import Secrets
+
+NOTHING_HIDDEN = Secrets()
 
 
 @dataclass(frozen=True)
@@ -15,11 +18,13 @@ class PlayedTurn:
     seconds: float
 
 
-def watched(events: Iterable[FlowEvent], show: Callable[[FlowEvent], None]) -> PlayedTurn:
-    """The last event of a turn is a `FlowEnded`."""
+def watched(
+    events: Iterable[FlowEvent], show: Callable[[FlowEvent], None], hidden: Secrets = NOTHING_HIDDEN
+) -> PlayedTurn:
+    """The last event of a turn is a `FlowEnded`. `hidden`: what is replaced in all that is shown and kept."""
     began = time.monotonic()
     nodes: list[NodeEnded] = []
-    for event in events:
+    for event in map(hidden.masked, events):
         show(event)
         match event:
             case NodeEnded():
