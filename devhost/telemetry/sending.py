@@ -31,6 +31,12 @@ def endpoint(url: str) -> str:
     raise ParameterError(f"--otlp {url!r} is not the address of an OTLP server, such as http://localhost:4318")
 
 
+def shown(address: str) -> str:
+    """Without a name and a password."""
+    parts = urlsplit(address)
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
+
+
 def send(spans: Iterable[AgentSpan], began: datetime, address: str) -> int:
     """How many spans were sent; TelemetryError if the server did not take them."""
     provider = TracerProvider(resource=Resource.create({"service.name": NAME}))
@@ -41,7 +47,7 @@ def send(spans: Iterable[AgentSpan], began: datetime, address: str) -> int:
     exporter = OTLPSpanExporter(endpoint=address, timeout=PATIENCE)
     try:
         if exporter.export(finished) is not SpanExportResult.SUCCESS:
-            raise TelemetryError(f"--otlp: no OTLP server took the spans at {address}")
+            raise TelemetryError(f"--otlp: no OTLP server took the spans at {shown(address)}")
     finally:
         exporter.shutdown()  # type: ignore[no-untyped-call] # the SDK's
     return len(finished)

@@ -140,6 +140,18 @@ def test_what_is_no_address_is_refused_before_the_run(url: str, capsys: pytest.C
     assert f"--otlp {url!r} is not the address of an OTLP server" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(("status", "code"), [(200, 0), (400, 2)])
+def test_a_password_in_the_address_is_not_shown(
+    status: int, code: int, server: Server, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server.status = status
+    assert run("--otlp", server.address.replace("http://", "http://me:hunter2secret@")) == code
+    said = capsys.readouterr().err
+
+    assert f"{server.address}/v1/traces" in said
+    assert "hunter2secret" not in said
+
+
 def test_contents_without_a_server_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("--otlp-contents") == 2
     assert "--otlp-contents goes with --otlp URL" in capsys.readouterr().err

@@ -60,9 +60,9 @@ class OtlpOptions:
             self._send(file, self.endpoint)
 
     def _send(self, file: Path, address: str) -> None:
-        from devhost.telemetry.sending import send  # noqa: PLC0415 - as above
+        from devhost.telemetry.sending import send, shown  # noqa: PLC0415 - as above
         from devhost.telemetry.spans import agent_spans  # noqa: PLC0415 - as above
 
         trace = read_trace(file)
         sent = send(agent_spans(trace, contents=self.contents), trace.header.started, address)
-        click.echo(f"sent {sent} spans to {address}", err=True)
+        click.echo(f"sent {sent} spans to {shown(address)}", err=True)
