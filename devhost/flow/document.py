@@ -17,6 +17,9 @@ from devhost.text.yaml_file import describe, load_yaml
 
 type Mode = Literal["workflow", "advanced-chat"]
 
+HIDDEN_TYPE = "secret"
+"""The type of an environment variable that Dify hides."""
+
 
 class _Given(BaseModel):
     """Dify adds keys from version to version; those that devhost does not need are left unread."""
@@ -133,6 +136,11 @@ class FlowFile:
             return titled[0]
         what = f"{len(titled)} nodes have the title {name!r}: name one by its id" if titled else f"no node is {name!r}"
         raise FlowFileError(f"{what}; the ids are: {', '.join(self.nodes)}")
+
+    @property
+    def secrets(self) -> list[str]:
+        """The values of the environment variables that Dify hides."""
+        return [str(each.value) for each in self.environment_variables if each.value_type == HIDDEN_TYPE]
 
     @property
     def is_chatflow(self) -> bool:

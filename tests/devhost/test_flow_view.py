@@ -34,6 +34,7 @@ from devhost.node.outputs.run import Run, RunError
 from devhost.node.outputs.usage import no_usage
 from devhost.protocol.wire import JsonObject
 from devhost.terminal.view_options import ViewOptions
+from devhost.text.secrets import Secrets
 from devhost.trace.reader import read_trace
 from tests.devhost.tracing import tracing
 
@@ -76,7 +77,7 @@ def told(
         reports = []
         for number, events in enumerate(turns, start=1):
             view.begin_answer() if number == 1 else view.go_on(FACTS.query)
-            played = watched(written.of_turn(replace(FACTS, turn=number), events), view.show)
+            played = watched(written.of_turn(replace(FACTS, turn=number), events), view.show, Secrets())
             view.close(played.ended, played.seconds, findings_of(played.nodes))
             reports.append(flow_report(played.nodes, played.ended, played.seconds))
     return Told(_text(console), reports)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from devhost.cli.commands import main
+from devhost.flow.cases.play import failed_expectations
 from tests.flows.building import START, answer, chain, chatflow, end, node, start, tool, workflow
 from tests.flows.conftest import FIXTURES
 
@@ -69,6 +70,15 @@ def test_a_chat_does_not_show_a_secret_environment_variable(
 
     assert TOKEN not in shown
     assert shown.count("key=[secret]") >= 3  # the answer, the variable and the node's row
+
+
+def test_a_failed_expectation_does_not_show_a_secret_environment_variable(with_a_token: Path, tmp_path: Path) -> None:
+    case = tmp_path / "case.yaml"
+    case.write_text(json.dumps({"flow": with_a_token.name, "query": "go", "expect": {"answer": "nothing"}}))
+
+    (sentence,) = failed_expectations(case)
+
+    assert "The key=[secret]." in sentence
 
 
 def test_a_workflow_takes_no_question(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -26,9 +26,6 @@ from devhost.process.watcher import Watcher
 from devhost.protocol.wire import JsonObject
 from devhost.tools.setup import ToolSetup
 
-HIDDEN_TYPE = "secret"
-"""The type of an environment variable that Dify hides."""
-
 
 @dataclass(frozen=True)
 class FlowSetup:
@@ -82,8 +79,7 @@ class FlowSetup:
     @property
     def secrets(self) -> list[str]:
         """The credentials of the tools, and the flow's secret environment variables."""
-        hidden = [str(each.value) for each in self.file.environment_variables if each.value_type == HIDDEN_TYPE]
-        return [*(value for setup in self.tools for value in setup.secrets), *hidden]
+        return [*(value for setup in self.tools for value in setup.secrets), *self.file.secrets]
 
     @contextmanager
     def host(self, options: HostOptions, watcher: Watcher, trace_file: Path | None = None) -> Iterator[ToolHost]:

@@ -22,6 +22,7 @@ from devhost.flow.outside.allowed import NOTHING, Allowed
 from devhost.flow.script import TurnScript
 from devhost.flow.view.watching import PlayedTurn, watched
 from devhost.host.tool_host import ToolHost
+from devhost.text.secrets import Secrets
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ def case_turns(case: FlowCase, host: ToolHost | None, allowed: Allowed = NOTHING
     conversation = FlowConversation(case.file, load_engine(), case.inputs)
     for number, said in enumerate(case.script.turns, start=1):
         events = conversation.play(said.query, case.around(host, said, allowed), local_files(said.files, case.limits))
-        played = watched(events, lambda _: None)
+        played = watched(events, lambda _: None, Secrets(case.file.secrets))
         yield CaseTurn(said, played, failures(case.file, said, played, number))
 
 

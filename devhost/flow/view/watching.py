@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from devhost.flow.events import FlowEnded, FlowEvent, NodeEnded
 from devhost.text.secrets import Secrets
 
-NOTHING_HIDDEN = Secrets()
-
 
 @dataclass(frozen=True)
 class PlayedTurn:
@@ -18,9 +16,7 @@ class PlayedTurn:
     seconds: float
 
 
-def watched(
-    events: Iterable[FlowEvent], show: Callable[[FlowEvent], None], hidden: Secrets = NOTHING_HIDDEN
-) -> PlayedTurn:
+def watched(events: Iterable[FlowEvent], show: Callable[[FlowEvent], None], hidden: Secrets) -> PlayedTurn:
     """The last event of a turn is a `FlowEnded`. `hidden`: what is replaced in all that is shown and kept."""
     began = time.monotonic()
     nodes: list[NodeEnded] = []
