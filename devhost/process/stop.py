@@ -3,23 +3,28 @@
 `request` may be called from a signal handler: it takes no lock.
 """
 
-from devhost.process.session import Session
+from typing import Protocol
+
+
+class Stoppable(Protocol):
+    def stop(self) -> None:
+        """Takes no lock either."""
 
 
 class Stop:
-    """Ends the runs that it was given to; for one turn only, in which a flow may have several."""
+    """Ends what it was given to, such as sessions; for one turn only, in which a flow may have several."""
 
     def __init__(self) -> None:
         self.requested = False
-        self._sessions: list[Session] = []
+        self._stoppable: list[Stoppable] = []
 
     def request(self) -> None:
         self.requested = True
-        for session in tuple(self._sessions):
-            session.stop()
+        for each in tuple(self._stoppable):
+            each.stop()
 
-    def ends(self, session: Session) -> None:
-        """A session that a request ends; at once if the request came before."""
-        self._sessions.append(session)
+    def ends(self, stoppable: Stoppable) -> None:
+        """At the request; at once if it came before."""
+        self._stoppable.append(stoppable)
         if self.requested:
-            session.stop()
+            stoppable.stop()

@@ -1,26 +1,15 @@
 """The Agent node on the engine: its text, outputs and errors go where other nodes find them."""
 
-from dataclasses import replace
 from pathlib import Path
-from queue import SimpleQueue
-from threading import Event
-from threading import enumerate as enumerate_threads
-from typing import Any
 
 import pytest
 
-from devhost.conversation.conversation import was_stopped
 from devhost.errors import ParameterError
-from devhost.flow.document import FlowFile, FlowNode
+from devhost.flow.document import FlowFile
 from devhost.flow.engine.play import play
-from devhost.flow.events import AgentLog, AnswerText, FlowEnded, FlowEvent, NodeEnded
+from devhost.flow.events import AgentLog, AnswerText, FlowEvent, NodeEnded
 from devhost.flow.surroundings import FlowTurn
 from devhost.host.host import Host
-from devhost.models.backend import ModelBackend
-from devhost.node.outputs.run import Run
-from devhost.text.yaml_file import load_yaml
-from tests.devhost.waiting import PATIENCE, wait_for
-from tests.flows.building import START, answer, chatflow, llm
 from tests.flows.playing import WORKFLOWS, Played, surroundings
 
 APPROVAL = WORKFLOWS / "approval.yml"
@@ -96,37 +85,3 @@ def test_an_answer_goes_on_after_the_text_of_an_agent(office: Host, tmp_path: Pa
     shown = "".join(event.text for event in played.events if isinstance(event, AnswerText))
     assert shown == "Hi. Two documents. You asked: What is there? (answered) Bye."
     assert shown == played.end.outputs["answer"]
-
-
-def test_an_agent_does_not_go_on_after_the_failure_of_another_branch(
-    office: Host, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    runs, begun, run = SimpleQueue[Run](), Event(), office.run
-    workflow = load_yaml(APPROVAL)["workflow"]
-    agent = next(each for each in workflow["graph"]["nodes"] if each["id"] == "agent")
-    file = chatflow(
-        tmp_path,
-        [START, agent, llm("fails"), answer("{{#agent.text#}}")],
-        [("start", "agent"), ("start", "fails"), ("agent", "answer")],
-        conversation_variables=workflow["conversation_variables"],
-    )
-    said = {"text": ["tick "] * 100 * PATIENCE, "delay": 0.1}
-    around = surroundings(office, {"agent": [said], "fails": [{"error": {"type": "InvokeError", "message": "busy"}}]})
-
-    def kept(*arguments: Any, **options: Any) -> Run:  # noqa: ANN401 - those of Host.run
-        ended = run(*arguments, **options)
-        runs.put(ended)
-        return ended
-
-    def model(asking: FlowNode, question: str) -> ModelBackend:
-        begun.set() if asking.id == "agent" else begun.wait(PATIENCE)
-        return around.model(asking, question)
-
-    monkeypatch.setattr(office, "run", kept)
-    events = list(play(FlowFile.read(file), FlowTurn("Go"), replace(around, model=model)))
-
-    assert isinstance(events[-1], FlowEnded)
-    assert events[-1].status == "failed"
-    stopped = runs.get(timeout=PATIENCE)
-    assert was_stopped(stopped)
-    wait_for(lambda: not any(thread.name.startswith("EngineWorker") for thread in enumerate_threads()), "the workers")

@@ -4,7 +4,6 @@ import io
 import json
 import re
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,13 +14,10 @@ from devhost.errors import FlowFileError
 from devhost.flow.chat.conversation import FlowConversation
 from devhost.flow.document import FlowFile
 from devhost.flow.engine.play import play
-from devhost.flow.events import AgentLog, FlowEnded, NodeEnded
 from devhost.flow.surroundings import FlowTurn
 from devhost.host.host import Host
-from devhost.process.stop import Stop
 from devhost.protocol.wire import JsonObject
 from tests.devhost.terminal_session import CTRL_C, CTRL_D, on_a_terminal
-from tests.devhost.waiting import PATIENCE
 from tests.flows.building import START, answer, chain, chatflow, node, workflow
 from tests.flows.playing import ROOT, WORKFLOWS, Played, surroundings
 
@@ -159,25 +155,6 @@ def test_the_state_of_a_call_that_waits_reaches_the_next_turn(office: Host) -> N
     assert run is not None
     assert run.asked["tool"] == 1
     assert yes.end.outputs["answer"] == "Sent."
-
-
-def test_a_stop_ends_the_turn_and_takes_no_error_branch(office: Host) -> None:
-    stop = Stop()
-    slow = {"text": ["first words ", *["tick "] * 100 * PATIENCE], "delay": 0.1}
-    around = replace(surroundings(office, {"agent": [slow]}), stop=stop)
-    conversation = FlowConversation(FlowFile.read(WORKFLOWS / "approval.yml"), play, {})
-
-    events = []
-    for event in conversation.play("What is there?", around):
-        events.append(event)
-        if isinstance(event, AgentLog):
-            stop.request()
-
-    end = events[-1]
-    assert isinstance(end, FlowEnded)
-    assert (end.status, end.error) == ("stopped", "Aborted: by the user")
-    assert [event.node.id for event in events if isinstance(event, NodeEnded)][:1] == ["start"]
-    assert not any(isinstance(event, NodeEnded) and event.node.id in {"clear", "failed"} for event in events)
 
 
 def test_a_form_is_answered_by_options(asking: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -36,7 +36,7 @@ def play(file: FlowFile, turn: FlowTurn, around: Surroundings) -> Iterator[FlowE
                         yield from teller.told(event)
             finally:
                 if paused is None:
-                    playing.stop.request()
+                    playing.ending.end()
         if paused is None:
             return
         forms = playing.forms.open(paused)

@@ -48,12 +48,13 @@ class Stretch:
     def __init__(self, playing: Playing, run_id: str, state: RuntimeState, answers: ResponseStreamFilter) -> None:
         """`answers` lets through the text that belongs to an Answer node, when it is that node's turn."""
         self.state = state
+        playing.ending.begins(state.graph_execution)
         self._run_id = run_id
         self._answers = answers
         self._engine = Engine(
             graph=_graph(playing, state, run_id),
             runtime_state=state,
-            command_channel=StopChannel(playing.stop),
+            command_channel=StopChannel(playing.ending.stop),
             file_runtime=playing.files,
         )
 

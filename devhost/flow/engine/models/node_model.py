@@ -116,4 +116,4 @@ class NodeModel(LLMProtocol):
         given = {**parameters, **dict(self._backend.description.completion_params)}
         request = model_request(model, messages, given, tools, stop, stream=stream)
         with self._playing.mistakes.watched(InvokeError), provider_failures():
-            yield from engine_chunks(self._backend.invoke(request))
+            yield from engine_chunks(self._playing.ending.until_stopped(self._backend.invoke(request)))

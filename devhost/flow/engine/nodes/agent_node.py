@@ -5,7 +5,6 @@ other nodes refer to. The rules are those of `devhost.node`, recorded from Dify'
 default value and retry apply to a failed run.
 """
 
-import time
 from collections.abc import Generator, Iterator, Mapping
 from queue import SimpleQueue
 from threading import Thread
@@ -80,7 +79,7 @@ class AgentNode(Node[AgentNodeData]):
             match message := said.get():
                 case Run():
                     if was_stopped(message):
-                        self._wait_for_the_end()
+                        self._playing.ending.wait()
                     for output in sorted(self._streamed):
                         yield self._chunk(output, "", is_final=True)
                     yield StreamCompletedEvent(node_run_result=self._result(message))
@@ -116,7 +115,7 @@ class AgentNode(Node[AgentNodeData]):
             conversation_id=turn.conversation_id or None,
             variables=variables,
             on_message=on_message,
-            stop=self._playing.stop,
+            stop=self._playing.ending.stop,
         )
         self._playing.runs[self.execution_id] = (run, model.description)
         return run
@@ -129,15 +128,6 @@ class AgentNode(Node[AgentNodeData]):
             case dict():
                 return window(self._playing.turn.history)
         return []
-
-    def _wait_for_the_end(self) -> None:
-        """A stop ends the whole turn, and the engine has to know it before this run ends: no branch is for that.
-
-        Where the turn was over before, the engine takes no more commands.
-        """
-        execution = self.runtime_state.graph_execution
-        while not (execution.aborted or execution.completed):
-            time.sleep(0.01)
 
     def _events(self, message: JsonObject) -> Iterator[NodeEventPayload]:
         match message:

@@ -92,7 +92,7 @@ class ToolRuntime(ToolNodeRuntimeProtocol):
         around = Surroundings(calls.answer, host.files, host.limits, _not_kept)
         with self._playing.mistakes.watched(ToolNodeError):
             try:
-                for message in call_tool(prepared.tool, parameters, around):
+                for message in self._playing.ending.until_stopped(call_tool(prepared.tool, parameters, around)):
                     yield tool_runtime_message_from_payload(message)
             except RunFailure as failure:
                 raise ToolRuntimeInvocationError(_words(failure, provider_name)) from failure

@@ -5,12 +5,12 @@ from functools import cached_property
 
 from devhost.flow.document import FlowFile
 from devhost.flow.engine.files.service import FileService
+from devhost.flow.engine.turn.ending import Ending
 from devhost.flow.engine.turn.forms import Forms
 from devhost.flow.engine.turn.mistakes import Mistakes
 from devhost.flow.surroundings import FlowTurn, Surroundings
 from devhost.models.backend import ModelDescription
 from devhost.node.outputs.run import Run
-from devhost.process.stop import Stop
 
 
 @dataclass(frozen=True)
@@ -28,9 +28,8 @@ class Playing:
     mistakes: Mistakes = field(default_factory=Mistakes)
 
     @cached_property
-    def stop(self) -> Stop:
-        """Ends the runs of agents: by a person, and when the turn is over, as after a branch that failed."""
-        return self.around.stop or Stop()
+    def ending(self) -> Ending:
+        return Ending(self.around.stop)
 
     @cached_property
     def files(self) -> FileService:
