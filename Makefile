@@ -24,9 +24,11 @@ format: setup
 lint types tests quick branches properties examples compat browser package flows: setup
 	@scripts/test $@
 
-# Writes the parameter tables of README, readme/ and docs/ from the strategies' YAML.
+# Writes the parameter tables of README, readme/ and docs/ from the strategies' YAML, and repository and contact from
+# manifest.yaml into the pages that show them.
 docs: setup
 	@.venv/bin/python scripts/docs.py
+	@.venv/bin/python scripts/publisher.py
 
 # Writes tests/agent/conversations/ again, after a change in what models read or Dify gets that is meant.
 conversations: setup

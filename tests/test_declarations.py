@@ -166,8 +166,7 @@ def test_manifest_meta() -> None:
     assert Version(meta["minimum_dify_version"]) >= Version("1.14"), "older versions of Dify were not tested"
 
 
-def test_manifest_names_the_repository_and_is_found_among_agents() -> None:
-    assert MANIFEST["repo"] == "https://github.com/gpt5-agents/gpt5-agent-strategies"
+def test_the_plugin_is_found_among_agents() -> None:
     assert "agent" in MANIFEST["tags"]
 
 
@@ -188,12 +187,16 @@ SHIPPED = {
 def test_only_the_plugin_and_its_documents_are_packaged() -> None:
     packed = {path.partition("/")[0] for path in Contents.of(ROOT).paths}
     assert packed <= SHIPPED
-    assert packed >= SHIPPED - {"LICENSE"}
+    assert packed >= SHIPPED
 
 
-def test_the_plugin_breaks_no_rule_not_even_of_the_marketplace() -> None:
-    """`make package` checks the same; tests/devhost/test_check_rules.py shows what each rule refuses."""
-    assert check_plugin(ROOT).problems == ()
+def test_the_plugin_breaks_no_rule() -> None:
+    """`make package` checks the same; tests/devhost/test_check_rules.py shows what each rule refuses.
+
+    What a person has to fill in for the marketplace is shown in tests/test_papers.py.
+    """
+    problems = check_plugin(ROOT).problems
+    assert [problem for problem in problems if problem.key not in {"repo", "contact"}] == []
 
 
 # --- provider and strategies -----------------------------------------------------------------------------------------

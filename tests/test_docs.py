@@ -18,7 +18,8 @@ ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
 TRANSLATIONS = sorted((ROOT / "readme").iterdir())
 PAGES = [
-    *(README, ROOT / "CHANGELOG.md", ROOT / "PRIVACY.md", ROOT / "benchmarks" / "README.md"),
+    *(README, ROOT / "CHANGELOG.md", ROOT / "PRIVACY.md", ROOT / "SECURITY.md", ROOT / "CONTRIBUTING.md"),
+    *(ROOT / "AGENTS.md", ROOT / "benchmarks" / "README.md"),
     *(*TRANSLATIONS, *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "examples").glob("*/*.md"))),
 ]
 

@@ -1,0 +1,47 @@
+#!/usr/bin/env python3
+"""Print what CHANGELOG.md says of a release, and refuse a tag that is not the version of manifest.yaml.
+
+In: a tag, such as v0.1.0. Out: the lines of that version's section; 1 and a sentence on stderr if they do not fit.
+"""
+
+import re
+import sys
+from pathlib import Path
+
+import yaml
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def notes(tag: str, root: Path = ROOT) -> str:
+    """The section of the changelog, without its heading.
+
+    Raises:
+        ValueError: the tag is not that of the manifest's version, or the changelog does not describe it.
+    """
+    version = str(yaml.safe_load((root / "manifest.yaml").read_text(encoding="utf-8"))["version"])
+    if tag != f"v{version}":
+        raise ValueError(f"the tag is {tag}, but manifest.yaml has the version {version}: the tag must be v{version}")
+    changelog = (root / "CHANGELOG.md").read_text(encoding="utf-8")
+    sections = re.split(r"^## ", changelog, flags=re.MULTILINE)
+    section = next((each for each in sections if each.startswith(f"[{version}] - ")), "")
+    _, _, said = section.partition("\n")
+    if not said.strip():
+        raise ValueError(f"CHANGELOG.md says nothing under '## [{version}] - DATE'")
+    return said.strip()
+
+
+def main(arguments: list[str]) -> int:
+    if len(arguments) != 1:
+        sys.stderr.write("usage: release_notes.py TAG\n")
+        return 2
+    try:
+        sys.stdout.write(f"{notes(arguments[0])}\n")
+    except ValueError as error:
+        sys.stderr.write(f"release_notes: {error}\n")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

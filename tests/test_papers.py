@@ -1,0 +1,190 @@
+"""The papers of the project say what is so: protections have tests, folders exist, what a person fills in is enough."""
+
+import ast
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from devhost.package.pack import packed
+from devhost.plugin.check import check_plugin
+from devhost.plugin.contents.files import Contents
+from scripts import publisher, release_notes
+
+ROOT = Path(__file__).parent.parent
+SECURITY = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
+AGENTS = (ROOT / "AGENTS.md").read_text(encoding="utf-8")
+SHOWN_BY = re.compile(r"`(tests/[\w/]+\.py)::(test_\w+)`")
+
+# --- SECURITY.md and PRIVACY.md ---------------------------------------------------------------------------------------
+
+PROTECTIONS = [row for row in re.findall(r"^\| (.+) \|$", SECURITY, re.MULTILINE) if not row.startswith("Against |")]
+
+
+@pytest.mark.parametrize("row", PROTECTIONS, ids=lambda row: row.partition(" | ")[0])
+def test_every_protection_is_shown_by_tests_that_exist(row: str) -> None:
+    tests = SHOWN_BY.findall(row)
+
+    assert len(tests) == row.count("::") > 0
+    for file, name in tests:
+        assert re.search(rf"^def {name}\(", (ROOT / file).read_text(encoding="utf-8"), re.MULTILINE), f"{file}::{name}"
+
+
+NETWORK = {"aiohttp", "ftplib", "http", "httpx", "requests", "smtplib", "socket", "urllib3"}
+FILES = {
+    "open",
+    "fdopen",
+    "read_bytes",
+    "read_text",
+    "write_bytes",
+    "write_text",
+    "mkdir",
+    "unlink",
+    "NamedTemporaryFile",
+}
+REACH_OUTSIDE = {"internal/conversation/opening.py": {"httpx"}, "internal/host/local_files.py": {"os.open"}}
+"""PRIVACY.md, "What it opens itself": files of the turn over HTTP, and local files of tools."""
+
+
+def reached(path: Path) -> set[str]:
+    """The modules of the network that a file imports, the calls that open files, and uses of Dify's storage."""
+    found = set[str]()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        match node:
+            case ast.Import(names=names):
+                found |= {alias.name for alias in names if alias.name.partition(".")[0] in NETWORK}
+            case ast.ImportFrom(module=str(module)) if (
+                module.partition(".")[0] in NETWORK or module == "urllib.request"
+            ):
+                found.add(module)
+            case ast.Call(func=ast.Name(id=name)) if name in FILES:
+                found.add(name)
+            case ast.Call(func=ast.Attribute(attr=name) as called) if name in FILES:
+                found.add(ast.unparse(called))
+            case ast.Attribute(attr="storage"):
+                found.add("storage")
+    return found
+
+
+def test_only_the_modules_that_the_privacy_policy_means_reach_outside() -> None:
+    modules = [ROOT / path for path in Contents.of(ROOT).paths if path.endswith(".py")]
+
+    outside = {str(path.relative_to(ROOT)): reached(path) for path in modules}
+    assert {path: found for path, found in outside.items() if found} == REACH_OUTSIDE
+
+
+# --- AGENTS.md ------------------------------------------------------------------------------------------------------
+
+
+def test_the_page_for_agents_is_short() -> None:
+    assert len(AGENTS.splitlines()) <= 60
+
+
+def test_the_page_for_agents_names_every_folder_of_code_and_only_folders_that_exist() -> None:
+    named = re.findall(r"^\| `([\w-]+)/` \|", AGENTS, re.MULTILINE)
+    modules = {path.relative_to(ROOT).parts[0] for path in ROOT.glob("*/*.py")}
+
+    assert [folder for folder in named if not (ROOT / folder).is_dir()] == []
+    assert modules - {"dist"} <= set(named)
+
+
+def test_the_commands_on_the_page_for_agents_exist() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    (targets,) = re.findall(r"^\.PHONY: (.+)$", makefile, re.MULTILINE)
+    used = set(re.findall(r"\bmake (\w+)", AGENTS + (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")))
+
+    assert used - set(targets.split()) == set()
+
+
+# --- what a person fills in once --------------------------------------------------------------------------------------
+
+FIELDS = {"repo": "https://github.com/somebody/strategies", "contact": "somebody@example.org"}
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    """The packaged files, with a manifest that names neither repository nor contact."""
+    for path in [*Contents.of(ROOT).paths, "SECURITY.md", ".difyignore"]:
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / path, tmp_path / path)
+    return with_fields(tmp_path, {})
+
+
+def with_fields(plugin: Path, fields: dict[str, str]) -> Path:
+    manifest: dict[str, Any] = yaml.safe_load((plugin / "manifest.yaml").read_text(encoding="utf-8"))
+    kept = {key: value for key, value in manifest.items() if key not in FIELDS}
+    (plugin / "manifest.yaml").write_text(yaml.safe_dump(kept | fields, allow_unicode=True), encoding="utf-8")
+    for page, text in publisher.stale_pages(plugin).items():
+        page.write_text(text, encoding="utf-8")
+    return plugin
+
+
+def test_the_pages_show_repository_and_contact_of_the_manifest() -> None:
+    assert [str(page) for page in publisher.stale_pages()] == [], "run `make docs`"
+
+
+def test_without_repository_and_contact_only_the_marketplace_refuses(copy: Path) -> None:
+    problems = check_plugin(copy).problems
+
+    assert {(problem.file, problem.key) for problem in problems} == {("manifest.yaml", field) for field in FIELDS}
+    assert {problem.level for problem in problems} == {"marketplace"}
+
+
+def test_both_filled_in_in_the_manifest_are_all_that_the_marketplace_asks_for(copy: Path) -> None:
+    filled = with_fields(copy, FIELDS)
+
+    assert check_plugin(filled).problems == ()
+    assert f"<{FIELDS['repo']}>" in (filled / "README.md").read_text(encoding="utf-8")
+    for page in publisher.CONTACT_PAGES:
+        assert f"<{FIELDS['contact']}>" in (filled / page).read_text(encoding="utf-8")
+
+
+def test_a_page_without_its_markers_is_an_error(copy: Path) -> None:
+    (copy / "SECURITY.md").write_text("# Security\n", encoding="utf-8")
+
+    with pytest.raises(ValueError, match=r"SECURITY\.md lacks one of the markers"):
+        publisher.stale_pages(copy)
+
+
+def test_the_page_on_releases_says_what_to_fill_in_and_where() -> None:
+    page = (ROOT / "docs" / "releasing.md").read_text(encoding="utf-8")
+    section = page.partition("\n## Before the first release\n")[2].partition("\n## ")[0]
+
+    assert re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE) == list(FIELDS)
+    assert "one file, `manifest.yaml`" in section
+
+
+# --- a release --------------------------------------------------------------------------------------------------------
+
+
+def test_the_notes_of_a_release_are_its_section_of_the_changelog(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "manifest.yaml").write_text("version: 1.2.3\n", encoding="utf-8")
+    changelog = (
+        "# Changelog\n\n## [1.2.3] - 2026-01-02\n\n### Added\n\n- a line\n\n## [1.2.2] - 2026-01-01\n\n- older\n"
+    )
+    (tmp_path / "CHANGELOG.md").write_text(changelog, encoding="utf-8")
+
+    assert release_notes.notes("v1.2.3", tmp_path) == "### Added\n\n- a line"
+    with pytest.raises(ValueError, match=r"the tag is 1\.2\.3, .* the tag must be v1\.2\.3"):
+        release_notes.notes("1.2.3", tmp_path)
+    (tmp_path / "CHANGELOG.md").write_text("## [1.2.3] - 2026-01-02\n\n## [1.2.2] - 2026-01-01\n", encoding="utf-8")
+    with pytest.raises(ValueError, match=r"says nothing under '## \[1\.2\.3\] - DATE'"):
+        release_notes.notes("v1.2.3", tmp_path)
+    assert release_notes.main(["v0.0.0"]) == 1
+    assert "release_notes: the tag is v0.0.0" in capsys.readouterr().err
+
+
+MOST_FILES, MOST_BYTES = 200, 400_000
+"""Dify's own limits are far away (docs/releasing.md, "How large the package is"): these only make growth visible."""
+
+
+def test_the_package_stays_small() -> None:
+    contents = Contents.of(ROOT)
+
+    assert len(contents.paths) <= MOST_FILES
+    assert len(packed(contents)) <= MOST_BYTES

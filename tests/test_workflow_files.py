@@ -1,0 +1,110 @@
+"""The workflows of GitHub run what exists, on the Python versions that the project supports, with few rights."""
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parent.parent
+FOLDER = ROOT / ".github" / "workflows"
+FILES = sorted(FOLDER.glob("*.yml"))
+
+type Yaml = dict[Any, Any]
+
+
+def workflow(path: Path) -> Yaml:
+    read: Yaml = yaml.safe_load(path.read_text(encoding="utf-8"))
+    return read
+
+
+def jobs() -> Iterator[tuple[str, Yaml]]:
+    for path in FILES:
+        for name, job in workflow(path)["jobs"].items():
+            yield f"{path.stem}/{name}", job
+
+
+JOBS = dict(jobs())
+STEPS = {f"{name}/{number}": step for name, job in JOBS.items() for number, step in enumerate(job.get("steps", ()))}
+GATE = JOBS["gate/gate"]
+COMMANDS = [step["run"] for step in STEPS.values() if "run" in step]
+
+each_file = pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+
+
+def test_the_gate_runs_on_every_push_and_pull_request_and_before_a_release() -> None:
+    on, released = (workflow(FOLDER / f"{name}.yml")[True] for name in ("gate", "release"))  # YAML 1.1 reads `on` so
+
+    assert on["push"] == {"branches": ["**"]}
+    assert {"pull_request", "workflow_call"} <= set(on)
+    assert released == {"push": {"tags": ["v*"]}}
+    assert JOBS["release/gate"] == {"uses": "./.github/workflows/gate.yml"}
+    assert JOBS["release/package"]["needs"] == "gate"
+    assert ".ci/run" in COMMANDS
+
+
+@each_file
+def test_the_rights_are_the_least(path: Path) -> None:
+    assert workflow(path)["permissions"] == {"contents": "read"}
+    more = {name: job["permissions"] for name, job in JOBS.items() if "permissions" in job}
+    assert more == {"release/package": {"contents": "write"}}
+
+
+@pytest.mark.parametrize("used", [step["uses"] for step in STEPS.values() if "uses" in step])
+def test_actions_are_pinned_by_version(used: str) -> None:
+    assert re.fullmatch(r"actions/[\w-]+@v\d+\.\d+\.\d+", used)
+
+
+def test_a_checkout_leaves_no_credentials() -> None:
+    checkouts = [step for step in STEPS.values() if step.get("uses", "").startswith("actions/checkout@")]
+
+    assert len(checkouts) == 2
+    assert all(step["with"]["persist-credentials"] is False for step in checkouts)
+
+
+def test_the_python_versions_are_those_that_every_environment_can_be_made_with() -> None:
+    """From the oldest that find-python takes to the newest that Dify's workflow engine takes, without a gap."""
+    setup = (ROOT / "scripts" / "setup").read_text(encoding="utf-8")
+    found = re.findall(r"\bpython3\.(\d+)\b", (ROOT / "scripts" / "find-python").read_text(encoding="utf-8"))
+    (below,) = re.findall(r"^    below='\(3, (\d+)\)'", setup, re.MULTILINE)
+    oldest = re.search(r'^python_version = "3\.(\d+)"', (ROOT / "pyproject.toml").read_text("utf-8"), re.MULTILINE)
+    assert oldest
+
+    versions = [int(version.removeprefix("3.")) for version in GATE["strategy"]["matrix"]["python"]]
+    assert versions == list(range(int(oldest[1]), int(below)))
+    assert {str(version) for version in versions} <= set(found)
+
+
+def test_the_environment_is_made_with_the_python_of_the_matrix() -> None:
+    """Without the variable, scripts/find-python takes 3.12 wherever there is one."""
+    steps = {step.get("id") or step.get("run"): step for step in GATE["steps"]}
+
+    assert steps["python"]["with"]["python-version"] == "${{ matrix.python }}"
+    assert steps[".ci/run"]["env"] == {"PYTHON": "${{ steps.python.outputs.python-path }}"}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_what_a_command_calls_exists(command: str) -> None:
+    (targets,) = re.findall(r"^\.PHONY: (.+)$", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+
+    assert set(re.findall(r"\bmake (\w+)", command)) <= set(targets.split())
+    for script in re.findall(r"(?<![\w/])(?:scripts|\.ci)/[\w.-]+", command):
+        assert os.access(ROOT / script, os.X_OK), script
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_is_well_formed(command: str) -> None:
+    shell = shutil.which("bash") or "/bin/sh"
+    parsed = subprocess.run([shell, "-n"], input=command, capture_output=True, text=True, check=False)
+
+    assert (parsed.returncode, parsed.stderr) == (0, "")
+
+
+def test_a_value_from_outside_stands_in_no_command() -> None:
+    """An expression would become part of the program: a branch may have any name."""
+    assert [command for command in COMMANDS if "${{" in command] == []
