@@ -3,6 +3,8 @@
 import ast
 import re
 import shutil
+import subprocess
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -155,6 +157,27 @@ def test_the_page_on_releases_says_what_to_fill_in_and_where() -> None:
 
     assert re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE) == list(FIELDS)
     assert "one file, `manifest.yaml`" in section
+
+
+# --- signatures -------------------------------------------------------------------------------------------------------
+
+
+def test_both_ways_around_the_check_of_signatures_are_commands_to_paste() -> None:
+    page = (ROOT / "docs" / "install.md").read_text(encoding="utf-8").partition("\n## Signatures\n")[2]
+    blocks = [textwrap.dedent(block) for block in re.findall(r"^ *```sh\n(.*?)^ *```", page, re.DOTALL | re.MULTILINE)]
+    commands = "".join(blocks)
+
+    for command in ("signature generate", "signature sign", "signature verify"):
+        assert f"\ndify {command} " in f"\n{commands}"
+    for setting in ("FORCE_VERIFYING_SIGNATURE=false", "_ENABLED: ", "_PUBLIC_KEYS: "):
+        assert setting in commands
+    shell = shutil.which("bash") or "/bin/sh"
+    for block in blocks:
+        assert subprocess.run([shell, "-n"], input=block, capture_output=True, text=True, check=False).stderr == ""
+    (given,) = re.findall(r"<<'END'\n(.*?)^END$", commands, re.DOTALL | re.MULTILINE)
+    daemon = yaml.safe_load(given)["services"]["plugin_daemon"]["environment"]
+    (copied,) = re.findall(r"^cp \S+/(\S+) volumes/plugin_daemon/(\S+)/$", commands, re.MULTILINE)
+    assert daemon["THIRD_PARTY_SIGNATURE_VERIFICATION_PUBLIC_KEYS"] == f"/app/storage/{copied[1]}/{copied[0]}"
 
 
 # --- a release --------------------------------------------------------------------------------------------------------
