@@ -13,8 +13,9 @@ from devhost.chat.commands import HELP, Command, Typed, read_command
 from devhost.chat.parameters import changed, settings_of
 from devhost.conversation.conversation import Conversation
 from devhost.conversation.script import ChooseModel
-from devhost.errors import HostError, PluginLostError
+from devhost.errors import HostError
 from devhost.host.host import Host
+from devhost.host.tool_host import STARTED_AGAIN
 from devhost.models.backend import ModelBackend
 from devhost.node.outputs.run import Run
 from devhost.process.stop import Stop
@@ -68,8 +69,8 @@ class Chat:
             for question in self._questions(lines):
                 with self._interrupt.stops_a_turn() as stop:
                     self._last = self._ask(host, question, stop)
-                if self._last.error is not None and self._last.error.kind == PluginLostError.__name__:
-                    self._view.note("The plugin has ended. It is started again, as the daemon would start it.")
+                if host.lost_a_plugin:
+                    self._view.note(STARTED_AGAIN)
                     hosts.close()
                     host = hosts.enter_context(start_host())
 

@@ -28,6 +28,9 @@ from devhost.text.secrets import Secrets
 from devhost.tools.setup import ToolSetup
 from devhost.tools.tool import Tool, plugin_tools
 
+STARTED_AGAIN = "A plugin has ended. The plugins are started again, as the daemon would start it."
+"""What a chat says where its host has lost a plugin."""
+
 
 @dataclass(frozen=True)
 class Started:
@@ -91,6 +94,7 @@ class ToolHost:
         self.limits = parts.limits
         self.secrets = parts.secrets
         """The values that are replaced in everything that is shown or written of a run."""
+        self._plugins = parts.plugins
         self._storage = parts.storage
         self._to_close = parts.to_close
 
@@ -99,6 +103,11 @@ class ToolHost:
 
     def __exit__(self, *_: object) -> None:
         self._to_close.close()
+
+    @property
+    def lost_a_plugin(self) -> bool:
+        """Whether the process of a plugin has ended, so that the host has to be started again."""
+        return any(plugin.lost is not None for plugin in self._plugins)
 
     def calls(
         self,

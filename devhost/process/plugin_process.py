@@ -47,7 +47,8 @@ class PluginProcess:
         self.limits = limits
         self._sessions: dict[str, Session] = {}
         self._routing = threading.Lock()
-        self._lost: str | None = None
+        self.lost: str | None = None
+        """Why it has ended; None while it runs."""
         self._last_sign: float | None = None
         """Of life; None before the first heartbeat, and while no heartbeat can come."""
         self._served_or_gone = threading.Event()
@@ -90,9 +91,9 @@ class PluginProcess:
         except BaseException:  # Ctrl-C while it starts must not leave it behind
             self._transport.stop()
             raise
-        if self._lost is not None or not served:
+        if self.lost is not None or not served:
             silent = f"{self._transport.awaited} within {self.limits.launch_seconds:g} seconds"
-            reason = self._lost or self._with_last_words("\n".join([silent, *self.printed.kept]))
+            reason = self.lost or self._with_last_words("\n".join([silent, *self.printed.kept]))
             self._transport.stop()
             raise PluginStartError(f"{self.declaration.directory} did not start: {reason}")
         threading.Thread(target=self._watch_heartbeat, daemon=True).start()
@@ -105,8 +106,8 @@ class PluginProcess:
         places = self.limits.burst_messages
         session = Session(uuid.uuid4().hex, self.declaration, self._send, self._forget, places=places)
         with self._routing:
-            if self._lost is not None:
-                raise PluginLostError(self._lost)
+            if self.lost is not None:
+                raise PluginLostError(self.lost)
             self._sessions[session.id] = session
         if serves:
             self._watcher.serving(session.id, serves)
@@ -152,12 +153,12 @@ class PluginProcess:
 
     def closed(self, reason: str, /) -> None:
         with self._routing:
-            if self._lost is not None:
+            if self.lost is not None:
                 return
-            self._lost = self._with_last_words(reason)
+            self.lost = self._with_last_words(reason)
             sessions = list(self._sessions.values())
         for session in sessions:
-            session.deliver(Lost(self._lost))
+            session.deliver(Lost(self.lost))
         self._gone.set()
         self._served_or_gone.set()
 

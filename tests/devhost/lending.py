@@ -51,7 +51,7 @@ class Lender:
                 secrets=secrets,
             )
         plugin = self._running.get(directory)
-        if plugin is None or plugin._lost is not None:
+        if plugin is None or plugin.lost is not None:
             plugin = self._running[directory] = self._start(directory)
         plugin._watcher = Watcher()
         plugin.printed.renew()
@@ -61,7 +61,7 @@ class Lender:
 
     def stop(self, plugin: PluginProcess) -> None:
         """In place of `PluginProcess.stop`: a lent plugin keeps running, unless it has ended."""
-        if plugin not in self._running.values() or plugin._lost is not None:
+        if plugin not in self._running.values() or plugin.lost is not None:
             self._stop(plugin)
         else:
             plugin.printed.renew()

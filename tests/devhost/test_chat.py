@@ -173,8 +173,19 @@ def test_a_plugin_that_ended_is_started_again(piped: Piped) -> None:
     ended = piped(*PUPPETS, lines="\n".join([steps({"crash": "bye"}), steps({"say": "still there"})]))
     assert ended.code == 0
     assert "the plugin exited with code 3" in ended.shown
-    assert "The plugin has ended. It is started again, as the daemon would start it." in ended.shown
+    assert "A plugin has ended. The plugins are started again, as the daemon would start it." in ended.shown
     assert "\nstill there\n" in ended.shown
+
+
+def test_a_tool_plugin_that_ended_is_started_again(piped: Piped) -> None:
+    def performing(*done: tuple[str, object]) -> str:
+        call = {"provider": "devhost-tests/oddments/oddments", "tool_name": "perform"}
+        return steps({"call": {**call, "parameters": {"steps": json.dumps(done)}}})
+
+    lines = "\n".join([performing(("crash", None)), performing(("say", "still there"))])
+    ended = piped(*PUPPETS, "--tools", str(FIXTURES / "oddments"), "--log", "--verbose", lines=lines)
+    assert "A plugin has ended." in ended.shown
+    assert "still there" in ended.shown.partition("A plugin has ended.")[2]
 
 
 def test_strict_shows_broken_rules_and_exits_with_1(piped: Piped) -> None:

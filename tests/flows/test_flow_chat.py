@@ -18,7 +18,8 @@ from devhost.flow.surroundings import FlowTurn
 from devhost.host.host import Host
 from devhost.protocol.wire import JsonObject
 from tests.devhost.terminal_session import CTRL_C, CTRL_D, on_a_terminal
-from tests.flows.building import START, answer, chain, chatflow, node, workflow
+from tests.flows.building import START, answer, chain, chatflow, mixed, node, tool, workflow
+from tests.flows.conftest import FIXTURES
 from tests.flows.playing import ROOT, WORKFLOWS, Played, surroundings
 
 SEND = {"id": "c1", "name": "send_mail", "arguments": {"to": "a@b.example", "subject": "s", "body": "b"}}
@@ -119,6 +120,20 @@ def test_a_turn_that_makes_a_variable_too_large_says_what_follows(
 
     assert main(["flow", "chat", str(counting)]) == 0
     assert re.search(r"^The conversation variable 'seen' has 24\d,\d{3} bytes", capsys.readouterr().out, re.MULTILINE)
+
+
+def test_a_tool_plugin_that_ended_is_started_again(
+    tmp_path: Path, pipe: io.BytesIO, capsys: pytest.CaptureFixture[str]
+) -> None:
+    perform = tool("oddments", "perform", steps=mixed("{{#sys.query#}}"))
+    file = chatflow(tmp_path, [START, perform, answer("{{#perform.text#}}")], chain("start", "perform", "answer"))
+    pipe.write(b'[["crash", null]]\n[["say", "still there"]]\n')
+    pipe.seek(0)
+
+    assert main(["flow", "chat", str(file), "--tools", str(FIXTURES / "oddments")]) == 0
+    first, second = capsys.readouterr().out.split("A plugin has ended. The plugins are started again")
+    assert "the plugin exited with code 3" in first
+    assert "still there" in second
 
 
 def test_a_value_that_is_not_of_the_declared_type_is_told(counting: Path) -> None:

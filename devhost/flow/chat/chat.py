@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import Protocol
 
 from devhost.chat.commands import Typed, read_command
-from devhost.errors import HostError, PluginLostError
+from devhost.errors import HostError
 from devhost.files.local_file import LocalFile, local_files
 from devhost.flow.chat.commands import HELP, FlowCommand
 from devhost.flow.chat.conversation import FlowConversation
 from devhost.flow.chat.view import FlowChatView
 from devhost.flow.surroundings import Surroundings
 from devhost.flow.view.report import findings_of
-from devhost.flow.view.watching import PlayedTurn, watched
-from devhost.host.tool_host import ToolHost
+from devhost.flow.view.watching import watched
+from devhost.host.tool_host import STARTED_AGAIN, ToolHost
 from devhost.limits import HostLimits
 from devhost.models.scripted.script import gist
 from devhost.process.stop import Stop
@@ -63,9 +63,9 @@ class FlowChat:
             host = hosts.enter_context(start_host())
             for question in self._questions(lines):
                 with self._interrupt.stops_a_turn() as stop:
-                    played = self._ask(host, question, stop)
-                if _lost_the_plugin(played):
-                    self._view.note("The plugin has ended. It is started again, as the daemon would start it.")
+                    self._ask(host, question, stop)
+                if host.lost_a_plugin:
+                    self._view.note(STARTED_AGAIN)
                     hosts.close()
                     host = hosts.enter_context(start_host())
 
@@ -104,7 +104,7 @@ class FlowChat:
             return
         self._view.note(f"{self._added[-1].path.name} goes with the next message.")
 
-    def _ask(self, host: ToolHost, question: str, stop: Stop) -> PlayedTurn:
+    def _ask(self, host: ToolHost, question: str, stop: Stop) -> None:
         asked = self._asked[gist(question)]
         self._asked[gist(question)] += 1
         around = self._around(question, self._asked.total(), asked, host=host, stop=stop)
@@ -120,9 +120,3 @@ class FlowChat:
         self._view.close_turn(played.ended, played.seconds, findings if self._strict else [])
         if could_go_on and self._conversation.refusal:
             self._view.note(f"{self._conversation.refusal} {FlowCommand.RESET} begins a new one.")
-        return played
-
-
-def _lost_the_plugin(played: PlayedTurn) -> bool:
-    errors = [node.run.error for node in played.nodes if node.run is not None]
-    return any(error is not None and error.kind == PluginLostError.__name__ for error in errors)
