@@ -301,7 +301,7 @@ CALL_STATUS = {
 NO_ANSWER = {
     "iteration_limit": {
         "en": "I could not finish an answer within the allowed number of tool rounds.",
-        "ja": "許可されたツール実行回数の範囲内で回答をまとめられませんでした。",
+        "ja": "許可されたラウンド数の範囲内で回答をまとめられませんでした。",
         "zh": "在允许的工具调用轮数内，我未能得出答案。",
     },
     "time_limit": {
