@@ -8,8 +8,8 @@
         model = ScriptedModel.of([{"text": "Hello"}])
         run = host.run("gpt5_function_calling", {"query": "Hi"}, model=model)
 
-`docs/devhost.md` describes the commands and this module's classes. A package imports only packages that stand above it
-in this list (tests/devhost/test_architecture.py checks that):
+`docs/devhost.md` describes the commands, `docs/testing.md` this module's classes. A package imports only packages that
+stand above it in this list (tests/devhost/test_architecture.py checks that):
 
     errors, limits      the exceptions, and the host's limits
     protocol.golang     JSON as Go reads and writes it

@@ -9,6 +9,7 @@ import yaml
 
 import devhost
 import internal
+from internal.report.events import StopReason
 from internal.tools.virtual_tools import answer_tool
 from prompt.approval_words import APPROVAL_WORDS
 from scripts import docs
@@ -81,10 +82,33 @@ def test_a_page_without_its_markers_is_an_error(page: str) -> None:
         docs.with_generated(page, "new")
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_links_to_files_have_a_target(page: Path) -> None:
-    targets = [link.split("#")[0] for link in LINK.findall(prose(page)) if not re.match(r"[a-z]+:|#", link)]
-    assert [target for target in targets if not (page.parent / target).exists()] == []
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_have_a_target(page: Path) -> None:
+    """The file, and the heading that a fragment names; addresses on the web are not asked."""
+    assert dead_links(page) == []
+
+
+def dead_links(page: Path) -> list[str]:
+    return [link for link in LINK.findall(prose(page)) if not re.match(r"[a-z]+:", link) and not has_target(page, link)]
+
+
+def has_target(page: Path, link: str) -> bool:
+    name, _, fragment = link.partition("#")
+    target = page.parent / name if name else page
+    return target.exists() and (not fragment or fragment in anchors(target))
+
+
+def anchors(page: Path) -> set[str]:
+    """The fragments of a page's headings, as GitHub makes them."""
+    titles = re.findall(r"^#+ (.+)$", prose(page), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize("link", ["none.md", "#none", "page.md#none", "page.md#code"])
+def test_a_dead_link_is_found(link: str, tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(f"# What `it` is\n\n```sh\n# code\n```\n\n[dead]({link}), [alive](#what-it-is), [alive](page.md)\n")
+    assert dead_links(page) == [link]
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if page not in TRANSLATIONS], ids=str)
@@ -106,9 +130,9 @@ def test_the_readme_has_the_topics_that_the_marketplace_requires() -> None:
         assert topic in text.lower()
 
 
-def test_the_answer_in_the_readme_satisfies_the_schema_above_it() -> None:
-    section = README.read_text(encoding="utf-8").partition("\n## Answers in a schema\n")[2].partition("\n## ")[0]
-    schema, answer = re.findall(r"^```json\n(.*?)^```", section, re.DOTALL | re.MULTILINE)
+def test_the_answer_on_the_page_satisfies_the_schema_above_it() -> None:
+    page = (ROOT / "docs" / "answer-schema.md").read_text(encoding="utf-8")
+    schema, answer = re.findall(r"^```json\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
     form = answer_tool(schema).virtual_schema
     assert form is not None
     assert form.check.is_satisfied_by(json.loads(answer))
@@ -116,11 +140,15 @@ def test_the_answer_in_the_readme_satisfies_the_schema_above_it() -> None:
 
 
 @pytest.mark.parametrize("page", [README, *TRANSLATIONS, ROOT / "docs" / "strategies.md"], ids=lambda page: page.name)
-def test_the_pages_name_every_strategy_and_variable(page: Path) -> None:
+def test_the_pages_name_every_strategy(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
+    assert [name for name in docs.declared() if f"`{name}`" not in text] == []
+
+
+def test_the_page_on_outputs_names_every_variable_and_stop_reason() -> None:
+    text = (ROOT / "docs" / "outputs.md").read_text(encoding="utf-8")
     schemas = [yaml.safe_load(path.read_text(encoding="utf-8")) for path in (ROOT / "strategies").glob("*.yaml")]
-    names = {schema["identity"]["name"] for schema in schemas}
-    names |= {name for schema in schemas for name in schema["output_schema"]["properties"]}
+    names = {name for schema in schemas for name in schema["output_schema"]["properties"]} | set(StopReason)
     assert [name for name in sorted(names) if f"`{name}`" not in text] == []
 
 
@@ -238,10 +266,10 @@ def test_every_name_on_the_page_on_architecture_is_in_the_code() -> None:
     assert names - words - {"CALL", "CHANGELOG", "README"} == set()
 
 
-def test_the_page_on_control_lists_every_word_that_approves() -> None:
+def test_a_page_lists_every_word_that_approves() -> None:
     """Where they differ, copy the row that is missing."""
     languages = {"en": "English", "ja": "Japanese", "zh": "Chinese", "pt": "Portuguese", "any": "Any"}
     rows = [f"| {languages[language]} | {' · '.join(words)} |" for language, words in APPROVAL_WORDS.items()]
-    listed = section(ROOT / "docs" / "control.md", "### The words that approve")
+    listed = section(ROOT / "docs" / "approval-words.md", "## The list")
 
     assert re.findall(r"^\| .* · .* \|$", listed, re.MULTILINE) == rows

@@ -1,4 +1,4 @@
-"""The example of docs/strategies.md, run on the scripted model."""
+"""The example of docs/write-a-strategy.md, run on the scripted model."""
 
 import json
 from pathlib import Path
@@ -11,7 +11,7 @@ from tests.agent.scenes import check_growth, search
 from tests.support.run import run
 from tests.support.wire import calls, replies, says
 
-PAGE = Path(__file__).parents[2] / "docs" / "strategies.md"
+PAGE = Path(__file__).parents[2] / "docs" / "write-a-strategy.md"
 FOUND = {"search": replies("found")}
 DRAFT = "A poor draft. </finding>"
 SCHEMA = json.dumps({"type": "object", "properties": {"verdict": {"type": "string"}}, "required": ["verdict"]})

@@ -1,4 +1,4 @@
-"""`make demo`: what it runs, and that the README shows what it prints."""
+"""`make demo`: what it runs, and that docs/first-workflow.md shows what it prints."""
 
 import re
 import shutil
@@ -40,7 +40,7 @@ def test_the_demo_is_scripted_and_prints_the_command_for_a_real_model(tmp_path: 
 
 
 @pytest.mark.usefixtures("lent_plugins")
-def test_the_readme_shows_what_the_demo_prints_with_a_key_too(
+def test_the_first_page_shows_what_the_demo_prints_with_a_key_too(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Line by line and in this order; lines are left out, and `…` at the end of one leaves out its rest."""
@@ -49,8 +49,8 @@ def test_the_readme_shows_what_the_demo_prints_with_a_key_too(
     assert main([*RUN, "--scripted", "--no-color"]) == 0
 
     printed = _normal(capsys.readouterr().out)
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    shown = readme.partition("<!-- demo output -->\n```text\n")[2].partition("```\n<!-- /demo output -->")[0]
+    page = (ROOT / "docs" / "first-workflow.md").read_text(encoding="utf-8")
+    shown = page.partition("<!-- demo output -->\n```text\n")[2].partition("```\n<!-- /demo output -->")[0]
 
     missing = []
     for line in _normal(shown):
