@@ -101,6 +101,31 @@ def test_the_commands_on_the_page_for_agents_exist() -> None:
     assert used - set(targets.split()) == set()
 
 
+# --- CHANGELOG.md -----------------------------------------------------------------------------------------------------
+
+GROUPS = ["Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"]
+VERSIONS = re.split(r"^## ", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
+
+
+def test_the_changelog_begins_with_what_is_unreleased_and_dates_the_others() -> None:
+    first, *others = (version.splitlines()[0] for version in VERSIONS)
+
+    assert first == "[Unreleased]"
+    assert [heading for heading in others if not re.fullmatch(r"\[\d+\.\d+\.\d+\] - \d{4}-\d\d-\d\d", heading)] == []
+
+
+@pytest.mark.parametrize("version", VERSIONS, ids=lambda version: version.splitlines()[0])
+def test_each_version_has_each_group_once_in_order_and_nothing_but_entries(version: str) -> None:
+    """Two branches that are merged line by line could leave a group twice, or half an entry."""
+    groups = re.findall(r"^### (.+)$", version, re.MULTILINE)
+    lines = [line for line in version.splitlines()[1:] if line and not line.startswith("### ")]
+
+    assert groups == [group for group in GROUPS if group in groups]
+    assert groups or version.startswith("[Unreleased]")
+    assert [line for line in lines if not line.startswith(("- ", "  "))] == []
+    assert re.findall(r"^### .+\n++(?!- )", version, re.MULTILINE) == []
+
+
 # --- what a person fills in once --------------------------------------------------------------------------------------
 
 FIELDS = {"repo": "https://github.com/somebody/strategies", "contact": "somebody@example.org"}
