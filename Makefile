@@ -6,7 +6,7 @@
 
 .PHONY: demo test format lint types tests quick branches properties examples compat browser package flows docs conversations clean setup
 
-# Scripted, whatever keys the environment holds: the demo costs nothing, and looks as in the README.
+# Scripted, whatever keys the environment holds: the demo costs nothing, and looks as in docs/first-workflow.md.
 demo: setup
 	@.venv/bin/python -m devhost run --example helpdesk --scripted
 	@echo
@@ -24,8 +24,8 @@ format: setup
 lint types tests quick branches properties examples compat browser package flows: setup
 	@scripts/test $@
 
-# Writes the parameter tables of README, readme/ and docs/ from the strategies' YAML, and repository and contact from
-# manifest.yaml into the pages that show them.
+# Writes docs/parameters.md from the strategies' YAML, and repository and contact from manifest.yaml into the pages that
+# show them.
 docs: setup
 	@.venv/bin/python scripts/docs.py
 	@.venv/bin/python scripts/publisher.py

@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
-"""Write the parameter tables of README, readme/ and docs/ from the strategies' YAML, so that they always agree.
+"""Write the parameters in docs/parameters.md from the strategies' YAML, so that they always agree.
 
 In: strategies/*.yaml; a parameter that all strategies take is described once, then those that only one of them takes.
-Out: the text between the markers of each page. `scripts/docs.py --check` writes nothing, names the stale pages and
-returns 1 if there are any.
+Out: the text between the page's markers. `scripts/docs.py --check` writes nothing, and returns 1 if the page is stale.
 """
 
 import sys
@@ -14,23 +13,11 @@ from typing import Any
 import yaml
 
 ROOT = Path(__file__).resolve().parent.parent
+PAGE = ROOT / "docs" / "parameters.md"
 BEGIN = "<!-- parameters: written by `make docs`, do not edit -->"
 END = "<!-- /parameters -->"
 MAX_LINE = 100
-"""Characters of a line of prose; table rows are longer."""
-
-HEADINGS = {
-    "en_US": ("Parameter", "Type", "What it does"),
-    "ja_JP": ("パラメーター", "型", "説明"),
-    "zh_Hans": ("参数", "类型", "说明"),
-    "pt_BR": ("Parâmetro", "Tipo", "O que faz"),
-}
-ONLY = {
-    "en_US": "Only `{strategy}` takes:",
-    "ja_JP": "`{strategy}` だけのパラメーター:",
-    "zh_Hans": "仅 `{strategy}` 使用：",
-    "pt_BR": "Somente em `{strategy}`:",
-}
+"""Characters of a line of prose; tables and code may be wider."""
 
 type Parameter = dict[str, Any]
 
@@ -52,29 +39,6 @@ def own(strategies: dict[str, list[Parameter]]) -> dict[str, list[Parameter]]:
     shared = common(strategies)
     more = {name: [each for each in taken if each not in shared] for name, taken in strategies.items()}
     return {name: parameters for name, parameters in more.items() if parameters}
-
-
-def tables(language: str) -> str:
-    """The table of the common parameters, then one table for each strategy that takes more."""
-    strategies = declared()
-    parts = [_table(common(strategies), language)]
-    for strategy, parameters in own(strategies).items():
-        parts += [ONLY[language].format(strategy=strategy), _table(parameters, language)]
-    return "\n\n".join(parts)
-
-
-def _table(parameters: list[Parameter], language: str) -> str:
-    """Name and label, type, help; the help tells range and default, so no column repeats them."""
-    rows = [
-        "| " + " | ".join(HEADINGS[language]) + " |",
-        "|---|---|---|",
-        *(
-            f"| `{parameter['name']}`<br>{parameter['label'][language]} | {parameter['type']} "
-            f"| {parameter['help'][language]} |"
-            for parameter in parameters
-        ),
-    ]
-    return "\n".join(rows)
 
 
 def reference() -> str:
@@ -104,17 +68,6 @@ def _entry(parameter: Parameter) -> str:
     return f"### `{parameter['name']}`\n\n{text}\n\n" + "\n".join(lines)
 
 
-def pages() -> dict[Path, str]:
-    """Each page with generated text, and that text."""
-    return {
-        ROOT / "README.md": tables("en_US"),
-        ROOT / "readme" / "README_ja_JP.md": tables("ja_JP"),
-        ROOT / "readme" / "README_zh_Hans.md": tables("zh_Hans"),
-        ROOT / "readme" / "README_pt_BR.md": tables("pt_BR"),
-        ROOT / "docs" / "parameters.md": reference(),
-    }
-
-
 def with_generated(page: str, generated: str) -> str:
     """The page with the text between its two markers replaced.
 
@@ -128,22 +81,17 @@ def with_generated(page: str, generated: str) -> str:
     return f"{before}{BEGIN}\n\n{generated}\n\n{END}{after}"
 
 
-def stale_pages() -> dict[Path, str]:
-    """The pages that differ from what the YAML says, with what they should be."""
-    written = {path: path.read_text(encoding="utf-8") for path in pages()}
-    wanted = {path: with_generated(written[path], generated) for path, generated in pages().items()}
-    return {path: text for path, text in wanted.items() if text != written[path]}
-
-
 def main(arguments: list[str]) -> int:
-    stale = stale_pages()
+    written = PAGE.read_text(encoding="utf-8")
+    wanted = with_generated(written, reference())
+    if wanted == written:
+        return 0
+    name = PAGE.relative_to(ROOT)
     if arguments == ["--check"]:
-        for path in stale:
-            sys.stdout.write(f"{path.relative_to(ROOT)} is stale: run `make docs`\n")
-        return 1 if stale else 0
-    for path, text in stale.items():
-        path.write_text(text, encoding="utf-8")
-        sys.stdout.write(f"{path.relative_to(ROOT)} written\n")
+        sys.stdout.write(f"{name} is stale: run `make docs`\n")
+        return 1
+    PAGE.write_text(wanted, encoding="utf-8")
+    sys.stdout.write(f"{name} written\n")
     return 0
 
 
