@@ -41,6 +41,7 @@ class Chat:
         raw: bool = False,
         strict: bool = False,
         check: Callable[[Scenario], None] = lambda _: None,
+        interrupt: Interrupt | None = None,
     ) -> None:
         """`choose_model` is called for each question, because a scripted model is used up by its turns.
 
@@ -54,7 +55,7 @@ class Chat:
         self._view = view
         self._check = check
         self._last: Run | None = None
-        self._interrupt = Interrupt()
+        self._interrupt = interrupt or Interrupt()
         self._begin()
 
     def _begin(self) -> None:
@@ -64,15 +65,16 @@ class Chat:
         )
 
     def converse(self, lines: Iterable[str], start_host: HostStarter) -> None:
-        with ExitStack() as hosts, self._interrupt.handled():
+        with ExitStack() as hosts:
             host = hosts.enter_context(start_host())
-            for question in self._questions(lines):
-                with self._interrupt.stops_a_turn() as stop:
-                    self._last = self._ask(host, question, stop)
-                if host.lost_a_plugin:
-                    self._view.note(STARTED_AGAIN)
-                    hosts.close()
-                    host = hosts.enter_context(start_host())
+            with self._interrupt.handled():
+                for question in self._questions(lines):
+                    with self._interrupt.stops_a_turn() as stop:
+                        self._last = self._ask(host, question, stop)
+                    if host.lost_a_plugin:
+                        self._view.note(STARTED_AGAIN)
+                        hosts.close()
+                        host = hosts.enter_context(start_host())
 
     def _questions(self, lines: Iterable[str]) -> Iterator[str]:
         """What the agent is told: the lines, with commands as the answers that they stand for."""

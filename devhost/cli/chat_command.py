@@ -15,9 +15,9 @@ from devhost.process.watcher import Watchers
 from devhost.scenario.fitting import refuse_misfit
 from devhost.scenario.scenario import Scenario
 from devhost.terminal.chat_view import ChatView
-from devhost.terminal.questions import read_questions
+from devhost.terminal.questions import read_json_lines, read_questions
 from devhost.terminal.run_view import open_console
-from devhost.terminal.signals.interrupt import on_ctrl_c
+from devhost.terminal.signals.interrupt import Interrupt, on_ctrl_c
 from devhost.terminal.view_options import ViewOptions, view_options
 from devhost.text.command_help import examples
 
@@ -28,6 +28,7 @@ ANY_QUESTION = "?"
 @click.command(
     epilog=examples(
         "devhost chat --example helpdesk",
+        "devhost chat --example helpdesk --json-lines <questions.jsonl",
     )
 )
 @scenario_options
@@ -35,6 +36,12 @@ ANY_QUESTION = "?"
 @host_options
 @trace_option
 @otlp_options
+@click.option(
+    "--json-lines",
+    is_flag=True,
+    help="Read each question as a line of JSON, a text, so that it can have several lines; for other programs. "
+    "Ctrl-C then ends a turn, and has no effect between two.",
+)
 @click.option("--log", "show_log", is_flag=True, help="Show the log tree after each answer.")
 @view_options
 def chat(  # noqa: PLR0913 - click gives one argument per option
@@ -44,13 +51,14 @@ def chat(  # noqa: PLR0913 - click gives one argument per option
     host_options: HostOptions,
     trace_file: Path | None,
     otlp_options: OtlpOptions,
+    json_lines: bool,
     show_log: bool,
     view_options: ViewOptions,
 ) -> int:
     """Keep a conversation with a strategy, one question a line."""
     scenario = scenario_options.read(raw=host_options.raw, limits=host_options.limits)
     guesses = scenario.guesses(ANY_QUESTION, raw=host_options.raw)
-    questions = read_questions()
+    questions = read_json_lines() if json_lines else read_questions()
     view = ChatView(open_console(stderr=False, color=view_options.color), view_options, show_log=show_log)
     model = model_options.choose(scenario.script, "").description
     check = partial(_check, raw=host_options.raw, scripted=model.scripted)
@@ -62,6 +70,7 @@ def chat(  # noqa: PLR0913 - click gives one argument per option
         raw=host_options.raw,
         strict=host_options.strict,
         check=check,
+        interrupt=Interrupt(only_turns=json_lines),
     )
     with (
         otlp_options.sending(trace_file) as kept,

@@ -1,12 +1,15 @@
-"""The questions of a conversation: typed at a prompt, or a line each from a pipe. Blank lines are skipped.
+"""The questions of a conversation: typed at a prompt, or from a pipe a line each, or a JSON text each.
+
+Blank ones are skipped.
 
 A space before a slash stays, because it makes a question of what would be a command.
 At the prompt Ctrl-C discards the line and Ctrl-D ends the chat; a text pasted over several lines is one question.
 """
 
 import io
+import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from devhost.errors import ParameterError
 from devhost.terminal.tables import printable
@@ -18,6 +21,29 @@ def read_questions() -> Iterator[str]:
     if sys.stdin is None:
         raise ParameterError("a chat reads its questions from standard input, which is closed: pipe them in, or type")
     return _typed() if sys.stdin.isatty() else _piped()
+
+
+def read_json_lines() -> Iterator[str]:
+    """From a program: each line is a text in JSON, which may have several lines; ParameterError for any other line."""
+    if sys.stdin is None:
+        raise ParameterError("--json-lines reads standard input, which is closed")
+    return _written_as_json()
+
+
+def _written_as_json() -> Iterator[str]:
+    for number, line in enumerate(_from_pipe(), start=1):
+        if line.strip() and (question := _question(_json_text(line, number))):
+            yield _shown(question)
+
+
+def _json_text(line: str, number: int) -> str:
+    try:
+        text = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise ParameterError(f"--json-lines: line {number} of the input is not JSON: {error}") from error
+    if not isinstance(text, str):
+        raise ParameterError(f'--json-lines: line {number} of the input must be a text in JSON, such as "What now?"')
+    return text.encode(errors="replace").decode()  # JSON can escape lone surrogates, which no message can contain
 
 
 def _typed() -> Iterator[str]:
@@ -46,11 +72,19 @@ def _well_formed(typed: str) -> str:
 
 
 def _piped() -> Iterator[str]:
-    """Questions are printed as they are read, so that the output reads as a conversation."""
+    for line in _from_pipe():
+        if question := _question(line):
+            yield _shown(question)
+
+
+def _from_pipe() -> Iterable[str]:
     if isinstance(sys.stdin, io.TextIOWrapper):
         sys.stdin.reconfigure(errors="replace")
-    for line in sys.stdin:
-        if question := _question(line):
-            sys.stdout.write(f"{PROMPT}{printable(question)}\n")
-            sys.stdout.flush()
-            yield question
+    return sys.stdin
+
+
+def _shown(question: str) -> str:
+    """Questions are printed as they are read, so that the output reads as a conversation."""
+    sys.stdout.write(f"{PROMPT}{printable(question)}\n")
+    sys.stdout.flush()
+    return question

@@ -188,6 +188,26 @@ def test_a_tool_plugin_that_ended_is_started_again(piped: Piped) -> None:
     assert "still there" in ended.shown.partition("A plugin has ended.")[2]
 
 
+def test_a_line_of_json_is_a_question_of_several_lines_or_a_command(piped: Piped) -> None:
+    asked = ['[{"say":\n"from two lines"}]', "  ", "/sources", " /approve\n"]
+    ended = piped(*PUPPETS, "--json-lines", lines="\n".join(["", *map(json.dumps, asked)]))
+    assert ended.code == 0
+    assert "\nfrom two lines\n" in ended.shown
+    assert "The last run has no sources." in ended.shown
+    assert "Nothing waits for an answer." not in ended.shown, "with a space before it, it is a question"
+    assert ended.shown.count("0 model calls") == 2
+
+
+@pytest.mark.parametrize(
+    ("line", "said"), [("What now?", "line 2 of the input is not JSON"), ('["What now?"]', "must be a text in JSON")]
+)
+def test_a_line_that_is_not_a_text_in_json_ends_the_chat(piped: Piped, line: str, said: str) -> None:
+    ended = piped(*PUPPETS, "--json-lines", lines=f"{json.dumps(steps({'say': 'Hi'}))}\n{line}")
+    assert ended.code == 2
+    assert "\nHi\n" in ended.shown
+    assert said in ended.errors
+
+
 def test_strict_shows_broken_rules_and_exits_with_1(piped: Piped) -> None:
     ended = piped(*PUPPETS, "--strict", lines=steps({"say": "<think>open"}))
     assert ended.code == 1

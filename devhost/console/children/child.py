@@ -1,60 +1,71 @@
-"""One command of devhost in a process group of its own.
+"""One command of devhost in a session of its own, so that Ctrl-C in the console's terminal does not reach it.
 
 `stop` ends the turn that goes on, as Ctrl-C does in a chat; `kill` ends the process with everything that it started.
 """
 
 import contextlib
-import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Sequence
 from pathlib import Path
+from typing import IO
+
+from devhost.console.children.session import kill_session
+from devhost.errors import ConsoleError
+
+IDLE_SECONDS = 3600.0
+HOME = str(Path(__file__).resolve().parents[3])
+START = "import sys; sys.path.insert(0, sys.argv.pop(1)); from devhost.__main__ import start; start()"
+"""This very devhost, whatever the current folder is. PYTHONPATH is not set, because the plugins would inherit it."""
 
 
 class Child:
-    def __init__(self, arguments: Sequence[str], output: Path) -> None:
-        """`arguments` of devhost; `output`: where what it prints goes."""
+    def __init__(self, arguments: Sequence[str], output: Path, *, idle_seconds: float = IDLE_SECONDS) -> None:
+        """`arguments` of devhost; `output`: where what it prints goes; `idle_seconds`: how long it waits for a line."""
         self.arguments = tuple(arguments)
         self.output = output
+        self.told = 0
+        """How many lines it got."""
+        self._idle_seconds = idle_seconds
+        self._telling = threading.Lock()
         with output.open("wb") as printed:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "devhost", *arguments],
-                stdin=subprocess.PIPE,
-                stdout=printed,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
+            self._process = _started(self.arguments, printed.fileno())
+        self._idle = self._timer()
+        # Its end is taken note of at once, so that it does not stay as a zombie.
+        threading.Thread(target=self._await_the_end, daemon=True).start()
 
     @property
     def exit_code(self) -> int | None:
-        """None while it goes on."""
+        """None while it goes on; below 0 for a signal."""
         return self._process.poll()
 
-    def tell(self, line: str) -> bool:
-        """Writes a line to its input; whether it could still be told."""
-        if self.exit_code is not None or self._process.stdin is None:
-            return False
-        try:
-            self._process.stdin.write(line.encode() + b"\n")
-            self._process.stdin.flush()
-        except (BrokenPipeError, ValueError):
-            return False
-        return True
+    def tell(self, line: str, after: int | None = None) -> bool:
+        """Writes a line to its input; whether it was told.
+
+        `after`: how many lines it must have got, because what is told answers the last one's turn.
+        """
+        with self._telling:
+            if self.exit_code is not None or after not in {None, self.told} or not self._write(line):
+                return False
+            self.told += 1
+            self._idle.cancel()
+            self._idle = self._timer()
+            return True
 
     def close_input(self) -> None:
-        """No further question comes."""
-        if self._process.stdin is not None:
-            with contextlib.suppress(BrokenPipeError):
-                self._process.stdin.close()
+        """No further question comes: it ends after the turn that goes on."""
+        with self._telling, contextlib.suppress(OSError):
+            self._input.close()
 
     def stop(self) -> None:
         self._signal(signal.SIGINT)
 
     def kill(self) -> None:
         if self.exit_code is None:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(self._process.pid, signal.SIGKILL)
+            self._signal(signal.SIGKILL)
+            kill_session(self._process.pid)
 
     def end(self) -> None:
         """Lets it end its plugins."""
@@ -68,7 +79,46 @@ class Child:
             return False
         return True
 
+    def _write(self, line: str) -> bool:
+        try:
+            self._input.write(line.encode() + b"\n")
+            self._input.flush()
+        except (OSError, ValueError):  # it has ended, or its input is closed
+            return False
+        return True
+
+    @property
+    def _input(self) -> IO[bytes]:
+        assert self._process.stdin is not None  # noqa: S101 - Popen was given PIPE
+        return self._process.stdin
+
+    def _timer(self) -> threading.Timer:
+        """A chat that nobody talks to keeps its plugins running."""
+        timer = threading.Timer(self._idle_seconds, self.close_input)
+        timer.daemon = True
+        timer.start()
+        return timer
+
+    def _await_the_end(self) -> None:
+        self._process.wait()
+        with self._telling:
+            self._idle.cancel()
+
     def _signal(self, number: signal.Signals) -> None:
         """To the process alone: it ends its plugins itself."""
         if self.exit_code is None:
             self._process.send_signal(number)
+
+
+def _started(arguments: Sequence[str], output: int) -> "subprocess.Popen[bytes]":
+    """ConsoleError if the system refuses it, as it does an argument of more than 128 KiB."""
+    try:
+        return subprocess.Popen(
+            [sys.executable, "-P", "-c", START, HOME, *arguments],
+            stdin=subprocess.PIPE,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    except (OSError, ValueError) as error:
+        raise ConsoleError(f"the command cannot be started: {error}") from error

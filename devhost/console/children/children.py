@@ -5,20 +5,26 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from devhost.console.children.child import Child
+from devhost.errors import ConsoleError
 
 PATIENCE_SECONDS = 10.0
+MOST = 8
+"""That go on at once: each holds a process for devhost and one for each plugin."""
 
 
 class Children:
-    def __init__(self) -> None:
+    def __init__(self, most: int = MOST) -> None:
+        self._most = most
         self._children: dict[str, Child] = {}
         self._changing = threading.Lock()
 
     def start(self, name: str, arguments: Sequence[str], output: Path) -> Child:
-        """The child of a new run."""
-        child = Child(arguments, output)
+        """The child of a new run; ConsoleError if too many go on."""
         with self._changing:
-            self._children[name] = child
+            running = [each for each, child in self._children.items() if child.exit_code is None]
+            if len(running) >= self._most:
+                raise ConsoleError(f"{len(running)} runs go on, and no more may: end one of {', '.join(running)}")
+            child = self._children[name] = Child(arguments, output)
         return child
 
     def of(self, name: str) -> Child | None:

@@ -22,7 +22,9 @@ def on_ctrl_c(show: Callable[[], None]) -> Iterator[None]:
 
 
 class Interrupt:
-    def __init__(self) -> None:
+    def __init__(self, *, only_turns: bool = False) -> None:
+        """`only_turns`: between two turns it has no effect, because it was meant for the turn that has just ended."""
+        self._only_turns = only_turns
         self._stop: Stop | None = None
 
     @contextmanager
@@ -42,6 +44,7 @@ class Interrupt:
             self._stop = None
 
     def _handle(self, _number: int, _frame: FrameType | None) -> None:
-        if self._stop is None:
+        if self._stop is not None:
+            self._stop.request()
+        elif not self._only_turns:
             raise KeyboardInterrupt
-        self._stop.request()

@@ -1,0 +1,112 @@
+"""The console's children: real processes, which end with all that they started."""
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from devhost.console.children.child import Child
+from devhost.console.children.children import Children
+from devhost.errors import ConsoleError
+from tests.devhost.conftest import PUPPET, TOOLBOX
+from tests.devhost.waiting import wait_for
+
+CHAT = ("chat", "--plugin", str(PUPPET), "--tools", str(TOOLBOX), "--script", str(TOOLBOX / "script.yaml"))
+
+
+@pytest.fixture
+def children() -> Iterator[Children]:
+    children = Children(most=2)
+    yield children
+    children.end()
+
+
+def processes_of(leader: int) -> list[int]:
+    """Of its session, without those that only wait to be reaped."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                state = (entry / "stat").read_text().rpartition(")")[2].split()[0]
+                if state != "Z" and os.getsid(int(entry.name)) == leader:
+                    found.append(int(entry.name))
+            except (ProcessLookupError, FileNotFoundError):
+                continue
+    return found
+
+
+def asked(*steps: object) -> str:
+    return json.dumps(json.dumps(steps))
+
+
+def start(children: Children, folder: Path, name: str = "run") -> tuple[Child, Path]:
+    trace = folder / f"{name}.jsonl"
+    arguments = (*CHAT, "--scripted", "--trace", str(trace), "--json-lines", "--no-color")
+    return children.start(name, arguments, folder / f"{name}.txt"), trace
+
+
+def ends(trace: Path) -> int:
+    return trace.read_text().count('"event": "end"') if trace.is_file() else 0
+
+
+def test_a_killed_child_leaves_no_plugin_and_no_zombie(children: Children, tmp_path: Path) -> None:
+    child, trace = start(children, tmp_path)
+    assert child.tell(asked({"say": "two\nlines"}), after=0)
+    assert not child.tell(asked({"say": "of another window"}), after=0)
+    wait_for(lambda: ends(trace) == 1, "the turn")
+    leader = child._process.pid
+    assert len(processes_of(leader)) == 3, "devhost, strategy, tools"
+
+    child.kill()
+
+    wait_for(lambda: child.exit_code == -9, "the end")
+    wait_for(lambda: not processes_of(leader), "the end of the plugins")
+    assert not Path(f"/proc/{leader}").exists()
+    assert not child.tell(asked({"say": "too late"}))
+    assert child.told == 1
+
+
+def test_stop_ends_a_turn_and_has_no_effect_between_two(children: Children, tmp_path: Path) -> None:
+    child, trace = start(children, tmp_path)
+    child.tell(asked({"say": "first"}))
+    wait_for(lambda: ends(trace) == 1, "the first turn")
+
+    child.stop()
+    child.tell(asked({"say": "second"}))
+    wait_for(lambda: ends(trace) == 2, "the second turn")
+
+    child.tell(asked({"say": "third"}, {"sleep": 3000}))
+    wait_for(lambda: "third" in child.output.read_text().partition("you> ")[2], "the third turn")
+    child.close_input()
+    child.stop()
+    wait_for(lambda: child.exit_code == 0, "the end")
+    assert "stopped: " in child.output.read_text()
+
+
+def test_a_child_that_is_told_nothing_ends(tmp_path: Path) -> None:
+    child = Child((*CHAT, "--scripted", "--json-lines"), tmp_path / "output.txt", idle_seconds=0.01)
+    wait_for(lambda: child.exit_code == 0, "the end")
+
+
+def test_only_so_many_go_on_at_once(children: Children, tmp_path: Path) -> None:
+    first, _ = start(children, tmp_path, "first")
+    start(children, tmp_path, "second")
+    with pytest.raises(ConsoleError, match="2 runs go on, and no more may: end one of first, second"):
+        start(children, tmp_path, "third")
+
+    first.kill()
+    wait_for(lambda: first.exit_code is not None, "the end of the first")
+    start(children, tmp_path, "third")
+
+    leaders = [child._process.pid for child in children._children.values()]
+    children.end()
+    assert None not in [child.exit_code for child in children._children.values()]
+    assert not any(map(processes_of, leaders))
+
+
+def test_an_argument_that_no_command_can_have_is_a_sentence(children: Children, tmp_path: Path) -> None:
+    with pytest.raises(ConsoleError, match=r"the command cannot be started: .*too long"):
+        children.start("run", ("chat", "--param", "instruction=" + "x" * 200_000), tmp_path / "output.txt")
+    assert children.of("run") is None
