@@ -9,9 +9,9 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from devhost.comparison.fork_report import ForkReport
 from devhost.comparison.lines import is_part
+from devhost.page.environment import HERE as PAGE
+from devhost.page.environment import clip
 from devhost.page.file import GENERATOR
-from devhost.page.page import HERE as PAGE
-from devhost.page.page import clip
 
 HERE = Path(__file__).parent
 

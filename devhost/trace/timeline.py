@@ -22,6 +22,8 @@ OPEN = "start"
 
 @dataclass
 class Span:
+    id: str
+    """Of its log entry, or of its call; it stays the same while the run goes on."""
     label: str
     status: str
     began: float
@@ -88,6 +90,7 @@ def _request_ids(entry: LogEntry) -> list[str]:
 def _span(entry: LogEntry, times: list[float], finished: float) -> Span:
     is_open = entry.status == OPEN
     return Span(
+        id=entry.id,
         label=entry.label,
         status=entry.status,
         began=times[0],
@@ -121,7 +124,7 @@ def _placed(
 
 def _own_span(call: Call, finished: float) -> Span:
     status = OPEN if call.ended is None else "error" if call.error else "success"
-    return Span(call.name, status, call.began, _end(call, finished), calls=[call])
+    return Span(call.id, call.name, status, call.began, _end(call, finished), calls=[call])
 
 
 def _siblings(call: Call, roots: list[Span]) -> list[Span]:

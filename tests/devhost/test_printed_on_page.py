@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from devhost import Host, ScriptedModel
-from devhost.page.printed import add_moments, lines_of_calls
+from devhost.page.parts.printed import add_moments, lines_of_calls
 from devhost.trace.calls import Call
 from devhost.trace.lines import PrintedLine
 from devhost.trace.reader import read_trace
@@ -48,8 +48,8 @@ def test_a_line_is_under_a_call_only_if_that_is_certain() -> None:
 
 
 def test_other_lines_are_moments_of_the_timeline_or_around_it() -> None:
-    group = Span("ROUND 1", "success", 11, 14, children=[Span("x", "success", 11, 12)])
-    spans = [group, Span("ROUND 2", "success", 15, 20)]
+    group = Span("1", "ROUND 1", "success", 11, 14, children=[Span("1x", "x", "success", 11, 12)])
+    spans = [group, Span("2", "ROUND 2", "success", 15, 20)]
     printed = (line(9, "start"), line(12.5, "1"), line(12.55, "2"), line(14.5, "3"), line(21, "end"))
     rest = add_moments(spans, replace(RUN, printed=tuple(replace_exact(each) for each in printed)))
     assert [each.text for each in rest] == ["start", "end"]

@@ -15,9 +15,10 @@ from devhost.models.request import ModelRequest
 from devhost.models.scripted.chunks import turn_chunks
 from devhost.models.scripted.turn import Turn
 from devhost.node.outputs.run import ANSWERED, STOPPED
-from devhost.page.answer import passages
-from devhost.page.bars import Axis, written
-from devhost.page.page import LONGEST, clip, render_page
+from devhost.page.environment import LONGEST, clip
+from devhost.page.page import render_page
+from devhost.page.parts.answer import passages
+from devhost.page.parts.bars import Axis, written
 from devhost.protocol.wire import JsonObject
 from devhost.trace.calls import Call, Piece
 from devhost.trace.reader import read_trace

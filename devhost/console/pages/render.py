@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from devhost.page.page import page_environment
+from devhost.page.environment import page_environment
 
 HERE = Path(__file__).parent
 TEMPLATES, STATIC = HERE / "templates", HERE / "static"

@@ -5,8 +5,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from devhost.console.views.console import console_of
-from devhost.page.attachments import Attachments
-from devhost.page.page import shown_run
+from devhost.page.parts.attachments import Attachments
+from devhost.page.parts.shown import shown_run
 from devhost.trace.reader import read_trace
 from devhost.trace.runs import traced_runs
 

@@ -11,9 +11,9 @@ from devhost.errors import SuiteError
 from devhost.evaluation.comparison import Comparison
 from devhost.evaluation.reports.wording import costs, mark, share
 from devhost.evaluation.summary import Summary
+from devhost.page.environment import HERE as PAGE
+from devhost.page.environment import clip
 from devhost.page.file import GENERATOR, HEAD_BYTES, MARK
-from devhost.page.page import HERE as PAGE
-from devhost.page.page import clip
 
 HERE = Path(__file__).parent
 

@@ -10,10 +10,11 @@ from devhost.flow.events import FlowEnded, NodeEnded, SourcesRead
 from devhost.flow.traces.traced import TracedTurn, traced_turns
 from devhost.flow.view.facts import FlowFacts
 from devhost.flow.view.nodes import Row, Rows
-from devhost.page.answer import Passage, passages
-from devhost.page.attachments import Attachments
-from devhost.page.bars import Axis
-from devhost.page.page import ShownRun, page_environment, shown_run
+from devhost.page.environment import page_environment
+from devhost.page.parts.answer import Passage, passages
+from devhost.page.parts.attachments import Attachments
+from devhost.page.parts.bars import Axis
+from devhost.page.parts.shown import ShownRun, shown_run
 from devhost.protocol.wire import JsonObject
 from devhost.trace.lines import PrintedLine
 from devhost.trace.reader import Trace

@@ -48,7 +48,7 @@ def add_moments(spans: list[Span], run: TracedRun) -> list[PrintedLine]:
 def _add(spans: list[Span], lines: Sequence[PrintedLine]) -> None:
     if lines:
         at, texts = lines[0].at, tuple(line.text for line in lines)
-        moment = Span(f"{lines[0].plugin} printed", "success", at, at, is_moment=True, printed=texts)
+        moment = Span(f"printed {at}", f"{lines[0].plugin} printed", "success", at, at, is_moment=True, printed=texts)
         insort(_innermost(spans, at), moment, key=lambda span: span.began)
 
 

@@ -1,0 +1,131 @@
+"""A run with all that a page asks of it."""
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from devhost.node.memory import files_among
+from devhost.node.outputs.outputs import NodeOutputs
+from devhost.node.outputs.run import Ending, Run
+from devhost.page.parts.answer import Passage, passages
+from devhost.page.parts.attachments import Attachments, ShownFile
+from devhost.page.parts.bars import Axis
+from devhost.page.parts.legend import Colour, legend
+from devhost.page.parts.opened import OfferedTool, offered_tools
+from devhost.page.parts.printed import add_moments, lines_of_calls
+from devhost.protocol.wire import JsonObject
+from devhost.trace.lines import PrintedLine
+from devhost.trace.outcome import run_of
+from devhost.trace.reader import Trace
+from devhost.trace.runs import TracedRun
+from devhost.trace.timeline import Span, timeline
+
+
+@dataclass(frozen=True)
+class ShownRun:
+    """One section of a page."""
+
+    number: int
+    traced: TracedRun
+    run: Run
+    spans: list[Span]
+    axis: Axis
+    answer: list[Passage]
+    sources: list[JsonObject]
+    given: list[ShownFile]
+    """The files of the question."""
+    files: list[ShownFile]
+    printed_in: Mapping[str, list[PrintedLine]]
+    """By the id of a tool's call."""
+    printed_around: list[PrintedLine]
+    """Before and after the run."""
+
+    @property
+    def outputs(self) -> NodeOutputs:
+        return self.run.outputs
+
+    @property
+    def variables(self) -> Mapping[str, object]:
+        return {name: value for name, value in self.outputs.variables.items() if name != "sources" or not self.sources}
+
+    @property
+    def usage(self) -> JsonObject:
+        return self.run.usage if isinstance(self.run.usage, dict) else {}
+
+    @property
+    def usage_is_summed(self) -> bool:
+        """Whether it is the sum of what the answers of models reported."""
+        return self.run.usage is self.run.calls.spent
+
+    @property
+    def ending(self) -> Ending:
+        return Ending("not ended", "bad") if self.traced.end is None else self.run.ending
+
+    @cached_property
+    def rows(self) -> list[tuple[int, Span]]:
+        """Each row with its depth, in the order of the page."""
+        return list(_rows(self.spans))
+
+    @cached_property
+    def anchors(self) -> Mapping[int, str]:
+        """By the `id()` of a span, the fragment of the page's address that leads to its row.
+
+        It stays the same while the run goes on. The ids of log entries are any text, which a fragment cannot be.
+        """
+        seen = Counter[str]()
+        found = {}
+        for _, span in self.rows:
+            digest = hashlib.blake2s(span.id.encode(errors="replace"), digest_size=6).hexdigest()
+            seen[digest] += 1
+            again = f"-{seen[digest]}" if seen[digest] > 1 else ""
+            found[id(span)] = f"row-{self.number}-{digest}{again}"
+        return found
+
+    @property
+    def legend(self) -> list[Colour]:
+        return legend(span for _, span in self.rows)
+
+    @cached_property
+    def offered(self) -> Mapping[OfferedTool, str]:
+        """Each tool as the models of the run were told of it, with its fragment of the page's address."""
+        calls = (call for call in self.traced.calls if call.kind == "llm")
+        tools = dict.fromkeys(tool for call in calls for tool in offered_tools(call))
+        return {tool: f"tool-{self.number}-{position}" for position, tool in enumerate(tools, start=1)}
+
+    @property
+    def json(self) -> list[Any]:
+        return self.outputs.json_of_strategy()
+
+    def count(self, kind: str) -> int:
+        return sum(call.kind == kind for call in self.traced.calls)
+
+
+def shown_run(number: int, traced: TracedRun, trace: Trace, attachments: Attachments) -> ShownRun:
+    run = run_of(traced, trace.header.strategy)
+    sources = run.outputs.variables.get("sources")
+    listed = [source for source in sources if isinstance(source, dict)] if isinstance(sources, list) else []
+    numbers = {str(source.get("number")) for source in listed}
+    spans = timeline(traced)
+    printed_around = add_moments(spans, traced)
+    return ShownRun(
+        number=number,
+        traced=traced,
+        run=run,
+        spans=spans,
+        axis=Axis(traced.began, traced.finished),
+        answer=passages(run.outputs.text, numbers, f"source-{number}-"),
+        sources=listed,
+        given=attachments.shown(files_among(traced.parameters)),
+        files=attachments.shown(run.outputs.files),
+        printed_in=lines_of_calls(traced),
+        printed_around=printed_around,
+    )
+
+
+def _rows(spans: Sequence[Span], depth: int = 0) -> Iterator[tuple[int, Span]]:
+    for span in spans:
+        yield depth, span
+        yield from _rows(span.children, depth + 1)
