@@ -137,7 +137,7 @@ def test_a_refused_call_and_a_good_one_of_the_same_turn_are_told_apart(tmp_path:
     assert "found 2" not in refused
     turn = row_of(html, "scripted-gpt-5", 0)
     for call_id, status, row in (("call_a", "refused", refused), ("call_b", "ok", good)):
-        (anchor,) = re.findall(r'id="(row-[-\d]+)"', row)
+        (anchor,) = re.findall(r'id="(row-[-\w]+)"', row)
         assert f'<a href="#{anchor}">look</a> <small>{call_id} · {status}</small>' in turn
     assert "<summary>look</summary>" in html
     (schema,) = re.findall(r"JSON Schema</h3>\s*<pre>(.*?)</pre>", html, re.DOTALL)
