@@ -21,6 +21,19 @@ class Axis:
     def place(self, at: float) -> float:
         return round(100 * min(max((at - self.began) / self.length, 0.0), 1.0), 4)
 
+    def bar(self, began: float, ended: float) -> str:
+        """The style of a bar: its seconds, so that it stays true when the axis grows."""
+        return f"--from:{self._seconds(began)};--size:{self._seconds(ended) - self._seconds(began):.6g}"
+
+    @property
+    def scale(self) -> str:
+        """The style of what holds the bars."""
+        return f"--length:{self.length:.6g};--step:{self.step_percent:.4f}%"
+
+    def _seconds(self, at: float) -> float:
+        """Since the axis began, on it."""
+        return round(min(max(at - self.began, 0.0), self.length), 6)
+
     @property
     def step(self) -> float:
         """Seconds from tick to tick: the smallest of 1, 2, 5, 10, … that does not make too many of them."""

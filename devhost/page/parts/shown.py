@@ -23,6 +23,9 @@ from devhost.trace.reader import Trace
 from devhost.trace.runs import TracedRun
 from devhost.trace.timeline import Span, timeline
 
+FEW_ROWS = 60
+"""So many rows are read at a glance, with all groups open."""
+
 
 @dataclass(frozen=True)
 class ShownRun:
@@ -84,6 +87,12 @@ class ShownRun:
             found[id(span)] = f"row-{self.number}-{digest}{again}"
         return found
 
+    def is_open(self, span: Span) -> bool:
+        """Whether the children of a group are shown at first: in a long run only those of the last, and of failures."""
+        if not span.children:
+            return False
+        return len(self.rows) <= FEW_ROWS or span is self.spans[-1] or any(_failures(span))
+
     @property
     def legend(self) -> list[Colour]:
         return legend(span for _, span in self.rows)
@@ -123,6 +132,14 @@ def shown_run(number: int, traced: TracedRun, trace: Trace, attachments: Attachm
         printed_in=lines_of_calls(traced),
         printed_around=printed_around,
     )
+
+
+def _failures(span: Span) -> Iterator[Span]:
+    """The rows below it that failed; the group itself may have gone on."""
+    for child in span.children:
+        if child.status == "error":
+            yield child
+        yield from _failures(child)
 
 
 def _rows(spans: Sequence[Span], depth: int = 0) -> Iterator[tuple[int, Span]]:
