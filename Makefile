@@ -4,7 +4,7 @@
 # make quick  unit and agent tests only
 # All of them make .venv first when it is missing or out of date. scripts/test lists the other steps.
 
-.PHONY: demo test format lint types tests quick branches properties examples compat browser package flows docs conversations clean setup
+.PHONY: demo test format lint types tests quick branches properties processes examples compat browser package flows docs conversations clean setup
 
 # Scripted, whatever keys the environment holds: the demo costs nothing, and looks as in docs/first-workflow.md.
 demo: setup
@@ -21,7 +21,7 @@ format: setup
 	@.venv/bin/python -m ruff check --fix .
 	@.venv/bin/python -m ruff format .
 
-lint types tests quick branches properties examples compat browser package flows: setup
+lint types tests quick branches properties processes examples compat browser package flows: setup
 	@scripts/test $@
 
 # Writes docs/parameters.md from the strategies' YAML, and repository and contact from manifest.yaml into the pages that

@@ -13,7 +13,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SHELL = shutil.which("sh") or "/bin/sh"
 GATE = ("format", "lint", "types", "tests")
-STEPS = (*GATE, "quick", "branches", "properties", "examples", "compat", "browser", "package", "flows")
+STEPS = (*GATE, "quick", "branches", "properties", "processes", "examples", "compat", "browser", "package", "flows")
 
 PYTHON = """#!{shell}
 if [ "$1" = -c ]; then

@@ -43,7 +43,7 @@ class FileServer:
     def __enter__(self) -> Self:
         self._server = ThreadingHTTPServer((LOOPBACK, 0), partial(_Handler, self))
         self._server.daemon_threads = True
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()
         return self
 
     def __exit__(self, *_: object) -> None:

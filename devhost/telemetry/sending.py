@@ -63,8 +63,8 @@ def _make(span: AgentSpan, tracer: Tracer, began: int, parent: Span | None, fini
     )
     for child in span.children:
         _make(child, tracer, began, made, finished)
-    if span.error:
-        made.set_status(Status(StatusCode.ERROR, span.error))
+    if span.error is not None:
+        made.set_status(Status(StatusCode.ERROR, span.error or None))
     made.end(began + int(span.ended * NANOSECONDS))
     if isinstance(made, ReadableSpan):
         finished.append(made)

@@ -33,7 +33,8 @@ class AgentSpan:
     began: float
     ended: float
     attributes: Mapping[str, Attribute] = field(default_factory=dict)
-    error: str = ""
+    error: str | None = None
+    """Its words, which are empty without contents; None if it did not fail."""
     children: tuple["AgentSpan", ...] = ()
 
 
@@ -57,9 +58,10 @@ def _of_run(trace: Trace, run: TracedRun, *, contents: bool) -> AgentSpan:
     if contents:
         attributes[gen_ai.GEN_AI_INPUT_MESSAGES] = _messages("user", run.question)
         attributes[gen_ai.GEN_AI_OUTPUT_MESSAGES] = _messages("assistant", outcome.outputs.text)
-    error = "" if outcome.error is None else outcome.error.message
+    error = None
     if outcome.error is not None:
         attributes[ERROR_TYPE] = outcome.error.kind
+        error = outcome.error.message if contents else ""
     children = tuple(_of_spans(timeline(run), trace, run.finished, contents=contents))
     return AgentSpan(f"invoke_agent {strategy}", False, run.began, run.finished, attributes, error, children)  # noqa: FBT003 - a field
 
@@ -83,10 +85,12 @@ def _of_call(  # noqa: PLR0913 - what surrounds a call
     operation = "chat" if is_model else "execute_tool"
     attributes: dict[str, Attribute] = {gen_ai.GEN_AI_OPERATION_NAME: operation}
     attributes |= _of_model(call, trace, contents=contents) if is_model else _of_tool(call, span, contents=contents)
+    error = None
     if call.error:
         attributes[ERROR_TYPE] = FAILED
+        error = call.error if contents else ""
     ended = finished if call.ended is None else call.ended
-    return AgentSpan(f"{operation} {call.name}", is_model, call.began, ended, attributes, call.error, children)
+    return AgentSpan(f"{operation} {call.name}", is_model, call.began, ended, attributes, error, children)
 
 
 def _of_model(call: Call, trace: Trace, *, contents: bool) -> dict[str, Attribute]:

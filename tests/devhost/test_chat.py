@@ -49,7 +49,7 @@ def slow_script(tmp_path: Path) -> Path:
 # --- on a terminal ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.e2e
+@pytest.mark.processes
 def test_ctrl_c_ends_a_turn_and_ctrl_d_the_chat(slow_script: Path) -> None:
     command = ["-m", "devhost", "chat", *PUPPETS, "--script", str(slow_script)]
     with on_a_terminal(command, ROOT) as terminal:
@@ -79,7 +79,7 @@ def test_ctrl_c_ends_a_turn_and_ctrl_d_the_chat(slow_script: Path) -> None:
     assert "never said" not in terminal.shown.replace('"never said"', "")
 
 
-@pytest.mark.e2e
+@pytest.mark.processes
 def test_a_typed_question_can_be_edited_pasted_and_not_utf_8(slow_script: Path) -> None:
     command = ["-m", "devhost", "chat", *PUPPETS, "--script", str(slow_script)]
     with on_a_terminal(command, ROOT) as terminal:
@@ -97,7 +97,7 @@ def test_a_typed_question_can_be_edited_pasted_and_not_utf_8(slow_script: Path) 
         assert "\na \N{REPLACEMENT CHARACTER} byte\n" in terminal.wait_for("0 model calls")
 
 
-@pytest.mark.e2e
+@pytest.mark.processes
 def test_an_approved_run_that_is_stopped_before_it_called_a_tool_can_be_approved_again(slow_script: Path) -> None:
     command = ["-m", "devhost", "chat", *PUPPETS, "--script", str(slow_script)]
     with on_a_terminal(command, ROOT) as terminal:
@@ -139,6 +139,7 @@ def piped(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -
     return piped
 
 
+@pytest.mark.usefixtures("without_pauses")
 def test_each_piped_line_is_a_question_that_starts_the_script_from_its_beginning(piped: Piped) -> None:
     script = Script.read(ROOT / "examples" / "helpdesk" / "script.yaml")
     ended = piped("--example", "helpdesk", lines=f"{script.query}\n\n  \nrecovery code\n{script.query}")

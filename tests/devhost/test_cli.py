@@ -99,7 +99,7 @@ def test_an_error_of_the_view_is_raised_and_the_json_is_printed_all_the_same(
     assert json.loads(capsys.readouterr().out)["text"] == "Hi"
 
 
-@pytest.mark.e2e
+@pytest.mark.processes
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
 def test_a_full_disk_is_reported_in_one_sentence() -> None:
     command = [sys.executable, "-m", "devhost", "run", *WHERE, "--query", "[]"]
@@ -111,7 +111,7 @@ def test_a_full_disk_is_reported_in_one_sentence() -> None:
     assert ended.stderr == "Error: the output cannot be written: No space left on device\n"
 
 
-@pytest.mark.e2e
+@pytest.mark.processes
 @pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_ends_the_command_and_its_plugins(sent: signal.Signals, code: int) -> None:
     entry: dict[str, object] = {
@@ -147,7 +147,7 @@ threading.Event().wait({patience})
 """
 
 
-@pytest.mark.e2e
+@pytest.mark.processes
 @pytest.mark.parametrize(("sent", "code"), [("SIGINT", -signal.SIGINT), ("SIGTERM", 143), ("SIGHUP", 129)])
 def test_a_signal_in_a_finalizer_ends_the_process_too(sent: str, code: int) -> None:
     program = HIT_WHERE_EXCEPTIONS_ARE_DROPPED.format(sent=sent, patience=2 * PATIENCE)

@@ -15,7 +15,7 @@ from tests.devhost.waiting import PATIENCE
 SCRIPT = TOOLBOX / "script.yaml"
 
 
-@pytest.mark.e2e
+@pytest.mark.processes
 def test_the_command_works_from_any_folder_and_in_a_path_with_a_space(tmp_path: Path) -> None:
     checkout = tmp_path / "my check out"
     bin_folder = checkout / ".venv" / "bin"

@@ -39,7 +39,7 @@ def test_the_demo_is_scripted_and_prints_the_command_for_a_real_model(tmp_path: 
     assert lines[-1] == "  OPENAI_API_KEY=… .venv/bin/devhost run --example helpdesk"
 
 
-@pytest.mark.usefixtures("lent_plugins")
+@pytest.mark.usefixtures("without_pauses", "lent_plugins")
 def test_the_first_page_shows_what_the_demo_prints_with_a_key_too(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

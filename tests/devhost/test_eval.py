@@ -247,7 +247,7 @@ def test_real_models_answer_and_judge_and_the_key_is_in_no_result(
     assert KEY not in results.read_text(encoding="utf-8") + shown.out + shown.err
 
 
-@pytest.mark.e2e
+@pytest.mark.processes
 def test_an_interrupted_evaluation_goes_on_and_a_case_that_was_changed_runs_again(
     tmp_path: Path, results: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -282,6 +282,7 @@ def test_fresh_leaves_an_interrupted_evaluation(tmp_path: Path, results: Path) -
     assert len(result_lines(results)) == 2
 
 
+@pytest.mark.processes
 def test_a_plugin_that_ends_ends_the_evaluation_and_the_next_one_goes_on(
     tmp_path: Path, results: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

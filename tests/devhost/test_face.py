@@ -54,7 +54,7 @@ def test_a_name_that_does_not_exist_is_an_attribute_error() -> None:
         _ = devhost.Gost
 
 
-@pytest.mark.e2e
+@pytest.mark.processes
 def test_openai_is_imported_only_for_its_models() -> None:
     program = "import sys, devhost; print('openai' in sys.modules); devhost.OpenAIModel; print('openai' in sys.modules)"
     ended = subprocess.run(

@@ -68,7 +68,7 @@ def described(size: int, url: str, name: str = "letter.TXT") -> dict[str, object
 
 
 @pytest.mark.parametrize(
-    "transport", ["stdio", *(pytest.param(name, marks=pytest.mark.e2e) for name in ("tcp", "http"))]
+    "transport", ["stdio", *(pytest.param(name, marks=pytest.mark.processes) for name in ("tcp", "http"))]
 )
 def test_a_file_goes_in_a_tool_reads_it_and_a_file_comes_out(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, letter: Path, transport: str

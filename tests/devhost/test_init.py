@@ -53,7 +53,7 @@ def test_the_code_of_a_new_plugin_is_formatted(home: Path, kind: str) -> None:
     assert formatted.returncode == 0, formatted.stdout
 
 
-@pytest.mark.e2e
+@pytest.mark.processes
 @EACH
 def test_the_test_of_a_new_plugin_passes_and_fails_with_the_plugin(home: Path, kind: str, tmp_path: Path) -> None:
     def passes() -> bool:
@@ -77,7 +77,7 @@ def snippet(language: str, holding: str) -> str:
     return str(found)
 
 
-@pytest.mark.e2e
+@pytest.mark.processes
 def test_the_changes_that_the_walk_through_makes_do_what_it_says(tmp_path: Path) -> None:
     plugin, trace = tmp_path / "my_strategy", tmp_path / "run.jsonl"
     assert main(["init", "strategy", "my_strategy", "--folder", str(plugin)]) == 0

@@ -143,11 +143,13 @@ def python(program: str, **environment: str) -> subprocess.CompletedProcess[str]
     )
 
 
+@pytest.mark.processes
 def test_the_command_line_imports_openai_only_for_a_real_model() -> None:
     ended = python("import sys, devhost.cli.commands; print('openai' in sys.modules)")
     assert ended.stdout == "False\n", ended.stderr
 
 
+@pytest.mark.processes
 def test_the_error_for_a_missing_openai_package_says_what_to_do() -> None:
     program = (
         "import sys; sys.modules['openai'] = None; from devhost.cli.commands import main; sys.exit(main(sys.argv[1:]))"

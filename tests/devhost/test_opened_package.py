@@ -90,7 +90,7 @@ def test_an_opened_package_has_the_packed_files_and_leaves_nothing(tmp_path: Pat
     assert not folder.parent.exists()
 
 
-@pytest.mark.e2e
+@pytest.mark.processes
 def test_run_takes_a_package_and_devhosts_examples(tmp_path: Path) -> None:
     file, temporary = tmp_path / "agent.difypkg", tmp_path / "temporary"
     file.write_bytes(packed(Contents.of(ROOT)))

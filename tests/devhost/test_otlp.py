@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
-from opentelemetry.proto.trace.v1.trace_pb2 import Span
+from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 
 from devhost.cli.commands import main
 from devhost.errors import ParameterError
@@ -112,12 +112,32 @@ def test_contents_are_sent_only_where_they_are_asked_for(server: Server) -> None
     assert answer["parts"] == [{"type": "text", "content": "The **answer** is 42."}]
 
 
-def test_a_run_that_failed_is_a_span_with_an_error(server: Server) -> None:
-    assert run("--otlp", server.address, steps=[{"fail": "no luck"}]) == 1
+@pytest.mark.parametrize("options", [[], ["--otlp-contents"]])
+def test_a_run_that_failed_is_a_span_with_an_error(options: list[str], server: Server) -> None:
+    broken = {**DRAW, "tool_name": "no_luck"}
+    assert run("--otlp", server.address, *options, steps=[{"call": broken}, {"fail": "no luck"}]) == 1
 
-    agent = server.named("invoke_agent puppet")
-    assert "no luck" in agent.status.message
+    agent, tool = server.named("invoke_agent puppet"), server.named("execute_tool no_luck")
     assert attributes(agent)["error.type"]
+    for span in (agent, tool):
+        assert span.status.code == Status.STATUS_CODE_ERROR
+        assert bool(span.status.message) == bool(options)
+    assert ("no luck" in str(server.spans)) == bool(options)
+
+
+def test_a_run_that_was_broken_off_is_sent_too(
+    server: Server, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def break_off(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("devhost.terminal.run_view.RunView.show", break_off)
+    assert run("--otlp", server.address) == 130
+    assert "invoke_agent puppet" in {span.name for span in server.spans}
+
+    server.status = 400
+    assert run("--otlp", server.address) == 130
+    assert "no OTLP server took the spans" in capsys.readouterr().err
 
 
 def test_a_trace_of_the_run_is_kept_only_where_one_is_asked_for(server: Server, tmp_path: Path) -> None:

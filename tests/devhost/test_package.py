@@ -124,7 +124,7 @@ def package_of(plugin: Path, main_py: str, requirements: str) -> bytes:
     return packed(Contents.of(plugin))
 
 
-@pytest.mark.e2e
+@pytest.mark.processes
 def test_a_package_is_installed_without_what_is_installed_beside_devhost(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -139,7 +139,7 @@ def test_a_package_is_installed_without_what_is_installed_beside_devhost(
     assert took.starting > 0
 
 
-@pytest.mark.e2e
+@pytest.mark.processes
 def test_a_plugin_that_does_not_answer_in_time_is_refused(tmp_path: Path) -> None:
     plugin = complete(tmp_path)
     (plugin / "main.py").write_text("import time\n\ntime.sleep(600)\n", encoding="utf-8")
@@ -148,7 +148,7 @@ def test_a_plugin_that_does_not_answer_in_time_is_refused(tmp_path: Path) -> Non
         serve(plugin, Path(sys.executable), HostLimits(launch_seconds=0.2))
 
 
-@pytest.mark.e2e
+@pytest.mark.processes
 def test_dependencies_that_cannot_be_installed_are_told_in_pips_words(tmp_path: Path) -> None:
     with pytest.raises(PluginStartError, match=r"its dependencies cannot be installed\n(?s:.*)nowhere"):
         try_install(package_of(complete(tmp_path), SERVES, f"b @ file://{tmp_path}/nowhere-1.0-py3-none-any.whl\n"))

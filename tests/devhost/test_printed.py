@@ -52,7 +52,7 @@ def split(*pieces: bytes) -> list[str]:
     return [line for piece in pieces for line in lines.feed(piece)] + list(lines.feed(b"", final=True))
 
 
-@pytest.mark.e2e
+@pytest.mark.processes
 @pytest.mark.parametrize("transport", ["stdio", "tcp", "http"])
 def test_print_logging_and_stderr_are_heard_over_every_transport(transport: TransportName) -> None:
     heard = Heard()
@@ -167,7 +167,7 @@ def test_a_line_that_is_no_message_is_printed_as_it_was(line: bytes) -> None:
     assert listener.noted_lines == [line.decode().rstrip()]
 
 
-@pytest.mark.e2e
+@pytest.mark.processes
 def test_a_message_that_stands_behind_a_print_without_a_newline_is_said_to_be_lost() -> None:
     heard = Heard()
     with Host.start(PUPPET, watcher=heard) as host:
@@ -179,7 +179,7 @@ def test_a_message_that_stands_behind_a_print_without_a_newline_is_said_to_be_lo
     assert explained == LOST
 
 
-@pytest.mark.e2e
+@pytest.mark.processes
 def test_a_line_without_an_end_is_shown_while_the_plugin_goes_on() -> None:
     heard = Heard()
 

@@ -16,7 +16,7 @@ from devhost.protocol.wire import JsonObject
 from tests.devhost.conftest import PUPPET
 from tests.devhost.waiting import PATIENCE, MovableClock, PausingModel
 
-pytestmark = pytest.mark.e2e
+pytestmark = pytest.mark.processes
 
 
 def perform(host: Host, *steps: JsonObject, turns: list[JsonObject] | None = None) -> Run:

@@ -172,7 +172,7 @@ def test_every_fault_is_named_at_once() -> None:
         introduce(KEY, manifest(), declared)
 
 
-@pytest.mark.e2e
+@pytest.mark.processes
 def test_rules_that_only_registration_checks(tmp_path: Path) -> None:
     """The SDK and a zip install let a scope pass that the daemon knows nothing of."""
     plugin = tmp_path / "puppet"

@@ -138,7 +138,7 @@ def broken(source: Path, folder: Path, main: str) -> Path:
     return plugin
 
 
-@pytest.mark.e2e
+@pytest.mark.processes
 def test_of_real_plugins_every_error_is_reported_and_none_is_left(tmp_path: Path) -> None:
     one, two = (broken(source, tmp_path, "raise SystemExit(7)\n") for source in (TOOLBOX, ODDMENTS))
     with pytest.raises(HostError) as raised:
@@ -151,7 +151,7 @@ def test_of_real_plugins_every_error_is_reported_and_none_is_left(tmp_path: Path
 HANGS = "import os, time\nopen('started', 'w').write(str(os.getpid()))\ntime.sleep(600)\n"
 
 
-@pytest.mark.e2e
+@pytest.mark.processes
 def test_ctrl_c_while_plugins_start_names_those_that_hang_and_ends_them(tmp_path: Path) -> None:
     hanging = broken(TOOLBOX, tmp_path, f"print('warming up', flush=True)\n{HANGS}")
     where = ["--example", "toolbox", "--plugin", str(PUPPET), "--examples", str(FIXTURES), "--tools", str(hanging)]

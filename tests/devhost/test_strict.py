@@ -22,7 +22,7 @@ LOSSES = {"answer-dropped", "answer-lost", "message-lost"}
 OF_A_TOOL = {"output-schema-invalid", "output-schema-misfit", "variable-missing"}
 """Only a tool that is called directly is compared with its output_schema."""
 
-pytestmark = pytest.mark.e2e
+pytestmark = pytest.mark.processes
 
 
 @pytest.fixture(scope="module")

@@ -89,7 +89,7 @@ def test_a_tool_that_no_agent_can_have_gets_files(capsys: pytest.CaptureFixture[
     assert "weight = 8" in read
 
 
-@pytest.mark.e2e
+@pytest.mark.processes
 def test_no_proxy_of_the_environment_stands_between_a_plugin_and_its_files(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -233,7 +233,7 @@ def test_a_file_has_the_type_that_dify_gives_it(extension: str, mime_type: str, 
     assert file_type(extension, mime_type) == expected
 
 
-@pytest.mark.e2e
+@pytest.mark.processes
 def test_after_ctrl_c_it_says_for_how_long_the_tool_was_called() -> None:
     command = [sys.executable, "-m", "devhost", "tool", *steps(("say", "begun"), ("freeze", 600)), "--no-color"]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:

@@ -85,7 +85,7 @@ def test_several_runs_at_once_are_told_apart(tmp_path: Path) -> None:
     assert runs == ["one", "two"]
 
 
-@pytest.mark.e2e
+@pytest.mark.processes
 def test_a_killed_run_leaves_what_there_was(tmp_path: Path) -> None:
     file = tmp_path / "run.jsonl"
     log = {"type": "log", "message": {"id": "1", "label": "ROUND 1", "status": "start", "data": {}}}

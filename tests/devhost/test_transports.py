@@ -20,7 +20,7 @@ from devhost.protocol.wire import JsonObject
 from tests.devhost.conftest import PUPPET
 from tests.devhost.waiting import PATIENCE, PausingModel, wait_for
 
-pytestmark = pytest.mark.e2e
+pytestmark = pytest.mark.processes
 
 PRELUDE = """
 import json, os, socket, sys

@@ -20,7 +20,7 @@ from tests.devhost.waiting import PATIENCE, printed_until
 START = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from devhost.__main__ import start; start()"
 
 
-@pytest.mark.e2e
+@pytest.mark.processes
 def test_a_changed_script_is_run_again_until_ctrl_c(tmp_path: Path) -> None:
     plugin = Path(shutil.copytree(PUPPET, tmp_path / "a plugin"))
     script = Path(shutil.copy(TOOLBOX / "script.yaml", tmp_path / "script.yaml"))

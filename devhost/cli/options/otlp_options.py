@@ -1,4 +1,4 @@
-"""--otlp and --otlp-contents: the run as OpenTelemetry spans, sent when it is over."""
+"""--otlp and --otlp-contents: the run as OpenTelemetry spans, sent when it is over, whether it failed or not."""
 
 import functools
 import tempfile
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from devhost.errors import ParameterError
+from devhost.errors import HostError, ParameterError, TraceError
 from devhost.trace.reader import read_trace
 
 
@@ -56,8 +56,21 @@ class OtlpOptions:
             return
         with tempfile.TemporaryDirectory(prefix="devhost-otlp-") as folder:
             file = trace_file or Path(folder) / "trace.jsonl"
-            yield file
+            try:
+                yield file
+            except TraceError:  # then the file has no trace of this run
+                raise
+            except BaseException:
+                self._try_to_send(file, self.endpoint)
+                raise
             self._send(file, self.endpoint)
+
+    def _try_to_send(self, file: Path, address: str) -> None:
+        """After a failure, which the failure to send must not replace."""
+        try:
+            self._send(file, address)
+        except HostError as error:
+            click.echo(str(error), err=True)
 
     def _send(self, file: Path, address: str) -> None:
         from devhost.telemetry.sending import send, shown  # noqa: PLC0415 - as above

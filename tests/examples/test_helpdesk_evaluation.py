@@ -9,13 +9,12 @@ import pytest
 
 from devhost.cli.commands import main
 from devhost.evaluation.suite import Suite
-from tests.devhost.conftest import HELPDESK, ROOT
 
+ROOT = Path(__file__).resolve().parents[2]
+HELPDESK = ROOT / "examples" / "helpdesk"
 CASES = HELPDESK / "evaluation.yaml"
 DOCS = (ROOT / "docs" / "evaluate.md").read_text(encoding="utf-8")
 ADDED = "Answer in the language of the question."
-
-pytestmark = pytest.mark.usefixtures("lent_plugins")
 
 
 def evaluated(capsys: pytest.CaptureFixture[str], file: Path, results: Path, *options: str) -> tuple[Any, str]:
