@@ -201,7 +201,7 @@ def test_a_strategy_without_a_parameter_for_files_is_said_before_anything_starts
         ("folder", "{} is a folder: name a file"),
         ("pipe", "{} is not a file with contents, such as a document or a picture"),
         ("x" * 300, "'{}' cannot be read: File name too long"),
-        ("a\0b", "cannot be read: embedded null byte"),
+        ("a\0b", "embedded null "),  # "byte" in 3.12, "character in path" in 3.13
         ("big.png", "{} has 11 bytes; Dify takes at most 10 for this type of file"),
         ("big.zip", "{} has 11 bytes; Dify takes at most 10 for this type of file"),
     ],
