@@ -1,5 +1,6 @@
 """The documentation: generated tables are up to date, links and citations have targets, names are those of the code."""
 
+import dataclasses
 import json
 import re
 from pathlib import Path
@@ -9,10 +10,12 @@ import yaml
 
 import devhost
 import internal
+from internal.policy import PolicyTexts, build_system_instruction, read_policy_overrides
 from internal.report.events import StopReason
 from internal.tools.virtual_tools import answer_tool
 from prompt.approval_words import APPROVAL_WORDS
 from scripts import docs
+from tests.support.documented_commands import NEW_PLUGIN
 from tests.test_architecture import MAKE_WELL_FORMED, REPLACE_SECRETS
 
 ROOT = Path(__file__).parent.parent
@@ -147,6 +150,24 @@ def test_the_pages_name_every_strategy(page: Path) -> None:
     assert [name for name in docs.declared() if f"`{name}`" not in text] == []
 
 
+def test_every_example_of_a_policy_changes_the_prompt() -> None:
+    """And the first is what the page says that it makes."""
+    page = (ROOT / "docs" / "policies.md").read_text(encoding="utf-8")
+    examples = re.findall(r"^```json\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+    prompts = [build_system_instruction("You are the help desk.", example) for example in examples]
+
+    assert len({build_system_instruction("You are the help desk."), *prompts}) == len(examples) + 1 > 3
+    assert [note for example in examples for note in read_policy_overrides(example).notes] == []
+    (end,) = re.findall(r"^```text\n(<.*?)\n```", page, re.DOTALL | re.MULTILINE)
+    assert prompts[0].endswith(f"</tool_results>\n\n{end}")
+
+
+def test_the_page_on_policies_names_every_block() -> None:
+    page = (ROOT / "docs" / "policies.md").read_text(encoding="utf-8")
+    keys = [field.name for field in dataclasses.fields(PolicyTexts)]
+    assert re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE) == [*keys, "extra_policy"]
+
+
 def test_the_page_on_outputs_names_every_variable_and_stop_reason() -> None:
     text = (ROOT / "docs" / "outputs.md").read_text(encoding="utf-8")
     schemas = [yaml.safe_load(path.read_text(encoding="utf-8")) for path in (ROOT / "strategies").glob("*.yaml")]
@@ -210,14 +231,6 @@ def test_only_documents_of_the_repository_are_cited() -> None:
     texts = {path: path.read_text(encoding="utf-8") for path in (*CODE, *PAGES)}
 
     assert [str(path) for path, text in texts.items() if outside.search(text)] == []
-
-
-TEMPLATES = ROOT / "devhost" / "scaffold" / "templates" / "strategy"
-NEW_PLUGIN = {
-    str(path.relative_to(TEMPLATES)).removesuffix(".jinja").replace("{{ name }}", "my_strategy")
-    for path in TEMPLATES.rglob("*.jinja")
-}
-"""What `devhost init strategy my_strategy` writes."""
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

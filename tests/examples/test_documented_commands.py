@@ -1,0 +1,81 @@
+"""Commands of the pages, run one after another as a reader types them, in a copy of the repository."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from devhost.cli.commands import main
+from devhost.plugin.contents.files import Contents
+from tests.devhost.lending import Lender
+from tests.support.documented_commands import ROOT, Command, shown_commands
+
+PAGES = (
+    *("first-workflow", "devhost", "approval", "answer-schema", "policies", "node-values", "tools", "traces"),
+    *("as-strict-as-dify", "check-and-pack", "record-and-fork", "evaluate", "write-a-strategy"),
+)
+COMMANDS = {"run", "tool", "init", "check", "list", "report", "replay", "record", "fork", "eval"}
+NOT_RUN = ("--watch", "--otlp", "--package", "FILE", "$state", "tone=")
+"""In commands that do not end, need something outside, or run in a test of their own."""
+BREAKS_RULES = "--plugin tests/fixtures/bad_strategy"
+"""The page says that its run exits with 1."""
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    """The plugin, the examples without their databases, and what else the pages name."""
+    for path in Contents.of(ROOT).paths:
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / path, tmp_path / path)
+    for folder in ("examples", "tests/fixtures", "docs/images"):
+        ignored = shutil.ignore_patterns("data", "__pycache__", "*.jsonl")
+        shutil.copytree(ROOT / folder, tmp_path / folder, ignore=ignored)
+    return tmp_path
+
+
+@pytest.fixture
+def reader(copy: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A person in the copy, without a key; plugins are started once, and the scripted model does not pause."""
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("CHARTS_API_KEY", "ck_1234567890")
+    monkeypatch.setattr("devhost.models.scripted.model.time", SimpleNamespace(sleep=lambda _seconds: None))
+    monkeypatch.chdir(copy)
+    plugins = (copy, copy / "examples" / "helpdesk", copy / "examples" / "injection", copy / "tests/fixtures/charts")
+    lender = Lender(frozenset(plugins))
+    with lender.lends():
+        yield
+    lender.close()
+
+
+def typed() -> list[Command]:
+    """The commands that are cheap and safe, in the pages' order; of two alike the first."""
+    texts = [(ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8") for page in PAGES]
+    commands = [command for text in texts for command in shown_commands(text) if is_run(command)]
+    return list({tuple(command.devhost or command.words): command for command in commands}.values())
+
+
+def is_run(command: Command) -> bool:
+    if command.words[0] == "cd":
+        return True
+    if not command.devhost or command.devhost[0] not in COMMANDS or "OPENAI" in command.variables:
+        return False
+    return not any(word in command.line for word in NOT_RUN)
+
+
+@pytest.mark.usefixtures("reader")
+def test_the_commands_of_the_pages_run() -> None:
+    failed = []
+    for command in typed():
+        if command.words[0] == "cd":
+            os.chdir(command.words[1])
+        elif main(command.devhost) != int(BREAKS_RULES in command.line):
+            failed.append(command.line)
+    assert failed == []
+
+
+def test_each_page_has_such_a_command() -> None:
+    assert len(typed()) > 25

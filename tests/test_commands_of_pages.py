@@ -1,0 +1,64 @@
+"""The commands of the pages: each target, option, example and file that they name exists."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.documented_commands import ROOT, check_page, shown_commands
+
+PAGES = [
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "AGENTS.md", "benchmarks/README.md")),
+    *(*sorted((ROOT / "readme").glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))),
+    *sorted((ROOT / "examples").glob("*/*.md")),
+]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_the_commands_of_a_page_can_run(page: Path) -> None:
+    assert check_page(page.read_text(encoding="utf-8")) == []
+
+
+def test_most_pages_on_devhost_have_commands() -> None:
+    """If the pages changed their form, the test above would find nothing."""
+    assert sum(len(list(shown_commands(page.read_text(encoding="utf-8")))) for page in PAGES) > 100
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ("make tset", "make has no target tset"),
+        ("devhost rnu", "No such command 'rnu'"),
+        ("devhost run --exmaple helpdesk", "No such option"),
+        ("devhost flow --scrpt a.yaml", "No such option"),
+        ("devhost run --example helpdsek", "there is no example helpdsek"),
+        ("devhost run --example helpdesk --scenario none", "helpdesk has no scenario none"),
+        ("devhost run --example helpdesk --transport udp", "'udp' is not one of 'stdio', 'tcp', 'http'"),
+        ("devhost report run.jsonl", "no earlier command writes run.jsonl, and the repository does not have it"),
+        ("OPENAI_API_KEY=… .venv/bin/devhost eval none.yaml", "no earlier command writes none.yaml"),
+        (".venv/bin/python -m exmaples", "there is no module exmaples"),
+        (".venv/bin/python scripts/none.py", "there is no scripts/none.py"),
+        ("scripts/none", "there is no scripts/none"),
+        ("make test && make tset", "make has no target tset"),
+    ],
+)
+def test_a_mistake_is_found(line: str, problem: str) -> None:
+    (found,) = check_page(f"```sh\n{line}  # a comment\n```\n")
+    assert problem in found
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "devhost run --example helpdesk --trace run.jsonl\ndevhost report run.jsonl -o - | cat",
+        "devhost run --example helpdesk --json >first.json\ndevhost run --script first.json",
+        "devhost init tool one --folder ../two\ndevhost run --tools ../two --script ../two/scenarios/hello.yaml",
+        "devhost run \\\n  --script FILE",
+    ],
+)
+def test_a_file_that_an_earlier_command_writes_is_there(lines: str) -> None:
+    assert check_page(f"```sh\n{lines}\n```\n") == []
+
+
+def test_a_file_that_the_page_shows_is_there() -> None:
+    page = "```yaml\n# answers.yaml\nquery: Hi\n```\n\n```text\ndevhost flow FILE.yml --script answers.yaml\n```\n"
+    assert check_page(page) == []
