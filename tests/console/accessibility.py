@@ -27,6 +27,11 @@ def axe(page: Page) -> list[str]:
 
 
 def overflow(page: Page) -> int:
-    """By how many pixels the page is wider than its window; 0 without horizontal scrolling."""
-    needed: int = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
-    return needed
+    """By how many pixels the page is wider than its window; 0 without horizontal scrolling.
+
+    The window's width is that of the body, because the page keeps room for the vertical scroll bar.
+    """
+    needed: float = page.evaluate(
+        "document.documentElement.scrollWidth - document.body.getBoundingClientRect().right - scrollX"
+    )
+    return max(0, round(needed))

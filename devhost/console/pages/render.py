@@ -19,5 +19,7 @@ class Pages:
 
 
 def style_sheet() -> str:
-    """The report's, and what the console has besides."""
-    return "\n".join(file.read_text(encoding="utf-8") for file in (REPORT / "page.css", STATIC / "console.css"))
+    """The report's, then the console's frame, then every other style sheet of the console."""
+    frame = STATIC / "console.css"
+    others = sorted(file for file in STATIC.glob("*.css") if file != frame)
+    return "\n".join(file.read_text(encoding="utf-8") for file in (REPORT / "page.css", frame, *others))
