@@ -11,7 +11,7 @@
 `docs/devhost.md` describes the commands, `docs/testing.md` this module's classes. A package imports only packages that
 stand above it in this list (tests/devhost/test_architecture.py checks that):
 
-    errors, limits      the exceptions, and the host's limits
+    errors, home, limits  the exceptions, where devhost lies, and the host's limits
     protocol.golang     JSON as Go reads and writes it
     text                YAML, JSON and secret values
     protocol            what passes between the host, the daemon and a plugin
@@ -68,6 +68,7 @@ stand above it in this list (tests/devhost/test_architecture.py checks that):
     evaluation.reports  an evaluation for people and for other programs
     scaffold            the folder of a new plugin
     cli.options         options that several commands have
+    cli.flow            the command that plays flows
     console.runs        the runs of a folder, and how each was started
     console.children    the commands that the console started
     console.pages       what the pages of the console look like

@@ -18,7 +18,7 @@ import click
 
 from devhost.cli.chat_command import chat
 from devhost.cli.evaluation.command import eval_
-from devhost.cli.flow_command import flow
+from devhost.cli.flow.command import flow
 from devhost.cli.init_command import init
 from devhost.cli.options.hosting_options import HostOptions, host_options, started_host
 from devhost.cli.options.model_options import ModelOptions, model_options
@@ -32,7 +32,7 @@ from devhost.cli.trace_commands import replay, report_page
 from devhost.cli.ui_command import ui
 from devhost.cli.watching import WATCH, run_again_on_changes
 from devhost.conversation.conversation import Conversation
-from devhost.conversation.script import Ended, conversation_report, play
+from devhost.conversation.script import Ended, conversation_report, play, refuse_alone
 from devhost.errors import HostError, PluginLostError, PluginStartError
 from devhost.node.outputs.report import never_begun, report
 from devhost.overview.commands import check, list_
@@ -133,6 +133,8 @@ def run(  # noqa: PLR0913 - click gives one argument per option
     if watch:
         return run_again_on_changes(arguments, scenario_options.sources)
     scenario = scenario_options.read(raw=host_options.raw, limits=host_options.limits)
+    if alone:
+        refuse_alone(() if scenario.script is None else scenario.script.then)
     question = scenario.question(query)
     scenario.check(question, raw=host_options.raw)
     guesses = scenario.guesses(question, raw=host_options.raw)

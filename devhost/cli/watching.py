@@ -9,8 +9,8 @@ from pathlib import Path
 import click
 from watchfiles import Change, DefaultFilter, run_process
 
-HOME = Path(__file__).resolve().parents[2]
-START = "import sys; sys.path.insert(0, sys.argv.pop(1)); from devhost.__main__ import start; start()"
+from devhost.home import devhost_command
+
 WATCH = "--watch"
 SOURCES = frozenset({".py", ".yaml", ".yml", ".toml", ".txt", ".md", ".html", ".json", ".jinja", ".j2", ".env"})
 """What a person edits; a run writes databases, traces and files of other types."""
@@ -23,8 +23,7 @@ class _Sources(DefaultFilter):
 
 def run_again_on_changes(arguments: Sequence[str], paths: Iterable[Path]) -> int:
     """Until Ctrl-C. `arguments`: the command's, with --watch; `paths`: files and folders."""
-    # -P, as in scripts/devhost: a file beside the user must not be imported in place of a module.
-    command = [sys.executable, "-P", "-c", START, str(HOME), *(each for each in arguments if each != WATCH)]
+    command = devhost_command(sys.executable, [each for each in arguments if each != WATCH])
     watched = list(dict.fromkeys(path.resolve() for path in paths))
     click.echo(f"watching {', '.join(map(_below_here, watched))}; Ctrl-C ends", err=True)
     run_process(

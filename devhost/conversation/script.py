@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from devhost.conversation.conversation import Conversation
+from devhost.errors import ParameterError
 from devhost.host.host import Host, OnMessage
 from devhost.models.backend import ModelBackend
 from devhost.models.scripted.file import FollowUp
@@ -33,6 +34,12 @@ class ChooseModel[M](Protocol):
     def __call__(self, question: str, *, asked: int) -> M:
         """`asked`: how often the conversation had this question before, in any spelling."""
         ...
+
+
+def refuse_alone(then: Sequence[object]) -> None:
+    """ParameterError if --alone has nothing to leave out; `then`: what the script's user says after its question."""
+    if not then:
+        raise ParameterError("--alone: the script has no `then`, so nothing follows its question: leave --alone out")
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from devhost.errors import FlowEnvironmentError
-
-HOME = Path(__file__).resolve().parents[2]
-START = "import sys; sys.path.insert(0, sys.argv.pop(1)); from devhost.__main__ import start; start()"
+from devhost.home import HOME, devhost_command
 
 
 def go_on_in_flow_environment(arguments: Sequence[str], home: Path = HOME) -> NoReturn:
@@ -26,5 +24,4 @@ def go_on_in_flow_environment(arguments: Sequence[str], home: Path = HOME) -> No
     made = subprocess.run([str(set_up), "flow"], check=False, stdout=sys.stderr)
     if made.returncode:
         raise FlowEnvironmentError(f"{set_up} flow could not make the environment of the workflow engine; see above")
-    # -P, as in scripts/devhost: a file beside the user must not be imported in place of a module.
-    os.execv(python, [python, "-P", "-c", START, str(home), *arguments])  # noqa: S606 - its own interpreter
+    os.execv(python, devhost_command(python, arguments, home))  # noqa: S606 - its own interpreter

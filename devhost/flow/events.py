@@ -9,10 +9,7 @@ from devhost.flow.form import Form
 from devhost.models.backend import ModelDescription
 from devhost.node.outputs.run import Run
 from devhost.protocol.wire import JsonObject
-
-type NodeStatus = Literal["succeeded", "failed", "exception", "stopped", "paused"]
-"""`exception`: it failed, and the flow goes on, on its error branch or with its default value."""
-type FlowStatus = Literal["succeeded", "partial-succeeded", "failed", "stopped", "paused"]
+from devhost.trace.flow.lines import FlowStatus, NodeStatus
 
 
 @dataclass(frozen=True)

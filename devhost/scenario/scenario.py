@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from devhost.errors import ParameterError
+from devhost.home import HOME
 from devhost.models.scripted.file import FollowUp
 from devhost.models.scripted.recorded import Recorded
 from devhost.models.scripted.script import Script
@@ -19,7 +20,6 @@ from devhost.scenario.attached import FILES, AttachedFiles, file_setting
 from devhost.scenario.settings import checked_settings
 from devhost.tools.setup import ToolSetup
 
-HOME = Path(__file__).resolve().parents[2]
 EXAMPLES = "examples"
 SCRIPT = "script.yaml"
 SCENARIOS = "scenarios"

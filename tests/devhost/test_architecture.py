@@ -13,7 +13,7 @@ from tests.support.imports import imported
 DEVHOST = Path(devhost.__file__).parent
 ROOT = DEVHOST.parent
 MAX_MODULES = 8
-TOP_MODULES = {"errors", "limits"}
+TOP_MODULES = {"errors", "home", "limits"}
 OUTSIDE = {"dify_plugin", "internal", "strategies", "prompt", "provider", "examples", "benchmarks", "tests"}
 
 

@@ -365,6 +365,11 @@ def test_another_question_is_asked_alone(tmp_path: Path, capsys: pytest.CaptureF
     assert report["variables"]["pending_calls"]
 
 
+def test_alone_has_to_leave_something_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(script(tmp_path, []), "--alone") == 2
+    assert "--alone: the script has no `then`" in capsys.readouterr().err
+
+
 def test_the_scripts_own_question_plays_the_conversation_unless_it_is_asked_alone(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from devhost.cli.options.flow_options import FlowOptions
-from devhost.cli.options.flow_setup import FlowSetup
+from devhost.cli.flow.options import FlowOptions
+from devhost.cli.flow.setup import FlowSetup
 from devhost.cli.options.model_options import ModelOptions
 from devhost.errors import FlowFileError, ParameterError, ScriptError
 from devhost.flow.outside.allowed import NOTHING

@@ -2,6 +2,8 @@
 
 import io
 import json
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from devhost.flow.form import TIMEOUT, Button, Form, FormAnswer, FormField
 from devhost.flow.forms.answers import Answers, Given, read_answers, scripted_answers, together
 from devhost.flow.forms.asking import AskAtTerminal
 from devhost.limits import HostLimits
+from devhost.text.secrets import Secrets
 from tests.flows.building import START, Edge, chain, chatflow, node
 
 ACTIONS = [{"id": "ok", "title": "Approve"}, {"id": "no", "title": "Reject"}]
@@ -125,7 +128,7 @@ def test_without_a_terminal_what_is_missing_is_said(form: Form, given: Given, se
 
 
 def asked(
-    form: Form, given: Given, *typed: str | BaseException
+    form: Form, given: Given, *typed: str | BaseException, hidden: Sequence[str] = ()
 ) -> tuple[FormAnswer | None, str, list[tuple[str, str]]]:
     """The answer, what was shown, and what was prompted for."""
     shown, keys, prompts = io.StringIO(), iter(typed), []
@@ -138,7 +141,7 @@ def asked(
             case words:
                 return words or default
 
-    ask = AskAtTerminal(Console(file=shown, width=100), prompt)
+    ask = AskAtTerminal(Console(file=shown, width=100), prompt, Secrets(hidden))
     try:
         return Answers({"form": given}, ask)(form), shown.getvalue(), prompts
     except UnansweredFormError as error:
@@ -156,6 +159,16 @@ def test_a_person_fills_in_the_form(form: Form) -> None:
         "Type a number from 1 to 2, or one of the words.",
         *("  1  Approve", "  2  Reject", "  3  timeout: not answered in time"),
     ]
+
+
+def test_a_secret_in_a_form_is_not_shown_and_stays_the_default(form: Form) -> None:
+    asks = replace(form, content="Send it with tk-12345?", fields=(FormField("reason", "paragraph", "by tk-12345"),))
+
+    answer, shown, prompts = asked(asks, Given(), "", "1", hidden=["tk-12345"])
+
+    assert answer == FormAnswer("ok", {"reason": "by tk-12345"})
+    assert "Send it with [secret]?" in shown
+    assert prompts[0] == ("reason (Enter takes the default, which is secret)> ", "")
 
 
 def test_a_person_is_asked_only_for_what_options_leave_open(form: Form) -> None:

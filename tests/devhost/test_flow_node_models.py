@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from devhost.cli.flow.node_models import ModelsBehindAnApi, models_behind_an_api
 from devhost.cli.options.model_options import ModelOptions
-from devhost.cli.options.node_models import ModelsBehindAnApi, models_behind_an_api
 from devhost.errors import ParameterError
 from devhost.flow.document import FlowFile, FlowNode
 from devhost.flow.knowledge import read_knowledge

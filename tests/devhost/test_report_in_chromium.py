@@ -8,8 +8,8 @@ import pytest
 
 from devhost import FunctionTool, Host, ScriptedModel
 from devhost.cli.commands import main
+from devhost.home import HOME
 from devhost.protocol.wire import JsonObject
-from devhost.scenario.scenario import HOME
 from tests.devhost.chromium import NAMES, chromium, measured, screenshot
 from tests.devhost.tracing import tracing
 from tests.devhost.waiting import PATIENCE

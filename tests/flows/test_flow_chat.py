@@ -155,6 +155,10 @@ def test_a_script_plays_its_whole_conversation(
     assert report["conversation"] == {"seen": ["one", "two"]}
     assert [turn["conversation"] for turn in report["earlier_turns"]] == [{"seen": ["one"]}]
 
+    assert main(["flow", str(counting), "--script", written(tmp_path, {"query": "one"}), "--alone"]) == 2
+    assert "--alone: the script has no `then`" in capsys.readouterr().err
+
+    script = written(tmp_path, {"query": "one", "then": [{"query": "two"}]})
     for alone in (["--alone"], ["--query", "three"]):
         main(["flow", str(counting), "--script", script, "--json", *alone])
         assert "earlier_turns" not in json.loads(capsys.readouterr().out)

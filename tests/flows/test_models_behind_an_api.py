@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from devhost.cli.flow.node_models import ModelsBehindAnApi
 from devhost.cli.options.model_options import ModelOptions
-from devhost.cli.options.node_models import ModelsBehindAnApi
 from devhost.flow.document import FlowFile
 from devhost.flow.engine.play import play
 from devhost.flow.events import AnswerText

@@ -77,7 +77,7 @@ def test_what_a_tool_raises_fails_its_node_in_difys_words(tmp_path: Path, puppet
     assert flow.end.status == "failed"
 
 
-def test_a_credential_in_an_error_is_masked(tmp_path: Path, puppet: Host) -> None:
+def test_a_credential_in_what_a_tool_sends_is_masked(tmp_path: Path, puppet: Host) -> None:
     chart = {**tool("charts", "draw_chart", title=mixed("T"), values=mixed("1,2")), "id": "draw_chart"}
     chart["data"] |= {"provider_id": "chartmakers/charts/charts"}
 

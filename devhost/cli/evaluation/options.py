@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 
 from devhost.cli.options.hosting_options import HostOptions
-from devhost.cli.options.scenario_options import DIRECTORY
+from devhost.cli.options.tool_options import DIRECTORY
 from devhost.errors import ParameterError
 from devhost.evaluation.plan import Ground, ModelSettings
 from devhost.evaluation.suite import Suite

@@ -12,6 +12,15 @@ from pathlib import Path
 
 import click
 
+from devhost.cli.options.tool_options import (
+    DIRECTORY,
+    FILE,
+    credential_option,
+    file_option,
+    plugin_option,
+    set_option,
+    tools_option,
+)
 from devhost.errors import ParameterError
 from devhost.host.agent_node import find_strategy
 from devhost.limits import HostLimits
@@ -24,9 +33,6 @@ from devhost.scenario.scenario import Example, Scenario, examples_of
 from devhost.scenario.settings import parse_assignments, typed_settings
 from devhost.scenario.tool_assignments import read_tool_setups
 
-DIRECTORY = click.Path(file_okay=False, path_type=Path)
-FILE = click.Path(dir_okay=False, path_type=Path)
-
 
 def scenario_options(command: Callable[..., int]) -> Callable[..., int]:
     """The options as one argument `scenario_options` of the command."""
@@ -38,34 +44,11 @@ def scenario_options(command: Callable[..., int]) -> Callable[..., int]:
         type=FILE,
         help="A script of a scripted model's turns and parameters, instead of the example's.",
     )
-    @click.option(
-        "--tools",
-        metavar="DIR",
-        type=DIRECTORY,
-        multiple=True,
-        help="A Dify tool plugin for the agent, in addition to the example's tools; repeatable.",
-    )
-    @click.option(
-        "--credential",
-        "credentials",
-        metavar="PROVIDER.KEY=VALUE",
-        multiple=True,
-        help="A credential of a tool provider; else the variable PROVIDER_KEY, upper case, is read. Repeatable.",
-    )
-    @click.option(
-        "--set",
-        "settings",
-        metavar="TOOL.PARAM=VALUE",
-        multiple=True,
-        help="Fix a tool's parameter, as the node's panel does: the model no longer sets it. Repeatable.",
-    )
-    @click.option(
-        "--file",
-        "files",
-        metavar="PATH",
-        type=click.Path(path_type=Path),
-        multiple=True,
-        help="A file that goes with the question, instead of the script's; in a chat with the first one. Repeatable.",
+    @tools_option("A Dify tool plugin for the agent, in addition to the example's tools; repeatable.")
+    @credential_option()
+    @set_option("Fix a tool's parameter, as the node's panel does: the model no longer sets it. Repeatable.")
+    @file_option(
+        "A file that goes with the question, instead of the script's; in a chat with the first one. Repeatable."
     )
     @click.option("--strategy", metavar="NAME", help="The strategy; the plugin's first one by default.")
     @click.option(
@@ -79,12 +62,7 @@ def scenario_options(command: Callable[..., int]) -> Callable[..., int]:
         help='A variable of the workflow, for {{#node.name#}} in a text and --param KEY=\'{"variable": "node.name"}\'. '
         "Repeatable.",
     )
-    @click.option(
-        "--plugin",
-        metavar="DIR",
-        type=DIRECTORY,
-        help="The strategy plugin; by default the nearest one in or above the current folder.",
-    )
+    @plugin_option()
     @click.option(
         "--package",
         metavar="FILE",

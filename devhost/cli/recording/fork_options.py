@@ -9,6 +9,14 @@ from pathlib import Path
 import click
 
 from devhost.cli.options.model_options import ModelOptions
+from devhost.cli.options.tool_options import (
+    FILE,
+    credential_option,
+    file_option,
+    plugin_option,
+    set_option,
+    tools_option,
+)
 from devhost.errors import ParameterError
 from devhost.fork.fork import Changes, Fork, Origin, read_fork
 from devhost.fork.model import ForkedModel
@@ -18,9 +26,6 @@ from devhost.plugin.nearest import nearest_strategy_plugin
 from devhost.scenario.scenario import Example, examples_of
 from devhost.scenario.tool_assignments import read_tool_setups
 from devhost.tools.setup import ToolSetup
-
-DIRECTORY = click.Path(file_okay=False, path_type=Path)
-FILE = click.Path(dir_okay=False, path_type=Path)
 
 
 def fork_options(command: Callable[..., int]) -> Callable[..., int]:
@@ -37,14 +42,7 @@ def fork_options(command: Callable[..., int]) -> Callable[..., int]:
     )
     @click.option("--instruction", metavar="TEXT", help="Short for --param instruction=TEXT.")
     @click.option("--param", "parameters", metavar="KEY=VALUE", multiple=True, help="Change a parameter; repeatable.")
-    @click.option(
-        "--file",
-        "files",
-        metavar="PATH",
-        type=click.Path(path_type=Path),
-        multiple=True,
-        help="A file that goes with the question, instead of those of the trace. Repeatable.",
-    )
+    @file_option("A file that goes with the question, instead of those of the trace. Repeatable.")
     @click.option("--script", type=FILE, help="A script of the turns that the model says after these rounds.")
     @click.option(
         "--live-tools",
@@ -52,24 +50,10 @@ def fork_options(command: Callable[..., int]) -> Callable[..., int]:
         help="Run the tools after these rounds. Without it they answer from the recording alone.",
     )
     @click.option("--example", metavar="NAME", help="With --live-tools: its tools; by default the trace's example.")
-    @click.option(
-        "--tools", metavar="DIR", type=DIRECTORY, multiple=True, help="With --live-tools: a tool plugin. Repeatable."
-    )
-    @click.option(
-        "--credential",
-        "credentials",
-        metavar="PROVIDER.KEY=VALUE",
-        multiple=True,
-        help="With --live-tools: a credential, as for run. Repeatable.",
-    )
-    @click.option(
-        "--set",
-        "settings",
-        metavar="TOOL.PARAM=VALUE",
-        multiple=True,
-        help="With --live-tools: a parameter of the panel, as for run. Repeatable.",
-    )
-    @click.option("--plugin", metavar="DIR", type=DIRECTORY, help="The strategy plugin; by default the nearest one.")
+    @tools_option("With --live-tools: a tool plugin. Repeatable.")
+    @credential_option("With --live-tools: a credential, as for run. Repeatable.")
+    @set_option("With --live-tools: a parameter of the panel, as for run. Repeatable.")
+    @plugin_option("The strategy plugin; by default the nearest one.")
     @functools.wraps(command)
     def with_fork_options(  # noqa: PLR0913 - click gives one argument per option
         *,

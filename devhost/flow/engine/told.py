@@ -30,14 +30,13 @@ from devhost.flow.events import (
     AnswerText,
     FlowEnded,
     FlowEvent,
-    FlowStatus,
     NodeEnded,
     NodeRetried,
     NodeStarted,
-    NodeStatus,
     SourcesRead,
 )
 from devhost.protocol.wire import JsonObject
+from devhost.trace.flow.lines import FlowStatus, NodeStatus
 
 
 class Teller:

@@ -1,12 +1,13 @@
 """The expectations of a turn as pydantic checks them. In: plain data. Out: a frozen `FlowExpected`."""
 
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
 from devhost.evaluation.checks.expected import CallsExpected, Checked, TextExpected, Texts
 from devhost.text.json_value import json_value
+from devhost.trace.flow.lines import FlowStatus, NodeStatus
 
 
 class ValueExpected(TextExpected):
@@ -29,9 +30,8 @@ def _listed(value: object) -> object:
     return [value] if isinstance(value, str) else value
 
 
-type Status = Literal["succeeded", "partial-succeeded", "exception", "failed", "stopped", "paused"]
-"""Of a flow or a node, as in `devhost.flow.events`."""
-type _Statuses = Annotated[tuple[Status, ...], BeforeValidator(_listed)]
+type _NodeStatuses = Annotated[tuple[NodeStatus, ...], BeforeValidator(_listed)]
+type _FlowStatuses = Annotated[tuple[FlowStatus, ...], BeforeValidator(_listed)]
 type _Value = Annotated[ValueExpected, BeforeValidator(_value)]
 type _Values = Mapping[str, _Value]
 
@@ -39,7 +39,7 @@ type _Values = Mapping[str, _Value]
 class NodeExpected(Checked):
     """Of several runs of the node in one turn, the last; the calls are those of all its runs."""
 
-    status: _Statuses = ()
+    status: _NodeStatuses = ()
     """Any of these."""
     error: _Value | None = None
     outputs: _Values = Field(default_factory=dict)
@@ -49,7 +49,7 @@ class NodeExpected(Checked):
 
 
 class FlowExpected(Checked):
-    status: _Statuses = ("succeeded", "partial-succeeded")
+    status: _FlowStatuses = ("succeeded", "partial-succeeded")
     """Any of these."""
     error: _Value | None = None
     answer: _Value | None = None

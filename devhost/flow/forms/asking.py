@@ -14,6 +14,7 @@ from devhost.flow.form import TIMEOUT, FieldValue, Form, FormAnswer, FormField
 from devhost.flow.forms.answers import LATE, Read
 from devhost.flow.forms.declared import FIELD
 from devhost.terminal.tables import printable
+from devhost.text.secrets import Secrets
 
 type Prompt = Callable[[str, str], str]
 """In: the prompt, and the text that can be edited. Out: what the person leaves there."""
@@ -23,7 +24,9 @@ PATHS = {"file": " (path)", "file-list": " (path, or JSON list of paths)"}
 
 
 class AskAtTerminal:
-    def __init__(self, console: Console, prompt: Prompt) -> None:
+    def __init__(self, console: Console, prompt: Prompt, hidden: Secrets) -> None:
+        """`hidden` is never shown."""
+        self._hidden = hidden
         self._console = console
         self._prompt = prompt
 
@@ -42,9 +45,12 @@ class AskAtTerminal:
     def _field(self, asked: FormField, read: Read) -> FieldValue:
         if asked.kind == "select":
             return self._choice(asked.name, [(option, option) for option in asked.options])
+        hides = self._hidden.masked(asked.default) != asked.default
+        hint = " (Enter takes the default, which is secret)" if hides else PATHS.get(asked.kind, "")
         while True:
+            typed = self._prompt(f"{printable(asked.name)}{hint}> ", "" if hides else asked.default)
             try:
-                return read(asked, self._prompt(f"{printable(asked.name)}{PATHS.get(asked.kind, '')}> ", asked.default))
+                return read(asked, asked.default if hides and not typed else typed)
             except ParameterError as error:
                 self._say(str(error), "dim")
 
@@ -65,7 +71,7 @@ class AskAtTerminal:
             self._say(f"Type a number from 1 to {len(choices)}, or one of the words.", "dim")
 
     def _say(self, text: str, style: str = "") -> None:
-        self._console.print(Text(printable(text), style), soft_wrap=True)
+        self._console.print(Text(printable(self._hidden.masked(text)), style), soft_wrap=True)
 
 
 def _names(choice: tuple[str, str]) -> Iterator[str]:
@@ -74,7 +80,7 @@ def _names(choice: tuple[str, str]) -> Iterator[str]:
     yield LATE if own == TIMEOUT else title.casefold()
 
 
-def ask_at_terminal(console: Console) -> AskAtTerminal | None:
+def ask_at_terminal(console: Console, hidden: Secrets) -> AskAtTerminal | None:
     """None if standard input is not a terminal."""
     if sys.stdin is None or not sys.stdin.isatty():
         return None
@@ -86,4 +92,4 @@ def ask_at_terminal(console: Console) -> AskAtTerminal | None:
         session: PromptSession[str] = PromptSession(label, output=create_output(always_prefer_tty=True))
         return session.prompt(default=default).encode(errors="surrogateescape").decode(errors="replace")
 
-    return AskAtTerminal(console, prompt)
+    return AskAtTerminal(console, prompt, hidden)

@@ -36,7 +36,6 @@ COLOURS = {
     "tool": "tool",
 }
 """By the type of a node, the kind of row that has its colour; every other node is a step."""
-SYSTEM = ("sys.", "conversation.", "env.")
 
 
 @dataclass(frozen=True)
@@ -64,17 +63,7 @@ class ShownNode:
 
     @property
     def failed(self) -> bool:
-        return self.row.status in {"failed", "exception", "stopped"}
-
-    @property
-    def inputs(self) -> JsonObject:
-        """A Variable Assigner of the engine gives its own data as its inputs."""
-        return {} if self.row.ended is None or self.row.node.type == "assigner" else self.row.ended.inputs
-
-    @property
-    def outputs(self) -> JsonObject:
-        outputs = {} if self.row.ended is None else self.row.ended.outputs
-        return {name: value for name, value in outputs.items() if not name.startswith(SYSTEM)}
+        return self.row.status in {"failed", "exception"}
 
 
 @dataclass(frozen=True)

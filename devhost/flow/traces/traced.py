@@ -6,6 +6,7 @@ In: a `Trace`. Out: a `TracedTurn` for each turn, with the runs of its agents.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
+from devhost.errors import TraceError
 from devhost.flow.document import FlowNode
 from devhost.flow.events import (
     AgentLog,
@@ -97,6 +98,8 @@ class _Reader:
     def _ended(self, line: NodeEndLine) -> NodeEnded:
         traced = self._of_sessions.get(line.session_id)
         if traced is not None:
+            if traced not in self._runs:
+                raise TraceError(f"the trace is damaged: the run {line.session_id} ends two nodes")
             self.turns[-1].runs.setdefault(line.execution, []).append(traced)
             self._runs.remove(traced)
         return NodeEnded(

@@ -10,6 +10,10 @@ from devhost.flow.document import FlowNode
 from devhost.flow.events import AgentLog as AgentLogged
 from devhost.flow.events import FlowEvent, FlowPaused, NodeEnded, NodeRetried, NodeStarted
 from devhost.node.outputs.log import AgentLog, LogEntry
+from devhost.protocol.wire import JsonObject
+
+SYSTEM = ("sys.", "conversation.", "env.")
+"""A Start node puts these out beside its fields."""
 
 
 @dataclass
@@ -32,6 +36,16 @@ class Row:
     @property
     def status(self) -> str:
         return "" if self.ended is None else self.ended.status
+
+    @property
+    def inputs(self) -> JsonObject:
+        """A Variable Assigner of the engine gives its own data as its inputs."""
+        return {} if self.ended is None or self.node.type == "assigner" else self.ended.inputs
+
+    @property
+    def outputs(self) -> JsonObject:
+        outputs = {} if self.ended is None else self.ended.outputs
+        return {name: value for name, value in outputs.items() if not name.startswith(SYSTEM)}
 
     @property
     def logs(self) -> Sequence[LogEntry]:

@@ -10,7 +10,6 @@ from rich.text import Text
 from rich.tree import Tree
 
 from devhost.flow.document import FlowNode
-from devhost.flow.events import NodeEnded
 from devhost.flow.view.nodes import Row, Rows
 from devhost.terminal.tables import clipped, log_tree, preview, printable
 
@@ -20,8 +19,6 @@ MARKS = {
     "succeeded": ("✓", "green"),
     "failed": ("✗", "red"),
     "exception": ("!", "yellow"),
-    "stopped": ("✗", "red"),
-    "paused": ("…", "yellow"),
     "": ("…", "yellow"),
 }
 GOES_ON = {
@@ -30,8 +27,6 @@ GOES_ON = {
 }
 HIDDEN = frozenset({"usage", "json", "files"})
 """Outputs that a row leaves out; `--verbose` and `--json` have them."""
-SYSTEM = ("sys.", "conversation.", "env.")
-"""A Start node puts these out beside its fields."""
 
 
 def node_rows(rows: Rows, *, whole: bool, now: float | None = None) -> RenderableType:
@@ -86,7 +81,8 @@ def _line(row: Row, *, whole: bool, now: float | None) -> Text:
         line.append(f"\n  {printable(ended.error)}", "red")
     if ended.went_on:
         line.append(f"\n  {GOES_ON[ended.went_on]}", "yellow")
-    for name, values in (("in", _inputs(row.node, ended)), ("out", _outputs(ended, whole=whole))):
+    outputs = {name: value for name, value in row.outputs.items() if whole or name not in HIDDEN}
+    for name, values in (("in", row.inputs), ("out", outputs)):
         if values:
             line.append(f"\n  {name.ljust(3)} {_values(values, whole=whole)}", "dim")
     return line
@@ -113,13 +109,3 @@ def _values(values: Mapping[str, object], *, whole: bool) -> str:
     if not whole:
         return clipped(printable(preview(dict(values))), LONGEST)
     return indent(printable(json.dumps(values, ensure_ascii=False, indent=2, default=str)), "      ").lstrip()
-
-
-def _inputs(node: FlowNode, ended: NodeEnded) -> Mapping[str, object]:
-    """A Variable Assigner of the engine gives its own data as its inputs."""
-    return {} if node.type == "assigner" else ended.inputs
-
-
-def _outputs(ended: NodeEnded, *, whole: bool) -> Mapping[str, object]:
-    outputs = {name: value for name, value in ended.outputs.items() if not name.startswith(SYSTEM)}
-    return outputs if whole else {name: value for name, value in outputs.items() if name not in HIDDEN}

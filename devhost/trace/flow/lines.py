@@ -8,6 +8,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+type NodeStatus = Literal["succeeded", "failed", "exception"]
+"""`exception`: it failed, and the flow goes on, on its error branch or with its default value."""
+type FlowStatus = Literal["succeeded", "partial-succeeded", "failed", "stopped", "paused"]
+
 
 class Line(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True)
@@ -55,7 +59,7 @@ class NodeRetryLine(Timed):
 class NodeEndLine(Timed):
     event: Literal["node_end"] = "node_end"
     execution: str
-    status: Literal["succeeded", "failed", "exception", "stopped", "paused"]
+    status: NodeStatus
     seconds: float
     inputs: dict[str, Any]
     outputs: dict[str, Any]
@@ -90,7 +94,7 @@ class FlowPauseLine(Timed):
 
 class FlowEndLine(Timed):
     event: Literal["flow_end"] = "flow_end"
-    status: Literal["succeeded", "partial-succeeded", "failed", "stopped", "paused"]
+    status: FlowStatus
     outputs: dict[str, Any]
     error: str = ""
     conversation: dict[str, Any] = Field(default_factory=dict)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from devhost.cli.options.flow_options import FlowOptions, flow_options
-from devhost.cli.options.flow_setup import FlowSetup
+from devhost.cli.flow.options import FlowOptions, flow_options
+from devhost.cli.flow.setup import FlowSetup
 from devhost.cli.options.hosting_options import HostOptions, runtime_options
 from devhost.cli.options.trace_options import flow_traced, trace_option
 from devhost.conversation.script import conversation_report
@@ -108,7 +108,7 @@ def run(  # noqa: PLR0913 - click gives one argument per option
     first, *later = [local_files(said.files, host_options.limits) for said, _ in turns]
     sent = [local_files(paths, host_options.limits) or first, *later]
     console = open_console(stderr=as_json, color=view_options.color)
-    view, ask = FlowView(console, view_options), ask_at_terminal(console)
+    view, ask = FlowView(console, view_options), ask_at_terminal(console, hidden)
     turn = FlowTurn(turns[0][1], setup.inputs, sent[0])
     facts = FlowFacts.of(setup.file, turn)
     ended: list[CaseTurn] = []
@@ -162,7 +162,8 @@ def chat(
         raise FlowFileError(f"{setup.file.path} is a workflow and has no conversation: play it with devhost flow FILE")
     questions = read_questions()
     console = open_console(stderr=False, color=view_options.color)
-    view, ask = FlowChatView(console, view_options), ask_at_terminal(console)
+    hidden, strict = Secrets(setup.secrets), host_options.strict
+    view, ask = FlowChatView(console, view_options), ask_at_terminal(console, hidden)
 
     def around(question: str, number: int, asked: int, /, host: ToolHost, stop: Stop) -> Surroundings:
         return setup.around(host, setup.script.turn_for(question, number, asked), ask=ask, stop=stop)
@@ -171,7 +172,6 @@ def chat(
     with flow_traced(trace_file, facts, setup.secrets, host_options.transport, setup.notices) as trace:
         view.begin(setup.file, setup.notices)
         begin = partial(FlowConversation, setup.file, trace.written(load_engine()), setup.inputs)
-        hidden, strict = Secrets(setup.secrets), host_options.strict
         conversation = FlowChat(begin, around, view, hidden=hidden, limits=host_options.limits, strict=strict)
         hosting = partial(setup.host, host_options, Watchers(trace.watcher, view.screen), trace_file)
         with on_ctrl_c(view.screen.say_what_starts):

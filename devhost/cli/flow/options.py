@@ -7,9 +7,10 @@ from pathlib import Path
 
 import click
 
-from devhost.cli.options.flow_setup import FlowSetup
+from devhost.cli.flow.node_models import models_behind_an_api, refuse_without_models
+from devhost.cli.flow.setup import FlowSetup
 from devhost.cli.options.model_options import ModelOptions, model_options
-from devhost.cli.options.node_models import models_behind_an_api, refuse_without_models
+from devhost.cli.options.tool_options import FILE, credential_option, plugin_option, tools_option
 from devhost.errors import ParameterError
 from devhost.flow.cases.case import refuse_misfit
 from devhost.flow.checks.check import check_flow
@@ -19,19 +20,18 @@ from devhost.flow.forms.answers import read_answers
 from devhost.flow.knowledge import read_knowledge
 from devhost.flow.outside.allowed import Allowed
 from devhost.flow.script import FlowScript
+from devhost.home import HOME
 from devhost.limits import HostLimits
 from devhost.plugin.declaration import PluginDeclaration
 from devhost.plugin.nearest import nearest_strategy_plugin
-from devhost.scenario.scenario import HOME, Example, examples_of
+from devhost.scenario.scenario import Example, examples_of
 from devhost.scenario.tool_assignments import read_tool_setups
-
-DIRECTORY = click.Path(file_okay=False, path_type=Path)
 
 
 def flow_options(command: Callable[..., int]) -> Callable[..., int]:
     """The argument FILE and the options as one argument `flow_options` of the command."""
 
-    @click.argument("file", required=False, type=click.Path(dir_okay=False, path_type=Path))
+    @click.argument("file", required=False, type=FILE)
     @click.option(
         "--input", "inputs", metavar="KEY=VALUE", multiple=True, help="A field of the Start node; repeatable."
     )
@@ -44,30 +44,13 @@ def flow_options(command: Callable[..., int]) -> Callable[..., int]:
     )
     @click.option(
         "--script",
-        type=click.Path(dir_okay=False, path_type=Path),
+        type=FILE,
         help="A flow's script: what the user says, and what the scripted models of the nodes answer.",
     )
-    @click.option(
-        "--tools",
-        metavar="DIR",
-        type=DIRECTORY,
-        multiple=True,
-        help="A Dify tool plugin for the flow's agents and Tool nodes; repeatable.",
-    )
+    @tools_option("A Dify tool plugin for the flow's agents and Tool nodes; repeatable.")
     @click.option("--example", metavar="NAME", help="An example, a folder of examples/, whose tools the flow gets.")
-    @click.option(
-        "--credential",
-        "credentials",
-        metavar="PROVIDER.KEY=VALUE",
-        multiple=True,
-        help="A credential of a tool provider; else the variable PROVIDER_KEY, upper case, is read. Repeatable.",
-    )
-    @click.option(
-        "--plugin",
-        metavar="DIR",
-        type=DIRECTORY,
-        help="The strategy plugin; by default the nearest one in or above the current folder.",
-    )
+    @credential_option()
+    @plugin_option()
     @click.option(
         "--knowledge",
         metavar="NODE=FILE",

@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from devhost.cli.options.hosting_options import HostOptions
+from devhost.conversation.script import refuse_alone
 from devhost.errors import ParameterError
 from devhost.files.run_folder import run_folder
 from devhost.flow.document import FlowFile
@@ -59,6 +60,8 @@ class FlowSetup:
             raise ParameterError(
                 f"--query: {self.file.path} is a workflow and takes no question: give it --input KEY=VALUE"
             )
+        if alone:
+            refuse_alone(self.script.then)
         script, question = self.script, self.script.query if query is None else query
         if self.file.is_chatflow and not question:
             raise ParameterError("there is no question: give --query TEXT, or a script that has a query")

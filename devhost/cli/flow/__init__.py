@@ -1,0 +1,4 @@
+"""The command `flow`, with its options.
+
+In: what a person types. Out: a flow, played.
+"""
