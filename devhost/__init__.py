@@ -72,6 +72,7 @@ stand above it in this list (tests/devhost/test_architecture.py checks that):
     console.runs        the runs of a folder, and how each was started
     console.children    the commands that the console started
     console.pages       what the pages of the console look like
+    console.live        runs as they go on, piece by piece
     console.views       what each address of the console answers
     console.server      the web server of the console, and who may ask it
     cli.recording       the commands record and fork

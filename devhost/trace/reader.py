@@ -4,7 +4,7 @@ Only the last line may be cut off: the run was killed then.
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -46,8 +46,7 @@ def read_trace(file: Path) -> Trace:
     if not numbered:
         raise TraceError(f"{file}, line 1: there is no complete line, so this is not a trace of devhost")
     (first, text), *others = numbered
-    header = _header(_object(file, first, text), file, first)
-    return Trace(header, tuple(_lines(file, others)), cut_off)
+    return Trace(header_of(file, first, text), tuple(lines_of(file, others)), cut_off)
 
 
 def _is_whole(rest: bytes) -> bool:
@@ -58,7 +57,9 @@ def _is_whole(rest: bytes) -> bool:
     return True
 
 
-def _header(data: dict[str, object], file: Path, number: int) -> Header:
+def header_of(file: Path, number: int, text: bytes) -> Header:
+    """The first line of a trace; TraceError if it is not one."""
+    data = _object(file, number, text)
     if data.get("trace") != "devhost":
         raise TraceError(f"{file}, line {number}: not a trace of devhost")
     if data.get("version") != VERSION:
@@ -72,7 +73,8 @@ def _header(data: dict[str, object], file: Path, number: int) -> Header:
         raise TraceError(f"{file}, line {number}: {describe(error)}") from error
 
 
-def _lines(file: Path, written: list[tuple[int, bytes]]) -> Iterator[TraceLine]:
+def lines_of(file: Path, written: Iterable[tuple[int, bytes]]) -> Iterator[TraceLine]:
+    """Lines with their numbers; TraceError for one that a trace does not have."""
     for number, text in written:
         try:
             yield _LINE.validate_python(_object(file, number, text))

@@ -12,10 +12,10 @@ REPORT = Path(__file__).parents[2] / "page"
 
 class Pages:
     def __init__(self) -> None:
-        self._environment = page_environment(TEMPLATES)
+        self.environment = page_environment(TEMPLATES)
 
     def render(self, template: str, **values: object) -> str:
-        return self._environment.get_template(template).render(**values)
+        return self.environment.get_template(template).render(**values)
 
 
 def style_sheet() -> str:

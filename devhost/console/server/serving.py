@@ -6,6 +6,7 @@ In: a console and a port (0 for any free one). Out: the address with the token, 
 import secrets
 import socket
 from collections.abc import Callable
+from types import FrameType
 
 import uvicorn
 
@@ -15,6 +16,18 @@ from devhost.console.views.console import Console
 from devhost.errors import ConsoleError
 
 LOCAL = "127.0.0.1"
+
+
+class _Server(uvicorn.Server):
+    """Tells the streams of events when it ends."""
+
+    def __init__(self, config: uvicorn.Config, console: Console) -> None:
+        super().__init__(config)
+        self._console = console
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        self._console.ending.set()
+        super().handle_exit(sig, frame)
 
 
 def serve(console: Console, port: int, opened: Callable[[str], None]) -> None:
@@ -27,17 +40,16 @@ def serve(console: Console, port: int, opened: Callable[[str], None]) -> None:
             raise ConsoleError(f"--port {port} cannot be opened on {LOCAL}: {error.strerror}") from error
         port = listener.getsockname()[1]
         token = secrets.token_urlsafe(24)
-        # Streams of events have no end of their own: at Ctrl-C they are cut off.
         config = uvicorn.Config(
             application(console, port, token),
             log_level="warning",
             access_log=False,
             lifespan="off",
             server_header=False,
-            timeout_graceful_shutdown=1,
+            timeout_graceful_shutdown=5,
         )
         opened(f"http://{LOCAL}:{port}/?{TOKEN}={token}")
         try:
-            uvicorn.Server(config).run(sockets=[listener])
+            _Server(config, console).run(sockets=[listener])
         finally:
             console.children.end()

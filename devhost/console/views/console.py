@@ -1,5 +1,6 @@
 """What the answers of one console have in common."""
 
+import threading
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
@@ -8,6 +9,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
 from devhost.console.children.children import Children
+from devhost.console.live.readers import Readers
 from devhost.console.pages.render import Pages
 from devhost.console.runs.folder import RunFolder
 
@@ -19,6 +21,9 @@ class Console:
     """The strategy plugin; None for the nearest one."""
     children: Children = field(default_factory=Children)
     pages: Pages = field(default_factory=Pages)
+    readers: Readers = field(default_factory=Readers)
+    ending: threading.Event = field(default_factory=threading.Event)
+    """Set when the console ends; streams of events have no end of their own."""
 
     def page(self, template: str, status: int = 200, **values: object) -> HTMLResponse:
         return HTMLResponse(self.pages.render(template, **values), status)

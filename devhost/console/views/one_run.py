@@ -1,26 +1,76 @@
-"""`/runs/NAME`: one run, from its trace."""
+"""`/runs/NAME`: one run, or the turns of a conversation, live while it goes on.
 
+`/runs/NAME/events` streams what changes, `/runs/NAME/rows/ROW` is what a row holds.
+"""
+
+import asyncio
+import threading
+import time
+from collections.abc import AsyncIterator, Mapping
+
+from markupsafe import Markup
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import HTMLResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from devhost.console.live.listener import Listener
+from devhost.console.live.pieces import Rendering, Section
 from devhost.console.views.console import console_of
-from devhost.page.parts.attachments import Attachments
-from devhost.page.parts.shown import shown_run
-from devhost.trace.reader import read_trace
-from devhost.trace.runs import traced_runs
+from devhost.errors import UnknownRunError
+
+LEAST_SECONDS = 0.15
+SHARE = 4
+"""A page that took a second to render is rendered again after so many, so that a long run leaves time for itself."""
+EVENT_STREAM = "text/event-stream"
 
 
 def one_run(request: Request) -> Response:
     console = console_of(request)
     name = request.path_params["name"]
+    seen = console.readers.of(console.folder.trace(name)).read()
+    rendering = Rendering(console.pages.environment)
+    sections = [(shown, _marked(rendering.section(shown))) for shown in seen.runs]
+    return console.page("one_run.html.j2", name=name, trace=seen.trace, sections=sections)
+
+
+def _marked(section: Section) -> Mapping[str, Markup]:
+    """Its pieces as the HTML that they are."""
+    return {name: Markup(html) for name, html in section.pieces.items()}  # noqa: S704 - rendered by the templates
+
+
+def row(request: Request) -> Response:
+    console = console_of(request)
+    anchor = request.path_params["row"]
+    seen = console.readers.of(console.folder.trace(request.path_params["name"])).read()
+    for shown in seen.runs:
+        for _, span in shown.rows:
+            if shown.anchors[id(span)] == anchor:
+                return HTMLResponse(console.pages.render("row_inside.html.j2", span=span, shown=shown))
+    raise UnknownRunError(f"the run has no row {anchor!r}")
+
+
+def events(request: Request) -> Response:
+    console = console_of(request)
+    name = request.path_params["name"]
     file = console.folder.trace(name)
-    if not file.is_file():
-        return console.page("one_run.html.j2", name=name, runs=[])
-    trace = read_trace(file)
-    attachments = Attachments(None)
-    runs = [shown_run(number, each, trace, attachments) for number, each in enumerate(traced_runs(trace), start=1)]
-    return console.page("one_run.html.j2", name=name, runs=runs)
+    return StreamingResponse(
+        _told(Listener(console.readers.of(file), console.pages), console.ending), media_type=EVENT_STREAM
+    )
 
 
-ROUTES = (Route("/runs/{name}", one_run),)
+async def _told(listener: Listener, ending: threading.Event) -> AsyncIterator[str]:
+    """Everything at first, then what changes, until the browser or the console ends it."""
+    yield "retry: 1000\n\n"
+    while not ending.is_set():
+        began = time.monotonic()
+        for event in await run_in_threadpool(listener.news):
+            yield event
+        await asyncio.sleep(max(LEAST_SECONDS, SHARE * (time.monotonic() - began)))
+
+
+ROUTES = (
+    Route("/runs/{name}", one_run),
+    Route("/runs/{name}/events", events),
+    Route("/runs/{name}/rows/{row}", row),
+)

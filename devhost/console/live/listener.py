@@ -1,0 +1,51 @@
+"""What one browser is told of the run that it watches: Server-Sent Events."""
+
+import json
+from collections.abc import Iterator, Mapping
+
+from devhost.console.live.pieces import Changes, Rendering
+from devhost.console.live.readers import RunReader, Seen
+from devhost.console.pages.render import Pages
+from devhost.errors import TraceError
+
+
+class Listener:
+    """One browser that watches one run."""
+
+    def __init__(self, reader: RunReader, pages: Pages) -> None:
+        self._pages = pages
+        self._reader = reader
+        self._rendering = Rendering(pages.environment)
+        self._changes = Changes()
+        self._seen: Seen | None = None
+        self._problem = ""
+
+    def news(self) -> list[str]:
+        """Events of what has changed since it was asked before; at first of everything."""
+        try:
+            seen = self._reader.read()
+        except TraceError as error:
+            return self._new_problem(str(error))
+        if seen is self._seen:
+            return []
+        self._seen = seen
+        return list(self._new_sections(seen))
+
+    def _new_problem(self, sentence: str) -> list[str]:
+        if sentence == self._problem:
+            return []
+        self._problem = sentence
+        return [_event("problem", {"sentence": sentence})]
+
+    def _new_sections(self, seen: Seen) -> Iterator[str]:
+        for shown in seen.runs:
+            section = self._rendering.section(shown)
+            is_new = not self._changes.knows(section.number)
+            change = self._changes.of(section)
+            if change is not None:
+                frame = self._pages.render("run_frame.html.j2", shown=shown, pieces={}) if is_new else ""
+                yield _event("section", {**change, "frame": frame})
+
+
+def _event(name: str, data: Mapping[str, object]) -> str:
+    return f"event: {name}\ndata: {json.dumps(data, ensure_ascii=False)}\n\n"

@@ -1,0 +1,71 @@
+// A run's page, live: puts in what the server says has changed, and loads what a row holds when it is opened.
+import { morph, morphChildren, parsed } from "./morph.js";
+
+const runs = document.getElementById("runs");
+let stream = null;
+
+function listen() {
+  if (stream || document.hidden) return;
+  stream = new EventSource(runs.dataset.events);
+  stream.addEventListener("section", event => change(JSON.parse(event.data)));
+  stream.addEventListener("problem", event => {
+    const problem = document.getElementById("problem");
+    problem.textContent = JSON.parse(event.data).sentence;
+    problem.hidden = false;
+  });
+}
+
+// A browser opens six connections to a host: a page that nobody sees gives its own back.
+function rest() {
+  stream?.close();
+  stream = null;
+}
+
+function change({ run, scale, rows, pieces, frame }) {
+  const name = `run-${run}`;
+  if (!document.getElementById(name)) runs.append(...parsed(frame).children);
+  document.getElementById("nothing-yet")?.remove();
+  document.getElementById(`${name}-timeline`).setAttribute("style", scale);
+  for (const part of ["facts", "axis", "results"]) {
+    const html = pieces[`${name}-${part}`];
+    if (html !== undefined) morphChildren(document.getElementById(`${name}-${part}`), parsed(html));
+  }
+  changeRows(document.getElementById(`${name}-rows`), rows, pieces);
+  document.dispatchEvent(new CustomEvent("run:changed", { detail: { run } }));
+}
+
+function changeRows(holder, rows, pieces) {
+  for (const [place, name] of rows.entries()) {
+    const [fresh] = pieces[name] === undefined ? [] : parsed(pieces[name]).children;
+    const row = document.getElementById(name) ?? fresh;
+    if (holder.children[place] !== row) holder.insertBefore(row, holder.children[place] ?? null);
+    if (!fresh || row === fresh) continue;
+    morph(row, fresh);
+    reload(row);
+  }
+  while (holder.children.length > rows.length) holder.lastElementChild.remove();
+}
+
+// What stands open in a row that has changed is loaded again.
+function reload(row) {
+  for (const inside of row.querySelectorAll(".inside[data-loaded]")) load(inside);
+}
+
+async function load(inside) {
+  const row = inside.closest(".span");
+  inside.dataset.loaded = "";
+  const answer = await fetch(runs.dataset.rows + row.id);
+  if (answer.ok) morphChildren(inside, parsed(await answer.text()));
+}
+
+// "toggle" does not bubble.
+document.addEventListener(
+  "toggle",
+  ({ target }) => {
+    const inside = target.open && runs.contains(target) ? target.querySelector(":scope > .inside:not([data-loaded])") : null;
+    if (inside) load(inside);
+  },
+  true,
+);
+document.addEventListener("visibilitychange", () => (document.hidden ? rest() : listen()));
+listen();

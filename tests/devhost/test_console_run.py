@@ -1,0 +1,128 @@
+"""A run's page: what it tells a browser while the run goes on, and what an opened row holds."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from devhost import FunctionTool, Host, ScriptedModel
+from devhost.console.live.listener import Listener
+from devhost.console.live.readers import RunReader
+from devhost.console.pages.render import Pages
+from devhost.console.runs.folder import RunFolder
+from devhost.console.server.app import application
+from devhost.console.views.console import Console
+from devhost.scenario.scenario import HOME
+from tests.devhost.tracing import tracing
+
+ADDRESS, TOKEN = "http://127.0.0.1:8765", "t0k3n"
+HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)>"
+PAGES = Pages()
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """A run of three rounds; the tool's result is hostile."""
+    file = tmp_path_factory.mktemp("run") / "run.jsonl"
+    asks: dict[str, Any] = {"tool_calls": [{"name": "look", "id": "call_1", "arguments": {"topic": HOSTILE}}]}
+    with tracing(file) as writer, Host.start(HOME, watcher=writer) as host:
+        tool = FunctionTool("look", {"topic": "string"}, lambda _: f"{HOSTILE} {'w' * 100_000}")
+        turns = [asks, asks, {"text": f"Nothing. {HOSTILE}"}]
+        run = host.run("gpt5_function_calling", {"query": HOSTILE}, model=ScriptedModel.of(turns), tools=[tool])
+    assert run.error is None
+    return file.read_bytes()
+
+
+def told(listener: Listener) -> list[tuple[str, Any]]:
+    """The name of each event, and its data."""
+    found = []
+    for event in listener.news():
+        first, second = event.strip().splitlines()
+        found.append((first.removeprefix("event: "), json.loads(second.removeprefix("data: "))))
+    return found
+
+
+def test_a_browser_is_told_of_everything_once_and_then_of_what_changes(whole: bytes, tmp_path: Path) -> None:
+    file = tmp_path / "run.jsonl"
+    lines = whole.splitlines(keepends=True)
+    listener = Listener(RunReader(file), PAGES)
+    assert told(listener) == []
+
+    pieces: dict[str, str] = {}
+    rows: list[str] = []
+    events = 0
+    for number in range(len(lines)):
+        file.write_bytes(b"".join(lines[: number + 1]))
+        for name, data in told(listener):
+            assert name == "section"
+            assert bool(data["frame"]) == (not pieces)
+            assert set(data["pieces"]) <= {"run-1-facts", "run-1-axis", "run-1-results", *data["rows"]}
+            pieces |= data["pieces"]
+            rows = data["rows"]
+            events += 1
+        assert told(listener) == []
+
+    other = Listener(RunReader(file), PAGES)
+    ((_, all_at_once),) = told(other)
+    assert events > 3
+    assert (all_at_once["pieces"], all_at_once["rows"]) == (pieces, rows)
+    assert "ROUND 3" in pieces[rows[2]]
+    assert "finished" in pieces["run-1-facts"]
+
+
+def test_a_round_that_has_ended_is_not_told_again(whole: bytes, tmp_path: Path) -> None:
+    file = tmp_path / "run.jsonl"
+    listener = Listener(RunReader(file), PAGES)
+    lines = whole.splitlines(keepends=True)
+    last = 0
+    for number in range(len(lines)):
+        file.write_bytes(b"".join(lines[: number + 1]))
+        for _, data in told(listener):
+            changed = [data["rows"].index(row) for row in data["rows"] if row in data["pieces"]]
+            assert min(changed, default=last) >= last - 1
+            last = max([last, *changed])
+    assert last == 3
+
+
+def test_a_file_that_is_no_trace_is_a_problem_that_is_told_once(tmp_path: Path) -> None:
+    file = tmp_path / "run.jsonl"
+    file.write_text("{}\n")
+    listener = Listener(RunReader(file), PAGES)
+
+    ((name, data),) = told(listener)
+
+    assert name == "problem"
+    assert "not a trace of devhost" in data["sentence"]
+    assert told(listener) == []
+
+
+@pytest.fixture
+def browser(whole: bytes, tmp_path: Path) -> TestClient:
+    (tmp_path / "first.jsonl").write_bytes(whole)
+    client = TestClient(application(Console(RunFolder(tmp_path)), 8765, TOKEN), base_url=ADDRESS)
+    client.get(f"/?token={TOKEN}")
+    return client
+
+
+def test_the_page_has_everything_but_what_rows_hold(browser: TestClient) -> None:
+    page = browser.get("/runs/first").text
+
+    assert page.count('<div class="inside"></div>') == page.count('<div class="inside">')
+    assert "ROUND 3" in page
+    assert HOSTILE not in page
+    assert len(page) < 60_000
+
+
+def test_a_row_is_loaded_when_it_is_opened(browser: TestClient, tmp_path: Path) -> None:
+    (shown,) = RunReader(tmp_path / "first.jsonl").read().runs
+    (row, *_) = [shown.anchors[id(span)] for _, span in shown.rows if span.label == "CALL look"]
+
+    inside = browser.get(f"/runs/first/rows/{row}")
+
+    assert "Sent to the tool" in inside.text
+    assert HOSTILE not in inside.text
+    assert "&lt;script&gt;" in inside.text
+    assert "more characters are in the trace" in inside.text
+    assert browser.get("/runs/first/rows/row-1-none").status_code == 404
