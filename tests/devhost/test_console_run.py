@@ -14,7 +14,7 @@ from devhost.console.pages.render import Pages
 from devhost.console.runs.folder import RunFolder
 from devhost.console.server.app import application
 from devhost.console.views.console import Console
-from devhost.scenario.scenario import HOME
+from devhost.home import HOME
 from tests.devhost.tracing import tracing
 
 ADDRESS, TOKEN = "http://127.0.0.1:8765", "t0k3n"
