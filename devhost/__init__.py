@@ -71,6 +71,7 @@ stand above it in this list (tests/devhost/test_architecture.py checks that):
     cli.flow            the command that plays flows
     console.runs        the runs of a folder, and how each was started
     console.children    the commands that the console started
+    console.again       a run once more with one thing changed, and two runs beside each other
     console.pages       what the pages of the console look like
     console.live        runs as they go on, piece by piece
     console.views       what each address of the console answers

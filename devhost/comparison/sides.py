@@ -49,7 +49,7 @@ class Side:
         asked = tool_calls(traced.calls)
         made = rounds(traced)
         lines = tuple(map(_called, asked))
-        missing = tuple(line for line, call in zip(lines, asked, strict=True) if _raised(call) == NOT_RECORDED)
+        missing = tuple(line for line, call in zip(lines, asked, strict=True) if raised(call) == NOT_RECORDED)
         run, models = run_of(traced, strategy), sum(len(each.calls) for each in made)
         return cls(name, model, run, _asked(made), lines, missing, models)
 
@@ -118,10 +118,10 @@ def _tokens(call: Call, name: str) -> int:
 
 def _called(call: Call) -> str:
     given = json.dumps(call.request.get("tool_parameters"), ensure_ascii=False, sort_keys=True)
-    return f"{call.name} {given}{f' → {_raised(call)}' if call.error else ''}"
+    return f"{call.name} {given}{f' → {raised(call)}' if call.error else ''}"
 
 
-def _raised(call: Call) -> str:
+def raised(call: Call) -> str:
     """The type of its error."""
     found = plugin_error(call.error) if call.error else None
     return found.error_type if found else "error" if call.error else ""

@@ -2,24 +2,27 @@
 
 from pathlib import Path
 
+from devhost.comparison import lines
+from devhost.page.environment import HERE as REPORT
 from devhost.page.environment import page_environment
 
 HERE = Path(__file__).parent
 TEMPLATES, STATIC = HERE / "templates", HERE / "static"
-REPORT = Path(__file__).parents[2] / "page"
-"""The folder of the report's style sheet."""
+COMPARISON = Path(lines.__file__).parent
 
 
 class Pages:
     def __init__(self) -> None:
-        self.environment = page_environment(TEMPLATES)
+        self.environment = page_environment(TEMPLATES, COMPARISON)
+        self.environment.filters.update(is_part=lines.is_part)
 
     def render(self, template: str, **values: object) -> str:
         return self.environment.get_template(template).render(**values)
 
 
 def style_sheet() -> str:
-    """The report's, then the console's frame, then every other style sheet of the console."""
+    """The report's and those of its comparisons, then the console's frame, then every other one of the console."""
     frame = STATIC / "console.css"
+    shared = (REPORT / "page.css", COMPARISON / "versus.css")
     others = sorted(file for file in STATIC.glob("*.css") if file != frame)
-    return "\n".join(file.read_text(encoding="utf-8") for file in (REPORT / "page.css", frame, *others))
+    return "\n".join(file.read_text(encoding="utf-8") for file in (*shared, frame, *others))

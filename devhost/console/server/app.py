@@ -12,7 +12,7 @@ from starlette.staticfiles import StaticFiles
 
 from devhost.console.pages.render import STATIC, style_sheet
 from devhost.console.server.security import Guard
-from devhost.console.views import one_run, run_list
+from devhost.console.views import one_run, run_list, side_by_side
 from devhost.console.views.console import Console, console_of
 from devhost.errors import HostError, UnknownRunError
 
@@ -22,6 +22,7 @@ def application(console: Console, port: int, token: str) -> Starlette:
         routes=[
             *run_list.ROUTES,
             *one_run.ROUTES,
+            *side_by_side.ROUTES,
             Route("/static/console.css", styles),
             Mount("/static", StaticFiles(directory=STATIC)),
         ],

@@ -1,0 +1,81 @@
+"""`/compare/A/B`: two runs beside each other; it stays true while the second one goes on."""
+
+from urllib.parse import quote
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
+
+from devhost.console.again.pair import read_pair, setup_of
+from devhost.console.pages.events import Part, live_part
+from devhost.console.runs.folder import OUTPUT
+from devhost.console.views.console import Console, console_of
+from devhost.errors import ParameterError
+
+MOST_OUTPUT = 20_000
+"""Characters of what a child printed."""
+
+
+def chosen(request: Request) -> Response:
+    """`/compare?run=A&run=B`, as the list of runs asks: the first in the list is the newer one, and stands right."""
+    names = request.query_params.getlist("run")
+    try:
+        newer, older = map(quote, names)
+    except ValueError:
+        raise ParameterError(f"two runs can be compared: choose two of the list, not {len(names)}") from None
+    return RedirectResponse(f"/compare/{older}/{newer}", 303)
+
+
+def side_by_side(request: Request) -> Response:
+    console, left, right = _asked(request)
+    return console.page(
+        "side_by_side.html.j2",
+        left=left,
+        right=right,
+        setup=setup_of(console.folder, right),
+        part=_part(console, left, right).html,
+        goes_on=console.children.is_running(right),
+    )
+
+
+def events(request: Request) -> Response:
+    console, left, right = _asked(request)
+    traces = [console.folder.trace(name) for name in (left, right)]
+
+    def version() -> object:
+        """The child first: what it wrote before it ended is then seen."""
+        goes_on = console.children.is_running(right)
+        return goes_on, *((trace.stat().st_size if trace.is_file() else -1) for trace in traces)
+
+    return live_part(lambda: _part(console, left, right), version, console.ending)
+
+
+def _asked(request: Request) -> tuple[Console, str, str]:
+    """UnknownRunError for a run that is not there."""
+    console = console_of(request)
+    left, right = request.path_params["left"], request.path_params["right"]
+    for name in (left, right):
+        console.folder.trace(name)
+    return console, left, right
+
+
+def _part(console: Console, left: str, right: str) -> Part:
+    goes_on = console.children.is_running(right)
+    pair = read_pair(console.folder, left, right)
+    html = console.pages.render(
+        "compared.html.j2", left=left, right=right, pair=pair, goes_on=goes_on, said=_said(console, right)
+    )
+    return Part(html, goes_on)
+
+
+def _said(console: Console, name: str) -> str:
+    """What the child printed; a mistake that it found at its start stands there alone."""
+    file = console.folder.beside(name, OUTPUT)
+    return file.read_text(encoding="utf-8", errors="replace")[-MOST_OUTPUT:] if file.is_file() else ""
+
+
+ROUTES = (
+    Route("/compare", chosen),
+    Route("/compare/{left}/{right}", side_by_side),
+    Route("/compare/{left}/{right}/events", events),
+)

@@ -1,0 +1,59 @@
+"""A console without a browser: its application behind starlette's client, which has traded the token already."""
+
+from collections.abc import Mapping, Sequence
+from html.parser import HTMLParser
+from pathlib import Path
+
+from starlette.testclient import TestClient
+
+from devhost.console.runs.folder import RunFolder
+from devhost.console.server.app import application
+from devhost.console.views.console import Console
+
+PORT, TOKEN = 8765, "t0k3n"
+HOME = f"http://127.0.0.1:{PORT}"
+
+
+class ConsoleClient:
+    """Follows no redirect."""
+
+    def __init__(self, runs: Path, plugin: Path | None = None) -> None:
+        self.console = Console(RunFolder(runs), plugin)
+        self._client = TestClient(application(self.console, PORT, TOKEN), base_url=HOME, follow_redirects=False)
+        self._client.get(f"/?token={TOKEN}")
+
+    def get(self, path: str, status: int = 200) -> str:
+        answer = self._client.get(path)
+        assert answer.status_code == status, answer.text
+        return answer.text
+
+    def leads_to(self, path: str) -> str:
+        answer = self._client.get(path)
+        assert answer.status_code == 303, answer.text
+        return answer.headers["location"]
+
+    def post(self, path: str, status: int = 303, **values: str | Sequence[str]) -> str:
+        """Where it leads to, or the page that says why it leads nowhere."""
+        given: Mapping[str, str | Sequence[str]] = values
+        answer = self._client.post(path, data=dict(given), headers={"origin": HOME})
+        assert answer.status_code == status, answer.text
+        return answer.headers["location"] if status == 303 else answer.text
+
+    def close(self) -> None:
+        self.console.children.end()
+
+
+def words(html: str) -> str:
+    """The text of a page, with one blank between words."""
+    reader = _Words()
+    reader.feed(html)
+    return " ".join(" ".join(reader.found).split())
+
+
+class _Words(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+
+    def handle_data(self, data: str) -> None:
+        self.found.append(data)
