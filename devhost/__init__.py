@@ -16,6 +16,7 @@ stand above it in this list (tests/devhost/test_architecture.py checks that):
     text                YAML, JSON and secret values
     protocol            what passes between the host, the daemon and a plugin
     plugin.rules        the daemon's rules for declarations, and the list of all rules
+    plugin.keys         what the YAML files of a plugin may declare
     plugin.contents     what a package of a plugin holds, and the rules for its files
     plugin              a plugin's directory as data
     models              the interface of a model
@@ -41,6 +42,7 @@ stand above it in this list (tests/devhost/test_architecture.py checks that):
     page                a trace as an HTML page
     telemetry           a trace as OpenTelemetry spans
     terminal.signals    Ctrl-C and the other signals
+    terminal.tables     parts of a run as texts, trees and tables
     terminal            the view of a run or a trace in a terminal
     chat                a conversation in a terminal
     fork                a traced run once more, with something changed

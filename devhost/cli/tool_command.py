@@ -3,24 +3,20 @@
 import json
 import os
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import click
 
 from devhost.cli.options.hosting_options import HostOptions, runtime_options
-from devhost.cli.options.model_options import BASE_URL, KEY, ModelOptions, model_options
+from devhost.cli.options.model_options import ModelOptions, model_options
 from devhost.cli.options.trace_options import tool_trace_option, tool_traced
+from devhost.cli.tool_arguments import assignments, given_file, tool_model
 from devhost.direct.asked import AskedTool, Found, ask, find_tool, tools_of
 from devhost.direct.call import ToolOutcome, call_directly
-from devhost.errors import HostError, ParameterError
-from devhost.files.local_file import LocalFile
+from devhost.errors import HostError
 from devhost.files.run_folder import run_folder
 from devhost.files.server import FileServer
 from devhost.host.backwards import BackwardsCalls
-from devhost.limits import HostLimits
-from devhost.models.backend import ModelBackend
-from devhost.models.no_model import NoModel
 from devhost.node.messages.tool_files import ToolFileStore
 from devhost.node.outputs.run import RunError
 from devhost.overview.listing import tool_lines
@@ -102,11 +98,11 @@ def tool(  # noqa: PLR0913 - click gives one argument per option
         return CALLED_WELL
     found = find_tool(plugins, tool_name)
     credential_texts = read_credentials(plugins, credentials, os.environ)
-    model = _model(model_options)
+    model = tool_model(model_options)
     view = ToolView(console, traceback=traceback)
     with run_folder("tool", trace_file) as folder, FileServer(ToolFileStore(folder)) as server:
-        given = [_file(text, host_options.limits) for text in files]
-        asked = ask(found, dict(_pairs(arguments, "--arg")), given, credential_texts, server)
+        given = [given_file(text, host_options.limits) for text in files]
+        asked = ask(found, dict(assignments(arguments, "--arg")), given, credential_texts, server)
         secrets = Secrets(asked.setup.secrets)
         view.open(_name(found), secrets.masked(asked.parameters), model.description, asked.setup.notices)
         sent = {
@@ -177,28 +173,6 @@ def _called(  # noqa: PLR0913 - what a call is made of
         raise calls.fault
     outcome.printed = collected.lines
     return outcome
-
-
-def _model(options: ModelOptions) -> ModelBackend:
-    configured = any(os.environ.get(name, "").strip() for name in (KEY, BASE_URL))
-    asks_for_one = options != ModelOptions(scripted=options.scripted)
-    return options.choose(None, "") if asks_for_one or (configured and not options.scripted) else NoModel()
-
-
-def _pairs(assignments: tuple[str, ...], option: str) -> Iterator[tuple[str, str]]:
-    for assignment in assignments:
-        key, equals, text = assignment.partition("=")
-        if not equals or not key:
-            raise ParameterError(f"{option} {key!r} is not KEY=VALUE")
-        yield key, text
-
-
-def _file(text: str, limits: HostLimits) -> tuple[str, LocalFile]:
-    """A path that exists is a path, whatever it is called."""
-    key, equals, path = text.partition("=")
-    if not equals or Path(text).exists():
-        key, path = "", text
-    return key, LocalFile.read(Path(path), limits)
 
 
 def _name(found: Found) -> str:

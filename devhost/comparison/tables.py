@@ -13,7 +13,7 @@ from rich.text import Text
 from devhost.comparison.comparison import Comparison, Fact
 from devhost.comparison.fork_report import ForkReport
 from devhost.comparison.lines import Piece, Row, is_part
-from devhost.terminal.tables import printable
+from devhost.terminal.tables.text import printable
 
 LEFT, RIGHT = "red", "green"
 SIGNS = {"same": (" ", " "), "changed": ("−", "+"), "left": ("−", " "), "right": (" ", "+"), "gap": (" ", " ")}

@@ -12,7 +12,8 @@ from devhost.files.local_file import LocalFile
 from devhost.files.server import FileServer
 from devhost.plugin.casting import FILES, cast_parameter
 from devhost.plugin.credentials import filled_credentials
-from devhost.plugin.declaration import Parameter, PluginDeclaration, Tool, ToolProvider
+from devhost.plugin.declaration import PluginDeclaration, Tool, ToolProvider
+from devhost.plugin.keys.parameters import Parameter
 from devhost.protocol.wire import JsonObject
 from devhost.tools.setup import OfferedTool, Texts, ToolSetup
 from devhost.tools.typed import typed_values

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from devhost.errors import RefusedCallError
-from devhost.plugin.declaration import Permission
+from devhost.plugin.keys.manifest import Permission
 from devhost.protocol.failures import API, CLOSED, ApiCallError
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from devhost.errors import ParameterError, RefusedCallError
 from devhost.limits import HostLimits
-from devhost.plugin.declaration import Manifest
+from devhost.plugin.keys.manifest import Manifest
 from devhost.protocol import requests
 from devhost.protocol.wire import JsonObject
 

@@ -11,7 +11,7 @@ from devhost.node.named_tools import meant_tool
 from devhost.node.parameters import Constant, Selector, resolved
 from devhost.node.variables import NodeVariables
 from devhost.plugin.casting import FILES, cast_parameter
-from devhost.plugin.declaration import Parameter
+from devhost.plugin.keys.parameters import Parameter
 from devhost.protocol.wire import JsonObject
 
 BY_HAND = 0

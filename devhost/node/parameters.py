@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from devhost.errors import NodeParameterError, ParameterError
 from devhost.node.variables import NodeVariables
 from devhost.plugin.casting import PLUGIN_FILE, cast_parameters, is_file
-from devhost.plugin.declaration import Parameter
+from devhost.plugin.keys.parameters import Parameter
 from devhost.protocol.wire import JsonObject
 
 

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from devhost.plugin.check import Checked
 from devhost.plugin.rules.listed import Level
-from devhost.terminal.tables import printable
+from devhost.terminal.tables.text import printable
 
 HEADINGS: Mapping[Level, str] = {"marketplace": "for the marketplace: ", "notice": "notice: ", "refused": ""}
 STYLES: Mapping[Level, str] = {"marketplace": "yellow", "notice": "yellow", "refused": "bold"}

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from rich.text import Text
 
 from devhost.direct.asked import Found
-from devhost.plugin.declaration import Parameter
 from devhost.plugin.guesses import range_text
-from devhost.terminal.tables import preview, printable
+from devhost.plugin.keys.parameters import Parameter
+from devhost.terminal.tables.text import preview, printable
 from devhost.tools.entity import refused_parameters
 
 INDENT = "    "

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import TypeGuard
 
 from devhost.errors import NodeParameterError
-from devhost.plugin.declaration import Parameter
+from devhost.plugin.keys.parameters import Parameter
 from devhost.protocol.wire import JsonObject
 from devhost.text.switch import TRUE, reads_as_switch
 

@@ -9,105 +9,36 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, Field, ValidationError, field_validator
 
 from devhost.errors import DeclarationError
 from devhost.plugin.credentials import CredentialField
-from devhost.plugin.rules.tool import ToolParameterForm, ToolParameterType
+from devhost.plugin.keys.base import Declared, I18n
+from devhost.plugin.keys.manifest import Manifest
+from devhost.plugin.keys.parameters import Parameter, ToolParameter
 from devhost.text.yaml_file import describe, load_yaml
 
 
-class _Declared(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore")
-
-
-class I18n(_Declared):
-    """Dify fills a language that is missing with English."""
-
-    en_US: str  # noqa: N815 - the key in the YAML
-    zh_Hans: str = ""  # noqa: N815
-    ja_JP: str = ""  # noqa: N815
-    pt_BR: str = ""  # noqa: N815
-
-    @model_validator(mode="before")
-    @classmethod
-    def _fill(cls, value: object) -> object:
-        if isinstance(value, dict):
-            return {language: value.get(language) or value.get("en_US") for language in cls.model_fields}
-        return value
-
-
-class Option(_Declared):
-    value: str
-    label: I18n
-
-    @field_validator("value", mode="before")
-    @classmethod
-    def _as_text(cls, value: object) -> object:
-        """YAML reads an unquoted number or yes as another type; Dify turns it into a text."""
-        return value if value is None else str(value)
-
-
-class Parameter(_Declared):
-    """A parameter of a strategy or of a tool; `form` and the descriptions are a tool's only."""
-
-    name: str
-    label: I18n
-    type: str
-    required: bool = False
-    multiple: bool = False
-    """Of a select: its value is a list of options."""
-    default: Any = None
-    min: int | float | None = None
-    max: int | float | None = None
-    precision: int | None = None
-    options: tuple[Option, ...] = ()
-    scope: str | None = None
-    auto_generate: dict[str, Any] | None = None
-    template: dict[str, Any] | None = None
-    placeholder: I18n | None = None
-    human_description: I18n | None = None
-    form: str | None = None
-    llm_description: str | None = None
-    input_schema: dict[str, Any] | None = None
-
-    @field_validator("options", mode="before")
-    @classmethod
-    def _no_options(cls, value: object) -> object:
-        return () if value is None else value
-
-    @field_validator("required", "multiple", mode="before")
-    @classmethod
-    def _no(cls, value: object) -> object:
-        return False if value is None else value
-
-
-class ToolParameter(Parameter):
-    type: ToolParameterType
-    form: ToolParameterForm
-    human_description: I18n
-
-
-class Identity(_Declared):
+class Identity(Declared):
     author: str
     name: str
     label: I18n
     icon: str = ""
 
 
-class ToolDescription(_Declared):
+class ToolDescription(Declared):
     human: I18n
     llm: str
 
 
-class Strategy(_Declared):
+class Strategy(Declared):
     identity: Identity
     description: I18n
     parameters: tuple[Parameter, ...] = ()
     output_schema: dict[str, Any] | None = None
 
 
-class Tool(_Declared):
+class Tool(Declared):
     identity: Identity
     description: ToolDescription
     parameters: tuple[ToolParameter, ...] = ()
@@ -120,12 +51,12 @@ class Tool(_Declared):
         return () if value is None else value
 
 
-class StrategyProvider(_Declared):
+class StrategyProvider(Declared):
     identity: Identity
     strategies: tuple[Strategy, ...]
 
 
-class ToolProvider(_Declared):
+class ToolProvider(Declared):
     identity: Identity
     tools: tuple[Tool, ...]
     credentials_for_provider: dict[str, CredentialField] = Field(default_factory=dict)
@@ -136,68 +67,7 @@ class ToolProvider(_Declared):
         return {} if value is None else value
 
 
-class _Access(_Declared):
-    enabled: bool = False
-
-
-class _ModelAccess(_Access):
-    llm: bool = False
-    text_embedding: bool = False
-    rerank: bool = False
-    tts: bool = False
-    speech2text: bool = False
-    moderation: bool = False
-
-
-class _StorageAccess(_Access):
-    size: int | None = None
-    """In bytes."""
-
-
-class Permission(_Declared):
-    """What the plugin may ask the host for; the daemon refuses the rest."""
-
-    tool: _Access = _Access()
-    model: _ModelAccess = _ModelAccess()
-    node: _Access = _Access()
-    app: _Access = _Access()
-    storage: _StorageAccess = _StorageAccess()
-
-    def allows(self, access: str) -> bool:
-        """`access` is a key of resource.permission or of its model; the empty one is always allowed."""
-        if access in _ModelAccess.model_fields:
-            return self.model.enabled and bool(getattr(self.model, access))
-        return not access or bool(getattr(self, access).enabled)
-
-
-class _Resource(_Declared):
-    permission: Permission = Permission()
-
-
-class _Runner(_Declared):
-    entrypoint: str
-
-
-class _Meta(_Declared):
-    version: str
-    runner: _Runner
-
-
-class _Plugins(_Declared):
-    agent_strategies: tuple[str, ...] = ()
-    tools: tuple[str, ...] = ()
-
-
-class Manifest(_Declared):
-    author: str
-    name: str
-    version: str
-    resource: _Resource = _Resource()
-    plugins: _Plugins
-    meta: _Meta
-
-
-class PluginDeclaration(_Declared):
+class PluginDeclaration(Declared):
     directory: Path
     manifest: Manifest
     strategy_providers: tuple[StrategyProvider, ...]

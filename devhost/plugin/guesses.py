@@ -7,7 +7,7 @@ quotes a text: it may be a secret.
 from collections.abc import Iterable, Iterator, Mapping
 
 from devhost.plugin.casting import cast_value
-from devhost.plugin.declaration import Parameter
+from devhost.plugin.keys.parameters import Parameter
 from devhost.text.switch import reads_as_switch
 
 

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from devhost.errors import ParameterError
 from devhost.node.parameters import Constant, node_parameters, read_setting
 from devhost.node.variables import NodeVariables
-from devhost.plugin.declaration import Parameter, Strategy
+from devhost.plugin.declaration import Strategy
+from devhost.plugin.keys.parameters import Parameter
 from devhost.protocol.wire import JsonObject
 
 PICKED = frozenset({"model-selector", "array[tools]"})

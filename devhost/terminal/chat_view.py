@@ -11,18 +11,13 @@ from devhost.models.backend import ModelDescription
 from devhost.node.outputs.run import Run
 from devhost.protocol.wire import JsonObject
 from devhost.scenario.scenario import Scenario
-from devhost.terminal.run_view import RunView, facts_table
+from devhost.terminal.run_view import RunView
 from devhost.terminal.screen import Screen
-from devhost.terminal.tables import (
-    failure_text,
-    files_list,
-    findings_list,
-    log_tree,
-    pending_table,
-    printable,
-    sources_table,
-    variables_list,
-)
+from devhost.terminal.tables.facts import facts_table
+from devhost.terminal.tables.failure import failure_text
+from devhost.terminal.tables.log import log_tree
+from devhost.terminal.tables.outputs import files_list, findings_list, pending_table, sources_table, variables_list
+from devhost.terminal.tables.text import printable
 from devhost.terminal.view_options import ViewOptions
 
 NOTHING_YET = "There was no run yet."

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterable, Iterator
 
 from devhost.errors import ParameterError
-from devhost.terminal.tables import printable
+from devhost.terminal.tables.text import printable
 
 PROMPT = "you> "
 

@@ -18,8 +18,9 @@ from devhost.node.messages.message import Message, read_message
 from devhost.node.messages.text import NodeText
 from devhost.terminal.chat_view import ChatView
 from devhost.terminal.questions import PROMPT
-from devhost.terminal.run_view import RunView, facts_table
-from devhost.terminal.tables import printable
+from devhost.terminal.run_view import RunView
+from devhost.terminal.tables.facts import facts_table
+from devhost.terminal.tables.text import printable
 from devhost.terminal.view_options import ViewOptions
 from devhost.trace.lines import PrintedLine
 from devhost.trace.outcome import run_of

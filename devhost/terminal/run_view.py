@@ -8,7 +8,6 @@ from collections.abc import Iterable
 
 from rich.console import Console, RenderableType
 from rich.rule import Rule
-from rich.table import Table
 from rich.text import Text
 
 from devhost.models.backend import ModelDescription
@@ -17,20 +16,20 @@ from devhost.node.outputs.log import OPEN, AgentLog
 from devhost.node.outputs.run import Run
 from devhost.protocol.wire import JsonObject
 from devhost.terminal.screen import Screen
-from devhost.terminal.tables import (
-    failure_text,
-    file_facts,
+from devhost.terminal.tables.facts import facts_table, given_file, heading
+from devhost.terminal.tables.failure import failure_text
+from devhost.terminal.tables.log import log_tree
+from devhost.terminal.tables.outputs import (
     files_list,
     findings_list,
     json_list,
-    log_tree,
     lookups,
     pending_table,
-    printable,
     sources_table,
     usage_line,
     variables_list,
 )
+from devhost.terminal.tables.text import printable
 from devhost.terminal.view_options import ViewOptions
 
 STYLES = {"good": "green", "limited": "yellow", "bad": "red bold"}
@@ -77,7 +76,7 @@ class RunView:
         facts = facts_table(example, description, strategy, model, notices)
         facts.add_row("question", Text(printable(question)))
         for file in files:
-            facts.add_row("file", Text(_given(file)))
+            facts.add_row("file", Text(given_file(file)))
         self._console.print(facts)
 
     def begin_answer(self) -> None:
@@ -95,7 +94,7 @@ class RunView:
     def show_files(self, files: Iterable[JsonObject]) -> None:
         """Those that go with the question."""
         for file in files:
-            self._console.print(Text.assemble(("file", "bold"), f"  {_given(file)}"))
+            self._console.print(Text.assemble(("file", "bold"), f"  {given_file(file)}"))
 
     def show(self, message: JsonObject) -> None:
         match message:
@@ -182,28 +181,3 @@ class RunView:
 
     def _note(self, sentence: str) -> None:
         self._console.print(Text(sentence, "dim"))
-
-
-def facts_table(
-    example: str, description: str, strategy: str, model: ModelDescription, notices: Iterable[str] = ()
-) -> Table:
-    """The example, the strategy and the model of a run, and what to know before it."""
-    facts = Table.grid(padding=(0, 2))
-    facts.add_column(style="bold")
-    for name, fact in (("example", example), ("script", description)):
-        if fact:
-            facts.add_row(name, Text(fact))
-    facts.add_row("strategy", Text(strategy))
-    facts.add_row("model", Text(model.name))
-    facts.add_row("", Text(model.notice, "yellow" if model.scripted else ""))
-    for notice in notices:
-        facts.add_row("notice", Text(printable(notice), "yellow"))
-    return facts
-
-
-def _given(file: JsonObject) -> str:
-    return f"{printable(file.get('filename'))} ({file_facts(file)})"
-
-
-def heading(title: str) -> Rule:
-    return Rule(Text(title, "bold cyan"), align="left", style="dim")

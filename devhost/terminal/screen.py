@@ -14,7 +14,8 @@ from rich.text import Text
 
 from devhost.node.outputs.run import RunError
 from devhost.process.watcher import Watcher
-from devhost.terminal.tables import failure_text, printable
+from devhost.terminal.tables.failure import failure_text
+from devhost.terminal.tables.text import printable
 
 if TYPE_CHECKING:
     from rich.status import Status

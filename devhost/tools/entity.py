@@ -9,7 +9,8 @@ from typing import Any
 
 from devhost.errors import ParameterError
 from devhost.plugin.casting import FILES, cast_parameter
-from devhost.plugin.declaration import Parameter, Tool, ToolProvider
+from devhost.plugin.declaration import Tool, ToolProvider
+from devhost.plugin.keys.parameters import Parameter
 from devhost.protocol.wire import JsonObject
 
 

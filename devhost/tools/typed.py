@@ -8,7 +8,8 @@ import json
 from collections.abc import Mapping
 
 from devhost.errors import ParameterError
-from devhost.plugin.declaration import Parameter, Tool
+from devhost.plugin.declaration import Tool
+from devhost.plugin.keys.parameters import Parameter
 
 AS_TYPED = frozenset({"string", "secret-input", "select", "dynamic-select", "number", "boolean", "date", "checkbox"})
 

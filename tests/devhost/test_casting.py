@@ -6,8 +6,8 @@ import pytest
 
 from devhost.errors import ParameterError
 from devhost.plugin.casting import cast_parameter, cast_parameters
-from devhost.plugin.declaration import Parameter
 from devhost.plugin.guesses import guesses
+from devhost.plugin.keys.parameters import Parameter
 
 FILE = {"dify_model_identity": "__dify__file__", "url": "http://files/1", "type": "image"}
 OPTIONS = [{"value": "a", "label": {"en_US": "A"}}, {"value": "b", "label": {"en_US": "B"}}]

@@ -21,7 +21,7 @@ from devhost.files.server import FileServer
 from devhost.limits import HostLimits
 from devhost.node.messages.tool_files import ToolFileStore
 from devhost.scenario.attached import AttachedFiles
-from devhost.terminal.tables import files_list
+from devhost.terminal.tables.outputs import files_list
 from devhost.trace.reader import read_trace
 from devhost.trace.runs import traced_runs
 from tests.devhost.conftest import ODDMENTS, PUPPET, ROOT

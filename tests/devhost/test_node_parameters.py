@@ -7,7 +7,7 @@ import pytest
 from devhost.errors import NodeParameterError, ParameterError
 from devhost.node.parameters import Constant, Selector, Setting, node_parameters, read_setting, resolved
 from devhost.node.variables import NodeVariables
-from devhost.plugin.declaration import Parameter
+from devhost.plugin.keys.parameters import Parameter
 from tests.devhost.node_golden import LINES, Line, of_kind, variables
 
 FILE = {"dify_model_identity": "__dify__file__", "url": "http://files/1", "type": "image", "filename": "cat.png"}

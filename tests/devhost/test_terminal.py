@@ -18,7 +18,8 @@ from devhost.terminal import run_view
 from devhost.terminal.chat_view import ChatView
 from devhost.terminal.run_view import RunView
 from devhost.terminal.screen import Screen
-from devhost.terminal.tables import printable, usage_line
+from devhost.terminal.tables.outputs import usage_line
+from devhost.terminal.tables.text import printable
 from devhost.terminal.view_options import ViewOptions
 from tests.devhost.waiting import MovableClock
 

@@ -11,7 +11,7 @@ from devhost.evaluation.checks.check import Check
 from devhost.evaluation.comparison import Change, ColumnChange, Comparison
 from devhost.evaluation.reports.wording import costs, mark, share
 from devhost.evaluation.summary import Cell, Summary
-from devhost.terminal.tables import clipped, printable
+from devhost.terminal.tables.text import clipped, printable
 
 LONGEST = 300
 """Characters of an answer or an expectation."""

@@ -12,7 +12,8 @@ from devhost.flow.events import FlowEnded
 from devhost.flow.view.rows import node_rows
 from devhost.flow.view.view import ENDINGS, FlowView
 from devhost.node.outputs.outputs import Finding
-from devhost.terminal.tables import findings_list, on_a_line, printable, sources_table
+from devhost.terminal.tables.outputs import findings_list, sources_table
+from devhost.terminal.tables.text import on_a_line, printable
 
 NOTHING_YET = "There was no turn yet."
 

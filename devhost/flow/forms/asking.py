@@ -13,7 +13,7 @@ from devhost.errors import ParameterError, UnansweredFormError
 from devhost.flow.form import TIMEOUT, FieldValue, Form, FormAnswer, FormField
 from devhost.flow.forms.answers import LATE, Read
 from devhost.flow.forms.declared import FIELD
-from devhost.terminal.tables import printable
+from devhost.terminal.tables.text import printable
 from devhost.text.secrets import Secrets
 
 type Prompt = Callable[[str, str], str]

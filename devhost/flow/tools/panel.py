@@ -11,7 +11,8 @@ from devhost.models.backend import ModelDescription
 from devhost.node.agent_tools import agent_tools
 from devhost.node.parameters import Constant, Picked, resolved
 from devhost.node.variables import NodeVariables
-from devhost.plugin.declaration import Parameter, Strategy
+from devhost.plugin.declaration import Strategy
+from devhost.plugin.keys.parameters import Parameter
 from devhost.protocol.wire import JsonObject
 
 

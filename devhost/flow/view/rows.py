@@ -11,7 +11,8 @@ from rich.tree import Tree
 
 from devhost.flow.document import FlowNode
 from devhost.flow.view.nodes import Row, Rows
-from devhost.terminal.tables import clipped, log_tree, preview, printable
+from devhost.terminal.tables.log import log_tree
+from devhost.terminal.tables.text import clipped, preview, printable
 
 LONGEST = 200
 """Characters of a row's inputs or outputs, unless all of it is asked for."""

@@ -28,9 +28,11 @@ from devhost.flow.view.nodes import Rows
 from devhost.flow.view.rows import node_rows
 from devhost.node.outputs.outputs import Finding
 from devhost.protocol.wire import JsonObject
-from devhost.terminal.run_view import heading
 from devhost.terminal.screen import Screen
-from devhost.terminal.tables import failure_text, findings_list, preview, printable, sources_table, variables_list
+from devhost.terminal.tables.facts import heading
+from devhost.terminal.tables.failure import failure_text
+from devhost.terminal.tables.outputs import findings_list, sources_table, variables_list
+from devhost.terminal.tables.text import preview, printable
 from devhost.terminal.view_options import ViewOptions
 
 ENDINGS = {

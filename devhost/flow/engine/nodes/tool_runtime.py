@@ -25,7 +25,7 @@ from devhost.flow.engine.turn.playing import Playing
 from devhost.host.tool_host import ToolHost
 from devhost.node.named_tools import meant_tool
 from devhost.plugin.casting import cast_parameter
-from devhost.plugin.declaration import Parameter
+from devhost.plugin.keys.parameters import Parameter
 from devhost.protocol.wire import JsonObject
 from devhost.tools.tool import Surroundings, Tool, call_tool
 
