@@ -38,6 +38,7 @@ stand above it in this list (tests/devhost/test_architecture.py checks that):
     trace.flow          the lines that a flow adds to a trace
     trace               a run in a file
     recording           a traced run as a script
+    page.calls          what the calls of a run say, and what changed from prompt to prompt
     page.parts          the parts of a run as a page shows them
     page                a trace as an HTML page
     telemetry           a trace as OpenTelemetry spans

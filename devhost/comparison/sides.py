@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from devhost.fork.rounds import Round, rounds
 from devhost.node.outputs.error import plugin_error
 from devhost.node.outputs.run import Run
-from devhost.page.parts.opened import ModelCall, Said, model_call
+from devhost.page.calls.opened import ModelCall, Said, model_call
 from devhost.protocol.wire import JsonObject
 from devhost.recording.tool_calls import tool_calls
 from devhost.tools.recorded.tool import NOT_RECORDED

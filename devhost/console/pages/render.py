@@ -3,7 +3,6 @@
 from pathlib import Path
 
 from devhost.comparison import lines
-from devhost.page.environment import HERE as REPORT
 from devhost.page.environment import page_environment
 
 HERE = Path(__file__).parent
@@ -21,8 +20,9 @@ class Pages:
 
 
 def style_sheet() -> str:
-    """The report's and those of its comparisons, then the console's frame, then every other one of the console."""
+    """What the console shares with reports and comparisons, then its frame, then every other style sheet of its own."""
+    shared = page_environment().get_template("shared.css.j2").render()
     frame = STATIC / "console.css"
-    shared = (REPORT / "page.css", COMPARISON / "versus.css")
     others = sorted(file for file in STATIC.glob("*.css") if file != frame)
-    return "\n".join(file.read_text(encoding="utf-8") for file in (*shared, frame, *others))
+    files = (COMPARISON / "versus.css", frame, *others)
+    return "\n".join([shared, *(file.read_text(encoding="utf-8") for file in files)])

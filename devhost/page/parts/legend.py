@@ -9,7 +9,7 @@ from devhost.trace.timeline import Span, SpanKind
 @dataclass(frozen=True)
 class Colour:
     variable: str
-    """Its name in `page.css`."""
+    """Its name in `styles/base.css`."""
     words: str
 
 

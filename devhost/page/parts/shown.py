@@ -2,7 +2,7 @@
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -10,11 +10,14 @@ from typing import Any
 from devhost.node.memory import files_among
 from devhost.node.outputs.outputs import NodeOutputs
 from devhost.node.outputs.run import Ending, Run
+from devhost.page.calls.loops import calls_before
+from devhost.page.calls.opened import OfferedTool, offered_tools, prompt_of
+from devhost.page.calls.prompt_changes import PromptChanges, prompt_changes
 from devhost.page.parts.answer import Passage, passages
 from devhost.page.parts.attachments import Attachments, ShownFile
 from devhost.page.parts.bars import Axis
+from devhost.page.parts.folds import open_groups
 from devhost.page.parts.legend import Colour, legend
-from devhost.page.parts.opened import OfferedTool, offered_tools
 from devhost.page.parts.printed import add_moments, lines_of_calls
 from devhost.protocol.wire import JsonObject
 from devhost.trace.lines import PrintedLine
@@ -22,9 +25,6 @@ from devhost.trace.outcome import run_of
 from devhost.trace.reader import Trace
 from devhost.trace.runs import TracedRun
 from devhost.trace.timeline import Span, timeline
-
-FEW_ROWS = 60
-"""So many rows are read at a glance, with all groups open."""
 
 
 @dataclass(frozen=True)
@@ -88,10 +88,12 @@ class ShownRun:
         return found
 
     def is_open(self, span: Span) -> bool:
-        """Whether the children of a group are shown at first: in a long run only those of the last, and of failures."""
-        if not span.children:
-            return False
-        return len(self.rows) <= FEW_ROWS or span is self.spans[-1] or any(_failures(span))
+        """Whether the children of a group are shown at first."""
+        return id(span) in self._open_groups
+
+    @cached_property
+    def _open_groups(self) -> Collection[int]:
+        return open_groups(self.spans)
 
     @property
     def legend(self) -> list[Colour]:
@@ -103,6 +105,12 @@ class ShownRun:
         calls = (call for call in self.traced.calls if call.kind == "llm")
         tools = dict.fromkeys(tool for call in calls for tool in offered_tools(call))
         return {tool: f"tool-{self.number}-{position}" for position, tool in enumerate(tools, start=1)}
+
+    @cached_property
+    def prompt_changes(self) -> Mapping[str, PromptChanges]:
+        """By the id of a model call, how its prompt differs from the one of the round before."""
+        before, calls = calls_before(self.spans), {call.id: call for call in self.traced.calls}
+        return {key: prompt_changes(prompt_of(call), prompt_of(calls[key])) for key, call in before.items()}
 
     @property
     def json(self) -> list[Any]:
@@ -132,14 +140,6 @@ def shown_run(number: int, traced: TracedRun, trace: Trace, attachments: Attachm
         printed_in=lines_of_calls(traced),
         printed_around=printed_around,
     )
-
-
-def _failures(span: Span) -> Iterator[Span]:
-    """The rows below it that failed; the group itself may have gone on."""
-    for child in span.children:
-        if child.status == "error":
-            yield child
-        yield from _failures(child)
 
 
 def _rows(spans: Sequence[Span], depth: int = 0) -> Iterator[tuple[int, Span]]:

@@ -69,7 +69,7 @@ def model_call(call: Call) -> ModelCall:
     said = [span for message in messages for span in spans.feed(_words(message.get("content")))]
     said += spans.finish()
     return ModelCall(
-        prompt=tuple(_said(message) for message in _items(call.request.get("prompt_messages"))),
+        prompt=prompt_of(call),
         tools=offered_tools(call),
         completion_params=_mapping(call.request.get("completion_params")),
         thought="".join(text for is_thought, text in said if is_thought).strip(),
@@ -81,6 +81,10 @@ def model_call(call: Call) -> ModelCall:
         first_at=call.pieces[0].at if call.pieces else None,
         error=call.error,
     )
+
+
+def prompt_of(call: Call) -> tuple[Said, ...]:
+    return tuple(_said(message) for message in _items(call.request.get("prompt_messages")))
 
 
 def offered_tools(call: Call) -> tuple[OfferedTool, ...]:
