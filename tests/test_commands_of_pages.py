@@ -4,13 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.documented_commands import ROOT, check_page, shown_commands
-
-PAGES = [
-    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "AGENTS.md", "benchmarks/README.md")),
-    *(*sorted((ROOT / "readme").glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))),
-    *sorted((ROOT / "examples").glob("*/*.md")),
-]
+from tests.support.command_checks import check_page
+from tests.support.documented_commands import shown_commands
+from tests.support.pages import PAGES, ROOT
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

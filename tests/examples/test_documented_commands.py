@@ -11,10 +11,21 @@ import pytest
 from devhost.cli.commands import main
 from devhost.plugin.contents.files import Contents
 from tests.devhost.lending import Lender
-from tests.support.documented_commands import ROOT, Command, shown_commands
+from tests.support.documented_commands import Command, shown_commands, shown_files
+from tests.support.pages import ROOT
 
 PAGES = (
-    *("first-workflow", "devhost", "approval", "answer-schema", "policies", "node-values", "tools", "traces"),
+    *(
+        "first-workflow",
+        "devhost",
+        "approval",
+        "answer-schema",
+        "policies",
+        "node-values",
+        "tools",
+        "traces",
+        "scripts",
+    ),
     *("as-strict-as-dify", "check-and-pack", "record-and-fork", "evaluate", "write-a-strategy"),
 )
 COMMANDS = {"run", "tool", "init", "check", "list", "report", "replay", "record", "fork", "eval"}
@@ -51,10 +62,13 @@ def reader(copy: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     lender.close()
 
 
+def text(page: str) -> str:
+    return (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
+
+
 def typed() -> list[Command]:
     """The commands that are cheap and safe, in the pages' order; of two alike the first."""
-    texts = [(ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8") for page in PAGES]
-    commands = [command for text in texts for command in shown_commands(text) if is_run(command)]
+    commands = [command for page in PAGES for command in shown_commands(text(page)) if is_run(command)]
     return list({tuple(command.devhost or command.words): command for command in commands}.values())
 
 
@@ -68,6 +82,8 @@ def is_run(command: Command) -> bool:
 
 @pytest.mark.usefixtures("reader")
 def test_the_commands_of_the_pages_run() -> None:
+    for name, written in (shown for page in PAGES for shown in shown_files(text(page)).items()):
+        Path(name).write_text(written, encoding="utf-8")
     failed = []
     for command in typed():
         if command.words[0] == "cd":

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from devhost.cli.commands import main
-from tests.support.documented_commands import ROOT, shown_commands
+from tests.support.documented_commands import shown_commands
+from tests.support.pages import ROOT
 
 PAGE = (ROOT / "docs" / "flows.md").read_text(encoding="utf-8")
 SCRIPTS = re.findall(r"^```yaml\n# answers\.yaml\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)

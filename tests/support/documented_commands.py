@@ -1,38 +1,19 @@
 """The commands that a page shows, as the words that a shell would pass on.
 
-In: a page. Out: a `Command` for each line of its shell and text blocks that calls make, devhost, Python or a script;
-and what is wrong with one: a target, an option, a file or an example that does not exist.
+In: a page's text. Out: a `Command` for each line of its shell and text blocks that calls make, devhost, Python or a
+script, and the files that the page shows whole.
 """
 
-import importlib.util
 import re
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
-
-import click
-import yaml
-
-from devhost.cli.commands import commands
-
-ROOT = Path(__file__).parents[2]
-TEMPLATES = ROOT / "devhost" / "scaffold" / "templates"
-NEW_PLUGIN = {
-    str(path.relative_to(folder)).removesuffix(".jinja").replace("{{ name }}", f"my_{folder.name}")
-    for folder in TEMPLATES.iterdir()
-    for path in folder.rglob("*.jinja")
-}
-"""What `devhost init strategy my_strategy` and `devhost init tool my_tool` write."""
 
 _BLOCK = re.compile(r"^ *```(\w*)\n(.*?)^ *```$", re.DOTALL | re.MULTILINE)
 _OF_COMMANDS = frozenset({"", "sh", "bash", "text"})
 _CALL = re.compile(
     r"(?:\$ )?((?:[A-Z_]+=\S+ )*)((?:cd|make|devhost|\.venv/bin/\w+|python|scripts/\S+|\.ci/\w+)(?: .*)?)"
 )
-_PLACEHOLDER = re.compile(r"[A-Z]+(?:\.\w+)?")
-_OUTPUTS = frozenset({"--output", "--trace", "--report", "--junit", "--results", "--storage", "--folder"})
-"""Options that name a file or a folder to be written."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +45,12 @@ def shown_commands(text: str) -> Iterator[Command]:
                 yield from _split(found[2], found[1])
 
 
+def shown_files(text: str) -> dict[str, str]:
+    """The files that a page shows whole: YAML blocks whose first line is a comment with a name."""
+    blocks = [block.partition("\n") for language, block in _BLOCK.findall(text) if language == "yaml"]
+    return {found[1]: rest for first, _, rest in blocks if (found := re.fullmatch(r"# ([\w.-]+\.yaml)", first))}
+
+
 def _split(line: str, variables: str) -> Iterator[Command]:
     """One command for each part of a line that `&&` joins; what reads from a pipe is left out."""
     lexer = shlex.shlex(line, posix=True, punctuation_chars=True)
@@ -83,126 +70,3 @@ def _split(line: str, variables: str) -> Iterator[Command]:
                 taker = words
             case _:
                 taker.append(word)
-
-
-class MistakeError(Exception):
-    """What is wrong with a command of a page."""
-
-
-def check_page(text: str) -> list[str]:
-    """A sentence for each command that cannot run as it stands, with the line."""
-    made = {block.partition("\n")[0].removeprefix("# ") for _, block in _BLOCK.findall(text) if block.startswith("# ")}
-    problems = []
-    for command in shown_commands(text):
-        try:
-            made |= {*command.written, *_check(command, made)}
-        except (MistakeError, click.ClickException) as mistake:
-            problems.append(f"{command.line}: {mistake}")
-    return problems
-
-
-def _check(command: Command, made: set[str]) -> set[str]:
-    """What the command writes.
-
-    Raises:
-        MistakeError: something that it names does not exist.
-        click.ClickException: devhost has no such command or option.
-    """
-    if command.devhost is not None:
-        return _check_devhost(command.devhost, made)
-    match command.words:
-        case ("make", *targets):
-            return _check_make(targets)
-        case ("cd", _):
-            pass  # also a folder of another program
-        case ("python" | ".venv/bin/python", "-m", module, *_):
-            _expect(importlib.util.find_spec(module) is not None, f"there is no module {module}")
-        case (program, script, *_) if program.endswith("python"):
-            _expect((ROOT / script).is_file(), f"there is no {script}")
-        case (program, *_) if program.startswith((".ci", "scripts")):
-            _expect((ROOT / program).is_file(), f"there is no {program}")
-        case _:
-            raise MistakeError("no rule says what this is")
-    return set()
-
-
-def _expect(fact: bool, otherwise: str) -> None:  # noqa: FBT001 - it is the subject
-    if not fact:
-        raise MistakeError(otherwise)
-
-
-def _check_make(words: list[str]) -> set[str]:
-    known = re.findall(r"^\.PHONY: (.*)$", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)[0].split()
-    for target in (word for word in words if "=" not in word):
-        _expect(target in known, f"make has no target {target}")
-    return {_package(ROOT)} if "package" in words else set()
-
-
-def _package(plugin: Path) -> str:
-    manifest = yaml.safe_load((plugin / "manifest.yaml").read_text(encoding="utf-8"))
-    return f"dist/{manifest['name']}-{manifest['version']}.difypkg"
-
-
-def _check_devhost(arguments: list[str], made: set[str]) -> set[str]:
-    command: click.Command = commands
-    context = click.Context(command, info_name="devhost")
-    rest = arguments
-    while isinstance(command, click.Group):
-        if rest[0] not in command.commands and "run" in command.commands and command is not commands:
-            rest = ["run", *rest]  # devhost flow FILE
-        name, found, rest = command.resolve_command(context, rest)
-        assert found is not None
-        command, context = found, click.Context(found, info_name=name, parent=context)
-    given, _, _ = command.make_parser(context).parse_args(list(rest))
-    values = {parameter: _values(given.get(parameter.name or "")) for parameter in command.params}
-    written = set()
-    for parameter, each in ((parameter, each) for parameter, all_of in values.items() for each in all_of):
-        if isinstance(parameter.type, click.Choice):
-            parameter.type.convert(each, parameter, context)
-        elif isinstance(parameter.type, click.Path):
-            if _OUTPUTS & {*parameter.opts}:
-                written.add(each)
-            else:
-                _expect(_is_there(each, made), f"no earlier command writes {each}, and the repository does not have it")
-    named = {parameter.name: [str(each) for each in all_of] for parameter, all_of in values.items()}
-    _check_example(named)
-    return written | _written_unnamed(command.name or "", named)
-
-
-def _values(given: object) -> list[str]:
-    """Of an option that can be repeated all, of any other the one."""
-    if isinstance(given, list | tuple):
-        return [str(each) for each in given]
-    return [given] if isinstance(given, str) else []
-
-
-def _is_there(path: str, made: set[str]) -> bool:
-    below_made = any(path.startswith(f"{folder}/") for folder in made)
-    return (
-        _PLACEHOLDER.fullmatch(path) is not None
-        or path in made
-        or below_made
-        or path in NEW_PLUGIN
-        or (ROOT / path).exists()
-    )
-
-
-def _check_example(named: dict[str, list[str]]) -> None:
-    for example in named.get("example", []):
-        folder = ROOT / "examples" / example
-        _expect((folder / "manifest.yaml").is_file(), f"there is no example {example}")
-        for scenario in named.get("scenario", []):
-            _expect((folder / "scenarios" / f"{scenario}.yaml").is_file(), f"{example} has no scenario {scenario}")
-
-
-def _written_unnamed(name: str, named: dict[str, list[str]]) -> set[str]:
-    """What a command writes without being told where."""
-    match name:
-        case "report" | "record" if not named["output"]:
-            suffix = ".html" if name == "report" else ".case.yaml"
-            return {str(Path(trace).with_suffix(suffix)) for trace in named["trace_file"]}
-        case "package" if not named["output"]:
-            return {_package(ROOT / plugin) for plugin in named["plugin"] or ["."]}
-        case "init":
-            return set(named["name"])
-    return set()

@@ -1,0 +1,72 @@
+"""What single pages promise: their examples work, and they name all that there is."""
+
+import dataclasses
+import json
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from internal.policy import PolicyTexts, build_system_instruction, read_policy_overrides
+from internal.report.events import StopReason
+from internal.tools.virtual_tools import answer_tool
+from prompt.approval_words import APPROVAL_WORDS
+from scripts import docs
+from tests.support.pages import README, ROOT, TRANSLATIONS, section
+
+
+def test_the_answer_on_the_page_satisfies_the_schema_above_it() -> None:
+    page = (ROOT / "docs" / "answer-schema.md").read_text(encoding="utf-8")
+    schema, answer = re.findall(r"^```json\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+    form = answer_tool(schema).virtual_schema
+    assert form is not None
+    assert form.check.is_satisfied_by(json.loads(answer))
+    assert not form.check.is_satisfied_by({})
+
+
+@pytest.mark.parametrize("page", [README, *TRANSLATIONS, ROOT / "docs" / "strategies.md"], ids=lambda page: page.name)
+def test_the_pages_name_every_strategy(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert [name for name in docs.declared() if f"`{name}`" not in text] == []
+
+
+def test_every_example_of_a_policy_changes_the_prompt() -> None:
+    """And the first is what the page says that it makes."""
+    page = (ROOT / "docs" / "policies.md").read_text(encoding="utf-8")
+    examples = re.findall(r"^```json\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+    prompts = [build_system_instruction("You are the help desk.", example) for example in examples]
+
+    assert len({build_system_instruction("You are the help desk."), *prompts}) == len(examples) + 1 > 3
+    assert [note for example in examples for note in read_policy_overrides(example).notes] == []
+    (end,) = re.findall(r"^```text\n(<.*?)\n```", page, re.DOTALL | re.MULTILINE)
+    assert prompts[0].endswith(f"</tool_results>\n\n{end}")
+
+
+def test_the_page_on_policies_names_every_block() -> None:
+    page = (ROOT / "docs" / "policies.md").read_text(encoding="utf-8")
+    keys = [field.name for field in dataclasses.fields(PolicyTexts)]
+    assert re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE) == [*keys, "extra_policy"]
+
+
+def test_the_page_on_outputs_names_every_variable_and_stop_reason() -> None:
+    text = (ROOT / "docs" / "outputs.md").read_text(encoding="utf-8")
+    schemas = [yaml.safe_load(path.read_text(encoding="utf-8")) for path in (ROOT / "strategies").glob("*.yaml")]
+    names = {name for schema in schemas for name in schema["output_schema"]["properties"]} | set(StopReason)
+    assert [name for name in sorted(names) if f"`{name}`" not in text] == []
+
+
+def test_the_debugging_page_warns_of_an_installed_package() -> None:
+    text = " ".join((ROOT / "docs" / "debugging.md").read_text(encoding="utf-8").replace("> ", "").split())
+    assert "Debug in a workspace in which the packaged plugin is not installed, or uninstall it first." in text
+    assert "`no available node, plugin runtime not found`" in text
+    assert "A debugging session survives a restart of the daemon" in text
+
+
+def test_a_page_lists_every_word_that_approves() -> None:
+    """Where they differ, copy the row that is missing."""
+    languages = {"en": "English", "ja": "Japanese", "zh": "Chinese", "pt": "Portuguese", "any": "Any"}
+    rows = [f"| {languages[language]} | {' · '.join(words)} |" for language, words in APPROVAL_WORDS.items()]
+    listed = section(ROOT / "docs" / "approval-words.md", "## The list")
+
+    assert re.findall(r"^\| .* · .* \|$", listed, re.MULTILINE) == rows
