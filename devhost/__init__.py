@@ -75,9 +75,12 @@ stand above it in this list (tests/devhost/test_architecture.py checks that):
     console.runs        the runs of a folder, and how each was started
     console.children    the commands that the console started
     console.again       a run once more with one thing changed, and two runs beside each other
+    console.forms       the form of a new run, made from the strategy's YAML
+    console.asking      what a conversation waits for, and what can be told
     console.pages       what the pages of the console look like
     console.live        runs as they go on, piece by piece
     console.views       what each address of the console answers
+    console.playing     starting a run, and steering it
     console.server      the web server of the console, and who may ask it
     cli.recording       the commands record and fork
     cli.evaluation      the command that evaluates

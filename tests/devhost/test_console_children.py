@@ -6,14 +6,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 
 from devhost.console.children.child import Child
 from devhost.console.children.children import Children
 from devhost.errors import ConsoleError
 from tests.devhost.conftest import PUPPET, TOOLBOX
-from tests.devhost.waiting import wait_for
+from tests.devhost.waiting import PATIENCE, wait_for
 
-CHAT = ("chat", "--plugin", str(PUPPET), "--tools", str(TOOLBOX), "--script", str(TOOLBOX / "script.yaml"))
+CHAT = ("chat", "--plugin", str(PUPPET), "--tools", str(TOOLBOX))
 
 
 @pytest.fixture
@@ -41,9 +42,12 @@ def asked(*steps: object) -> str:
     return json.dumps(json.dumps(steps))
 
 
-def start(children: Children, folder: Path, name: str = "run") -> tuple[Child, Path]:
+def start(
+    children: Children, folder: Path, name: str = "run", script: Path = TOOLBOX / "script.yaml"
+) -> tuple[Child, Path]:
     trace = folder / f"{name}.jsonl"
-    arguments = (*CHAT, "--scripted", "--trace", str(trace), "--json-lines", "--no-color")
+    options = ("--script", str(script), "--scripted", "--trace", str(trace), "--json-lines", "--no-color")
+    arguments = (*CHAT, *options)
     return children.start(name, arguments, folder / f"{name}.txt"), trace
 
 
@@ -69,7 +73,10 @@ def test_a_killed_child_leaves_no_plugin_and_no_zombie(children: Children, tmp_p
 
 
 def test_stop_ends_a_turn_and_has_no_effect_between_two(children: Children, tmp_path: Path) -> None:
-    child, trace = start(children, tmp_path)
+    slow = tmp_path / "slow.yaml"
+    turns = [{"text": ["slow words ", *["tick "] * 100 * PATIENCE], "delay": 0.1}]
+    slow.write_text(yaml.safe_dump({"query": "?", "turns": turns, "otherwise": turns}))
+    child, trace = start(children, tmp_path, script=slow)
     child.tell(asked({"say": "first"}))
     wait_for(lambda: ends(trace) == 1, "the first turn")
 
@@ -77,16 +84,17 @@ def test_stop_ends_a_turn_and_has_no_effect_between_two(children: Children, tmp_
     child.tell(asked({"say": "second"}))
     wait_for(lambda: ends(trace) == 2, "the second turn")
 
-    child.tell(asked({"say": "third"}, {"sleep": 3000}))
-    wait_for(lambda: "third" in child.output.read_text().partition("you> ")[2], "the third turn")
+    child.tell(asked({"ask": "x"}, {"say": "never said"}))
+    wait_for(lambda: "slow words tick" in child.output.read_text(), "the third turn")
     child.close_input()
     child.stop()
     wait_for(lambda: child.exit_code == 0, "the end")
-    assert "stopped: " in child.output.read_text()
+    assert "stopped: 1 model call" in child.output.read_text()
 
 
 def test_a_child_that_is_told_nothing_ends(tmp_path: Path) -> None:
-    child = Child((*CHAT, "--scripted", "--json-lines"), tmp_path / "output.txt", idle_seconds=0.01)
+    script = ("--script", str(TOOLBOX / "script.yaml"), "--scripted")
+    child = Child((*CHAT, *script, "--json-lines"), tmp_path / "output.txt", idle_seconds=0.01)
     wait_for(lambda: child.exit_code == 0, "the end")
 
 

@@ -5,7 +5,7 @@ In: --example, --script, --tools and the options for them. Out: a `Scenario`, or
 
 import functools
 import os
-from collections.abc import Callable
+from collections.abc import Callable, MutableMapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -136,7 +136,8 @@ class ScenarioOptions:
     examples: Path | None
     """None for the plugin's own, or devhost's."""
 
-    def read(self, *, raw: bool, limits: HostLimits) -> Scenario:
+    def read(self, *, raw: bool, limits: HostLimits, environment: MutableMapping[str, str] = os.environ) -> Scenario:
+        """Credentials are removed from the environment."""
         given = parse_assignments(self.parameters)
         if "query" in given and not raw:
             raise ParameterError("--param query: a question is given with --query, or typed in a chat")
@@ -159,7 +160,7 @@ class ScenarioOptions:
             scripts=() if example is None else example.files,
             plugin=plugin,
             strategy=strategy,
-            tools=tuple(read_tool_setups(directories, self.credentials, self.settings, os.environ, panel)),
+            tools=tuple(read_tool_setups(directories, self.credentials, self.settings, environment, panel)),
             given=given if raw else typed_settings(strategy, self.parameters),
             given_variables=parse_assignments(self.variables, option="--variable"),
             attached=AttachedFiles.of(script, self.files, limits),

@@ -11,6 +11,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from devhost.console.pages.render import STATIC, style_sheet
+from devhost.console.playing import new_run, steering
 from devhost.console.server.security import Guard
 from devhost.console.views import one_run, run_list, side_by_side
 from devhost.console.views.console import Console, console_of
@@ -23,6 +24,8 @@ def application(console: Console, port: int, token: str) -> Starlette:
             *run_list.ROUTES,
             *one_run.ROUTES,
             *side_by_side.ROUTES,
+            *new_run.ROUTES,
+            *steering.ROUTES,
             Route("/static/console.css", styles),
             Mount("/static", StaticFiles(directory=STATIC)),
         ],

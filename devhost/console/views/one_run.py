@@ -14,6 +14,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from devhost.console.asking.waiting import waiting_of
 from devhost.console.live.listener import Listener
 from devhost.console.live.pieces import Rendering, Section
 from devhost.console.views.console import console_of
@@ -31,7 +32,8 @@ def one_run(request: Request) -> Response:
     seen = console.readers.of(console.folder.trace(name)).read()
     rendering = Rendering(console.pages.environment)
     sections = [(shown, _marked(rendering.section(shown))) for shown in seen.runs]
-    return console.page("one_run.html.j2", name=name, trace=seen.trace, sections=sections)
+    waiting = waiting_of(console.folder, name, console.children.of(name), seen.runs)
+    return console.page("one_run.html.j2", name=name, trace=seen.trace, sections=sections, waiting=waiting)
 
 
 def _marked(section: Section) -> Mapping[str, Markup]:

@@ -37,6 +37,7 @@ class Parameter(Declared):
     auto_generate: dict[str, Any] | None = None
     template: dict[str, Any] | None = None
     placeholder: I18n | None = None
+    help: I18n | None = None
     human_description: I18n | None = None
     form: str | None = None
     llm_description: str | None = None

@@ -1,0 +1,104 @@
+"""What the page of a run says about going on with it.
+
+In: a run's name, folder, child, and the turns of its trace. Out: a `Waiting`, with what its setup and output say.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.text import Text
+
+from devhost.console.asking.state import ChildFacts, State, state_of
+from devhost.console.children.child import Child
+from devhost.console.runs.command import typed_command
+from devhost.console.runs.folder import OUTPUT, SETUP, RunFolder
+from devhost.console.runs.setup import Setup
+from devhost.errors import HostError
+from devhost.models.scripted.script import Script
+from devhost.page.parts.shown import ShownRun
+from devhost.plugin.nearest import nearest_strategy_plugin
+from devhost.scenario.scenario import Example, examples_of
+from devhost.terminal.tables.text import printable
+
+
+@dataclass(frozen=True)
+class Waiting:
+    name: str
+    state: State
+    told: int
+    exit_code: int | None
+    began: bool
+    """Whether the strategy was asked anything."""
+    setup: Setup | None
+    """None for a run that no console started."""
+    suggestion: str
+    """What the script's user says next; empty if there is nothing."""
+    printed: str
+    """By a command that ended with an error, without colours."""
+
+    @property
+    def calls(self) -> Sequence[tuple[str, object]]:
+        """Tool and arguments of each call that waits; a strategy may put out anything."""
+        return [
+            (str(call.get("tool", "")), call.get("arguments", {})) if isinstance(call, dict) else ("", call)
+            for call in self.state.calls
+        ]
+
+    @property
+    def command(self) -> str:
+        """For a terminal; empty for a run that no form started."""
+        return "" if self.setup is None or self.setup.kind != "chat" else typed_command(self.setup)
+
+
+def waiting_of(folder: RunFolder, name: str, child: Child | None, turns: Sequence[ShownRun]) -> Waiting:
+    setup = _setup(folder.beside(name, SETUP))
+    facts = None if child is None else ChildFacts(child.told, child.exit_code, setup is None or setup.kind == "chat")
+    state = state_of((turn.run for turn in turns if turn.traced.end is not None), facts)
+    failed = facts is None or facts.exit_code not in {0, None}
+    return Waiting(
+        name=name,
+        state=state,
+        told=0 if facts is None else facts.told,
+        exit_code=None if facts is None else facts.exit_code,
+        began=bool(turns),
+        setup=setup,
+        suggestion=_suggestion(setup, [turn.traced.question for turn in turns], state),
+        printed=_plain(folder.beside(name, OUTPUT)) if failed else "",
+    )
+
+
+def _setup(file: Path) -> Setup | None:
+    """None for one of another version, too."""
+    try:
+        return Setup.read(file)
+    except (OSError, ValueError):
+        return None
+
+
+def _suggestion(setup: Setup | None, questions: Sequence[str], state: State) -> str:
+    if state.word not in {"question", "approval"}:
+        return ""
+    try:
+        script = None if setup is None else _script(setup)
+    except HostError:  # it was changed since
+        return ""
+    if script is None or not 0 < len(questions) <= len(script.then) or not script.begins_with(questions[0]):
+        return ""
+    following = script.then[len(questions) - 1]
+    return following.approval or following.query if state.word == "approval" else following.query
+
+
+def _script(setup: Setup) -> Script | None:
+    if setup.script is not None:
+        return Script.read(setup.script, setup.strategy)
+    if setup.example is None:
+        return None
+    plugin = setup.plugin or nearest_strategy_plugin(Path.cwd())
+    return Script.read(Example.find(examples_of(plugin), setup.example, setup.scenario).file, setup.strategy)
+
+
+def _plain(file: Path) -> str:
+    if not file.is_file():
+        return ""
+    return printable(Text.from_ansi(file.read_text(encoding="utf-8", errors="replace")).plain).strip()
