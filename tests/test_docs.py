@@ -88,6 +88,12 @@ def test_a_dead_link_is_found(link: str, tmp_path: Path) -> None:
     assert dead_links(page) == [link]
 
 
+def test_the_list_of_pages_names_each_once() -> None:
+    folder = ROOT / "docs"
+    named = [link for link in LINK.findall(prose(folder / "README.md")) if not link.startswith("..")]
+    assert sorted(named) == sorted(page.name for page in folder.glob("*.md") if page.name != "README.md")
+
+
 @pytest.mark.parametrize("page", [page for page in PAGES if page not in TRANSLATIONS], ids=str)
 def test_prose_is_wrapped(page: Path) -> None:
     """Code and tables may be wider."""
