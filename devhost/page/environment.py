@@ -5,6 +5,7 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from devhost.page.calls.offered import parameter_rows
 from devhost.page.calls.opened import model_call, tool_call
 from devhost.page.file import GENERATOR
 from devhost.page.parts.bars import written
@@ -17,6 +18,8 @@ LONGEST = 20_000
 """Characters of one text; the trace has the rest."""
 LONGEST_OPEN = 2_000
 """Characters of a text variable; a longer one, such as a state, is folded."""
+LONGEST_PASSAGE = 240
+"""Characters of the passage of a source; a longer one is folded."""
 
 
 def page_environment(*folders: Path) -> Environment:
@@ -35,9 +38,11 @@ def page_environment(*folders: Path) -> Environment:
         model_call=model_call,
         tool_call=tool_call,
         written_values=written_values,
+        parameter_rows=parameter_rows,
         every=every,
         DEEPEST=DEEPEST,
         LONGEST_OPEN=LONGEST_OPEN,
+        LONGEST_PASSAGE=LONGEST_PASSAGE,
         GENERATOR=GENERATOR,
     )
     return environment

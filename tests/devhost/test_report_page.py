@@ -140,7 +140,7 @@ def test_a_refused_call_and_a_good_one_of_the_same_turn_are_told_apart(tmp_path:
         (anchor,) = re.findall(r'id="(row-[-\w]+)"', row)
         assert f'<a href="#{anchor}">look</a> <small>{call_id} · {status}</small>' in turn
     assert "<summary>look</summary>" in html
-    (schema,) = re.findall(r"JSON Schema</h3>\s*<pre>(.*?)</pre>", html, re.DOTALL)
+    (schema,) = re.findall(r"JSON Schema</summary>\s*<pre>(.*?)</pre>", html, re.DOTALL)
     assert json.loads(unescape(schema))["properties"] == {"number": {"type": "number"}}
 
 

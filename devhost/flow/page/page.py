@@ -10,6 +10,7 @@ from devhost.flow.events import FlowEnded, NodeEnded, SourcesRead
 from devhost.flow.traces.traced import TracedTurn, traced_turns
 from devhost.flow.view.facts import FlowFacts
 from devhost.flow.view.nodes import Row, Rows
+from devhost.page.calls.sources import Source, retrieved
 from devhost.page.environment import page_environment
 from devhost.page.parts.answer import Passage, passages
 from devhost.page.parts.attachments import Attachments
@@ -71,7 +72,7 @@ class ShownTurn:
     number: int
     traced: TracedTurn
     nodes: Sequence[ShownNode]
-    sources: Sequence[JsonObject]
+    sources: Sequence[Source]
 
     @property
     def facts(self) -> FlowFacts:
@@ -150,7 +151,7 @@ def _shown(number: int, turn: TracedTurn, trace: Trace, attachments: Attachments
         ShownNode(row, depth, ends.get(row.execution, turn.finished), runs.get(row.execution, ()))
         for depth, row in _flat(rows.roots)
     ]
-    return ShownTurn(number, turn, nodes, sources)
+    return ShownTurn(number, turn, nodes, retrieved(sources))
 
 
 def _flat(rows: Sequence[Row], depth: int = 0) -> Iterator[tuple[int, Row]]:

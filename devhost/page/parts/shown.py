@@ -13,6 +13,7 @@ from devhost.node.outputs.run import Ending, Run
 from devhost.page.calls.loops import calls_before
 from devhost.page.calls.opened import OfferedTool, offered_tools, prompt_of
 from devhost.page.calls.prompt_changes import PromptChanges, prompt_changes
+from devhost.page.calls.sources import Source, sources_of
 from devhost.page.parts.answer import Passage, passages
 from devhost.page.parts.attachments import Attachments, ShownFile
 from devhost.page.parts.bars import Axis
@@ -37,7 +38,7 @@ class ShownRun:
     spans: list[Span]
     axis: Axis
     answer: list[Passage]
-    sources: list[JsonObject]
+    sources: list[Source]
     given: list[ShownFile]
     """The files of the question."""
     files: list[ShownFile]
@@ -53,6 +54,16 @@ class ShownRun:
     @property
     def variables(self) -> Mapping[str, object]:
         return {name: value for name, value in self.outputs.variables.items() if name != "sources" or not self.sources}
+
+    @property
+    def parameters(self) -> Mapping[str, object]:
+        """What the node gave the strategy, without the question and what is empty."""
+        given = self.traced.parameters
+        return {name: value for name, value in given.items() if name != "query" and not _is_empty(value)}
+
+    @property
+    def empty_parameters(self) -> Sequence[str]:
+        return [name for name, value in self.traced.parameters.items() if _is_empty(value)]
 
     @property
     def usage(self) -> JsonObject:
@@ -122,9 +133,8 @@ class ShownRun:
 
 def shown_run(number: int, traced: TracedRun, trace: Trace, attachments: Attachments) -> ShownRun:
     run = run_of(traced, trace.header.strategy)
-    sources = run.outputs.variables.get("sources")
-    listed = [source for source in sources if isinstance(source, dict)] if isinstance(sources, list) else []
-    numbers = {str(source.get("number")) for source in listed}
+    sources = sources_of(run.outputs.variables.get("sources"), traced)
+    numbers = {source.number for source in sources}
     spans = timeline(traced)
     printed_around = add_moments(spans, traced)
     return ShownRun(
@@ -134,12 +144,16 @@ def shown_run(number: int, traced: TracedRun, trace: Trace, attachments: Attachm
         spans=spans,
         axis=Axis(traced.began, traced.finished),
         answer=passages(run.outputs.text, numbers, f"source-{number}-"),
-        sources=listed,
+        sources=sources,
         given=attachments.shown(files_among(traced.parameters)),
         files=attachments.shown(run.outputs.files),
         printed_in=lines_of_calls(traced),
         printed_around=printed_around,
     )
+
+
+def _is_empty(value: object) -> bool:
+    return value is None or value in ("", [], {})
 
 
 def _rows(spans: Sequence[Span], depth: int = 0) -> Iterator[tuple[int, Span]]:
