@@ -14,6 +14,7 @@ from devhost.flow.checks.inputs import filled_inputs, start_fields, typed_inputs
 from devhost.flow.document import FlowFile
 from devhost.limits import HostLimits
 from devhost.plugin.declaration import PluginDeclaration
+from tests.flows.building import START, chain, chatflow, mixed, tool
 
 ROOT = Path(__file__).parents[2]
 APPROVAL = ROOT / "examples" / "workflows" / "approval.yml"
@@ -154,6 +155,25 @@ MISTAKES: dict[str, tuple[Change, str]] = {
         lambda d: data(d, "agent")["agent_parameters"].update(mood={"type": "constant", "value": "good"}),
         "node 'Agent' (agent) sets the parameter 'mood', which gpt5_function_calling does not have; it has: model, ",
     ),
+    "a parameter with an unknown type": (
+        lambda d: data(d, "agent")["agent_parameters"]["query"].update(type="constnt"),
+        "node 'Agent' (agent) sets 'query' with the type 'constnt'; the types are: constant, mixed, variable",
+    ),
+    "an edge without an id": (
+        lambda d: edges(d).append({"source": "start", "target": "nowhere"}),
+        "the edge from 'start' to 'nowhere' has the target 'nowhere', and there is no node with this id",
+    ),
+    "a branch after an error that the node does not have": (
+        lambda d: edges(d).append({"id": "e", "source": "save", "target": "answer", "sourceHandle": "fail-branch"}),
+        (
+            "edge 'e' leaves node 'Keep the state' (save) at 'fail-branch', which the node does not have; it has: "
+            "source. For a branch after an error, set the node's error_strategy to fail-branch"
+        ),
+    ),
+    "a conversation variable of another type": (
+        lambda d: d["workflow"]["conversation_variables"][0].update(value=7),
+        "the conversation variable 'state' is declared as string, and its value is 7: correct one of them",
+    ),
     "a parameter that is missing": (
         lambda d: data(d, "agent")["agent_parameters"].pop("query"),
         "node 'Agent' (agent) does not set the parameter 'query', which gpt5_function_calling needs",
@@ -217,6 +237,27 @@ def test_a_node_that_nothing_leads_to_is_a_notice(
         "the file is DSL 0.9.0, newer than 0.6.0: new fields of its nodes have no effect here",
         "node 'Clear the state' (clear) never runs: no edge leads to it; draw one, or delete the node",
     )
+
+
+def test_a_strategy_of_another_provider_is_a_notice(
+    write: Callable[[Change], FlowFile], plugin: PluginDeclaration, tools: list[PluginDeclaration]
+) -> None:
+    file = write(lambda d: data(d, "agent").update(agent_strategy_provider_name="a/b/other"))
+
+    assert check_flow(file, {}, plugin, tools) == (
+        (
+            "node 'Agent' (agent) asks for 'gpt5_function_calling' of a/b/other; it is played with that of "
+            f"gpt5-agents/gpt5_agent/gpt5_agent in {ROOT}"
+        ),
+    )
+
+
+def test_a_tool_node_sets_only_parameters_of_its_tool(tmp_path: Path) -> None:
+    repeat = tool("toolbox", "repeat", word=mixed("a"), wrod=mixed("b"))
+    file = FlowFile.read(chatflow(tmp_path, [START, repeat], chain("start", "repeat")))
+
+    with pytest.raises(FlowFileError, match="sets the parameter 'wrod', which repeat does not have; it has: word"):
+        check_flow(file, {}, None, [PluginDeclaration.read(ROOT / "tests" / "devhost" / "fixtures" / "toolbox")])
 
 
 def test_notes_on_the_canvas_are_no_nodes(

@@ -72,7 +72,7 @@ def test_a_turn_that_fits_fails_no_expectation(expect: dict[str, Any]) -> None:
         ({"status": "failed"}, "status: expected failed; found succeeded"),
         ({"answer": "Three."}, 'answer equals: expected "Three."; found "Two documents."'),
         ({"answer": {"contains": "three"}}, "answer contains: expected three; found Two documents."),
-        ({"outputs": {"total": 1}}, "output total: expected it is there; found nothing; there are: answer, files"),
+        ({"outputs": {"total": 1}}, "output total: expected a value; found nothing; there are: answer, files"),
         ({"conversation": {"state": ""}}, 'conversation variable state equals: expected ""; found "s.1"'),
         ({"ran": "clear"}, "ran: expected clear; found start, agent"),
         ({"not_run": "agent"}, "not_run: expected agent; found start, agent"),
@@ -87,7 +87,7 @@ def test_a_turn_that_fits_fails_no_expectation(expect: dict[str, Any]) -> None:
         ),
         (
             {"nodes": {"agent": {"outputs": {"pending_calls.0.tool": "send"}}}},
-            "node 'Agent' (agent): output pending_calls.0.tool: expected it is there; found nothing; there are: none",
+            "node 'Agent' (agent): output pending_calls.0.tool: expected a value; found nothing; there are: none",
         ),
         (
             {"nodes": {"agent": {"outputs": {"none": {"equals": "x"}}}}},

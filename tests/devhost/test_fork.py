@@ -150,7 +150,9 @@ def test_a_model_that_asks_beyond_the_recording_fails_and_says_what_would_help(t
 
 
 @pytest.mark.parametrize("at", [0, 1])
-def test_a_question_of_a_conversation_keeps_its_history_and_state(at: int, tmp_path: Path, fork: Fork) -> None:
+def test_a_question_of_a_conversation_keeps_its_history_and_state(
+    at: int, tmp_path: Path, fork: Fork, capsys: pytest.CaptureFixture[str]
+) -> None:
     trace, kept = tmp_path / "run.jsonl", tmp_path / "new.jsonl"
     office = ["--credential", f"office.database_directory={tmp_path}"]
     assert main(["run", "--example", "injection", "--scenario", "mail", *office, "--trace", str(trace)]) == 0
@@ -164,6 +166,10 @@ def test_a_question_of_a_conversation_keeps_its_history_and_state(at: int, tmp_p
     assert told["differences"]["answer"] == []
     assert {row["kind"] for row in told["differences"]["calls"]} == {"same"}
     assert fork(trace, "--at", "1", "--question", "1")["question"] == "Confirm the choir's booking."
+    capsys.readouterr()
+
+    assert main(["fork", str(trace)]) == 0
+    assert "forking the last of 3 questions; --question NUMBER names another one" in capsys.readouterr().err
 
 
 def test_subtasks_side_by_side_have_their_own_turns_again(tmp_path: Path, fork: Fork) -> None:

@@ -160,7 +160,7 @@ def test_a_turn_waits_for_its_prompt() -> None:
         )
 
     assert [ask("first"), ask("the second")] == ["a", "b"]
-    with pytest.raises(ModelCallError, match=r"no turn for model call 3; 1 turns wait"):
+    with pytest.raises(ModelCallError, match=r"no turn for model call 3; 1 turn waits"):
         ask("fourth")
     assert model.remaining == 1
     assert [message.prompt_messages[0].text for message in model.requests] == ["first", "the second", "fourth"]
@@ -170,7 +170,7 @@ def test_a_turn_waits_for_its_model() -> None:
     model = ScriptedModel.of([{"text": "a", "model": "spare"}, {"text": "b", "model": "m"}])
 
     assert texts(chunk["delta"] for chunk in model.invoke(request())) == ["b"]
-    with pytest.raises(ModelCallError, match="1 turns wait for another prompt or model"):
+    with pytest.raises(ModelCallError, match="1 turn waits for another prompt or model"):
         list(model.invoke(request()))
     spare = request().model_copy(update={"model": "spare"})
     assert texts(chunk["delta"] for chunk in model.invoke(spare)) == ["a"]

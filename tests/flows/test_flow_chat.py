@@ -221,7 +221,9 @@ def test_an_answer_to_what_the_flow_does_not_have_is_refused_before_it_starts(
 
 
 def test_a_workflow_has_no_chat(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = workflow(tmp_path, [START, node("end", "end", outputs=[])], chain("start", "end"))
+    field = {"variable": "word", "label": "Word", "type": "paragraph", "required": True}
+    start = node("start", "start", variables=[field])
+    file = workflow(tmp_path, [start, node("end", "end", outputs=[])], chain("start", "end"))
 
     assert main(["flow", "chat", str(file)]) == 2
     assert f"{file} is a workflow and has no conversation: play it with devhost flow FILE" in capsys.readouterr().err

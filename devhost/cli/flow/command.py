@@ -157,9 +157,10 @@ def chat(
     view_options: ViewOptions,
 ) -> int:
     """Keep a conversation with a chatflow, one message a line."""
+    file = flow_options.read_file()
+    if not file.is_chatflow:  # said before its inputs are asked for
+        raise FlowFileError(f"{file.path} is a workflow and has no conversation: play it with devhost flow FILE")
     setup = _read(flow_options, arguments, host_options.limits)
-    if not setup.file.is_chatflow:
-        raise FlowFileError(f"{setup.file.path} is a workflow and has no conversation: play it with devhost flow FILE")
     questions = read_questions()
     console = open_console(stderr=False, color=view_options.color)
     hidden, strict = Secrets(setup.secrets), host_options.strict

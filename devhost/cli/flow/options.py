@@ -106,8 +106,7 @@ class FlowOptions:
 
     def read(self, environment: MutableMapping[str, str], limits: HostLimits) -> "FlowSetup":
         """Credentials are removed from the environment, which the plugins inherit."""
-        script = FlowScript() if self.script is None else FlowScript.read(self.script)
-        file = FlowFile.read(self._flow(script))
+        script, file = self._script(), self.read_file()
         beside = Path() if self.script is None else self.script.parent
         inputs = {
             **with_read_files(file, script.inputs, beside, limits),
@@ -137,11 +136,15 @@ class FlowOptions:
             self.allowed,
         )
 
-    def _flow(self, script: FlowScript) -> Path:
-        file = self.file or script.flow
+    def read_file(self) -> FlowFile:
+        """The flow, before anything else of it is checked."""
+        file = self.file or self._script().flow
         if file is None:
             raise ParameterError("there is no flow: give FILE, or a --script that names it under the key flow")
-        return file
+        return FlowFile.read(file)
+
+    def _script(self) -> FlowScript:
+        return FlowScript() if self.script is None else FlowScript.read(self.script)
 
     def _tools(self, script: FlowScript, plugin: Path | None) -> tuple[Path, ...]:
         """Those of the command line, or else the script's."""

@@ -25,6 +25,7 @@ from devhost.node.outputs.report import report
 from devhost.node.outputs.run import Run
 from devhost.page.file import refuse_to_destroy, write_page
 from devhost.process.watcher import Watchers
+from devhost.recording.case import runs_of
 from devhost.terminal.run_view import RunView, open_console
 from devhost.terminal.signals.interrupt import on_ctrl_c
 from devhost.terminal.view_options import ViewOptions, view_options
@@ -69,6 +70,8 @@ def fork(  # noqa: PLR0913 - click gives one argument per option
     recorded. Tools answer from the recording, and a call that is not in it fails; --live-tools runs them.
     """
     origin = find_origin(read_trace(trace_file), trace_file, fork_options.question)
+    if fork_options.question is None and (count := len(runs_of(origin.trace, trace_file))) > 1:
+        click.echo(f"forking the last of {count} questions; --question NUMBER names another one", err=True)
     if fork_options.at is None:
         click.echo("\n".join([*round_lines(origin.run), "Say how many of these rounds stay: --at ROUND"]))
         return ENDED_WELL

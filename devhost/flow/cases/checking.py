@@ -52,6 +52,6 @@ def _values(place: str, expected: Mapping[str, ValueExpected], values: Mapping[s
     for path, of_value in expected.items():
         found = found_at(values, path)
         if isinstance(found, Missing):
-            yield Check(f"{place}{path}", "it is there", str(found))
+            yield Check(f"{place}{path}", "a value", str(found))
         else:
             yield from value_checks(f"{place}{path}", of_value, found)

@@ -9,14 +9,15 @@ from packaging.version import InvalidVersion, Version
 
 from devhost.errors import FlowFileError
 from devhost.flow.checks.graph import unreached, wrong_in_graph
-from devhost.flow.checks.inputs import wrong_inputs
+from devhost.flow.checks.inputs import wrong_inputs, wrong_variables
 from devhost.flow.checks.outside import not_allowed
 from devhost.flow.checks.references import unset_variables
-from devhost.flow.checks.strategies import wrong_strategies
+from devhost.flow.checks.strategies import of_other_providers, wrong_strategies
 from devhost.flow.document import FlowFile
 from devhost.flow.forms.declared import wrong_forms
 from devhost.flow.outside.allowed import NOTHING, Allowed
 from devhost.flow.tools.named import missing_tools
+from devhost.flow.tools.parameters import unknown_parameters
 from devhost.plugin.declaration import PluginDeclaration
 
 DSL = Version("0.6.0")
@@ -32,15 +33,19 @@ def check_flow(
 ) -> tuple[str, ...]:
     """`plugin`: that of the flow's agents, None for a flow without one; `tools`: tool plugins. Out: the notices."""
     strategies = {} if plugin is None else {name: strategy for name, (_, strategy) in plugin.strategies.items()}
+    tools = tuple(tools)
     wrong = [*_wrong_version(file), *wrong_in_graph(file)]
     if not wrong:  # what follows would only repeat it in other words
         wrong = [*unset_variables(file, strategies), *wrong_inputs(file, inputs)]
         wrong += wrong_forms(file)
         wrong += not_allowed(file, allowed)
         wrong += missing_tools(file, strategies.values(), tools)
+        wrong += unknown_parameters(file, tools)
+        wrong += wrong_variables(file)
         wrong += [] if plugin is None else wrong_strategies(file, plugin)
     refuse(file, wrong)
-    return (*_newer(file), *unreached(file))
+    others = () if plugin is None else of_other_providers(file, plugin)
+    return (*_newer(file), *unreached(file), *others)
 
 
 def refuse(file: FlowFile, wrong: Iterable[str]) -> None:

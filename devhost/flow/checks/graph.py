@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from devhost.flow.checks.node_types import HELP, PLAYED, SOURCE, handles_of
+from devhost.flow.checks.node_types import AFTER_AN_ERROR, HELP, PLAYED, SOURCE, handles_of
 from devhost.flow.document import FlowFile
 
 STARTS = frozenset({"iteration-start", "loop-start"})
@@ -16,17 +16,25 @@ def wrong_in_graph(file: FlowFile) -> Iterator[str]:
             advice = help_ or f"devhost plays: {', '.join(sorted(PLAYED))}"
             yield f"{node} is of the type {node.type!r}, which devhost does not play; {advice}"
     for edge in file.edges:
+        id_, ends = edge.get("id"), f"{edge.get('source')!r} to {edge.get('target')!r}"
+        named = f"edge {id_!r}" if id_ else f"the edge from {ends}"
         for end in ("source", "target"):
             if edge.get(end) not in file.nodes:
-                yield f"edge {edge.get('id')!r} has the {end} {edge.get(end)!r}, and there is no node with this id"
+                yield f"{named} has the {end} {edge.get(end)!r}, and there is no node with this id"
         source = file.nodes.get(str(edge.get("source")))
         handle = str(edge.get("sourceHandle") or SOURCE)
         if source is not None and handle not in (known := handles_of(source)):
             yield (
-                f"edge {edge.get('id')!r} leaves {source} at {handle!r}, which the node does not have; "
-                f"it has: {', '.join(sorted(known))}"
+                f"{named} leaves {source} at {handle!r}, which the node does not have; "
+                f"it has: {', '.join(sorted(known))}{_advice(handle)}"
             )
     yield from _wrong_start(file)
+
+
+def _advice(handle: str) -> str:
+    if handle not in AFTER_AN_ERROR:
+        return ""
+    return ". For a branch after an error, set the node's error_strategy to fail-branch"
 
 
 def _wrong_start(file: FlowFile) -> Iterator[str]:

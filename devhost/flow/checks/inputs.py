@@ -133,3 +133,24 @@ def _problem(field: JsonObject, value: object) -> str | None:  # noqa: C901 - on
     elif kind == "json_object" and not isinstance(value, dict):
         return f"{value!r} must be a JSON object"
     return None
+
+
+TYPES: Mapping[str, type | tuple[type, ...]] = {
+    "string": str,
+    "number": (int, float),
+    "object": dict,
+    "boolean": bool,
+    "array": list,
+}
+
+
+def wrong_variables(file: FlowFile) -> Iterator[str]:
+    """Conversation variables whose value in the file is not of the declared type; the engine checks the members."""
+    for variable in file.conversation_variables:
+        expected = TYPES.get(variable.value_type.partition("[")[0])
+        of_type = expected is None or variable.value is None or isinstance(variable.value, expected)
+        if not of_type or (isinstance(variable.value, bool) and variable.value_type in {"number", "integer"}):
+            yield (
+                f"the conversation variable {variable.name!r} is declared as {variable.value_type}, "
+                f"and its value is {variable.value!r:.100}: correct one of them"
+            )

@@ -5,6 +5,23 @@ from collections.abc import Iterator
 from devhost.flow.document import FlowFile, FlowNode
 from devhost.plugin.declaration import PluginDeclaration
 
+KINDS = ("constant", "mixed", "variable")
+"""How a parameter of an Agent or Tool node has its value."""
+
+
+def of_other_providers(file: FlowFile, plugin: PluginDeclaration) -> Iterator[str]:
+    """Notices: a plugin under development may have another author, but hardly another provider."""
+    for node in file.nodes.values():
+        name, asked = str(node.data.get("agent_strategy_name")), node.data.get("agent_strategy_provider_name")
+        if node.type != "agent" or not asked or name not in plugin.strategies:
+            continue
+        provider = plugin.strategies[name][0].identity.name
+        if str(asked).rpartition("/")[2] != provider:
+            yield (
+                f"{node} asks for {name!r} of {asked}; it is played with that of "
+                f"{plugin.manifest.author}/{plugin.manifest.name}/{provider} in {plugin.directory}"
+            )
+
 
 def wrong_strategies(file: FlowFile, plugin: PluginDeclaration) -> Iterator[str]:
     for node in file.nodes.values():
@@ -25,7 +42,7 @@ def _wrong(node: FlowNode, plugin: PluginDeclaration) -> Iterator[str]:
             f"{', '.join(plugin.strategies) or 'none'}. Choose one of them, or give the other plugin with --plugin DIR"
         )
         return
-    _, strategy = plugin.strategies[name]
+    strategy = plugin.strategies[name][1]
     declared = {parameter.name: parameter for parameter in strategy.parameters}
     given = node.data.get("agent_parameters")
     if not isinstance(given, dict):
@@ -33,6 +50,10 @@ def _wrong(node: FlowNode, plugin: PluginDeclaration) -> Iterator[str]:
         return
     for unknown in sorted(given.keys() - declared.keys()):
         yield f"{node} sets the parameter {unknown!r}, which {name} does not have; it has: {', '.join(declared)}"
+    for parameter_name, setting in given.items():
+        match setting:
+            case {"type": kind, "value": _} if kind not in KINDS:
+                yield f"{node} sets {parameter_name!r} with the type {kind!r}; the types are: {', '.join(KINDS)}"
     for parameter in declared.values():
         if parameter.required and parameter.name not in given and parameter.default is None:
             yield f"{node} does not set the parameter {parameter.name!r}, which {name} needs"

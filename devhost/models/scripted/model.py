@@ -95,7 +95,8 @@ class ScriptedModel:
 
     def unwritten(self, _request: ModelRequest, /) -> Iterator[JsonObject]:
         """The answer to a call that no turn fits."""
-        left = f"; {self.remaining} turns wait for another prompt or model" if self._unused else ""
+        waiting = "1 turn waits" if self.remaining == 1 else f"{self.remaining} turns wait"
+        left = f"; {waiting} for another prompt or model" if self._unused else ""
         raise ModelCallError(
             "InvokeBadRequestError",
             f"the script has no turn for model call {len(self.requests)}{left}. Add one to its turns: they are "
