@@ -77,6 +77,7 @@ stand above it in this list (tests/devhost/test_architecture.py checks that):
     console.again       a run once more with one thing changed, and two runs beside each other
     console.forms       the form of a new run, made from the strategy's YAML
     console.asking      what a conversation waits for, and what can be told
+    console.suites      files of cases, and how far an evaluation is
     console.pages       what the pages of the console look like
     console.live        runs as they go on, piece by piece
     console.views       what each address of the console answers

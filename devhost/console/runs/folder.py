@@ -13,6 +13,15 @@ NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,119}")
 """Of a run; it stands in addresses, and is never a path."""
 
 
+RESULTS = (".results", ".results.previous")
+"""Ends of the names of an evaluation's results, which are no traces."""
+
+
+def is_name(text: str) -> bool:
+    """Whether a run can have this name."""
+    return NAME.fullmatch(text) is not None and not text.endswith(RESULTS)
+
+
 class RunFolder:
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -23,7 +32,7 @@ class RunFolder:
             file.name.removesuffix(ending): file.stat().st_mtime_ns
             for ending in (SETUP, TRACE)
             for file in self.path.glob(f"*{ending}")
-            if NAME.fullmatch(file.name.removesuffix(ending))
+            if is_name(file.name.removesuffix(ending))
         }
         return sorted(found, key=lambda name: (found[name], name), reverse=True)
 
@@ -34,7 +43,7 @@ class RunFolder:
 
     def trace(self, name: str) -> Path:
         """The trace of a run that exists, although it may not have one yet; UnknownRunError for any other name."""
-        if NAME.fullmatch(name) and any(self.beside(name, ending).is_file() for ending in (TRACE, SETUP)):
+        if is_name(name) and any(self.beside(name, ending).is_file() for ending in (TRACE, SETUP)):
             return self.beside(name, TRACE)
         raise UnknownRunError(f"there is no run {name!r} in {self.path}")
 

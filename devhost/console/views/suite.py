@@ -1,0 +1,151 @@
+"""`/suites`: the files of cases; `/suite?file=PATH`: one of them, its last evaluation, and the next one."""
+
+import os
+import shlex
+from collections.abc import Mapping
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+from urllib.parse import urlencode
+
+from starlette.datastructures import FormData
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
+
+from devhost.cli.options.model_options import ModelOptions
+from devhost.console.children.child import Child
+from devhost.console.pages.events import Part, live_part
+from devhost.console.runs.folder import OUTPUT
+from devhost.console.suites.asked import MOST_REPEATS, Asked, instruction_of
+from devhost.console.suites.known import known_suites, shortened
+from devhost.console.suites.standing import standing, version
+from devhost.console.views.console import Console, console_of
+from devhost.errors import HostError
+from devhost.evaluation.suite import Suite
+
+
+def suites(request: Request) -> Response:
+    return _suites(console_of(request))
+
+
+def one_suite(request: Request) -> Response:
+    """A file that cannot be read is said beside the field in which paths are typed."""
+    console = console_of(request)
+    typed = request.query_params.get("file", "").strip()
+    try:
+        read = Suite.read(_file(typed))
+    except (HostError, OSError, ValueError) as error:
+        return _suites(console, typed, str(error))
+    return _suite(console, read, Asked())
+
+
+async def run(request: Request) -> Response:
+    console, form = console_of(request), await request.form()
+    file = _file(_text(form, "file"))
+    suite = Suite.read(file)
+    asked = Asked.read(
+        {name: _text(form, name) for name in form},
+        {name: [str(each) for each in form.getlist(name)] for name in ("case", "column")},
+        suite,
+    )
+    if mistakes := asked.mistakes():
+        return _suite(console, suite, asked, mistakes)
+    if not console.children.is_running(_key(file)):
+        output = console.folder.path / f"{_key(file)}{OUTPUT}"
+        asked = replace(asked, against_last=standing(file, None).is_finished)
+        console.children.start(_key(file), asked.arguments(file, console.plugin), output)
+    return RedirectResponse(_address(file), 303)
+
+
+async def stop(request: Request) -> Response:
+    """As Ctrl-C does: what has a result keeps it."""
+    console = console_of(request)
+    file = _file(_text(await request.form(), "file"))
+    child = _child(console, file)
+    if child is not None:
+        child.stop()
+    return RedirectResponse(_address(file), 303)
+
+
+def events(request: Request) -> Response:
+    console = console_of(request)
+    suite = Suite.read(_file(request.query_params.get("file", "")))
+    child = _child(console, suite.file)
+    return live_part(lambda: _part(console, suite), lambda: version(suite.file, child), console.ending)
+
+
+def _suites(console: Console, typed: str = "", mistake: str = "") -> Response:
+    found = known_suites(console.folder.path, console.plugin)
+    return console.page("suites.html.j2", 400 if mistake else 200, files=found, typed=typed, mistake=mistake)
+
+
+def _suite(console: Console, suite: Suite, asked: Asked, mistakes: Mapping[str, str] | None = None) -> Response:
+    child = _child(console, suite.file)
+    now = standing(suite.file, child)
+    last = _last_instruction(suite, now.evaluation.header.columns if now.evaluation else {})
+    return console.page(
+        "suite.html.j2",
+        400 if mistakes else 200,
+        suite=suite,
+        asked=asked,
+        instruction=last if asked.instruction is None else asked.instruction,
+        instruction_of_file=instruction_of(suite),
+        mistakes=mistakes or {},
+        standing=now,
+        part=_part(console, suite).html,
+        command=_command(child, suite, replace(asked, against_last=now.is_finished), console),
+        can_be_real=not ModelOptions().asks_the_script(os.environ),
+        most_repeats=MOST_REPEATS,
+    )
+
+
+def _part(console: Console, suite: Suite) -> Part:
+    now = standing(suite.file, _child(console, suite.file))
+    return Part(console.pages.render("evaluated.html.j2", standing=now, suite=suite), now.goes_on)
+
+
+def _command(child: Child | None, suite: Suite, asked: Asked, console: Console) -> str:
+    """Of what was started last, or else of what would be."""
+    arguments = asked.arguments(suite.file, console.plugin) if child is None else child.arguments
+    return shlex.join(("devhost", *arguments))
+
+
+def _last_instruction(suite: Suite, columns: Mapping[str, Mapping[str, object]]) -> str:
+    """What the last evaluation had, so that a change goes on from there."""
+    for settings in columns.values():
+        params = settings.get("params")
+        text = params.get("instruction") if isinstance(params, dict) else None
+        return text if isinstance(text, str) else instruction_of(suite)
+    return instruction_of(suite)
+
+
+def _file(typed: str) -> Path:
+    return shortened(Path(typed).expanduser())
+
+
+def _key(file: Path) -> str:
+    """The name of its child; no run has it."""
+    return f"evaluation-{file.stem}-{sha256(bytes(file.resolve())).hexdigest()[:8]}"
+
+
+def _child(console: Console, file: Path) -> Child | None:
+    return console.children.of(_key(file))
+
+
+def _address(file: Path) -> str:
+    return f"/suite?{urlencode({'file': str(file)})}"
+
+
+def _text(form: FormData, name: str) -> str:
+    value = form.get(name)
+    return value if isinstance(value, str) else ""
+
+
+ROUTES = (
+    Route("/suites", suites),
+    Route("/suite", one_suite),
+    Route("/suite/events", events),
+    Route("/suite/run", run, methods=["POST"]),
+    Route("/suite/stop", stop, methods=["POST"]),
+)

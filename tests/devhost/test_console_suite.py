@@ -1,0 +1,157 @@
+"""The console's pages of suites: choosing, evaluating with a changed instruction, and what became better."""
+
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlencode
+
+import pytest
+import yaml
+
+from devhost.console.suites.asked import Asked
+from devhost.evaluation.suite import Suite
+from tests.devhost.conftest import ROOT
+from tests.devhost.console import ConsoleClient, words
+from tests.devhost.waiting import wait_for
+
+CHANGED = "Be brief. Answer in the language of the question."
+SUITE = {
+    "example": "helpdesk",
+    "params": {"instruction": "Be brief."},
+    "columns": [{"name": "standard", "strategy": "gpt5_function_calling"}, {"name": "never chosen"}],
+    "cases": [
+        {
+            "name": "in Japanese [1]",
+            "query": "Why?",
+            "turns": [{"text": "はい", "when_system": "language of the question"}, {"text": "Yes"}],
+            "expect": {"text": {"matches": "[\u3041-\u3093]"}},
+        },
+        {
+            "name": "greeting",
+            "query": "Hi",
+            "turns": [{"text": "<b>Hello</b>"}],
+            "expect": {"text": {"contains": "Hello"}},
+        },
+        {"name": "not chosen", "query": "Hi", "turns": [{"text": "Hello"}], "expect": {"text": {"contains": "Bye"}}},
+    ],
+}
+CHOSEN = ["in Japanese [1]", "greeting"]
+
+
+@pytest.fixture(scope="module")
+def console(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ConsoleClient]:
+    folder = tmp_path_factory.mktemp("suites")
+    (folder / "cases.yaml").write_text(yaml.safe_dump(SUITE, allow_unicode=True))
+    console = ConsoleClient(folder, ROOT)
+    yield console
+    console.close()
+
+
+@pytest.fixture(scope="module")
+def file(console: ConsoleClient) -> Path:
+    return console.console.folder.path / "cases.yaml"
+
+
+def address(file: Path, path: str = "/suite") -> str:
+    return f"{path}?{urlencode({'file': str(file)})}"
+
+
+def evaluated(console: ConsoleClient, file: Path, **values: str) -> str:
+    """The page after an evaluation of two cases in one column."""
+    given: dict[str, str | list[str]] = {"file": str(file), "case": CHOSEN, "column": "standard", **values}
+    console.post("/suite/run", 303, **given)
+    sent = console.get(address(file, "/suite/events"))  # until the evaluation has ended
+    assert sent.endswith("event: end\ndata: \n\n")
+    return console.get(address(file))
+
+
+@pytest.fixture(scope="module")
+def pages(console: ConsoleClient, file: Path) -> tuple[str, str]:
+    """Before and after a changed instruction."""
+    return evaluated(console, file, instruction="Be brief."), evaluated(console, file, instruction=CHANGED)
+
+
+def test_the_suites_of_the_examples_and_of_the_folder_are_listed(console: ConsoleClient, file: Path) -> None:
+    page = console.get("/suites")
+
+    assert "examples/helpdesk/evaluation.yaml</a>" in page
+    assert f"{file}</a>" in page
+
+
+def test_a_path_that_leads_to_no_suite_is_said_beside_the_field(console: ConsoleClient, tmp_path: Path) -> None:
+    (tmp_path / "wrong.yaml").write_text("cases: [{name: <i>, expect: {txt: 1}}]")
+
+    assert "no.yaml" in console.get(address(tmp_path / "no.yaml"), status=400)
+    page = console.get(address(tmp_path / "wrong.yaml"), status=400)
+    assert 'aria-describedby="file-error"' in page
+    assert "case &#39;&lt;i&gt;&#39;, expect, txt: unknown key" in page
+
+
+def test_a_changed_instruction_makes_a_case_better(pages: tuple[str, str]) -> None:
+    first, second = map(words, pages)
+
+    assert "1 of 2 runs passed" in first
+    assert "Compared with" not in first
+    assert "2 of 2 runs passed" in second
+    assert "standard: 1 of 2 cases got better, 0 got worse" in second
+    assert "+ in Japanese [1] : failed → passed" in second
+    assert "params.instruction:" in second
+
+
+def test_each_case_has_its_run_as_text(pages: tuple[str, str]) -> None:
+    assert "<pre>&lt;b&gt;Hello&lt;/b&gt;</pre>" in pages[1]
+
+
+def test_the_command_is_shown_and_is_the_same_in_a_terminal(pages: tuple[str, str], file: Path) -> None:
+    shown = words(pages[1]).partition("The same in a terminal")[2].partition("--scripted")[0]
+
+    assert shlex.split(shown)[:2] == ["devhost", "eval"]
+    assert f"instruction={CHANGED}" in shlex.split(shown)
+    chosen = Suite.read(file).only([shlex.split(shown)[4], shlex.split(shown)[6]], ["standard"])
+    assert [case.name for case in chosen.cases] == CHOSEN
+
+
+def test_what_stays_as_in_the_file_is_not_sent(file: Path) -> None:
+    suite = Suite.read(file)
+    everything = {"case": [case.name for case in suite.cases], "column": ["standard", "never chosen"]}
+
+    asked = Asked.read({"instruction": "Be brief.", "repeats": ""}, everything, suite)
+
+    assert asked.arguments(file, None) == ("eval", str(file), "--scripted")
+
+
+def test_repeats_that_are_no_number_start_nothing(console: ConsoleClient, file: Path) -> None:
+    page = console.post("/suite/run", 400, file=str(file), repeats="many", case="greeting", instruction="Kept")
+
+    assert 'aria-describedby="repeats-error"' in page
+    assert ">Kept</textarea>" in page
+
+
+def test_a_mistake_that_the_command_finds_is_shown(console: ConsoleClient, tmp_path: Path) -> None:
+    file = tmp_path / "mistake.yaml"
+    file.write_text(yaml.safe_dump({**SUITE, "example": "none"}))
+
+    assert "there is no example" in words(evaluated(console, file))
+
+
+def test_an_evaluation_is_stopped_and_its_results_stay(console: ConsoleClient, tmp_path: Path) -> None:
+    file = tmp_path / "long.yaml"
+    file.write_text(yaml.safe_dump(SUITE))
+    console.post("/suite/run", file=str(file), case="greeting", column="standard", repeats="1000")
+    results = file.with_suffix(".results.jsonl")
+    wait_for(lambda: results.is_file() and len(results.read_bytes().splitlines()) > 3, "three results")
+    assert "running" in (page := words(console.get(address(file))))
+    assert "of 1000 runs" in page
+
+    console.post("/suite/stop", file=str(file))
+    console.get(address(file, "/suite/events"))  # until it has ended
+
+    page = words(console.get(address(file)))
+    assert re.search(r"interrupted \d+ of 1000 runs", page)
+    assert "Begin again" in page
+
+
+def test_results_of_an_evaluation_are_no_runs(console: ConsoleClient, pages: tuple[str, str]) -> None:
+    assert pages
+    assert console.console.folder.names() == []
