@@ -56,6 +56,13 @@ def form(file: FlowFile) -> Form:
             {"user_actions": ACTIONS, "inputs": [{"output_variable_name": "a", "type": "date"}]},
             "inputs[0].type: Input should be 'paragraph', 'select', 'file' or 'file-list'",
         ),
+        (
+            {
+                "user_actions": ACTIONS,
+                "inputs": [{"output_variable_name": "a", "default": {"type": "constnt", "value": "x"}}],
+            },
+            "inputs[0].default.type: Input should be 'constant' or 'variable'",
+        ),
     ],
 )
 def test_a_node_that_is_not_a_form_is_told_before_the_flow_starts(

@@ -5,7 +5,7 @@ In: a Human Input node's data. Out: a `DeclaredForm`, which becomes a `Form` wit
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Protocol, Self
+from typing import Any, Literal, Protocol, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -28,7 +28,7 @@ class _Data(BaseModel):
 class _Source[Value](_Data):
     """A constant, or the variable that holds the value."""
 
-    type: str
+    type: Literal["constant", "variable"]
     selector: tuple[str, ...] = ()
     value: Value | None = None
 
