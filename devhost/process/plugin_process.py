@@ -123,7 +123,7 @@ class PluginProcess:
         self.printed.renew()
 
     def received(self, message: JsonObject, /) -> None:
-        self._watcher.crossed("plugin", self._name, message)
+        self._watcher.crossed("plugin", self.declaration.manifest.name, message)
         match message:
             case {"event": "heartbeat"}:
                 self._last_sign = time.monotonic()
@@ -164,12 +164,8 @@ class PluginProcess:
 
     def _send(self, envelope: JsonObject) -> None:
         # The watcher first: an answer must not be recorded before its request.
-        self._watcher.crossed("host", self._name, envelope)
+        self._watcher.crossed("host", self.declaration.manifest.name, envelope)
         self._transport.send(envelope)
-
-    @property
-    def _name(self) -> str:
-        return self.declaration.manifest.name
 
     def _route(self, session_id: str, data: object) -> None:
         with self._routing:
@@ -182,7 +178,7 @@ class PluginProcess:
             self.printed.add(str(error), exact=True)
 
     def _tell(self, printed: Printed) -> None:
-        self._watcher.printed(self._name, printed.text, exact=printed.exact)
+        self._watcher.printed(self.declaration.manifest.name, printed.text, exact=printed.exact)
 
     def _forget(self, session_id: str) -> None:
         with self._routing, contextlib.suppress(KeyError):
