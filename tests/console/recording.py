@@ -21,3 +21,11 @@ def record(folder: Path, *examples: str) -> None:
     for name, process in processes.items():
         said, _ = process.communicate()
         assert (folder / f"{name}.jsonl").is_file(), said
+
+
+def record_script(trace: Path, example: str, script: str) -> None:
+    """The trace of a run with an example's tools and a script of the test's own."""
+    file = trace.with_suffix(".yaml")
+    file.write_text(script, encoding="utf-8")
+    options = ["--example", example, "--script", str(file), "--scripted", "--trace", str(trace)]
+    subprocess.run([*DEVHOST, "run", *options], cwd=ROOT, check=True, capture_output=True)

@@ -1,11 +1,20 @@
 """The page of a run: it grows while the run goes on, and keeps what the person has opened."""
 
+import re
 from pathlib import Path
 
 from playwright.sync_api import expect
 
 from tests.console.browsing import OpenPage
+from tests.console.recording import record_script
 from tests.console.serving import Served
+
+REFUSED = """
+query: Look.
+turns:
+  - tool_calls: [{name: search_manual, id: call_1, arguments: "{"}]
+  - text: Nothing.
+"""
 
 
 def test_the_answer_streams_and_the_timeline_grows_under_it(
@@ -34,3 +43,61 @@ def test_the_answer_streams_and_the_timeline_grows_under_it(
     expect(page.get_by_text("Two-factor login with an authenticator app").last).to_be_visible()
     assert model.locator("..").get_attribute("open") is not None, "what the person opened was closed"
     expect(page.get_by_text("finished", exact=True)).to_be_visible()
+
+
+def test_rows_are_searched_folded_and_walked_with_the_keyboard(open_page: OpenPage, console: Served) -> None:
+    page = open_page(console, "/runs/injection")
+    rounds = page.locator(".span.group > summary")
+    expect(rounds.first).to_be_visible()
+
+    page.keyboard.press("/")
+    page.keyboard.type("round")
+    expect(page.locator("#found")).to_have_text(re.compile(r"^\d+ rows$"))
+    page.keyboard.press("Enter")
+    expect(page.locator(".hit.current")).to_have_count(1)
+    expect(page.locator("#found")).to_have_text(re.compile(r"^1 of \d+$"))
+    page.keyboard.press("Escape")
+
+    page.keyboard.press("j")
+    expect(rounds.first).to_be_focused()
+    page.keyboard.press("ArrowLeft")
+    expect(page.locator(".span.group").first).not_to_have_attribute("open", "")
+    page.keyboard.press("ArrowRight")
+    expect(page.locator(".span.group").first).to_have_attribute("open", "")
+    page.keyboard.press("j")
+    page.keyboard.press("Enter")
+    expect(page.locator(".span.model > .inside[data-loaded]").first).to_contain_text("prompt")
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("ArrowLeft")
+    expect(rounds.first).to_be_focused()
+
+
+def test_the_first_error_is_one_key_away(open_page: OpenPage, console: Served) -> None:
+    record_script(console.runs / "refused.jsonl", "helpdesk", REFUSED)
+    page = open_page(console, "/runs/refused")
+    failed = page.locator(".span.error:not(:has(.span.error)) > summary").first
+    expect(failed).to_be_visible()
+    page.get_by_role("button", name="Fold all", exact=True).click()
+    expect(failed).not_to_be_visible()
+
+    page.get_by_role("button", name="Keys").focus()
+    page.keyboard.press("e")
+
+    expect(failed).to_be_focused()
+    expect(failed).to_be_visible()
+
+
+def test_texts_are_copied(open_page: OpenPage, console: Served) -> None:
+    page = open_page(console, "/runs/helpdesk", permissions=["clipboard-read", "clipboard-write"])
+    expect(page.locator("#row-tools")).to_be_visible()
+
+    page.keyboard.press("c")
+    expect(page.locator(".copy")).to_have_text("Copied")
+    assert page.evaluate("navigator.clipboard.readText()").startswith("Two-factor login")
+
+    page.locator(".span.tool > summary").first.click()
+    arguments = page.locator(".span.tool .inside pre").first
+    arguments.hover()
+    page.get_by_role("button", name="Copy").click()
+    expect(page.locator(".copy")).to_have_text("Copied")
+    assert '"terms"' in page.evaluate("navigator.clipboard.readText()")

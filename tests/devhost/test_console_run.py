@@ -126,3 +126,28 @@ def test_a_row_is_loaded_when_it_is_opened(browser: TestClient, tmp_path: Path) 
     assert "&lt;script&gt;" in inside.text
     assert "more characters are in the trace" in inside.text
     assert browser.get("/runs/first/rows/row-1-none").status_code == 404
+
+
+def test_all_of_a_row_is_there_as_plain_text(browser: TestClient, tmp_path: Path) -> None:
+    (shown,) = RunReader(tmp_path / "first.jsonl").read().runs
+    by_label = {span.label: shown.anchors[id(span)] for _, span in shown.rows}
+
+    called = browser.get(f"/runs/first/rows/{by_label['CALL look']}/text")
+    asked = browser.get(f"/runs/first/rows/{by_label['scripted-gpt-5']}/text")
+
+    assert called.headers["content-type"].startswith("text/plain")
+    assert "w" * 100_000 in called.text
+    assert "[system]" in asked.text
+
+
+def test_rows_are_found_by_words_of_arguments_results_and_answers(browser: TestClient, tmp_path: Path) -> None:
+    (shown,) = RunReader(tmp_path / "first.jsonl").read().runs
+    labels = {shown.anchors[id(span)]: span.label for _, span in shown.rows}
+
+    def found(words: str) -> list[str]:
+        return [labels[row] for row in browser.get("/runs/first/search", params={"words": words}).json()]
+
+    assert found("onerror WWWW") == ["CALL look", "CALL look"]
+    assert found("nothing.") == ["scripted-gpt-5"]
+    assert found("round 2")[0] == "ROUND 2"
+    assert found("  ") == found("never said") == []

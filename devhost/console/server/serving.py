@@ -36,6 +36,7 @@ def serve(console: Console, port: int, opened: Callable[[str], None]) -> None:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listener.bind((LOCAL, port))
+            listener.listen()  # a browser that is told of the address may ask at once
         except OSError as error:
             raise ConsoleError(f"--port {port} cannot be opened on {LOCAL}: {error.strerror}") from error
         port = listener.getsockname()[1]

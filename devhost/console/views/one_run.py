@@ -1,6 +1,7 @@
 """`/runs/NAME`: one run, or the turns of a conversation, live while it goes on.
 
-`/runs/NAME/events` streams what changes, `/runs/NAME/rows/ROW` is what a row holds.
+`/runs/NAME/events` streams what changes, `/runs/NAME/rows/ROW` is what a row holds, cut where it is
+long, and with `/text` at its end all of it. `/runs/NAME/search?words=` names the rows that have the words.
 """
 
 import asyncio
@@ -11,14 +12,17 @@ from collections.abc import AsyncIterator, Mapping
 from markupsafe import Markup
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, Response, StreamingResponse
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from devhost.console.asking.waiting import waiting_of
 from devhost.console.live.listener import Listener
 from devhost.console.live.pieces import Rendering, Section
-from devhost.console.views.console import console_of
+from devhost.console.live.search import matching_rows, row_text
+from devhost.console.views.console import Console, console_of
 from devhost.errors import UnknownRunError
+from devhost.page.parts.shown import ShownRun
+from devhost.trace.timeline import Span
 
 LEAST_SECONDS = 0.15
 SHARE = 4
@@ -43,12 +47,30 @@ def _marked(section: Section) -> Mapping[str, Markup]:
 
 def row(request: Request) -> Response:
     console = console_of(request)
+    shown, span = _found(console, request)
+    address = request.url.path
+    return HTMLResponse(console.pages.render("row_inside.html.j2", span=span, shown=shown, address=address))
+
+
+def row_as_text(request: Request) -> Response:
+    _, span = _found(console_of(request), request)
+    return PlainTextResponse(row_text(span))
+
+
+def search(request: Request) -> Response:
+    console = console_of(request)
+    seen = console.readers.of(console.folder.trace(request.path_params["name"])).read()
+    words = request.query_params.get("words", "")
+    return JSONResponse([row for shown in seen.runs for row in matching_rows(shown, words)])
+
+
+def _found(console: Console, request: Request) -> tuple[ShownRun, Span]:
     anchor = request.path_params["row"]
     seen = console.readers.of(console.folder.trace(request.path_params["name"])).read()
     for shown in seen.runs:
         for _, span in shown.rows:
             if shown.anchors[id(span)] == anchor:
-                return HTMLResponse(console.pages.render("row_inside.html.j2", span=span, shown=shown))
+                return shown, span
     raise UnknownRunError(f"the run has no row {anchor!r}")
 
 
@@ -74,5 +96,7 @@ async def _told(listener: Listener, ending: threading.Event) -> AsyncIterator[st
 ROUTES = (
     Route("/runs/{name}", one_run),
     Route("/runs/{name}/events", events),
+    Route("/runs/{name}/search", search),
     Route("/runs/{name}/rows/{row}", row),
+    Route("/runs/{name}/rows/{row}/text", row_as_text),
 )

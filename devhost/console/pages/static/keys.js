@@ -40,10 +40,15 @@ function isTyping(element) {
   return element.matches?.("input:not([type=checkbox], [type=radio]), textarea, select, [contenteditable]");
 }
 
+// Whether a letter is a shortcut now, and not something that is typed.
+export function lettersAreKeys(event) {
+  return switched.checked && !dialog.open && !isTyping(event.target);
+}
+
 document.addEventListener("keydown", (event) => {
   if (event.key === "Escape" && event.target.matches?.("[data-search]")) event.target.blur();
   if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
-  if (isTyping(event.target) || dialog.open || !switched.checked || !Object.hasOwn(KEYS, event.key)) return;
+  if (!lettersAreKeys(event) || !Object.hasOwn(KEYS, event.key)) return;
   event.preventDefault();
   KEYS[event.key]();
 });

@@ -1,0 +1,49 @@
+// Searches the rows of a run on the server, marks those that fit, and goes from one to the next with Enter.
+import { reveal } from "./rows.js";
+
+const runs = document.getElementById("runs");
+const form = document.getElementById("find");
+const words = document.getElementById("find-words");
+const found = document.getElementById("found");
+const AFTER = 200; // ms without a key
+
+let names = [];
+let at = -1;
+let timer = 0;
+
+async function find() {
+  const asked = words.value;
+  const answer = await fetch(`${runs.dataset.search}?${new URLSearchParams({ words: asked })}`);
+  if (!answer.ok || asked !== words.value) return;
+  const before = names[at];
+  names = await answer.json();
+  at = names.indexOf(before);
+  mark();
+}
+
+function mark() {
+  for (const row of runs.querySelectorAll(".hit")) row.classList.remove("hit", "current");
+  for (const name of names) document.getElementById(name)?.classList.add("hit");
+  document.getElementById(names[at])?.classList.add("current");
+  found.textContent = !words.value.trim() ? "" : at < 0 ? `${names.length} ${names.length === 1 ? "row" : "rows"}` : `${at + 1} of ${names.length}`;
+}
+
+function step(by) {
+  if (!names.length) return;
+  at = at < 0 && by < 0 ? names.length - 1 : (at + by + names.length) % names.length;
+  mark();
+  const row = document.getElementById(names[at]);
+  if (row) reveal(row);
+}
+
+words.addEventListener("input", () => {
+  clearTimeout(timer);
+  timer = setTimeout(find, AFTER);
+});
+words.addEventListener("keydown", (event) => {
+  if (event.key !== "Enter") return;
+  event.preventDefault();
+  step(event.shiftKey ? -1 : 1);
+});
+form.addEventListener("submit", (event) => event.preventDefault());
+document.addEventListener("run:changed", () => words.value.trim() && find());
