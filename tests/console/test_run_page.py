@@ -1,6 +1,7 @@
 """The page of a run: it grows while the run goes on, and keeps what the person has opened."""
 
 import re
+import signal
 from pathlib import Path
 
 from playwright.sync_api import expect
@@ -28,7 +29,7 @@ def test_the_answer_streams_and_the_timeline_grows_under_it(
 
     third, half = len(lines) // 3, len(lines) // 2
     growing.write_bytes(b"".join(lines[:third]))
-    first_round = page.locator("summary", has_text="ROUND 1")
+    first_round = page.locator(".span > summary", has_text="ROUND 1")
     expect(first_round).to_be_visible()
     expect(page.get_by_text("not ended").first).to_be_visible()
     model = page.locator(".span.model > summary").first
@@ -38,7 +39,7 @@ def test_the_answer_streams_and_the_timeline_grows_under_it(
     growing.write_bytes(b"".join(lines[:half]))
     growing.write_bytes(b"".join(lines))
 
-    expect(page.locator("summary", has_text="ROUND 2")).to_be_visible()
+    expect(page.locator(".span > summary", has_text="ROUND 2")).to_be_visible()
     expect(page.get_by_text("RUN FINISHED: answered")).to_be_visible()
     expect(page.get_by_text("Two-factor login with an authenticator app").last).to_be_visible()
     assert model.locator("..").get_attribute("open") is not None, "what the person opened was closed"
@@ -101,3 +102,12 @@ def test_texts_are_copied(open_page: OpenPage, console: Served) -> None:
     page.get_by_role("button", name="Copy").click()
     expect(page.locator(".copy")).to_have_text("Copied")
     assert '"terms"' in page.evaluate("navigator.clipboard.readText()")
+
+
+def test_a_console_that_has_ended_is_said_to_be_so(open_page: OpenPage, console: Served) -> None:
+    page = open_page(console, "/runs/helpdesk")
+    expect(page.locator("#row-tools")).to_be_visible()
+
+    console.process.send_signal(signal.SIGINT)
+
+    expect(page.get_by_text("The console does not answer.")).to_be_visible()

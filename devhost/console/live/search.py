@@ -5,9 +5,9 @@ In: a run and words. Out: the ids of rows. Prompts are left out, because each re
 
 from collections.abc import Iterator, Sequence
 
-from devhost.page.environment import pretty
-from devhost.page.parts.opened import model_call, tool_call
+from devhost.page.calls.opened import model_call, tool_call
 from devhost.page.parts.shown import ShownRun
+from devhost.page.parts.words import pretty
 from devhost.trace.calls import Call
 from devhost.trace.timeline import Span
 

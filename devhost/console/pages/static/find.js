@@ -1,4 +1,5 @@
 // Searches the rows of a run on the server, marks those that fit, and goes from one to the next with Enter.
+import { ask } from "./ask.js";
 import { reveal } from "./rows.js";
 
 const runs = document.getElementById("runs");
@@ -13,8 +14,8 @@ let timer = 0;
 
 async function find() {
   const asked = words.value;
-  const answer = await fetch(`${runs.dataset.search}?${new URLSearchParams({ words: asked })}`);
-  if (!answer.ok || asked !== words.value) return;
+  const answer = await ask(`${runs.dataset.search}?${new URLSearchParams({ words: asked })}`);
+  if (!answer?.ok || asked !== words.value) return;
   const before = names[at];
   names = await answer.json();
   at = names.indexOf(before);

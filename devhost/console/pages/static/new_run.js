@@ -1,4 +1,6 @@
 // Loads the form again when another plugin, strategy or scenario is chosen; the server keeps what was typed.
+import { ask } from "./ask.js";
+
 let asked = 0;
 
 async function load(submitter) {
@@ -7,7 +9,8 @@ async function load(submitter) {
   const body = new URLSearchParams(new FormData(form));
   body.set("do", submitter?.value ?? "load");
   form.setAttribute("aria-busy", "true");
-  const answer = await fetch(form.action, { method: "POST", body });
+  const answer = await ask(form.action, { method: "POST", body });
+  if (!answer) return form.removeAttribute("aria-busy");
   const page = new DOMParser().parseFromString(await answer.text(), "text/html");
   if (number !== asked) return;
   const now = page.getElementById("new");

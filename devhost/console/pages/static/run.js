@@ -1,4 +1,5 @@
 // A run's page, live: puts in what the server says has changed, and loads what a row holds when it is opened.
+import { ask } from "./ask.js";
 import { morph, morphChildren, parsed } from "./morph.js";
 
 const runs = document.getElementById("runs");
@@ -8,17 +9,21 @@ function listen() {
   if (stream || document.hidden) return;
   stream = new EventSource(runs.dataset.events);
   stream.addEventListener("section", event => change(JSON.parse(event.data)));
-  stream.addEventListener("problem", event => {
-    const problem = document.getElementById("problem");
-    problem.textContent = JSON.parse(event.data).sentence;
-    problem.hidden = false;
-  });
+  stream.addEventListener("problem", event => say("problem", JSON.parse(event.data).sentence));
+  stream.addEventListener("open", () => say("offline", ""));
+  stream.addEventListener("error", () => say("offline", "The console does not answer. This page tries again; if the console has ended, start it again with devhost ui."));
 }
 
 // A browser opens six connections to a host: a page that nobody sees gives its own back.
 function rest() {
   stream?.close();
   stream = null;
+}
+
+function say(id, sentence) {
+  const place = document.getElementById(id);
+  place.textContent = sentence;
+  place.hidden = !sentence;
 }
 
 function change({ run, scale, rows, pieces, frame }) {
@@ -54,8 +59,8 @@ function reload(row) {
 async function load(inside) {
   const row = inside.closest(".span");
   inside.dataset.loaded = "";
-  const answer = await fetch(runs.dataset.rows + row.id);
-  if (answer.ok) morphChildren(inside, parsed(await answer.text()));
+  const answer = await ask(runs.dataset.rows + row.id);
+  if (answer?.ok) morphChildren(inside, parsed(await answer.text()));
 }
 
 // "toggle" does not bubble.

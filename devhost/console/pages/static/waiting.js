@@ -1,4 +1,6 @@
 // Keeps #waiting true: fetches it when the run has changed, and sends its form without leaving the page.
+import { ask } from "./ask.js";
+
 const EVERY = 1500; // ms, while the agent works
 const SOON = 300; // ms after a change
 
@@ -8,8 +10,8 @@ let soon = null;
 async function reload() {
   const number = ++asked;
   const before = document.getElementById("waiting");
-  const answer = await fetch(before.dataset.address);
-  if (!answer.ok || number !== asked) return;
+  const answer = await ask(before.dataset.address);
+  if (!answer?.ok || number !== asked) return;
   const page = new DOMParser().parseFromString(await answer.text(), "text/html");
   const now = page.getElementById("waiting");
   const old = document.getElementById("waiting");
@@ -25,11 +27,12 @@ async function send(event) {
   event.preventDefault();
   const body = new URLSearchParams(new FormData(form, event.submitter));
   for (const button of form.querySelectorAll("button")) button.disabled = true;
-  const answer = await fetch(form.action, { method: "POST", body });
-  if (!answer.ok) {
-    const problem = new DOMParser().parseFromString(await answer.text(), "text/html").querySelector(".problem-text");
+  const answer = await ask(form.action, { method: "POST", body });
+  if (!answer?.ok) {
+    const page = new DOMParser().parseFromString((await answer?.text()) ?? "", "text/html");
+    const problem = page.querySelector(".problem-text")?.textContent;
     form.querySelector(".refused")?.remove();
-    const words = Object.assign(document.createElement("p"), { className: "refused", textContent: problem?.textContent ?? answer.statusText });
+    const words = Object.assign(document.createElement("p"), { className: "refused", textContent: problem ?? answer?.statusText ?? "The console does not answer." });
     words.setAttribute("role", "alert");
     form.append(words);
     for (const button of form.querySelectorAll("button")) button.disabled = false;
