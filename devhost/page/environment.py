@@ -10,7 +10,7 @@ from devhost.page.calls.opened import model_call, tool_call
 from devhost.page.file import GENERATOR
 from devhost.page.parts.bars import written
 from devhost.page.parts.folds import DEEPEST, every
-from devhost.page.parts.words import hint, number, pretty, written_values
+from devhost.page.parts.words import hint, is_long, number, pretty, written_values
 from devhost.text.price import price_text
 
 HERE = Path(__file__).parent
@@ -34,6 +34,7 @@ def page_environment(*folders: Path) -> Environment:
     environment.filters.update(
         clip=clip, pretty=pretty, written=written, hint=hint, number=number, price=price_text, identity=id
     )
+    environment.tests.update(long=is_long)
     environment.globals.update(
         model_call=model_call,
         tool_call=tool_call,

@@ -9,15 +9,16 @@ SCRIPT = Path(axe_core_python.__file__).with_name("axe.min.js")
 LEVELS = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa")
 
 
-def axe(page: Page) -> list[str]:
+def axe(page: Page, *more: str) -> list[str]:
     """A line for each element that violates a rule: the rule, the element, what is wrong.
 
+    `more`: tags of further rules, such as "best-practice".
     The script comes through the debugger, which the page's Content-Security-Policy does not refuse.
     """
     page.evaluate(SCRIPT.read_text(encoding="utf-8"))
     found = page.evaluate(
         "levels => axe.run(document, {runOnly: {type: 'tag', values: levels}, resultTypes: ['violations']})",
-        list(LEVELS),
+        [*LEVELS, *more],
     )
     return [
         f"{violation['id']}: {' '.join(node['target'])}: {' '.join(node['failureSummary'].split())}"

@@ -140,7 +140,7 @@ def test_a_refused_call_and_a_good_one_of_the_same_turn_are_told_apart(tmp_path:
         (anchor,) = re.findall(r'id="(row-[-\w]+)"', row)
         assert f'<a href="#{anchor}">look</a> <small>{call_id} · {status}</small>' in turn
     assert "<summary>look</summary>" in html
-    (schema,) = re.findall(r"JSON Schema</summary>\s*<pre>(.*?)</pre>", html, re.DOTALL)
+    (schema,) = re.findall(r"JSON Schema</summary>\s*<pre[^>]*>(.*?)</pre>", html, re.DOTALL)
     assert json.loads(unescape(schema))["properties"] == {"number": {"type": "number"}}
 
 
@@ -201,7 +201,7 @@ def test_a_long_text_variable_is_folded(tmp_path: Path) -> None:
 
     html = render_page(read_trace(trace))
 
-    assert '<dd><details class="more"><summary>30,000 characters</summary><pre>sss' in html
+    assert '<dd><details class="more"><summary>30,000 characters</summary><pre tabindex="0">sss' in html
     assert "10,000 more characters are in the trace" in html
     assert "<dd><pre>short</pre></dd>" in html
 

@@ -5,29 +5,19 @@ In: a summary, the threshold, perhaps a comparison. Out: HTML; every text is esc
 
 from pathlib import Path
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
 from devhost.errors import SuiteError
 from devhost.evaluation.comparison import Comparison
 from devhost.evaluation.reports.wording import costs, mark, share
 from devhost.evaluation.summary import Summary
-from devhost.page.environment import HERE as PAGE
-from devhost.page.environment import clip
-from devhost.page.file import GENERATOR, HEAD_BYTES, MARK
+from devhost.page.environment import page_environment
+from devhost.page.file import HEAD_BYTES, MARK
 
 HERE = Path(__file__).parent
 
 
 def render_evaluation(summary: Summary, threshold: float, comparison: Comparison | None = None) -> str:
-    environment = Environment(
-        loader=FileSystemLoader([HERE, PAGE]),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters.update(clip=clip)
-    environment.globals.update(costs=costs, mark=mark, share=share, GENERATOR=GENERATOR)
+    environment = page_environment(HERE)
+    environment.globals.update(costs=costs, mark=mark, share=share)
     return environment.get_template("evaluation.html.j2").render(
         summary=summary, header=summary.evaluation.header, threshold=threshold, comparison=comparison
     )

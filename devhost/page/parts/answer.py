@@ -79,6 +79,23 @@ def _inside_link(tokens: Sequence[Token], index: int) -> bool:
     return tags[-1:] == ["link_open"]
 
 
+def _table(
+    renderer: RendererHTML, tokens: Sequence[Token], index: int, options: OptionsDict, environment: EnvType
+) -> str:
+    """A wide table scrolls within its own box, also by the keyboard."""
+    return '<div class="scroll" tabindex="0" role="group" aria-label="Table">' + renderer.renderToken(
+        tokens, index, options, environment
+    )
+
+
+def _table_end(
+    renderer: RendererHTML, tokens: Sequence[Token], index: int, options: OptionsDict, environment: EnvType
+) -> str:
+    return renderer.renderToken(tokens, index, options, environment) + "</div>\n"
+
+
+_MARKDOWN.add_render_rule("table_open", _table)
+_MARKDOWN.add_render_rule("table_close", _table_end)
 _MARKDOWN.add_render_rule("text", _text)
 _MARKDOWN.add_render_rule("image", _image)
 _MARKDOWN.add_render_rule("link_open", _link)

@@ -9,9 +9,17 @@ from devhost.page.calls.opened import tool_call
 from devhost.page.parts.folds import every
 from devhost.trace.timeline import Span
 
+PHONE_LETTERS, PHONE_LINES = 30, 13
+"""Of a box with code: letters of a line, and the lines that it shows."""
+
 
 def pretty(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2, default=str)
+
+
+def is_long(text: str) -> bool:
+    """Whether it scrolls within its box on a phone, so that the keyboard has to reach it."""
+    return text.count("\n") + len(text) / PHONE_LETTERS > PHONE_LINES
 
 
 def number(value: object) -> str:
