@@ -74,8 +74,8 @@ stand above it in this list (tests/devhost/test_architecture.py checks that):
     cli.flow            the command that plays flows
     console.runs        the runs of a folder, and how each was started
     console.children    the commands that the console started
-    console.again       a run once more with one thing changed, and two runs beside each other
     console.forms       the form of a new run, made from the strategy's YAML
+    console.again       a run once more with one thing changed, and two runs beside each other
     console.asking      what a conversation waits for, and what can be told
     console.suites      files of cases, and how far an evaluation is
     console.pages       what the pages of the console look like

@@ -68,10 +68,11 @@ class Past:
 
 def round_lines(run: TracedRun) -> list[str]:
     """A line for each round: what the model wrote."""
-    return [f"{each.number}  {_gist(each)}" for each in rounds(run)]
+    return [f"{each.number}  {gist(each)}" for each in rounds(run)]
 
 
-def _gist(made: Round) -> str:
+def gist(made: Round) -> str:
+    """What the model wrote, in a few words."""
     last = made.calls[-1]
     if not made.is_answered:
         return f"no answer: {last.error or 'the run ended first'}"[:100]

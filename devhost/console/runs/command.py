@@ -11,7 +11,7 @@ from devhost.console.runs.setup import Model, Setup
 
 
 def chat_arguments(setup: Setup) -> tuple[str, ...]:
-    return ("chat", *_of_scenario(setup), *_of_model(setup.model))
+    return ("chat", *_of_scenario(setup), *model_arguments(setup.model))
 
 
 def child_arguments(setup: Setup, trace: Path) -> tuple[str, ...]:
@@ -37,21 +37,21 @@ def _of_scenario(setup: Setup) -> Iterator[str]:
             yield from (option, str(value))
     for folder in setup.tools:
         yield from ("--tools", str(folder))
-    yield from _assignments("--param", setup.parameters)
+    yield from assignments("--param", setup.parameters)
     for file in setup.files:
         yield from ("--file", str(file))
 
 
-def _of_model(model: Model) -> Iterator[str]:
+def model_arguments(model: Model) -> Iterator[str]:
     if model.scripted:
         yield "--scripted"
         return
     for option, value in {"--api": model.api, "--model": model.name}.items():
         if value is not None:
             yield from (option, value)
-    yield from _assignments("--completion", model.completion)
+    yield from assignments("--completion", model.completion)
 
 
-def _assignments(option: str, values: Mapping[str, str]) -> Iterator[str]:
+def assignments(option: str, values: Mapping[str, str]) -> Iterator[str]:
     for name, text in values.items():
         yield from (option, f"{name}={text}")

@@ -8,7 +8,8 @@ from starlette.routing import Route
 
 from devhost.console.again.pair import read_pair, setup_of
 from devhost.console.pages.events import Part, live_part
-from devhost.console.runs.folder import OUTPUT
+from devhost.console.runs.folder import OUTPUT, TRACE
+from devhost.console.runs.fork_command import typed_fork
 from devhost.console.views.console import Console, console_of
 from devhost.errors import ParameterError
 
@@ -32,7 +33,7 @@ def side_by_side(request: Request) -> Response:
         "side_by_side.html.j2",
         left=left,
         right=right,
-        setup=setup_of(console.folder, right),
+        command=_command(console, right),
         part=_part(console, left, right).html,
         goes_on=console.children.is_running(right),
     )
@@ -66,6 +67,12 @@ def _part(console: Console, left: str, right: str) -> Part:
         "compared.html.j2", left=left, right=right, pair=pair, goes_on=goes_on, said=_said(console, right)
     )
     return Part(html, goes_on)
+
+
+def _command(console: Console, name: str) -> str:
+    """Of a fork that the console started."""
+    setup = setup_of(console.folder, name)
+    return typed_fork(setup, console.folder.beside(setup.of, TRACE)) if setup.kind == "fork" else ""
 
 
 def _said(console: Console, name: str) -> str:
