@@ -54,7 +54,7 @@ def test_the_form_has_the_rounds_the_values_of_the_run_and_the_tools_that_would_
     [
         ("at", {"at": "7"}, "there is no round '7' to go on from; there are 0 to 2"),
         ("turn", {"turn": "2"}, "there is no turn '2'; there are 1 to 1"),
-        ("maximum_iterations", {"p.maximum_iterations": "many"}, "maximum_iterations"),
+        ("p.maximum_iterations", {"p.maximum_iterations": "many"}, "maximum_iterations"),
         ("script", {"answers": "script", "script": "no.yaml"}, "no.yaml"),
         ("script", {"answers": "script"}, "name the file"),
         ("model", {"answers": "real"}, "a real model needs OPENAI_API_KEY"),

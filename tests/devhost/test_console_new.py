@@ -96,15 +96,16 @@ def test_another_scenario_keeps_what_was_typed_where_it_fits() -> None:
 @pytest.mark.parametrize(
     ("given", "field", "sentence"),
     [
-        ({"p.rounds": "10"}, "rounds", "must be at most 9"),
-        ({"p.rounds": "many"}, "rounds", "rounds: invalid literal"),
-        ({"p.state": "a\0b"}, "state", "a NUL character"),
-        ({"p.query": "  "}, "query", "a question needs words"),
+        ({"p.rounds": "10"}, "p.rounds", "must be at most 9"),
+        ({"p.rounds": "many"}, "p.rounds", "rounds: invalid literal"),
+        ({"p.state": "a\0b"}, "p.state", "a NUL character"),
+        ({"p.query": "  "}, "p.query", "a question needs words"),
         ({"plugin": str(TOOLBOX)}, "plugin", "has no agent strategy"),
         ({"plugin": "/nowhere"}, "plugin", "/nowhere is not a plugin: manifest.yaml is missing"),
         ({"script": "/nowhere.yaml", "p.query": "?"}, "script", "/nowhere.yaml"),
         ({"tools": "/nowhere"}, "tools", "/nowhere is not a plugin"),
         ({"files": "/nowhere.png"}, "files", "/nowhere.png"),
+        ({"p.files": "a\0b"}, "p.files", "a NUL character"),
         ({"source": "none", "p.query": "?"}, "source", "without a script only a real model can answer"),
         ({"real": "yes"}, "model", "a real model needs OPENAI_API_KEY or OPENAI_BASE_URL"),
     ],
@@ -128,8 +129,8 @@ def test_what_cannot_be_is_said_beside_its_field(given: dict[str, str], field: s
 def test_an_answer_schema_is_checked(schema: str, sentence: str) -> None:
     mistakes = ours(**{"p.answer_schema": schema}).mistakes
 
-    assert list(mistakes) == ["answer_schema"]
-    assert sentence in mistakes["answer_schema"]
+    assert list(mistakes) == ["p.answer_schema"]
+    assert sentence in mistakes["p.answer_schema"]
 
 
 def test_a_real_model_is_checked_and_its_key_stays_in_the_environment() -> None:
@@ -190,7 +191,7 @@ def test_a_mistake_starts_nothing_and_stands_beside_the_field(browser: TestClien
     answer = browser.post("/new", data={**PUPPETS, "p.rounds": "<script>", "p.query": "[]", "do": "start"})
 
     assert answer.status_code == 422
-    assert 'aria-describedby="wrong-rounds"' in answer.text
+    assert 'aria-describedby="wrong-p.rounds"' in answer.text
     assert "<script>" not in answer.text.partition("<body>")[2]
     assert list(tmp_path.iterdir()) == []
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import jsonschema_rs
 
+from devhost.console.forms.choices import TYPED
 from devhost.console.forms.fields import Field, is_schema
 from devhost.errors import HostError
 from devhost.scenario.fitting import CHANGE_THE_TURNS, refuse_misfit
@@ -17,12 +18,13 @@ from devhost.scenario.settings import typed_settings
 
 
 def mistakes_of(scenario: Scenario, fields: Sequence[Field], question: str, *, scripted: bool) -> dict[str, str]:
-    """Under an empty name, what belongs to no field."""
+    """By the name of the field in the form; under an empty name, what belongs to none."""
     changed = [field for field in fields if field.changed]
-    found = {field.name: sentence for field in changed if (sentence := _in_itself(field))}
+    found = {f"{TYPED}{field.name}": sentence for field in changed if (sentence := _in_itself(field))}
     whole = _refused(scenario, changed, question)
     if whole and not found:
-        own = {field.name: sentence for field in changed if (sentence := _refused(scenario, [field], question))}
+        refused = {field.name: _refused(scenario, [field], question) for field in changed}
+        own = {f"{TYPED}{name}": sentence for name, sentence in refused.items() if sentence}
         found = own if own and not _refused(scenario, [], question) else {"": whole}
     if not found and scripted:
         return _misfit(scenario, changed)
@@ -74,7 +76,7 @@ def _misfit(scenario: Scenario, changed: Sequence[Field]) -> dict[str, str]:
         refuse_misfit(_with(scenario, changed))
     except HostError as error:
         names = [field.name for field in changed if field.name in CHANGE_THE_TURNS]
-        return {names[0] if names else "source": str(error)}
+        return {f"{TYPED}{names[0]}" if names else "source": str(error)}
     return {}
 
 

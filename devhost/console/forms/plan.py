@@ -10,7 +10,7 @@ from pathlib import Path
 
 from devhost.cli.options.model_options import BASE_URL, KEY, ModelOptions
 from devhost.console.forms.checks import mistakes_of
-from devhost.console.forms.choices import NO_SCRIPT, QUESTION, SCRIPT, Choices
+from devhost.console.forms.choices import NO_SCRIPT, QUESTION, SCRIPT, TYPED, Choices
 from devhost.console.forms.fields import Field, fields_of
 from devhost.console.forms.reading import (
     Credential,
@@ -121,7 +121,7 @@ def _tools(read: Read) -> list[str]:
 def _checked(plan: Plan, read: Read, environment: Mapping[str, str]) -> dict[str, str]:
     chosen, found = plan.choices, dict[str, str]()
     if plan.question is None or not plan.question.text.strip():
-        found[QUESTION] = "a question needs words"
+        found[TYPED + QUESTION] = "a question needs words"
     if sentence := _wrong_model(chosen, read, environment):
         found["model" if chosen.real else "source"] = sentence
     texts = (*chosen.tools, *chosen.files, chosen.script, chosen.model, *chosen.completion)
@@ -148,8 +148,8 @@ def _wrong_model(chosen: Choices, read: Read, environment: Mapping[str, str]) ->
 
 
 def _marked(plan: Plan, mistakes: Mapping[str, str]) -> Plan:
-    fields = [each.with_mistake(mistakes.get(each.name, "")) for each in plan.fields]
-    question = None if plan.question is None else plan.question.with_mistake(mistakes.get(QUESTION, ""))
+    fields = [each.with_mistake(mistakes.get(TYPED + each.name, "")) for each in plan.fields]
+    question = None if plan.question is None else plan.question.with_mistake(mistakes.get(TYPED + QUESTION, ""))
     return replace(plan, fields=fields, question=question, mistakes=mistakes)
 
 

@@ -3,10 +3,13 @@ import { ask } from "./ask.js";
 
 let asked = 0;
 
+const held = (form) => new URLSearchParams(new FormData(form)).toString();
+
 async function load(submitter) {
   const number = ++asked;
   const form = document.getElementById("new");
-  const body = new URLSearchParams(new FormData(form));
+  const sent = held(form);
+  const body = new URLSearchParams(sent);
   body.set("do", submitter?.value ?? "load");
   form.setAttribute("aria-busy", "true");
   const answer = await ask(form.action, { method: "POST", body });
@@ -15,9 +18,17 @@ async function load(submitter) {
   if (number !== asked) return;
   const now = page.getElementById("new");
   if (!now) return form.removeAttribute("aria-busy");
-  const focused = document.activeElement?.id;
+  if (held(form) !== sent) return load(); // the person has typed on meanwhile
+  const focused = document.activeElement;
   form.replaceWith(now);
-  if (focused) document.getElementById(focused)?.focus();
+  focus(focused);
+}
+
+// The same field of the new form, with the caret where it was.
+function focus({ id, selectionStart: start, selectionEnd: end }) {
+  const field = id ? document.getElementById(id) : null;
+  field?.focus();
+  if (typeof start === "number") field?.setSelectionRange(start, end);
 }
 
 document.addEventListener("change", (event) => {

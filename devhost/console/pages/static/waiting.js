@@ -1,7 +1,8 @@
 // Keeps #waiting true: fetches it when the run has changed, and sends its form without leaving the page.
 import { ask } from "./ask.js";
 
-const EVERY = 1500; // ms, while the agent works
+const EVERY = 1500; // ms, until the conversation is over: its process may end at any time
+const GOES_ON = ["running", "question", "approval"];
 const SOON = 300; // ms after a change
 
 let asked = 0;
@@ -49,5 +50,5 @@ document.addEventListener("run:changed", () => {
   }, SOON);
 });
 setInterval(() => {
-  if (document.getElementById("waiting")?.dataset.state === "running") reload();
+  if (!document.hidden && GOES_ON.includes(document.getElementById("waiting")?.dataset.state)) reload();
 }, EVERY);

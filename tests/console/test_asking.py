@@ -1,0 +1,115 @@
+"""A person chooses what runs, edits it, asks, approves or rejects a call that waits, and stops; in a real browser."""
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+from playwright.sync_api import Page, expect
+
+from tests.console.accessibility import axe, overflow
+from tests.console.browsing import OpenPage
+from tests.console.serving import Served
+from tests.devhost.waiting import PATIENCE
+
+WIDTHS = (360, 768, 1920)
+
+
+@pytest.fixture
+def slow(tmp_path: Path) -> Path:
+    """An answer that takes longer than any test."""
+    file = tmp_path / "slow.yaml"
+    turns = [{"text": ["first words ", *["tick "] * 100 * PATIENCE], "delay": 0.1}]
+    file.write_text(yaml.safe_dump({"query": "Take your time.", "turns": turns, "otherwise": turns}))
+    return file
+
+
+def status(page: Page, words: str) -> None:
+    expect(page.locator("#waiting .status")).to_have_text(words)
+
+
+def looks_well(page: Page) -> None:
+    """What stands in #runs is the subject of other tests."""
+    page.locator("#runs").evaluate_all("all => all.forEach(each => each.hidden = true)")
+    assert axe(page) == []
+    page.locator("#runs").evaluate_all("all => all.forEach(each => each.hidden = false)")
+    for width in WIDTHS:
+        page.set_viewport_size({"width": width, "height": 900})
+        assert overflow(page) == 0
+
+
+@pytest.mark.parametrize("color_scheme", ["light", "dark"])
+def test_a_scenario_is_chosen_edited_asked_rejected_and_approved(
+    open_page: OpenPage, console: Served, color_scheme: str
+) -> None:
+    page = open_page(console, "/new", color_scheme=color_scheme)
+    page.get_by_label("Scenario", exact=True).select_option("example:injection/mail")
+    expect(page.get_by_label(re.compile("^Question"))).to_have_value("Confirm the choir's booking.")
+    page.get_by_label(re.compile("^Instruction")).fill("Work in the office.\nBe brief.")
+    page.get_by_label(re.compile("^Maximum iterations")).fill("7")
+    page.get_by_label("Strategy", exact=True).select_option("gpt5_react")
+    expect(page.get_by_label("Strategy", exact=True)).to_have_value("gpt5_react")
+    expect(page.locator(".field.changed")).to_have_count(2)
+    page.get_by_role("button", name="Reset maximum_iterations").click()
+    expect(page.locator(".field.changed")).to_have_count(1)
+    expect(page.get_by_label(re.compile("^Instruction"))).to_have_value("Work in the office.\nBe brief.")
+    looks_well(page)
+
+    page.get_by_role("button", name="Start", exact=True).click()
+
+    page.wait_for_url("**/runs/*")
+    status(page, "Waits for your approval.")
+    expect(page.locator(".call h3")).to_have_text("send_mail")
+    looks_well(page)
+    page.get_by_label(re.compile("^Your own answer")).fill("mention the piano")
+    page.get_by_role("button", name="Reject").click()
+    expect(page.locator(".call pre")).to_contain_text("about the piano")
+    page.get_by_role("button", name="Approve").click()
+    status(page, "Waits for a question.")
+    expect(page.get_by_text("The mail to choir@st-anne.example is sent.").first).to_be_visible()
+    page.get_by_text("The same in a terminal").click()
+    expect(page.get_by_label("Command")).to_contain_text("--strategy gpt5_react")
+    looks_well(page)
+
+    page.get_by_role("button", name="End the conversation").click()
+    status(page, "The conversation has ended.")
+    page.get_by_role("link", name="Start the same again").click()
+    expect(page.get_by_label(re.compile("^Instruction"))).to_have_value("Work in the office.\nBe brief.")
+
+
+def test_an_answer_that_streams_is_stopped_and_the_conversation_goes_on(
+    open_page: OpenPage, console: Served, slow: Path
+) -> None:
+    page = open_page(console, "/new")
+    page.get_by_label("Scenario", exact=True).select_option("script")
+    page.get_by_label("Script file, if the scenario is one").fill(str(slow))
+    page.get_by_label("Script file, if the scenario is one").blur()
+    expect(page.get_by_label(re.compile("^Question"))).to_have_value("Take your time.")
+    page.get_by_role("button", name="Start", exact=True).click()
+
+    expect(page.get_by_text("first words tick").first).to_be_visible()
+    page.get_by_role("button", name="Stop").click()
+    status(page, "Waits for a question.")
+    page.get_by_label("Next question").fill("And now\nin two lines?")
+    page.get_by_role("button", name="Ask").click()
+    status(page, "The agent works.")
+    expect(page.get_by_text("And now in two lines?").first).to_be_visible()
+    page.get_by_role("button", name="Kill").click()
+    status(page, "The conversation is over: its process was killed.")
+
+
+def test_what_cannot_be_is_said_beside_its_field_and_nothing_starts(open_page: OpenPage, console: Served) -> None:
+    page = open_page(console, "/new")
+    page.get_by_label(re.compile("^Answer schema")).fill('{"type": "thing"}')
+    page.get_by_label("Files that go with it, a path a line").fill("/nowhere.png")
+
+    page.get_by_role("button", name="Start", exact=True).click()
+
+    expect(page.locator("#wrong-files")).to_contain_text("/nowhere.png")
+    page.get_by_label("Files that go with it, a path a line").fill("")
+    page.get_by_role("button", name="Check without starting").click()
+    expect(page.locator("[id='wrong-p.answer_schema']")).to_contain_text("not a JSON Schema")
+    expect(page.get_by_label(re.compile("^Answer schema"))).to_have_attribute("aria-invalid", "true")
+    looks_well(page)
+    assert page.url.endswith("/new")
+    assert sorted(file.stem for file in console.runs.glob("*.jsonl")) == ["helpdesk", "injection"]
