@@ -73,6 +73,7 @@ stand above it in this list (tests/devhost/test_architecture.py checks that):
     cli.options         options that several commands have
     cli.flow            the command that plays flows
     console.runs        the runs of a folder, and how each was started
+    console.listing     the list of runs, with an index of them
     console.children    the commands that the console started
     console.forms       the form of a new run, made from the strategy's YAML
     console.again       a run once more with one thing changed, and two runs beside each other

@@ -4,6 +4,7 @@ Only the last line may be cut off: the run was killed then.
 """
 
 import json
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,8 +33,11 @@ class Trace:
         return tuple(dict.fromkeys(line.sentence for line in self.lines if isinstance(line, NoticeLine)))
 
 
-def read_trace(file: Path) -> Trace:
-    """TraceError, with the number of the line, for a file that is not a whole trace; a cut last line is allowed."""
+def read_trace(file: Path, only: re.Pattern[bytes] | None = None) -> Trace:
+    """TraceError, with the number of the line, for a file that is not a whole trace; a cut last line is allowed.
+
+    `only`: lines after the header in which it is not found are left out, unread.
+    """
     try:
         data = file.read_bytes()
     except OSError as error:
@@ -46,6 +50,8 @@ def read_trace(file: Path) -> Trace:
     if not numbered:
         raise TraceError(f"{file}, line 1: there is no complete line, so this is not a trace of devhost")
     (first, text), *others = numbered
+    if only is not None:
+        others = [(number, line) for number, line in others if only.search(line)]
     return Trace(header_of(file, first, text), tuple(lines_of(file, others)), cut_off)
 
 

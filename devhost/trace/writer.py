@@ -5,6 +5,7 @@ credentials are sent nor, if they have six characters or more, in any other plac
 """
 
 import contextlib
+import fcntl
 import json
 import re
 import threading
@@ -62,6 +63,8 @@ class TraceWriter(Watcher):
             self._file: TextIO | None = file.open("w", encoding="utf-8", errors="backslashreplace")
         except OSError as error:
             raise TraceError(f"--trace {file} cannot be written: {error.strerror}") from error
+        with contextlib.suppress(OSError):  # a device, or a file system without locks
+            fcntl.flock(self._file, fcntl.LOCK_SH)  # for `is_written`; it ends with this process, however that ends
         self._began = time.monotonic()
         started = datetime.now(UTC).isoformat(timespec="milliseconds")
         self._append({"trace": "devhost", "version": VERSION, "started": started, **secrets.masked(dict(facts))})
@@ -119,6 +122,18 @@ class TraceWriter(Watcher):
             file, self._file = self._file, None
             with contextlib.suppress(OSError):  # what it still buffers cannot be written either
                 file.close()
+
+
+def is_written(file: Path) -> bool:
+    """Whether a process still writes this trace."""
+    try:
+        with file.open("rb") as trace:
+            fcntl.flock(trace, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False
 
 
 def _refuse_to_destroy(file: Path) -> None:

@@ -2,6 +2,7 @@
 
 import threading
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import cast
 
@@ -9,6 +10,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
 from devhost.console.children.children import Children
+from devhost.console.listing.index import Index
 from devhost.console.live.readers import Readers
 from devhost.console.pages.render import Pages
 from devhost.console.runs.folder import RunFolder
@@ -24,6 +26,10 @@ class Console:
     readers: Readers = field(default_factory=Readers)
     ending: threading.Event = field(default_factory=threading.Event)
     """Set when the console ends; streams of events have no end of their own."""
+
+    @cached_property
+    def index(self) -> Index:
+        return Index(self.folder.path, self.children.is_running)
 
     def page(self, template: str, status: int = 200, **values: object) -> HTMLResponse:
         return HTMLResponse(self.pages.render(template, **values), status)

@@ -1,15 +1,55 @@
-"""`/`: the runs of the folder."""
+"""`/`: the runs of the folder; `/delete`: removes some of them from it."""
 
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from devhost.console.views.console import console_of
+from devhost.console.listing.deleting import DELETED, delete_run
+from devhost.console.listing.found import Wanted, find
+from devhost.console.listing.summary import STATES
+from devhost.console.views.console import Console, console_of
 
 
 def list_of_runs(request: Request) -> Response:
+    return _listed(request, "runs.html.j2")
+
+
+def part_of_list(request: Request) -> Response:
+    """What changes on the page as runs begin and end."""
+    return _listed(request, "runs_found.html.j2")
+
+
+def _listed(request: Request, template: str) -> Response:
     console = console_of(request)
-    return console.page("runs.html.j2", names=console.folder.names(), folder=console.folder.path)
+    found = find(console.index.runs(), Wanted.of(request.query_params))
+    return console.page(template, found=found, states=STATES, folder=console.folder.path.resolve())
 
 
-ROUTES = (Route("/", list_of_runs),)
+def ask_to_delete(request: Request) -> Response:
+    return _page_of_deletion(console_of(request), request.query_params.getlist("run"))
+
+
+async def delete(request: Request) -> Response:
+    console = console_of(request)
+    async with request.form() as form:
+        names = [str(name) for name in form.getlist("run")]
+    for name in names:
+        console.folder.trace(name)
+    for name in names:
+        delete_run(console.folder, name)
+    return RedirectResponse("/", 303)
+
+
+def _page_of_deletion(console: Console, names: list[str]) -> Response:
+    for name in names:
+        console.folder.trace(name)
+    chosen = [run for run in console.index.runs() if run.summary.name in names]
+    return console.page("delete.html.j2", chosen=chosen, deleted=console.folder.path.resolve() / DELETED)
+
+
+ROUTES = (
+    Route("/", list_of_runs),
+    Route("/list", part_of_list),
+    Route("/delete", ask_to_delete),
+    Route("/delete", delete, methods=["POST"]),
+)

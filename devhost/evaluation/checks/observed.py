@@ -52,7 +52,7 @@ class Observed:
             calls=tuple(call for run in runs for call in _calls(run)),
             stop_reason=last.ending.stop_reason,
             cited=tuple(_cited(last.outputs.variables.get("sources"))),
-            rounds=sum(map(_rounds, runs)),
+            rounds=sum(map(rounds_of, runs)),
             tokens=sum(run.calls.spent["total_tokens"] for run in runs),
             price=str(sum((Decimal(run.calls.spent["total_price"]) for run in runs), Decimal(0))),
             currency=last.calls.spent["currency"],
@@ -80,7 +80,8 @@ def _cited(sources: object) -> list[str]:
     ]
 
 
-def _rounds(run: Run) -> int:
+def rounds_of(run: Run) -> int:
+    """As its strategy says, or else the number of model calls."""
     for value in run.outputs.json_of_strategy():
         match value:
             case {"decision_summary": {"rounds": int(rounds)}}:

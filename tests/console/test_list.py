@@ -1,0 +1,111 @@
+"""The list of runs in a browser: it finds as one types, follows the folder, and works from the keyboard."""
+
+import re
+import shutil
+from pathlib import Path
+
+from playwright.sync_api import Page, expect
+
+from devhost.console.runs.setup import Setup
+from tests.console.accessibility import axe, overflow
+from tests.console.browsing import OpenPage
+from tests.console.conftest import OpenConsole
+from tests.console.serving import Served
+
+
+def test_the_list_follows_the_folder(page: Page, runs_folder: Path) -> None:
+    expect(page.locator("tr[data-row]")).to_have_count(2)
+    page.get_by_role("checkbox").first.check()
+
+    Setup(question="What is new?").write(runs_folder / "new.setup.json")
+    expect(page.get_by_role("link", name="What is new?")).to_be_visible()
+    expect(page.get_by_role("checkbox", checked=True)).to_have_count(1)
+
+    (runs_folder / "new.setup.json").unlink()
+    expect(page.locator("tr[data-row]")).to_have_count(2)
+
+
+def test_a_search_finds_as_one_types_and_stays_in_the_address(page: Page) -> None:
+    page.keyboard.press("/")
+    page.keyboard.type("authenticator")
+
+    expect(page.locator("tr[data-row]")).to_have_count(1)
+    expect(page).to_have_url(re.compile(r"\?search=authenticator$"))
+    page.reload()
+    expect(page.locator("tr[data-row]")).to_have_count(1)
+    expect(page.get_by_role("searchbox")).to_have_value("authenticator")
+
+
+def test_two_ticked_runs_can_be_compared(page: Page) -> None:
+    compare = page.get_by_role("button", name="Compare two")
+    expect(compare).to_be_disabled()
+    for box in page.get_by_role("checkbox", name="Choose").all():
+        box.check()
+    expect(compare).to_be_enabled()
+
+    compare.click()
+
+    expect(page).to_have_url(re.compile("/compare/(helpdesk/injection|injection/helpdesk)$"))
+
+
+def test_a_run_is_deleted_after_a_question(page: Page, runs_folder: Path) -> None:
+    page.get_by_role("checkbox", name="authenticator").check()
+    page.get_by_role("button", name="Delete").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Delete this run?")
+
+    page.get_by_role("button", name="Delete").click()
+
+    expect(page.locator("tr[data-row]")).to_have_count(1)
+    assert (runs_folder / "deleted" / "helpdesk" / "helpdesk.jsonl").is_file()
+
+
+def test_from_the_list_to_an_opened_call_by_keyboard_alone(page: Page) -> None:
+    page.keyboard.press("/")
+    page.keyboard.type("authenticator")
+    expect(page.locator("tr[data-row]")).to_have_count(1)
+    page.keyboard.press("Escape")
+    page.keyboard.press("j")
+    expect(page.locator("tr[data-row] a.open")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile("/runs/helpdesk$"))
+
+    call = page.locator("summary", has_text="CALL search_manual").first
+    for _ in range(200):
+        if call.evaluate("summary => summary === document.activeElement"):
+            break
+        page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+
+    expect(page.get_by_text("two-factor").first).to_be_visible()
+    assert call.evaluate("summary => summary.parentElement.open || summary.getAttribute('aria-expanded') === 'true'")
+
+
+def test_a_thousand_runs_are_listed_and_searched(
+    open_console: OpenConsole, open_page: OpenPage, recorded: Path, tmp_path: Path
+) -> None:
+    runs = tmp_path / "many"
+    runs.mkdir()
+    for number in range(999):
+        shutil.copy(recorded / "helpdesk.jsonl", runs / f"run-{number}.jsonl")
+    shutil.copy(recorded / "injection.jsonl", runs / "other.jsonl")
+
+    page = open_page(open_console(runs))
+
+    expect(page.get_by_text("of 1,000")).to_be_visible()
+    expect(page.locator("tr[data-row]")).to_have_count(50)
+    page.get_by_role("searchbox").fill("other")
+    expect(page.locator("tr[data-row]")).to_have_count(1)
+    page.get_by_role("searchbox").fill("authenticator")
+    page.get_by_role("link", name="Older").click()
+    expect(page.get_by_text("51–100 of 999")).to_be_visible()
+
+
+def test_the_list_is_accessible_and_fits(open_page: OpenPage, console: Served) -> None:
+    found = {}
+    for scheme in ("light", "dark"):
+        for width in (360, 1280):
+            for path in ("/", "/?search=nothing-has-this", "/delete?run=helpdesk"):
+                page = open_page(console, path, color_scheme=scheme, viewport={"width": width, "height": 800})
+                found[scheme, width, path] = (axe(page), overflow(page))
+
+    assert {case: result for case, result in found.items() if result != ([], 0)} == {}
