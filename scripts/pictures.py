@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Make the pictures of README and docs from real runs of the examples on the scripted model. Needs Chromium.
 
-In: the examples, as `devhost run` plays them; each has a database of its own. Out: the picture of each report page.
+In: the examples, as `devhost run` plays them; each has a database of its own. Out: the picture of each page. Without
+arguments all; `scripts/pictures.py evaluation` makes that group alone.
 """
 
 import importlib
@@ -39,9 +40,14 @@ ADDED = "    like [1]. Answer in the language of the question.\n"
 
 
 def main() -> None:
+    groups = {"reports": make_reports, "evaluation": make_evaluation}
+    for name in sys.argv[1:] or groups:
+        groups[name]()
+
+
+def make_reports() -> None:
     for picture in PICTURES:
         make(picture)
-    make_evaluation()
 
 
 def make_evaluation() -> None:

@@ -57,4 +57,8 @@ def _counts(group: Span) -> str:
 def _arguments(values: object) -> str:
     if not isinstance(values, dict):
         return str(values or "")[:200]
-    return ", ".join(f"{name}: {pretty(value)}" for name, value in values.items())[:200]
+    return ", ".join(f"{name}: {_in_a_line(value)}" for name, value in values.items())[:200]
+
+
+def _in_a_line(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
