@@ -69,7 +69,6 @@ def test_a_scenario_is_chosen_edited_asked_rejected_and_approved(
     expect(page.get_by_text("The mail to choir@st-anne.example is sent.").first).to_be_visible()
     page.get_by_text("The same in a terminal").click()
     expect(page.get_by_label("Command")).to_contain_text("--strategy gpt5_react")
-    looks_well(page)
 
     page.get_by_role("button", name="End the conversation").click()
     status(page, "The conversation has ended.")
