@@ -79,6 +79,7 @@ stand above it in this list (tests/devhost/test_architecture.py checks that):
     console.again       a run once more with one thing changed, and two runs beside each other
     console.asking      what a conversation waits for, and what can be told
     console.suites      files of cases, and how far an evaluation is
+    console.cases       a run that is kept as a case
     console.pages       what the pages of the console look like
     console.live        runs as they go on, piece by piece
     console.views       what each address of the console answers

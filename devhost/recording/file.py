@@ -37,10 +37,14 @@ def refuse_to_overwrite(file: Path, *, force: bool) -> None:
         raise TraceError(f"{file} exists: name another file with -o, or give --force")
 
 
+def readable(data: object) -> str:
+    """Plain data as YAML."""
+    return yaml.dump(data, Dumper=_Readable, sort_keys=False, allow_unicode=True, width=WIDTH)
+
+
 def write_case(case: Case, file: Path) -> None:
     lacks = "".join(f"# Not recorded: {' '.join(sentence.split())}\n" for sentence in case.lacks)
-    written = yaml.dump(case.script, Dumper=_Readable, sort_keys=False, allow_unicode=True, width=WIDTH)
     try:
-        file.write_text(f"{lacks}{written}", encoding="utf-8")
+        file.write_text(f"{lacks}{readable(case.script)}", encoding="utf-8")
     except OSError as error:
         raise TraceError(f"{file} cannot be written: {error.strerror}") from error

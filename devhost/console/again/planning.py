@@ -50,7 +50,7 @@ def planned_fork(folder: RunFolder, name: str, changed: Changed, plugin: Path | 
         turn or len(questions),
         [(each.number, gist(each)) for each in answered],
         at or 0,
-        fields_of(strategy, origin.run.parameters, changed.form),
+        [each for each in fields_of(strategy, origin.run.parameters, changed.form) if each.widget != "shown"],
         directory,
         live,
         _names(lambda: tool_names(live_plugins(directory, live.example, live.tools))),

@@ -13,7 +13,7 @@ from starlette.staticfiles import StaticFiles
 from devhost.console.pages.render import STATIC, style_sheet
 from devhost.console.playing import new_run, steering
 from devhost.console.server.security import Guard
-from devhost.console.views import again, one_run, run_list, side_by_side, suite
+from devhost.console.views import again, cases, one_run, run_list, side_by_side, suite
 from devhost.console.views.console import Console, console_of
 from devhost.errors import HostError, UnknownRunError
 
@@ -24,6 +24,7 @@ def application(console: Console, port: int, token: str) -> Starlette:
             *run_list.ROUTES,
             *one_run.ROUTES,
             *again.ROUTES,
+            *cases.ROUTES,
             *side_by_side.ROUTES,
             *new_run.ROUTES,
             *steering.ROUTES,

@@ -37,7 +37,8 @@ def one_suite(request: Request) -> Response:
         read = Suite.read(_file(typed))
     except (HostError, OSError, ValueError) as error:
         return _suites(console, typed, str(error))
-    return _suite(console, read, Asked())
+    chosen = set(request.query_params.getlist("case")) & {case.name for case in read.cases}
+    return _suite(console, read, Asked(cases=tuple(chosen)))
 
 
 async def run(request: Request) -> Response:

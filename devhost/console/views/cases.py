@@ -1,0 +1,78 @@
+"""`/runs/NAME/keep`: keeps a run as a case of a suite."""
+
+import shlex
+from collections.abc import Mapping
+from glob import escape
+from pathlib import Path
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from devhost.console.cases.appending import names_in
+from devhost.console.cases.expecting import Expecting, observed_of, suggested_name
+from devhost.console.cases.keeping import keep, mistakes_of
+from devhost.console.suites.known import CASES, cases_files, shortened
+from devhost.console.views.console import Console, console_of
+from devhost.errors import HostError
+from devhost.recording.case import runs_of
+from devhost.trace.reader import read_trace
+
+UNPROCESSABLE = 422
+
+
+def form(request: Request) -> Response:
+    """Filled with what was true of the run."""
+    console, name = console_of(request), request.path_params["name"]
+    file = console.folder.trace(name)
+    trace = read_trace(file)
+    cases = shortened(console.folder.path / CASES)
+    case = suggested_name(runs_of(trace, file)[0].question, _taken(cases))
+    return _page(console, name, case, cases, Expecting.of(observed_of(trace, file)))
+
+
+async def submit(request: Request) -> Response:
+    pairs = [(name, value) for name, value in (await request.form()).multi_items() if isinstance(value, str)]
+    return await run_in_threadpool(_answer, console_of(request), request.path_params["name"], dict(pairs))
+
+
+def _answer(console: Console, name: str, given: Mapping[str, str]) -> Response:
+    trace = console.folder.trace(name)
+    case, cases = given.get("name", "").strip(), Path(given.get("file", "").strip()).expanduser()
+    expecting = Expecting.read(given)
+    mistakes = mistakes_of(case, cases)
+    if not mistakes:
+        try:
+            kept = keep(trace, case, cases, expecting)
+        except HostError as error:
+            mistakes = {"": str(error)}
+        else:
+            command = shlex.join(("devhost", "eval", str(cases), "--case", escape(case)))
+            return console.page("kept.html.j2", name=name, kept=kept, command=command)
+    return _page(console, name, case, cases, expecting, mistakes)
+
+
+def _page(  # noqa: PLR0913, PLR0917 - what the form holds
+    console: Console, name: str, case: str, cases: Path, expecting: Expecting, mistakes: Mapping[str, str] | None = None
+) -> Response:
+    return console.page(
+        "keep.html.j2",
+        UNPROCESSABLE if mistakes else 200,
+        name=name,
+        case=case,
+        cases=cases,
+        known=cases_files(console.folder.path),
+        expecting=expecting,
+        mistakes=mistakes or {},
+    )
+
+
+def _taken(file: Path) -> list[str]:
+    try:
+        return names_in(file)
+    except (HostError, OSError, ValueError):
+        return []  # said when the form is sent
+
+
+ROUTES = (Route("/runs/{name}/keep", form), Route("/runs/{name}/keep", submit, methods=["POST"]))
