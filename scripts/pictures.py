@@ -40,7 +40,9 @@ ADDED = "    like [1]. Answer in the language of the question.\n"
 
 
 def main() -> None:
-    groups = {"reports": make_reports, "evaluation": make_evaluation}
+    from scripts.console_pictures import make_console  # noqa: PLC0415 - importable only once the path is set
+
+    groups = {"reports": make_reports, "evaluation": make_evaluation, "console": make_console}
     for name in sys.argv[1:] or groups:
         groups[name]()
 

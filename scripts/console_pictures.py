@@ -1,0 +1,52 @@
+#!/usr/bin/env python3
+"""The pictures of the console, from real runs in a console that is started for them. Needs Chromium.
+
+In: the help desk's example. Out: a run with an opened call, and two runs side by side.
+"""
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+RUN, SIDE_BY_SIDE = "docs/images/console.png", "docs/images/console-side-by-side.png"
+WIDTH, HEIGHT = 1280, 1000
+
+
+def make_console() -> None:
+    from playwright.sync_api import sync_playwright  # noqa: PLC0415 - importable only once the path is set
+
+    from tests.console.serving import Served  # noqa: PLC0415
+    from tests.devhost.chromium import chromium  # noqa: PLC0415
+
+    with tempfile.TemporaryDirectory() as made, sync_playwright() as playwright:
+        runs = Path(made) / "runs"
+        runs.mkdir()
+        first, second = runs / "first.jsonl", runs / "changed.jsonl"
+        devhost("run", "--example", "helpdesk", "--scripted", "--trace", str(first))
+        devhost("run", "--example", "helpdesk", "--scripted", "--strategy", "gpt5_react", "--trace", str(second))
+        browser = playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox", "--disable-gpu"])
+        with Served(runs) as console:
+            page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT}, color_scheme="light")
+            page.goto(console.address)
+            page.goto(console.url("/runs/first"))
+            page.locator("summary", has_text="CALL search_manual").first.click()
+            page.get_by_text("Sent to the tool").locator("visible=true").first.wait_for()
+            page.screenshot(path=ROOT / RUN)
+            page.goto(console.url("/compare/first/changed"))
+            page.get_by_role("heading", level=1).wait_for()
+            page.screenshot(path=ROOT / SIDE_BY_SIDE)
+        browser.close()
+    print(RUN, SIDE_BY_SIDE, sep="\n")  # noqa: T201 - a command line program prints
+
+
+def devhost(*arguments: str) -> None:
+    subprocess.run(  # noqa: S603 - the project's own command
+        [sys.executable, "-m", "devhost", *arguments], cwd=ROOT, stdout=subprocess.DEVNULL, check=True
+    )
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(ROOT))
+    make_console()
