@@ -72,3 +72,12 @@ def test_a_name_that_is_no_run_is_a_page_that_says_so(browser: TestClient, name:
     browser.get(f"/?token={TOKEN}")
 
     assert browser.get(f"/runs/{name}").status_code == 404
+
+
+@pytest.mark.parametrize("other", ["a/b=1", 'prefs={"a": "b, c"}', "=", "no sign of equality"])
+def test_the_cookies_of_other_servers_on_this_machine_are_no_obstacle(browser: TestClient, other: str) -> None:
+    own = f"devhost-{PORT}={TOKEN}"
+
+    answers = [browser.get("/", headers={"cookie": sent}) for sent in (f"{other}; {own}", f"{own}; {other}", other)]
+
+    assert [answer.status_code for answer in answers] == [200, 200, 403]

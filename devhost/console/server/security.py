@@ -8,11 +8,11 @@ traded for the cookie and taken out of the address, so that it stays out of the 
 
 import secrets
 from collections.abc import Mapping
-from http.cookies import SimpleCookie
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlencode
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import HTTPConnection
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class Guard:
         query = dict(parse_qsl(scope["query_string"].decode(errors="replace"), keep_blank_values=True))
         if scope["method"] in READS and self._is_token(query.pop(TOKEN, "")):
             return self._traded(scope["path"], query)
-        if not self._is_token(self._sent_cookie(headers)):
+        if not self._is_token(HTTPConnection(scope).cookies.get(self._cookie, "")):
             return _refused("open the address that `devhost ui` printed: it holds the token that lets you in")
         return None
 
@@ -83,13 +83,6 @@ class Guard:
         answer = RedirectResponse("/" + path.lstrip("/") + rest, 303)
         answer.set_cookie(self._cookie, self._token, httponly=True, samesite="strict", path="/")
         return answer
-
-    def _sent_cookie(self, headers: Headers) -> str:
-        sent: SimpleCookie = SimpleCookie()
-        for line in headers.getlist("cookie"):
-            sent.load(line)
-        morsel = sent.get(self._cookie)
-        return "" if morsel is None else morsel.value
 
     def _is_token(self, text: str) -> bool:
         return secrets.compare_digest(text.encode(), self._token.encode())
