@@ -14,6 +14,7 @@ from devhost.console.pages.render import Pages
 from devhost.console.runs.folder import RunFolder
 from devhost.console.server.app import application
 from devhost.console.views.console import Console
+from devhost.errors import TraceError
 from devhost.home import HOME
 from tests.devhost.tracing import tracing
 
@@ -96,6 +97,44 @@ def test_a_file_that_is_no_trace_is_a_problem_that_is_told_once(tmp_path: Path) 
     assert name == "problem"
     assert "not a trace of devhost" in data["sentence"]
     assert told(listener) == []
+
+    file.unlink()
+    assert told(listener) == [("problem", {"sentence": ""})]
+    assert told(listener) == []
+
+
+def test_a_file_that_is_no_trace_is_a_problem_at_every_look(whole: bytes, tmp_path: Path) -> None:
+    file = tmp_path / "run.jsonl"
+    file.write_bytes(whole + b"{}\n")
+    reader = RunReader(file)
+
+    for _ in range(2):
+        with pytest.raises(TraceError, match="line"):
+            reader.read()
+
+    file.write_bytes(whole)
+    assert len(reader.read().runs) == 1
+
+
+def test_a_run_that_writes_over_a_trace_takes_its_place(whole: bytes, tmp_path: Path) -> None:
+    file = tmp_path / "run.jsonl"
+    header, rest = whole.split(b"\n", 1)
+    file.write_bytes(whole)
+    reader = RunReader(file)
+    listener = Listener(reader, PAGES)
+    told(listener)
+    before = reader.read()
+
+    again = json.dumps({**json.loads(header), "started": "2030-01-01T00:00:00Z"}).encode()
+    file.write_bytes(again + b"\n" + rest.replace(b"Nothing.", b"Everything.").replace(b"ROUND 1", b"topic is new"))
+
+    after = reader.read()
+    assert before.trace is not None
+    assert after.trace is not None
+    assert len(after.trace.lines) == len(before.trace.lines)
+    assert after.runs[0].outputs.text.startswith("Everything.")
+    assert reader.read() is after
+    assert "topic is new" in " ".join(told(listener)[0][1]["pieces"].values())
 
 
 @pytest.fixture

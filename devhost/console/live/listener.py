@@ -27,11 +27,14 @@ class Listener:
         except TraceError as error:
             return self._new_problem(str(error))
         if seen is self._seen:
-            return []
+            return self._new_problem("")
+        if _header(seen) is not _header(self._seen):  # a run has written over the trace
+            self._rendering = Rendering(self._pages.environment)
         self._seen = seen
-        return list(self._new_sections(seen))
+        return [*self._new_problem(""), *self._new_sections(seen)]
 
     def _new_problem(self, sentence: str) -> list[str]:
+        """An empty one if there is none any more."""
         if sentence == self._problem:
             return []
         self._problem = sentence
@@ -45,6 +48,10 @@ class Listener:
             if change is not None:
                 frame = self._pages.render("run_frame.html.j2", shown=shown, pieces={}) if is_new else ""
                 yield _event("section", {**change, "frame": frame})
+
+
+def _header(seen: Seen | None) -> object:
+    return None if seen is None or seen.trace is None else seen.trace.header
 
 
 def _event(name: str, data: Mapping[str, object]) -> str:
