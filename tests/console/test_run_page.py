@@ -46,6 +46,37 @@ def test_the_answer_streams_and_the_timeline_grows_under_it(
     expect(page.get_by_text("finished", exact=True)).to_be_visible()
 
 
+def test_an_open_row_that_gets_children_shows_them(open_page: OpenPage, console: Served, runs_folder: Path) -> None:
+    lines = (runs_folder / "helpdesk.jsonl").read_bytes().splitlines(keepends=True)
+    begun = next(number for number, line in enumerate(lines, start=1) if b"ROUND 1" in line)
+    growing = console.runs / "growing.jsonl"
+    growing.write_bytes(b"".join(lines[:begun]))
+    page = open_page(console, "/runs/growing")
+    page.locator(".span > summary", has_text="ROUND 1").click()
+    expect(page.locator(".span > .inside[data-loaded]")).not_to_be_empty()
+
+    growing.write_bytes(b"".join(lines))
+
+    expect(page.locator(".span.open-end")).to_have_count(0)
+    round_1 = page.locator(".span.group").filter(has=page.locator("summary", has_text="ROUND 1"))
+    expect(round_1.locator("> .children > .span.model > summary")).to_be_visible()
+
+
+def test_a_group_is_open_although_it_had_no_children_at_first(
+    open_page: OpenPage, console: Served, runs_folder: Path
+) -> None:
+    lines = (runs_folder / "helpdesk.jsonl").read_bytes().splitlines(keepends=True)
+    begun = next(number for number, line in enumerate(lines, start=1) if b"ROUND 1" in line)
+    growing = console.runs / "growing.jsonl"
+    growing.write_bytes(b"".join(lines[:begun]))
+    page = open_page(console, "/runs/growing")
+    expect(page.locator(".span > summary", has_text="ROUND 1")).to_be_visible()
+
+    growing.write_bytes(b"".join(lines))
+
+    expect(page.locator(".span.model > summary").first).to_be_visible()
+
+
 def test_rows_are_searched_folded_and_walked_with_the_keyboard(open_page: OpenPage, console: Served) -> None:
     page = open_page(console, "/runs/injection")
     rounds = page.locator(".span.group > summary")

@@ -7,6 +7,8 @@ export function parsed(html) {
   return new DOMParser().parseFromString(html, "text/html").body;
 }
 
+const isGroup = (row) => row.querySelector(":scope > .children") !== null;
+
 export function morph(old, fresh) {
   if (old.nodeType !== fresh.nodeType || old.nodeName !== fresh.nodeName) {
     old.replaceWith(fresh);
@@ -16,6 +18,11 @@ export function morph(old, fresh) {
     if (old.nodeValue !== fresh.nodeValue) old.nodeValue = fresh.nodeValue;
     return;
   }
+  if (old.hasAttribute("data-loaded") && old.className !== fresh.className) {
+    old.replaceWith(fresh); // a row has got children, which take the place of what was loaded
+    return;
+  }
+  if (old.nodeName === "DETAILS" && !isGroup(old) && isGroup(fresh) && fresh.open) old.open = true;
   for (const { name, value } of [...fresh.attributes]) {
     if (!KEPT.has(name) && old.getAttribute(name) !== value) old.setAttribute(name, value);
   }

@@ -3,6 +3,7 @@ import { ask } from "./ask.js";
 import { morph, morphChildren, parsed } from "./morph.js";
 
 const runs = document.getElementById("runs");
+const asked = new WeakMap(); // how often what a row holds was asked for
 let stream = null;
 
 function listen() {
@@ -58,9 +59,14 @@ function reload(row) {
 
 async function load(inside) {
   const row = inside.closest(".span");
+  const number = (asked.get(inside) ?? 0) + 1;
+  asked.set(inside, number);
   inside.dataset.loaded = "";
   const answer = await ask(runs.dataset.rows + row.id);
-  if (answer?.ok) morphChildren(inside, parsed(await answer.text()));
+  const html = answer?.ok ? await answer.text() : null;
+  if (number !== asked.get(inside)) return; // a later answer is on its way, or was first
+  if (html !== null) morphChildren(inside, parsed(html));
+  else if (!inside.hasChildNodes()) delete inside.dataset.loaded; // to be asked for when it is opened again
 }
 
 // "toggle" does not bubble.
