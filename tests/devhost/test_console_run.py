@@ -48,15 +48,19 @@ def told(listener: Listener) -> list[tuple[str, Any]]:
 def test_a_browser_is_told_of_everything_once_and_then_of_what_changes(whole: bytes, tmp_path: Path) -> None:
     file = tmp_path / "run.jsonl"
     lines = whole.splitlines(keepends=True)
-    listener = Listener(RunReader(file), PAGES)
+    listener = Listener("run", RunReader(file), PAGES)
     assert told(listener) == []
 
     pieces: dict[str, str] = {}
     rows: list[str] = []
-    events = 0
+    events = heads = 0
     for number in range(len(lines)):
         file.write_bytes(b"".join(lines[: number + 1]))
         for name, data in told(listener):
+            if name == "head":
+                assert "puppet" in data["html"]
+                heads += 1
+                continue
             assert name == "section"
             assert bool(data["frame"]) == (not pieces)
             assert set(data["pieces"]) <= {"run-1-facts", "run-1-axis", "run-1-results", *data["rows"]}
@@ -65,9 +69,9 @@ def test_a_browser_is_told_of_everything_once_and_then_of_what_changes(whole: by
             events += 1
         assert told(listener) == []
 
-    other = Listener(RunReader(file), PAGES)
-    ((_, all_at_once),) = told(other)
-    assert events > 3
+    other = Listener("run", RunReader(file), PAGES)
+    (_, (_, all_at_once)) = told(other)
+    assert (events > 3, heads) == (True, 1)
     assert (all_at_once["pieces"], all_at_once["rows"]) == (pieces, rows)
     assert "ROUND 3" in pieces[rows[2]]
     assert "finished" in pieces["run-1-facts"]
@@ -75,12 +79,12 @@ def test_a_browser_is_told_of_everything_once_and_then_of_what_changes(whole: by
 
 def test_a_round_that_has_ended_is_not_told_again(whole: bytes, tmp_path: Path) -> None:
     file = tmp_path / "run.jsonl"
-    listener = Listener(RunReader(file), PAGES)
+    listener = Listener("run", RunReader(file), PAGES)
     lines = whole.splitlines(keepends=True)
     last = 0
     for number in range(len(lines)):
         file.write_bytes(b"".join(lines[: number + 1]))
-        for _, data in told(listener):
+        for data in [data for name, data in told(listener) if name == "section"]:
             changed = [data["rows"].index(row) for row in data["rows"] if row in data["pieces"]]
             assert min(changed, default=last) >= last - 1
             last = max([last, *changed])
@@ -90,7 +94,7 @@ def test_a_round_that_has_ended_is_not_told_again(whole: bytes, tmp_path: Path) 
 def test_a_file_that_is_no_trace_is_a_problem_that_is_told_once(tmp_path: Path) -> None:
     file = tmp_path / "run.jsonl"
     file.write_text("{}\n")
-    listener = Listener(RunReader(file), PAGES)
+    listener = Listener("run", RunReader(file), PAGES)
 
     ((name, data),) = told(listener)
 

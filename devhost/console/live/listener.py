@@ -12,13 +12,14 @@ from devhost.errors import TraceError
 class Listener:
     """One browser that watches one run."""
 
-    def __init__(self, reader: RunReader, pages: Pages) -> None:
+    def __init__(self, name: str, reader: RunReader, pages: Pages) -> None:
+        self._name = name
         self._pages = pages
         self._reader = reader
         self._rendering = Rendering(pages.environment)
         self._changes = Changes()
         self._seen: Seen | None = None
-        self._problem = ""
+        self._problem = self._head = ""
 
     def news(self) -> list[str]:
         """Events of what has changed since it was asked before; at first of everything."""
@@ -31,7 +32,7 @@ class Listener:
         if _header(seen) is not _header(self._seen):  # a run has written over the trace
             self._rendering = Rendering(self._pages.environment)
         self._seen = seen
-        return [*self._new_problem(""), *self._new_sections(seen)]
+        return [*self._new_problem(""), *self._new_head(seen), *self._new_sections(seen)]
 
     def _new_problem(self, sentence: str) -> list[str]:
         """An empty one if there is none any more."""
@@ -39,6 +40,12 @@ class Listener:
             return []
         self._problem = sentence
         return [_event("problem", {"sentence": sentence})]
+
+    def _new_head(self, seen: Seen) -> Iterator[str]:
+        head = self._pages.render("run_head.html.j2", name=self._name, trace=seen.trace)
+        if seen.trace is not None and head != self._head:
+            self._head = head
+            yield _event("head", {"html": head})
 
     def _new_sections(self, seen: Seen) -> Iterator[str]:
         for shown in seen.runs:

@@ -77,10 +77,8 @@ def _found(console: Console, request: Request) -> tuple[ShownRun, Span]:
 def events(request: Request) -> Response:
     console = console_of(request)
     name = request.path_params["name"]
-    file = console.folder.trace(name)
-    return StreamingResponse(
-        _told(Listener(console.readers.of(file), console.pages), console.ending), media_type=EVENT_STREAM
-    )
+    listener = Listener(name, console.readers.of(console.folder.trace(name)), console.pages)
+    return StreamingResponse(_told(listener, console.ending), media_type=EVENT_STREAM)
 
 
 async def _told(listener: Listener, ending: threading.Event) -> AsyncIterator[str]:

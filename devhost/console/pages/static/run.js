@@ -10,6 +10,7 @@ function listen() {
   if (stream || document.hidden) return;
   stream = new EventSource(runs.dataset.events);
   stream.addEventListener("section", event => change(JSON.parse(event.data)));
+  stream.addEventListener("head", event => morphChildren(document.getElementById("run-head"), parsed(JSON.parse(event.data).html)));
   stream.addEventListener("problem", event => say("problem", JSON.parse(event.data).sentence));
   stream.addEventListener("open", () => say("offline", ""));
   stream.addEventListener("error", () => say("offline", "The console does not answer. This page tries again; if the console has ended, start it again with devhost ui."));
