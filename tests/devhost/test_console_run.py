@@ -63,7 +63,7 @@ def test_a_browser_is_told_of_everything_once_and_then_of_what_changes(whole: by
                 continue
             assert name == "section"
             assert bool(data["frame"]) == (not pieces)
-            assert set(data["pieces"]) <= {"run-1-facts", "run-1-axis", "run-1-results", *data["rows"]}
+            assert set(data["pieces"]) <= {"run-1-facts", "run-1-answer", "run-1-axis", "run-1-results", *data["rows"]}
             pieces |= data["pieces"]
             rows = data["rows"]
             events += 1
@@ -125,7 +125,7 @@ def test_a_run_that_writes_over_a_trace_takes_its_place(whole: bytes, tmp_path: 
     header, rest = whole.split(b"\n", 1)
     file.write_bytes(whole)
     reader = RunReader(file)
-    listener = Listener(reader, PAGES)
+    listener = Listener("run", reader, PAGES)
     told(listener)
     before = reader.read()
 
@@ -138,7 +138,7 @@ def test_a_run_that_writes_over_a_trace_takes_its_place(whole: bytes, tmp_path: 
     assert len(after.trace.lines) == len(before.trace.lines)
     assert after.runs[0].outputs.text.startswith("Everything.")
     assert reader.read() is after
-    assert "topic is new" in " ".join(told(listener)[0][1]["pieces"].values())
+    assert "topic is new" in " ".join(told(listener)[-1][1]["pieces"].values())
 
 
 @pytest.fixture

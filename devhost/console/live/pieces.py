@@ -54,8 +54,8 @@ class Rendering:
     """Of one run's trace; keeps what cannot change any more."""
 
     def __init__(self, environment: Environment) -> None:
-        self._facts, self._axis, self._results = (
-            _macro(environment, "run.html.j2", name) for name in ("facts", "axis", "results")
+        self._facts, self._answer, self._axis, self._results = (
+            _macro(environment, "run.html.j2", name) for name in ("facts", "answer", "axis", "results")
         )
         self._row = _macro(environment, "row.html.j2", "row")
         self._ended: dict[tuple[str, bool, int], str] = {}
@@ -65,6 +65,7 @@ class Rendering:
         rows = {shown.anchors[id(span)]: self._html_of(span, shown) for span in shown.spans}
         pieces = {
             f"{name}-facts": self._facts(shown),
+            f"{name}-answer": self._answer(shown),
             f"{name}-axis": self._axis(shown),
             **rows,
             f"{name}-results": self._results(shown),

@@ -33,7 +33,7 @@ function change({ run, scale, rows, pieces, frame }) {
   if (!document.getElementById(name)) runs.append(...parsed(frame).children);
   document.getElementById("nothing-yet")?.remove();
   document.getElementById(`${name}-timeline`).setAttribute("style", scale);
-  for (const part of ["facts", "axis", "results"]) {
+  for (const part of ["facts", "answer", "axis", "results"]) {
     const html = pieces[`${name}-${part}`];
     if (html !== undefined) morphChildren(document.getElementById(`${name}-${part}`), parsed(html));
   }
