@@ -70,6 +70,7 @@ def test_a_killed_child_leaves_no_plugin_and_no_zombie(children: Children, tmp_p
     assert not Path(f"/proc/{leader}").exists()
     assert not child.tell(asked({"say": "too late"}))
     assert child.told == 1
+    wait_for(lambda: child._input.closed, "the end of its input")
 
 
 def test_stop_ends_a_turn_and_has_no_effect_between_two(children: Children, tmp_path: Path) -> None:

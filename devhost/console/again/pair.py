@@ -62,8 +62,7 @@ def read_pair(folder: RunFolder, left: str, right: str) -> Pair | None:
 
 def setup_of(folder: RunFolder, name: str) -> Setup:
     """An empty one for a run that a command made."""
-    file = folder.beside(name, SETUP)
-    return Setup.read(file) if file.is_file() else Setup()
+    return Setup.known(folder.beside(name, SETUP)) or Setup()
 
 
 def _begun(folder: RunFolder, name: str) -> Origin | None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from devhost.console.again.changes import Changed
 from devhost.console.forms.fields import Field
 from devhost.console.runs.setup import Model, Setup
+from devhost.console.runs.typed import typed_path
 from devhost.fork.fork import Origin
 
 
@@ -46,7 +47,7 @@ class ForkPlan:
             example=self.live.example if changed.live else None,
             tools=self.live.tools if changed.live else (),
             strategy=self.origin.strategy,
-            script=Path(form.script).expanduser() if changed.answers == "script" else None,
+            script=typed_path(form.script) if changed.answers == "script" else None,
             model=_model(changed),
             parameters={each.name: each.text for each in self.fields if each.changed},
             of=self.name,

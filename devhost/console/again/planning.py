@@ -16,6 +16,7 @@ from devhost.console.again.ran import live_plugins, tool_names
 from devhost.console.forms.fields import Field, fields_of
 from devhost.console.runs.folder import RunFolder
 from devhost.console.runs.setup import Model, Setup
+from devhost.console.runs.typed import typed_path
 from devhost.errors import HostError, ParameterError
 from devhost.fork.fork import Changes, Origin, find_origin, read_fork
 from devhost.fork.rounds import gist, rounds
@@ -106,7 +107,7 @@ def _check_script(plan: ForkPlan) -> None:
         return
     if not plan.changed.form.script:
         raise ParameterError("name the file")
-    Script.read(Path(plan.changed.form.script).expanduser(), plan.origin.strategy)
+    Script.read(typed_path(plan.changed.form.script), plan.origin.strategy)
 
 
 def _check_model(plan: ForkPlan) -> None:

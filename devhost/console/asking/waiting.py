@@ -52,7 +52,7 @@ class Waiting:
 
 
 def waiting_of(folder: RunFolder, name: str, child: Child | None, turns: Sequence[ShownRun]) -> Waiting:
-    setup = _setup(folder.beside(name, SETUP))
+    setup = Setup.known(folder.beside(name, SETUP))
     facts = None if child is None else ChildFacts(child.told, child.exit_code, setup is None or setup.kind == "chat")
     state = state_of((turn.run for turn in turns if turn.traced.end is not None), facts)
     failed = facts is None or facts.exit_code not in {0, None}
@@ -66,14 +66,6 @@ def waiting_of(folder: RunFolder, name: str, child: Child | None, turns: Sequenc
         suggestion=_suggestion(setup, [turn.traced.question for turn in turns], state),
         printed=_plain(folder.beside(name, OUTPUT)) if failed else "",
     )
-
-
-def _setup(file: Path) -> Setup | None:
-    """None for one of another version, too."""
-    try:
-        return Setup.read(file)
-    except (OSError, ValueError):
-        return None
 
 
 def _suggestion(setup: Setup | None, questions: Sequence[str], state: State) -> str:

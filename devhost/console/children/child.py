@@ -30,8 +30,7 @@ class Child:
         """How many lines it got."""
         self._idle_seconds = idle_seconds
         self._telling = threading.Lock()
-        with output.open("wb") as printed:
-            self._process = _started(self.arguments, printed.fileno())
+        self._process = _started(self.arguments, output)
         self._idle = self._timer()
         # Its end is taken note of at once, so that it does not stay as a zombie.
         threading.Thread(target=self._await_the_end, daemon=True).start()
@@ -101,8 +100,9 @@ class Child:
 
     def _await_the_end(self) -> None:
         self._process.wait()
-        with self._telling:
+        with self._telling, contextlib.suppress(OSError):
             self._idle.cancel()
+            self._input.close()  # a console that starts many would run out of files
 
     def _signal(self, number: signal.Signals) -> None:
         """To the process alone: it ends its plugins itself."""
@@ -110,15 +110,16 @@ class Child:
             self._process.send_signal(number)
 
 
-def _started(arguments: Sequence[str], output: int) -> "subprocess.Popen[bytes]":
-    """ConsoleError if the system refuses it, as it does an argument of more than 128 KiB."""
+def _started(arguments: Sequence[str], output: Path) -> "subprocess.Popen[bytes]":
+    """ConsoleError if the system refuses it, as it does an argument of more than 128 KiB, or a full disk."""
     try:
-        return subprocess.Popen(
-            [sys.executable, "-P", "-c", START, HOME, *arguments],
-            stdin=subprocess.PIPE,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
+        with output.open("wb") as printed:
+            return subprocess.Popen(
+                [sys.executable, "-P", "-c", START, HOME, *arguments],
+                stdin=subprocess.PIPE,
+                stdout=printed.fileno(),
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
     except (OSError, ValueError) as error:
         raise ConsoleError(f"the command cannot be started: {error}") from error

@@ -23,6 +23,7 @@ from devhost.console.forms.reading import (
     scenarios_of,
 )
 from devhost.console.runs.setup import Model, Setup
+from devhost.console.runs.typed import typed_path
 from devhost.errors import HostError
 from devhost.plugin.declaration import PluginDeclaration
 
@@ -58,12 +59,12 @@ class Plan:
             plugin=self.plugin,
             example=example,
             scenario=scenario,
-            script=_path(chosen.script) if chosen.source == SCRIPT else None,
-            tools=tuple(map(_path, chosen.tools)),
+            script=typed_path(chosen.script) if chosen.source == SCRIPT else None,
+            tools=tuple(map(typed_path, chosen.tools)),
             strategy=chosen.strategy,
             model=_model(chosen),
             parameters={each.name: each.text for each in self.fields if each.changed},
-            files=tuple(map(_path, chosen.files)),
+            files=tuple(map(typed_path, chosen.files)),
         )
 
 
@@ -165,7 +166,3 @@ def _model(chosen: Choices) -> Model:
             "completion": {name: text for name, _, text in pairs},
         }
     )
-
-
-def _path(text: str) -> Path:
-    return Path(text).expanduser()

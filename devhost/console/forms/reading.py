@@ -9,6 +9,7 @@ from pathlib import Path
 
 from devhost.cli.options.scenario_options import ScenarioOptions
 from devhost.console.forms.choices import EXAMPLE, NO_SCRIPT, SCRIPT, Choices
+from devhost.console.runs.typed import typed_path
 from devhost.errors import HostError, ParameterError
 from devhost.limits import HostLimits
 from devhost.models.scripted.script import Script
@@ -24,7 +25,7 @@ type Groups = Sequence[tuple[str, Sequence[tuple[str, str]]]]
 
 def read_plugin(typed: str, default: Path | None) -> PluginDeclaration:
     """HostError for one that cannot be read, or that has no strategy."""
-    folder = Path(typed).expanduser() if typed else default or nearest_strategy_plugin(Path.cwd())
+    folder = typed_path(typed) if typed else default or nearest_strategy_plugin(Path.cwd())
     declaration = PluginDeclaration.read(folder)
     if not declaration.strategies:
         raise ParameterError(f"{folder} has no agent strategy")
@@ -57,7 +58,7 @@ def read_scenario(choices: Choices, plugin: Path, environment: Mapping[str, str]
     options = _options(choices, plugin)
     try:
         scenario = _read(options, environment)
-    except (HostError, ValueError) as error:
+    except (HostError, OSError, ValueError) as error:
         place, less = _culprit(options, environment)
         if place == "source" and choices.source == SCRIPT:
             place = "script"
@@ -70,11 +71,11 @@ def _options(choices: Choices, plugin: Path) -> ScenarioOptions:
     return ScenarioOptions(
         example,
         scenario,
-        Path(choices.script).expanduser() if choices.source == SCRIPT else None,
-        tuple(Path(folder).expanduser() for folder in choices.tools),
+        typed_path(choices.script) if choices.source == SCRIPT else None,
+        tuple(map(typed_path, choices.tools)),
         credentials=(),
         settings=(),
-        files=tuple(Path(file).expanduser() for file in choices.files),
+        files=tuple(map(typed_path, choices.files)),
         strategy=choices.strategy,
         parameters=(),
         variables=(),
@@ -94,7 +95,7 @@ def _culprit(options: ScenarioOptions, environment: Mapping[str, str]) -> tuple[
     for place, less in (("files", without_files), ("tools", replace(without_files, tools=()))):
         try:
             return place, _read(less, environment)
-        except (HostError, ValueError):
+        except (HostError, OSError, ValueError):
             continue
     return "source", None
 
@@ -123,10 +124,10 @@ def credentials_of(choices: Choices, plugin: Path, environment: Mapping[str, str
     """What the tools take from the environment; of tools that cannot be read, nothing."""
     example, _ = choices.example
     folders = [] if example is None else [examples_of(plugin) / example]
-    for folder in (*folders, *(Path(each).expanduser() for each in choices.tools)):
+    for folder in (*folders, *map(typed_path, choices.tools)):
         try:
             declaration = PluginDeclaration.read(folder)
-        except (HostError, ValueError):
+        except (HostError, OSError, ValueError):
             continue
         for provider in declaration.tool_providers:
             for key, field in provider.credentials_for_provider.items():

@@ -7,8 +7,6 @@ import re
 from pathlib import Path
 from typing import Literal
 
-from pydantic import ValidationError
-
 from devhost.console.listing.summary import Summary
 from devhost.console.runs.folder import NAME, SETUP, TRACE
 from devhost.console.runs.setup import Setup
@@ -34,7 +32,7 @@ FLOW_ENDS: dict[str, tuple[Literal["good", "limited", "bad"], str]] = {
 
 def summary_of(name: str, folder: Path) -> Summary:
     files = trace, beside = folder / f"{name}{TRACE}", folder / f"{name}{SETUP}"
-    setup = _setup(beside)
+    setup = Setup.known(beside)
     summary = Summary(
         name=name,
         changed=max((file.stat().st_mtime for file in files if file.exists()), default=0),
@@ -51,14 +49,6 @@ def summary_of(name: str, folder: Path) -> Summary:
         return summary.model_copy(update=_facts(read_trace(trace, NEEDED)))
     except TraceError as error:
         return summary.model_copy(update={"problem": str(error).removeprefix(str(trace)).lstrip(", :")})
-
-
-def _setup(file: Path) -> Setup | None:
-    """None as well for a file that another version wrote."""
-    try:
-        return Setup.read(file)
-    except (OSError, ValidationError):
-        return None
 
 
 def _facts(trace: Trace) -> dict[str, object]:

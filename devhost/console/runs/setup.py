@@ -3,10 +3,13 @@
 In: the values of a form. Out: a frozen `Setup`, which is written, read and turned into a command's arguments.
 """
 
+import contextlib
 from pathlib import Path
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
+
+from devhost.errors import ConsoleError
 
 
 class Model(BaseModel):
@@ -48,7 +51,21 @@ class Setup(BaseModel):
     """Whether the tools of a fork run, instead of answering from the recording."""
 
     def write(self, file: Path) -> None:
-        file.write_text(self.model_dump_json(indent=2, exclude_defaults=True) + "\n", encoding="utf-8")
+        """ConsoleError if the folder cannot be written; no half of it stays."""
+        try:
+            file.write_text(self.model_dump_json(indent=2, exclude_defaults=True) + "\n", encoding="utf-8")
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                file.unlink()
+            raise ConsoleError(f"{file} cannot be written: {error.strerror}") from error
+
+    @classmethod
+    def known(cls, file: Path) -> "Setup | None":
+        """None for a run that no form started, and for a file of another version."""
+        try:
+            return cls.read(file)
+        except (OSError, ValueError):
+            return None
 
     @classmethod
     def read(cls, file: Path) -> "Setup":

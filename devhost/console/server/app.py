@@ -36,6 +36,7 @@ def application(console: Console, port: int, token: str) -> Starlette:
         exception_handlers={
             HTTPException: _problem("Not found", lambda error: str(getattr(error, "detail", error))),
             HostError: _problem("This did not work", str),
+            OSError: _problem("This did not work", _of_file),
         },
     )
     app.state.console = console
@@ -44,6 +45,11 @@ def application(console: Console, port: int, token: str) -> Starlette:
 
 def styles(_request: Request) -> Response:
     return Response(style_sheet(), media_type="text/css")
+
+
+def _of_file(error: Exception) -> str:
+    """Such as a folder of runs that was deleted."""
+    return f"{error.filename}: {error.strerror}" if isinstance(error, OSError) and error.filename else str(error)
 
 
 def _problem(title: str, words: Callable[[Exception], str]) -> Callable[[Request, Exception], Response]:

@@ -13,6 +13,7 @@ from starlette.routing import Route
 from devhost.console.cases.appending import names_in
 from devhost.console.cases.expecting import Expecting, observed_of, suggested_name
 from devhost.console.cases.keeping import keep, mistakes_of
+from devhost.console.runs.typed import typed_path
 from devhost.console.suites.known import CASES, cases_files, shortened
 from devhost.console.views.console import Console, console_of
 from devhost.errors import HostError
@@ -39,7 +40,7 @@ async def submit(request: Request) -> Response:
 
 def _answer(console: Console, name: str, given: Mapping[str, str]) -> Response:
     trace = console.folder.trace(name)
-    case, cases = given.get("name", "").strip(), Path(given.get("file", "").strip()).expanduser()
+    case, cases = given.get("name", "").strip(), typed_path(given.get("file", ""))
     expecting = Expecting.read(given)
     mistakes = mistakes_of(case, cases)
     if not mistakes:

@@ -1,5 +1,6 @@
 """`/`: the runs of the folder; `/delete`: removes some of them from it."""
 
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
@@ -7,6 +8,7 @@ from starlette.routing import Route
 from devhost.console.listing.deleting import DELETED, delete_run
 from devhost.console.listing.found import Wanted, find
 from devhost.console.listing.summary import STATES
+from devhost.console.runs.folder import RunFolder
 from devhost.console.views.console import Console, console_of
 
 
@@ -33,11 +35,16 @@ async def delete(request: Request) -> Response:
     console = console_of(request)
     async with request.form() as form:
         names = [str(name) for name in form.getlist("run")]
-    for name in names:
-        console.folder.trace(name)
-    for name in names:
-        delete_run(console.folder, name)
+    await run_in_threadpool(_delete, console.folder, names)
     return RedirectResponse("/", 303)
+
+
+def _delete(folder: RunFolder, names: list[str]) -> None:
+    """None of them if one is not there."""
+    for name in names:
+        folder.trace(name)
+    for name in names:
+        delete_run(folder, name)
 
 
 def _page_of_deletion(console: Console, names: list[str]) -> Response:

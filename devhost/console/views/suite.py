@@ -8,6 +8,7 @@ from hashlib import sha256
 from pathlib import Path
 from urllib.parse import urlencode
 
+from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import FormData
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
@@ -17,6 +18,7 @@ from devhost.cli.options.model_options import ModelOptions
 from devhost.console.children.child import Child
 from devhost.console.pages.events import Part, live_part
 from devhost.console.runs.folder import OUTPUT
+from devhost.console.runs.typed import typed_path
 from devhost.console.suites.asked import MOST_REPEATS, Asked, instruction_of
 from devhost.console.suites.known import known_suites, shortened
 from devhost.console.suites.standing import standing, version
@@ -42,7 +44,10 @@ def one_suite(request: Request) -> Response:
 
 
 async def run(request: Request) -> Response:
-    console, form = console_of(request), await request.form()
+    return await run_in_threadpool(_run, console_of(request), await request.form())
+
+
+def _run(console: Console, form: FormData) -> Response:
     file = _file(_text(form, "file"))
     suite = Suite.read(file)
     asked = Asked.read(
@@ -122,7 +127,7 @@ def _last_instruction(suite: Suite, columns: Mapping[str, Mapping[str, object]])
 
 
 def _file(typed: str) -> Path:
-    return shortened(Path(typed).expanduser())
+    return shortened(typed_path(typed))
 
 
 def _key(file: Path) -> str:
