@@ -9,10 +9,11 @@ from devhost import NodeOutputs, Run, RunError
 from devhost.console.asking.lines import approved, rejected, said
 from devhost.console.asking.state import ChildFacts, State, state_of
 from devhost.console.asking.waiting import waiting_of
-from devhost.console.runs.folder import OUTPUT, SETUP, RunFolder
+from devhost.console.runs.folder import OUTPUT, SETUP, TRACE, RunFolder
 from devhost.console.runs.setup import Setup
 from devhost.node.outputs.run import CallsMade
 from tests.devhost.conftest import ROOT
+from tests.devhost.tracing import tracing
 
 CALL = {"id": "call_1", "tool": "draw", "arguments": {"what": "a cat"}}
 
@@ -52,6 +53,18 @@ def test_the_state_follows_from_the_turns_and_the_child(
     ended: list[Run], child: ChildFacts | None, expected: State
 ) -> None:
     assert state_of(ended, child) == expected
+
+
+def test_a_run_of_a_terminal_goes_on_until_its_trace_is_written_no_more(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    folder.beside("run", OUTPUT).write_text("so far")
+
+    with tracing(folder.beside("run", TRACE)):
+        during = waiting_of(folder, "run", None, [])
+    after = waiting_of(folder, "run", None, [])
+
+    assert (during.state, during.printed) == (State("elsewhere"), "")
+    assert (after.state, after.printed) == (State("over"), "so far")
 
 
 def test_no_words_are_a_command_of_the_chat() -> None:

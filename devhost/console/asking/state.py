@@ -7,8 +7,8 @@ from typing import Literal
 from devhost.conversation.state import KeptState
 from devhost.node.outputs.run import Run
 
-type Word = Literal["running", "question", "approval", "ended", "over"]
-"""`ended`: its process ended. `over`: this console has no process of it."""
+type Word = Literal["running", "question", "approval", "ended", "elsewhere", "over"]
+"""`ended`: its process ended. `elsewhere`: a process that is not this console's writes its trace. `over`: none does."""
 
 
 @dataclass(frozen=True)
@@ -28,11 +28,11 @@ class State:
     """Those that wait for approval, as the run put them out."""
 
 
-def state_of(ended: Iterable[Run], child: ChildFacts | None) -> State:
-    """`ended`: the turns of the trace that have an end, in order."""
+def state_of(ended: Iterable[Run], child: ChildFacts | None, *, is_written: bool = False) -> State:
+    """`ended`: the turns of the trace that have an end, in order; `is_written`: by any process."""
     runs = list(ended)
     if child is None:
-        return State("over")
+        return State("elsewhere" if is_written else "over")
     if child.exit_code is not None:
         return State("ended")
     if not child.converses or child.told > len(runs):

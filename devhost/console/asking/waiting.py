@@ -12,7 +12,7 @@ from rich.text import Text
 from devhost.console.asking.state import ChildFacts, State, state_of
 from devhost.console.children.child import Child
 from devhost.console.runs.command import typed_command
-from devhost.console.runs.folder import OUTPUT, SETUP, RunFolder
+from devhost.console.runs.folder import OUTPUT, SETUP, TRACE, RunFolder
 from devhost.console.runs.setup import Setup
 from devhost.errors import HostError
 from devhost.models.scripted.script import Script
@@ -20,6 +20,7 @@ from devhost.page.parts.shown import ShownRun
 from devhost.plugin.nearest import nearest_strategy_plugin
 from devhost.scenario.scenario import Example, examples_of
 from devhost.terminal.tables.text import printable
+from devhost.trace.writer import is_written
 
 
 @dataclass(frozen=True)
@@ -54,8 +55,9 @@ class Waiting:
 def waiting_of(folder: RunFolder, name: str, child: Child | None, turns: Sequence[ShownRun]) -> Waiting:
     setup = Setup.known(folder.beside(name, SETUP))
     facts = None if child is None else ChildFacts(child.told, child.exit_code, setup is None or setup.kind == "chat")
-    state = state_of((turn.run for turn in turns if turn.traced.end is not None), facts)
-    failed = facts is None or facts.exit_code not in {0, None}
+    ended = (turn.run for turn in turns if turn.traced.end is not None)
+    state = state_of(ended, facts, is_written=is_written(folder.beside(name, TRACE)))
+    failed = state.word == "over" or (facts is not None and facts.exit_code not in {0, None})
     return Waiting(
         name=name,
         state=state,

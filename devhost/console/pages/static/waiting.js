@@ -2,7 +2,7 @@
 import { ask } from "./ask.js";
 
 const EVERY = 1500; // ms, until the conversation is over: its process may end at any time
-const GOES_ON = ["running", "question", "approval"];
+const GOES_ON = ["running", "question", "approval", "elsewhere"];
 const SOON = 300; // ms after a change
 
 let asked = 0;
