@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from devhost.cli.commands import main
+from devhost.console.pages.events import event
 from devhost.console.runs.folder import OUTPUT, SETUP
 from devhost.console.runs.setup import Setup
 from tests.devhost.console import ConsoleClient, words
@@ -79,3 +80,9 @@ def test_the_events_of_a_pair_that_ended_are_the_page_and_an_end(console: Consol
     assert sent.startswith("event: part\ndata: ")
     assert sent.endswith("event: end\ndata: \n\n")
     assert "Calls of tools that ran" in sent
+
+
+def test_no_text_ends_an_event_or_begins_another_one() -> None:
+    sent = event("part", "one\r\ntwo\revent: end\n\nthree")
+
+    assert sent == "event: part\ndata: one\ndata: two\ndata: event: end\ndata: \ndata: three\n\n"

@@ -48,6 +48,6 @@ async def _events(look: Look, version: Callable[[], object], ending: threading.E
 
 
 def event(name: str, text: str) -> str:
-    """As it is sent: each line of the text is a line of data."""
-    data = "".join(f"data: {line}\n" for line in text.split("\n"))
+    """As it is sent: each line of the text is a line of data. A carriage return ends a line, too."""
+    data = "".join(f"data: {line}\n" for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n"))
     return f"event: {name}\n{data}\n"
