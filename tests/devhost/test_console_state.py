@@ -10,6 +10,7 @@ from devhost.console.asking.lines import approved, rejected, said
 from devhost.console.asking.state import ChildFacts, State, state_of
 from devhost.console.asking.waiting import waiting_of
 from devhost.console.runs.folder import OUTPUT, SETUP, TRACE, RunFolder
+from devhost.console.runs.printed import MOST_BYTES, last_printed
 from devhost.console.runs.setup import Setup
 from devhost.node.outputs.run import CallsMade
 from tests.devhost.conftest import ROOT
@@ -86,3 +87,15 @@ def test_a_run_of_another_console_is_over_and_says_what_it_printed_without_colou
 
     assert (waiting.state, waiting.began, waiting.printed) == (State("over"), False, "Error: the plugin broke")
     assert waiting.command.startswith("devhost chat --plugin ")
+
+
+def test_of_what_a_plugin_prints_without_end_only_the_last_is_read(tmp_path: Path) -> None:
+    file = tmp_path / "run.output.txt"
+    assert not last_printed(file)
+
+    file.write_text("first\n" + "\x1b[31mé\x1b[0m" * MOST_BYTES + "\nlast\x07\n")
+
+    shown = last_printed(file)
+    assert shown.endswith("é\nlast")
+    assert "first" not in shown
+    assert len(shown) <= MOST_BYTES

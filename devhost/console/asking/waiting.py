@@ -7,19 +7,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rich.text import Text
-
 from devhost.console.asking.state import ChildFacts, State, state_of
 from devhost.console.children.child import Child
 from devhost.console.runs.command import typed_command
 from devhost.console.runs.folder import OUTPUT, SETUP, TRACE, RunFolder
+from devhost.console.runs.printed import last_printed
 from devhost.console.runs.setup import Setup
 from devhost.errors import HostError
 from devhost.models.scripted.script import Script
 from devhost.page.parts.shown import ShownRun
 from devhost.plugin.nearest import nearest_strategy_plugin
 from devhost.scenario.scenario import Example, examples_of
-from devhost.terminal.tables.text import printable
 from devhost.trace.writer import is_written
 
 
@@ -66,7 +64,7 @@ def waiting_of(folder: RunFolder, name: str, child: Child | None, turns: Sequenc
         began=bool(turns),
         setup=setup,
         suggestion=_suggestion(setup, [turn.traced.question for turn in turns], state),
-        printed=_plain(folder.beside(name, OUTPUT)) if failed else "",
+        printed=last_printed(folder.beside(name, OUTPUT)) if failed else "",
     )
 
 
@@ -90,9 +88,3 @@ def _script(setup: Setup) -> Script | None:
         return None
     plugin = setup.plugin or nearest_strategy_plugin(Path.cwd())
     return Script.read(Example.find(examples_of(plugin), setup.example, setup.scenario).file, setup.strategy)
-
-
-def _plain(file: Path) -> str:
-    if not file.is_file():
-        return ""
-    return printable(Text.from_ansi(file.read_text(encoding="utf-8", errors="replace")).plain).strip()

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from devhost.console.children.child import Child
+from devhost.console.runs.printed import last_printed
 from devhost.errors import SuiteError
 from devhost.evaluation.comparison import Comparison, compared
 from devhost.evaluation.results import Evaluation, previous_of, read_evaluation
@@ -15,8 +16,6 @@ from devhost.evaluation.summary import Summary
 RESULTS = ".results.jsonl"
 MISTAKE = 2
 """The exit code of a command that found a mistake before it began."""
-MOST_PRINTED = 20_000
-"""Characters."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +59,7 @@ def standing(file: Path, child: Child | None) -> Standing:
     printed = _printed(child)
     if goes_on and not printed:  # what stands in the results file is still the evaluation before
         return Standing(goes_on=True)
-    problem = printed.strip() if child is not None and child.exit_code == MISTAKE else ""
+    problem = printed if child is not None and child.exit_code == MISTAKE else ""
     try:
         evaluation, before = (_evaluation(each) for each in (results_of(file), previous_of(results_of(file))))
     except SuiteError as error:
@@ -81,4 +80,4 @@ def _evaluation(file: Path) -> Evaluation | None:
 
 
 def _printed(child: Child | None) -> str:
-    return "" if child is None else child.output.read_text(encoding="utf-8", errors="replace")[-MOST_PRINTED:]
+    return "" if child is None else last_printed(child.output)

@@ -10,11 +10,9 @@ from devhost.console.again.pair import read_pair, setup_of
 from devhost.console.pages.events import Part, live_part
 from devhost.console.runs.folder import OUTPUT, TRACE
 from devhost.console.runs.fork_command import typed_fork
+from devhost.console.runs.printed import last_printed
 from devhost.console.views.console import Console, console_of
 from devhost.errors import ParameterError
-
-MOST_OUTPUT = 20_000
-"""Characters of what a child printed."""
 
 
 def chosen(request: Request) -> Response:
@@ -63,8 +61,14 @@ def _asked(request: Request) -> tuple[Console, str, str]:
 def _part(console: Console, left: str, right: str) -> Part:
     goes_on = console.children.is_running(right)
     pair = read_pair(console.folder, left, right)
+    said = last_printed(console.folder.beside(right, OUTPUT))
     html = console.pages.render(
-        "compared.html.j2", left=left, right=right, pair=pair, goes_on=goes_on, said=_said(console, right)
+        "compared.html.j2",
+        left=left,
+        right=right,
+        pair=pair,
+        goes_on=goes_on,
+        said=said,
     )
     return Part(html, goes_on)
 
@@ -73,12 +77,6 @@ def _command(console: Console, name: str) -> str:
     """Of a fork that the console started."""
     setup = setup_of(console.folder, name)
     return typed_fork(setup, console.folder.beside(setup.of, TRACE)) if setup.kind == "fork" else ""
-
-
-def _said(console: Console, name: str) -> str:
-    """What the child printed; a mistake that it found at its start stands there alone."""
-    file = console.folder.beside(name, OUTPUT)
-    return file.read_text(encoding="utf-8", errors="replace")[-MOST_OUTPUT:] if file.is_file() else ""
 
 
 ROUTES = (
