@@ -101,6 +101,9 @@ def test_a_child_that_is_told_nothing_ends(tmp_path: Path) -> None:
 
 def test_only_so_many_go_on_at_once(children: Children, tmp_path: Path) -> None:
     first, _ = start(children, tmp_path, "first")
+    with pytest.raises(ConsoleError, match="first goes on already"):
+        start(children, tmp_path, "first")
+    assert children.of("first") is first
     start(children, tmp_path, "second")
     with pytest.raises(ConsoleError, match="2 runs go on, and no more may: end one of first, second"):
         start(children, tmp_path, "third")

@@ -19,9 +19,11 @@ class Children:
         self._changing = threading.Lock()
 
     def start(self, name: str, arguments: Sequence[str], output: Path) -> Child:
-        """The child of a new run; ConsoleError if too many go on."""
+        """The child of a new run; ConsoleError if too many go on, or one of this name."""
         with self._changing:
             running = [each for each, child in self._children.items() if child.exit_code is None]
+            if name in running:
+                raise ConsoleError(f"{name} goes on already")
             if len(running) >= self._most:
                 raise ConsoleError(f"{len(running)} runs go on, and no more may: end one of {', '.join(running)}")
             child = self._children[name] = Child(arguments, output)
