@@ -41,7 +41,7 @@ def test_the_answer_streams_and_the_timeline_grows_under_it(
 
     expect(page.locator(".span > summary", has_text="ROUND 2")).to_be_visible()
     expect(page.get_by_text("RUN FINISHED: answered")).to_be_visible()
-    expect(page.get_by_text("Two-factor login with an authenticator app").last).to_be_visible()
+    expect(page.locator(".answer", has_text="Two-factor login with an authenticator app")).to_be_visible()
     assert model.locator("..").get_attribute("open") is not None, "what the person opened was closed"
     expect(page.get_by_text("finished", exact=True)).to_be_visible()
 
