@@ -29,10 +29,7 @@ def status(page: Page, words: str) -> None:
 
 
 def looks_well(page: Page) -> None:
-    """What stands in #runs is the subject of other tests."""
-    page.locator("#runs").evaluate_all("all => all.forEach(each => each.hidden = true)")
     assert axe(page) == []
-    page.locator("#runs").evaluate_all("all => all.forEach(each => each.hidden = false)")
     for width in WIDTHS:
         page.set_viewport_size({"width": width, "height": 900})
         assert overflow(page) == 0
@@ -69,6 +66,7 @@ def test_a_scenario_is_chosen_edited_asked_rejected_and_approved(
     expect(page.get_by_text("The mail to choir@st-anne.example is sent.").first).to_be_visible()
     page.get_by_text("The same in a terminal").click()
     expect(page.get_by_label("Command")).to_contain_text("--strategy gpt5_react")
+    looks_well(page)
 
     page.get_by_role("button", name="End the conversation").click()
     status(page, "The conversation has ended.")
