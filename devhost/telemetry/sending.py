@@ -1,14 +1,16 @@
 """Sends spans to an OTLP server over HTTP, with the OpenTelemetry SDK's own exporter."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from datetime import datetime
 from urllib.parse import urlsplit
 
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.resources import Resource
-from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace import RandomIdGenerator, ReadableSpan
 from opentelemetry.sdk.trace.export import SpanExportResult
-from opentelemetry.trace import Span, SpanKind, Status, StatusCode, Tracer, set_span_in_context
+from opentelemetry.sdk.util.instrumentation import InstrumentationScope
+from opentelemetry.trace import SpanContext, SpanKind, Status, StatusCode, TraceFlags
 
 from devhost.errors import ParameterError, TelemetryError
 from devhost.telemetry.spans import AgentSpan
@@ -18,6 +20,7 @@ NANOSECONDS = 1_000_000_000
 PATIENCE = 10
 """Seconds for the server to take the spans."""
 NAME = "devhost"
+IDS = RandomIdGenerator()
 
 
 def endpoint(url: str) -> str:
@@ -39,11 +42,11 @@ def shown(address: str) -> str:
 
 def send(spans: Iterable[AgentSpan], began: datetime, address: str) -> int:
     """How many spans were sent; TelemetryError if the server did not take them."""
-    provider = TracerProvider(resource=Resource.create({"service.name": NAME}))
-    tracer = provider.get_tracer(NAME)
+    resource = Resource.create({"service.name": NAME})
+    origin = int(began.timestamp() * NANOSECONDS)
     finished: list[ReadableSpan] = []
     for span in spans:
-        _make(span, tracer, int(began.timestamp() * NANOSECONDS), None, finished)
+        finished += _Export(resource, origin, IDS.generate_trace_id()).of(span)
     exporter = OTLPSpanExporter(endpoint=address, timeout=PATIENCE)
     try:
         if exporter.export(finished) is not SpanExportResult.SUCCESS:
@@ -53,18 +56,34 @@ def send(spans: Iterable[AgentSpan], began: datetime, address: str) -> int:
     return len(finished)
 
 
-def _make(span: AgentSpan, tracer: Tracer, began: int, parent: Span | None, finished: list[ReadableSpan]) -> None:
-    made = tracer.start_span(
-        span.name,
-        context=None if parent is None else set_span_in_context(parent),
-        kind=SpanKind.CLIENT if span.is_client else SpanKind.INTERNAL,
-        attributes=dict(span.attributes),
-        start_time=began + int(span.began * NANOSECONDS),
-    )
-    for child in span.children:
-        _make(child, tracer, began, made, finished)
-    if span.error is not None:
-        made.set_status(Status(StatusCode.ERROR, span.error or None))
-    made.end(began + int(span.ended * NANOSECONDS))
-    if isinstance(made, ReadableSpan):
-        finished.append(made)
+@dataclass(frozen=True)
+class _Export:
+    """The spans of one run as the exporter takes them, made without a TracerProvider.
+
+    A provider starts threads in every child of a fork for as long as it lives. Under gevent, the start of a thread
+    lets another greenlet run, and the child of one plugin's start would go on to start the other plugins too.
+    """
+
+    resource: Resource
+    origin: int
+    """Nanoseconds since 1970."""
+    trace_id: int
+
+    def of(self, span: AgentSpan, parent: SpanContext | None = None) -> Iterator[ReadableSpan]:
+        """The span and all that is inside it."""
+        sampled = TraceFlags(TraceFlags.SAMPLED)
+        context = SpanContext(self.trace_id, IDS.generate_span_id(), is_remote=False, trace_flags=sampled)
+        yield ReadableSpan(
+            span.name,
+            context,
+            parent,
+            self.resource,
+            dict(span.attributes),
+            kind=SpanKind.CLIENT if span.is_client else SpanKind.INTERNAL,
+            status=Status(StatusCode.UNSET) if span.error is None else Status(StatusCode.ERROR, span.error or None),
+            start_time=self.origin + int(span.began * NANOSECONDS),
+            end_time=self.origin + int(span.ended * NANOSECONDS),
+            instrumentation_scope=InstrumentationScope(NAME),
+        )
+        for child in span.children:
+            yield from self.of(child, context)

@@ -1,20 +1,24 @@
 """--otlp sends a run as spans, which a server reads with OpenTelemetry's own protocol classes."""
 
 import json
+import os
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
+import gevent
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 
 from devhost.cli.commands import main
 from devhost.errors import ParameterError
-from devhost.telemetry.sending import endpoint
+from devhost.telemetry.sending import endpoint, send
+from devhost.telemetry.spans import AgentSpan
 from tests.devhost.conftest import FIXTURES, PUPPET
 
 pytestmark = pytest.mark.usefixtures("lent_plugins")
@@ -146,6 +150,21 @@ def test_a_trace_of_the_run_is_kept_only_where_one_is_asked_for(server: Server, 
 
     assert [path.name for path in tmp_path.iterdir() if path.suffix == ".jsonl"] == ["run.jsonl"]
     assert len(server.spans) == len({span.span_id for span in server.spans})
+
+
+def test_a_fork_after_sending_does_not_let_other_greenlets_run_in_the_child(server: Server) -> None:
+    """The child of one plugin's start would start the other plugins a second time, on the same pipes."""
+    assert send([AgentSpan("chat", is_client=True, began=0, ended=1)], datetime.now(UTC), endpoint(server.address)) == 1
+    ran: list[int] = []
+    waiting = gevent.spawn(lambda: ran.append(os.getpid()))
+
+    child = os.fork()
+    if child == 0:
+        os._exit(len(ran))
+    _, status = os.waitpid(child, 0)
+
+    assert os.waitstatus_to_exitcode(status) == 0
+    waiting.join()
 
 
 def test_a_server_that_takes_nothing_is_named(server: Server, capsys: pytest.CaptureFixture[str]) -> None:
