@@ -35,7 +35,7 @@ class Expecting:
             text=first[:LONGEST_PART].strip(),
             calls="\n".join(call.name for call in observed.calls),
             stop_reason=observed.stop_reason,
-            sources="\n".join(observed.cited),
+            sources="\n".join(dict.fromkeys(observed.cited)),
         )
 
     @classmethod
