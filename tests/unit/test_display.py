@@ -67,7 +67,8 @@ def test_an_answer_that_is_held_back_is_not_shown_and_everything_else_is(
     shown = show(held, *cut(text, cuts), calls=calls)
 
     assert not {"break", "AnswerText"} & {kind for kind, _ in shown}
-    if rule.show_thoughts and calls and len(text) < PLAINLY_AN_ANSWER and "\n" not in text:
+    is_remark = calls and not is_plainly_an_answer(text)
+    if rule.show_thoughts and is_remark and "\n" not in text and not lacks_a_beginning(text, calls=calls):
         assert shown == show(rule, text, calls=calls)
 
 
