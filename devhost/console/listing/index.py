@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from devhost.console.listing.summarising import summary_of
 from devhost.console.listing.summary import Listed, Summary
-from devhost.console.runs.folder import SETUP, TRACE
+from devhost.console.runs.folder import NAME, SETUP, TRACE
 from devhost.trace.writer import is_written
 
 FILE = ".index.sqlite3"
@@ -78,8 +78,15 @@ class Index:
             return {}
 
     def _save(self, changed: Mapping[str, tuple[Stamp, Summary]], gone: Iterable[str]) -> None:
-        """A folder that cannot be written, or another console that writes, only costs time at the next start."""
-        rows = [(name, stamp, summary.model_dump_json()) for name, (stamp, summary) in changed.items()]
+        """A folder that cannot be written, or another console that writes, only costs time at the next start.
+
+        Of a file that no run can have as its name, nothing was read. Its name may not even be UTF-8.
+        """
+        rows = [
+            (name, stamp, summary.model_dump_json())
+            for name, (stamp, summary) in changed.items()
+            if NAME.fullmatch(name)
+        ]
         with contextlib.suppress(sqlite3.Error), contextlib.closing(self._opened()) as index, index:
             index.executemany("DELETE FROM summaries WHERE name = ?", [(name,) for name in gone])
             index.executemany("INSERT OR REPLACE INTO summaries VALUES (?, ?, ?)", rows)

@@ -13,6 +13,7 @@ from devhost.console.runs.setup import Setup
 from devhost.errors import TraceError
 from devhost.evaluation.checks.observed import rounds_of
 from devhost.node.outputs.run import Run
+from devhost.protocol.golang.values import well_formed
 from devhost.trace.flow.lines import FlowEndLine, FlowLine
 from devhost.trace.outcome import run_of
 from devhost.trace.reader import Trace, read_trace
@@ -46,9 +47,20 @@ def summary_of(name: str, folder: Path) -> Summary:
         asked = {"questions": (begun.question,), "strategy": begun.strategy or "", "command": begun.kind}
         return summary.model_copy(update={**asked, "is_unfinished": True})
     try:
-        return summary.model_copy(update=_facts(read_trace(trace, NEEDED)))
+        facts = _facts(read_trace(trace, NEEDED))
+        return summary.model_copy(update={name: _well_formed(value) for name, value in facts.items()})
     except TraceError as error:
         return summary.model_copy(update={"problem": str(error).removeprefix(str(trace)).lstrip(", :")})
+
+
+def _well_formed(value: object) -> object:
+    """Texts without halves of surrogate pairs, which the index cannot keep."""
+    match value:
+        case str():
+            return well_formed(value)
+        case tuple():
+            return tuple(map(_well_formed, value))
+    return value
 
 
 def _facts(trace: Trace) -> dict[str, object]:

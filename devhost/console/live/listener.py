@@ -7,6 +7,7 @@ from devhost.console.live.pieces import Changes, Rendering
 from devhost.console.live.readers import RunReader, Seen
 from devhost.console.pages.render import Pages
 from devhost.errors import TraceError
+from devhost.protocol.golang.values import well_formed
 
 
 class Listener:
@@ -62,4 +63,4 @@ def _header(seen: Seen | None) -> object:
 
 
 def _event(name: str, data: Mapping[str, object]) -> str:
-    return f"event: {name}\ndata: {json.dumps(data, ensure_ascii=False)}\n\n"
+    return f"event: {name}\ndata: {well_formed(json.dumps(data, ensure_ascii=False))}\n\n"

@@ -5,6 +5,7 @@ from pathlib import Path
 from devhost.comparison import lines
 from devhost.evaluation.reports import wording
 from devhost.page.environment import page_environment
+from devhost.protocol.golang.values import well_formed
 
 HERE = Path(__file__).parent
 TEMPLATES, STATIC = HERE / "templates", HERE / "static"
@@ -18,7 +19,8 @@ class Pages:
         self.environment.globals.update(costs=wording.costs, mark=wording.mark, share=wording.share)
 
     def render(self, template: str, **values: object) -> str:
-        return self.environment.get_template(template).render(**values)
+        """Without halves of surrogate pairs, which traces and scripts can hold, and UTF-8 cannot."""
+        return well_formed(self.environment.get_template(template).render(**values))
 
 
 def style_sheet() -> str:

@@ -5,11 +5,15 @@ In: the values of a form. Out: a frozen `Setup`, which is written, read and turn
 
 import contextlib
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from devhost.errors import ConsoleError
+from devhost.protocol.golang.values import well_formed
+
+type Text = Annotated[str, AfterValidator(well_formed)]
+"""A script, or the trace of a run that is forked, may hold half a surrogate pair."""
 
 
 class Model(BaseModel):
@@ -28,7 +32,7 @@ class Setup(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     kind: Literal["chat", "fork"] = "chat"
-    question: str = ""
+    question: Text = ""
     """The first one."""
     plugin: Path | None = None
     """None for the nearest one."""
@@ -38,7 +42,7 @@ class Setup(BaseModel):
     tools: tuple[Path, ...] = ()
     strategy: str | None = None
     model: Model = Model()
-    parameters: dict[str, str] = Field(default_factory=dict)
+    parameters: dict[str, Text] = Field(default_factory=dict)
     """As typed: KEY=VALUE."""
     files: tuple[Path, ...] = ()
     of: str = ""

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from devhost.errors import HostError
 from devhost.plugin.nearest import nearest_strategy_plugin
+from devhost.protocol.golang.values import well_formed
 from devhost.scenario.scenario import examples_of
 
 EVALUATION, CASES = "evaluation.yaml", "cases.yaml"
@@ -15,11 +16,17 @@ SCRIPT_OF_A_CASE = ".case.yaml"
 
 def known_suites(folder: Path, plugin: Path | None) -> list[Path]:
     """Those of the plugin's examples, then those of the folder of runs."""
-    return [*_of_examples(plugin), *cases_files(folder)]
+    return [*filter(_has_an_address, _of_examples(plugin)), *cases_files(folder)]
 
 
 def cases_files(folder: Path) -> list[Path]:
-    return sorted(shortened(file) for file in folder.glob("*.yaml") if not file.name.endswith(SCRIPT_OF_A_CASE))
+    found = (shortened(file) for file in folder.glob("*.yaml") if not file.name.endswith(SCRIPT_OF_A_CASE))
+    return sorted(filter(_has_an_address, found))
+
+
+def _has_an_address(file: Path) -> bool:
+    """A path that is not UTF-8 cannot stand in one."""
+    return well_formed(str(file)) == str(file)
 
 
 def _of_examples(plugin: Path | None) -> Iterator[Path]:

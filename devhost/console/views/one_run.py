@@ -22,6 +22,7 @@ from devhost.console.live.search import matching_rows, row_text
 from devhost.console.views.console import Console, console_of
 from devhost.errors import UnknownRunError
 from devhost.page.parts.shown import ShownRun
+from devhost.protocol.golang.values import well_formed
 from devhost.trace.timeline import Span
 
 LEAST_SECONDS = 0.15
@@ -54,7 +55,7 @@ def row(request: Request) -> Response:
 
 def row_as_text(request: Request) -> Response:
     _, span = _found(console_of(request), request)
-    return PlainTextResponse(row_text(span))
+    return PlainTextResponse(well_formed(row_text(span)))
 
 
 def search(request: Request) -> Response:
