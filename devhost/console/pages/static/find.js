@@ -1,5 +1,5 @@
 // Searches the rows of a run on the server, marks those that fit, and goes from one to the next with Enter.
-import { ask } from "./ask.js";
+import { askAbout } from "./ask.js";
 import { reveal } from "./rows.js";
 
 const runs = document.getElementById("runs");
@@ -14,10 +14,10 @@ let timer = 0;
 
 async function find() {
   const asked = words.value;
-  const answer = await ask(`${runs.dataset.search}?${new URLSearchParams({ words: asked })}`);
-  if (!answer?.ok || asked !== words.value) return;
+  const answer = await askAbout(form, `${runs.dataset.search}?${new URLSearchParams({ words: asked })}`);
+  if (!answer || asked !== words.value) return;
   const before = names[at];
-  names = await answer.json();
+  names = JSON.parse(answer.text);
   at = names.indexOf(before);
   mark();
 }
@@ -47,4 +47,8 @@ words.addEventListener("keydown", (event) => {
   step(event.shiftKey ? -1 : 1);
 });
 form.addEventListener("submit", (event) => event.preventDefault());
-document.addEventListener("run:changed", () => words.value.trim() && find());
+document.addEventListener("run:changed", () => {
+  if (!words.value.trim()) return;
+  mark(); // a row that has changed has lost its mark
+  find();
+});

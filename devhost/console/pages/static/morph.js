@@ -2,6 +2,7 @@
 
 // What only the person changes.
 const KEPT = new Set(["open", "data-loaded"]);
+const FOCUSABLE = "a[href], button, input, select, textarea, summary, [tabindex]";
 
 export function parsed(html) {
   return new DOMParser().parseFromString(html, "text/html").body;
@@ -32,24 +33,46 @@ export function morph(old, fresh) {
   if (!old.hasAttribute("data-loaded")) morphChildren(old, fresh);
 }
 
-// Children with ids are found by them, others by their place.
+// Children with ids are found by them, others by their place. What has [data-own] is the page's, not the server's.
 export function morphChildren(old, fresh) {
   const byId = new Map([...old.children].filter(child => child.id).map(child => [child.id, child]));
-  let place = old.firstChild;
+  const wanted = new Set([...fresh.children].map(child => child.id));
+  let place = served(old.firstChild);
   for (const child of [...fresh.childNodes]) {
     const known = child.id ? byId.get(child.id) : place && !place.id ? place : null;
     if (!known) {
       old.insertBefore(child, place);
       continue;
     }
+    // What stands before it and is gone is removed first: an element that is moved loses the focus.
+    while (place && place !== known && !(place.id && wanted.has(place.id))) place = removed(place);
     if (known !== place) old.insertBefore(known, place);
-    const next = known.nextSibling;
+    const next = served(known.nextSibling);
     morph(known, child);
     place = next;
   }
-  while (place) {
-    const next = place.nextSibling;
-    place.remove();
-    place = next;
-  }
+  while (place) place = removed(place);
+}
+
+function served(node) {
+  while (node?.dataset?.own !== undefined) node = node.nextSibling;
+  return node;
+}
+
+function removed(node) {
+  const next = served(node.nextSibling);
+  node.remove();
+  return next;
+}
+
+// Does `change`, after which the focus is where it was, or on what stood before it if that is gone.
+export function keepFocus(holder, change) {
+  const focused = holder.contains(document.activeElement) ? document.activeElement : null;
+  const stops = focused ? [...holder.querySelectorAll(FOCUSABLE)] : [];
+  change();
+  if (!focused || document.activeElement === focused) return;
+  const at = stops.indexOf(focused);
+  const shown = (stop) => stop.isConnected && stop.checkVisibility();
+  const next = shown(focused) ? focused : stops.slice(0, at).findLast(shown) ?? stops.slice(at).find(shown);
+  next?.focus({ preventScroll: true });
 }

@@ -1,21 +1,22 @@
 // Loads the form again when another plugin, strategy or scenario is chosen; the server keeps what was typed.
 import { ask } from "./ask.js";
 
-let asked = 0;
+let last = new AbortController();
 
 const held = (form) => new URLSearchParams(new FormData(form)).toString();
 
 async function load(submitter) {
-  const number = ++asked;
+  last.abort();
+  const { signal } = (last = new AbortController());
   const form = document.getElementById("new");
   const sent = held(form);
   const body = new URLSearchParams(sent);
   body.set("do", submitter?.value ?? "load");
   form.setAttribute("aria-busy", "true");
-  const answer = await ask(form.action, { method: "POST", body });
+  const answer = await ask(form.action, { method: "POST", body, signal });
+  if (signal.aborted) return;
   if (!answer) return form.removeAttribute("aria-busy");
-  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-  if (number !== asked) return;
+  const page = new DOMParser().parseFromString(answer.text, "text/html");
   const now = page.getElementById("new");
   if (!now) return form.removeAttribute("aria-busy");
   if (held(form) !== sent) return load(); // the person has typed on meanwhile

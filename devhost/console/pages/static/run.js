@@ -1,31 +1,24 @@
 // A run's page, live: puts in what the server says has changed, and loads what a row holds when it is opened.
-import { ask } from "./ask.js";
-import { morph, morphChildren, parsed } from "./morph.js";
+import { refresh, say, sayOffline } from "./ask.js";
+import { keepFocus, morph, morphChildren, parsed } from "./morph.js";
 
 const runs = document.getElementById("runs");
-const asked = new WeakMap(); // how often what a row holds was asked for
 let stream = null;
 
 function listen() {
   if (stream || document.hidden) return;
   stream = new EventSource(runs.dataset.events);
-  stream.addEventListener("section", event => change(JSON.parse(event.data)));
+  stream.addEventListener("section", event => keepFocus(runs, () => change(JSON.parse(event.data))));
   stream.addEventListener("head", event => morphChildren(document.getElementById("run-head"), parsed(JSON.parse(event.data).html)));
   stream.addEventListener("problem", event => say("problem", JSON.parse(event.data).sentence));
-  stream.addEventListener("open", () => say("offline", ""));
-  stream.addEventListener("error", () => say("offline", "The console does not answer. This page tries again; if the console has ended, start it again with devhost ui."));
+  stream.addEventListener("open", () => sayOffline(false));
+  stream.addEventListener("error", () => sayOffline(true));
 }
 
 // A browser opens six connections to a host: a page that nobody sees gives its own back.
 function rest() {
   stream?.close();
   stream = null;
-}
-
-function say(id, sentence) {
-  const place = document.getElementById(id);
-  place.textContent = sentence;
-  place.hidden = !sentence;
 }
 
 function change({ run, scale, rows, pieces, frame }) {
@@ -59,15 +52,9 @@ function reload(row) {
 }
 
 async function load(inside) {
-  const row = inside.closest(".span");
-  const number = (asked.get(inside) ?? 0) + 1;
-  asked.set(inside, number);
   inside.dataset.loaded = "";
-  const answer = await ask(runs.dataset.rows + row.id);
-  const html = answer?.ok ? await answer.text() : null;
-  if (number !== asked.get(inside)) return; // a later answer is on its way, or was first
-  if (html !== null) morphChildren(inside, parsed(html));
-  else if (!inside.hasChildNodes()) delete inside.dataset.loaded; // to be asked for when it is opened again
+  const has = await refresh(inside, runs.dataset.rows + inside.closest(".span").id);
+  if (!has && !inside.hasChildNodes()) delete inside.dataset.loaded; // to be asked for when it is opened again
 }
 
 // "toggle" does not bubble.
