@@ -10,6 +10,7 @@ from pathlib import Path
 
 from devhost.console.again.changes import Changed
 from devhost.console.forms.fields import Field
+from devhost.console.forms.model import real_model
 from devhost.console.runs.setup import Model, Setup
 from devhost.console.runs.typed import typed_path
 from devhost.fork.fork import Origin
@@ -48,24 +49,10 @@ class ForkPlan:
             tools=self.live.tools if changed.live else (),
             strategy=self.origin.strategy,
             script=typed_path(form.script) if changed.answers == "script" else None,
-            model=_model(changed),
+            model=real_model(form) if changed.answers == "real" else Model(),
             parameters={each.name: each.text for each in self.fields if each.changed},
             of=self.name,
             turn=self.turn if len(self.questions) > 1 else None,
             at=self.at,
             live_tools=changed.live,
         )
-
-
-def _model(changed: Changed) -> Model:
-    if changed.answers != "real":
-        return Model()
-    pairs = (line.partition("=") for line in changed.form.completion)
-    return Model.model_validate(
-        {
-            "scripted": False,
-            "api": changed.form.api or None,
-            "name": changed.form.model or None,
-            "completion": {name: text for name, _, text in pairs},
-        }
-    )

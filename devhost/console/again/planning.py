@@ -8,15 +8,15 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from devhost.cli.options.model_options import BASE_URL, KEY, ModelOptions
 from devhost.console.again.changes import Changed
 from devhost.console.again.pair import setup_of
 from devhost.console.again.plan import ForkPlan
 from devhost.console.again.ran import live_plugins, tool_names
 from devhost.console.forms.fields import Field, fields_of
+from devhost.console.forms.model import NUL, can_be_real, wrong_model
 from devhost.console.runs.folder import RunFolder
-from devhost.console.runs.setup import Model, Setup
-from devhost.console.runs.typed import typed_path
+from devhost.console.runs.setup import Setup
+from devhost.console.runs.typed import refusal, typed_path
 from devhost.errors import HostError, ParameterError
 from devhost.fork.fork import Changes, Origin, find_origin, read_fork
 from devhost.fork.rounds import gist, rounds
@@ -55,7 +55,7 @@ def planned_fork(folder: RunFolder, name: str, changed: Changed, plugin: Path | 
         directory,
         live,
         _names(lambda: tool_names(live_plugins(directory, live.example, live.tools))),
-        can_be_real=any(os.environ.get(each, "").strip() for each in (KEY, BASE_URL)),
+        can_be_real=can_be_real(os.environ),
     )
     mistakes = dict(_mistakes(plan, found))
     if changed.turn and turn is None:
@@ -86,7 +86,7 @@ def _mistakes(plan: ForkPlan, plugin: Path) -> Iterator[tuple[str, str]]:
             yield each.name, sentence
     if sentence := _said(lambda: _check_script(plan)):
         yield "script", sentence
-    if sentence := _said(lambda: _check_model(plan)):
+    if plan.changed.answers == "real" and (sentence := wrong_model(plan.changed.form, os.environ)):
         yield "model", sentence
     if plan.changed.live and (sentence := _said(lambda: _check_tools(plan))):
         yield "live", sentence
@@ -97,7 +97,7 @@ def _mistakes(plan: ForkPlan, plugin: Path) -> Iterator[tuple[str, str]]:
 
 def _refused(origin: Origin, plugin: Path, at: int, fields: Sequence[Field]) -> str:
     if any("\0" in each.text for each in fields):
-        return "a NUL character cannot be part of a command"
+        return NUL
     given = tuple(f"{each.name}={each.text}" for each in fields)
     return _said(lambda: read_fork(origin, at, plugin, Changes(given), HostLimits()))
 
@@ -107,17 +107,10 @@ def _check_script(plan: ForkPlan) -> None:
         return
     if not plan.changed.form.script:
         raise ParameterError("name the file")
-    Script.read(typed_path(plan.changed.form.script), plan.origin.strategy)
-
-
-def _check_model(plan: ForkPlan) -> None:
-    form = plan.changed.form
-    if plan.changed.answers != "real":
-        return
-    if not plan.can_be_real:
-        raise ParameterError(f"a real model needs {KEY} or {BASE_URL} in the environment of devhost ui")
-    api = Model.model_validate({"api": form.api or None}).api
-    ModelOptions(api, form.model or None, form.completion).choose(None, "", os.environ)
+    file = typed_path(plan.changed.form.script)
+    if why := refusal(file):
+        raise ParameterError(why)
+    Script.read(file, plan.origin.strategy)
 
 
 def _check_tools(plan: ForkPlan) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from devhost.console.cases.appending import append_case, names_in
 from devhost.console.cases.expecting import Expecting
+from devhost.console.runs.typed import refusal
 from devhost.console.suites.known import SCRIPT_OF_A_CASE
 from devhost.errors import HostError, SuiteError
 from devhost.files.run_folder import BESIDE_A_TRACE
@@ -36,7 +37,9 @@ def mistakes_of(name: str, file: Path) -> dict[str, str]:
     found = {}
     if not name or len(name) > LONGEST:
         found["name"] = f"a case needs a name of 1 to {LONGEST} characters"
-    if file.suffix not in {".yaml", ".yml"} or file.is_dir():
+    if why := refusal(file):
+        found["file"] = why
+    elif file.suffix not in {".yaml", ".yml"} or file.is_dir():
         found["file"] = "name a file that ends with .yaml"
     elif not file.parent.is_dir():
         found["file"] = f"there is no folder {file.parent}"

@@ -11,6 +11,7 @@ import jsonschema_rs
 
 from devhost.console.forms.choices import TYPED
 from devhost.console.forms.fields import Field, is_schema
+from devhost.console.forms.model import NUL
 from devhost.errors import HostError
 from devhost.scenario.fitting import CHANGE_THE_TURNS, refuse_misfit
 from devhost.scenario.scenario import Scenario
@@ -33,7 +34,7 @@ def mistakes_of(scenario: Scenario, fields: Sequence[Field], question: str, *, s
 
 def _in_itself(field: Field) -> str:
     if "\0" in field.text:
-        return "a NUL character cannot be part of a command"
+        return NUL
     if is_schema(field.name) and field.text.strip():
         return _wrong_schema(field.text)
     if field.bounds and field.text.strip():

@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from devhost.cli.options.model_options import BASE_URL, KEY, ModelOptions
 from devhost.console.forms.checks import mistakes_of
 from devhost.console.forms.choices import NO_SCRIPT, QUESTION, SCRIPT, TYPED, Choices
 from devhost.console.forms.fields import Field, fields_of
+from devhost.console.forms.model import can_be_real, real_model, wrong_model
 from devhost.console.forms.reading import (
     Credential,
     Groups,
@@ -62,7 +62,7 @@ class Plan:
             script=typed_path(chosen.script) if chosen.source == SCRIPT else None,
             tools=tuple(map(typed_path, chosen.tools)),
             strategy=chosen.strategy,
-            model=_model(chosen),
+            model=real_model(chosen) if chosen.real else Model(),
             parameters={each.name: each.text for each in self.fields if each.changed},
             files=tuple(map(typed_path, chosen.files)),
         )
@@ -70,11 +70,11 @@ class Plan:
 
 def planned(choices: Choices, default: Path | None, environment: Mapping[str, str]) -> Plan:
     """`default`: the plugin if none is typed; None for the nearest one."""
-    can_be_real = any(environment.get(name, "").strip() for name in (KEY, BASE_URL))
+    is_real = can_be_real(environment)
     try:
         declaration = read_plugin(choices.plugin, default)
     except (HostError, OSError, ValueError) as error:
-        return Plan(choices, can_be_real=can_be_real, mistakes={"plugin": str(error)})
+        return Plan(choices, can_be_real=is_real, mistakes={"plugin": str(error)})
     groups = scenarios_of(declaration.directory)
     choices = _completed(choices, declaration, groups)
     read = read_scenario(choices, declaration.directory, environment)
@@ -91,7 +91,7 @@ def planned(choices: Choices, default: Path | None, environment: Mapping[str, st
         fields=fields_of(strategy, params, choices),
         tools=_tools(read),
         credentials=tuple(credentials_of(choices, declaration.directory, environment)),
-        can_be_real=can_be_real,
+        can_be_real=is_real,
     )
     return _marked(plan, {**read.mistakes, **_checked(plan, read, environment)})
 
@@ -125,9 +125,6 @@ def _checked(plan: Plan, read: Read, environment: Mapping[str, str]) -> dict[str
         found[TYPED + QUESTION] = "a question needs words"
     if sentence := _wrong_model(chosen, read, environment):
         found["model" if chosen.real else "source"] = sentence
-    texts = (*chosen.tools, *chosen.files, chosen.script, chosen.model, *chosen.completion)
-    if any("\0" in text for text in texts):
-        found[""] = "a NUL character cannot be part of a command"
     if read.scenario is not None and not read.mistakes:
         question = "?" if plan.question is None else plan.question.text
         found |= mistakes_of(read.scenario, plan.fields, question, scripted=not chosen.real)
@@ -138,31 +135,10 @@ def _wrong_model(chosen: Choices, read: Read, environment: Mapping[str, str]) ->
     if not chosen.real:
         missing = read.script is None and not read.mistakes
         return "without a script only a real model can answer: choose an example or a script" if missing else ""
-    if not any(environment.get(name, "").strip() for name in (KEY, BASE_URL)):
-        return f"a real model needs {KEY} or {BASE_URL} in the environment of devhost ui"
-    try:
-        api = None if not chosen.api else Model(api=chosen.api).api  # type: ignore[arg-type] # pydantic checks it
-        ModelOptions(api, chosen.model or None, chosen.completion).choose(None, "", environment)
-    except (HostError, ValueError) as error:
-        return str(error)
-    return ""
+    return wrong_model(chosen, environment)
 
 
 def _marked(plan: Plan, mistakes: Mapping[str, str]) -> Plan:
     fields = [each.with_mistake(mistakes.get(TYPED + each.name, "")) for each in plan.fields]
     question = None if plan.question is None else plan.question.with_mistake(mistakes.get(TYPED + QUESTION, ""))
     return replace(plan, fields=fields, question=question, mistakes=mistakes)
-
-
-def _model(chosen: Choices) -> Model:
-    if not chosen.real:
-        return Model()
-    pairs = (line.partition("=") for line in chosen.completion)
-    return Model.model_validate(
-        {
-            "scripted": False,
-            "api": chosen.api or None,
-            "name": chosen.model or None,
-            "completion": {name: text for name, _, text in pairs},
-        }
-    )

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from devhost.cli.options.scenario_options import ScenarioOptions
 from devhost.console.forms.choices import EXAMPLE, NO_SCRIPT, SCRIPT, Choices
-from devhost.console.runs.typed import typed_path
+from devhost.console.runs.typed import refusal, typed_path
 from devhost.errors import HostError, ParameterError
 from devhost.limits import HostLimits
 from devhost.models.scripted.script import Script
@@ -26,6 +26,8 @@ type Groups = Sequence[tuple[str, Sequence[tuple[str, str]]]]
 def read_plugin(typed: str, default: Path | None) -> PluginDeclaration:
     """HostError for one that cannot be read, or that has no strategy."""
     folder = typed_path(typed) if typed else default or nearest_strategy_plugin(Path.cwd())
+    if why := refusal(folder):
+        raise ParameterError(why)
     declaration = PluginDeclaration.read(folder)
     if not declaration.strategies:
         raise ParameterError(f"{folder} has no agent strategy")
@@ -56,6 +58,8 @@ class Read:
 
 def read_scenario(choices: Choices, plugin: Path, environment: Mapping[str, str]) -> Read:
     options = _options(choices, plugin)
+    if refused := _refused(options):
+        return Read(None, None if "script" in refused else _script_alone(options), refused)
     try:
         scenario = _read(options, environment)
     except (HostError, OSError, ValueError) as error:
@@ -82,6 +86,16 @@ def _options(choices: Choices, plugin: Path) -> ScenarioOptions:
         plugin=plugin,
         examples=None,
     )
+
+
+def _refused(options: ScenarioOptions) -> dict[str, str]:
+    """By the field in which the paths stand."""
+    paths = {
+        "script": () if options.script is None else (options.script,),
+        "tools": options.tools,
+        "files": options.files,
+    }
+    return {field: why for field, typed in paths.items() for path in typed if (why := refusal(path))}
 
 
 def _read(options: ScenarioOptions, environment: Mapping[str, str]) -> Scenario:

@@ -10,3 +10,12 @@ def typed_path(text: str) -> Path:
         return path.expanduser()
     except RuntimeError:
         return path
+
+
+def refusal(path: Path) -> str:
+    """Why no file can have this path, such as one that is too long; empty if one can."""
+    try:
+        path.exists()
+    except OSError as error:
+        return f"{path}: {error.strerror}"
+    return f"{path}: a path cannot hold a NUL character" if "\0" in str(path) else ""

@@ -18,12 +18,12 @@ from devhost.cli.options.model_options import ModelOptions
 from devhost.console.children.child import Child
 from devhost.console.pages.events import Part, live_part
 from devhost.console.runs.folder import OUTPUT
-from devhost.console.runs.typed import typed_path
+from devhost.console.runs.typed import refusal, typed_path
 from devhost.console.suites.asked import MOST_REPEATS, Asked, instruction_of
 from devhost.console.suites.known import known_suites, shortened
 from devhost.console.suites.standing import standing, version
 from devhost.console.views.console import Console, console_of
-from devhost.errors import HostError
+from devhost.errors import ConsoleError, HostError
 from devhost.evaluation.suite import Suite
 
 
@@ -127,7 +127,11 @@ def _last_instruction(suite: Suite, columns: Mapping[str, Mapping[str, object]])
 
 
 def _file(typed: str) -> Path:
-    return shortened(typed_path(typed))
+    """ConsoleError for a path that no file can have."""
+    file = shortened(typed_path(typed))
+    if why := refusal(file):
+        raise ConsoleError(why)
+    return file
 
 
 def _key(file: Path) -> str:
