@@ -2,7 +2,7 @@
 
 In: a `TracedRun`. Out: spans, each with its children. A call belongs to the entry that has its id among its
 `request_ids`. Any other call is a span of its own, in the innermost group that was open when it began. What a tool
-itself asks for stands under the call of the tool.
+itself asks for stands under the call of the tool, and below `DEEPEST` such calls side by side, as entries of a log do.
 """
 
 from collections import Counter
@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from devhost.node.outputs.log import AgentLog, LogEntry
+from devhost.node.outputs.log import DEEPEST, AgentLog, LogEntry
 from devhost.protocol.wire import JsonObject
 from devhost.trace.calls import Call
 from devhost.trace.runs import Arrival, TracedRun
@@ -62,8 +62,11 @@ def timeline(run: TracedRun) -> list[Span]:
     roots = _tree(log.roots(), spans)
     named = {request_id: spans[entry.id] for entry in log.entries.values() for request_id in _request_ids(entry)}
     of_calls: dict[str, Span] = {}
+    levels: dict[str, int] = {}
     for call in run.calls:
-        of_calls[call.id] = _placed(call, named, of_calls, roots, run.finished)
+        placed = _placed(call, named, of_calls, roots, run.finished)
+        level = levels[call.id] = levels.get(call.parent, 0) + 1
+        of_calls[call.id] = placed if level < DEEPEST else of_calls[call.parent]
     _in_order(roots)
     _join_turns(roots)
     return roots
