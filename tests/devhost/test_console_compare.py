@@ -63,6 +63,8 @@ def test_calls_that_ran_are_named_and_those_of_the_past_are_not(console: Console
 
 def test_runs_of_the_list_are_compared_the_older_one_first(console: ConsoleClient) -> None:
     assert console.leads_to("/compare?run=after&run=before") == "/compare/before/after"
+    for odd in ("a%2Fb", "before%3Fx=1", ".."):
+        assert "there is no run" in console.get(f"/compare?run={odd}&run=before", status=404)
     assert "choose two" in console.get("/compare?run=after", status=400)
     assert "there is no run" in console.get("/compare/before/none", status=404)
 

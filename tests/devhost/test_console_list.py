@@ -78,6 +78,12 @@ def test_a_run_is_summed_up(runs: Path) -> None:
     assert tea.summary.answer == "A grain."
 
 
+def test_a_setup_leads_to_no_page_but_that_of_a_run(runs: Path) -> None:
+    (runs / "fork.setup.json").write_text('{"kind": "fork", "of": "../new?do=start"}', encoding="utf-8")
+
+    assert not by_name(runs)["fork"].summary.of
+
+
 def test_how_runs_ended(runs: Path) -> None:
     found = by_name(runs)
 

@@ -9,11 +9,18 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from devhost.console.runs.folder import is_name
 from devhost.errors import ConsoleError
 from devhost.protocol.golang.values import well_formed
 
 type Text = Annotated[str, AfterValidator(well_formed)]
 """A script, or the trace of a run that is forked, may hold half a surrogate pair."""
+
+
+def _name_of_a_run(text: str) -> str:
+    if text and not is_name(text):
+        raise ValueError("not the name of a run")
+    return text
 
 
 class Model(BaseModel):
@@ -45,8 +52,8 @@ class Setup(BaseModel):
     parameters: dict[str, Text] = Field(default_factory=dict)
     """As typed: KEY=VALUE."""
     files: tuple[Path, ...] = ()
-    of: str = ""
-    """The run that a fork goes on from."""
+    of: Annotated[str, AfterValidator(_name_of_a_run)] = ""
+    """The run that a fork goes on from; its page is linked."""
     turn: int | None = None
     """Of that run; None for the last one."""
     at: int | None = None

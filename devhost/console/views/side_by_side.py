@@ -1,7 +1,5 @@
 """`/compare/A/B`: two runs beside each other; it stays true while the second one goes on."""
 
-from urllib.parse import quote
-
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
@@ -16,12 +14,18 @@ from devhost.errors import ParameterError
 
 
 def chosen(request: Request) -> Response:
-    """`/compare?run=A&run=B`, as the list of runs asks: the first in the list is the newer one, and stands right."""
+    """`/compare?run=A&run=B`, as the list of runs asks: the first in the list is the newer one, and stands right.
+
+    UnknownRunError for a run that is not there: only the names of runs fit into an address as they are.
+    """
+    console = console_of(request)
     names = request.query_params.getlist("run")
     try:
-        newer, older = map(quote, names)
+        newer, older = names
     except ValueError:
         raise ParameterError(f"two runs can be compared: choose two of the list, not {len(names)}") from None
+    for name in names:
+        console.folder.trace(name)
     return RedirectResponse(f"/compare/{older}/{newer}", 303)
 
 
