@@ -2,6 +2,7 @@
 
 import json
 import os
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -91,6 +92,28 @@ def test_stop_ends_a_turn_and_has_no_effect_between_two(children: Children, tmp_
     child.stop()
     wait_for(lambda: child.exit_code == 0, "the end")
     assert "stopped: 1 model call" in child.output.read_text()
+
+
+def test_a_child_that_does_not_read_holds_nothing_up(
+    children: Children, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A pipe holds 64 KiB."""
+    monkeypatch.setattr("devhost.console.children.child.START", "import time; time.sleep(3600)")
+    child, _ = start(children, tmp_path)
+    done: list[bool] = []
+
+    def tell() -> None:
+        done.append(child.tell(asked({"say": "x" * 1_000_000}), after=0))
+        done.append(child.tell(asked({"say": "a second question"}), after=1))
+        child.close_input()
+        done.append(child.tell(asked({"say": "after the end of its input"})))
+
+    threading.Thread(target=tell, daemon=True).start()
+    wait_for(lambda: len(done) == 3, "three answers")
+
+    assert (done, child.told) == ([True, True, False], 2)
+    child.kill()
+    wait_for(lambda: child._input.closed, "the end of its input")
 
 
 def test_a_child_that_is_told_nothing_ends(tmp_path: Path) -> None:

@@ -3,15 +3,14 @@
 `stop` ends the turn that goes on, as Ctrl-C does in a chat; `kill` ends the process with everything that it started.
 """
 
-import contextlib
 import signal
 import subprocess
 import sys
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import IO
 
+from devhost.console.children.input import Input
 from devhost.console.children.session import kill_session
 from devhost.errors import ConsoleError
 
@@ -26,12 +25,12 @@ class Child:
         """`arguments` of devhost; `output`: where what it prints goes; `idle_seconds`: how long it waits for a line."""
         self.arguments = tuple(arguments)
         self.output = output
-        self.told = 0
-        """How many lines it got."""
         self._idle_seconds = idle_seconds
-        self._telling = threading.Lock()
         self._process = _started(self.arguments, output)
+        assert self._process.stdin is not None  # noqa: S101 - Popen was given PIPE
+        self._input = Input(self._process.stdin)
         self._idle = self._timer()
+        self._renewing = threading.Lock()
         # Its end is taken note of at once, so that it does not stay as a zombie.
         threading.Thread(target=self._await_the_end, daemon=True).start()
 
@@ -40,23 +39,26 @@ class Child:
         """None while it goes on; below 0 for a signal."""
         return self._process.poll()
 
+    @property
+    def told(self) -> int:
+        """How many lines it got."""
+        return self._input.told
+
     def tell(self, line: str, after: int | None = None) -> bool:
-        """Writes a line to its input; whether it was told.
+        """Sends a line to its input; whether it was sent.
 
         `after`: how many lines it must have got, because what is told answers the last one's turn.
         """
-        with self._telling:
-            if self.exit_code is not None or after not in {None, self.told} or not self._write(line):
-                return False
-            self.told += 1
+        if self.exit_code is not None or not self._input.tell(line, after):
+            return False
+        with self._renewing:
             self._idle.cancel()
             self._idle = self._timer()
-            return True
+        return True
 
     def close_input(self) -> None:
         """No further question comes: it ends after the turn that goes on."""
-        with self._telling, contextlib.suppress(OSError):
-            self._input.close()
+        self._input.close()
 
     def stop(self) -> None:
         self._signal(signal.SIGINT)
@@ -78,19 +80,6 @@ class Child:
             return False
         return True
 
-    def _write(self, line: str) -> bool:
-        try:
-            self._input.write(line.encode() + b"\n")
-            self._input.flush()
-        except (OSError, ValueError):  # it has ended, or its input is closed
-            return False
-        return True
-
-    @property
-    def _input(self) -> IO[bytes]:
-        assert self._process.stdin is not None  # noqa: S101 - Popen was given PIPE
-        return self._process.stdin
-
     def _timer(self) -> threading.Timer:
         """A chat that nobody talks to keeps its plugins running."""
         timer = threading.Timer(self._idle_seconds, self.close_input)
@@ -100,9 +89,8 @@ class Child:
 
     def _await_the_end(self) -> None:
         self._process.wait()
-        with self._telling, contextlib.suppress(OSError):
-            self._idle.cancel()
-            self._input.close()  # a console that starts many would run out of files
+        self._idle.cancel()
+        self._input.close()  # a console that starts many would run out of files
 
     def _signal(self, number: signal.Signals) -> None:
         """To the process alone: it ends its plugins itself."""
