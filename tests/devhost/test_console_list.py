@@ -3,15 +3,18 @@
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 
 from devhost.console.listing import index as index_module
-from devhost.console.listing.index import FILE, Index
+from devhost.console.listing.index import Index
+from devhost.console.listing.store import FILE
 from devhost.console.listing.summarising import summary_of
 from devhost.console.listing.summary import Listed, Summary
 from devhost.console.runs.setup import Setup
+from devhost.console.views import run_list
 from devhost.models.scripted.model import ScriptedModel
 from devhost.node.outputs.outputs import NodeOutputs
 from devhost.node.outputs.run import Run, RunError
@@ -19,7 +22,7 @@ from devhost.node.outputs.usage import no_usage
 from devhost.trace.writer import TraceWriter, is_written
 from tests.devhost.console import ConsoleClient, words
 from tests.devhost.tracing import tracing
-from tests.devhost.waiting import printed_until
+from tests.devhost.waiting import PATIENCE, printed_until, wait_for
 
 MODEL = ScriptedModel.of([{"text": "unused"}]).description
 WRITING = """
@@ -66,7 +69,7 @@ def runs(tmp_path: Path) -> Path:
 
 
 def by_name(runs: Path) -> dict[str, Listed]:
-    return {run.summary.name: run for run in Index(runs).runs()}
+    return {run.summary.name: run for run in Index(runs).look().runs}
 
 
 def test_a_run_is_summed_up(runs: Path) -> None:
@@ -142,7 +145,7 @@ def test_a_file_that_is_not_a_trace_is_named_with_the_reason(runs: Path) -> None
 
 
 def test_a_trace_is_read_again_only_when_it_has_changed(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    Index(runs).runs()
+    Index(runs).look()
     read: list[str] = []
 
     def noted(name: str, folder: Path) -> Summary:
@@ -151,15 +154,48 @@ def test_a_trace_is_read_again_only_when_it_has_changed(runs: Path, monkeypatch:
 
     monkeypatch.setattr(index_module, "summary_of", noted)
     later = Index(runs)
-    later.runs()
+    later.look()
     assert read == []
 
     with tracing(runs / "killed.jsonl") as writer:
         ask(writer, "Live.")
     (runs / "broken.jsonl").unlink()
 
-    assert {run.summary.name for run in later.runs()} == {"tea", "killed", "fork", "notes"}
+    assert {run.summary.name for run in later.look().runs} == {"tea", "killed", "fork", "notes"}
     assert read == ["killed"]
+
+
+def test_a_page_does_not_wait_for_all_traces(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The newest is read first; a thread reads the others."""
+    os.utime(runs / "broken.jsonl", (2e9, 2e9))
+    go_on = threading.Event()
+
+    def slow(name: str, folder: Path) -> Summary:
+        if name != "broken":
+            assert go_on.wait(PATIENCE)
+        return summary_of(name, folder)
+
+    monkeypatch.setattr(index_module, "summary_of", slow)
+    index = Index(runs)
+
+    first = index.look(seconds=0)
+    go_on.set()
+    wait_for(lambda: index.look(seconds=0).unread == 0, "all others")
+
+    assert ([run.summary.name for run in first.runs], first.unread) == (["broken"], 4)
+    assert {run.summary.name for run in index.look(seconds=0).runs} == {"tea", "broken", "killed", "fork", "notes"}
+
+
+def test_a_list_that_is_not_whole_says_so(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_list, "PATIENCE_SECONDS", 0)
+    monkeypatch.setattr(Index, "_read_on", lambda _index: None)
+    console = ConsoleClient(runs)
+
+    assert "4 older runs are being read" in words(console.get("/"))
+    assert "Delete this run? What is tea?" in words(console.get("/delete?run=tea"))
+    for unread in (3, 2, 1):
+        assert f"{unread} older run" in words(console.get("/list"))
+    assert "being read" not in words(console.get("/list"))
 
 
 @pytest.mark.parametrize("damage", [b"not a database", b""])

@@ -54,7 +54,7 @@ def test_a_list_keeps_it_in_its_index(console: ConsoleClient) -> None:
     folder = console.console.folder.path
     (folder / "not-utf-8-\udcff.jsonl").write_text("")
 
-    first, second = Index(folder).runs(), Index(folder).runs()
+    first, second = Index(folder).look().runs, Index(folder).look().runs
 
     assert [run.summary for run in first] == [run.summary for run in second]
     assert SHOWN in first[-1].searched

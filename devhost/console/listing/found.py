@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
+from devhost.console.listing.index import Look
 from devhost.console.listing.summary import STATES, Listed, State
 
 ON_A_PAGE = 50
@@ -48,6 +49,8 @@ class Found:
     """Files that are not traces."""
     is_empty: bool
     """Whether the folder has no run at all."""
+    unread: int
+    """How many runs were not read yet: they may fit, too."""
 
     @property
     def pages(self) -> int:
@@ -58,9 +61,8 @@ class Found:
         return min(self.wanted.page, self.pages)
 
 
-def find(runs: Sequence[Listed], wanted: Wanted) -> Found:
-    """`runs`: all of the folder, in the order of the list."""
-    traces = [run for run in runs if not run.summary.problem]
+def find(look: Look, wanted: Wanted) -> Found:
+    traces = [run for run in look.runs if not run.summary.problem]
     words = wanted.search.casefold().split()
     matching = [run for run in traces if all(word in run.searched for word in words)]
     counts = Counter(run.state for run in matching)
@@ -73,6 +75,7 @@ def find(runs: Sequence[Listed], wanted: Wanted) -> Found:
         counts={"": len(matching), **{state: counts[state] for state in STATES}},
         first=begin + 1,
         total=len(shown),
-        problems=[run for run in runs if run.summary.problem],
+        problems=[run for run in look.runs if run.summary.problem],
         is_empty=not traces,
+        unread=look.unread,
     )

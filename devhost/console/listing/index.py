@@ -1,28 +1,34 @@
 """The summaries of all runs of a folder. A trace is read again only when its time or its size has changed.
 
-In: a folder. Out: its runs, the newest first. The summaries live in memory, and in an index file of the folder, so that
-a console that starts finds them; an index that is missing, damaged or of another version is made again.
+In: a folder. Out: its runs, the newest first. The summaries live in memory, and in a file of the folder. A folder with
+gigabytes of new traces takes longer than a page can wait: then a thread reads on, the newest first.
 """
 
 import contextlib
+import math
 import os
-import sqlite3
 import threading
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import ValidationError
-
+from devhost.console.listing.store import Stamp, Store
 from devhost.console.listing.summarising import summary_of
 from devhost.console.listing.summary import Listed, Summary
-from devhost.console.runs.folder import NAME, SETUP, TRACE
+from devhost.console.runs.folder import SETUP, TRACE
 from devhost.trace.writer import is_written
 
-FILE = ".index.sqlite3"
-VERSION = 1
-"""Of what a summary holds."""
-type Stamp = str
-"""Times and sizes of a run's files."""
+SLICE_SECONDS = 0.1
+"""After so many, the thread that reads on lets others look."""
+
+
+@dataclass(frozen=True)
+class Look:
+    runs: Sequence[Listed]
+    """Those whose files are not traces, too: their summaries have a problem."""
+    unread: int
+    """How many others there are, which a thread reads now."""
 
 
 class Index:
@@ -30,26 +36,49 @@ class Index:
         """`is_running`: of a run whose process may not write its trace yet."""
         self._folder = folder
         self._is_running = is_running
-        self._file = folder / FILE
+        self._store = Store(folder)
         self._reading = threading.Lock()
         self._kept: dict[str, tuple[Stamp, Summary]] | None = None
+        self._reader: threading.Thread | None = None
 
-    def runs(self) -> Sequence[Listed]:
-        """Those whose files are not traces, too: their summaries have a problem."""
+    def look(self, seconds: float = math.inf) -> Look:
+        """What is known after it has read for so many seconds; at least one run is read."""
         with self._reading:
-            kept = self._load() if self._kept is None else self._kept
-            stamps = self._stamps()
-            changed = {
-                name: (stamp, summary_of(name, self._folder))
-                for name, stamp in stamps.items()
-                if name not in kept or kept[name][0] != stamp
-            }
-            gone = kept.keys() - stamps.keys()
-            self._kept = {name: known for name, known in (kept | changed).items() if name not in gone}
-            if changed or gone:
-                self._save(changed, gone)
-            found = [self._listed(summary) for _, summary in self._kept.values()]
-        return sorted(found, key=lambda run: (run.when, run.summary.name), reverse=True)
+            kept, unread = self._read(seconds)
+            if unread and (self._reader is None or not self._reader.is_alive()):
+                self._reader = threading.Thread(target=self._read_on, daemon=True)
+                self._reader.start()
+            found = [self._listed(summary) for _, summary in kept.values()]
+        return Look(sorted(found, key=lambda run: (run.when, run.summary.name), reverse=True), unread)
+
+    def only(self, names: Iterable[str]) -> Sequence[Listed]:
+        """These runs, without a look at the others."""
+        return [self._listed(summary_of(name, self._folder)) for name in names]
+
+    def _read_on(self) -> None:
+        unread = 1
+        with contextlib.suppress(OSError):  # the folder is gone; who looks at it next is told
+            while unread:
+                with self._reading:
+                    _, unread = self._read(SLICE_SECONDS)
+                time.sleep(SLICE_SECONDS / 10)  # a lock goes to the thread that asks for it first
+
+    def _read(self, seconds: float) -> tuple[Mapping[str, tuple[Stamp, Summary]], int]:
+        """All that is known then, and how many runs are unread. A changed run that is unread is known as it was."""
+        until = time.monotonic() + seconds
+        kept = self._store.load() if self._kept is None else self._kept
+        stamps = self._stamps()
+        unread = [name for name, stamp in stamps.items() if name not in kept or kept[name][0] != stamp]
+        unread.sort(key=lambda name: _newest(stamps[name]))
+        changed: dict[str, tuple[Stamp, Summary]] = {}
+        while unread and (not changed or time.monotonic() < until):
+            name = unread.pop()
+            changed[name] = stamps[name], summary_of(name, self._folder)
+        gone = kept.keys() - stamps.keys()
+        self._kept = {name: known for name, known in (kept | changed).items() if name not in gone}
+        if changed or gone:
+            self._store.save(changed, gone)
+        return self._kept, len(unread)
 
     def _listed(self, summary: Summary) -> Listed:
         name = summary.name
@@ -67,39 +96,7 @@ class Index:
                             found.setdefault(entry.name.removesuffix(ending), []).append(stamp)
         return {name: " ".join(sorted(stamps)) for name, stamps in found.items()}
 
-    def _load(self) -> dict[str, tuple[Stamp, Summary]]:
-        try:
-            with contextlib.closing(self._opened()) as index:
-                rows = index.execute("SELECT name, stamp, summary FROM summaries").fetchall()
-            return {name: (stamp, Summary.model_validate_json(summary)) for name, stamp, summary in rows}
-        except (sqlite3.Error, ValidationError):
-            with contextlib.suppress(OSError):
-                self._file.unlink()
-            return {}
 
-    def _save(self, changed: Mapping[str, tuple[Stamp, Summary]], gone: Iterable[str]) -> None:
-        """A folder that cannot be written, or another console that writes, only costs time at the next start.
-
-        Of a file that no run can have as its name, nothing was read. Its name may not even be UTF-8.
-        """
-        rows = [
-            (name, stamp, summary.model_dump_json())
-            for name, (stamp, summary) in changed.items()
-            if NAME.fullmatch(name)
-        ]
-        with contextlib.suppress(sqlite3.Error), contextlib.closing(self._opened()) as index, index:
-            index.executemany("DELETE FROM summaries WHERE name = ?", [(name,) for name in gone])
-            index.executemany("INSERT OR REPLACE INTO summaries VALUES (?, ?, ?)", rows)
-
-    def _opened(self) -> sqlite3.Connection:
-        index = sqlite3.connect(self._file)
-        try:
-            if index.execute("PRAGMA user_version").fetchone()[0] != VERSION:
-                with index:
-                    index.execute("DROP TABLE IF EXISTS summaries")
-                    index.execute("CREATE TABLE summaries (name TEXT PRIMARY KEY, stamp TEXT, summary TEXT)")
-                    index.execute(f"PRAGMA user_version = {VERSION}")
-        except sqlite3.Error:
-            index.close()
-            raise
-        return index
+def _newest(stamp: Stamp) -> int:
+    """When a file of the run changed, in nanoseconds since 1970."""
+    return max(int(each.split(":")[1]) for each in stamp.split())

@@ -11,6 +11,9 @@ from devhost.console.listing.summary import STATES
 from devhost.console.runs.folder import RunFolder
 from devhost.console.views.console import Console, console_of
 
+PATIENCE_SECONDS = 0.5
+"""So long a page waits for traces that were not read yet. The list is asked for every two seconds."""
+
 
 def list_of_runs(request: Request) -> Response:
     return _listed(request, "runs.html.j2")
@@ -23,7 +26,7 @@ def part_of_list(request: Request) -> Response:
 
 def _listed(request: Request, template: str) -> Response:
     console = console_of(request)
-    found = find(console.index.runs(), Wanted.of(request.query_params))
+    found = find(console.index.look(PATIENCE_SECONDS), Wanted.of(request.query_params))
     return console.page(template, found=found, states=STATES, folder=console.folder.path.resolve())
 
 
@@ -50,7 +53,7 @@ def _delete(folder: RunFolder, names: list[str]) -> None:
 def _page_of_deletion(console: Console, names: list[str]) -> Response:
     for name in names:
         console.folder.trace(name)
-    chosen = [run for run in console.index.runs() if run.summary.name in names]
+    chosen = console.index.only(names)
     return console.page("delete.html.j2", chosen=chosen, deleted=console.folder.path.resolve() / DELETED)
 
 
