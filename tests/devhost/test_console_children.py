@@ -15,6 +15,7 @@ from devhost.errors import ConsoleError
 from tests.devhost.conftest import PUPPET, TOOLBOX
 from tests.devhost.waiting import PATIENCE, wait_for
 
+pytestmark = pytest.mark.processes
 CHAT = ("chat", "--plugin", str(PUPPET), "--tools", str(TOOLBOX))
 
 
@@ -52,8 +53,13 @@ def start(
     return children.start(name, arguments, folder / f"{name}.txt"), trace
 
 
+def written(file: Path) -> str:
+    """So far: a letter of several bytes may be there in part."""
+    return file.read_bytes().decode(errors="replace") if file.is_file() else ""
+
+
 def ends(trace: Path) -> int:
-    return trace.read_text().count('"event": "end"') if trace.is_file() else 0
+    return written(trace).count('"event": "end"')
 
 
 def test_a_killed_child_leaves_no_plugin_and_no_zombie(children: Children, tmp_path: Path) -> None:
@@ -76,7 +82,7 @@ def test_a_killed_child_leaves_no_plugin_and_no_zombie(children: Children, tmp_p
 
 def test_stop_ends_a_turn_and_has_no_effect_between_two(children: Children, tmp_path: Path) -> None:
     slow = tmp_path / "slow.yaml"
-    turns = [{"text": ["slow words ", *["tick "] * 100 * PATIENCE], "delay": 0.1}]
+    turns = [{"text": ["tick "] * 2 * PATIENCE, "delay": 0.5}]
     slow.write_text(yaml.safe_dump({"query": "?", "turns": turns, "otherwise": turns}))
     child, trace = start(children, tmp_path, script=slow)
     child.tell(asked({"say": "first"}))
@@ -87,11 +93,11 @@ def test_stop_ends_a_turn_and_has_no_effect_between_two(children: Children, tmp_
     wait_for(lambda: ends(trace) == 2, "the second turn")
 
     child.tell(asked({"ask": "x"}, {"say": "never said"}))
-    wait_for(lambda: "slow words tick" in child.output.read_text(), "the third turn")
+    wait_for(lambda: "tick" in written(child.output), "the third turn")
     child.close_input()
     child.stop()
     wait_for(lambda: child.exit_code == 0, "the end")
-    assert "stopped: 1 model call" in child.output.read_text()
+    assert "stopped: 1 model call" in written(child.output)
 
 
 def test_a_child_that_does_not_read_holds_nothing_up(
