@@ -29,7 +29,7 @@ def test_most_pages_on_devhost_have_commands() -> None:
         ("devhost run --example helpdsek", "there is no example helpdsek"),
         ("devhost run --example helpdesk --scenario none", "helpdesk has no scenario none"),
         ("devhost run --example helpdesk --transport udp", "'udp' is not one of 'stdio', 'tcp', 'http'"),
-        ("devhost report run.jsonl", "no earlier command writes run.jsonl, and the repository does not have it"),
+        ("devhost report none.jsonl", "no earlier command writes none.jsonl, and the repository does not have it"),
         ("OPENAI_API_KEY=… .venv/bin/devhost eval none.yaml", "no earlier command writes none.yaml"),
         (".venv/bin/python -m exmaples", "there is no module exmaples"),
         (".venv/bin/python scripts/none.py", "there is no scripts/none.py"),

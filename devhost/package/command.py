@@ -9,13 +9,14 @@ from rich.text import Text
 
 from devhost.errors import PackageError
 from devhost.overview.checked import check_lines
-from devhost.package.commit import uncommitted
+from devhost.package.commit import changed_files, folded, unknown_files
 from devhost.package.install import MARKETPLACE, try_install
 from devhost.package.pack import packed
 from devhost.plugin.check import check_plugin
 from devhost.plugin.declaration import PluginDeclaration
 from devhost.plugin.nearest import nearest_plugin
 from devhost.terminal.run_view import open_console
+from devhost.terminal.tables.text import printable
 from devhost.text.command_help import examples
 
 WELL, REFUSED = 0, 1
@@ -46,8 +47,14 @@ def package(*, plugin: Path | None, output: Path | None, marketplace: bool, inst
         console.print(text, soft_wrap=True)
     if checked.of("refused", *(("marketplace",) if marketplace else ())):
         return REFUSED
-    if changed := uncommitted(checked.contents):
-        console.print(Text(f"notice: not as in the last commit: {', '.join(changed)}", "yellow"), soft_wrap=True)
+    if strange := unknown_files(checked.contents):
+        remedy = f"git add what belongs to it, and name the rest in {checked.contents.ignored_by or '.difyignore'}"
+        names = printable(", ".join(folded(strange, checked.contents.paths)))
+        console.print(Text(f"not packed: git does not know {names}; {remedy}", "red"), soft_wrap=True)
+        return REFUSED
+    if changed := changed_files(checked.contents):
+        names = printable(", ".join(changed))
+        console.print(Text(f"notice: not as in the last commit: {names}", "yellow"), soft_wrap=True)
     manifest = PluginDeclaration.read(directory).manifest
     target = output or FOLDER / f"{manifest.name}-{manifest.version}.difypkg"
     content = packed(checked.contents)

@@ -11,7 +11,7 @@ import pytest
 from devhost.cli.commands import main
 from devhost.errors import PluginStartError
 from devhost.limits import HostLimits
-from devhost.package.commit import uncommitted
+from devhost.package.commit import changed_files, unknown_files
 from devhost.package.install import serve, try_install
 from devhost.package.pack import packed
 from devhost.plugin.contents.files import Contents
@@ -101,21 +101,40 @@ def test_a_package_that_cannot_be_written_is_one_sentence(tmp_path: Path, capsys
     assert "p.difypkg cannot be written: File exists" in capsys.readouterr().err
 
 
-def test_files_that_are_not_as_committed_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_package_holds_only_what_git_knows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     plugin = complete(tmp_path)
     (plugin / ".difyignore").write_text(".difyignore\n.env.example\n.git\n*.log\n", encoding="utf-8")
-    assert uncommitted(Contents.of(plugin)) == ()
+    assert unknown_files(Contents.of(plugin)) == changed_files(Contents.of(plugin)) == ()
+    git(plugin, "init", "-q")
+    assert unknown_files(Contents.of(plugin)) == ()  # nothing was added to git yet
 
-    identity = ["-c", "user.name=A", "-c", "user.email=a@b.example"]
-    for command in (["init", "-q"], ["add", "."], [*identity, "commit", "-qm", "All"]):
-        subprocess.run(["/usr/bin/env", "git", *command], cwd=plugin, check=True)
-    assert uncommitted(Contents.of(plugin)) == ()
+    git(plugin, "add", ".")
+    git(plugin, "-c", "user.name=A", "-c", "user.email=a@b.example", "commit", "-qm", "All")
+    assert unknown_files(Contents.of(plugin)) == changed_files(Contents.of(plugin)) == ()
 
     (plugin / "main.py").write_text("# changed\n", encoding="utf-8")
-    (plugin / "tools" / "more.py").touch()
     (plugin / "run.log").touch()
-    assert main(["package", str(plugin), "-o", str(tmp_path / "p.difypkg"), "--no-install", "--no-color"]) == 0
-    assert "notice: not as in the last commit: main.py, tools/more.py\n" in capsys.readouterr().out
+    package = ["package", str(plugin), "-o", str(tmp_path / "p.difypkg"), "--no-install", "--no-color"]
+    assert main(package) == 0
+    assert "notice: not as in the last commit: main.py\n" in capsys.readouterr().out
+
+    (tmp_path / "p.difypkg").unlink()
+    (plugin / "run.html").touch()
+    (plugin / "tools" / "more.py").touch()
+    (plugin / "run.files" / "sent").mkdir(parents=True)
+    (plugin / "run.files" / "sent" / "letter.txt").touch()
+    assert main(package) == 1
+    said = capsys.readouterr().out
+    assert "not packed: git does not know run.files/, run.html, tools/more.py; git add what belongs to it, " in said
+    assert "and name the rest in .difyignore\n" in said
+    assert not (tmp_path / "p.difypkg").exists()
+
+    git(plugin, "add", "tools/more.py", "run.html", "run.files")
+    assert main(package) == 0
+
+
+def git(directory: Path, *arguments: str) -> None:
+    subprocess.run(["/usr/bin/env", "git", *arguments], cwd=directory, check=True)
 
 
 def package_of(plugin: Path, main_py: str, requirements: str) -> bytes:
