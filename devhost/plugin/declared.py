@@ -48,7 +48,7 @@ class Declarations:
 
     def _manifest(self, manifest: dict[str, Any], kinds: dict[str, Any]) -> Iterator[Problem]:
         for fault in manifest_faults(manifest):
-            yield _problem(MANIFEST_FILE, MANIFEST, fault, fault.path)
+            yield _problem(MANIFEST_FILE, MANIFEST, fault, fault.path, manifest)
         yield from _dropped_languages(MANIFEST_FILE, manifest)
         yield from self._icons(MANIFEST_FILE, manifest)
         others = [kind for kind in ("tools", *ELSEWHERE) if kinds.get(kind)]
@@ -82,9 +82,9 @@ class Declarations:
         for fault in faults_of(whole):
             match fault.path:
                 case (first, int(number), *inner) if first == children:
-                    yield _problem(paths[number], struct, fault, tuple(inner))
+                    yield _problem(paths[number], struct, fault, tuple(inner), parts[number])
                 case _:
-                    yield _problem(path, struct, fault, fault.path)
+                    yield _problem(path, struct, fault, fault.path, provider)
         identity = provider.get("identity")
         yield from self._icons(path, identity if isinstance(identity, dict) else {})
         for file, data in zip([path, *paths], [provider, *parts], strict=False):
@@ -128,8 +128,19 @@ def kinds_of(manifest: dict[str, Any]) -> dict[str, Any]:
     return plugins if isinstance(plugins, dict) else {}
 
 
-def _problem(file: str, struct: str, fault: Fault, path: tuple[str | int, ...]) -> Problem:
-    return Problem(rule_of(fault), file, _key(path), fault.sentence, in_the_daemons_words(struct, fault))
+def _problem(file: str, struct: str, fault: Fault, path: tuple[str | int, ...], declared: dict[str, Any]) -> Problem:
+    name = _name_at(path, declared)
+    sentence = f"{fault.sentence}, in {name}" if name else fault.sentence
+    return Problem(rule_of(fault), file, _key(path), sentence, in_the_daemons_words(struct, fault))
+
+
+def _name_at(path: tuple[str | int, ...], declared: object) -> str:
+    """The name of the parameter that the path leads into; empty outside of parameters."""
+    match path, declared:
+        case ("parameters", int(number), *_), {"parameters": list(parameters)}:
+            parameter = parameters[number]
+            return str(parameter.get("name", "")) if isinstance(parameter, dict) else ""
+    return ""
 
 
 def _key(path: tuple[str | int, ...]) -> str:

@@ -110,6 +110,7 @@ OF_FILES = [
     Breach("entrypoint", added(".difyignore", "main.py\n"), MANIFEST, "meta.runner.entrypoint"),
     Breach("forbidden-file", written(".env", "A=1"), ".env", ""),
     Breach("forbidden-file", written("tools/notes.bak", ""), "tools/notes.bak", ""),
+    Breach("forbidden-file", written("tools/.draw.py.swp", ""), "tools/.draw.py.swp", ""),
     Breach("forbidden-file", written(".venv/lib/module.py", ""), ".venv/", ""),
     Breach("forbidden-file", written(".git/config", ""), ".git/", ""),
     Breach("forbidden-file", written("tools/render", b"\x7fELF\x02\x01"), "tools/render", ""),

@@ -10,7 +10,7 @@ from devhost.plugin.check import check_plugin
 from devhost.plugin.contents.files import Contents
 from devhost.plugin.contents.forbidden import size_problems
 from devhost.plugin.rules.listed import RULES, Problem
-from tests.devhost.breaches import BREACHES, KEY, MANIFEST, Breach, complete
+from tests.devhost.breaches import BREACHES, DRAW, KEY, MANIFEST, Breach, complete, replaced
 from tests.devhost.conftest import CHARTS, PUPPET, ROOT
 from tests.devhost.test_check_and_list import broken
 
@@ -32,6 +32,21 @@ def test_a_rule_finds_what_breaks_it(breach: Breach, tmp_path: Path) -> None:
     problem = problem_of(plugin, breach.rule)
     assert (problem.file, problem.key, problem.level) == (breach.file, breach.key, breach.level)
     assert breach.level == "refused" or check_plugin(plugin).refusals == ()
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "sentence"),
+    [
+        (MANIFEST, "version: 0.0.3\n", "version: 0.3\n", "Input should be a valid string: write it in quotes"),
+        (MANIFEST, "version: 0.0.3\n", "version: new\n", "'new' is not a version such as 0.2.0 or 0.2.0-beta1"),
+        (DRAW, "default: 40", "default: six", "'six' is not a number, in height"),
+    ],
+)
+def test_a_sentence_says_what_would_be_right(file: str, old: str, new: str, sentence: str, tmp_path: Path) -> None:
+    plugin = complete(tmp_path)
+    replaced(file, old, new)(plugin)
+
+    assert sentence in {problem.sentence for problem in check_plugin(plugin).problems}
 
 
 def test_the_size_has_a_limit_in_bytes_and_in_files(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ MAX_BYTES = 50 * 1024 * 1024
 MAX_FILES = 5000
 PATTERNS = (
     *(".env", ".env.*", ".DS_Store", "*.pyc", "*.pyo", "*.log", "*.pem", "*.key", "*.tmp", "*.bak", "*.difypkg"),
+    *("*~", "*.swp", "*.swo"),
     *("*.so", "*.dll", "*.dylib", "*.exe", "*.o", "*.a"),
 )
 ALLOWED = frozenset({".env.example"})

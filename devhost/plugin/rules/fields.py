@@ -74,7 +74,9 @@ def faults(kind: type[Checked], value: JsonObject) -> list[Fault]:
             path, rule = _without_types(each["loc"]), each["type"]
             if path[-1:] == ("default",) and rule != "default_fits":
                 rule = "basic"
-            found.setdefault(path, Fault(path, rule, each["msg"], each.get("input")))
+            is_number = rule == "string_type" and isinstance(each["input"], int | float)
+            sentence = f"{each['msg']}: write it in quotes" if is_number else each["msg"]
+            found.setdefault(path, Fault(path, rule, sentence, each.get("input")))
         return list(found.values())
     return []
 

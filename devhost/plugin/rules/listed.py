@@ -45,6 +45,7 @@ RULES: Mapping[str, str] = {
 
 _BY_KIND: Mapping[str, str] = {
     "string_pattern_mismatch": "pattern",
+    "version": "pattern",
     "pep440": "pattern",
     "uuid": "pattern",
     "string_too_short": "length",

@@ -15,8 +15,6 @@ from pydantic_core import PydanticCustomError
 from devhost.plugin.rules.fields import Checked, Fault, I18n, Path, Tag, check, faults
 from devhost.protocol.wire import JsonObject
 
-type Version = Annotated[StrictStr, Field(pattern=r"^\d{1,4}(\.\d{1,4}){2}(-\w{1,16})?$")]
-
 
 def _rfc3339(value: object) -> object:
     if isinstance(value, str) and re.match(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)$", value):
@@ -39,6 +37,16 @@ def _not_a_uuid(author: str) -> str:
     if re.fullmatch(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", author):
         raise PydanticCustomError("uuid", "a UUID stands for a plugin under remote debugging; give a name")
     return author
+
+
+def _dotted(version: str) -> str:
+    if not re.fullmatch(r"\d{1,4}(\.\d{1,4}){2}(-\w{1,16})?", version):
+        context = {"version": repr(version)}
+        raise PydanticCustomError("version", "{version} is not a version such as 0.2.0 or 0.2.0-beta1", context)
+    return version
+
+
+type Version = Annotated[StrictStr, AfterValidator(_dotted)]
 
 
 class _Storage(Checked):

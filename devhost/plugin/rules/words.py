@@ -83,7 +83,7 @@ def _tag(struct: str, fault: Fault, key: str) -> str:
             return "max" if struct == MANIFEST or key in _SHORT else "lt"
         case "string_pattern_mismatch":
             if struct == MANIFEST:
-                return "version" if key == "version" else "max"
+                return "max"
             return (
                 "tool_identity_name" if len(fault.path) > len(("identity", "name")) else "tool_provider_identity_name"
             )
