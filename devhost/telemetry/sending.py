@@ -1,5 +1,6 @@
 """Sends spans to an OTLP server over HTTP, with the OpenTelemetry SDK's own exporter."""
 
+import logging
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -48,6 +49,7 @@ def send(spans: Iterable[AgentSpan], began: datetime, address: str) -> int:
     finished: list[ReadableSpan] = []
     for span in spans:
         finished += _Export(resource, origin, IDS.generate_trace_id()).of(span)
+    logging.getLogger(OTLPSpanExporter.__module__).disabled = True  # it shows an address with its password
     exporter = OTLPSpanExporter(endpoint=address, timeout=PATIENCE)
     try:
         if exporter.export(finished) is not SpanExportResult.SUCCESS:

@@ -167,10 +167,13 @@ def test_a_fork_after_sending_does_not_let_other_greenlets_run_in_the_child(serv
     waiting.join()
 
 
-def test_a_server_that_takes_nothing_is_named(server: Server, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_server_that_takes_nothing_is_named_in_one_sentence(
+    server: Server, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
     server.status = 400
     assert run("--otlp", server.address) == 2
     assert f"--otlp: no OTLP server took the spans at {server.address}/v1/traces" in capsys.readouterr().err
+    assert caplog.messages == []
 
 
 @pytest.mark.parametrize("url", ["localhost:4318", "ftp://here", "http://", "http://a:b"])
