@@ -35,7 +35,9 @@ def test_a_case_needs_no_file(write: Write, capsys: pytest.CaptureFixture[str]) 
     case = write(expect={"answer": "Two."}, then=[{"query": "And?", "models": SAYS, "expect": {"ran": "Ask"}}])
 
     assert main(["flow", "--script", str(case)]) == 0
-    assert capsys.readouterr().out.count("every expectation fits") == 2
+    said = capsys.readouterr().out
+    assert said.count("every expectation fits") == 2
+    assert said.endswith("\nall 2 turns passed\n")
 
 
 def test_an_expectation_that_fails_is_told_and_ends_the_command_with_1(
@@ -49,7 +51,7 @@ def test_an_expectation_that_fails_is_told_and_ends_the_command_with_1(
     ]
 
     assert main(["flow", "--script", str(case)]) == 1
-    assert "\n".join(["expectations that failed: 2", *sentences]) in capsys.readouterr().out
+    assert "\n".join(["expectations that failed: 2", *sentences, "1 of 2 turns failed"]) in capsys.readouterr().out
     assert main(["flow", "--script", str(case), "--json"]) == 1
     report = json.loads(capsys.readouterr().out)
     assert report["failed_expectations"] == sentences

@@ -133,6 +133,8 @@ def run(  # noqa: PLR0913 - click gives one argument per option
         report = {**conversation_report(reports), "notices": list(setup.notices)}
         click.echo(json.dumps(report, ensure_ascii=False, indent=2))
     _close(view, ended[-1])
+    if len(judged := [each for each in ended if each.has_expectations]) > 1:
+        view.sum_up(turns=len(judged), failed=sum(bool(each.failures) for each in judged))
     broken = host_options.strict and any(findings_of(each.played.nodes) for each in ended)
     return int(broken or any(each.failures for each in ended))
 

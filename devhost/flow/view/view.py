@@ -158,6 +158,13 @@ class FlowView:
         for sentence in failures:
             self._console.print(Text(printable(sentence)), soft_wrap=True)
 
+    def sum_up(self, *, turns: int, failed: int) -> None:
+        """After all turns that have expectations."""
+        words, style = (
+            (f"{failed} of {turns} turns failed", "red") if failed else (f"all {turns} turns passed", "green")
+        )
+        self._console.print(Text(words, style))
+
     def abandon(self) -> None:
         """The turn ends without an end of its own."""
         self.screen.end_status()

@@ -21,6 +21,8 @@ from devhost.models.scripted.turn import Turn
 from devhost.models.scripted.unknown import answer_to_the_unknown
 from devhost.protocol.wire import JsonObject
 
+OTHER_DATA = " If a tool answered otherwise than the script was written for, begin with its first data again."
+
 
 class ScriptedModel:
     """A `ModelBackend` that answers from written turns, one for each call.
@@ -100,7 +102,7 @@ class ScriptedModel:
         raise ModelCallError(
             "InvokeBadRequestError",
             f"the script has no turn for model call {len(self.requests)}{left}. Add one to its turns: they are "
-            f"written in {self._place}.",
+            f"written in {self._place}.{OTHER_DATA if len(self.requests) > 1 else ''}",
         )
 
     def _say(self, turn: Turn, request: ModelRequest) -> Iterator[JsonObject]:
