@@ -80,18 +80,33 @@ def read_evaluation(file: Path) -> Evaluation:
     except OSError as error:
         raise SuiteError(f"{file} cannot be read: {error.strerror}") from error
     for number, line in enumerate(lines[:-1], start=1):  # what stands behind the last line break was cut off
-        try:
-            read: Any = json.loads(line)
-            if isinstance(read, dict) and "devhost_evaluation" in read:
-                header = Header.model_validate(read)
-            else:
-                result = Result.model_validate(read)
-                results[result.key] = result
-        except (ValueError, ValidationError) as error:
-            why = describe(error) if isinstance(error, ValidationError) else str(error)
-            raise SuiteError(f"{file}, line {number}: not a line of an evaluation: {why}") from error
+        read = read_line(file, number, line)
+        if isinstance(read, Header):
+            header = read
+        else:
+            results[read.key] = read
     if header is None:
-        raise SuiteError(f"{file} has no evaluation: its first line must be a header")
+        raise no_evaluation(file)
+    return in_order(header, results)
+
+
+def read_line(file: Path, number: int, line: bytes) -> Header | Result:
+    """SuiteError for a line that is neither."""
+    try:
+        read: Any = json.loads(line)
+        is_header = isinstance(read, dict) and "devhost_evaluation" in read
+        return Header.model_validate(read) if is_header else Result.model_validate(read)
+    except (ValueError, ValidationError) as error:
+        why = describe(error) if isinstance(error, ValidationError) else str(error)
+        raise SuiteError(f"{file}, line {number}: not a line of an evaluation: {why}") from error
+
+
+def no_evaluation(file: Path) -> SuiteError:
+    return SuiteError(f"{file} has no evaluation: its first line must be a header")
+
+
+def in_order(header: Header, results: Mapping[str, Result]) -> Evaluation:
+    """Of the plan; `results` by key."""
     return Evaluation(header, {key: results[key] for key in header.plan if key in results})
 
 
@@ -129,7 +144,7 @@ class ResultsFile:
 
     @property
     def evaluation(self) -> Evaluation:
-        return Evaluation(self._header, {key: self.done[key] for key in self._header.plan if key in self.done})
+        return in_order(self._header, self.done)
 
     def _append(self, line: Line) -> None:
         text = json.dumps(line.model_dump(mode="json"), ensure_ascii=False)

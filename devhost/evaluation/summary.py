@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from statistics import mean
+from statistics import fmean
 
 from devhost.evaluation.checks.check import Check
 from devhost.evaluation.results import Evaluation, PlannedCase, Result
@@ -96,8 +96,8 @@ def _total(column: str, cells: Sequence[Cell]) -> Total:
         column,
         passed=sum(cell.passed for cell in cells),
         cases=len(cells),
-        tokens=mean(each.tokens for each in observed),
-        seconds=mean(each.seconds for each in observed),
+        tokens=fmean(each.tokens for each in observed),
+        seconds=fmean(each.seconds for each in observed),
         price=sum((Decimal(each.price) for each in observed), Decimal(0)),
         currency=observed[-1].currency,
     )

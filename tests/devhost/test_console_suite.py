@@ -10,7 +10,11 @@ import pytest
 import yaml
 
 from devhost.console.suites.asked import Asked
+from devhost.console.suites.evaluated import Evaluations
+from devhost.console.suites.standing import results_of, standing
+from devhost.evaluation.results import Header, Result, read_line
 from devhost.evaluation.suite import Suite
+from devhost.evaluation.summary import Cell
 from tests.devhost.conftest import ROOT
 from tests.devhost.console import ConsoleClient, words
 from tests.devhost.waiting import wait_for
@@ -155,3 +159,36 @@ def test_an_evaluation_is_stopped_and_its_results_stay(console: ConsoleClient, t
 def test_results_of_an_evaluation_are_no_runs(console: ConsoleClient, pages: tuple[str, str]) -> None:
     assert pages
     assert console.console.folder.names() == []
+
+
+def test_a_change_of_an_evaluation_costs_what_has_changed(
+    pages: tuple[str, str], file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert pages
+    header, *results = results_of(file).read_bytes().splitlines(keepends=True)
+    growing = results_of(tmp_path / "cases.yaml")
+    evaluated = Evaluations().of(growing)
+    parsed: list[int] = []
+    rendered: list[str] = []
+
+    def counted(name: Path, number: int, line: bytes) -> Header | Result:
+        parsed.append(number)
+        return read_line(name, number, line)
+
+    def render(cell: Cell) -> str:
+        rendered.append(cell.case.name)
+        return cell.case.name
+
+    monkeypatch.setattr("devhost.console.suites.growing.read_line", counted)
+    growing.write_bytes(header + results[0] + results[1][:10])
+    for written in (header + results[0], header + results[0] + results[1]):
+        growing.write_bytes(written)
+        for _ in range(2):
+            summary = standing(evaluated, None).summary
+            assert summary is not None
+            assert set(evaluated.pieces(summary, render).values()) == {cell.case.name for cell in summary.cells}
+    assert parsed == [1, 2, 3]
+    assert sorted(rendered) == sorted(CHOSEN), "each when it has got a run"
+
+    growing.write_bytes(header + results[1])  # another evaluation
+    assert standing(evaluated, None).done == 1

@@ -1,12 +1,14 @@
 """A part of a page that stays true while something goes on: Server-Sent Events with HTML.
 
-In: a function that looks at files. Out: an event `part` whenever the HTML is another one, and at last an event `end`.
+In: a function that looks at files. Out: an event `part` whenever the HTML is another one,
+an event `pieces` with those of its pieces that are, and at last an event `end`.
 """
 
 import asyncio
+import json
 import threading
-from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass, field
 
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import StreamingResponse
@@ -20,6 +22,8 @@ class Part:
     html: str
     goes_on: bool
     """Whether it may still change."""
+    pieces: Mapping[str, str] = field(default_factory=dict)
+    """HTML by the id of an element in the part, which the part leaves empty."""
 
 
 type Look = Callable[[], Part]
@@ -33,6 +37,7 @@ def live_part(look: Look, version: Callable[[], object], ending: threading.Event
 async def _events(look: Look, version: Callable[[], object], ending: threading.Event) -> AsyncIterator[str]:
     seen: object = None
     sent = ""
+    known: Mapping[str, str] = {}
     while not ending.is_set():
         current = await run_in_threadpool(version)
         if current != seen:
@@ -41,6 +46,9 @@ async def _events(look: Look, version: Callable[[], object], ending: threading.E
             if part.html != sent:
                 sent = part.html
                 yield event("part", sent)
+            if pieces := {name: html for name, html in part.pieces.items() if known.get(name) != html}:
+                yield event("pieces", json.dumps(pieces, ensure_ascii=False))
+            known = part.pieces
             if not part.goes_on:
                 yield event("end", "")
                 return

@@ -1,16 +1,18 @@
 """How far the evaluation of a file of cases is, and what came of it.
 
-In: the file of cases, the child that evaluates it. Out: a `Standing`, read from the results file.
+In: the results of a file of cases, the child that evaluates it. Out: a `Standing`.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from devhost.console.children.child import Child
 from devhost.console.runs.printed import last_printed
+from devhost.console.suites.evaluated import Evaluated
 from devhost.errors import SuiteError
 from devhost.evaluation.comparison import Comparison, compared
-from devhost.evaluation.results import Evaluation, previous_of, read_evaluation
+from devhost.evaluation.results import Evaluation, previous_of
 from devhost.evaluation.summary import Summary
 
 RESULTS = ".results.jsonl"
@@ -28,7 +30,7 @@ class Standing:
     """With the one before."""
     problem: str = ""
 
-    @property
+    @cached_property
     def summary(self) -> Summary | None:
         return None if self.evaluation is None else Summary.of(self.evaluation)
 
@@ -54,14 +56,14 @@ def results_of(file: Path) -> Path:
     return file.with_suffix(RESULTS)
 
 
-def standing(file: Path, child: Child | None) -> Standing:
+def standing(evaluated: Evaluated, child: Child | None) -> Standing:
     goes_on = child is not None and child.exit_code is None
     printed = _printed(child)
     if goes_on and not printed:  # what stands in the results file is still the evaluation before
         return Standing(goes_on=True)
     problem = printed if child is not None and child.exit_code == MISTAKE else ""
     try:
-        evaluation, before = (_evaluation(each) for each in (results_of(file), previous_of(results_of(file))))
+        evaluation, before = evaluated.last.read(), evaluated.before.read()
     except SuiteError as error:
         return Standing(goes_on, problem=str(error))
     comparison = None if evaluation is None or before is None else compared(before, evaluation)
@@ -73,10 +75,6 @@ def version(file: Path, child: Child | None) -> object:
     goes_on = child is not None and child.exit_code is None
     files = (results_of(file), previous_of(results_of(file)))
     return goes_on, bool(_printed(child)), *((each.stat().st_size if each.is_file() else -1) for each in files)
-
-
-def _evaluation(file: Path) -> Evaluation | None:
-    return read_evaluation(file) if file.is_file() else None
 
 
 def _printed(child: Child | None) -> str:

@@ -14,6 +14,7 @@ from devhost.console.listing.index import Index
 from devhost.console.live.readers import Readers
 from devhost.console.pages.render import Pages
 from devhost.console.runs.folder import RunFolder
+from devhost.console.suites.evaluated import Evaluations
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,7 @@ class Console:
     children: Children = field(default_factory=Children)
     pages: Pages = field(default_factory=Pages)
     readers: Readers = field(default_factory=Readers)
+    evaluations: Evaluations = field(default_factory=Evaluations)
     ending: threading.Event = field(default_factory=threading.Event)
     """Set when the console ends; streams of events have no end of their own."""
 

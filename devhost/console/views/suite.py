@@ -8,6 +8,7 @@ from hashlib import sha256
 from pathlib import Path
 from urllib.parse import urlencode
 
+from markupsafe import Markup
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import FormData
 from starlette.requests import Request
@@ -20,8 +21,9 @@ from devhost.console.pages.events import Part, live_part
 from devhost.console.runs.folder import OUTPUT
 from devhost.console.runs.typed import refusal, typed_path
 from devhost.console.suites.asked import MOST_REPEATS, Asked, instruction_of
+from devhost.console.suites.evaluated import piece_id
 from devhost.console.suites.known import known_suites, shortened
-from devhost.console.suites.standing import standing, version
+from devhost.console.suites.standing import Standing, results_of, standing, version
 from devhost.console.views.console import Console, console_of
 from devhost.errors import ConsoleError, HostError
 from devhost.evaluation.suite import Suite
@@ -59,7 +61,7 @@ def _run(console: Console, form: FormData) -> Response:
         return _suite(console, suite, asked, mistakes)
     if not console.children.is_running(_key(file)):
         output = console.folder.path / f"{_key(file)}{OUTPUT}"
-        asked = replace(asked, against_last=standing(file, None).is_finished)
+        asked = replace(asked, against_last=_standing(console, file).is_finished)
         console.children.start(_key(file), asked.arguments(file, console.plugin), output)
     return RedirectResponse(_address(file), 303)
 
@@ -88,7 +90,7 @@ def _suites(console: Console, typed: str = "", mistake: str = "") -> Response:
 
 def _suite(console: Console, suite: Suite, asked: Asked, mistakes: Mapping[str, str] | None = None) -> Response:
     child = _child(console, suite.file)
-    now = standing(suite.file, child)
+    now = _standing(console, suite.file)
     last = _last_instruction(suite, now.evaluation.header.columns if now.evaluation else {})
     return console.page(
         "suite.html.j2",
@@ -99,7 +101,7 @@ def _suite(console: Console, suite: Suite, asked: Asked, mistakes: Mapping[str, 
         instruction_of_file=instruction_of(suite),
         mistakes=mistakes or {},
         standing=now,
-        part=_part(console, suite).html,
+        part=_filled(console, suite, now),
         command=_command(child, suite, replace(asked, against_last=now.is_finished), console),
         can_be_real=not ModelOptions().asks_the_script(os.environ),
         most_repeats=MOST_REPEATS,
@@ -107,8 +109,29 @@ def _suite(console: Console, suite: Suite, asked: Asked, mistakes: Mapping[str, 
 
 
 def _part(console: Console, suite: Suite) -> Part:
-    now = standing(suite.file, _child(console, suite.file))
-    return Part(console.pages.render("evaluated.html.j2", standing=now, suite=suite), now.goes_on)
+    """What the runs of a case hold comes in pieces."""
+    now = _standing(console, suite.file)
+    html = console.pages.render("evaluated.html.j2", standing=now, suite=suite, pieces={}, piece_id=piece_id)
+    pieces = {piece_id(*key): piece for key, piece in _pieces(console, suite.file, now).items()}
+    return Part(html, now.goes_on, pieces)
+
+
+def _filled(console: Console, suite: Suite, now: Standing) -> str:
+    """With the pieces in their places, as a page without scripts needs it."""
+    pieces = {key: Markup(html) for key, html in _pieces(console, suite.file, now).items()}  # noqa: S704 - rendered
+    return console.pages.render("evaluated.html.j2", standing=now, suite=suite, pieces=pieces, piece_id=piece_id)
+
+
+def _pieces(console: Console, file: Path, now: Standing) -> Mapping[tuple[str, str], str]:
+    if now.summary is None:
+        return {}
+    return console.evaluations.of(results_of(file)).pieces(
+        now.summary, lambda cell: console.pages.render("evaluated_case.html.j2", cell=cell)
+    )
+
+
+def _standing(console: Console, file: Path) -> Standing:
+    return standing(console.evaluations.of(results_of(file)), _child(console, file))
 
 
 def _command(child: Child | None, suite: Suite, asked: Asked, console: Console) -> str:

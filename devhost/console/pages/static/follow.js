@@ -7,8 +7,18 @@ for (const place of document.querySelectorAll("[data-follow]")) {
   source.addEventListener("open", () => sayOffline(false));
   source.addEventListener("error", () => sayOffline(true));
   source.addEventListener("part", event => keepFocus(place, () => morphChildren(place, parsed(event.data))));
+  source.addEventListener("pieces", event => keepFocus(place, () => fill(JSON.parse(event.data))));
   source.addEventListener("end", () => {
     source.close();
     place.dispatchEvent(new CustomEvent("follow:end", { bubbles: true }));
   });
+}
+
+// What the part itself leaves empty.
+function fill(pieces) {
+  for (const [id, html] of Object.entries(pieces)) {
+    const piece = document.getElementById(id);
+    piece.dataset.loaded = "";
+    morphChildren(piece, parsed(html));
+  }
 }
