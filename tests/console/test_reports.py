@@ -30,12 +30,14 @@ class OpenReport(Protocol):
 
 @pytest.fixture(scope="module")
 def reports(recorded: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with run.html, long.html, fork.html and evaluation.html."""
+    """A folder with run.html, long.html, flow.html, fork.html and evaluation.html."""
     folder = tmp_path_factory.mktemp("reports")
     trace, cases = recorded / "helpdesk.jsonl", folder / "evaluation.yaml"
     cases.write_text(CASE, encoding="utf-8")
     run([sys.executable, "-m", "tests.console.long_run", str(folder / "long.jsonl")])
     run([*DEVHOST, "report", str(folder / "long.jsonl")])
+    run([sys.executable, "-m", "tests.console.flow_trace", str(folder / "flow.jsonl")])
+    run([*DEVHOST, "report", str(folder / "flow.jsonl")])
     run([*DEVHOST, "report", str(trace), "-o", str(folder / "run.html")])
     fork = ["fork", str(trace), "--at", "1", "--instruction", "Be brief.", "--scripted"]
     run([*DEVHOST, *fork, "--report", str(folder / "fork.html")])
@@ -65,7 +67,7 @@ def open_report(browser: Browser, reports: Path) -> Iterator[OpenReport]:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("name", ["run.html", "fork.html", "evaluation.html"])
+@pytest.mark.parametrize("name", ["run.html", "fork.html", "evaluation.html", "flow.html"])
 def test_a_report_keeps_wcag_aa_with_all_that_it_folds(open_report: OpenReport, name: str, scheme: Scheme) -> None:
     page = open_report(name, scheme)
     page.evaluate(OPEN_ALL)
@@ -74,7 +76,7 @@ def test_a_report_keeps_wcag_aa_with_all_that_it_folds(open_report: OpenReport, 
         assert axe(page, "wcag22aa", "best-practice") == [], width
 
 
-@pytest.mark.parametrize("name", ["run.html", "long.html", "fork.html", "evaluation.html"])
+@pytest.mark.parametrize("name", ["run.html", "long.html", "fork.html", "evaluation.html", "flow.html"])
 def test_no_report_is_wider_than_its_window(open_report: OpenReport, name: str) -> None:
     page = open_report(name)
     for width in WIDTHS:

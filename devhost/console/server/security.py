@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl, urlencode
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import HTTPConnection
-from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -39,6 +39,16 @@ HEADERS: Mapping[str, str] = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
+
+REFUSED = """<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<meta name="color-scheme" content="light dark">
+<title>Refused · devhost</title></head>
+<body style="margin: 0; padding: 24px; font: 16px/1.5 system-ui, sans-serif">
+<main><h1>Refused</h1><p>Refused: {reason}.</p></main></body>
+</html>
+"""
 
 
 class Guard:
@@ -89,4 +99,5 @@ class Guard:
 
 
 def _refused(reason: str) -> Response:
-    return PlainTextResponse(f"Refused: {reason}.\n", 403)
+    """A page without a style sheet, which would be refused as well."""
+    return HTMLResponse(REFUSED.format(reason=reason), 403)

@@ -1,0 +1,26 @@
+"""`python -m tests.console.flow_trace FILE`: the trace of two turns of a flow with an agent, an error and a branch.
+
+It is a program of its own, because what it imports imports the SDK.
+"""
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from devhost.flow.events import FlowEnded, NodeRetried
+from tests.devhost.test_flow_view import AGENT, END, LONG, START, ran, told
+
+
+def main() -> None:
+    agent = replace(AGENT, data={"error_strategy": "fail-branch"})
+    began, ended = ran("3", agent, status="exception", error="no such key")
+    failed = [*ran("1", START), began, NodeRetried("3", agent, "slow down", 1), ended]
+    told(
+        [*ran("1", START), *ran("2", AGENT), END],
+        [*failed, FlowEnded("partial-succeeded", {"answer": f"# Sorry\n\n{LONG}"})],
+        trace=Path(sys.argv[1]),
+    )
+
+
+if __name__ == "__main__":
+    main()

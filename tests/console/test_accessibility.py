@@ -1,0 +1,159 @@
+"""WCAG AA in light and dark, on a phone and on a desk, of pages in the states that people meet them in."""
+
+import re
+from pathlib import Path
+from typing import Literal
+from urllib.parse import urlencode
+
+import pytest
+import yaml
+from playwright.sync_api import Page, expect
+
+from tests.console.accessibility import axe, overflow
+from tests.console.browsing import OpenPage
+from tests.console.conftest import OpenConsole
+from tests.console.recording import record_script
+from tests.console.serving import Served
+
+MORE = ("wcag22aa", "best-practice")
+SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
+LOOKS = [(scheme, width) for scheme in SCHEMES for width in (360, 1280)]
+BROKEN = """
+query: Look.
+turns:
+  - tool_calls:
+      - {name: search_manual, id: good, arguments: {terms: [login]}}
+      - {name: search_manual, id: bad, arguments: "{"}
+      - {name: read_document, id: gone, arguments: {document: nowhere}}
+  - text: |
+      # Found
+
+      | a | b |
+      |---|---|
+      | 1 | `code` |
+
+      [a link](https://example.com) and **more**.
+"""
+SLOWLY = [{"text": "Hello", "delay": 0.2}]
+SUITE = {
+    "description": "Two greetings",
+    "columns": [{"name": name, "strategy": "gpt5_function_calling"} for name in ("standard", "other")],
+    "cases": [
+        {"name": "passes", "query": "Hi", "turns": SLOWLY, "expect": {"text": {"contains": "Hello"}}},
+        {"name": "fails", "query": "Hi", "turns": SLOWLY, "expect": {"text": {"contains": "Bye"}}},
+    ],
+}
+
+
+def check(page: Page) -> None:
+    """Everything that is folded is opened."""
+    found = {}
+    for scheme, width in LOOKS:
+        page.emulate_media(color_scheme=scheme)
+        page.set_viewport_size({"width": width, "height": 900})
+        found[scheme, width] = (axe(page, *MORE), overflow(page))
+    assert {look: result for look, result in found.items() if result != ([], 0)} == {}
+
+
+def open_all(page: Page) -> None:
+    page.evaluate("document.querySelectorAll('main details').forEach(each => each.open = true)")
+
+
+@pytest.fixture(scope="module")
+def broken(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    trace = tmp_path_factory.mktemp("broken") / "broken.jsonl"
+    record_script(trace, "helpdesk", BROKEN)
+    return trace
+
+
+def test_a_run_with_opened_calls(open_page: OpenPage, console: Served, broken: Path) -> None:
+    (console.runs / broken.name).write_bytes(broken.read_bytes())
+    page = open_page(console, "/runs/broken")
+    expect(page.locator(".span.error").first).to_be_visible()
+    page.get_by_role("searchbox").fill("search")
+    expect(page.locator(".hit").first).to_be_visible()
+    page.get_by_role("searchbox").press("Enter")
+    open_all(page)
+    expect(page.locator(".inside:empty")).to_have_count(0)
+    open_all(page)  # what has come
+    check(page)
+
+
+def test_a_suite_before_during_and_after_its_evaluation(open_page: OpenPage, console: Served) -> None:
+    file = console.runs / "mine.yaml"
+    file.write_text(yaml.safe_dump(SUITE), encoding="utf-8")
+    page = open_page(console, f"/suite?{urlencode({'file': str(file)})}")
+    expect(page.get_by_role("status").filter(has_text="Not evaluated yet")).to_be_visible()
+    open_all(page)
+    check(page)
+
+    page.get_by_label("Repeats of each case").fill("1000")
+    page.get_by_role("button", name="Run the suite").click()
+    expect(page.get_by_text(re.compile(r"running [1-9]\d* of 4000 runs"))).to_be_visible()
+    check(page)
+    page.get_by_role("button", name="Stop").click()
+    expect(page.get_by_text(re.compile(r"interrupted \d+ of 4000 runs"))).to_be_visible()
+    page.get_by_label("Begin again").check()
+    page.get_by_label("Repeats of each case").fill("1")
+    page.get_by_role("button", name="Run the suite").click()
+    expect(page.get_by_text("The last evaluation: 2 of 4 runs passed")).to_be_visible()
+    page.get_by_role("button", name="Run the suite").click()
+    expect(page.get_by_text("Compared with the evaluation before")).to_be_visible()
+    expect(page.get_by_text("The last evaluation: 2 of 4 runs passed")).to_be_visible()
+    open_all(page)
+    check(page)
+
+
+def test_the_waiting_approval_and_forms_with_mistakes(open_page: OpenPage, console: Served) -> None:
+    page = open_page(console, "/new")
+    page.get_by_label("Scenario", exact=True).select_option("example:injection/mail")
+    expect(page.get_by_label(re.compile("^Question"))).to_have_value("Confirm the choir's booking.")
+    page.get_by_label(re.compile("^Answer schema")).fill('{"type": "thing"}')
+    page.get_by_label(re.compile("^Maximum iterations")).fill("0")
+    page.get_by_label("Files that go with it, a path a line").fill("/nowhere.png")
+    page.locator("form#new").evaluate("form => form.noValidate = true")
+    page.get_by_role("button", name="Start", exact=True).click()
+    expect(page.locator("#wrong-files")).to_be_visible()
+    open_all(page)
+    check(page)
+
+    page.goto(console.url("/new"))
+    page.get_by_label("Scenario", exact=True).select_option("example:injection/mail")
+    expect(page.get_by_label(re.compile("^Question"))).to_have_value("Confirm the choir's booking.")
+    page.get_by_role("button", name="Start", exact=True).click()
+    page.wait_for_url("**/runs/*")
+    expect(page.get_by_role("button", name="Approve")).to_be_visible()
+    open_all(page)
+    check(page)
+
+
+PAGES = ("/runs/helpdesk/keep", "/compare/helpdesk/injection", "/delete?run=helpdesk&run=injection", "/delete", "/gone")
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_a_page_with_all_that_it_folds(open_page: OpenPage, console: Served, path: str) -> None:
+    page = open_page(console, path)
+    open_all(page)
+    check(page)
+
+
+def test_an_empty_list_and_one_of_broken_files(open_console: OpenConsole, open_page: OpenPage, tmp_path: Path) -> None:
+    runs = tmp_path / "none"
+    runs.mkdir()
+    page = open_page(open_console(runs))
+    expect(page.get_by_text("There is no run in this folder yet.")).to_be_visible()
+    check(page)
+
+    (runs / "broken.jsonl").write_text("not a trace\n", encoding="utf-8")
+    expect(page.get_by_text("1 file is not shown")).to_be_visible()
+    open_all(page)
+    check(page)
+
+
+def test_a_page_that_is_refused_says_so_to_a_person(page: Page) -> None:
+    page.context.clear_cookies()
+    page.goto(page.url)
+
+    expect(page.get_by_role("heading", level=1)).to_be_visible()
+    expect(page.get_by_text("open the address that `devhost ui` printed")).to_be_visible()
+    check(page)
