@@ -1,6 +1,6 @@
 // Searches the rows of a run on the server, marks those that fit, and goes from one to the next with Enter.
 import { askAbout } from "./ask.js";
-import { reveal } from "./rows.js";
+import { reveal, summaryOf } from "./rows.js";
 
 const runs = document.getElementById("runs");
 const form = document.getElementById("find");
@@ -42,6 +42,8 @@ words.addEventListener("input", () => {
   timer = setTimeout(find, AFTER);
 });
 words.addEventListener("keydown", (event) => {
+  const row = document.getElementById(names[at]);
+  if (event.key === "Escape" && row) summaryOf(row).focus();
   if (event.key !== "Enter") return;
   event.preventDefault();
   step(event.shiftKey ? -1 : 1);
