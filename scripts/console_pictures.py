@@ -33,6 +33,7 @@ def make_console() -> None:
             page.goto(console.url("/runs/first"))
             page.locator("summary", has_text="CALL search_manual").first.click()
             page.get_by_text("Sent to the tool").locator("visible=true").first.wait_for()
+            page.evaluate("window.scrollBy(0, document.querySelector('.timeline').getBoundingClientRect().top - 70)")
             page.screenshot(path=ROOT / RUN)
             page.goto(console.url("/compare/first/changed"))
             page.get_by_role("heading", level=1).wait_for()

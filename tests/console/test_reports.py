@@ -11,6 +11,7 @@ from playwright.sync_api import Browser, Page
 
 from tests.console.accessibility import axe, overflow
 from tests.console.recording import DEVHOST, ROOT
+from tests.devhost.nesting import nested
 
 WIDTHS = (360, 620, 860, 1280, 1920)
 OPEN_ALL = "document.querySelectorAll('details').forEach(each => each.open = true)"
@@ -30,12 +31,14 @@ class OpenReport(Protocol):
 
 @pytest.fixture(scope="module")
 def reports(recorded: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with run.html, long.html, flow.html, fork.html and evaluation.html."""
+    """A folder with run.html, long.html, deep.html, flow.html, fork.html and evaluation.html."""
     folder = tmp_path_factory.mktemp("reports")
     trace, cases = recorded / "helpdesk.jsonl", folder / "evaluation.yaml"
     cases.write_text(CASE, encoding="utf-8")
     run([sys.executable, "-m", "tests.console.long_run", str(folder / "long.jsonl")])
     run([*DEVHOST, "report", str(folder / "long.jsonl")])
+    (folder / "deep.jsonl").write_bytes(nested(trace.read_bytes(), 60))
+    run([*DEVHOST, "report", str(folder / "deep.jsonl")])
     run([sys.executable, "-m", "tests.console.flow_trace", str(folder / "flow.jsonl")])
     run([*DEVHOST, "report", str(folder / "flow.jsonl")])
     run([*DEVHOST, "report", str(trace), "-o", str(folder / "run.html")])
@@ -88,11 +91,11 @@ def test_no_report_is_wider_than_its_window(open_report: OpenReport, name: str) 
 
 
 CUT = """() => [...document.querySelectorAll('.words b')].filter(each => each.checkVisibility()).filter(
-  each => each.scrollHeight > each.clientHeight + 1 || each.scrollWidth > each.clientWidth + 1
+  each => each.scrollHeight > each.clientHeight + 1 || each.scrollWidth > each.clientWidth + 1 || each.clientWidth < 30
 ).map(each => each.textContent)"""
 
 
-@pytest.mark.parametrize("name", ["run.html", "long.html"])
+@pytest.mark.parametrize("name", ["run.html", "long.html", "deep.html"])
 def test_labels_have_room(open_report: OpenReport, name: str) -> None:
     page = open_report(name)
     for width in WIDTHS:

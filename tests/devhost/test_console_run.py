@@ -18,6 +18,7 @@ from devhost.errors import TraceError
 from devhost.home import HOME
 from devhost.page.page import render_page
 from devhost.trace.reader import read_trace
+from tests.devhost.nesting import nested
 from tests.devhost.tracing import tracing
 
 ADDRESS, TOKEN = "http://127.0.0.1:8765", "t0k3n"
@@ -77,24 +78,6 @@ def test_a_browser_is_told_of_everything_once_and_then_of_what_changes(whole: by
     assert (all_at_once["pieces"], all_at_once["rows"]) == (pieces, rows)
     assert "ROUND 3" in pieces[rows[2]]
     assert "finished" in pieces["run-1-facts"]
-
-
-def nested(whole: bytes, levels: int) -> bytes:
-    """The same trace, in which the tool asks a tool, which asks a tool, and so on."""
-    lines = whole.splitlines()
-    at = next(number for number, line in enumerate(lines) if b'"type": "invoke", "data": {"type": "tool"' in line)
-    asked = json.loads(lines[at])
-    made = []
-    for level in range(levels):
-        request = asked["message"]["data"]["data"]["backwards_request_id"]
-        made.append({"at": asked["at"], "event": "serving", "session_id": f"s{level}", "request_id": request})
-        asked = json.loads(lines[at])
-        asked["message"]["session_id"] = f"s{level}"
-        asked["message"]["data"]["data"]["backwards_request_id"] = f"c{level}"
-        made.append(asked)
-    return b"".join(
-        line + b"\n" for line in [*lines[: at + 1], *(json.dumps(each).encode() for each in made), *lines[at + 1 :]]
-    )
 
 
 def test_calls_that_are_nested_a_thousand_times_are_shown_side_by_side(

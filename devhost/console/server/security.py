@@ -46,7 +46,7 @@ REFUSED = """<!doctype html>
 <meta name="color-scheme" content="light dark">
 <title>Refused · devhost</title></head>
 <body style="margin: 0; padding: 24px; font: 16px/1.5 system-ui, sans-serif">
-<main><h1>Refused</h1><p>Refused: {reason}.</p></main></body>
+<main><h1>Refused</h1><p>This request was refused: {reason}.</p></main></body>
 </html>
 """
 
