@@ -79,4 +79,4 @@ def test_groups_that_are_too_deep_for_a_browser_stand_side_by_side() -> None:
         deepest = span("group", deepest)
     html = rows(deepest)
     assert html.count('class="span ') == 3 * DEEPEST + 1
-    assert html.count('<div class="children">') == DEEPEST + 1
+    assert html.count('<div class="children">') == html.count('" open>') == DEEPEST + 1
