@@ -1,5 +1,6 @@
 """Run again with one thing changed, see both side by side, and keep a run as a case: in a browser."""
 
+import fcntl
 import re
 from pathlib import Path
 
@@ -25,6 +26,22 @@ def test_a_changed_instruction_leads_to_both_runs_side_by_side(page: Page) -> No
     expect(page.locator("ins, .came").filter(has_text=CHANGED).first).to_be_visible()
     expect(page.get_by_role("heading", name="Numbers")).to_be_visible()
     assert axe(page) == []
+
+
+def test_a_run_that_goes_on_grows_below_the_comparison(open_page: OpenPage, console: Served, runs_folder: Path) -> None:
+    lines = (runs_folder / "helpdesk.jsonl").read_bytes().splitlines(keepends=True)
+    with (console.runs / "growing.jsonl").open("wb") as growing:
+        fcntl.flock(growing, fcntl.LOCK_SH)  # as the process that writes a trace holds it
+        growing.writelines(lines[: len(lines) // 3])
+        growing.flush()
+        page = open_page(console, "/compare/helpdesk/growing")
+        expect(page.get_by_role("heading", name="The run that goes on")).to_be_visible()
+        expect(page.locator("#runs .span > summary", has_text="ROUND 1")).to_be_visible()
+        expect(page.locator("#runs .span > summary", has_text="ROUND 2")).to_have_count(0)
+
+        growing.writelines(lines[len(lines) // 3 :])
+        growing.flush()
+        expect(page.locator("#runs .span > summary", has_text="ROUND 2")).to_be_visible()
 
 
 def test_a_mistake_stands_beside_its_field_and_what_was_typed_stays(page: Page) -> None:

@@ -11,6 +11,7 @@ from devhost.console.runs.fork_command import typed_fork
 from devhost.console.runs.printed import last_printed
 from devhost.console.views.console import Console, console_of
 from devhost.errors import ParameterError
+from devhost.trace.writer import is_written
 
 
 def chosen(request: Request) -> Response:
@@ -37,7 +38,7 @@ def side_by_side(request: Request) -> Response:
         right=right,
         command=_command(console, right),
         part=_part(console, left, right).html,
-        goes_on=console.children.is_running(right),
+        goes_on=_goes_on(console, right),
     )
 
 
@@ -47,7 +48,7 @@ def events(request: Request) -> Response:
 
     def version() -> object:
         """The child first: what it wrote before it ended is then seen."""
-        goes_on = console.children.is_running(right)
+        goes_on = _goes_on(console, right)
         return goes_on, *((trace.stat().st_size if trace.is_file() else -1) for trace in traces)
 
     return live_part(lambda: _part(console, left, right), version, console.ending)
@@ -63,7 +64,7 @@ def _asked(request: Request) -> tuple[Console, str, str]:
 
 
 def _part(console: Console, left: str, right: str) -> Part:
-    goes_on = console.children.is_running(right)
+    goes_on = _goes_on(console, right)
     pair = read_pair(console.folder, left, right)
     said = last_printed(console.folder.beside(right, OUTPUT))
     html = console.pages.render(
@@ -75,6 +76,11 @@ def _part(console: Console, left: str, right: str) -> Part:
         said=said,
     )
     return Part(html, goes_on)
+
+
+def _goes_on(console: Console, name: str) -> bool:
+    """As a child of this console, or as a process of a terminal or of a console that is gone."""
+    return console.children.is_running(name) or is_written(console.folder.trace(name))
 
 
 def _command(console: Console, name: str) -> str:

@@ -9,7 +9,8 @@ function listen() {
   if (stream || document.hidden) return;
   stream = new EventSource(runs.dataset.events);
   stream.addEventListener("section", event => keepFocus(runs, () => change(JSON.parse(event.data))));
-  stream.addEventListener("head", event => morphChildren(document.getElementById("run-head"), parsed(JSON.parse(event.data).html)));
+  const head = document.getElementById("run-head"); // a page of two runs has none
+  if (head) stream.addEventListener("head", event => morphChildren(head, parsed(JSON.parse(event.data).html)));
   stream.addEventListener("problem", event => say("problem", JSON.parse(event.data).sentence));
   stream.addEventListener("open", () => sayOffline(false));
   stream.addEventListener("error", () => sayOffline(true));
