@@ -30,16 +30,17 @@ def test_a_changed_instruction_leads_to_both_runs_side_by_side(page: Page) -> No
 
 def test_a_run_that_goes_on_grows_below_the_comparison(open_page: OpenPage, console: Served, runs_folder: Path) -> None:
     lines = (runs_folder / "helpdesk.jsonl").read_bytes().splitlines(keepends=True)
+    first = next(number for number, line in enumerate(lines) if b"ROUND 2" in line)
     with (console.runs / "growing.jsonl").open("wb") as growing:
         fcntl.flock(growing, fcntl.LOCK_SH)  # as the process that writes a trace holds it
-        growing.writelines(lines[: len(lines) // 3])
+        growing.writelines(lines[:first])
         growing.flush()
         page = open_page(console, "/compare/helpdesk/growing")
         expect(page.get_by_role("heading", name="The run that goes on")).to_be_visible()
         expect(page.locator("#runs .span > summary", has_text="ROUND 1")).to_be_visible()
         expect(page.locator("#runs .span > summary", has_text="ROUND 2")).to_have_count(0)
 
-        growing.writelines(lines[len(lines) // 3 :])
+        growing.writelines(lines[first:])
         growing.flush()
         expect(page.locator("#runs .span > summary", has_text="ROUND 2")).to_be_visible()
 
