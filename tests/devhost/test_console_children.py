@@ -4,6 +4,7 @@ import json
 import os
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -120,6 +121,21 @@ def test_a_child_that_does_not_read_holds_nothing_up(
     assert (done, child.told) == ([True, True, False], 2)
     child.kill()
     wait_for(lambda: child._input.closed, "the end of its input")
+
+
+def test_of_several_that_ask_at_once_one_is_heard(
+    children: Children, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a double click does."""
+    monkeypatch.setattr("devhost.console.children.child.START", "import time; time.sleep(3600)")
+    child, _ = start(children, tmp_path)
+
+    with ThreadPoolExecutor() as clicks:
+        told = list(clicks.map(lambda _: child.tell(asked({"say": "x"}), after=0), range(20)))
+
+    assert sorted(told) == [*[False] * 19, True]
+    assert child.told == 1
+    child.kill()
 
 
 def test_a_child_that_is_told_nothing_ends(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import re
 import shlex
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,7 +10,9 @@ import pytest
 from starlette.testclient import TestClient
 
 from devhost.cli.commands import commands
+from devhost.console.children import once
 from devhost.console.children.children import Children
+from devhost.console.children.once import Once
 from devhost.console.forms.choices import Choices
 from devhost.console.forms.plan import Plan, planned
 from devhost.console.runs.folder import SETUP, RunFolder
@@ -17,7 +20,7 @@ from devhost.console.runs.setup import Setup
 from devhost.console.server.app import application
 from devhost.console.views.console import Console
 from tests.devhost.conftest import CHARTS, PUPPET, ROOT, TOOLBOX
-from tests.devhost.waiting import wait_for
+from tests.devhost.waiting import PATIENCE, MovableClock, wait_for
 
 PORT, TOKEN = 8765, "t0k3n"
 HOME = f"http://127.0.0.1:{PORT}"
@@ -232,6 +235,56 @@ def test_a_run_is_asked_approved_and_ended_from_its_page(browser: TestClient, tm
     assert steer("say", told="3", words="more") == 400
     again = browser.get(f"/new?from={name}").text
     assert '<option value="example:injection/mail" selected>' in again
+
+
+def test_a_form_that_is_sent_twice_starts_one_run(
+    browser: TestClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a double click does. Two pages start two runs, whatever their forms hold."""
+    monkeypatch.setattr("devhost.console.children.child.START", "pass")
+    MovableClock(monkeypatch, once)
+    keys = [re.findall(r'name="key" value="(\w+)"', browser.get("/new").text)[0] for _ in range(2)]
+
+    first, again, other = (
+        browser.post("/new", data={**MAIL, "do": "start", "key": key}).headers["location"]
+        for key in (keys[0], keys[0], keys[1])
+    )
+
+    assert first == again != other
+    assert {f"/runs/{file.name.removesuffix(SETUP)}" for file in tmp_path.glob(f"*{SETUP}")} == {first, other}
+
+
+def test_the_second_click_waits_until_the_first_has_started_its_run() -> None:
+    starting, begun, go_on = Once(), threading.Event(), threading.Event()
+    found: list[str] = []
+
+    def slow() -> str:
+        begun.set()
+        assert go_on.wait(PATIENCE)
+        return "first"
+
+    first = threading.Thread(target=lambda: found.append(starting.name("key", slow)))
+    second = threading.Thread(target=lambda: found.append(starting.name("key", lambda: "second")))
+    first.start()
+    assert begun.wait(PATIENCE)
+    second.start()
+    go_on.set()
+    first.join()
+    second.join()
+
+    assert found == ["first", "first"]
+
+
+def test_a_page_that_is_sent_again_later_starts_another_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = MovableClock(monkeypatch, once)
+    names = iter("abc")
+    starting = Once()
+
+    first, at_once = (starting.name("key", lambda: next(names)) for _ in range(2))
+    clock.move(once.SECONDS)
+    later = starting.name("key", lambda: next(names))
+
+    assert (first, at_once, later) == ("a", "a", "b")
 
 
 def test_what_a_child_printed_that_could_not_start_is_shown_whole(

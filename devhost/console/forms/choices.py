@@ -17,6 +17,10 @@ TYPED, WAS = "p.", "was."
 QUESTION = "query"
 
 
+RESET = "reset "
+"""Before the name of a parameter, in the value of the button that resets it."""
+
+
 @dataclass(frozen=True)
 class Choices:
     plugin: str = ""
@@ -82,6 +86,13 @@ class Choices:
             return None, None
         name, _, scenario = self.source.removeprefix(EXAMPLE).partition("/")
         return name, scenario or None
+
+
+def after_reset(given: Mapping[str, str]) -> Mapping[str, str]:
+    """What a form holds, without what was typed into the field that its button `do` resets."""
+    do = given.get("do", "")
+    reset = f"{TYPED}{do.removeprefix(RESET)}" if do.startswith(RESET) else None
+    return {name: text for name, text in given.items() if name != reset}
 
 
 def _source(setup: Setup) -> str:

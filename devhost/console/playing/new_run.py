@@ -4,24 +4,22 @@ The form goes to the same address: `do` says whether to start, to load what was 
 """
 
 import os
-from collections.abc import Iterable
+from collections.abc import Mapping
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
+from starlette.status import HTTP_422_UNPROCESSABLE_CONTENT
 
 from devhost.console.asking.lines import said
-from devhost.console.forms.choices import WAS, Choices
+from devhost.console.forms.choices import WAS, Choices, after_reset
 from devhost.console.forms.plan import Plan, planned
-from devhost.console.runs.command import child_arguments, typed_command
-from devhost.console.runs.folder import OUTPUT, SETUP
+from devhost.console.runs.command import typed_command
+from devhost.console.runs.folder import SETUP
 from devhost.console.runs.setup import Setup
-from devhost.console.views.console import Console, console_of
+from devhost.console.views.console import KEY, Console, console_of, typed
 from devhost.errors import ConsoleError
-
-RESET = "reset "
-UNPROCESSABLE = 422
 
 
 def form(request: Request) -> Response:
@@ -33,37 +31,18 @@ def form(request: Request) -> Response:
 
 
 async def submit(request: Request) -> Response:
-    pairs = [(name, value) for name, value in (await request.form()).multi_items() if isinstance(value, str)]
-    return await run_in_threadpool(_answer, console_of(request), pairs)
+    return await run_in_threadpool(_answer, console_of(request), await typed(request))
 
 
-def _answer(console: Console, pairs: Iterable[tuple[str, str]]) -> Response:
-    given = dict(pairs)
+def _answer(console: Console, given: Mapping[str, str]) -> Response:
     do = given.get("do", "load")
-    if do.startswith(RESET):
-        given.pop(f"p.{do.removeprefix(RESET)}", None)
-    plan = planned(Choices.read(given.items()), console.plugin, os.environ)
+    plan = planned(Choices.read(after_reset(given).items()), console.plugin, os.environ)
     if do != "start":
         return _page(console, plan, checked=True)
     if plan.mistakes:
-        return _page(console, plan, checked=True, status=UNPROCESSABLE)
-    return RedirectResponse(f"/runs/{start(console, plan.setup)}", 303)
-
-
-def start(console: Console, setup: Setup) -> str:
-    """The name of the run that begins. ConsoleError if its process cannot be started."""
-    folder = console.folder
-    name = folder.new_name(setup.scenario or setup.example or setup.strategy or "run")
-    setup.write(folder.beside(name, SETUP))
-    try:
-        arguments = child_arguments(setup, folder.trace(name))
-        child = console.children.start(name, arguments, folder.beside(name, OUTPUT))
-    except ConsoleError:
-        folder.beside(name, SETUP).unlink()
-        folder.beside(name, OUTPUT).unlink(missing_ok=True)
-        raise
-    child.tell(said(setup.question))
-    return name
+        return _page(console, plan, checked=True, status=HTTP_422_UNPROCESSABLE_CONTENT)
+    name = console.start(given.get(KEY, ""), plan.setup, said(plan.setup.question))
+    return RedirectResponse(f"/runs/{name}", 303)
 
 
 def _again(console: Console, name: str) -> Choices:

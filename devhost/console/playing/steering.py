@@ -8,7 +8,7 @@ from starlette.routing import Route
 from devhost.console.asking.lines import approved, rejected, said
 from devhost.console.asking.waiting import waiting_of
 from devhost.console.children.child import Child
-from devhost.console.views.console import console_of
+from devhost.console.views.console import console_of, typed
 from devhost.errors import ConsoleError
 
 
@@ -22,7 +22,7 @@ def state(request: Request) -> Response:
 
 async def steer(request: Request) -> Response:
     name = request.path_params["name"]
-    form = {key: value for key, value in (await request.form()).items() if isinstance(value, str)}
+    form = await typed(request)
     child = console_of(request).children.of(name)
     if child is None or child.exit_code is not None:
         raise ConsoleError(f"the conversation {name} is over: start it again")

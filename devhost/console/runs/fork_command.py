@@ -15,6 +15,11 @@ def fork_arguments(setup: Setup, trace: Path) -> tuple[str, ...]:
     return ("fork", str(trace), *_of_fork(setup), *model_arguments(setup.model))
 
 
+def fork_child_arguments(setup: Setup, origin: Path, trace: Path) -> tuple[str, ...]:
+    """Those of the console's child, which writes a trace."""
+    return (*fork_arguments(setup, origin), "--trace", str(trace), "--no-color")
+
+
 def typed_fork(setup: Setup, trace: Path) -> str:
     """For a shell."""
     return shlex.join(("devhost", *fork_arguments(setup, trace)))

@@ -9,18 +9,17 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
+from starlette.status import HTTP_422_UNPROCESSABLE_CONTENT
 
 from devhost.console.cases.appending import names_in
 from devhost.console.cases.expecting import Expecting, observed_of, suggested_name
 from devhost.console.cases.keeping import keep, mistakes_of
 from devhost.console.runs.typed import typed_path
 from devhost.console.suites.known import CASES, cases_files, shortened
-from devhost.console.views.console import Console, console_of
+from devhost.console.views.console import Console, console_of, typed
 from devhost.errors import HostError
 from devhost.recording.case import runs_of
 from devhost.trace.reader import read_trace
-
-UNPROCESSABLE = 422
 
 
 def form(request: Request) -> Response:
@@ -34,8 +33,7 @@ def form(request: Request) -> Response:
 
 
 async def submit(request: Request) -> Response:
-    pairs = [(name, value) for name, value in (await request.form()).multi_items() if isinstance(value, str)]
-    return await run_in_threadpool(_answer, console_of(request), request.path_params["name"], dict(pairs))
+    return await run_in_threadpool(_answer, console_of(request), request.path_params["name"], await typed(request))
 
 
 def _answer(console: Console, name: str, given: Mapping[str, str]) -> Response:
@@ -59,7 +57,7 @@ def _page(  # noqa: PLR0913, PLR0917 - what the form holds
 ) -> Response:
     return console.page(
         "keep.html.j2",
-        UNPROCESSABLE if mistakes else 200,
+        HTTP_422_UNPROCESSABLE_CONTENT if mistakes else 200,
         name=name,
         case=case,
         cases=cases,

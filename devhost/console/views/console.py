@@ -1,5 +1,6 @@
 """What the answers of one console have in common."""
 
+import secrets
 import threading
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -10,11 +11,17 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
 from devhost.console.children.children import Children
+from devhost.console.children.once import Once
+from devhost.console.children.starting import start_run
 from devhost.console.listing.index import Index
 from devhost.console.live.readers import Readers
 from devhost.console.pages.render import Pages
 from devhost.console.runs.folder import RunFolder
+from devhost.console.runs.setup import Setup
 from devhost.console.suites.evaluated import Evaluations
+
+KEY = "key"
+"""The field of a form that starts a run: each page has another value in it."""
 
 
 @dataclass(frozen=True)
@@ -23,6 +30,7 @@ class Console:
     plugin: Path | None = None
     """The strategy plugin; None for the nearest one."""
     children: Children = field(default_factory=Children)
+    once: Once = field(default_factory=Once)
     pages: Pages = field(default_factory=Pages)
     readers: Readers = field(default_factory=Readers)
     evaluations: Evaluations = field(default_factory=Evaluations)
@@ -34,8 +42,18 @@ class Console:
         return Index(self.folder.path, self.children.is_running)
 
     def page(self, template: str, status: int = 200, **values: object) -> HTMLResponse:
-        return HTMLResponse(self.pages.render(template, **values), status)
+        """`key`: of the page, for its form."""
+        return HTMLResponse(self.pages.render(template, key=secrets.token_hex(8), **values), status)
+
+    def start(self, key: str, setup: Setup, *lines: str) -> str:
+        """The name of the run that begins, or that has just begun from the form with this key."""
+        return self.once.name(key, lambda: start_run(self.folder, self.children, setup, *lines))
 
 
 def console_of(request: Request) -> Console:
     return cast("Console", request.app.state.console)
+
+
+async def typed(request: Request) -> dict[str, str]:
+    """The texts of a form; of fields with the same name, the last one."""
+    return {name: value for name, value in (await request.form()).multi_items() if isinstance(value, str)}
