@@ -52,5 +52,5 @@ def test_a_setup_that_cannot_be_written_leaves_no_half_of_it(tmp_path: Path) -> 
 def test_a_setup_of_another_version_is_a_run_that_no_form_started(console: ConsoleClient) -> None:
     (console.console.folder.path / "run.setup.json").write_text('{"future": true}')
 
-    assert "this console has no process of it" in console.get("/runs/run")
+    assert "The run ended before the strategy was asked" in console.get("/runs/run")
     assert "cannot be read" in console.get("/compare/run/run", 400)

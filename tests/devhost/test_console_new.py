@@ -20,6 +20,8 @@ from devhost.console.runs.setup import Setup
 from devhost.console.server.app import application
 from devhost.console.views.console import Console
 from tests.devhost.conftest import CHARTS, PUPPET, ROOT, TOOLBOX
+from tests.devhost.console import words
+from tests.devhost.tracing import tracing
 from tests.devhost.waiting import PATIENCE, MovableClock, wait_for
 
 PORT, TOKEN = 8765, "t0k3n"
@@ -299,6 +301,31 @@ def test_what_a_child_printed_that_could_not_start_is_shown_whole(
     said = browser.get(f"/runs/{name}/state").text
     assert "The run could not start: devhost ended with exit code 2." in said
     assert ">no &lt;plugin&gt;</pre>" in said
+
+
+@pytest.mark.parametrize("has_trace", [False, True])
+def test_a_run_that_is_killed_before_its_first_question_says_so(
+    browser: TestClient, children: Children, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, has_trace: bool
+) -> None:
+    monkeypatch.setattr("devhost.console.children.child.START", "import time; time.sleep(3600)")
+    name = browser.post("/new", data={**MAIL, "do": "start"}).headers["location"].removeprefix("/runs/")
+    if has_trace:
+        with tracing(tmp_path / f"{name}.jsonl", query=None):
+            pass
+    assert "not asked yet" in words(browser.get(f"/runs/{name}").text)
+    assert browser.post(f"/runs/{name}/steer", data={"do": "kill"}).status_code == 303
+    wait_for(lambda: not children.is_running(name), "the end")
+
+    page, listed = (words(browser.get(path).text) for path in (f"/runs/{name}", "/list"))
+    monkeypatch.setattr(children, "_children", {})
+    by_another_console = words(browser.get(f"/runs/{name}").text)
+
+    assert "The strategy was never asked." in page
+    assert "The run was killed before the strategy was asked." in page
+    assert "The run ended before the strategy was asked" in by_another_console
+    assert "Run again with one thing changed" not in page
+    assert "Start the same again" in page
+    assert "killed" in listed.partition("Confirm the choir's booking.")[2]
 
 
 def test_the_command_of_the_page_is_one_of_devhost(browser: TestClient) -> None:

@@ -56,13 +56,16 @@ def test_a_browser_is_told_of_everything_once_and_then_of_what_changes(whole: by
 
     pieces: dict[str, str] = {}
     rows: list[str] = []
-    events = heads = 0
+    events = heads = begins = 0
     for number in range(len(lines)):
         file.write_bytes(b"".join(lines[: number + 1]))
         for name, data in told(listener):
             if name == "head":
                 assert "puppet" in data["html"]
                 heads += 1
+                continue
+            if name == "trace":
+                begins += 1
                 continue
             assert name == "section"
             assert bool(data["frame"]) == (not pieces)
@@ -73,8 +76,8 @@ def test_a_browser_is_told_of_everything_once_and_then_of_what_changes(whole: by
         assert told(listener) == []
 
     other = Listener("run", RunReader(file), PAGES)
-    (_, (_, all_at_once)) = told(other)
-    assert (events > 3, heads) == (True, 1)
+    (*_, (_, all_at_once)) = told(other)
+    assert (events > 3, heads, begins) == (True, 2, 1)  # what can be done with a run that was asked is in its head
     assert (all_at_once["pieces"], all_at_once["rows"]) == (pieces, rows)
     assert "ROUND 3" in pieces[rows[2]]
     assert "finished" in pieces["run-1-facts"]
@@ -134,6 +137,25 @@ def test_a_file_that_is_no_trace_is_a_problem_at_every_look(whole: bytes, tmp_pa
 
     file.write_bytes(whole)
     assert len(reader.read().runs) == 1
+
+
+def test_of_a_longer_trace_nothing_stays_when_a_run_writes_over_it(whole: bytes, tmp_path: Path) -> None:
+    file = tmp_path / "run.jsonl"
+    header, rest = whole.split(b"\n", 1)
+    session = json.loads(rest.splitlines()[-1])["session_id"].encode()
+    file.write_bytes(whole + rest.replace(session, b"another"))
+    listener = Listener("run", RunReader(file), PAGES)
+    first = told(listener)
+    assert [data.get("run") for name, data in first if name == "section"] == [1, 2]
+
+    again = json.dumps({**json.loads(header), "started": "2030-01-01T00:00:00Z"}).encode()
+    file.write_bytes(again + b"\n" + rest.replace(HOSTILE.encode(), b"Why?"))
+    second = told(listener)
+
+    assert [name for name, _ in second] == ["trace", "head", "section"]
+    assert first[0] != second[0] == ("trace", {"began": "2030-01-01T00:00:00+00:00"})
+    assert "Why?" in second[-1][1]["frame"], "its own question"
+    assert set(second[-1][1]["rows"]) < set(second[-1][1]["pieces"]), "all of it"
 
 
 def test_a_run_that_writes_over_a_trace_takes_its_place(whole: bytes, tmp_path: Path) -> None:

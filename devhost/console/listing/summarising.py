@@ -47,7 +47,7 @@ def summary_of(name: str, folder: Path) -> Summary:
         asked = {"questions": (begun.question,), "strategy": begun.strategy or "", "command": begun.kind}
         return summary.model_copy(update={**asked, "is_unfinished": True})
     try:
-        facts = _facts(read_trace(trace, NEEDED))
+        facts = _facts(read_trace(trace, NEEDED), setup or Setup())
         return summary.model_copy(update={name: _well_formed(value) for name, value in facts.items()})
     except TraceError as error:
         return summary.model_copy(update={"problem": str(error).removeprefix(str(trace)).lstrip(", :")})
@@ -63,7 +63,7 @@ def _well_formed(value: object) -> object:
     return value
 
 
-def _facts(trace: Trace) -> dict[str, object]:
+def _facts(trace: Trace, setup: Setup) -> dict[str, object]:
     header, traced = trace.header, traced_runs(trace)
     runs = [run_of(each, header.strategy) for each in traced]
     return {
@@ -75,14 +75,14 @@ def _facts(trace: Trace) -> dict[str, object]:
         "seconds": sum(run.elapsed_seconds for run in runs),
         "tokens": sum(map(_tokens, runs)),
         "rounds": sum(map(rounds_of, runs)),
-        **(_of_flow(trace) if header.command == "flow" else _of_runs(trace, traced, runs)),
+        **(_of_flow(trace) if header.command == "flow" else _of_runs(trace, traced, runs, setup)),
     }
 
 
-def _of_runs(trace: Trace, traced: list[TracedRun], runs: list[Run]) -> dict[str, object]:
+def _of_runs(trace: Trace, traced: list[TracedRun], runs: list[Run], setup: Setup) -> dict[str, object]:
     if trace.header.command == "tool":
         return {"questions": (trace.header.query or "",), "words": "tool call", "level": ""}
-    questions = tuple(each.question[:LONGEST] for each in traced) or ((trace.header.query or "")[:LONGEST],)
+    questions = tuple(each.question[:LONGEST] for each in traced) or ((trace.header.query or setup.question)[:LONGEST],)
     if not runs:
         return {"questions": questions, "is_unfinished": True}
     last, is_unfinished = runs[-1], any(each.end is None for each in traced)

@@ -30,10 +30,15 @@ class Listener:
             return self._new_problem(str(error))
         if seen is self._seen:
             return self._new_problem("")
-        if _header(seen) is not _header(self._seen):  # a run has written over the trace
-            self._rendering = Rendering(self._pages.environment)
+        began = self._new_trace(seen) if _header(seen) is not _header(self._seen) else []
         self._seen = seen
-        return [*self._new_problem(""), *self._new_head(seen), *self._new_sections(seen)]
+        return [*self._new_problem(""), *began, *self._new_head(seen), *self._new_sections(seen)]
+
+    def _new_trace(self, seen: Seen) -> list[str]:
+        """When it began. A run may have written over the trace that the browser shows: nothing of that one stays."""
+        self._rendering = Rendering(self._pages.environment)
+        self._changes = Changes()
+        return [] if seen.trace is None else [_event("trace", {"began": seen.trace.header.started.isoformat()})]
 
     def _new_problem(self, sentence: str) -> list[str]:
         """An empty one if there is none any more."""
@@ -43,7 +48,7 @@ class Listener:
         return [_event("problem", {"sentence": sentence})]
 
     def _new_head(self, seen: Seen) -> Iterator[str]:
-        head = self._pages.render("run_head.html.j2", name=self._name, trace=seen.trace)
+        head = self._pages.render("run_head.html.j2", name=self._name, trace=seen.trace, is_asked=bool(seen.runs))
         if seen.trace is not None and head != self._head:
             self._head = head
             yield _event("head", {"html": head})

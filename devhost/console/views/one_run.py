@@ -38,7 +38,14 @@ def one_run(request: Request) -> Response:
     rendering = Rendering(console.pages.environment)
     sections = [(shown, _marked(rendering.section(shown))) for shown in seen.runs]
     waiting = waiting_of(console.folder, name, console.children.of(name), seen.runs)
-    return console.page("one_run.html.j2", name=name, trace=seen.trace, sections=sections, waiting=waiting)
+    return console.page(
+        "one_run.html.j2",
+        name=name,
+        trace=seen.trace,
+        is_asked=bool(seen.runs),
+        sections=sections,
+        waiting=waiting,
+    )
 
 
 def _marked(section: Section) -> Mapping[str, Markup]:

@@ -8,6 +8,7 @@ let stream = null;
 function listen() {
   if (stream || document.hidden) return;
   stream = new EventSource(runs.dataset.events);
+  stream.addEventListener("trace", event => begin(JSON.parse(event.data)));
   stream.addEventListener("section", event => keepFocus(runs, () => change(JSON.parse(event.data))));
   const head = document.getElementById("run-head"); // a page of two runs has none
   if (head) stream.addEventListener("head", event => morphChildren(head, parsed(JSON.parse(event.data).html)));
@@ -20,6 +21,12 @@ function listen() {
 function rest() {
   stream?.close();
   stream = null;
+}
+
+// Another run may have written over the trace that the page shows.
+function begin({ began }) {
+  if ((runs.dataset.trace ?? began) !== began) runs.replaceChildren();
+  runs.dataset.trace = began;
 }
 
 function change({ run, scale, rows, pieces, frame }) {
