@@ -89,8 +89,7 @@ def test_rows_are_searched_folded_and_walked_with_the_keyboard(open_page: OpenPa
     expect(page.locator(".hit.current")).to_have_count(1)
     expect(page.locator("#found")).to_have_text(re.compile(r"^1 of \d+$"))
     page.keyboard.press("Escape")
-
-    page.keyboard.press("j")
+    expect(page.locator(".hit.current > summary")).to_be_focused()
     expect(rounds.first).to_be_focused()
     page.keyboard.press("ArrowLeft")
     expect(page.locator(".span.group").first).not_to_have_attribute("open", "")

@@ -10,6 +10,7 @@ const shown = new WeakMap();
 
 export function say(id, sentence) {
   const place = document.getElementById(id);
+  if (!place) return;
   if (place.textContent !== sentence) place.textContent = sentence;
   place.hidden = !sentence;
 }
