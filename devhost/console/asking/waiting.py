@@ -9,6 +9,7 @@ from pathlib import Path
 
 from devhost.console.asking.state import ChildFacts, State, state_of
 from devhost.console.children.child import Child
+from devhost.console.children.left import left_process
 from devhost.console.runs.command import typed_command
 from devhost.console.runs.folder import OUTPUT, SETUP, TRACE, RunFolder
 from devhost.console.runs.printed import last_printed
@@ -26,6 +27,8 @@ class Waiting:
     name: str
     state: State
     told: int
+    left: int | None
+    """The process in which the run goes on although its console was killed."""
     exit_code: int | None
     began: bool
     """Whether the strategy was asked anything."""
@@ -54,12 +57,14 @@ def waiting_of(folder: RunFolder, name: str, child: Child | None, turns: Sequenc
     setup = Setup.known(folder.beside(name, SETUP))
     facts = None if child is None else ChildFacts(child.told, child.exit_code, setup is None or setup.kind == "chat")
     ended = (turn.run for turn in turns if turn.traced.end is not None)
-    state = state_of(ended, facts, is_written=is_written(folder.beside(name, TRACE)))
+    left = left_process(folder.beside(name, OUTPUT)) if child is None else None
+    state = state_of(ended, facts, is_written=left is not None or is_written(folder.beside(name, TRACE)))
     failed = state.word == "over" or (facts is not None and facts.exit_code not in {0, None})
     return Waiting(
         name=name,
         state=state,
         told=0 if facts is None else facts.told,
+        left=None if left is None else left.pid,
         exit_code=None if facts is None else facts.exit_code,
         began=bool(turns),
         setup=setup,

@@ -35,6 +35,10 @@ class Child:
         threading.Thread(target=self._await_the_end, daemon=True).start()
 
     @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
     def exit_code(self) -> int | None:
         """None while it goes on; below 0 for a signal."""
         return self._process.poll()

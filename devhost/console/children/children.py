@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from devhost.console.children.child import Child
+from devhost.console.children.left import note
 from devhost.errors import ConsoleError
 
 PATIENCE_SECONDS = 10.0
@@ -27,6 +28,7 @@ class Children:
             if len(running) >= self._most:
                 raise ConsoleError(f"{len(running)} runs go on, and no more may: end one of {', '.join(running)}")
             child = self._children[name] = Child(arguments, output)
+            note(child.pid, arguments, output)
         return child
 
     def of(self, name: str) -> Child | None:

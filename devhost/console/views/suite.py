@@ -17,6 +17,7 @@ from starlette.routing import Route
 
 from devhost.cli.options.model_options import ModelOptions
 from devhost.console.children.child import Child
+from devhost.console.children.left import Left, left_process
 from devhost.console.pages.events import Part, live_part
 from devhost.console.runs.folder import OUTPUT
 from devhost.console.runs.typed import refusal, typed_path
@@ -59,10 +60,10 @@ def _run(console: Console, form: FormData) -> Response:
     )
     if mistakes := asked.mistakes():
         return _suite(console, suite, asked, mistakes)
-    if not console.children.is_running(_key(file)):
-        output = console.folder.path / f"{_key(file)}{OUTPUT}"
+    child = _child(console, file)
+    if child is None or child.exit_code is not None:
         asked = replace(asked, against_last=_standing(console, file).is_finished)
-        console.children.start(_key(file), asked.arguments(file, console.plugin), output)
+        console.children.start(_key(file), asked.arguments(file, console.plugin), _output(console, file))
     return RedirectResponse(_address(file), 303)
 
 
@@ -134,7 +135,7 @@ def _standing(console: Console, file: Path) -> Standing:
     return standing(console.evaluations.of(results_of(file)), _child(console, file))
 
 
-def _command(child: Child | None, suite: Suite, asked: Asked, console: Console) -> str:
+def _command(child: Child | Left | None, suite: Suite, asked: Asked, console: Console) -> str:
     """Of what was started last, or else of what would be."""
     arguments = asked.arguments(suite.file, console.plugin) if child is None else child.arguments
     return shlex.join(("devhost", *arguments))
@@ -162,8 +163,13 @@ def _key(file: Path) -> str:
     return f"evaluation-{file.stem}-{sha256(bytes(file.resolve())).hexdigest()[:8]}"
 
 
-def _child(console: Console, file: Path) -> Child | None:
-    return console.children.of(_key(file))
+def _child(console: Console, file: Path) -> Child | Left | None:
+    """What evaluates the file: a child of this console, or of one that was killed."""
+    return console.children.of(_key(file)) or left_process(_output(console, file))
+
+
+def _output(console: Console, file: Path) -> Path:
+    return console.folder.path / f"{_key(file)}{OUTPUT}"
 
 
 def _address(file: Path) -> str:
