@@ -1,5 +1,6 @@
 """The page of a run: it grows while the run goes on, and keeps what the person has opened."""
 
+import json
 import re
 import signal
 from pathlib import Path
@@ -25,7 +26,7 @@ def test_the_answer_streams_and_the_timeline_grows_under_it(
     growing = console.runs / "growing.jsonl"
     growing.write_bytes(lines[0])
     page = open_page(console, "/runs/growing")
-    expect(page.get_by_text("The strategy was not asked yet.")).to_be_visible()
+    expect(page.get_by_text("The strategy was never asked.")).to_be_visible()
 
     third, half = len(lines) // 3, len(lines) // 2
     growing.write_bytes(b"".join(lines[:third]))
@@ -44,6 +45,23 @@ def test_the_answer_streams_and_the_timeline_grows_under_it(
     expect(page.locator(".answer", has_text="Two-factor login with an authenticator app")).to_be_visible()
     assert model.locator("..").get_attribute("open") is not None, "what the person opened was closed"
     expect(page.get_by_text("finished", exact=True)).to_be_visible()
+
+
+def test_a_run_that_writes_over_a_trace_takes_the_place_of_all_its_turns(
+    open_page: OpenPage, console: Served, runs_folder: Path
+) -> None:
+    header, rest = (runs_folder / "helpdesk.jsonl").read_bytes().split(b"\n", 1)
+    session = json.loads(rest.splitlines()[-1])["session_id"].encode()
+    file = console.runs / "overwritten.jsonl"
+    file.write_bytes(b"\n".join([header, rest + rest.replace(session, b"another")]))
+    page = open_page(console, "/runs/overwritten")
+    expect(page.locator(".run")).to_have_count(2)
+
+    again = json.dumps({**json.loads(header), "started": "2030-01-01T00:00:00Z"}).encode()
+    file.write_bytes(b"\n".join([again, rest.replace(b"Two-factor login with", b"Another answer about")]))
+
+    expect(page.locator(".run")).to_have_count(1)
+    expect(page.locator(".answer", has_text="Another answer about")).to_be_visible()
 
 
 def test_an_open_row_that_gets_children_shows_them(open_page: OpenPage, console: Served, runs_folder: Path) -> None:
