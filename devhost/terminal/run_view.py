@@ -135,10 +135,10 @@ class RunView:
 
     def _close_with_result(self, run: Run, model_note: str) -> None:
         self._console.print(Rule(style="dim"))
-        if run.outputs.dropped_retriever_resources:
-            self._note(f"Retriever resources sent: {run.outputs.dropped_retriever_resources}. Dify drops them today.")
+        if dropped := run.outputs.dropped_retriever_resources:
+            self._note(f"In Dify: all versions today drop retriever resources; this run sent {dropped:,}.")
         if run.outputs.icon_lookups.list_builtin_tools:
-            self._note(f"Icons of the log cost Dify {lookups(run.outputs.icon_lookups)}.")
+            self._note(f"In Dify: the icons of the log take {lookups(run.outputs.icon_lookups)}.")
         if model_note:
             self._note(model_note)
         if run.error is None:

@@ -95,7 +95,7 @@ def test_the_page_of_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
         "image/png · 9,000 bytes",
         "→ 5 tokens",
         "finished with stop",
-        "Retriever resources sent: 1. Dify drops them today.",
+        "In Dify: all versions today drop retriever resources; this run sent 1.",
     ):
         assert words in page.text, words
 

@@ -98,8 +98,8 @@ def test_piped_it_is_plain_and_complete() -> None:
         "log-left-open: log 'ROUND 1' was never finished",
         "json ─",
         '[1, {"a": "b"}]',
-        "Retriever resources sent: 2. Dify drops them today.",
-        "Icons of the log cost Dify 5 × list_plugins and 3 × list_builtin_tools.",
+        "In Dify: all versions today drop retriever resources; this run sent 2.",
+        "In Dify: the icons of the log take 5 × list_plugins and 3 × list_builtin_tools.",
         "turns that no model call asked for: 1",
         "finished in 1.23 s",
     ):

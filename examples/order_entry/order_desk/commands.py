@@ -103,7 +103,7 @@ def chat(  # noqa: PLR0913 - click gives one argument per option
                 _answer(desk, text, data)
     except (HostError, SetupError) as error:
         raise click.ClickException(str(error)) from None
-    click.echo(f"The audit trail: python -m examples.order_entry audit {conversation}")
+    click.echo(f"The audit trail: .venv/bin/python -m examples.order_entry audit {conversation}")
     return 0
 
 
