@@ -10,8 +10,8 @@ from typing import Any
 
 from devhost.errors import DeclarationError
 from devhost.plugin.contents.files import Contents
-from devhost.plugin.rules.fields import LANGUAGES, Fault
-from devhost.plugin.rules.listed import Problem, rule_of
+from devhost.plugin.rules.fields import LANGUAGES, MISSPELT, Fault
+from devhost.plugin.rules.listed import Level, Problem, rule_of
 from devhost.plugin.rules.manifest import manifest_faults
 from devhost.plugin.rules.strategy import strategy_provider_faults
 from devhost.plugin.rules.tool import tool_provider_faults
@@ -131,7 +131,8 @@ def kinds_of(manifest: dict[str, Any]) -> dict[str, Any]:
 def _problem(file: str, struct: str, fault: Fault, path: tuple[str | int, ...], declared: dict[str, Any]) -> Problem:
     name = _name_at(path, declared)
     sentence = f"{fault.sentence}, in {name}" if name else fault.sentence
-    return Problem(rule_of(fault), file, _key(path), sentence, in_the_daemons_words(struct, fault))
+    level: Level = "notice" if fault.rule == MISSPELT else "refused"
+    return Problem(rule_of(fault), file, _key(path), sentence, in_the_daemons_words(struct, fault), level)
 
 
 def _name_at(path: tuple[str | int, ...], declared: object) -> str:

@@ -84,6 +84,7 @@ OF_DECLARATIONS = [
     Breach("yaml", added(".difyignore", "tools/*.yaml\n"), DRAW, ""),
     Breach("kinds", replaced(MANIFEST, "  tools:\n    - provider/charts.yaml", "  tools: []"), MANIFEST, "plugins"),
     Breach("field", replaced(MANIFEST, "author: chartmakers\n", ""), MANIFEST, "author"),
+    Breach("field", replaced(DRAW, "default: 40", "defualt: 40"), DRAW, "parameters[3].defualt", level="notice"),
     Breach("pattern", replaced(MANIFEST, "version: 0.0.3\n", 'version: "0.3"\n'), MANIFEST, "version"),
     Breach("pattern", replaced(MANIFEST, "version: 0.0.3\n", "version: 0.0.3-mine\n"), MANIFEST, "version"),
     Breach(

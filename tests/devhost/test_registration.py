@@ -138,7 +138,7 @@ def test_a_strategys_fields(path: str, value: object, words: str) -> None:
 @pytest.mark.parametrize(
     ("path", "value", "words"),
     [
-        ("version", "1.0", "version: String should match pattern"),
+        ("version", "1.0", "version: '1.0' is not a version such as 0.2.0"),
         ("type", "bundle", "type: Input should be 'plugin'"),
         ("author", "Someone", "author: String should match pattern"),
         ("name", "has.dot", "name: String should match pattern"),

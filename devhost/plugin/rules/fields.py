@@ -1,10 +1,13 @@
 """Rules for fields of several declarations when a plugin registers, and the error for a field that breaks one."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, get_args, get_origin
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictStr, ValidationError
 from pydantic_core import PydanticCustomError
+from rapidfuzz.fuzz import ratio
+from rapidfuzz.process import extractOne
 
 from devhost.errors import RegistrationError
 from devhost.protocol.golang.values import kind_of
@@ -14,7 +17,10 @@ from devhost.text.yaml_file import describe
 _UNION = frozenset({"str", "bool", "int", "float"})
 LANGUAGES = ("en_US", "ja_JP", "zh_Hans", "pt_BR")
 """Of a text; the daemon drops every other."""
-NOT_THE_DAEMONS = frozenset({"pep440", "uuid", "default_fits", "node_schema", "feature", "selector"})
+MISSPELT = "misspelt"
+ALIKE = 80
+"""Percent: `defualt` is `default`, and `max` is not `min`."""
+NOT_THE_DAEMONS = frozenset({MISSPELT, "pep440", "uuid", "default_fits", "node_schema", "feature", "selector"})
 """Rules of Dify's API or the SDK: the daemon registers a plugin that breaks them."""
 TAGS = {
     *("search", "image", "videos", "weather", "finance", "design", "travel", "social", "news", "medical"),
@@ -65,11 +71,11 @@ class Fault:
 
 
 def faults(kind: type[Checked], value: JsonObject) -> list[Fault]:
-    """Each field once, although a field of several types breaks the rules of each."""
+    """Each field once, although a field of several types breaks the rules of each; misspelt keys last."""
+    found: dict[tuple[str | int, ...], Fault] = {}
     try:
         kind.model_validate(value)
     except ValidationError as error:
-        found: dict[tuple[str | int, ...], Fault] = {}
         for each in error.errors():
             path, rule = _without_types(each["loc"]), each["type"]
             if path[-1:] == ("default",) and rule != "default_fits":
@@ -77,8 +83,33 @@ def faults(kind: type[Checked], value: JsonObject) -> list[Fault]:
             is_number = rule == "string_type" and isinstance(each["input"], int | float)
             sentence = f"{each['msg']}: write it in quotes" if is_number else each["msg"]
             found.setdefault(path, Fault(path, rule, sentence, each.get("input")))
-        return list(found.values())
-    return []
+    return [*found.values(), *_misspelt(kind, value, ())]
+
+
+def _misspelt(kind: type[Checked], value: object, path: tuple[str | int, ...]) -> Iterator[Fault]:
+    """Keys that no struct has, and that are close to one of this struct: their values are lost without a word."""
+    match value:
+        case list():
+            for number, each in enumerate(value):
+                yield from _misspelt(kind, each, (*path, number))
+        case dict():
+            known = [key for key in kind.model_fields if key not in value]
+            for key in value.keys() - kind.model_fields.keys():
+                if near := extractOne(key, known, scorer=ratio, score_cutoff=ALIKE):
+                    sentence = f"Dify has no such key; it has {near[0]!r}"
+                    yield Fault((*path, key), MISSPELT, sentence, value[key])
+            for key, field in kind.model_fields.items():
+                for inner in _structs(field.annotation):
+                    yield from _misspelt(inner, value.get(key), (*path, key))
+
+
+def _structs(annotation: object) -> Iterator[type[Checked]]:
+    """The structs in an annotation such as `tuple[_Parameter, ...]`; values of a mapping have keys of their own."""
+    if isinstance(annotation, type) and issubclass(annotation, Checked):
+        yield annotation
+    elif get_origin(annotation) is not dict:
+        for each in get_args(annotation):
+            yield from _structs(each)
 
 
 def _without_types(path: tuple[str | int, ...]) -> tuple[str | int, ...]:
