@@ -111,7 +111,7 @@ def _planned(suite: Suite, case: Case, column: Column, ground: Ground) -> Iterat
     asked = [question, case.variables, *map(_content, case.files), repr(script), repr(case.expected)]
     digest = _digest(asked)
     for repeat in range(1, case.repeats + 1):
-        about = [digest, column.name, scenario.strategy.identity.name, scenario.given, ground.strict, repeat]
+        about = [digest, case.name, column.name, scenario.strategy.identity.name, scenario.given, ground.strict, repeat]
         key = _digest([*about, _settings(column, suite, ground)])
         yield Planned(case, column, repeat, scenario, question, digest, key, strict=ground.strict)
 

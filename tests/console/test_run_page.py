@@ -121,6 +121,19 @@ def test_rows_are_searched_folded_and_walked_with_the_keyboard(open_page: OpenPa
     expect(rounds.first).to_be_focused()
 
 
+def test_enter_goes_to_a_row_of_what_was_typed_last(open_page: OpenPage, console: Served) -> None:
+    page = open_page(console, "/runs/helpdesk")
+    expect(page.locator(".span.group > summary").first).to_be_visible()
+    page.keyboard.press("/")
+    page.keyboard.type("round")
+    expect(page.locator("#found")).to_have_text(re.compile(r"^\d+ rows$"))
+
+    page.keyboard.type(" 2")
+    page.keyboard.press("Enter")
+
+    expect(page.locator(".hit.current > summary")).to_contain_text("ROUND 2")
+
+
 def test_the_first_error_is_one_key_away(open_page: OpenPage, console: Served) -> None:
     record_script(console.runs / "refused.jsonl", "helpdesk", REFUSED)
     page = open_page(console, "/runs/refused")

@@ -9,6 +9,7 @@ const found = document.getElementById("found");
 const AFTER = 200; // ms without a key
 
 let names = [];
+let wordsOfNames = "";
 let at = -1;
 let timer = 0;
 
@@ -18,6 +19,7 @@ async function find() {
   if (!answer || asked !== words.value) return;
   const before = names[at];
   names = JSON.parse(answer.text);
+  wordsOfNames = asked;
   at = names.indexOf(before);
   mark();
 }
@@ -29,7 +31,12 @@ function mark() {
   found.textContent = !words.value.trim() ? "" : at < 0 ? `${names.length} ${names.length === 1 ? "row" : "rows"}` : `${at + 1} of ${names.length}`;
 }
 
-function step(by) {
+// Who is faster than the search goes to the first row of what was typed last.
+async function step(by) {
+  if (wordsOfNames !== words.value) {
+    clearTimeout(timer);
+    await find();
+  }
   if (!names.length) return;
   at = at < 0 && by < 0 ? names.length - 1 : (at + by + names.length) % names.length;
   mark();
