@@ -1,5 +1,6 @@
 """A run's page: what it tells a browser while the run goes on, and what an opened row holds."""
 
+import fcntl
 import json
 from pathlib import Path
 from typing import Any
@@ -108,6 +109,23 @@ def test_a_round_that_has_ended_is_not_told_again(whole: bytes, tmp_path: Path) 
             assert min(changed, default=last) >= last - 1
             last = max([last, *changed])
     assert last == 3
+
+
+def test_a_run_is_running_until_no_process_writes_its_trace(whole: bytes, tmp_path: Path) -> None:
+    lines = whole.splitlines(keepends=True)
+    with (tmp_path / "run.jsonl").open("wb") as written:
+        fcntl.flock(written, fcntl.LOCK_SH)  # as the process that writes a trace holds it
+        written.writelines(lines[: len(lines) // 2])
+        written.flush()
+        listener = Listener("run", RunReader(tmp_path / "run.jsonl"), PAGES)
+        facts = told(listener)[-1][1]["pieces"]["run-1-facts"]
+        assert "<dd>running</dd>" in facts
+        assert "TraceEndsError" not in facts
+        assert told(listener) == []
+
+    facts = told(listener)[-1][1]["pieces"]["run-1-facts"]
+    assert '<dd class="bad">not ended</dd>' in facts
+    assert "TraceEndsError" in facts
 
 
 def test_a_file_that_is_no_trace_is_a_problem_that_is_told_once(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from devhost.page.parts.attachments import Attachments
 from devhost.page.parts.shown import ShownRun, shown_run
 from devhost.trace.reader import Trace
 from devhost.trace.runs import traced_runs
+from devhost.trace.writer import is_written
 
 KEPT = 8
 """So many traces stay parsed; one of a hundred rounds takes tens of megabytes."""
@@ -27,22 +28,29 @@ class Seen:
 
 class RunReader:
     def __init__(self, file: Path) -> None:
+        self._file = file
         self._growing = GrowingTrace(file)
         self._reading = threading.Lock()
         self._seen = Seen(None)
+        self._written = False
 
     def read(self) -> Seen:
         """The same value as before if nothing was added; a TraceError comes each time again."""
         with self._reading:
+            written = is_written(self._file)  # asked first: nothing is added after a no
             trace = self._growing.read()
-            if trace is not self._seen.trace:
-                self._seen = Seen(trace, () if trace is None else _shown(trace))
+            if trace is not self._seen.trace or written != self._written:
+                self._seen = Seen(trace, () if trace is None else _shown(trace, is_written=written))
+                self._written = written
             return self._seen
 
 
-def _shown(trace: Trace) -> Sequence[ShownRun]:
-    attachments = Attachments(None)
-    return [shown_run(number, each, trace, attachments) for number, each in enumerate(traced_runs(trace), start=1)]
+def _shown(trace: Trace, *, is_written: bool) -> Sequence[ShownRun]:
+    attachments, runs = Attachments(None), traced_runs(trace)
+    return [
+        shown_run(number, each, trace, attachments, is_written=is_written and each is runs[-1])
+        for number, each in enumerate(runs, start=1)
+    ]
 
 
 class Readers:

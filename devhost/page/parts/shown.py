@@ -46,6 +46,8 @@ class ShownRun:
     """By the id of a tool's call."""
     printed_around: list[PrintedLine]
     """Before and after the run."""
+    goes_on: bool = False
+    """Whether a process still writes what follows."""
 
     @property
     def outputs(self) -> NodeOutputs:
@@ -131,7 +133,9 @@ class ShownRun:
         return sum(call.kind == kind for call in self.traced.calls)
 
 
-def shown_run(number: int, traced: TracedRun, trace: Trace, attachments: Attachments) -> ShownRun:
+def shown_run(
+    number: int, traced: TracedRun, trace: Trace, attachments: Attachments, *, is_written: bool = False
+) -> ShownRun:
     run = run_of(traced, trace.header.strategy)
     sources = sources_of(run.outputs.variables.get("sources"), traced)
     numbers = {source.number for source in sources}
@@ -149,6 +153,7 @@ def shown_run(number: int, traced: TracedRun, trace: Trace, attachments: Attachm
         files=attachments.shown(run.outputs.files),
         printed_in=lines_of_calls(traced),
         printed_around=printed_around,
+        goes_on=is_written and traced.end is None,
     )
 
 
