@@ -28,6 +28,16 @@ def test_a_changed_instruction_leads_to_both_runs_side_by_side(page: Page) -> No
     assert axe(page) == []
 
 
+def test_the_command_below_the_form_is_that_of_what_stands_in_it(page: Page) -> None:
+    page.goto(f"{page.url}runs/helpdesk/again")
+    page.get_by_text("The same in a terminal").click()
+    page.get_by_label("Instruction").first.fill(CHANGED)
+    expect(page.get_by_label("Command")).to_contain_text(f"--instruction '{CHANGED}'")
+
+    page.get_by_label("the turns of a script file").check()
+    expect(page.get_by_label("Command")).to_be_hidden()  # until there is a file
+
+
 def test_a_run_that_goes_on_grows_below_the_comparison(open_page: OpenPage, console: Served, runs_folder: Path) -> None:
     lines = (runs_folder / "helpdesk.jsonl").read_bytes().splitlines(keepends=True)
     first = next(number for number, line in enumerate(lines) if b"ROUND 2" in line)

@@ -99,6 +99,16 @@ def test_tools_run_only_if_that_was_chosen(console: ConsoleClient) -> None:
     assert "--live-tools --example helpdesk" in page
 
 
+def test_the_command_is_that_of_the_form(console: ConsoleClient) -> None:
+    changed = {"at": "1", "p.instruction": "Be brief."}
+
+    shown = console.post(f"{AGAIN}/command", 200, **changed)
+
+    assert shlex.split(shown)[:5] == ["devhost", "fork", str(console.console.folder.trace("before")), "--at", "1"]
+    assert "--instruction 'Be brief.'" in shown
+    assert console.post(f"{AGAIN}/command", 200, **{**changed, "at": "7"}) == ""
+
+
 def test_a_reset_field_has_the_value_of_the_run_again(console: ConsoleClient) -> None:
     changed = {"p.instruction": "Something else", "was.instruction": "Was"}
 

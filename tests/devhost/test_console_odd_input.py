@@ -47,13 +47,16 @@ FIELDS: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("GET", "/runs/{name}/search"): ("words",),
     ("GET", "/runs/{name}/again"): ("turn", "at", "script"),
     ("POST", "/runs/{name}/again"): AGAIN,
+    ("POST", "/runs/{name}/again/command"): AGAIN,
     ("POST", "/runs/{name}/keep"): ("name", "file", "text", "calls", "stop_reason", "sources"),
     ("POST", "/runs/{name}/steer"): ("do", "words", "told"),
     ("GET", "/new"): ("plugin", "script", "from"),
     ("POST", "/new"): NEW,
+    ("POST", "/new/command"): NEW,
     ("GET", "/suite"): ("file", "case"),
     ("GET", "/suite/events"): ("file",),
     ("POST", "/suite/run"): ("file", "case", "column", "repeats", "instruction", "model", "real", "fresh"),
+    ("POST", "/suite/command"): ("file", "case", "column", "repeats", "instruction", "model", "real", "fresh"),
     ("POST", "/suite/stop"): ("file",),
 }
 """What the addresses read of their queries and forms. What a form reads of both is sent as one of them."""
@@ -119,7 +122,7 @@ def status(browser: TestClient, method: str, address: str, body: str = "") -> in
     else:
         answer = browser.post(address, content=body, headers=FORM)
     leads = answer.status_code == 303 and answer.headers["location"].startswith("/")
-    assert leads or words(answer.text) or answer.headers["content-type"] == "application/json"
+    assert leads or words(answer.text) or answer.headers["content-type"] != "text/html; charset=utf-8"
     return answer.status_code
 
 

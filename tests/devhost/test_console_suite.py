@@ -2,6 +2,7 @@
 
 import re
 import shlex
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlencode
@@ -114,6 +115,19 @@ def test_the_command_is_shown_and_is_the_same_in_a_terminal(pages: tuple[str, st
     assert f"instruction={CHANGED}" in shlex.split(shown)
     chosen = Suite.read(file).only([shlex.split(shown)[4], shlex.split(shown)[6]], ["standard"])
     assert [case.name for case in chosen.cases] == CHOSEN
+
+
+def test_the_command_is_that_of_the_form(console: ConsoleClient, file: Path) -> None:
+    shown = console.post("/suite/command", 200, file=str(file), instruction="Other words.", repeats="2")
+    assert {"--repeats", "instruction=Other words."} < set(shlex.split(shown))
+
+
+def test_the_form_keeps_the_instruction_of_an_evaluation_that_has_no_results_yet(
+    console: ConsoleClient, file: Path
+) -> None:
+    other = str(shutil.copy(file, file.with_name("other.yaml")))
+    console.post("/suite/run", 303, file=other, instruction="New words.")
+    assert "New words.</textarea>" in console.get(address(Path(other)))
 
 
 def test_what_stays_as_in_the_file_is_not_sent(file: Path) -> None:

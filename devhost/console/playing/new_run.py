@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 from starlette.status import HTTP_422_UNPROCESSABLE_CONTENT
 
@@ -45,6 +45,15 @@ def _answer(console: Console, given: Mapping[str, str]) -> Response:
     return RedirectResponse(f"/runs/{name}", 303)
 
 
+async def command(request: Request) -> Response:
+    """What the form would start, as text; empty while there is a mistake in it."""
+    return await run_in_threadpool(_typed, console_of(request), await typed(request))
+
+
+def _typed(console: Console, given: Mapping[str, str]) -> Response:
+    return PlainTextResponse(_command(planned(Choices.read(given.items()), console.plugin, os.environ)))
+
+
 def _again(console: Console, name: str) -> Choices:
     console.folder.trace(name)
     try:
@@ -55,8 +64,15 @@ def _again(console: Console, name: str) -> Choices:
 
 def _page(console: Console, plan: Plan, *, checked: bool, status: int = 200) -> Response:
     """An untouched form shows no mistakes but those of what it leads to."""
-    command = typed_command(plan.setup) if plan.plugin is not None and not plan.mistakes else ""
-    return console.page("new_run.html.j2", status, plan=plan, command=command, checked=checked, WAS=WAS)
+    return console.page("new_run.html.j2", status, plan=plan, command=_command(plan), checked=checked, WAS=WAS)
 
 
-ROUTES = (Route("/new", form), Route("/new", submit, methods=["POST"]))
+def _command(plan: Plan) -> str:
+    return typed_command(plan.setup) if plan.plugin is not None and not plan.mistakes else ""
+
+
+ROUTES = (
+    Route("/new", form),
+    Route("/new", submit, methods=["POST"]),
+    Route("/new/command", command, methods=["POST"]),
+)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from glob import escape
+from itertools import pairwise
 from pathlib import Path
 from typing import Self
 
@@ -75,6 +76,13 @@ def instruction_of(suite: Suite) -> str:
     """For all cases, if the file has one."""
     value = suite.params.get(INSTRUCTION)
     return value if isinstance(value, str) else ""
+
+
+def instruction_in(arguments: Sequence[str]) -> str | None:
+    """What an evaluation with these arguments changes; None if it leaves that of the file."""
+    begin = f"{INSTRUCTION}="
+    given = (value for option, value in pairwise(arguments) if option == "--param" and value.startswith(begin))
+    return next((value.removeprefix(begin) for value in given), None)
 
 
 def _chosen(names: Sequence[str], among: Sequence[str]) -> tuple[str, ...]:

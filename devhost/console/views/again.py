@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 from starlette.status import HTTP_422_UNPROCESSABLE_CONTENT
 
@@ -36,9 +36,26 @@ def _answer(console: Console, name: str, given: Mapping[str, str]) -> Response:
     return RedirectResponse(f"/compare/{name}/{console.start(given.get(KEY, ''), plan.setup)}", 303)
 
 
+async def command(request: Request) -> Response:
+    """What the form would start, as text; empty while there is a mistake in it."""
+    return await run_in_threadpool(_typed, console_of(request), request.path_params["name"], await typed(request))
+
+
+def _typed(console: Console, name: str, given: Mapping[str, str]) -> Response:
+    plan = planned_fork(console.folder, name, Changed.read(given.items()), console.plugin)
+    return PlainTextResponse(_command(console, plan))
+
+
 def _page(console: Console, plan: ForkPlan, status: int = 200) -> Response:
-    command = "" if plan.mistakes else typed_fork(plan.setup, console.folder.trace(plan.name))
-    return console.page("run_again.html.j2", status, plan=plan, command=command, WAS=WAS)
+    return console.page("run_again.html.j2", status, plan=plan, command=_command(console, plan), WAS=WAS)
 
 
-ROUTES = (Route("/runs/{name}/again", form), Route("/runs/{name}/again", submit, methods=["POST"]))
+def _command(console: Console, plan: ForkPlan) -> str:
+    return "" if plan.mistakes else typed_fork(plan.setup, console.folder.trace(plan.name))
+
+
+ROUTES = (
+    Route("/runs/{name}/again", form),
+    Route("/runs/{name}/again", submit, methods=["POST"]),
+    Route("/runs/{name}/again/command", command, methods=["POST"]),
+)

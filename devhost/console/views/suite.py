@@ -12,7 +12,7 @@ from markupsafe import Markup
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import FormData
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from devhost.cli.options.model_options import ModelOptions
@@ -21,7 +21,7 @@ from devhost.console.children.left import Left, left_process
 from devhost.console.pages.events import Part, live_part
 from devhost.console.runs.folder import OUTPUT
 from devhost.console.runs.typed import refusal, typed_path
-from devhost.console.suites.asked import MOST_REPEATS, Asked, instruction_of
+from devhost.console.suites.asked import INSTRUCTION, MOST_REPEATS, Asked, instruction_in, instruction_of
 from devhost.console.suites.evaluated import piece_id
 from devhost.console.suites.known import known_suites, shortened
 from devhost.console.suites.standing import Standing, results_of, standing, version
@@ -53,11 +53,7 @@ async def run(request: Request) -> Response:
 def _run(console: Console, form: FormData) -> Response:
     file = _file(_text(form, "file"))
     suite = Suite.read(file)
-    asked = Asked.read(
-        {name: _text(form, name) for name in form},
-        {name: [str(each) for each in form.getlist(name)] for name in ("case", "column")},
-        suite,
-    )
+    asked = _asked(form, suite)
     if mistakes := asked.mistakes():
         return _suite(console, suite, asked, mistakes)
     child = _child(console, file)
@@ -65,6 +61,14 @@ def _run(console: Console, form: FormData) -> Response:
         asked = replace(asked, against_last=_standing(console, file).is_finished)
         console.children.start(_key(file), asked.arguments(file, console.plugin), _output(console, file))
     return RedirectResponse(_address(file), 303)
+
+
+async def command(request: Request) -> Response:
+    """What the form would start, as text."""
+    console, form = console_of(request), await request.form()
+    suite = Suite.read(_file(_text(form, "file")))
+    asked = replace(_asked(form, suite), against_last=_standing(console, suite.file).is_finished)
+    return PlainTextResponse(_command(None, suite, asked, console))
 
 
 async def stop(request: Request) -> Response:
@@ -84,6 +88,11 @@ def events(request: Request) -> Response:
     return live_part(lambda: _part(console, suite), lambda: version(suite.file, child), console.ending)
 
 
+def _asked(form: FormData, suite: Suite) -> Asked:
+    several = {name: [str(each) for each in form.getlist(name)] for name in ("case", "column")}
+    return Asked.read({name: _text(form, name) for name in form}, several, suite)
+
+
 def _suites(console: Console, typed: str = "", mistake: str = "") -> Response:
     found = known_suites(console.folder.path, console.plugin)
     return console.page("suites.html.j2", 400 if mistake else 200, files=found, typed=typed, mistake=mistake)
@@ -92,7 +101,7 @@ def _suites(console: Console, typed: str = "", mistake: str = "") -> Response:
 def _suite(console: Console, suite: Suite, asked: Asked, mistakes: Mapping[str, str] | None = None) -> Response:
     child = _child(console, suite.file)
     now = _standing(console, suite.file)
-    last = _last_instruction(suite, now.evaluation.header.columns if now.evaluation else {})
+    last = _last_instruction(suite, child, now)
     return console.page(
         "suite.html.j2",
         400 if mistakes else 200,
@@ -141,13 +150,15 @@ def _command(child: Child | Left | None, suite: Suite, asked: Asked, console: Co
     return shlex.join(("devhost", *arguments))
 
 
-def _last_instruction(suite: Suite, columns: Mapping[str, Mapping[str, object]]) -> str:
-    """What the last evaluation had, so that a change goes on from there."""
-    for settings in columns.values():
-        params = settings.get("params")
-        text = params.get("instruction") if isinstance(params, dict) else None
-        return text if isinstance(text, str) else instruction_of(suite)
-    return instruction_of(suite)
+def _last_instruction(suite: Suite, child: Child | Left | None, now: Standing) -> str:
+    """What the last evaluation had, so that a change goes on from there; it may have no results yet."""
+    if child is not None:
+        changed = instruction_in(child.arguments)
+        return instruction_of(suite) if changed is None else changed
+    columns = {} if now.evaluation is None else now.evaluation.header.columns
+    params = next(iter(columns.values()), {}).get("params")
+    text = params.get(INSTRUCTION) if isinstance(params, dict) else None
+    return text if isinstance(text, str) else instruction_of(suite)
 
 
 def _file(typed: str) -> Path:
@@ -186,5 +197,6 @@ ROUTES = (
     Route("/suite", one_suite),
     Route("/suite/events", events),
     Route("/suite/run", run, methods=["POST"]),
+    Route("/suite/command", command, methods=["POST"]),
     Route("/suite/stop", stop, methods=["POST"]),
 )
