@@ -112,6 +112,8 @@ def test_a_file_to_which_nothing_can_be_added_keeps_its_bytes(
         ({"file": "nowhere/cases.yaml"}, "file", "there is no folder nowhere"),
         ({"file": "cases.txt"}, "file", "ends with .yaml"),
         ({"file": "broken.yaml"}, "file", "unknown key"),
+        ({"file": f"{'a' * 300}.yaml"}, "file", "File name too long"),
+        ({"file": f"{'a' * 250}.yaml"}, "file", "File name too long"),
     ],
 )
 def test_a_mistake_is_said_beside_its_field(
@@ -123,6 +125,7 @@ def test_a_mistake_is_said_beside_its_field(
     page = kept(console, {"file": "cases.yaml", "name": "new", **given}, 422)
 
     assert sentence in page.partition(f'id="wrong-{field}">')[2].partition("</p>")[0]
+    assert f'Nothing was written: 1 value is wrong.</p><ul>\n<li><a href="#{field}">' in page
     assert not list(in_a_folder.glob("*.case.yaml"))
 
 

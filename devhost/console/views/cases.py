@@ -17,7 +17,7 @@ from devhost.console.cases.keeping import keep, mistakes_of
 from devhost.console.runs.typed import typed_path
 from devhost.console.suites.known import CASES, cases_files, shortened
 from devhost.console.views.console import Console, console_of, typed
-from devhost.errors import HostError
+from devhost.errors import HostError, SuiteError
 from devhost.recording.case import runs_of
 from devhost.trace.reader import read_trace
 
@@ -45,7 +45,7 @@ def _answer(console: Console, name: str, given: Mapping[str, str]) -> Response:
         try:
             kept = keep(trace, case, cases, expecting)
         except HostError as error:
-            mistakes = {"": str(error)}
+            mistakes = {"file" if isinstance(error, SuiteError) else "": str(error)}
         else:
             command = shlex.join(("devhost", "eval", str(cases), "--case", escape(case)))
             return console.page("kept.html.j2", name=name, kept=kept, command=command)
