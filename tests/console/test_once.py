@@ -15,7 +15,9 @@ def begin_mail(page: Page) -> None:
 
 def sent_by(page: Page, path: str) -> list[Request]:
     requests: list[Request] = []
-    page.on("request", lambda each: requests.append(each) if each.method == "POST" and path in each.url else None)
+    page.on(
+        "request", lambda each: requests.append(each) if each.method == "POST" and each.url.endswith(path) else None
+    )
     return requests
 
 

@@ -70,6 +70,9 @@ def test_a_mistake_is_said_beside_its_field_and_nothing_starts(
     told = re.findall(rf'<p class="error" id="wrong-{field}">(.*?)</p>', html, re.DOTALL)
     assert told, html
     assert sentence in told[0].replace("&#39;", "'")
+    link = re.search(r'Nothing was started: 1 value is wrong\.</p><ul>\s*<li><a href="#([^"]+)">', html)
+    assert link
+    assert f'id="{link[1]}"' in html
     assert started(console) == before
 
 
@@ -107,6 +110,10 @@ def test_the_command_is_that_of_the_form(console: ConsoleClient) -> None:
     assert shlex.split(shown)[:5] == ["devhost", "fork", str(console.console.folder.trace("before")), "--at", "1"]
     assert "--instruction 'Be brief.'" in shown
     assert console.post(f"{AGAIN}/command", 200, **{**changed, "at": "7"}) == ""
+
+
+def test_a_check_without_mistakes_says_that_all_fits(console: ConsoleClient) -> None:
+    assert 'role="status">Everything fits: Run again starts this run.<' in console.post(AGAIN, 200, do="check")
 
 
 def test_a_reset_field_has_the_value_of_the_run_again(console: ConsoleClient) -> None:

@@ -143,6 +143,7 @@ def test_repeats_that_are_no_number_start_nothing(console: ConsoleClient, file: 
     page = console.post("/suite/run", 400, file=str(file), repeats="many", case="greeting", instruction="Kept")
 
     assert 'aria-describedby="repeats-error"' in page
+    assert '<a href="#repeats">Repeats of each case</a>: a number from 1 to 1,000, or nothing' in page
     assert ">Kept</textarea>" in page
 
 

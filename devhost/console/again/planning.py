@@ -12,6 +12,7 @@ from devhost.console.again.changes import Changed
 from devhost.console.again.pair import setup_of
 from devhost.console.again.plan import ForkPlan
 from devhost.console.again.ran import live_plugins, tool_names
+from devhost.console.forms.choices import TYPED
 from devhost.console.forms.fields import Field, fields_of
 from devhost.console.forms.model import NUL, can_be_real, wrong_model
 from devhost.console.runs.folder import RunFolder
@@ -62,7 +63,7 @@ def planned_fork(folder: RunFolder, name: str, changed: Changed, plugin: Path | 
         mistakes["turn"] = f"there is no turn {changed.turn!r}; there are 1 to {len(questions)}"
     if at is None:
         mistakes["at"] = f"there is no round {changed.at!r} to go on from; there are 0 to {len(answered)}"
-    fields = [each.with_mistake(mistakes.get(each.name, "")) for each in plan.fields]
+    fields = [each.with_mistake(mistakes.get(f"{TYPED}{each.name}", "")) for each in plan.fields]
     return replace(plan, fields=fields, mistakes=mistakes)
 
 
@@ -80,10 +81,10 @@ def _names(read: Callable[[], list[str]]) -> Sequence[str]:
 
 
 def _mistakes(plan: ForkPlan, plugin: Path) -> Iterator[tuple[str, str]]:
-    """By field; under an empty name, what belongs to none."""
+    """By the name of the field in the form; under an empty name, what belongs to none."""
     for each in plan.fields:
         if each.changed and (sentence := _refused(plan.origin, plugin, plan.at, [each])):
-            yield each.name, sentence
+            yield f"{TYPED}{each.name}", sentence
     if sentence := _said(lambda: _check_script(plan)):
         yield "script", sentence
     if plan.changed.answers == "real" and (sentence := wrong_model(plan.changed.form, os.environ)):

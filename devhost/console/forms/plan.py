@@ -126,7 +126,7 @@ def _checked(plan: Plan, read: Read, environment: Mapping[str, str]) -> dict[str
     if sentence := _wrong_model(chosen, read, environment):
         found["model" if chosen.real else "source"] = sentence
     if read.scenario is not None and not read.mistakes:
-        question = "?" if plan.question is None else plan.question.text
+        question = "?" if TYPED + QUESTION in found or plan.question is None else plan.question.text
         found |= mistakes_of(read.scenario, plan.fields, question, scripted=not chosen.real)
     return found
 

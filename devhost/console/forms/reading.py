@@ -19,6 +19,9 @@ from devhost.plugin.nearest import nearest_strategy_plugin
 from devhost.scenario.scenario import SCENARIOS, Example, Scenario, examples_of
 from devhost.scenario.scenario import SCRIPT as DEFAULT_SCRIPT
 
+DEMO = f"{EXAMPLE}helpdesk"
+"""The example of `make demo` and of docs/."""
+
 type Groups = Sequence[tuple[str, Sequence[tuple[str, str]]]]
 """Of a list to choose from: the group's name, then value and label of each."""
 
@@ -150,4 +153,6 @@ def credentials_of(choices: Choices, plugin: Path, environment: Mapping[str, str
 
 
 def default_source(groups: Groups) -> str:
-    return groups[0][1][0][0] if groups else NO_SCRIPT
+    """The demo's example if the plugin has it, else the first one."""
+    known = [value for _, group in groups for value, _ in group]
+    return DEMO if DEMO in known else next(iter(known), NO_SCRIPT)

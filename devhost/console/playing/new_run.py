@@ -1,6 +1,6 @@
 """`/new`: choose what to run, edit it, and start it.
 
-The form goes to the same address: `do` says whether to start, to load what was chosen, or to reset a field.
+The form goes to the same address: `do` says whether to start or check it, to load what was chosen, or to reset a field.
 """
 
 import os
@@ -27,7 +27,7 @@ def form(request: Request) -> Response:
     console = console_of(request)
     name = request.query_params.get("from")
     choices = Choices.read(request.query_params.items()) if name is None else _again(console, name)
-    return _page(console, planned(choices, console.plugin, os.environ), checked=False)
+    return _page(console, planned(choices, console.plugin, os.environ))
 
 
 async def submit(request: Request) -> Response:
@@ -38,9 +38,9 @@ def _answer(console: Console, given: Mapping[str, str]) -> Response:
     do = given.get("do", "load")
     plan = planned(Choices.read(after_reset(given).items()), console.plugin, os.environ)
     if do != "start":
-        return _page(console, plan, checked=True)
+        return _page(console, plan, checked=do if do == "check" else "")
     if plan.mistakes:
-        return _page(console, plan, checked=True, status=HTTP_422_UNPROCESSABLE_CONTENT)
+        return _page(console, plan, checked=do, status=HTTP_422_UNPROCESSABLE_CONTENT)
     name = console.start(given.get(KEY, ""), plan.setup, said(plan.setup.question))
     return RedirectResponse(f"/runs/{name}", 303)
 
@@ -62,8 +62,8 @@ def _again(console: Console, name: str) -> Choices:
         raise ConsoleError(f"how {name} was started is not known: it was not started from a form") from error
 
 
-def _page(console: Console, plan: Plan, *, checked: bool, status: int = 200) -> Response:
-    """An untouched form shows no mistakes but those of what it leads to."""
+def _page(console: Console, plan: Plan, *, checked: str = "", status: int = 200) -> Response:
+    """`checked`: what the form was sent for, "start" or "check"; before, it shows only mistakes of what was chosen."""
     return console.page("new_run.html.j2", status, plan=plan, command=_command(plan), checked=checked, WAS=WAS)
 
 

@@ -32,7 +32,7 @@ def _answer(console: Console, name: str, given: Mapping[str, str]) -> Response:
     do = given.get("do", "start")
     plan = planned_fork(console.folder, name, Changed.read(after_reset(given).items()), console.plugin)
     if do != "start" or plan.mistakes:
-        return _page(console, plan, 200 if do != "start" else HTTP_422_UNPROCESSABLE_CONTENT)
+        return _page(console, plan, 200 if do != "start" else HTTP_422_UNPROCESSABLE_CONTENT, do)
     return RedirectResponse(f"/compare/{name}/{console.start(given.get(KEY, ''), plan.setup)}", 303)
 
 
@@ -46,8 +46,10 @@ def _typed(console: Console, name: str, given: Mapping[str, str]) -> Response:
     return PlainTextResponse(_command(console, plan))
 
 
-def _page(console: Console, plan: ForkPlan, status: int = 200) -> Response:
-    return console.page("run_again.html.j2", status, plan=plan, command=_command(console, plan), WAS=WAS)
+def _page(console: Console, plan: ForkPlan, status: int = 200, checked: str = "") -> Response:
+    """`checked`: what the form was sent for, such as "start" or "check"."""
+    command = _command(console, plan)
+    return console.page("run_again.html.j2", status, plan=plan, command=command, checked=checked, WAS=WAS)
 
 
 def _command(console: Console, plan: ForkPlan) -> str:

@@ -1,28 +1,33 @@
-// Loads the form again when another plugin, strategy or scenario is chosen; the server keeps what was typed.
+// The form of a new run, and of a run again. It is loaded again when another plugin, strategy or scenario is chosen, when
+// it is checked and when a field is reset; the server keeps what was typed. The entry of the browser's history keeps what
+// the form holds, so that Back from the run leads to it.
 import { ask } from "./ask.js";
 
 let last = new AbortController();
 
+const theForm = () => document.querySelector("form.run-form");
 const held = (form) => new URLSearchParams(new FormData(form)).toString();
+const keep = () => history.replaceState({ held: held(theForm()) }, "");
 
-async function load(submitter) {
+async function load(sent = held(theForm()), button = null) {
   last.abort();
   const { signal } = (last = new AbortController());
-  const form = document.getElementById("new");
-  const sent = held(form);
+  const form = theForm();
+  const before = held(form);
   const body = new URLSearchParams(sent);
-  body.set("do", submitter?.value ?? "load");
+  body.set("do", button?.value ?? "load");
   form.setAttribute("aria-busy", "true");
   const answer = await ask(form.action, { method: "POST", body, signal });
   if (signal.aborted) return;
-  if (!answer) return form.removeAttribute("aria-busy");
-  const page = new DOMParser().parseFromString(answer.text, "text/html");
-  const now = page.getElementById("new");
+  const now = answer && new DOMParser().parseFromString(answer.text, "text/html").querySelector("form.run-form");
   if (!now) return form.removeAttribute("aria-busy");
-  if (held(form) !== sent) return load(); // the person has typed on meanwhile
+  if (held(form) !== before) return load(); // the person has typed on meanwhile
   const focused = document.activeElement;
   form.replaceWith(now);
-  focus(focused);
+  if (button?.value.startsWith("reset ")) document.getElementById(`p.${button.value.slice("reset ".length)}`)?.focus();
+  else if (button && now.querySelector("[autofocus]")) now.querySelector("[autofocus]").focus();
+  else focus(focused);
+  keep();
 }
 
 // The same field of the new form, with the caret where it was.
@@ -32,11 +37,18 @@ function focus({ id, selectionStart: start, selectionEnd: end }) {
   if (typeof start === "number") field?.setSelectionRange(start, end);
 }
 
-document.addEventListener("change", (event) => {
-  if (event.target.matches("#new [data-loads]")) load();
+document.addEventListener("input", ({ target }) => target.form === theForm() && document.getElementById("fits")?.remove());
+document.addEventListener("change", ({ target }) => {
+  if (target.form !== theForm()) return;
+  keep();
+  if (target.matches("[data-loads]")) load();
 });
 document.addEventListener("submit", (event) => {
-  if (event.target.id !== "new" || (event.submitter?.value ?? "start") === "start") return;
+  if (event.target !== theForm()) return;
+  keep();
+  if ((event.submitter?.value ?? "start") === "start") return;
   event.preventDefault();
-  load(event.submitter);
+  load(undefined, event.submitter);
 });
+if (history.state?.held) load(history.state.held);
+else keep(); // the page of a mistake, too, which the browser would else have to send again
