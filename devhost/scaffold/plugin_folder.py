@@ -1,6 +1,7 @@
 """Writes the folder of a new plugin from the templates beside this module."""
 
 import re
+import shlex
 import sys
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -45,6 +46,7 @@ class NewPlugin:
         environment = Environment(  # noqa: S701 - nothing of it is HTML
             loader=FileSystemLoader(home), undefined=StrictUndefined, keep_trailing_newline=True
         )
+        environment.filters["quote"] = shlex.quote  # of a word in a command that a person pastes
         values = self._values()
         written = []
         for template in sorted(path for path in home.rglob(f"*{SUFFIX}") if path.is_file()):

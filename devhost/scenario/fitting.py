@@ -5,6 +5,7 @@ strategies, and with its own values of the parameters that change what the model
 """
 
 import json
+import shlex
 from collections.abc import Iterator
 
 from devhost.errors import ParameterError
@@ -50,8 +51,12 @@ def _fitting(scenario: Scenario, strategy: str, needed: list[str]) -> Iterator[s
     for file in scenario.scripts:
         script = Script.read(file, strategy)
         if script.fits and all(bool(script.params.get(name)) == bool(scenario.given[name]) for name in needed):
-            option = f"--example {scenario.name}"
-            yield f"{option}{without}" if file.name == SCRIPT else f"{option} --scenario {file.stem}{without}"
+            option = f"--example {shlex.quote(scenario.name)}"
+            yield (
+                f"{option}{without}"
+                if file.name == SCRIPT
+                else f"{option} --scenario {shlex.quote(file.stem)}{without}"
+            )
 
 
 def _listed(names: list[str] | tuple[str, ...]) -> str:

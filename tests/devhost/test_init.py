@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -56,6 +57,25 @@ def test_a_new_strategy_has_the_parameters_of_its_class(home: Path) -> None:
     assert fields is not None
     read = set(re.findall(r"^    (\w+):", fields[1], re.MULTILINE))
     assert {parameter.name for parameter in strategy.parameters} == read
+
+
+@EACH
+def test_the_commands_of_its_readme_can_be_pasted(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Although the folders of Python and of the plugin have spaces."""
+    python, folder = tmp_path / "my tools" / "bin" / "python", tmp_path / "my plugins" / kind
+    monkeypatch.setattr(sys, "executable", str(python))
+    assert main(["init", kind, f"my_{kind}", "--folder", str(folder)]) == 0
+    readme = (folder / "README.md").read_text(encoding="utf-8")
+    lines = "".join(re.findall(r"```sh\n(.*?)```", readme, re.DOTALL)).splitlines()
+
+    commands = [shlex.split(line) for line in lines]
+    devhost = str(python.with_name("devhost"))
+    programs = [command[0] for command in commands]
+    assert programs.count(devhost) == len(programs) - 1
+    assert [f"DEVHOST={devhost}", str(python), "-m", "pytest", "tests"] in commands
+    if kind == "tool":
+        script = str(folder / "scenarios" / "hello.yaml")
+        assert [devhost, "run", "--tools", str(folder), "--script", script] in commands
 
 
 @EACH
