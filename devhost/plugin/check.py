@@ -7,7 +7,6 @@ use, and what only the marketplace refuses. `devhost check` shows them, and `dev
 from dataclasses import dataclass
 from pathlib import Path
 
-from devhost.errors import DeclarationError
 from devhost.plugin.contents.dependencies import dependency_problems
 from devhost.plugin.contents.files import Contents
 from devhost.plugin.contents.forbidden import forbidden_problems, size_problems
@@ -15,6 +14,7 @@ from devhost.plugin.contents.papers import privacy_problems, readme_language_pro
 from devhost.plugin.contents.python import compile_problems, entrypoint_problems
 from devhost.plugin.contents.secret_scan import secret_problems
 from devhost.plugin.declared import ELSEWHERE, MANIFEST_FILE, Declarations, kinds_of
+from devhost.plugin.nearest import plugin_in
 from devhost.plugin.rules.listed import Level, Problem
 from devhost.plugin.rules.marketplace import marketplace_problems
 
@@ -37,9 +37,7 @@ class Checked:
 
 def check_plugin(directory: Path) -> Checked:
     """DeclarationError without a manifest, or if it cannot be read."""
-    if not (directory / MANIFEST_FILE).is_file():
-        raise DeclarationError(f"{directory} is not a plugin: {MANIFEST_FILE} is missing")
-    contents = Contents.of(directory)
+    contents = Contents.of(plugin_in(directory))
     declarations = Declarations(contents)
     manifest = declarations.read(MANIFEST_FILE)
     problems = (

@@ -16,6 +16,7 @@ from devhost.plugin.credentials import CredentialField
 from devhost.plugin.keys.base import Declared, I18n
 from devhost.plugin.keys.manifest import Manifest
 from devhost.plugin.keys.parameters import Parameter, ToolParameter
+from devhost.plugin.nearest import plugin_in
 from devhost.text.yaml_file import describe, load_yaml
 
 
@@ -75,9 +76,7 @@ class PluginDeclaration(Declared):
 
     @classmethod
     def read(cls, directory: Path) -> Self:
-        directory = directory.resolve()
-        if not (directory / "manifest.yaml").is_file():
-            raise DeclarationError(f"{directory} is not a plugin: manifest.yaml is missing")
+        directory = plugin_in(directory.resolve())
         manifest = _read(directory, "manifest.yaml", Manifest)
         return cls(
             directory=directory,

@@ -1,4 +1,4 @@
-"""The plugin that a person works on: the nearest one above a folder."""
+"""The plugin that a person works on: in the folder that was named, or the nearest one above a folder."""
 
 import contextlib
 from pathlib import Path
@@ -8,6 +8,13 @@ from devhost.errors import DeclarationError, ParameterError
 from devhost.text.yaml_file import load_yaml
 
 MANIFEST = "manifest.yaml"
+
+
+def plugin_in(folder: Path) -> Path:
+    """The folder; DeclarationError if it has no manifest."""
+    if not (folder / MANIFEST).is_file():
+        raise DeclarationError(f"{folder} is not a plugin: {MANIFEST} is missing")
+    return folder
 
 
 def nearest_strategy_plugin(start: Path) -> Path:

@@ -5,8 +5,10 @@ import secrets
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
+from tempfile import TemporaryFile
+from typing import Self
 
-from devhost.errors import UnknownRunError
+from devhost.errors import ConsoleError, UnknownRunError
 
 TRACE, SETUP, OUTPUT = ".jsonl", ".setup.json", ".output.txt"
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,119}")
@@ -25,6 +27,16 @@ def is_name(text: str) -> bool:
 class RunFolder:
     def __init__(self, path: Path) -> None:
         self.path = path
+
+    @classmethod
+    def opened(cls, path: Path) -> Self:
+        """The folder, made if it is missing; ConsoleError if runs cannot be written there."""
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+            with TemporaryFile(dir=path):
+                return cls(path)
+        except OSError as error:
+            raise ConsoleError(f"--runs {path}: no run can be written there: {error.strerror}") from error
 
     def names(self) -> Sequence[str]:
         """Of all runs, the newest first: of those that have a trace, and of those whose setup is all there is yet."""
