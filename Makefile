@@ -1,10 +1,18 @@
-# make demo   a question, answered with real tools over a real database; no Dify, no key
-# make test   the gate: format, lint, types, tests with coverage
-# make package   dist/gpt5_agent-VERSION.difypkg, checked and installed once; MARKETPLACE=1: by its rules, too
-# make quick  unit and agent tests only
-# All of them make .venv first when it is missing or out of date. scripts/test lists the other steps.
+# make demo           a question, answered with real tools over a real database; no Dify, no key
+# make test           the gate: format, lint, types, tests with coverage
+# make quick          unit and agent tests only
+# make lint           one step of the gate; also: types, tests
+# make branches       steps beside the gate, by what you touched (CONTRIBUTING.md); also: properties, compat,
+#                     processes, examples, flows, browser
+# make format         reformats the code
+# make package        dist/gpt5_agent-VERSION.difypkg, checked and installed once; MARKETPLACE=1: by its rules, too
+# make docs           writes the parts of pages that come from the strategies' YAML and the manifest
+# make conversations  writes tests/agent/conversations/ again
+# make setup          makes .venv, as all others do first when it is missing or out of date
+# make clean          removes what the others made
+# make help           these lines; scripts/test says how long each step takes
 
-.PHONY: demo test format lint types tests quick branches properties processes examples compat browser package flows docs conversations clean setup
+.PHONY: demo test format lint types tests quick branches properties processes examples compat browser package flows docs conversations clean setup help
 
 # Scripted, whatever keys the environment holds: the demo costs nothing, and looks as in docs/first-workflow.md.
 demo: setup
@@ -42,3 +50,6 @@ clean:
 
 setup:
 	@scripts/setup
+
+help:
+	@sed -n -e 's/^# make/make/p' -e 's/^# \( \)/\1/p' Makefile

@@ -3,6 +3,7 @@
 The interpreter is a small program that notes how it is called and fails as it is told; only the last tests run pytest.
 """
 
+import re
 import shutil
 import subprocess
 import sys
@@ -109,16 +110,24 @@ def project(tmp_path: Path) -> Project:
 
 
 def banners(said: str) -> list[str]:
-    return [line.removeprefix("== ") for line in said.splitlines() if line.startswith("==")]
+    """Each step as it begins, and what is said at the end of all of them but for its time."""
+    return [re.sub(r"^== | in \d+ min \d+ s", "", line) for line in said.splitlines() if line.startswith("==")]
 
 
 def test_without_a_step_the_gate_runs(project: Project) -> None:
     code, said = project.run()
 
     assert code == 0
-    assert banners(said) == list(GATE)
+    assert banners(said) == [*GATE, f"passed: {' '.join(GATE)}"]
     assert len([call for call in project.calls if call.startswith("-m mypy")]) == 3
     assert any(call.startswith("-m coverage report") for call in project.calls)
+
+
+def test_make_help_names_every_target() -> None:
+    shown = subprocess.run(["make", "help"], check=True, capture_output=True, text=True, cwd=ROOT).stdout  # noqa: S607
+    (targets,) = re.findall(r"^\.PHONY: (.+)$", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+
+    assert set(re.findall(r"[a-z]+", shown)) >= set(targets.split())
 
 
 def test_two_processes_share_the_same_tests_from_both_ends(project: Project) -> None:
@@ -142,6 +151,7 @@ def test_whatever_fails_fails_the_gate(project: Project, failing: str) -> None:
 
     assert code != 0
     assert said.strip().splitlines()[-1] == "something is wrong"
+    assert "passed" not in said
 
 
 def test_a_check_that_fails_ends_the_tests_in_the_background(project: Project) -> None:
@@ -157,7 +167,7 @@ def test_a_step_runs_alone(project: Project, step: str) -> None:
     code, said = project.run(step)
 
     assert code == 0
-    assert banners(said) == [step]
+    assert banners(said) == [step, f"passed: {step}"]
 
 
 def test_an_unknown_step_is_answered_with_the_steps(project: Project) -> None:
