@@ -8,9 +8,9 @@ const firstErrorButton = tools.querySelector("[data-first-error]");
 export const summaryOf = (row) => row.querySelector(":scope > summary");
 
 // Opens what is around a row, so that it can be seen.
-export function reveal(row) {
+export function reveal(row, block = "nearest") {
   for (let around = row.parentElement?.closest("details"); around; around = around.parentElement?.closest("details")) around.open = true;
-  row.scrollIntoView({ block: "nearest" });
+  summaryOf(row).scrollIntoView({ block });
 }
 
 const groups = () => runs.querySelectorAll(".span:has(> .children)");
@@ -21,7 +21,7 @@ const firstError = () => runs.querySelector(".span.error:not(:has(.span.error))"
 function goToFirstError() {
   const row = firstError();
   if (!row) return;
-  reveal(row);
+  reveal(row, "center");
   row.open = true;
   summaryOf(row).focus();
 }

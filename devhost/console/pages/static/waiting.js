@@ -26,7 +26,7 @@ function show(now) {
   const draft = drafts[waiting.dataset.state];
   if (draft && field()) field().value = draft;
   // Not a button: in the place of Approve and Ask now stands another one.
-  if (within) (field() ?? waiting).focus({ preventScroll: true });
+  if (within) (field() ?? waiting.querySelector(".status")).focus({ preventScroll: true });
 }
 
 async function send(event) {

@@ -1,0 +1,100 @@
+"""What a run waits for stays in sight below what is read, and hides nothing of it that one looks for."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+from playwright.sync_api import Page, ViewportSize, expect
+
+from tests.console.accessibility import axe, overflow
+from tests.console.browsing import OpenPage
+from tests.console.serving import ROOT, Served
+
+WINDOWS: tuple[ViewportSize, ...] = (
+    {"width": 360, "height": 740},
+    {"width": 768, "height": 900},
+    {"width": 1280, "height": 600},
+    {"width": 1280, "height": 720},
+    {"width": 1920, "height": 1080},
+)
+SHARE = """() => {
+  const stuck = [...document.querySelectorAll("#waiting, #waiting *")].filter(each => getComputedStyle(each).position === "sticky");
+  return innerHeight - Math.min(...stuck.map(each => each.getBoundingClientRect().top));
+}"""
+IS_SEEN = """row => {
+  const { left, top, bottom } = row.getBoundingClientRect();
+  return [top + 3, bottom - 3].every(y => row.contains(document.elementFromPoint(left + 40, y)));
+}"""
+
+
+@pytest.fixture
+def refused(tmp_path: Path) -> Path:
+    """Many rounds before one that fails, and a conversation that then waits for a question."""
+    good, bad = ('{"terms": ["login"]}', "{")
+    rounds = [
+        {"tool_calls": [{"name": "search_manual", "id": f"call_{number}", "arguments": bad if number == 12 else good}]}
+        for number in range(16)
+    ]
+    file = tmp_path / "refused.yaml"
+    params = {"maximum_iterations": 30}
+    file.write_text(yaml.safe_dump({"query": "Look.", "params": params, "turns": [*rounds, {"text": "Nothing."}]}))
+    return file
+
+
+def waiting_run(page: Page, script: Path) -> None:
+    page.get_by_label("Scenario", exact=True).select_option("script")
+    page.get_by_label("More tool plugins, a folder a line").fill(str(ROOT / "examples" / "helpdesk"))
+    page.get_by_label("Script file, if the scenario is one").fill(str(script))
+    page.get_by_label("Script file, if the scenario is one").blur()
+    expect(page.get_by_label("Question", exact=True)).to_have_value("Look.")
+    page.get_by_role("button", name="Start", exact=True).last.click()
+    page.wait_for_url("**/runs/*")
+    expect(page.locator("#waiting .status")).to_have_text("Waits for a question.")
+
+
+def test_an_error_and_what_a_search_finds_are_in_sight_in_any_window(
+    open_page: OpenPage, console: Served, refused: Path
+) -> None:
+    page = open_page(console, "/new")
+    waiting_run(page, refused)
+    failed = page.locator(".span.error:not(:has(.span.error)) > summary").first
+    seen = {}
+    for size in WINDOWS:
+        page.set_viewport_size(size)
+        page.evaluate("scrollTo(0, 0)")
+        page.get_by_role("button", name="First error").click()
+        expect(failed).to_be_focused()
+        error = failed.evaluate(IS_SEEN)
+        page.get_by_role("searchbox").fill("round")
+        expect(page.locator(".hit").first).to_be_attached()
+        hits = []
+        for _ in range(8):
+            page.get_by_role("searchbox").press("Enter")
+            hits.append(page.locator(".hit.current > summary").evaluate(IS_SEEN))
+        page.get_by_role("searchbox").fill("")
+        seen[size["width"], size["height"]] = (error, all(hits))
+    assert set(seen.values()) == {(True, True)}, seen
+
+
+def test_the_panel_takes_a_third_of_the_window_at_most(open_page: OpenPage, console: Served) -> None:
+    page = open_page(console, "/new")
+    page.get_by_label("Scenario", exact=True).select_option("example:injection/mail")
+    expect(page.get_by_label("Question", exact=True)).to_have_value("Confirm the choir's booking.")
+    page.get_by_role("button", name="Start", exact=True).last.click()
+    page.wait_for_url("**/runs/*")
+    for status in ("Waits for your approval.", "Waits for a question."):
+        expect(page.locator("#waiting .status")).to_have_text(status)
+        for size in WINDOWS:
+            page.set_viewport_size(size)
+            page.evaluate("scrollTo(0, 0)")
+            assert 0 < page.evaluate(SHARE) <= size["height"] / 3, size
+            expect(page.locator("#waiting .status")).to_be_in_viewport()
+            assert (axe(page), overflow(page)) == ([], 0), size
+            if size["width"] >= 768 and size["height"] >= 700:
+                expect(page.locator("#waiting .primary")).to_be_in_viewport()
+            else:
+                page.get_by_role("link", name="Answer below").click()
+                expect(page.locator("#words")).to_be_focused()
+                expect(page.locator("#waiting .primary")).to_be_in_viewport()
+        if page.get_by_role("button", name="Approve").count():
+            page.get_by_role("button", name="Approve").click()
