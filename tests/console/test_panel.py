@@ -18,7 +18,8 @@ WINDOWS: tuple[ViewportSize, ...] = (
     {"width": 1920, "height": 1080},
 )
 SHARE = """() => {
-  const stuck = [...document.querySelectorAll("#waiting, #waiting *")].filter(each => getComputedStyle(each).position === "sticky");
+  const all = [...document.querySelectorAll("#waiting, #waiting *")];
+  const stuck = all.filter(each => getComputedStyle(each).position === "sticky");
   return innerHeight - Math.min(...stuck.map(each => each.getBoundingClientRect().top));
 }"""
 IS_SEEN = """row => {
