@@ -91,6 +91,14 @@ class ConsoleError(HostError):
     """The console cannot be served, or cannot do what was asked of it."""
 
 
+class BusyError(ConsoleError):
+    """No more runs may go on at once."""
+
+    def __init__(self, names: tuple[str, ...]) -> None:
+        super().__init__(f"{len(names)} runs go on, and no more may: end one of {', '.join(names)}")
+        self.names = names
+
+
 class UnknownRunError(ConsoleError):
     """The console's folder has no such run."""
 

@@ -235,7 +235,10 @@ def test_a_deleted_run_can_be_taken_back(runs: Path) -> None:
 
 def test_a_run_that_goes_on_is_not_deleted(runs: Path) -> None:
     with tracing(runs / "live.jsonl"):
+        asked = ConsoleClient(runs).get("/delete?run=live")
         page = ConsoleClient(runs).post("/delete", 400, run="live")
 
+    assert "It goes on: stop it first." in asked
+    assert 'class="danger"' not in asked
     assert "stop it before you delete it" in page
     assert (runs / "live.jsonl").exists()

@@ -30,6 +30,8 @@ class Waiting:
     left: int | None
     """The process in which the run goes on although its console was killed."""
     exit_code: int | None
+    why: str
+    """Why the console ended it; empty if a person did."""
     began: bool
     """Whether the strategy was asked anything."""
     setup: Setup | None
@@ -66,6 +68,7 @@ def waiting_of(folder: RunFolder, name: str, child: Child | None, turns: Sequenc
         told=0 if facts is None else facts.told,
         left=None if left is None else left.pid,
         exit_code=None if facts is None else facts.exit_code,
+        why="" if child is None else child.why,
         began=bool(turns),
         setup=setup,
         suggestion=_suggestion(setup, [turn.traced.question for turn in turns], state),

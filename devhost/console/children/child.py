@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from devhost.console.children.session import kill_session
 from devhost.errors import ConsoleError
 
 IDLE_SECONDS = 3600.0
+IDLE = "The conversation has ended, because nothing was asked for an hour."
 HOME = str(Path(__file__).resolve().parents[3])
 START = "import sys; sys.path.insert(0, sys.argv.pop(1)); from devhost.__main__ import start; start()"
 """This very devhost, whatever the current folder is. PYTHONPATH is not set, because the plugins would inherit it."""
@@ -25,6 +27,10 @@ class Child:
         """`arguments` of devhost; `output`: where what it prints goes; `idle_seconds`: how long it waits for a line."""
         self.arguments = tuple(arguments)
         self.output = output
+        self.why = ""
+        """Why its input was closed, if no person did that."""
+        self.told_at = time.monotonic()
+        """When it got its last line, or began."""
         self._idle_seconds = idle_seconds
         self._process = _started(self.arguments, output)
         assert self._process.stdin is not None  # noqa: S101 - Popen was given PIPE
@@ -56,12 +62,14 @@ class Child:
         if self.exit_code is not None or not self._input.tell(line, after):
             return False
         with self._renewing:
+            self.told_at = time.monotonic()
             self._idle.cancel()
             self._idle = self._timer()
         return True
 
-    def close_input(self) -> None:
+    def close_input(self, why: str = "") -> None:
         """No further question comes: it ends after the turn that goes on."""
+        self.why = self.why or why
         self._input.close()
 
     def stop(self) -> None:
@@ -86,7 +94,7 @@ class Child:
 
     def _timer(self) -> threading.Timer:
         """A chat that nobody talks to keeps its plugins running."""
-        timer = threading.Timer(self._idle_seconds, self.close_input)
+        timer = threading.Timer(self._idle_seconds, self.close_input, (IDLE,))
         timer.daemon = True
         timer.start()
         return timer

@@ -1,16 +1,19 @@
 """All children of a console, by the names of their runs; they end with it."""
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from devhost.console.children.child import Child
 from devhost.console.children.left import note
-from devhost.errors import ConsoleError
+from devhost.errors import BusyError, ConsoleError
 
 PATIENCE_SECONDS = 10.0
 MOST = 8
 """That go on at once: each holds a process for devhost and one for each plugin."""
+ROOM = (
+    "The console ended this conversation, so that another run could begin: nothing was asked here for the longest time."
+)
 
 
 class Children:
@@ -19,14 +22,19 @@ class Children:
         self._children: dict[str, Child] = {}
         self._changing = threading.Lock()
 
-    def start(self, name: str, arguments: Sequence[str], output: Path) -> Child:
-        """The child of a new run; ConsoleError if too many go on, or one of this name."""
+    def start(
+        self, name: str, arguments: Sequence[str], output: Path, may_end: Callable[[str], bool] = lambda _name: False
+    ) -> Child:
+        """The child of a new run; ConsoleError if one of this name goes on, BusyError if too many do.
+
+        `may_end`: whether a run only waits for a question, so that it may be ended if there are too many.
+        """
         with self._changing:
-            running = [each for each, child in self._children.items() if child.exit_code is None]
+            running = {each: child for each, child in self._children.items() if child.exit_code is None}
             if name in running:
                 raise ConsoleError(f"{name} goes on already")
             if len(running) >= self._most:
-                raise ConsoleError(f"{len(running)} runs go on, and no more may: end one of {', '.join(running)}")
+                _make_room(running, may_end)
             child = self._children[name] = Child(arguments, output)
             note(child.pid, arguments, output)
         return child
@@ -48,3 +56,12 @@ class Children:
         for child in children:
             if not child.wait(PATIENCE_SECONDS):
                 child.kill()
+
+
+def _make_room(running: Mapping[str, Child], may_end: Callable[[str], bool]) -> None:
+    idle = [child for name, child in running.items() if may_end(name)]
+    if not idle:
+        raise BusyError(tuple(running))
+    oldest = min(idle, key=lambda child: child.told_at)
+    oldest.close_input(ROOM)
+    oldest.wait(PATIENCE_SECONDS)

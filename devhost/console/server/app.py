@@ -15,7 +15,7 @@ from devhost.console.playing import new_run, steering
 from devhost.console.server.security import Guard
 from devhost.console.views import again, cases, one_run, run_list, side_by_side, suite
 from devhost.console.views.console import Console, console_of
-from devhost.errors import HostError, UnknownRunError
+from devhost.errors import BusyError, HostError, UnknownRunError
 
 
 def application(console: Console, port: int, token: str) -> Starlette:
@@ -35,6 +35,7 @@ def application(console: Console, port: int, token: str) -> Starlette:
         middleware=[Middleware(Guard, port=port, token=token)],
         exception_handlers={
             HTTPException: _problem("Not found", lambda error: str(getattr(error, "detail", error))),
+            BusyError: _busy,
             HostError: _problem("This did not work", str),
             OSError: _problem("This did not work", _of_file),
         },
@@ -57,6 +58,14 @@ def _problem(title: str, words: Callable[[Exception], str]) -> Callable[[Request
 
     def answer(request: Request, error: Exception) -> Response:
         status = getattr(error, "status_code", 404 if isinstance(error, UnknownRunError) else 400)
-        return console_of(request).page("problem.html.j2", status, title=title, sentence=words(error))
+        return console_of(request).page("problem.html.j2", status, title=title, sentence=words(error), runs=())
 
     return answer
+
+
+def _busy(request: Request, error: Exception) -> Response:
+    """With links to the runs; an evaluation is none."""
+    console = console_of(request)
+    known = set(console.folder.names())
+    runs = [name for name in error.names if name in known] if isinstance(error, BusyError) else []
+    return console.page("problem.html.j2", 400, title="Nothing was started", sentence=str(error), runs=runs)

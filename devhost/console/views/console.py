@@ -1,7 +1,9 @@
 """What the answers of one console have in common."""
 
+import contextlib
 import secrets
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -10,6 +12,8 @@ from typing import cast
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
+from devhost.console.asking.waiting import waiting_of
+from devhost.console.children.child import Child
 from devhost.console.children.children import Children
 from devhost.console.children.once import Once
 from devhost.console.children.starting import start_run
@@ -19,6 +23,7 @@ from devhost.console.pages.render import Pages
 from devhost.console.runs.folder import RunFolder
 from devhost.console.runs.setup import Setup
 from devhost.console.suites.evaluated import Evaluations
+from devhost.errors import ConsoleError, TraceError
 
 KEY = "key"
 """The field of a form that starts a run: each page has another value in it."""
@@ -47,7 +52,18 @@ class Console:
 
     def start(self, key: str, setup: Setup, *lines: str) -> str:
         """The name of the run that begins, or that has just begun from the form with this key."""
-        return self.once.name(key, lambda: start_run(self.folder, self.children, setup, *lines))
+        return self.once.name(key, lambda: start_run(self.folder, self.start_child, setup, *lines))
+
+    def start_child(self, name: str, arguments: Sequence[str], output: Path) -> Child:
+        """If too many runs go on, the conversation ends in which nothing was asked for the longest time."""
+        return self.children.start(name, arguments, output, self._only_waits)
+
+    def _only_waits(self, name: str) -> bool:
+        """Whether a run waits for nothing but a question."""
+        with contextlib.suppress(ConsoleError, TraceError):  # an evaluation has no trace
+            turns = self.readers.of(self.folder.trace(name)).read().runs
+            return waiting_of(self.folder, name, self.children.of(name), turns).state.word == "question"
+        return False
 
 
 def console_of(request: Request) -> Console:

@@ -1,5 +1,7 @@
 """`/`: the runs of the folder; `/delete`: removes some of them from it."""
 
+from collections.abc import Sequence
+
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
@@ -7,12 +9,15 @@ from starlette.routing import Route
 
 from devhost.console.listing.deleting import DELETED, delete_run
 from devhost.console.listing.found import Wanted, find
-from devhost.console.listing.summary import STATES
-from devhost.console.runs.folder import RunFolder
+from devhost.console.listing.summary import STATES, Listed
 from devhost.console.views.console import Console, console_of
+from devhost.errors import ConsoleError
 
 PATIENCE_SECONDS = 0.5
 """So long a page waits for traces that were not read yet. The list is asked for every two seconds."""
+
+PATIENCE_OF_END_SECONDS = 10.0
+"""So long a deletion waits for the plugins of a conversation to end."""
 
 
 def list_of_runs(request: Request) -> Response:
@@ -38,23 +43,37 @@ async def delete(request: Request) -> Response:
     console = console_of(request)
     async with request.form() as form:
         names = [str(name) for name in form.getlist("run")]
-    await run_in_threadpool(_delete, console.folder, names)
+    await run_in_threadpool(_delete, console, names)
     return RedirectResponse("/", 303)
 
 
-def _delete(folder: RunFolder, names: list[str]) -> None:
-    """None of them if one is not there."""
+def _delete(console: Console, names: list[str]) -> None:
+    """None of them if one is not there, or goes on. Conversations that only wait are ended."""
+    if busy := [run.summary.name for run in _chosen(console, names) if _is_busy(console, run)]:
+        raise ConsoleError(f"the run {busy[0]!r} goes on: stop it before you delete it")
     for name in names:
-        folder.trace(name)
-    for name in names:
-        delete_run(folder, name)
+        if child := console.children.of(name):
+            child.close_input()
+            child.wait(PATIENCE_OF_END_SECONDS)
+        delete_run(console.folder, name)
 
 
 def _page_of_deletion(console: Console, names: list[str]) -> Response:
+    chosen = _chosen(console, names)
+    busy = [run for run in chosen if _is_busy(console, run)]
+    return console.page("delete.html.j2", chosen=chosen, busy=busy, deleted=console.folder.path.resolve() / DELETED)
+
+
+def _chosen(console: Console, names: list[str]) -> Sequence[Listed]:
+    """UnknownRunError if one is not there."""
     for name in names:
         console.folder.trace(name)
-    chosen = console.index.only(names)
-    return console.page("delete.html.j2", chosen=chosen, deleted=console.folder.path.resolve() / DELETED)
+    return console.index.only(names)
+
+
+def _is_busy(console: Console, run: Listed) -> bool:
+    """Whether it works, or waits in a process that is not this console's."""
+    return run.is_written and not (run.waits and console.children.is_running(run.summary.name))
 
 
 ROUTES = (

@@ -59,7 +59,7 @@ def _run(console: Console, form: FormData) -> Response:
     child = _child(console, file)
     if child is None or child.exit_code is not None:
         asked = replace(asked, against_last=_standing(console, file).is_finished)
-        console.children.start(_key(file), asked.arguments(file, console.plugin), _output(console, file))
+        console.start_child(_key(file), asked.arguments(file, console.plugin), _output(console, file))
     return RedirectResponse(_address(file), 303)
 
 
