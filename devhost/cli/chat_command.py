@@ -28,7 +28,7 @@ ANY_QUESTION = "?"
 @click.command(
     epilog=examples(
         "devhost chat --example helpdesk",
-        "devhost chat --example helpdesk --json-lines <questions.jsonl",
+        "devhost chat --example injection --scenario mail --log",
     )
 )
 @scenario_options

@@ -78,9 +78,16 @@ def _discard_stdout() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-@click.group()
+@click.group(
+    epilog=examples(
+        "devhost run --example helpdesk --trace run.jsonl",
+        "devhost report run.jsonl",
+        "devhost chat --example helpdesk",
+        "devhost ui",
+    )
+)
 def commands() -> None:
-    """An embedded Dify for agent strategies."""
+    """Run agent strategies, tools and whole flows without a Dify. Each command has help of its own."""
 
 
 commands.add_command(chat)

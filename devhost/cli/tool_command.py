@@ -38,8 +38,8 @@ CALLED_WELL, CALL_FAILED = 0, 1
 @click.command(
     "tool",
     epilog=examples(
-        "devhost tool --tools my_tool",
-        "devhost tool --tools my_tool count_words --arg text=one",
+        "devhost tool --tools examples/helpdesk",
+        'devhost tool --tools examples/helpdesk search_manual --arg terms="deleted files"',
     ),
 )
 @click.argument("tool_name", metavar="[NAME]", required=False)
@@ -89,7 +89,10 @@ def tool(  # noqa: PLR0913 - click gives one argument per option
     traceback: bool,
     no_color: bool,
 ) -> int:
-    """Call one tool and show every message; without NAME, list the tools with their parameters."""
+    """Call one tool and show every message.
+
+    Without NAME, list the tools with their parameters.
+    """
     plugins = [PluginDeclaration.read(directory) for directory in dict.fromkeys(map(Path.resolve, directories))]
     console = open_console(stderr=as_json, color=not no_color)
     if tool_name is None:

@@ -41,6 +41,7 @@ def _trace_of_runs(file: Path) -> Trace:
 
 @click.command(
     epilog=examples(
+        "devhost run --example helpdesk --trace run.jsonl",
         "devhost replay run.jsonl --speed 2",
     )
 )

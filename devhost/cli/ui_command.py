@@ -15,7 +15,7 @@ from devhost.text.command_help import examples
 @click.command(
     epilog=examples(
         "devhost ui",
-        "devhost ui --runs traces --port 8765",
+        "devhost ui --port 8765 --no-open",
     )
 )
 @click.option(
@@ -35,7 +35,7 @@ from devhost.text.command_help import examples
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="The port; any free one by default.")
 @click.option("--open/--no-open", "opens", default=True, help="Open the page in the browser; it does by default.")
 def ui(*, runs: str, plugin: Path | None, port: int, opens: bool) -> int:
-    """Serve the console: a local page to run agents, look into the runs and try changes.
+    """Serve the console, a local page to run and compare agents.
 
     Only this machine can reach it, and only with the token in the address that is printed.
     """

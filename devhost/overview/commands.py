@@ -26,14 +26,15 @@ def _plugin_argument(command: Callable[..., int]) -> Callable[..., int]:
 
 @click.command(
     epilog=examples(
-        "devhost check my_plugin",
+        "devhost check",
+        "devhost check examples/helpdesk",
     )
 )
 @_plugin_argument
 def check(*, plugin: Path | None, no_color: bool) -> int:
-    """Check all declarations of a plugin by the daemon's rules, without starting it.
+    """Check a plugin's declarations by the daemon's rules.
 
-    PLUGIN is a folder; by default the nearest plugin in or above the current one.
+    The plugin is not started. PLUGIN is a folder; by default the nearest plugin in or above the current one.
     """
     checked = check_plugin((plugin or nearest_plugin(Path.cwd())).resolve())
     console = open_console(stderr=False, color=not no_color)
@@ -45,12 +46,13 @@ def check(*, plugin: Path | None, no_color: bool) -> int:
 @click.command(
     "list",
     epilog=examples(
-        "devhost list my_plugin",
+        "devhost list",
+        "devhost list examples/helpdesk",
     ),
 )
 @_plugin_argument
 def list_(*, plugin: Path | None, no_color: bool) -> int:
-    """List a plugin's strategies and tools with their parameters, and its examples, a line each.
+    """List a plugin's strategies, tools, parameters and examples.
 
     PLUGIN is a folder; by default the nearest plugin in or above the current one.
     """

@@ -23,7 +23,12 @@ WELL, REFUSED = 0, 1
 FOLDER = Path("dist")
 
 
-@click.command(epilog=examples("devhost package my_plugin", "devhost package my_plugin --marketplace -o my.difypkg"))
+@click.command(
+    epilog=examples(
+        "devhost package examples/helpdesk",
+        "devhost package examples/helpdesk --no-install -o helpdesk.difypkg",
+    )
+)
 @click.argument("plugin", metavar="[PLUGIN]", required=False, type=click.Path(file_okay=False, path_type=Path))
 @click.option(
     "-o",
@@ -36,9 +41,10 @@ FOLDER = Path("dist")
 @click.option("--install/--no-install", default=True, help="Whether to install and start the package first.")
 @click.option("--no-color", is_flag=True, help="Print without colours.")
 def package(*, plugin: Path | None, output: Path | None, marketplace: bool, install: bool, no_color: bool) -> int:
-    """Check a plugin, pack it, install the package in an environment of its own, and write it.
+    """Check a plugin, pack it, and try to install the package.
 
-    PLUGIN is a folder; by default the nearest plugin in or above the current one. A refused package is not written.
+    That is done in an environment of its own. PLUGIN is a folder; by default the nearest plugin in or above the
+    current one. A refused package is not written.
     """
     directory = (plugin or nearest_plugin(Path.cwd())).resolve()
     checked = check_plugin(directory)

@@ -1,5 +1,6 @@
-"""The help of every command ends with examples, whose commands and options exist."""
+"""The help of every command ends with examples that can run, and the list of commands has whole sentences."""
 
+import re
 import shlex
 from collections.abc import Iterator
 
@@ -8,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from devhost.cli.commands import commands
+from tests.support.command_checks import check_page
 
 
 def of_group(group: click.Group, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], click.Command]]:
@@ -21,8 +23,16 @@ def of_group(group: click.Group, path: tuple[str, ...]) -> Iterator[tuple[tuple[
 COMMANDS = {" ".join(path): path for path, _ in of_group(commands, ())}
 
 
+GROUPS: tuple[tuple[str, ...], ...] = ((), ("flow",))
+
+
+def help_of(path: tuple[str, ...]) -> str:
+    """As at a terminal of 80 columns."""
+    return CliRunner().invoke(commands, [*path, "--help"], terminal_width=80).output
+
+
 def examples_of(path: tuple[str, ...]) -> list[str]:
-    shown = CliRunner().invoke(commands, [*path, "--help"]).output
+    shown = help_of(path)
     _, found, after = shown.partition("For example:\n")
     assert found, shown
     return [line.strip() for line in after.splitlines() if line.strip()]
@@ -36,16 +46,18 @@ def test_the_help_has_an_example_of_the_command(path: tuple[str, ...]) -> None:
     assert any(shlex.split(line)[1 : 1 + len(short)] == list(short) for line in examples)
 
 
-@pytest.mark.parametrize("path", COMMANDS.values(), ids=COMMANDS)
-def test_the_options_of_an_example_exist(path: tuple[str, ...]) -> None:
-    for line in examples_of(path):
-        program, *arguments = shlex.split(line)
-        assert program == "devhost"
-        command: click.Command = commands
-        while isinstance(command, click.Group):
-            context = click.Context(command)
-            command = command.commands.get(arguments[0]) or command.commands["run"]
-            arguments = arguments[1:] if arguments[0] == command.name else arguments
-            context.close()
-        options = {name for option in command.params for name in option.opts}
-        assert {argument for argument in arguments if argument.startswith("-")} <= options
+@pytest.mark.parametrize("path", [*GROUPS, *COMMANDS.values()], ids=["devhost", "flow", *COMMANDS])
+def test_the_examples_run_in_the_repository_one_after_another(path: tuple[str, ...]) -> None:
+    examples = examples_of(path)
+
+    assert all(line.startswith("devhost ") for line in examples)
+    assert check_page("\n".join(["```sh", *examples, "```"])) == []
+    assert not re.search(r"\b[A-Z]{3,}\b|…", " ".join(examples)), "a word that stands for something else"
+
+
+@pytest.mark.parametrize("path", GROUPS, ids=["devhost", "flow"])
+def test_the_list_of_commands_cuts_no_description(path: tuple[str, ...]) -> None:
+    lines = help_of(path).partition("Commands:\n")[2].partition("\n\n")[0].splitlines()
+
+    assert lines
+    assert [line for line in lines if not line.endswith(".") or line.endswith("...")] == []

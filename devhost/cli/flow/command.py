@@ -39,6 +39,7 @@ from devhost.text.command_help import examples
 from devhost.text.secrets import Secrets
 
 RUN = "run"
+APPROVAL = "examples/workflows/approval.yml --example injection --script examples/workflows/cases/approval.yaml"
 
 
 class FlowGroup(click.Group):
@@ -53,9 +54,8 @@ class FlowGroup(click.Group):
 @click.group(
     cls=FlowGroup,
     epilog=examples(
-        "devhost flow FILE.yml --script answers.yaml",
-        "devhost flow chat FILE.yml --script answers.yaml",
-        "devhost flow run --help",
+        "devhost flow --script examples/workflows/cases/approval.yaml",
+        f"devhost flow chat {APPROVAL}",
     ),
 )
 def flow() -> None:
@@ -65,8 +65,8 @@ def flow() -> None:
 @flow.command(
     RUN,
     epilog=examples(
-        "devhost flow examples/workflows/approval.yml --example injection --script my-answers.yaml",
         "devhost flow --script examples/workflows/cases/approval.yaml",
+        f"devhost flow {APPROVAL}",
     ),
 )
 @flow_options
@@ -97,10 +97,10 @@ def run(  # noqa: PLR0913 - click gives one argument per option
     as_json: bool,
     view_options: ViewOptions,
 ) -> int:
-    """Play a flow, and of a chatflow the script's whole conversation, and show what its nodes do.
+    """Play a flow, and show what its nodes do.
 
-    A script that names its flow is a case and needs no FILE. The exit code is 1 if a turn is not as the script expects
-    it; without expectations, a turn has to succeed.
+    Of a chatflow, the script's whole conversation is played. A script that names its flow is a case and needs no FILE.
+    The exit code is 1 if a turn is not as the script expects it; without expectations, a turn has to succeed.
     """
     setup = _read(flow_options, arguments, host_options.limits)
     hidden = Secrets(setup.secrets)
@@ -142,7 +142,7 @@ def run(  # noqa: PLR0913 - click gives one argument per option
 @flow.command(
     "chat",
     epilog=examples(
-        "devhost flow chat examples/workflows/approval.yml --example injection --script my-answers.yaml",
+        f"devhost flow chat {APPROVAL}",
     ),
 )
 @flow_options

@@ -39,6 +39,7 @@ RECORDED, FORKED = "recorded", "fork"
 
 @click.command(
     epilog=examples(
+        "devhost run --example helpdesk --trace run.jsonl",
         "devhost fork run.jsonl",
         'devhost fork run.jsonl --at 1 --instruction "Answer in one sentence." --report fork.html',
     )
@@ -64,10 +65,11 @@ def fork(  # noqa: PLR0913 - click gives one argument per option
     as_json: bool,
     view_options: ViewOptions,
 ) -> int:
-    """Run a traced run again from a round on, with something changed, and show both runs side by side.
+    """Run a traced run again from a round on, with a change.
 
-    The rounds before it are as recorded. After it the model is a real one, or that of --script, or else what was
-    recorded. Tools answer from the recording, and a call that is not in it fails; --live-tools runs them.
+    Both runs are shown side by side. The rounds before it are as recorded. After it the model is a real one, or that of
+    --script, or else what was recorded. Tools answer from the recording, and a call that is not in it fails;
+    --live-tools runs them.
     """
     origin = find_origin(read_trace(trace_file), trace_file, fork_options.question)
     if fork_options.question is None and (count := len(runs_of(origin.trace, trace_file))) > 1:

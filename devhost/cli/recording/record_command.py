@@ -32,9 +32,10 @@ CASE = ".case.yaml"
 )
 @click.option("--force", is_flag=True, help="Overwrite a file that exists.")
 def record(*, trace_file: Path, output: Path | None, force: bool) -> int:
-    """Make a case of a traced run: a script that runs it again, without its tools and without a model.
+    """Make a case of a traced run: a script that runs it again.
 
-    The model's turns become turns of the script, and each tool answers from the recording, by its name and arguments.
+    It needs neither the tools nor a model: the model's turns become turns of the script, and each tool answers from the
+    recording, by its name and arguments.
     """
     output = output or trace_file.with_suffix(CASE)
     trace = read_trace(trace_file)
