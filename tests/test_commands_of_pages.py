@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.command_checks import check_page
+from tests.support.command_checks import check_page, packed_or_known
 from tests.support.documented_commands import shown_commands
 from tests.support.pages import PAGES, ROOT
 
@@ -12,6 +12,18 @@ from tests.support.pages import PAGES, ROOT
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_the_commands_of_a_page_can_run(page: Path) -> None:
     assert check_page(page.read_text(encoding="utf-8")) == []
+
+
+def test_what_the_pages_leave_in_the_root_is_ignored() -> None:
+    """By git, and by the packager of the plugin."""
+    assert {left for page in PAGES for left in packed_or_known(page.read_text(encoding="utf-8"))} == set()
+
+
+def test_what_a_page_leaves_is_found() -> None:
+    assert packed_or_known("```sh\ndevhost init tool one\ndevhost run --example helpdesk >two.txt\n```\n") == {
+        "one",
+        "two.txt",
+    }
 
 
 def test_most_pages_on_devhost_have_commands() -> None:

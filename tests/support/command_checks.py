@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 import yaml
+from pathspec import GitIgnoreSpec
 
 from devhost.cli.commands import commands
 from tests.support.documented_commands import Command, shown_commands, shown_files
@@ -32,6 +33,22 @@ class MistakeError(Exception):
 
 def check_page(text: str) -> list[str]:
     """A sentence for each command that cannot run as it stands, with the line."""
+    return _tried(text)[1]
+
+
+def packed_or_known(text: str) -> set[str]:
+    """Of what the files and commands of a page leave in the root: what git offers to add, or a package would hold."""
+    left = {path for path in _tried(text)[0] if not path.startswith(("/", ".."))}
+    ignored = [_ignored(name) for name in (".gitignore", ".difyignore")]
+    return {path for path in left if not all(spec.match_file(path) for spec in ignored)}
+
+
+def _ignored(name: str) -> GitIgnoreSpec:
+    return GitIgnoreSpec.from_lines((ROOT / name).read_text(encoding="utf-8").splitlines())
+
+
+def _tried(text: str) -> tuple[set[str], list[str]]:
+    """What is written, and a sentence for each command that cannot run."""
     made = set(shown_files(text))
     problems = []
     for command in shown_commands(text):
@@ -39,7 +56,7 @@ def check_page(text: str) -> list[str]:
             made |= {*command.written, *_check(command, made)}
         except (MistakeError, click.ClickException) as mistake:
             problems.append(f"{command.line}: {mistake}")
-    return problems
+    return made, problems
 
 
 def _check(command: Command, made: set[str]) -> set[str]:
@@ -144,6 +161,6 @@ def _written_unnamed(name: str, named: dict[str, list[str]]) -> set[str]:
             return {str(Path(trace).with_suffix(suffix)) for trace in named["trace_file"]}
         case "package" if not named["output"]:
             return {_package(ROOT / plugin) for plugin in named["plugin"] or ["."]}
-        case "init":
+        case "init" if not named["folder"]:
             return set(named["name"])
     return set()
