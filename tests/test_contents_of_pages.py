@@ -13,7 +13,7 @@ from internal.report.events import StopReason
 from internal.tools.virtual_tools import answer_tool
 from prompt.approval_words import APPROVAL_WORDS
 from scripts import docs
-from tests.support.pages import README, ROOT, TRANSLATIONS, section
+from tests.support.pages import PAGES, README, ROOT, TRANSLATIONS, section
 
 
 def test_the_answer_on_the_page_satisfies_the_schema_above_it() -> None:
@@ -70,3 +70,13 @@ def test_a_page_lists_every_word_that_approves() -> None:
     listed = section(ROOT / "docs" / "approval-words.md", "## The list")
 
     assert re.findall(r"^\| .* · .* \|$", listed, re.MULTILINE) == rows
+
+
+def test_one_page_says_which_models_reason_by_themselves() -> None:
+    """The others link to it: the fact changes with every model."""
+    texts = {page.name: page.read_text(encoding="utf-8") for page in PAGES if page.name != "CHANGELOG.md"}
+
+    assert [name for name, text in texts.items() if re.search(r"5\.1 to (GPT-)?5\.\d", text)] == ["model-facts.md"]
+    told = [name for name, text in texts.items() if "`reasoning_effort` in the model's settings" in text]
+    assert len(told) == 3
+    assert [name for name in told if "(model-facts.md#reasoning-effort)" not in texts[name]] == []
