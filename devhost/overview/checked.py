@@ -10,6 +10,7 @@ from rich.text import Text
 from devhost.plugin.check import Checked
 from devhost.plugin.rules.listed import Level
 from devhost.terminal.tables.text import printable
+from devhost.text.counted import counted
 
 HEADINGS: Mapping[Level, str] = {"marketplace": "for the marketplace: ", "notice": "notice: ", "refused": ""}
 STYLES: Mapping[Level, str] = {"marketplace": "yellow", "notice": "yellow", "refused": "bold"}
@@ -34,4 +35,4 @@ def check_lines(checked: Checked, *, marketplace: bool = False) -> Iterator[Text
         yield Text(f"{files}, as Dify takes them", "green")
     else:
         count = len(refused)
-        yield Text(f"{count} refusal{'s' if count > 1 else ''} in {files}", "red")
+        yield Text(f"{counted(count, 'refusal')} in {files}", "red")

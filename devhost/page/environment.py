@@ -11,6 +11,7 @@ from devhost.page.file import GENERATOR
 from devhost.page.parts.bars import written
 from devhost.page.parts.folds import DEEPEST, every
 from devhost.page.parts.words import hint, is_long, number, pretty, written_values
+from devhost.text.counted import counted
 from devhost.text.price import price_text
 
 HERE = Path(__file__).parent
@@ -41,6 +42,7 @@ def page_environment(*folders: Path) -> Environment:
         written_values=written_values,
         parameter_rows=parameter_rows,
         every=every,
+        counted=counted,
         DEEPEST=DEEPEST,
         LONGEST_OPEN=LONGEST_OPEN,
         LONGEST_PASSAGE=LONGEST_PASSAGE,

@@ -89,10 +89,10 @@ def test_a_suite_before_during_and_after_its_evaluation(open_page: OpenPage, con
 
     page.get_by_label("Repeats of each case").fill("1000")
     page.get_by_role("button", name="Run the suite").click()
-    expect(page.get_by_text(re.compile(r"running [1-9]\d* of 4000 runs"))).to_be_visible()
+    expect(page.get_by_text(re.compile(r"running [1-9][\d,]* of 4,000 runs"))).to_be_visible()
     check(page)
     page.get_by_role("button", name="Stop").click()
-    expect(page.get_by_text(re.compile(r"interrupted \d+ of 4000 runs"))).to_be_visible()
+    expect(page.get_by_text(re.compile(r"interrupted [\d,]+ of 4,000 runs"))).to_be_visible()
     page.get_by_label("Begin again").check()
     page.get_by_label("Repeats of each case").fill("1")
     page.get_by_role("button", name="Run the suite").click()

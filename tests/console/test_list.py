@@ -25,6 +25,15 @@ def test_the_list_follows_the_folder(page: Page, runs_folder: Path) -> None:
     expect(page.locator("tr[data-row]")).to_have_count(2)
 
 
+def test_a_question_of_one_sentence_is_shown_whole(page: Page) -> None:
+    page.set_viewport_size({"width": 1280, "height": 800})
+    question = page.get_by_role("link", name="How do I set up two-factor login")
+
+    shown = question.evaluate("each => [each.scrollWidth - each.clientWidth, each.scrollHeight - each.clientHeight]")
+
+    assert shown == [0, 0]
+
+
 def test_a_search_finds_as_one_types_and_stays_in_the_address(page: Page) -> None:
     page.keyboard.press("/")
     page.keyboard.type("authenticator")

@@ -52,7 +52,7 @@ def test_from_a_question_to_a_suite_without_scripts(open_page: OpenPage, console
     page.get_by_role("button", name="Keep").click()
     page.get_by_role("link", name="Open its suite").click()
     page.get_by_role("button", name="Run the suite").click()
-    reload_until(page, "The last evaluation: 1 of 1 runs passed")
+    reload_until(page, "The last evaluation: 1 of 1 run passed")
     page.locator("details.case > summary").click()
     expect(page.locator("details.case pre").first).to_be_visible()
     assert (runs_folder / "cases.results.jsonl").is_file()

@@ -89,7 +89,9 @@ def test_only_what_was_changed_is_sent_and_both_runs_stand_side_by_side(console:
     assert (setup.kind, setup.of, setup.at, setup.live_tools) == ("fork", "before", 1, False)
     assert console.get(f"{there}/events").endswith("event: end\ndata: \n\n")  # until it has ended
     page = console.get(there)
-    assert "its first round of it" in words(page)
+    assert "The second run repeats round 1 of the first." in words(page)
+    assert "In the second run, the model's turns are recorded ones:" in words(page)
+    assert "only a real model shows what another instruction leads to" in words(console.get(AGAIN))
     assert "Answer &lt;i&gt;once&lt;/i&gt;." in page
     assert "tool calls" in words(page)
     command = words(page).partition("The same in a terminal")[2].partition("--scripted")[0]

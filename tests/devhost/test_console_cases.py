@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from devhost.cli.commands import main
+from devhost.console.cases.expecting import suggested_name
 from devhost.evaluation.suite import Suite
 from tests.devhost.conftest import ROOT
 from tests.devhost.console import ConsoleClient, words
@@ -47,7 +48,7 @@ def test_the_form_is_filled_with_what_was_true_of_the_run(console: ConsoleClient
     html = console.get(KEEP)
 
     assert f'href="{KEEP}"' in console.get("/runs/run")
-    assert 'value="How do I set up two-factor login with an authenticator app,' in html
+    assert 'value="How do I set up two-factor login with an authenticator app"' in html
     assert f'value="{console.console.folder.path / "cases.yaml"}"' in html
     assert ">\nsearch_manual\nsearch_manual</textarea>" in html
     assert 'name="expect.text" value="yes" checked' in html
@@ -134,4 +135,23 @@ def test_the_suite_opens_with_the_case_chosen(console: ConsoleClient, tmp_path: 
     page = kept(console, {"file": str(file), "name": "second & third"})
 
     address = "?" + page.partition('href="/suite?')[2].partition('"')[0].replace("&amp;", "&")
-    assert 'value="second &amp; third" checked' in console.get(f"/suite{address}")
+    suite = console.get(f"/suite{address}")
+    assert 'value="second &amp; third" checked' in suite
+    assert "1 case, 1 column: " in suite
+
+
+@pytest.mark.parametrize(
+    ("question", "name"),
+    [
+        ("How do I log in?", "How do I log in"),
+        (" Wait –\nwhat's this ... ", "Wait – what's this"),
+        (f"{'long ' * 11}words, and more", f"{'long ' * 11}".strip()),
+        (f"{'long ' * 11}abc, and more", f"{'long ' * 11}abc"),
+        (f"{'字' * 59}。{'字' * 9}", "字" * 59),
+        ("Is it (a)", "Is it (a)"),
+        ("?!", "case"),
+    ],
+)
+def test_a_name_of_whole_words_is_suggested(question: str, name: str) -> None:
+    assert suggested_name(question, []) == name
+    assert suggested_name(question, [name]) == f"{name} (2)"

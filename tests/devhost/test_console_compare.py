@@ -1,5 +1,6 @@
 """The console's page of two runs beside each other."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -27,7 +28,7 @@ def runs(lender: Lender, tmp_path_factory: pytest.TempPathFactory) -> Path:
         assert main(["run", "--example", "helpdesk", "--json", "--trace", before]) == 0
         changed = ("--instruction", "Be <b>brief</b>.", "--script", str(later), "--live-tools")
         assert main(["fork", before, "--at", "1", *changed, "--json", "--trace", after]) == 0
-    setup = Setup(kind="fork", of="before", at=1, example="helpdesk", live_tools=True)
+    setup = Setup(kind="fork", of="before", at=1, example="helpdesk", script=later, live_tools=True)
     setup.write(folder / f"after{SETUP}")
     setup.write(folder / f"refused{SETUP}")
     (folder / f"refused{OUTPUT}").write_text("Error: --param <i>colour</i>\n")
@@ -45,12 +46,22 @@ def test_two_runs_stand_beside_each_other_with_what_differs_marked(console: Cons
     html = console.get("/compare/before/after")
     page = words(html)
 
-    assert "repeats its first round" in page
+    assert "The second run repeats round 1 of the first." in page
+    assert "In the second run, the model's turns are those of a script: a changed instruction" in page
     assert "<ins>" in html
     assert "Be <b>brief</b>." in page  # as text, of the changed instruction
     assert "<b>brief</b>" not in html
     assert '{"language": "en", "terms": "invoices"}' in page
     assert "completion tokens" in page
+
+
+def test_nothing_is_said_of_recorded_turns_when_a_real_model_was_asked(console: ConsoleClient, runs: Path) -> None:
+    header, rest = (runs / "after.jsonl").read_bytes().split(b"\n", 1)
+    asked = json.loads(header)
+    asked["model"]["scripted"] = False
+    (runs / "real.jsonl").write_bytes(b"\n".join([json.dumps(asked).encode(), rest]))
+
+    assert "the model's turns are" not in words(console.get("/compare/before/real"))
 
 
 def test_calls_that_ran_are_named_and_those_of_the_past_are_not(console: ConsoleClient) -> None:

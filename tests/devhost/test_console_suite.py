@@ -161,13 +161,13 @@ def test_an_evaluation_is_stopped_and_its_results_stay(console: ConsoleClient, t
     results = file.with_suffix(".results.jsonl")
     wait_for(lambda: results.is_file() and len(results.read_bytes().splitlines()) > 3, "three results")
     assert "running" in (page := words(console.get(address(file))))
-    assert "of 1000 runs" in page
+    assert "of 1,000 runs" in page
 
     console.post("/suite/stop", file=str(file))
     console.get(address(file, "/suite/events"))  # until it has ended
 
     page = words(console.get(address(file)))
-    assert re.search(r"interrupted \d+ of 1000 runs", page)
+    assert re.search(r"interrupted [\d,]+ of 1,000 runs", page)
     assert "Begin again" in page
 
 

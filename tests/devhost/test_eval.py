@@ -187,7 +187,7 @@ def test_an_earlier_file_of_results_can_be_compared_and_what_only_one_has_is_cou
     capsys.readouterr()
     assert evaluate(write(tmp_path, GREETS, DRAWS), "--against", str(old)) == 0
     shown = capsys.readouterr().out
-    assert "default: 0 of 1 cases got better, 0 got worse" in shown
+    assert "default: 0 of 1 case got better, 0 got worse" in shown
     assert "not compared: 1 new here" in shown
     assert "not compared: 1 only in the other evaluation" in shown
 

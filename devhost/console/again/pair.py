@@ -6,6 +6,7 @@ In: the names of two runs. Out: a `Pair`; what cannot be compared yet is None.
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 from devhost.comparison.comparison import Comparison
 from devhost.comparison.lines import Row, rows
@@ -29,6 +30,8 @@ class Pair:
     """The calls of tools that ran although there is a recording; empty if the second run is no fork."""
     kept: int | None
     """How many rounds of the first run the second one repeats; None if it is no fork of it."""
+    turns: Literal["recorded", "written", ""]
+    """What the model of the second run said, if it was not a real one."""
 
     @property
     def not_recorded(self) -> tuple[str, ...]:
@@ -57,6 +60,7 @@ def read_pair(folder: RunFolder, left: str, right: str) -> Pair | None:
         rows(list(_set(before)), list(_set(after))),
         () if fork is None else calls_that_ran(before, after, fork),
         None if fork is None else fork.at,
+        _turns(after, fork),
     )
 
 
@@ -77,6 +81,12 @@ def _begun(folder: RunFolder, name: str) -> Origin | None:
 
 def _side(name: str, origin: Origin) -> Side:
     return Side.of(name, origin.trace.header.model.name, origin.run, origin.strategy)
+
+
+def _turns(after: Origin, fork: Setup | None) -> Literal["recorded", "written", ""]:
+    if not after.trace.header.model.scripted:
+        return ""
+    return "recorded" if fork is not None and fork.script is None else "written"
 
 
 def _set(origin: Origin) -> Iterator[str]:

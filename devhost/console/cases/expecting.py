@@ -1,5 +1,6 @@
 """What is expected of a run that becomes a case. In: the run, or what a form holds. Out: `Expecting`."""
 
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -63,9 +64,18 @@ def observed_of(trace: Trace, file: Path) -> Observed:
 
 def suggested_name(question: str, taken: Sequence[str]) -> str:
     """That no other case has."""
-    words = " ".join(question.split())[:LONGEST_NAME].strip() or "case"
+    words = _begin(" ".join(question.split())) or "case"
     number = next(number for number in range(1, len(taken) + 2) if _numbered(words, number) not in taken)
     return _numbered(words, number)
+
+
+def _begin(words: str) -> str:
+    """Whole words, if there are blanks between them, without the punctuation at the end."""
+    if len(words) > LONGEST_NAME:
+        words = words[: LONGEST_NAME + 1].rpartition(" ")[0] or words[:LONGEST_NAME]
+    while words and unicodedata.category(words[-1]) in {"Po", "Pd", "Pc", "Ps", "Pi", "Zs"}:
+        words = words[:-1]
+    return words
 
 
 def _numbered(words: str, number: int) -> str:

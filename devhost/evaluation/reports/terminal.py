@@ -72,7 +72,7 @@ def _compared(column: ColumnChange) -> Iterator[RenderableType]:
     better, worse = len(column.better), len(column.worse)
     yield Text.assemble(
         (f"{printable(column.column)}: ", "bold"),
-        (f"{share(better, column.compared)} cases got better", "green" if better else ""),
+        (f"{share(better, column.compared, 'case')} got better", "green" if better else ""),
         ", ",
         (f"{worse} got worse", "red" if worse else ""),
     )

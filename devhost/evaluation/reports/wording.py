@@ -1,11 +1,13 @@
 """Numbers and shares in words, the same in the terminal and on the page."""
 
 from devhost.evaluation.summary import Cell, Total
+from devhost.text.counted import counted
 from devhost.text.price import price_text
 
 
-def share(part: int, whole: int) -> str:
-    return f"{part} of {whole}"
+def share(part: int, whole: int, noun: str = "") -> str:
+    """`3 of 26`, or with a noun `3 of 26 cases`."""
+    return f"{part:,} of {counted(whole, noun) if noun else f'{whole:,}'}"
 
 
 def mark(cell: Cell | None) -> str:

@@ -7,6 +7,7 @@ import json
 
 from devhost.page.calls.opened import tool_call
 from devhost.page.parts.folds import every
+from devhost.text.counted import counted
 from devhost.trace.timeline import Span
 
 PHONE_LETTERS, PHONE_LINES = 30, 13
@@ -50,8 +51,8 @@ def _counts(group: Span) -> str:
     kinds = [call.kind for span in inner for call in span.calls]
     failed = sum(span.status == "error" for span in inner)
     named = ((kinds.count("llm"), "model call"), (kinds.count("tool"), "tool call"))
-    counted = [f"{count} {name}{'s' if count > 1 else ''}" for count, name in named if count]
-    return ", ".join([*counted, *([f"{failed} failed"] if failed else [])])
+    calls = [counted(count, name) for count, name in named if count]
+    return ", ".join([*calls, *([f"{failed} failed"] if failed else [])])
 
 
 def _arguments(values: object) -> str:
