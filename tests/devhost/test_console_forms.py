@@ -1,12 +1,15 @@
 """What the console's forms say of a mistake, of a check without one, and of what they are filled with at first."""
 
+import os
 import re
 from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
+from devhost.console.runs.setup import Setup
 from tests.devhost.conftest import CHARTS, PUPPET, ROOT, TOOLBOX
 from tests.devhost.console import ConsoleClient, words
 
@@ -107,3 +110,38 @@ def test_a_credential_that_may_be_missing_is_no_mistake(puppet: ConsoleClient) -
     assert "CHARTS_API_KEY is not set, and is required" in words(page)
     assert "CHARTS_REGION is optional, and not set" in words(page)
     assert '<span class="error">is not set' not in page.partition("CHARTS_REGION")[2]
+
+
+def chosen(console: ConsoleClient) -> str:
+    plugin = re.search(r'name="plugin" value="([^"]*)"', console.get("/new"))
+    assert plugin
+    return plugin[1]
+
+
+def started(folder: Path, name: str, plugin: Path, at: float, kind: Literal["chat", "fork"] = "chat") -> None:
+    file = folder / f"{name}.setup.json"
+    Setup(kind=kind, question="?", plugin=plugin).write(file)
+    os.utime(file, (at, at))
+
+
+def test_a_new_run_begins_with_the_plugin_that_was_chosen_last(tmp_path: Path) -> None:
+    console = ConsoleClient(tmp_path)
+    assert not chosen(console)
+
+    started(tmp_path, "first", ROOT, at=1)
+    started(tmp_path, "second", PUPPET, at=2)
+    started(tmp_path, "fork", ROOT, at=3, kind="fork")
+    assert chosen(console) == str(PUPPET)
+    assert "gpt5_function_calling" in console.get(f"/new?plugin={ROOT}")
+
+    started(tmp_path, "third", tmp_path / "gone", at=4)
+    assert not chosen(console)
+
+
+def test_a_plugin_of_the_command_line_comes_first_until_another_one_is_chosen(puppet: ConsoleClient) -> None:
+    folder = puppet.console.folder.path
+    started(folder, "yesterday", ROOT, at=puppet.console.began - 1)
+    assert not chosen(puppet)
+
+    started(folder, "today", ROOT, at=puppet.console.began + 1)
+    assert chosen(puppet) == str(ROOT)

@@ -5,6 +5,7 @@ The form goes to the same address: `do` says whether to start or check it, to lo
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -17,6 +18,7 @@ from devhost.console.forms.choices import WAS, Choices, after_reset
 from devhost.console.forms.plan import Plan, planned
 from devhost.console.runs.command import typed_command
 from devhost.console.runs.folder import SETUP
+from devhost.console.runs.last import last_plugin
 from devhost.console.runs.setup import Setup
 from devhost.console.views.console import KEY, Console, console_of, typed
 from devhost.errors import ConsoleError
@@ -26,8 +28,15 @@ def form(request: Request) -> Response:
     """`from`: the name of a run whose setup fills the form; else the address may choose what the form does."""
     console = console_of(request)
     name = request.query_params.get("from")
-    choices = Choices.read(request.query_params.items()) if name is None else _again(console, name)
+    choices = _chosen(console, request.query_params) if name is None else _again(console, name)
     return _page(console, planned(choices, console.plugin, os.environ))
+
+
+def _chosen(console: Console, given: Mapping[str, str]) -> Choices:
+    """The plugin is the one that was chosen last; a console that was started with another one begins with that."""
+    choices = Choices.read(given.items())
+    last = last_plugin(console.folder, 0 if console.plugin is None else console.began)
+    return replace(choices, plugin=str(last)) if last is not None and not choices.plugin else choices
 
 
 async def submit(request: Request) -> Response:

@@ -3,6 +3,7 @@
 import contextlib
 import secrets
 import threading
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -39,6 +40,8 @@ class Console:
     pages: Pages = field(default_factory=Pages)
     readers: Readers = field(default_factory=Readers)
     evaluations: Evaluations = field(default_factory=Evaluations)
+    began: float = field(default_factory=time.time)
+    """In seconds since 1970."""
     ending: threading.Event = field(default_factory=threading.Event)
     """Set when the console ends; streams of events have no end of their own."""
 
