@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from devhost.models.answers import model_answer
 from devhost.models.backend import ModelBackend
 from devhost.protocol import requests
+from devhost.text.counted import counted
 
 CHARACTERS_PER_TOKEN = 4
 UNKNOWN_WINDOW = 2048
@@ -44,7 +45,7 @@ def summary(model: ModelBackend, text: str, instruction: str) -> str:
 
 def _cut(text: str, length: int) -> str:
     left = len(text) - length
-    return f"{text[:length]}… (cut by devhost: {left:,} more characters)" if left > 0 else text
+    return f"{text[:length]}… (cut by devhost: {counted(left, 'more character')})" if left > 0 else text
 
 
 def _parts(text: str, length: int) -> Iterator[str]:

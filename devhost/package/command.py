@@ -18,6 +18,7 @@ from devhost.plugin.nearest import nearest_plugin
 from devhost.terminal.run_view import open_console
 from devhost.terminal.tables.text import printable
 from devhost.text.command_help import examples
+from devhost.text.counted import counted
 
 WELL, REFUSED = 0, 1
 FOLDER = Path("dist")
@@ -71,7 +72,7 @@ def package(*, plugin: Path | None, output: Path | None, marketplace: bool, inst
         console.print(Text(seconds, "green"), soft_wrap=True)
     _write(target, content)
     digest = hashlib.sha256(content).hexdigest()
-    files = f"{len(checked.contents.paths)} files, {len(content):,} bytes, sha256 {digest}"
+    files = f"{counted(len(checked.contents.paths), 'file')}, {counted(len(content), 'byte')}, sha256 {digest}"
     console.print(Text(f"{target}: {files}"), soft_wrap=True)
     return WELL
 

@@ -33,7 +33,14 @@ def page_environment(*folders: Path) -> Environment:
         lstrip_blocks=True,
     )
     environment.filters.update(
-        clip=clip, pretty=pretty, written=written, hint=hint, number=number, price=price_text, identity=id
+        counted=counted,
+        clip=clip,
+        pretty=pretty,
+        written=written,
+        hint=hint,
+        number=number,
+        price=price_text,
+        identity=id,
     )
     environment.tests.update(long=is_long)
     environment.globals.update(
@@ -57,4 +64,4 @@ def clip(text: str) -> str:
         "�" if unicodedata.category(letter) == "Cc" and letter not in "\n\t" else letter for letter in text[:LONGEST]
     )
     left = len(text) - LONGEST
-    return f"{shown}\n… {left:,} more characters are in the trace" if left > 0 else shown
+    return f"{shown}\n… {counted(left, 'more character')} in the trace" if left > 0 else shown

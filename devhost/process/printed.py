@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from rich.text import Text
 
 from devhost.process.transports.lines import LONGEST as LONGEST_READ
+from devhost.text.counted import counted
 from devhost.text.secrets import Secrets
 
 LONGEST = 2_000
@@ -71,7 +72,7 @@ class PrintedLines:
         with self._adding:
             missing = self._count - MOST - len(self._last)
             if missing > 0:
-                self._told(Printed(f"… {missing:,} lines are left out"))
+                self._told(Printed(f"… left out: {counted(missing, 'line')}"))
             for printed in self._last:
                 self._pass_on(printed)
             self._last.clear()
@@ -86,7 +87,7 @@ class PrintedLines:
         """Escape sequences are taken out first, and a secret is hidden before a cut could leave a part of it."""
         text = self.masked(Text.from_ansi(line[:LONGEST_READ].replace("\n", " ")).plain)
         left = len(text) - LONGEST + max(0, len(line) - LONGEST_READ)
-        return f"{text[:LONGEST]}… ({left:,} more characters)" if len(text) > LONGEST else text
+        return f"{text[:LONGEST]}… ({counted(left, 'more character')})" if len(text) > LONGEST else text
 
 
 def record_text(line: str) -> str:

@@ -5,6 +5,8 @@ The daemon has two: 128 places for a run's messages, 1,024 for the answers of a 
 
 import threading
 
+from devhost.text.counted import counted
+
 ANSWER_PLACES_FOR_EACH_OF_A_RUN = 8
 
 
@@ -24,7 +26,7 @@ class Bridge:
         with self._counting:
             self._came += 1
             if self.places and self._waiting >= self.places:
-                before = f"{self.places:,} messages were waiting before it"
+                before = f"{counted(self.places, 'message')} waited before it"
                 self.losses.append(f"message {self._came} ({what}) was lost: {before}")
                 return False
             self._waiting += 1

@@ -19,6 +19,7 @@ from devhost.terminal.tables.log import log_tree
 from devhost.terminal.tables.outputs import files_list, findings_list, pending_table, sources_table, variables_list
 from devhost.terminal.tables.text import printable
 from devhost.terminal.view_options import ViewOptions
+from devhost.text.counted import counted
 
 NOTHING_YET = "There was no run yet."
 
@@ -99,13 +100,9 @@ def summary(run: Run) -> str:
     usage = run.usage
     tokens = usage.get("total_tokens") if isinstance(usage, dict) else None
     parts = [
-        _count(run.asked.get("llm", 0), "model call"),
-        _count(run.asked.get("tool", 0), "tool call"),
-        _count(tokens, "token") if isinstance(tokens, int) else "",
+        counted(run.asked.get("llm", 0), "model call"),
+        counted(run.asked.get("tool", 0), "tool call"),
+        counted(tokens, "token") if isinstance(tokens, int) else "",
         f"{run.elapsed_seconds:.1f} s",
     ]
     return " · ".join(part for part in parts if part)
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -18,6 +18,7 @@ from devhost.terminal.screen import Screen
 from devhost.terminal.tables.failure import failure_text
 from devhost.terminal.tables.outputs import files_list, findings_list, variables_list
 from devhost.terminal.tables.text import preview, printable
+from devhost.text.counted import counted
 
 
 class ToolView:
@@ -51,7 +52,7 @@ class ToolView:
         self.screen.say_what_starts()
         if self._called_at is not None:
             seconds = time.monotonic() - self._called_at
-            said = f"{self._shown} message{'' if self._shown == 1 else 's'}"
+            said = counted(self._shown, "message")
             self._console.print(
                 Text(f"… the tool had not finished after {seconds:.1f} s; it had sent {said}", "yellow")
             )

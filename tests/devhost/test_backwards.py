@@ -180,7 +180,7 @@ def test_chunks_that_come_faster_than_an_answer_is_written_are_lost_and_reported
     assert [data["event"] for data in heard] == ["response"] * 9 + ["end"]
     assert [finding.rule for finding in calls.findings] == ["answer-lost"] * 42
     assert calls.findings[0].sentence == (
-        "of a call for llm, message 10 (response) was lost: 8 messages were waiting before it"
+        "of a call for llm, message 10 (response) was lost: 8 messages waited before it"
     )
 
 
@@ -195,4 +195,4 @@ def test_messages_that_come_faster_than_a_run_is_read_are_lost_and_reported(plac
     assert sum(message["type"] == "text" for message in read) == kept
     assert len(session.losses) == 1_000 - kept
     if places:
-        assert session.losses[0] == "message 129 (text) was lost: 128 messages were waiting before it"
+        assert session.losses[0] == "message 129 (text) was lost: 128 messages waited before it"

@@ -223,7 +223,7 @@ def test_a_row_is_loaded_when_it_is_opened(browser: TestClient, tmp_path: Path) 
     assert "Sent to the tool" in inside.text
     assert HOSTILE not in inside.text
     assert "&lt;script&gt;" in inside.text
-    assert "more characters are in the trace" in inside.text
+    assert "more characters in the trace" in inside.text
     assert browser.get("/runs/first/rows/row-1-none").status_code == 404
 
 

@@ -261,14 +261,14 @@ def test_an_interrupted_evaluation_goes_on_and_a_case_that_was_changed_runs_agai
         stdout, stderr = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130
     assert "Traceback" not in stderr
-    assert "2 of 4 runs are kept in" in stdout
+    assert "2 of 4 runs kept in" in stdout
     with results.open("ab") as torn:
         torn.write(b'{"key": "cut o')
 
     hangs = case("hangs", {"say": "begun"}, expect={"text": {"equals": "begun"}})
     changed = {**MOODS, "expect": {"text": {"contains": "calm"}}}
     assert evaluate(write(tmp_path, GREETS, changed, hangs, DRAWS)) == 0
-    assert "The evaluation goes on: 1 runs have results already." in capsys.readouterr().out
+    assert "The evaluation goes on: 1 run with a result already." in capsys.readouterr().out
     assert sorted(line["case"] for line in result_lines(results)) == ["draws", "greets", "hangs", "moods", "moods"]
     assert not previous_of(results).exists()
 

@@ -112,7 +112,7 @@ def test_an_endless_print_is_bounded_for_each_run() -> None:
     count = MOST + LAST + 1_234
     texts = told(*(f"line {number}" for number in range(count)))
     assert texts[:MOST] == [f"line {number}" for number in range(MOST)]
-    assert texts[MOST] == "… 1,234 lines are left out"
+    assert texts[MOST] == "… left out: 1,234 lines"
     assert texts[MOST + 1 :] == [f"line {number}" for number in range(count - LAST, count)]
 
 
@@ -142,7 +142,7 @@ def test_lines_of_a_pipe() -> None:
     ]
     assert split(*[b"x" * 10_000] * 10, b"\nnext\n") == [
         "x" * LONGEST_READ,
-        "… 84,000 more characters of this line are left out",
+        "… left out: 84,000 more characters of this line",
         "next",
     ]
     lines = Lines()

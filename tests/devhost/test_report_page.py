@@ -202,7 +202,7 @@ def test_a_long_text_variable_is_folded(tmp_path: Path) -> None:
     html = render_page(read_trace(trace))
 
     assert '<dd><details class="more"><summary>30,000 characters</summary><pre tabindex="0">sss' in html
-    assert "10,000 more characters are in the trace" in html
+    assert "10,000 more characters in the trace" in html
     assert "<dd><pre>short</pre></dd>" in html
 
 
@@ -262,7 +262,7 @@ def test_a_citation_inside_a_link_is_not_a_link() -> None:
 
 def test_long_texts_and_control_characters_are_cut() -> None:
     assert clip("a\x1b[2J\tb\n") == "a�[2J\tb\n"
-    assert clip("x" * (LONGEST + 5)).endswith("x\n… 5 more characters are in the trace")
+    assert clip("x" * (LONGEST + 5)).endswith("x\n… 5 more characters in the trace")
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,7 @@ from devhost.process.watcher import Watcher
 from devhost.terminal.run_view import open_console
 from devhost.terminal.signals.interrupt import on_ctrl_c
 from devhost.text.command_help import examples
+from devhost.text.counted import counted
 from devhost.text.secrets import Secrets
 
 REACHED, MISSED = 0, 1
@@ -108,7 +109,7 @@ def _run(  # noqa: PLR0913 - what an evaluation is made of
         return
 
     def show_how_far() -> None:
-        console.print(f"{len(results.done)} of {len(planned)} runs are kept in {file}.", soft_wrap=True)
+        console.print(f"{len(results.done)} of {counted(len(planned), 'run')} kept in {file}.", soft_wrap=True)
         console.print("The same command goes on with the others.")
 
     hosting = started_host(planned[0].scenario, options, Watcher(), options.storage_beside(None), None)
@@ -143,12 +144,13 @@ def _other(options: ReportOptions, results: Path) -> Evaluation:
 
 def _open(console: Console, planned: Sequence[Planned], results: ResultsFile, *, scripted: bool) -> None:
     cases, columns = {each.case.name for each in planned}, {each.column.name for each in planned}
-    console.print(f"{len(cases)} cases, {len(columns)} columns, {len(planned)} runs")
+    counts = ((cases, "case"), (columns, "column"), (planned, "run"))
+    console.print(", ".join(counted(len(each), noun) for each, noun in counts))
     if scripted:
         sentence = "scripted: models and judges answer from the cases' scripts, no provider is called"
         console.print(Text(sentence, "yellow"))
     if results.done:
-        console.print(f"The evaluation goes on: {len(results.done)} runs have results already.")
+        console.print(f"The evaluation goes on: {counted(len(results.done), 'run')} with a result already.")
 
 
 def _progress(console: Console) -> Progress:

@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from devhost.errors import HostError, ParameterError, TraceError
+from devhost.text.counted import counted
 from devhost.trace.reader import read_trace
 
 
@@ -78,4 +79,4 @@ class OtlpOptions:
 
         trace = read_trace(file)
         sent = send(agent_spans(trace, contents=self.contents), trace.header.started, address)
-        click.echo(f"sent {sent} spans to {shown(address)}", err=True)
+        click.echo(f"sent {counted(sent, 'span')} to {shown(address)}", err=True)

@@ -14,6 +14,7 @@ from devhost.flow.view.view import ENDINGS, FlowView
 from devhost.node.outputs.outputs import Finding
 from devhost.terminal.tables.outputs import findings_list, sources_table
 from devhost.terminal.tables.text import on_a_line, printable
+from devhost.text.counted import counted
 
 NOTHING_YET = "There was no turn yet."
 
@@ -21,7 +22,7 @@ NOTHING_YET = "There was no turn yet."
 class FlowChatView(FlowView):
     def begin(self, file: FlowFile, notices: Sequence[str]) -> None:
         self._console.print(
-            Text(printable(f"{file.name or file.path.stem} ({file.kind}, {len(file.nodes)} nodes)"), "bold")
+            Text(printable(f"{file.name or file.path.stem} ({file.kind}, {counted(len(file.nodes), 'node')})"), "bold")
         )
         for notice in notices:
             self.note(notice)
@@ -37,7 +38,9 @@ class FlowChatView(FlowView):
         if findings:
             self._console.print(findings_list(findings))
         words, style = ENDINGS[ended.status]
-        self._console.print(Text(f"{len(self._rows)} nodes, {words} {seconds:.1f} s", style if ended.error else "dim"))
+        self._console.print(
+            Text(f"{counted(len(self._rows), 'node')}, {words} {seconds:.1f} s", style if ended.error else "dim")
+        )
 
     def note(self, sentence: str) -> None:
         self._console.print(Text(printable(sentence), "dim"), soft_wrap=True)

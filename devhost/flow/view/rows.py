@@ -13,6 +13,7 @@ from devhost.flow.document import FlowNode
 from devhost.flow.view.nodes import Row, Rows
 from devhost.terminal.tables.log import log_tree
 from devhost.terminal.tables.text import clipped, preview, printable
+from devhost.text.counted import counted
 
 LONGEST = 200
 """Characters of a row's inputs or outputs, unless all of it is asked for."""
@@ -95,7 +96,7 @@ def _seconds(row: Row) -> str:
 
 def _remarks(row: Row, now: float | None) -> Iterator[str]:
     if row.ended is not None and (tokens := row.ended.metadata.get("total_tokens")):
-        yield f"{tokens:,} tokens"
+        yield counted(tokens, "token")
     if row.waited:
         yield "a person was asked"
     if row.ended is None:

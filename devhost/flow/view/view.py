@@ -34,6 +34,7 @@ from devhost.terminal.tables.failure import failure_text
 from devhost.terminal.tables.outputs import findings_list, sources_table, variables_list
 from devhost.terminal.tables.text import preview, printable
 from devhost.terminal.view_options import ViewOptions
+from devhost.text.counted import counted
 
 ENDINGS = {
     "succeeded": ("finished in", "green"),
@@ -66,7 +67,7 @@ class FlowView:
     def open_with(self, facts: FlowFacts, notices: Iterable[str] = ()) -> None:
         table = Table.grid(padding=(0, 2))
         table.add_column(style="bold")
-        table.add_row("flow", Text(f"{printable(facts.name)} ({facts.kind}, {facts.nodes} nodes)"))
+        table.add_row("flow", Text(f"{printable(facts.name)} ({facts.kind}, {counted(facts.nodes, 'node')})"))
         for notice in notices:
             table.add_row("notice", Text(printable(notice), "yellow"))
         if facts.inputs:
@@ -159,7 +160,7 @@ class FlowView:
             self._console.print(Text(printable(sentence)), soft_wrap=True)
 
     def sum_up(self, *, turns: int, failed: int) -> None:
-        """After all turns that have expectations."""
+        """After all turns that have expectations: two or more."""
         words, style = (
             (f"{failed} of {turns} turns failed", "red") if failed else (f"all {turns} turns passed", "green")
         )

@@ -11,6 +11,7 @@ from typing import Self
 
 from devhost.models.provider.catalog import PRICES_AS_OF, Prices, facts_of
 from devhost.protocol.wire import JsonObject
+from devhost.text.counted import counted
 from devhost.text.price import price_text
 
 _MILLIONTH = Decimal("0.000001")
@@ -76,7 +77,9 @@ class Spending:
         tokens = self.tokens
         if self.uncounted and self.uncounted == self.calls:
             return f"Model calls answered: {self.calls}. The server did not count their tokens."
-        uncounted = f" The server did not count the tokens of {self.uncounted} calls." if self.uncounted else ""
+        uncounted = (
+            f" The server did not count the tokens of {counted(self.uncounted, 'call')}." if self.uncounted else ""
+        )
         return (
             f"Model calls answered: {self.calls}. "
             f"Prompt tokens: {tokens.prompt:,}, of which {tokens.cached:,} from the cache. "

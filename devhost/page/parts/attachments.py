@@ -11,6 +11,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from devhost.protocol.wire import JsonObject
+from devhost.text.counted import counted
 
 LARGEST, ALL_TOGETHER = 1024 * 1024, 8 * 1024 * 1024
 """Bytes of one embedded picture, and of those of a page."""
@@ -92,7 +93,7 @@ def _facts(file: JsonObject) -> Iterator[str]:
     if file.get("mime_type"):
         yield str(file["mime_type"])
     if isinstance(file.get("size"), int):
-        yield f"{file['size']:,} bytes"
+        yield counted(file["size"], "byte")
 
 
 def _tried[T](look: Callable[[], T]) -> T | None:

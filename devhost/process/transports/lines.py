@@ -11,6 +11,8 @@ import select
 from collections.abc import Callable, Iterator
 from typing import IO
 
+from devhost.text.counted import counted
+
 LONGEST = 16_000
 """Characters of one line that are passed on."""
 PAUSE_SECONDS = 0.3
@@ -61,7 +63,7 @@ class Lines:
 
 
 def left_out(characters: int) -> str:
-    return f"… {characters:,} more characters of this line are left out"
+    return f"… left out: {counted(characters, 'more character')} of this line"
 
 
 def read_lines(pipe: IO[bytes], printed: Callable[[str], None], came: Callable[[], None] = lambda: None) -> None:

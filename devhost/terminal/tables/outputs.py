@@ -11,6 +11,7 @@ from rich.text import Text
 from devhost.node.outputs.outputs import Finding, IconLookups
 from devhost.protocol.wire import JsonObject
 from devhost.terminal.tables.text import clipped, on_a_line, preview, printable
+from devhost.text.counted import counted
 from devhost.text.price import price_text
 
 LONGEST_ARGUMENTS = 500
@@ -45,7 +46,7 @@ def files_list(files: Sequence[JsonObject]) -> RenderableType:
 
 
 def file_facts(file: JsonObject) -> str:
-    return printable(f"{file.get('type')}, {file.get('mime_type')}, {file.get('size') or 0:,} bytes")
+    return printable(f"{file.get('type')}, {file.get('mime_type')}, {counted(file.get('size') or 0, 'byte')}")
 
 
 def variables_list(variables: Mapping[str, object]) -> RenderableType:
@@ -86,7 +87,7 @@ def usage_line(usage: object) -> Text:
             "latency": int() | float() as latency,
         }:
             return Text.assemble(
-                (f"{total:,} tokens", "bold"),
+                (counted(total, "token"), "bold"),
                 f" = {prompt:,} prompt + {completion:,} completion",
                 f" · {printable(price_text(price))} {printable(currency)} · {latency:.3f} s in the model",
             )

@@ -2,6 +2,8 @@
 
 import json
 
+from devhost.text.counted import counted
+
 LONGEST_VALUE, BEGINNING = 200, 40
 """Characters of a text variable on its one line; of a longer one, such as a state, its beginning and its length."""
 _JOINERS = "\u200c\u200d\u2060"
@@ -25,4 +27,4 @@ def on_a_line(text: str) -> str:
 
 def clipped(text: str, longest: int) -> str:
     left = len(text) - longest
-    return f"{text[:longest]}… ({left:,} more characters)" if left > 0 else text
+    return f"{text[:longest]}… ({counted(left, 'more character')})" if left > 0 else text

@@ -1,0 +1,27 @@
+"""A number and what it counts: one is in the singular."""
+
+import pytest
+
+from devhost.models.provider.tokens import Spending
+from devhost.process.transports.lines import left_out
+from devhost.terminal.tables.outputs import file_facts
+from devhost.terminal.tables.text import clipped
+from devhost.text.counted import counted
+
+
+@pytest.mark.parametrize(("number", "words"), [(0, "0 cases"), (1, "1 case"), (2, "2 cases"), (1200, "1,200 cases")])
+def test_a_number_of_cases(number: int, words: str) -> None:
+    assert counted(number, "case") == words
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        (clipped("ab", 1), "a… (1 more character)"),
+        (left_out(1), "… left out: 1 more character of this line"),
+        (file_facts({"type": "document", "mime_type": "text/plain", "size": 1}), "document, text/plain, 1 byte"),
+        (str(Spending(calls=2, uncounted=1)).rpartition(". ")[2], "The server did not count the tokens of 1 call."),
+    ],
+)
+def test_one_is_in_the_singular(said: str, words: str) -> None:
+    assert said == words
