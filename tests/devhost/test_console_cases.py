@@ -113,8 +113,8 @@ def test_a_file_to_which_nothing_can_be_added_keeps_its_bytes(
         ({"file": "nowhere/cases.yaml"}, "file", "there is no folder nowhere"),
         ({"file": "cases.txt"}, "file", "ends with .yaml"),
         ({"file": "broken.yaml"}, "file", "unknown key"),
-        ({"file": f"{'a' * 300}.yaml"}, "file", "File name too long"),
-        ({"file": f"{'a' * 250}.yaml"}, "file", "File name too long"),
+        ({"file": f"{'a' * 300}.yaml"}, "file", "the name of the file is too long: it may have 200 bytes"),
+        ({"file": f"{'a' * 250}.yaml"}, "file", "the name of the file is too long: it may have 200 bytes"),
     ],
 )
 def test_a_mistake_is_said_beside_its_field(

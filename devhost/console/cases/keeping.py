@@ -21,6 +21,8 @@ from devhost.trace.reader import read_trace
 
 LONGEST = 120
 """Characters of a case's name."""
+LONGEST_FILE = 200
+"""Bytes of the name of a file of cases: file systems allow 255, and the files beside it have longer names."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,9 @@ def mistakes_of(name: str, file: Path) -> dict[str, str]:
     found = {}
     if not name or len(name) > LONGEST:
         found["name"] = f"a case needs a name of 1 to {LONGEST} characters"
-    if why := refusal(file):
+    if len(bytes(Path(file.name))) > LONGEST_FILE:
+        found["file"] = f"the name of the file is too long: it may have {LONGEST_FILE} bytes"
+    elif why := refusal(file):
         found["file"] = why
     elif file.suffix not in {".yaml", ".yml"} or file.is_dir():
         found["file"] = "name a file that ends with .yaml"
