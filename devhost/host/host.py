@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Self
 
-from devhost.errors import InvocationError, RunFailure
+from devhost.errors import InvocationError, RunFailure, RunStoppedError
 from devhost.host.agent_node import built_parameters, declared_outputs, find_strategy, node_request, picked_values
 from devhost.host.backwards import BackwardsCalls
 from devhost.host.storage import PluginStorage
@@ -142,7 +142,7 @@ class Host(ToolHost):
     ) -> Run:
         began = time.monotonic()
         messages: list[JsonObject] = []
-        error = None
+        error, was_stopped = None, False
         session_id = ""
         losses: list[str] = []
         try:
@@ -156,9 +156,10 @@ class Host(ToolHost):
                     raise fold.failure
                 _show(fold.finish(), on_message)
         except RunFailure as failure:
-            error = self.secrets.masked(RunError.of(failure))
+            error, was_stopped = self.secrets.masked(RunError.of(failure)), isinstance(failure, RunStoppedError)
         elapsed, made = round(time.monotonic() - began, 3), self.secrets.masked(calls.made)
-        findings = [*fold.findings(), *calls.findings, *(Finding("message-lost", lost) for lost in losses)]
+        found = fold.findings(was_stopped=was_stopped)
+        findings = [*found, *calls.findings, *(Finding("message-lost", lost) for lost in losses)]
         return Run(strategy, fold.outputs(), error, findings, messages, elapsed, made, session_id)
 
 

@@ -17,6 +17,8 @@ from devhost.text.price import price_text
 HERE = Path(__file__).parent
 LONGEST = 20_000
 """Characters of one text; the trace has the rest."""
+LONGEST_HEADING = 1_000
+"""Characters of a question; of a longer one, only the beginning is a heading."""
 LONGEST_OPEN = 2_000
 """Characters of a text variable; a longer one, such as a state, is folded."""
 LONGEST_PASSAGE = 240
@@ -51,6 +53,7 @@ def page_environment(*folders: Path) -> Environment:
         every=every,
         counted=counted,
         DEEPEST=DEEPEST,
+        LONGEST_HEADING=LONGEST_HEADING,
         LONGEST_OPEN=LONGEST_OPEN,
         LONGEST_PASSAGE=LONGEST_PASSAGE,
         GENERATOR=GENERATOR,

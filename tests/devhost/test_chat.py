@@ -284,14 +284,21 @@ def test_the_oldest_messages_of_a_conversation_are_dropped() -> None:
 def test_a_stopped_run_keeps_its_text_and_the_next_run_is_not_affected() -> None:
     stop = Stop()
     slow = ScriptedModel.of([{"text": ["a ", *["more "] * 100], "delay": 0.05}])
+    row = {"type": "log", "message": {"id": "1", "label": "ROUND 1", "status": "start", "data": {}}}
 
     with Host.start(PUPPET) as host:
         run = host.run(
-            "puppet", {"query": steps({"ask": "x"})}, model=slow, on_message=lambda _: stop.request(), stop=stop
+            "puppet",
+            {"query": steps({"emit": row}, {"ask": "x"})},
+            model=slow,
+            on_message=lambda message: stop.request() if message["type"] == "text" else None,
+            stop=stop,
         )
         assert run.error is not None
         assert run.error.kind == "RunStoppedError"
         assert run.outputs.text == "a "
+        assert [entry.status for entry in run.outputs.logs] == ["start"]
+        assert run.findings == [], "a strategy that is stopped cannot finish its log"
         next_run = host.run("puppet", {"query": steps({"ask": "x"})}, model=ScriptedModel.of([{"text": "clean"}]))
     assert next_run.error is None
     assert next_run.outputs.text == "clean"

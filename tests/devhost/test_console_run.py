@@ -128,6 +128,21 @@ def test_a_run_is_running_until_no_process_writes_its_trace(whole: bytes, tmp_pa
     assert "TraceEndsError" in facts
 
 
+def test_a_trace_that_is_gone_is_told_once_and_what_was_in_it_stays(whole: bytes, tmp_path: Path) -> None:
+    file = tmp_path / "run.jsonl"
+    file.write_bytes(whole)
+    listener = Listener("run", RunReader(file), PAGES)
+    told(listener)
+
+    file.unlink()
+    ((name, data),) = told(listener)
+    assert (name, data) == ("problem", {"sentence": f"{file} is gone: this page shows what was in it."})
+    assert told(listener) == []
+
+    file.write_bytes(whole)
+    assert told(listener)[0] == ("problem", {"sentence": ""})
+
+
 def test_a_file_that_is_no_trace_is_a_problem_that_is_told_once(tmp_path: Path) -> None:
     file = tmp_path / "run.jsonl"
     file.write_text("{}\n")

@@ -8,7 +8,7 @@ import pytest
 from devhost import NodeOutputs, Run, RunError
 from devhost.console.asking.lines import approved, rejected, said
 from devhost.console.asking.state import ChildFacts, State, state_of
-from devhost.console.asking.waiting import waiting_of
+from devhost.console.asking.waiting import suggestion, waiting_of
 from devhost.console.runs.folder import OUTPUT, SETUP, TRACE, RunFolder
 from devhost.console.runs.printed import MOST_BYTES, last_printed
 from devhost.console.runs.setup import Setup
@@ -87,6 +87,16 @@ def test_a_run_of_another_console_is_over_and_says_what_it_printed_without_colou
 
     assert (waiting.state, waiting.began, waiting.printed) == (State("over"), False, "Error: the plugin broke")
     assert waiting.command.startswith("devhost chat --plugin ")
+
+
+def test_after_an_answer_that_the_script_does_not_have_its_next_words_are_no_question() -> None:
+    setup = Setup(plugin=ROOT, example="injection", scenario="mail", strategy="gpt5_react")
+    asked, rejected, question = "Confirm the choir's booking.", "no, mention the piano too", State("question")
+
+    assert suggestion(setup, [asked], State("approval")) == rejected
+    assert suggestion(setup, [asked, rejected], question) == "yes"
+    assert suggestion(setup, [asked, "no"], State("approval")) == "yes"
+    assert suggestion(setup, [asked, "no"], question) == ""
 
 
 def test_of_what_a_plugin_prints_without_end_only_the_last_is_read(tmp_path: Path) -> None:

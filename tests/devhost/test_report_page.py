@@ -15,7 +15,7 @@ from devhost.models.request import ModelRequest
 from devhost.models.scripted.chunks import turn_chunks
 from devhost.models.scripted.turn import Turn
 from devhost.node.outputs.run import ANSWERED, STOPPED
-from devhost.page.environment import LONGEST, clip
+from devhost.page.environment import LONGEST, clip, page_environment
 from devhost.page.page import render_page
 from devhost.page.parts.answer import passages
 from devhost.page.parts.bars import Axis, written
@@ -263,6 +263,21 @@ def test_a_citation_inside_a_link_is_not_a_link() -> None:
 def test_long_texts_and_control_characters_are_cut() -> None:
     assert clip("a\x1b[2J\tb\n") == "a�[2J\tb\n"
     assert clip("x" * (LONGEST + 5)).endswith("x\n… 5 more characters in the trace")
+
+
+def test_of_a_very_long_question_the_beginning_is_the_heading_and_the_whole_is_folded() -> None:
+    template = page_environment().from_string(
+        "{% from 'question.html.j2' import question with context %}{{ question(text, 2) }}"
+    )
+    long = f"<b>Read this.</b> {'word ' * 2_000}end."
+
+    heading, _, whole = template.render(text=long).partition("</h2>")
+
+    assert heading.strip().startswith('<h2 class="question long">&lt;b&gt;Read this.')
+    assert len(heading) < 400
+    assert "The whole question: 10,022 characters" in whole
+    assert "end.</pre>" in whole
+    assert template.render(text="Why?").strip() == '<h2 class="question">Why?</h2>'
 
 
 @pytest.mark.parametrize(

@@ -71,12 +71,13 @@ def waiting_of(folder: RunFolder, name: str, child: Child | None, turns: Sequenc
         why="" if child is None else child.why,
         began=bool(turns),
         setup=setup,
-        suggestion=_suggestion(setup, [turn.traced.question for turn in turns], state),
+        suggestion=suggestion(setup, [turn.traced.question for turn in turns], state),
         printed=last_printed(folder.beside(name, OUTPUT)) if failed else "",
     )
 
 
-def _suggestion(setup: Setup | None, questions: Sequence[str], state: State) -> str:
+def suggestion(setup: Setup | None, questions: Sequence[str], state: State) -> str:
+    """What the script's user says next, if the conversation so far is the script's; empty if there is nothing."""
     if state.word not in {"question", "approval"}:
         return ""
     try:
@@ -86,7 +87,10 @@ def _suggestion(setup: Setup | None, questions: Sequence[str], state: State) -> 
     if script is None or not 0 < len(questions) <= len(script.then) or not script.begins_with(questions[0]):
         return ""
     following = script.then[len(questions) - 1]
-    return following.approval or following.query if state.word == "approval" else following.query
+    if state.word == "approval":
+        return following.approval or following.query
+    heard = all(words in {said.query, said.approval} for words, said in zip(questions[1:], script.then, strict=False))
+    return following.query if heard else ""  # after another answer, the next words may answer what was never asked
 
 
 def _script(setup: Setup) -> Script | None:

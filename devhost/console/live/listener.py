@@ -30,6 +30,10 @@ class Listener:
             return self._new_problem(str(error))
         if seen is self._seen:
             return self._new_problem("")
+        if self._seen is not None and self._seen.trace is not None and seen.trace is None:
+            # A run that writes over it empties it first.
+            file = self._reader.file
+            return [] if file.exists() else self._new_problem(f"{file} is gone: this page shows what was in it.")
         began = self._new_trace(seen) if _header(seen) is not _header(self._seen) else []
         self._seen = seen
         return [*self._new_problem(""), *began, *self._new_head(seen), *self._new_sections(seen)]

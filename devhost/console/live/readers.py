@@ -28,7 +28,7 @@ class Seen:
 
 class RunReader:
     def __init__(self, file: Path) -> None:
-        self._file = file
+        self.file = file
         self._growing = GrowingTrace(file)
         self._reading = threading.Lock()
         self._seen = Seen(None)
@@ -37,7 +37,7 @@ class RunReader:
     def read(self) -> Seen:
         """The same value as before if nothing was added; a TraceError comes each time again."""
         with self._reading:
-            written = is_written(self._file)  # asked first: nothing is added after a no
+            written = is_written(self.file)  # asked first: nothing is added after a no
             trace = self._growing.read()
             if trace is not self._seen.trace or written != self._written:
                 self._seen = Seen(trace, () if trace is None else _shown(trace, is_written=written))

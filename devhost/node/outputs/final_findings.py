@@ -13,6 +13,8 @@ from devhost.node.messages.text import NodeText
 from devhost.node.outputs.log import LogEntry
 from devhost.node.outputs.outputs import Finding, NodeOutputs
 
+LEFT_OPEN = frozenset({"log-left-open", "think-left-open", "blob-left-open"})
+"""Findings about what a strategy began and did not finish."""
 STORED_BYTES = 1_024_000
 STORED_CHARACTERS = 100_000
 STORED_ITEMS = 1000

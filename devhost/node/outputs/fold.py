@@ -13,7 +13,7 @@ from devhost.node.messages.file_messages import FileMessages
 from devhost.node.messages.message import Message, read_message
 from devhost.node.messages.text import NodeText
 from devhost.node.messages.tool_files import ToolFileStore
-from devhost.node.outputs.final_findings import final_findings
+from devhost.node.outputs.final_findings import LEFT_OPEN, final_findings
 from devhost.node.outputs.log import AgentLog
 from devhost.node.outputs.outputs import Finding, IconLookups, NodeOutputs
 from devhost.node.outputs.usage import WORKFLOW_TOTALS, no_usage, read_usage
@@ -88,14 +88,18 @@ class OutputsFold:
             icon_lookups=IconLookups.of(self._log.rows_with_provider),
         )
 
-    def findings(self) -> list[Finding]:
-        """The findings about single messages, then those about the finished outputs."""
+    def findings(self, *, was_stopped: bool = False) -> list[Finding]:
+        """The findings about single messages, then those about the finished outputs.
+
+        A strategy that a person stopped could not finish what it had begun: that is not found.
+        """
         unfinished = [
             Finding("blob-left-open", f"{name} is incomplete: a last chunk with end=true is missing")
             for name in self._file_messages.unfinished()
         ]
         final = final_findings(self.outputs(), self._text, self._declared, self._kept)
-        return [*self._findings, *unfinished, *final]
+        found = [*self._findings, *unfinished, *final]
+        return [finding for finding in found if not was_stopped or finding.rule not in LEFT_OPEN]
 
     def _add(self, message: Message) -> None:
         body = message.body

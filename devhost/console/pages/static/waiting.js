@@ -5,6 +5,7 @@ import { keepFocus, morph, parsed } from "./morph.js";
 const EVERY = 1500; // ms, until the conversation is over: its process may end at any time
 const GOES_ON = ["running", "question", "approval", "elsewhere"];
 const SOON = 300; // ms after a change
+const TURNS = ["approve", "reject", "say"]; // what begins one
 
 const waiting = document.getElementById("waiting");
 const drafts = {}; // what is typed and not sent yet, by the state for which it is meant
@@ -36,6 +37,7 @@ async function send(event) {
   if (sending) return;
   sending = true;
   form.setAttribute("data-sent", "");
+  const turn = Number(waiting.dataset.told) + 1;
   const answer = await ask(form.action, { method: "POST", body: new URLSearchParams(new FormData(form, event.submitter)) });
   sending = false;
   form.removeAttribute("data-sent");
@@ -44,6 +46,7 @@ async function send(event) {
   else if (field()) {
     delete drafts[waiting.dataset.state]; // it is sent
     form.reset();
+    if (TURNS.includes(event.submitter?.value)) document.dispatchEvent(new CustomEvent("turn:sent", { detail: { turn } }));
   }
   await reload();
 }
