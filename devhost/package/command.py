@@ -44,7 +44,7 @@ FOLDER = Path("dist")
 def package(*, plugin: Path | None, output: Path | None, marketplace: bool, install: bool, no_color: bool) -> int:
     """Check a plugin, pack it, and try to install the package.
 
-    That is done in an environment of its own. PLUGIN is a folder; by default the nearest plugin in or above the
+    It is installed in an environment of its own. PLUGIN is a folder; by default the nearest plugin in or above the
     current one. A refused package is not written.
     """
     directory = (plugin or nearest_plugin(Path.cwd())).resolve()

@@ -67,8 +67,8 @@ def fork(  # noqa: PLR0913 - click gives one argument per option
 ) -> int:
     """Run a traced run again from a round on, with a change.
 
-    Both runs are shown side by side. The rounds before it are as recorded. After it the model is a real one, or that of
-    --script, or else what was recorded. Tools answer from the recording, and a call that is not in it fails;
+    Both runs are shown side by side. The rounds until there are as recorded. After them the model is a real one, or
+    that of --script, or else what was recorded. Tools answer from the recording, and a call that is not in it fails;
     --live-tools runs them.
     """
     origin = find_origin(read_trace(trace_file), trace_file, fork_options.question)
