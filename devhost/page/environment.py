@@ -35,14 +35,7 @@ def page_environment(*folders: Path) -> Environment:
         lstrip_blocks=True,
     )
     environment.filters.update(
-        counted=counted,
-        clip=clip,
-        pretty=pretty,
-        written=written,
-        hint=hint,
-        number=number,
-        price=price_text,
-        identity=id,
+        clip=clip, pretty=pretty, written=written, hint=hint, number=number, price=price_text, identity=id
     )
     environment.tests.update(long=is_long)
     environment.globals.update(
