@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import mypy.api
 import pytest
 
 from devhost.cli.commands import main
@@ -84,6 +85,15 @@ def test_the_code_of_a_new_plugin_is_formatted(home: Path, kind: str) -> None:
     formatted = subprocess.run(ruff, check=False, capture_output=True, text=True)
 
     assert formatted.returncode == 0, formatted.stdout
+
+
+def test_the_tests_of_new_plugins_have_strict_types(home: Path) -> None:
+    """`make test` checks a plugin that was begun in the root of the repository, too."""
+    said, _, code = mypy.api.run(
+        ["--strict", "--cache-dir", os.devnull, *(str(home / kind / "tests" / f"test_my_{kind}.py") for kind in KINDS)]
+    )
+
+    assert code == 0, said
 
 
 @pytest.mark.processes
