@@ -91,7 +91,7 @@ def test_only_what_was_changed_is_sent_and_both_runs_stand_side_by_side(console:
     page = console.get(there)
     assert "The second run repeats round 1 of the first." in words(page)
     assert "In the second run, the model's turns are recorded ones:" in words(page)
-    assert "only a real model shows what another instruction leads to" in words(console.get(AGAIN))
+    assert "A real model shows what another instruction leads to" in words(console.get(AGAIN))
     assert "Answer &lt;i&gt;once&lt;/i&gt;." in page
     assert "tool calls" in words(page)
     command = words(page).partition("The same in a terminal")[2].partition("--scripted")[0]
