@@ -58,5 +58,8 @@ def test_back_from_the_run_leads_to_what_was_typed(open_page: OpenPage, console:
     expect(page.get_by_label(QUESTION)).to_have_value("Confirm it,\nplease & soon.")
     expect(page.get_by_label(INSTRUCTION)).to_have_value("Be brief.\nVery.")
     expect(page.get_by_label("Scenario", exact=True)).to_have_value("example:injection/mail")
+    page.reload()
+    expect(page.get_by_label(INSTRUCTION)).to_have_value("Be brief.\nVery.")
     page.get_by_role("link", name="New run").click()
+    expect(page.get_by_label("Scenario", exact=True)).to_have_value("example:helpdesk")
     expect(page.get_by_label(INSTRUCTION)).not_to_have_value("Be brief.\nVery.")

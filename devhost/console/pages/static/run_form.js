@@ -50,5 +50,7 @@ document.addEventListener("submit", (event) => {
   event.preventDefault();
   load(undefined, event.submitter);
 });
-if (history.state?.held) load(history.state.held);
+// A link to the page that is open begins with a new form, although its entry of the history stays.
+const isAgain = performance.getEntriesByType("navigation")[0]?.type !== "navigate";
+if (isAgain && history.state?.held) load(history.state.held);
 else keep(); // the page of a mistake, too, which the browser would else have to send again
