@@ -110,15 +110,17 @@ def project(tmp_path: Path) -> Project:
 
 
 def banners(said: str) -> list[str]:
-    """Each step as it begins, and what is said at the end of all of them but for its time."""
-    return [re.sub(r"^== | in \d+ min \d+ s", "", line) for line in said.splitlines() if line.startswith("==")]
+    """Each step as it begins, and what is said at the end of all of them, without the times."""
+    return [re.sub(r"^== | in \d+ min \d+ s| \d+ s\b", "", line) for line in said.splitlines() if line.startswith("==")]
 
 
 def test_without_a_step_the_gate_runs(project: Project) -> None:
     code, said = project.run()
 
     assert code == 0
-    assert banners(said) == [*GATE, f"passed: {' '.join(GATE)}"]
+    assert banners(said) == [*GATE, f"passed: {', '.join(GATE)}, coverage"]
+    last = said.splitlines()[-1]
+    assert re.fullmatch(r"== passed in \d+ min \d+ s: (\w+ \d+ s, ){4}coverage \d+ s", last)
     assert len([call for call in project.calls if call.startswith("-m mypy")]) == 3
     assert any(call.startswith("-m coverage report") for call in project.calls)
 
@@ -128,6 +130,13 @@ def test_make_help_names_every_target() -> None:
     (targets,) = re.findall(r"^\.PHONY: (.+)$", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
 
     assert set(re.findall(r"[a-z]+", shown)) >= set(targets.split())
+
+
+def test_the_table_for_contributors_names_every_step_beside_the_gate() -> None:
+    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    table = re.findall(r"^\| (`make .+?) \|", page, re.MULTILINE)
+
+    assert set(re.findall(r"`make (\w+)`", " ".join(table))) == set(STEPS) - {*GATE, "quick"}
 
 
 def test_two_processes_share_the_same_tests_from_both_ends(project: Project) -> None:
@@ -167,7 +176,7 @@ def test_a_step_runs_alone(project: Project, step: str) -> None:
     code, said = project.run(step)
 
     assert code == 0
-    assert banners(said) == [step, f"passed: {step}"]
+    assert banners(said) == [step, f"passed: {step}{', coverage' if step in {'tests', 'branches'} else ''}"]
 
 
 def test_an_unknown_step_is_answered_with_the_steps(project: Project) -> None:
