@@ -170,7 +170,7 @@ def test_in_a_chat_files_go_with_the_first_question_and_with_the_next_after_the_
     assert f"{tmp_path} is a folder: name a file" in folder
     assert "my photo.png goes with the next question." in attached
     assert "letter.TXT" not in second
-    assert "file  my photo.png (image, image/png, 1 bytes)" in second
+    assert "file  my photo.png (image, image/png, 1 byte)" in second
     sent = [run.parameters["files"] for run in traced_runs(read_trace(trace))]
     assert [[file["filename"] for file in files or ()] for files in sent] == [["letter.TXT"], ["my photo.png"], []]
 
