@@ -55,6 +55,10 @@ def test_two_runs_stand_beside_each_other_with_what_differs_marked(console: Cons
     assert "completion tokens" in page
 
 
+def test_nothing_is_said_of_recorded_turns_when_the_instruction_is_the_same(console: ConsoleClient) -> None:
+    assert "the model's turns are" not in words(console.get("/compare/before/before"))
+
+
 def test_nothing_is_said_of_recorded_turns_when_a_real_model_was_asked(console: ConsoleClient, runs: Path) -> None:
     header, rest = (runs / "after.jsonl").read_bytes().split(b"\n", 1)
     asked = json.loads(header)

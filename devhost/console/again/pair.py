@@ -31,7 +31,7 @@ class Pair:
     kept: int | None
     """How many rounds of the first run the second one repeats; None if it is no fork of it."""
     turns: Literal["recorded", "written", ""]
-    """What the model of the second run said, if it was not a real one."""
+    """What the model of the second run said, if another instruction was given to one that is not real."""
 
     @property
     def not_recorded(self) -> tuple[str, ...]:
@@ -60,7 +60,7 @@ def read_pair(folder: RunFolder, left: str, right: str) -> Pair | None:
         rows(list(_set(before)), list(_set(after))),
         () if fork is None else calls_that_ran(before, after, fork),
         None if fork is None else fork.at,
-        _turns(after, fork),
+        _turns(before, after, fork),
     )
 
 
@@ -83,8 +83,9 @@ def _side(name: str, origin: Origin) -> Side:
     return Side.of(name, origin.trace.header.model.name, origin.run, origin.strategy)
 
 
-def _turns(after: Origin, fork: Setup | None) -> Literal["recorded", "written", ""]:
-    if not after.trace.header.model.scripted:
+def _turns(before: Origin, after: Origin, fork: Setup | None) -> Literal["recorded", "written", ""]:
+    told = [origin.run.parameters.get("instruction") for origin in (before, after)]
+    if told[0] == told[1] or not after.trace.header.model.scripted:
         return ""
     return "recorded" if fork is not None and fork.script is None else "written"
 
