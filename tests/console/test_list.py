@@ -48,8 +48,9 @@ def test_a_search_finds_as_one_types_and_stays_in_the_address(page: Page) -> Non
 def test_two_ticked_runs_can_be_compared(page: Page) -> None:
     compare = page.get_by_role("button", name="Compare two")
     expect(compare).to_be_disabled()
-    for box in page.get_by_role("checkbox", name="Choose").all():
-        box.check()
+    expect(page.locator("tr[data-row]")).to_have_count(2)
+    for place in range(2):
+        page.get_by_role("checkbox", name="Choose").nth(place).check()
     expect(compare).to_be_enabled()
 
     compare.click()

@@ -41,8 +41,9 @@ def test_from_a_question_to_a_suite_without_scripts(open_page: OpenPage, console
     page.get_by_role("button", name="Search").click()
     expect(page.locator("tr[data-row]")).to_have_count(1)
     page.get_by_role("link", name="Runs").click()
-    for box in page.get_by_role("checkbox", name="Choose").all()[:2]:
-        box.check()
+    expect(page.locator("tr[data-row]")).to_have_count(3)
+    for place in range(2):
+        page.get_by_role("checkbox", name="Choose").nth(place).check()
     page.get_by_role("button", name="Compare two").click()
     expect(page.get_by_role("heading", name="Numbers")).to_be_visible()
 
