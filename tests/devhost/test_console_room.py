@@ -54,7 +54,7 @@ def browser(tmp_path: Path) -> Iterator[Browser]:
 
 def test_the_conversation_that_has_waited_longest_ends_for_another_and_says_so(browser: Browser) -> None:
     first, second = browser.start(QUICK, "question"), browser.start(QUICK, "question")
-    assert "open conversation" in words(browser.get("/"))
+    assert "can go on" in words(browser.get("/"))
     browser.post(f"/runs/{first}/steer", 303, do="say", words="[]", told="1")
     browser.wait(first, "question")
 
