@@ -16,6 +16,7 @@ from devhost.errors import SuiteError
 from devhost.evaluation.checks.check import Check
 from devhost.evaluation.checks.observed import Observed
 from devhost.text.secrets import Secrets
+from devhost.text.user_file import open_file
 from devhost.text.yaml_file import describe
 
 PREVIOUS = ".previous"
@@ -76,7 +77,8 @@ def read_evaluation(file: Path) -> Evaluation:
     header = None
     results: dict[str, Result] = {}
     try:
-        lines = file.read_bytes().split(b"\n")
+        with open_file(file) as written:
+            lines = written.read().split(b"\n")
     except OSError as error:
         raise SuiteError(f"{file} cannot be read: {error.strerror}") from error
     for number, line in enumerate(lines[:-1], start=1):  # what stands behind the last line break was cut off
@@ -96,7 +98,7 @@ def read_line(file: Path, number: int, line: bytes) -> Header | Result:
         read: Any = json.loads(line)
         is_header = isinstance(read, dict) and "devhost_evaluation" in read
         return Header.model_validate(read) if is_header else Result.model_validate(read)
-    except (ValueError, ValidationError) as error:
+    except (ValueError, RecursionError) as error:
         why = describe(error) if isinstance(error, ValidationError) else str(error)
         raise SuiteError(f"{file}, line {number}: not a line of an evaluation: {why}") from error
 

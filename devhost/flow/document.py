@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from devhost.errors import DeclarationError, FlowFileError
 from devhost.protocol.wire import JsonObject
+from devhost.text.user_file import read_file
 from devhost.text.yaml_file import describe, load_yaml
 
 type Mode = Literal["workflow", "advanced-chat"]
@@ -117,7 +118,7 @@ class FlowFile:
             raise FlowFileError(f"{path} has several nodes with the id {', '.join(twice)}: each needs an id of its own")
         return cls(
             path,
-            path.read_text(encoding="utf-8"),
+            read_file(path).decode(),
             document.app.name,
             document.app.mode,
             document.version,

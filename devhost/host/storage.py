@@ -14,6 +14,7 @@ from devhost.limits import HostLimits
 from devhost.plugin.keys.manifest import Manifest
 from devhost.protocol import requests
 from devhost.protocol.wire import JsonObject
+from devhost.text.user_file import open_file
 
 LONGEST_KEY = 256
 MARK = {"storage": "devhost"}
@@ -85,10 +86,13 @@ def _read(file: Path) -> dict[str, dict[str, str]]:
     if not file.parent.is_dir():
         raise ParameterError(f"the storage {file} cannot be written: there is no folder {file.parent}")
     try:
-        data = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {**MARK, "plugins": {}}
+        with open_file(file) as storage:
+            data = json.load(storage)
+    except FileNotFoundError:
+        data = {**MARK, "plugins": {}}
     except OSError as error:
         raise ParameterError(f"the storage {file} cannot be read: {error.strerror}") from error
-    except ValueError:
+    except (ValueError, RecursionError):
         data = None
     match data:
         case {"storage": "devhost", "plugins": dict(plugins)}:

@@ -1,5 +1,10 @@
-"""YAML files as dictionaries, and pydantic's errors as sentences that name the key."""
+"""YAML files as dictionaries, and pydantic's errors as sentences that name the key.
 
+What a file asks of the reader is bounded: 5 MiB, 100 levels, and a million values once each alias is written out.
+"""
+
+import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -7,11 +12,16 @@ import yaml
 from pydantic import ValidationError
 
 from devhost.errors import DeclarationError
+from devhost.text.user_file import read_file
 
 FAST: type[yaml.SafeLoader | yaml.CSafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """libyaml's, which every wheel of PyYAML contains: about ten times as fast."""
+HALF_A_PAIR = re.compile(r"\\u[dD][89a-fA-F]")
+"""Escaped in a recorded script, if a model wrote one. libyaml refuses it, PyYAML's own loader does not."""
 DEEPEST = 100
-"""Levels that libyaml's loader may read: it recurses in C, and many thousands of levels end the process."""
+"""Levels. libyaml takes minutes for some thousands in one line, and its loader ends the process at many thousands."""
+MOST_VALUES = 1_000_000
+"""Ten lines of aliases of aliases can stand for thousands of millions of values."""
 
 
 def load_yaml(file: Path) -> dict[str, Any]:
@@ -24,13 +34,14 @@ def load_yaml(file: Path) -> dict[str, Any]:
 def read_yaml(file: Path) -> object:
     """Whatever the file contains."""
     try:
-        data = _loaded(file.read_text(encoding="utf-8"))
+        text = read_file(file).decode()
+        loader = yaml.SafeLoader if HALF_A_PAIR.search(text) else FAST
+        _refuse_what_costs(file, yaml.parse(text, Loader=loader))
+        data: object = yaml.load(text, Loader=loader)  # noqa: S506 - both are safe
     except OSError as error:
         raise DeclarationError(f"{file} cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise DeclarationError(f"{file} is not UTF-8, as its byte {error.start + 1} shows: save it as UTF-8") from error
-    except RecursionError as error:
-        raise DeclarationError(f"{file} is nested too deeply to be read") from error
     except yaml.YAMLError as error:
         raise DeclarationError(f"{file} is not valid YAML: {error}") from error
     except (ValueError, LookupError, AttributeError) as error:
@@ -39,22 +50,30 @@ def read_yaml(file: Path) -> object:
     return data
 
 
-def _loaded(text: str) -> object:
-    """PyYAML's own loader reads what is nested deeply, and says what is wrong with what is not YAML."""
-    try:
-        if _depth(text) <= DEEPEST:
-            return yaml.load(text, Loader=FAST)  # noqa: S506 - a safe loader, too
-    except yaml.YAMLError:
-        pass
-    return yaml.safe_load(text)
-
-
-def _depth(text: str) -> int:
-    levels = 0, 0
-    for event in yaml.parse(text, Loader=FAST):
-        change = isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-        levels = levels[0] + change, max(levels)
-    return levels[1]
+def _refuse_what_costs(file: Path, events: Iterable[yaml.Event]) -> None:
+    """Reads the file piece by piece, and no further than its first part that is too much."""
+    around = [("", 0, 0)]
+    """The collections around the place that is read: anchor, values so far, and levels below it."""
+    known = dict[str, tuple[int, int]]()
+    """Values and levels, by anchor."""
+    for event in events:
+        values, levels = 0, 0
+        match event:
+            case yaml.CollectionStartEvent():
+                around.append((event.anchor or "", 1, 1))
+            case yaml.CollectionEndEvent():
+                name, values, levels = around.pop()
+                known[name] = values, levels
+            case yaml.AliasEvent():
+                values, levels = known.get(event.anchor or "", (1, 0))
+            case yaml.ScalarEvent():
+                values = 1
+        name, before, below = around[-1]
+        around[-1] = name, before + values, max(below, levels + 1)
+        if len(around) - 1 + levels > DEEPEST:
+            raise DeclarationError(f"{file} is nested too deeply to be read: at most {DEEPEST} levels")
+        if before + values > MOST_VALUES:
+            raise DeclarationError(f"{file} stands for more than {MOST_VALUES:,} values")
 
 
 def describe(error: ValidationError) -> str:

@@ -6,6 +6,8 @@ In: the plugin's directory. Out: the path of its Python or None; the commands as
 import tomllib
 from pathlib import Path
 
+from devhost.text.user_file import read_file
+
 OF_REQUIREMENTS = "python -m venv .venv && .venv/bin/pip install -r requirements.txt"
 OF_PROJECT = "uv sync"
 OF_NOTHING = "python -m venv .venv && .venv/bin/pip install dify_plugin (it ships no list of what else it needs)"
@@ -26,7 +28,7 @@ def how_to_install(directory: Path) -> str:
 def _is_project(file: Path) -> bool:
     """Not a file that only holds settings of tools: `uv` refuses one without a project."""
     try:
-        return "project" in tomllib.loads(file.read_text(encoding="utf-8"))
+        return "project" in tomllib.loads(read_file(file).decode())
     except FileNotFoundError:
         return False
     except (OSError, ValueError):  # uv will say what is wrong with it

@@ -12,6 +12,7 @@ from pathlib import Path
 from pydantic import TypeAdapter, ValidationError
 
 from devhost.errors import TraceError
+from devhost.text.user_file import open_file
 from devhost.text.yaml_file import describe
 from devhost.trace.lines import VERSION, Header, NoticeLine, TraceLine
 
@@ -39,7 +40,8 @@ def read_trace(file: Path, only: re.Pattern[bytes] | None = None) -> Trace:
     `only`: lines after the header in which it is not found are left out, unread.
     """
     try:
-        data = file.read_bytes()
+        with open_file(file) as trace:
+            data = trace.read()
     except OSError as error:
         raise TraceError(f"{file} cannot be read: {error.strerror}") from error
     *written, rest = data.split(b"\n")

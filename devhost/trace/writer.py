@@ -22,6 +22,7 @@ from devhost.node.outputs.run import Run
 from devhost.process.watcher import Side, Watcher
 from devhost.protocol.wire import JsonObject
 from devhost.text.secrets import MASK, Secrets
+from devhost.text.user_file import open_file
 from devhost.trace.flow.lines import Timed
 from devhost.trace.lines import VERSION
 
@@ -127,7 +128,7 @@ class TraceWriter(Watcher):
 def is_written(file: Path) -> bool:
     """Whether a process still writes this trace."""
     try:
-        with file.open("rb") as trace:
+        with open_file(file) as trace:
             fcntl.flock(trace, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return True

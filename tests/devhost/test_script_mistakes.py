@@ -102,7 +102,7 @@ def test_a_delay_that_is_too_long_is_refused(delay: float) -> None:
     ("text", "said"),
     [
         (b"query: \xff\n", " is not UTF-8, as its byte 8 shows: save it as UTF-8"),
-        (f"query: {'[' * 3_000}", " is nested too deeply to be read"),
+        (f"query: {'[' * 3_000}", " is nested too deeply to be read: at most 100 levels"),
         ("query: 2020-13-45", " contains a value that YAML cannot convert: month must be in 1..12"),
     ],
 )

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from devhost.console.asking.state import ChildFacts, State, state_of
 from devhost.console.children.child import Child
-from devhost.console.children.left import left_process
 from devhost.console.runs.command import typed_command
 from devhost.console.runs.folder import OUTPUT, SETUP, TRACE, RunFolder
 from devhost.console.runs.printed import last_printed
@@ -27,8 +26,6 @@ class Waiting:
     name: str
     state: State
     told: int
-    left: int | None
-    """The process in which the run goes on although its console was killed."""
     exit_code: int | None
     why: str
     """Why the console ended it; empty if a person did."""
@@ -59,14 +56,12 @@ def waiting_of(folder: RunFolder, name: str, child: Child | None, turns: Sequenc
     setup = Setup.known(folder.beside(name, SETUP))
     facts = None if child is None else ChildFacts(child.told, child.exit_code, setup is None or setup.kind == "chat")
     ended = (turn.run for turn in turns if turn.traced.end is not None)
-    left = left_process(folder.beside(name, OUTPUT)) if child is None else None
-    state = state_of(ended, facts, is_written=left is not None or is_written(folder.beside(name, TRACE)))
+    state = state_of(ended, facts, is_written=is_written(folder.beside(name, TRACE)))
     failed = state.word == "over" or (facts is not None and facts.exit_code not in {0, None})
     return Waiting(
         name=name,
         state=state,
         told=0 if facts is None else facts.told,
-        left=None if left is None else left.pid,
         exit_code=None if facts is None else facts.exit_code,
         why="" if child is None else child.why,
         began=bool(turns),

@@ -14,6 +14,7 @@ from devhost.errors import HostError, SuiteError
 from devhost.evaluation.suite import Suite
 from devhost.protocol.wire import JsonObject
 from devhost.recording.file import readable
+from devhost.text.user_file import read_file
 
 CASES = "cases"
 
@@ -44,7 +45,7 @@ def append_case(file: Path, case: JsonObject) -> None:
 
 def _added(file: Path, case: JsonObject) -> str:
     """As bytes in UTF-8, so that the ends of lines stay as they are."""
-    text = file.read_bytes().decode()
+    text = read_file(file).decode()
     whole = yaml.compose(text, Loader=yaml.SafeLoader)
     if not isinstance(whole, yaml.MappingNode):
         raise SuiteError(_cannot(file, "it is not a mapping"))

@@ -5,7 +5,6 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from devhost.console.children.child import Child
-from devhost.console.children.left import note
 from devhost.errors import BusyError, ConsoleError
 
 PATIENCE_SECONDS = 10.0
@@ -36,7 +35,6 @@ class Children:
             if len(running) >= self._most:
                 _make_room(running, may_end)
             child = self._children[name] = Child(arguments, output)
-            note(child.pid, arguments, output)
         return child
 
     def of(self, name: str) -> Child | None:

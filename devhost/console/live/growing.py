@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from devhost.errors import TraceError
+from devhost.text.user_file import open_file
 from devhost.trace.reader import Trace, header_of, lines_of
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ class GrowingTrace:
     def _added(self) -> bytes | None:
         """What was added since the last read; None if there is no file."""
         try:
-            with self._file.open("rb") as file:
+            with open_file(self._file) as file:
                 is_shorter = file.seek(0, 2) < self._offset
                 file.seek(0)
                 if is_shorter or file.read(len(self._first)) != self._first:

@@ -8,8 +8,6 @@ from starlette.routing import Route
 from devhost.console.asking.lines import approved, rejected, said
 from devhost.console.asking.waiting import waiting_of
 from devhost.console.children.child import Child
-from devhost.console.children.left import left_process
-from devhost.console.runs.folder import OUTPUT
 from devhost.console.views.console import console_of, typed
 from devhost.errors import ConsoleError
 
@@ -27,9 +25,6 @@ async def steer(request: Request) -> Response:
     form = await typed(request)
     console = console_of(request)
     child = console.children.of(name)
-    if child is None and form.get("do") == "stop" and (left := left_process(console.folder.beside(name, OUTPUT))):
-        left.stop()
-        return RedirectResponse(f"/runs/{name}#waiting", 303)
     if child is None or child.exit_code is not None:
         raise ConsoleError(f"the conversation {name} is over: start it again")
     await run_in_threadpool(_obey, child, form)

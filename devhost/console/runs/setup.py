@@ -12,6 +12,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from devhost.console.runs.folder import is_name
 from devhost.errors import ConsoleError
 from devhost.protocol.golang.values import well_formed
+from devhost.text.user_file import read_file
 
 type Text = Annotated[str, AfterValidator(well_formed)]
 """A script, or the trace of a run that is forked, may hold half a surrogate pair."""
@@ -80,4 +81,4 @@ class Setup(BaseModel):
 
     @classmethod
     def read(cls, file: Path) -> "Setup":
-        return cls.model_validate_json(file.read_bytes())
+        return cls.model_validate_json(read_file(file))

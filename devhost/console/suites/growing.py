@@ -5,6 +5,7 @@ from pathlib import Path
 
 from devhost.errors import SuiteError
 from devhost.evaluation.results import Evaluation, Header, Result, in_order, no_evaluation, read_line
+from devhost.text.user_file import open_file
 
 
 class GrowingResults:
@@ -43,7 +44,7 @@ class GrowingResults:
 
     def _added(self) -> list[bytes]:
         """Whole lines."""
-        with self._file.open("rb") as file:
+        with open_file(self._file) as file:
             file.seek(self._offset - len(self._last))
             if file.read(len(self._last)) != self._last:
                 self._begin()

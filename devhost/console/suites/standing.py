@@ -8,7 +8,6 @@ from functools import cached_property
 from pathlib import Path
 
 from devhost.console.children.child import Child
-from devhost.console.children.left import Left
 from devhost.console.runs.printed import last_printed
 from devhost.console.suites.evaluated import Evaluated
 from devhost.errors import SuiteError
@@ -24,7 +23,7 @@ MISTAKE = 2
 @dataclass(frozen=True)
 class Standing:
     goes_on: bool
-    """As a process of this console, or of one that was killed. One in a terminal only makes its results file grow."""
+    """As a process of this console. One of another console or of a terminal only makes its results file grow."""
     evaluation: Evaluation | None = None
     """The last one."""
     comparison: Comparison | None = None
@@ -57,7 +56,7 @@ def results_of(file: Path) -> Path:
     return file.with_suffix(RESULTS)
 
 
-def standing(evaluated: Evaluated, child: Child | Left | None) -> Standing:
+def standing(evaluated: Evaluated, child: Child | None) -> Standing:
     goes_on = child is not None and child.exit_code is None
     printed = _printed(child)
     if goes_on and not printed:  # what stands in the results file is still the evaluation before
@@ -71,12 +70,12 @@ def standing(evaluated: Evaluated, child: Child | Left | None) -> Standing:
     return Standing(goes_on, evaluation, comparison, problem)
 
 
-def version(file: Path, child: Child | Left | None) -> object:
+def version(file: Path, child: Child | None) -> object:
     """Another value whenever the standing may be another one."""
     goes_on = child is not None and child.exit_code is None
     files = (results_of(file), previous_of(results_of(file)))
     return goes_on, bool(_printed(child)), *((each.stat().st_size if each.is_file() else -1) for each in files)
 
 
-def _printed(child: Child | Left | None) -> str:
+def _printed(child: Child | None) -> str:
     return "" if child is None else last_printed(child.output)

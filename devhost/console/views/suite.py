@@ -17,7 +17,6 @@ from starlette.routing import Route
 
 from devhost.cli.options.model_options import ModelOptions
 from devhost.console.children.child import Child
-from devhost.console.children.left import Left, left_process
 from devhost.console.pages.events import Part, live_part
 from devhost.console.runs.folder import OUTPUT
 from devhost.console.runs.typed import refusal, typed_path
@@ -65,7 +64,10 @@ def _run(console: Console, form: FormData) -> Response:
 
 async def command(request: Request) -> Response:
     """What the form would start, as text."""
-    console, form = console_of(request), await request.form()
+    return await run_in_threadpool(_told, console_of(request), await request.form())
+
+
+def _told(console: Console, form: FormData) -> Response:
     suite = Suite.read(_file(_text(form, "file")))
     asked = replace(_asked(form, suite), against_last=_standing(console, suite.file).is_finished)
     return PlainTextResponse(_command(None, suite, asked, console))
@@ -144,13 +146,13 @@ def _standing(console: Console, file: Path) -> Standing:
     return standing(console.evaluations.of(results_of(file)), _child(console, file))
 
 
-def _command(child: Child | Left | None, suite: Suite, asked: Asked, console: Console) -> str:
+def _command(child: Child | None, suite: Suite, asked: Asked, console: Console) -> str:
     """Of what was started last, or else of what would be."""
     arguments = asked.arguments(suite.file, console.plugin) if child is None else child.arguments
     return shlex.join(("devhost", *arguments))
 
 
-def _last_instruction(suite: Suite, child: Child | Left | None, now: Standing) -> str:
+def _last_instruction(suite: Suite, child: Child | None, now: Standing) -> str:
     """What the last evaluation had, so that a change goes on from there; it may have no results yet."""
     if child is not None:
         changed = instruction_in(child.arguments)
@@ -174,9 +176,9 @@ def _key(file: Path) -> str:
     return f"evaluation-{file.stem}-{sha256(bytes(file.resolve())).hexdigest()[:8]}"
 
 
-def _child(console: Console, file: Path) -> Child | Left | None:
-    """What evaluates the file: a child of this console, or of one that was killed."""
-    return console.children.of(_key(file)) or left_process(_output(console, file))
+def _child(console: Console, file: Path) -> Child | None:
+    """What evaluates the file, if this console started it."""
+    return console.children.of(_key(file))
 
 
 def _output(console: Console, file: Path) -> Path:

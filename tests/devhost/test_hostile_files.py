@@ -1,0 +1,99 @@
+"""Files that somebody else made: they are refused in one sentence, and no reader waits, fills the memory or ends."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from devhost.console.runs.folder import OUTPUT, SETUP, TRACE
+from devhost.console.runs.setup import Setup
+from devhost.errors import DeclarationError
+from devhost.text.user_file import MOST_BYTES
+from devhost.text.yaml_file import read_yaml
+from tests.devhost.conftest import PUPPET
+from tests.devhost.console import ConsoleClient, words
+
+ALIASES = "a0: &a0 [x, x]\n" + "".join(f"a{number}: &a{number} [{f'*a{number - 1}, ' * 9}]\n" for number in range(1, 9))
+CHAIN = "a0: &a0 [x]\n" + "".join(f"a{number}: &a{number} [*a{number - 1}]\n" for number in range(1, 2_000))
+NO_FILE = "it is not a regular file"
+
+
+@pytest.fixture
+def pipe(tmp_path: Path) -> Path:
+    """Nothing writes to it: who opens it as usual waits without end."""
+    os.mkfifo(tmp_path / "pipe.yaml")
+    return tmp_path / "pipe.yaml"
+
+
+@pytest.fixture
+def console(tmp_path: Path) -> Iterator[ConsoleClient]:
+    console = ConsoleClient(tmp_path, PUPPET)
+    yield console
+    console.close()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[" * 100_000, "is nested too deeply to be read: at most 100 levels"),
+        ("- " * 50_000, "is nested too deeply to be read: at most 100 levels"),
+        (CHAIN, "is nested too deeply to be read: at most 100 levels"),
+        (ALIASES, "stands for more than 1,000,000 values"),
+        ("x" * (MOST_BYTES + 1), "cannot be read: it has more than 5 MiB"),
+    ],
+    ids=["brackets", "lists", "chain", "aliases", "large"],
+)
+def test_what_costs_too_much_is_refused(tmp_path: Path, text: str, said: str) -> None:
+    file = tmp_path / "a.yaml"
+    file.write_text(text)
+    with pytest.raises(DeclarationError, match=said):
+        read_yaml(file)
+
+
+def test_a_hundred_levels_are_read(tmp_path: Path) -> None:
+    file = tmp_path / "a.yaml"
+    file.write_text("[" * 100 + "]" * 100)
+    assert read_yaml(file)
+
+
+def test_what_is_not_a_regular_file_is_refused(pipe: Path, tmp_path: Path) -> None:
+    link = tmp_path / "link.yaml"
+    link.symlink_to(pipe)
+    for file in (pipe, link, Path("/dev/zero")):
+        with pytest.raises(DeclarationError, match=NO_FILE):
+            read_yaml(file)
+
+
+def test_the_console_answers_for_files_that_have_no_end(console: ConsoleClient, pipe: Path) -> None:
+    for file in (str(pipe), "/dev/zero"):
+        assert NO_FILE in words(console.get(f"/suite?file={file}", 400))
+        assert NO_FILE in words(console.post("/suite/command", 400, file=file))
+
+
+def test_a_folder_of_runs_may_hold_pipes(console: ConsoleClient) -> None:
+    folder = console.console.folder
+    for name in ("no_trace", "no_output"):
+        Setup().write(folder.beside(name, SETUP))
+    for file in (folder.beside("no_trace", TRACE), folder.beside("no_output", OUTPUT), folder.beside("none", SETUP)):
+        os.mkfifo(file)
+
+    assert NO_FILE in words(console.get("/runs/no_trace", 400))
+    assert "The run ended before" in words(console.get("/runs/no_output/state"))
+    assert console.get("/")
+
+
+def test_a_folder_of_runs_names_no_process_to_end(console: ConsoleClient) -> None:
+    """Older consoles noted processes in such files."""
+    folder = console.console.folder
+    Setup().write(folder.beside("run", SETUP))
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as other:
+        folder.beside("run", ".process.json").write_text(f'{{"pid": {other.pid}, "arguments": []}}')
+
+        assert "start it again" in console.post("/runs/run/steer", 400, do="stop")
+        assert "start it again" in console.post("/runs/run/steer", 400, do="kill")
+
+        other.communicate(b"\n")
+    assert other.returncode == 0
