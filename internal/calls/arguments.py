@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Any
 
 from internal.host.wire import MAX_EXACT_INTEGER
-from internal.schema.check import Check, Steps, Unchecked
+from internal.schema.check import Check, Unchecked
 from internal.schema.fitting import Fitter
 from internal.schema.sentences import sentences
 from internal.tools.parameters import ToolParameter
@@ -84,9 +84,8 @@ def _checked(parameter: ToolParameter, given: object) -> tuple[object, list[str]
 
 
 def _fitted(check: Check, given: object, name: str, *, takes_texts: bool) -> tuple[object, list[str]]:
-    steps = Steps()
-    value = Fitter(check, takes_texts, steps).fit(given)
-    return value, sentences(check, value, name, steps)
+    value = Fitter(check, takes_texts).fit(given)
+    return value, sentences(check, value, name)
 
 
 def _takes_null(parameter: ToolParameter) -> bool:

@@ -1,5 +1,4 @@
-"""JSON Schema written by others: is it usable, and does a value satisfy it?
+"""JSON Schemas that others wrote: whether one can be used, and whether a value fits it.
 
-In: a schema of a tool or of ``answer_schema``, and values from the model. Out: the schema, repaired where it is plainly
-wrong; a value converted to the types it asks for; the errors as sentences for the model.
+They come from tools and from the parameter ``answer_schema``; the values come from the model.
 """

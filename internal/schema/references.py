@@ -1,7 +1,6 @@
-"""References within one JSON Schema, and walks over it.
+"""References within one JSON Schema, and copies of a schema with each part changed.
 
-In: a schema that others wrote. Out: what a reference points to; copies with each part changed; the schema as it reads
-inside a tool's. References out of the schema are refused, so that nothing is ever fetched.
+References out of the schema are refused, so that nothing is ever fetched.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -37,9 +36,7 @@ def resolve(schema: object, reference: str) -> object:
     if reference != "#" and not reference.startswith("#/"):
         raise SchemaUnusable(f"the reference {shown} names an anchor; write a pointer, as '#/$defs/NAME'")
     node = schema
-    # Decoded before it is split: RFC 6901, section 6, and the library does the same.
-    for part in unquote(reference).split("/")[1:]:
-        key = part.replace("~1", "/").replace("~0", "~")
+    for key in _keys(reference):
         if isinstance(node, Mapping) and key in node:
             node = node[key]
         elif isinstance(node, list) and key in map(str, range(len(node))):
@@ -49,6 +46,21 @@ def resolve(schema: object, reference: str) -> object:
     if not isinstance(node, Mapping | bool):
         raise SchemaUnusable(f"the reference {shown} does not point to a schema")
     return node
+
+
+def canonical(reference: str) -> str:
+    """The reference as the library names the part of the schema."""
+    return below("#", *_keys(reference))
+
+
+def below(pointer: str, *keys: str | int) -> str:
+    """The pointer to a part of the schema at a pointer."""
+    return "/".join([pointer, *(str(key).replace("~", "~0").replace("/", "~1") for key in keys)])
+
+
+def _keys(reference: str) -> Iterator[str]:
+    # Decoded before it is split: RFC 6901, section 6, and the library does the same.
+    return (part.replace("~1", "/").replace("~0", "~") for part in unquote(reference).split("/")[1:])
 
 
 def schemas_in(schema: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
@@ -63,10 +75,10 @@ def schemas_in(schema: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
         yield from ((keyword, item) for item in items)
 
 
-def rewritten(node: object, change: Callable[[Mapping[str, Any], str], Mapping[str, Any]], keyword: str = "") -> Any:  # noqa: ANN401 - JSON in, JSON out
-    """A copy of a schema in which each schema is changed, the innermost first; ``change`` is told where it stands."""
+def rewritten(node: object, change: Callable[[Mapping[str, Any]], Mapping[str, Any]]) -> Any:  # noqa: ANN401 - JSON
+    """A copy of a schema in which each schema is changed, the innermost first."""
     if isinstance(node, list):
-        return [rewritten(item, change, keyword) for item in node]
+        return [rewritten(item, change) for item in node]
     if not isinstance(node, Mapping):
         return node
     copy: dict[str, Any] = {}
@@ -74,17 +86,17 @@ def rewritten(node: object, change: Callable[[Mapping[str, Any], str], Mapping[s
         if key in PLAIN_VALUES:
             copy[key] = value
         elif key in _NAMED_SCHEMAS and isinstance(value, Mapping):
-            copy[key] = {name: rewritten(item, change, key) for name, item in value.items()}
+            copy[key] = {name: rewritten(item, change) for name, item in value.items()}
         else:
-            copy[key] = rewritten(value, change, key)
-    return change(copy, keyword)
+            copy[key] = rewritten(value, change)
+    return change(copy)
 
 
 def embedded(own: Mapping[str, Any], name: str) -> dict[str, Any]:
     """The schema as it must read below ``properties/NAME``: its local references start there now."""
     escaped = quote(name.replace("~", "~0").replace("/", "~1"), safe="~")
 
-    def moved(part: Mapping[str, Any], _keyword: str) -> Mapping[str, Any]:
+    def moved(part: Mapping[str, Any]) -> Mapping[str, Any]:
         copy = {key: value for key, value in part.items() if key != "$schema"}
         for keyword in REFERENCES:
             if isinstance(reference := part.get(keyword), str):

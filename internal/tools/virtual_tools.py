@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from internal.errors import InvalidParameters
-from internal.schema.check import Check, Problem, Steps, Unchecked, check_of
+from internal.schema.check import Problem, check_of
+from internal.schema.fitting import allows
 from internal.schema.references import SchemaUnusable, resolve
-from internal.schema.types import possible_types
 from internal.text.pasted import looks_like_selector, missing_variable, read_pasted
 from internal.text.wellformed import without_escaped_nul
 from internal.tooling import NoObjectError, UnwritableError, parse_object
@@ -95,7 +95,7 @@ def answer_tool(answer_schema: str) -> Tool:
     try:
         schema = parse_object(without_escaped_nul(read_pasted(answer_schema)))
         check = check_of(schema)
-        arguments = VirtualSchema(_as_object(schema, check), check)
+        arguments = VirtualSchema(_as_object(schema), check)
     except NoObjectError as problem:
         wanted = "it must be the JSON Schema of an object"
         raise InvalidParameters(f"parameter 'answer_schema': {wanted}; {problem}") from None
@@ -104,13 +104,13 @@ def answer_tool(answer_schema: str) -> Tool:
     return _virtual(SUBMIT_ANSWER, template.SUBMIT_ANSWER_DESCRIPTION, arguments)
 
 
-def _as_object(schema: Mapping[str, Any], check: Check) -> dict[str, Any]:
+def _as_object(schema: Mapping[str, Any]) -> dict[str, Any]:
     """A checked schema with its type on top, where model APIs look for it; references there are written out."""
     top = {key: value for key, value in schema.items() if key != "$schema"}
     while isinstance(reference := top.pop("$ref", None), str):
         target = resolve(schema, reference)
         top = _both(top, target if isinstance(target, Mapping) else {})
-    if not _allows_object(schema, check):
+    if not allows(schema, schema, "object"):
         reason = f"its type is {top['type']!r}" if "type" in top else "it allows none"
         raise SchemaUnusable(f"it must describe an object, and {reason}")
     return {**top, "type": "object"}
@@ -131,13 +131,6 @@ def _both(own: Mapping[str, Any], target: Mapping[str, Any]) -> dict[str, Any]:
 
 def _differing(one: Mapping[str, Any], other: Mapping[str, Any]) -> set[str]:
     return {key for key in one.keys() & other.keys() if one[key] != other[key]}
-
-
-def _allows_object(schema: Mapping[str, Any], check: Check) -> bool:
-    try:
-        return "object" in possible_types(schema, check, Steps())
-    except Unchecked:
-        return True
 
 
 def _closed_object(properties: Mapping[str, Any], required: Sequence[str] | None = None) -> dict[str, Any]:

@@ -85,7 +85,6 @@ def test_values_are_converted_when_nothing_is_lost(kind: str, given: object, exp
         ("number", "1e999", "parameter 'x' must be a number, got a string"),
         ("number", "NaN", "parameter 'x' must be a number, got a string"),
         ("number", "[" * 100_000, "parameter 'x' must be a number, got a string"),
-        ("number", float("inf"), "parameter 'x' must be a number, got a number"),
         ("number", [7], "parameter 'x' must be a number, got an array"),
         ("boolean", 1, "parameter 'x' must be a boolean, got a number"),
         ("boolean", "yes", "parameter 'x' must be a boolean, got a string"),

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from internal.schema.check import Problem, Unchecked, check_of
+from internal.schema.check import Problem, Unchecked, _compiled, check_of
 from internal.schema.references import SchemaUnusable, embedded
 
 OLD = "http://json-schema.org/draft-07/schema#"
@@ -156,7 +156,7 @@ def test_a_dialect_must_be_named_by_a_text() -> None:
 def test_a_chain_of_references_has_an_end() -> None:
     chain = {f"d{n}": {"$ref": f"#/$defs/d{n + 1}"} for n in range(2_000)}
 
-    with pytest.raises(SchemaUnusable, match="more than 50 references"):
+    with pytest.raises(SchemaUnusable, match="nested too deeply"):
         check_of({"$ref": "#/$defs/d0", "$defs": {**chain, "d2000": {}}})
 
 
@@ -183,8 +183,8 @@ def test_an_old_name_of_a_schema_does_not_change_where_its_references_lead() -> 
 
 @pytest.mark.parametrize("reference", ["https://host.test/a", "file:///etc/hostname", "other.json"])
 def test_the_library_fetches_nothing_either(reference: str) -> None:
-    with pytest.raises(ValueError, match="retrieving it failed"):
-        check_of({})._compiled({"$ref": reference})
+    with pytest.raises(SchemaUnusable, match="retrieving it failed"):
+        _compiled({"$ref": reference})
 
 
 def test_what_an_old_dialect_puts_beside_a_reference_is_not_looked_at() -> None:
@@ -237,3 +237,99 @@ def test_a_stricter_check_keeps_the_rules_that_it_had() -> None:
         "must not shout",
     ]
     assert first.is_satisfied_by("LOUD")
+
+
+def deep(levels: int) -> object:
+    value: object = 1
+    for _ in range(levels):
+        value = {"a": value}
+    return value
+
+
+def test_choices_within_choices_of_a_recursive_schema_are_checked() -> None:
+    """Were each level to double the work, this test would not end."""
+    branch = {"type": "object", "properties": {"a": A}}
+    assert fits(
+        {**A, "$defs": {"a": {"oneOf": [branch, {**branch, "required": ["y"]}, {"type": "integer"}]}}}, deep(60)
+    )
+
+
+TOO_LARGE: dict[str, tuple[dict[str, Any], object]] = {
+    "many parts": ({"items": {"minimum": 0}}, [1] * 200_000),
+    "objects as options": ({"items": {"enum": [{"a": n} for n in range(400)]}}, [{"a": 399}] * 1_000),
+    "alternatives": ({"items": {"anyOf": [{"const": n} for n in range(400)]}}, [399] * 10_000),
+    "multiples": ({"items": {"allOf": [{"multipleOf": 0.01}] * 400}}, [3.21] * 1_000),
+    "large integers that are to differ": ({"uniqueItems": True}, [10**30 + n for n in range(5_000)]),
+    "names by many patterns": ({"patternProperties": {f"[a-y]{n}$": {} for n in range(400)}}, {"x" * 9_000: 1}),
+}
+
+
+@pytest.mark.parametrize(("schema", "value"), TOO_LARGE.values(), ids=TOO_LARGE)
+def test_a_check_that_takes_too_long_is_not_begun(schema: dict[str, Any], value: object) -> None:
+    with pytest.raises(Unchecked):
+        fits(schema, value)
+
+
+USUAL: dict[str, tuple[dict[str, Any], object]] = {
+    "a large table": (
+        {"items": {"type": "object", "properties": {"id": {"type": "integer"}, "name": {}}, "required": ["id"]}},
+        [{"id": n, "name": f"name {n}"} for n in range(20_000)],
+    ),
+    "a long text": ({"type": "string", "maxLength": 3_000_000}, "x" * 2_000_000),
+    "countries": ({"items": {"enum": [f"c{n}" for n in range(4_000)]}}, ["c3999"] * 50_000),
+    "alternatives": ({"items": {"anyOf": [{"const": n} for n in range(50)]}}, [49] * 100),
+    "money": ({"items": {"multipleOf": 0.01}}, [19.99] * 2_000),
+}
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize(("schema", "value"), USUAL.values(), ids=USUAL)
+def test_what_people_ask_for_is_checked(schema: dict[str, Any], value: object) -> None:
+    assert fits(schema, value)
+
+
+@pytest.mark.parametrize(
+    ("schema", "reason"),
+    [
+        ({"enum": ["x" * 500_000]}, "longer than 400,000 characters"),
+        ({"enum": [{"a": n} for n in range(4_000)]}, "too large"),
+        ({"anyOf": [{"type": "integer"}] * 6_000}, "too large"),
+        ({"patternProperties": {"[": {}}}, "is not a regular expression"),
+        ({"items": {"pattern": "x" * 3_000}}, "too large"),
+    ],
+)
+def test_a_schema_that_cannot_be_used_says_why(schema: dict[str, Any], reason: str) -> None:
+    with pytest.raises(SchemaUnusable, match=reason):
+        check_of(schema)
+
+
+def test_keywords_that_walk_a_value_again_and_again_are_refused() -> None:
+    schema: dict[str, Any] = {"properties": {"a": {}}}
+    for _ in range(20):
+        schema = {"allOf": [schema], "unevaluatedProperties": False}
+
+    with pytest.raises(SchemaUnusable, match="too large"):
+        check_of(schema)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "matching", "other"),
+    [
+        ("b", "abc", "acd"),
+        ("^[A-Z]{2}\\d+$", "DE12", "De12"),
+        ("^(?=.*[A-Z])(?=.*\\d).{8,}$", "Passw0rd", "password"),
+        ("^.{1,50}$", "x" * 50, "x" * 51),
+        ("^(a+)+$", "a" * 60, "a" * 60 + "!"),
+    ],
+)
+def test_a_text_must_match(pattern: str, matching: str, other: str) -> None:
+    assert fits({"pattern": pattern}, matching)
+    assert not fits({"pattern": pattern}, other)
+
+
+@pytest.mark.parametrize("pattern", ["(a|b)*a(a|b){400}c", "^(?=b)"])
+def test_long_texts_are_checked_without_patterns(pattern: str) -> None:
+    schema = {"type": "array", "maxItems": 1, "items": {"pattern": pattern}}
+
+    assert fits(schema, ["ab" * 500_000])
+    assert not fits(schema, ["ab" * 500_000, ""])
