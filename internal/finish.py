@@ -23,7 +23,7 @@ from internal.report.events import (
     ShownTogether,
     StopReason,
 )
-from internal.report.sentences import failed_sentence, no_answer_sentence
+from internal.report.sentences import failed_sentence, no_answer_sentence, sources_heading
 from internal.report.sources import Source
 from internal.report.structured_output import StructuredOutput
 from internal.run import Run
@@ -63,6 +63,7 @@ def finish[P: StrategyParams](run: Run[P], result: Result, answer_tool: Tool | N
             yield Noted(structured.note)
     if note := run.budget.estimate_note():
         yield Noted(note)
+    lists_sources = run.params.show_sources and answer_tool is None and answer == result.ending.text
     pending = [exact_integers(call.as_variable()) for call in _pending(run, result)]
     earlier = run.dialogue.state.sources if run.dialogue.state else ()
     yield RunFinished(
@@ -80,6 +81,7 @@ def finish[P: StrategyParams](run: Run[P], result: Result, answer_tool: Tool | N
             thoughts=tuple(run.tally.thoughts),
             decisions=result.decisions,
             state=_state(run, result, answer) if run.params.puts_out_state else None,
+            sources_heading=sources_heading(run.dialogue.words) if lists_sources else "",
         )
     )
 

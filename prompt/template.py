@@ -259,6 +259,9 @@ WORKING_ON_MORE = {
 }
 NAME_SEPARATOR = {"en": ", ", "ja": "、", "zh": "、"}
 
+# What the user reads above the sources that the answer cites; by language.
+SOURCES_HEADING = {"en": "**Sources**", "ja": "**出典**", "zh": "**来源**"}
+
 # What the user reads when calls wait for approval; by language, for one call and for several. The quoted word approves.
 APPROVAL_REQUEST = {
     "en": "I need your approval before I do this:",

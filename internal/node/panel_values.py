@@ -86,15 +86,16 @@ def _as_number(value: object) -> float:
         return math.nan
 
 
-def read_switch(name: str, value: object, note: Note) -> bool:
+def read_switch(name: str, value: object, note: Note, *, default: bool = False) -> bool:
     if _was_left_alone(value):
-        return False
+        return default
     word = str(value).strip().lower()
     if word in _TRUE_WORDS:
         return True
-    if word not in _FALSE_WORDS:
-        note(OurWords(f"{name}: neither true nor false; false is used"))
-    return False
+    if word in _FALSE_WORDS:
+        return False
+    note(OurWords(f"{name}: neither true nor false; {str(default).lower()} is used"))
+    return default
 
 
 def read_names(value: object) -> Iterable[str]:

@@ -91,6 +91,8 @@ class StrategyParams(BaseModel):
     maximum_tool_calls: int = MAXIMUM_TOOL_CALLS.default
     """Tool calls of the run; 0 for no limit."""
     emit_intermediate_thoughts: bool = False
+    show_sources: bool = True
+    """Whether the sources that the answer cites are listed at its end."""
     prompt_policy_overrides: str = ""
     tool_result_limit: int = TOOL_RESULT_LIMIT.default
     """Characters of one tool result that reach the model."""
@@ -181,6 +183,7 @@ class StrategyParams(BaseModel):
             "emit_intermediate_thoughts": read_switch(
                 "emit_intermediate_thoughts", raw.get("emit_intermediate_thoughts"), note
             ),
+            "show_sources": read_switch("show_sources", raw.get("show_sources"), note, default=True),
             "prompt_policy_overrides": string("prompt_policy_overrides"),
             "tool_result_limit": number("tool_result_limit", TOOL_RESULT_LIMIT),
             "parallel_tool_calls": number("parallel_tool_calls", PARALLEL_TOOL_CALLS),

@@ -26,6 +26,7 @@ from internal.report.events import (
     Noted,
     RequestRepeated,
     RunFinished,
+    RunSummary,
     ShownTogether,
     SpanFinished,
     SpanStarted,
@@ -34,6 +35,7 @@ from internal.report.events import (
     ToolStarted,
 )
 from internal.report.files import ExternalImage
+from internal.report.sources import source_list
 from internal.text.redaction import KnownSecrets
 from internal.text.wellformed import wellformed
 from internal.thoughts.text_stream import TextStream, message_texts
@@ -52,6 +54,7 @@ def render(
                 case FileForwarded(file):
                     yield from file_messages(file, out)
                 case RunFinished(summary):
+                    yield from _text_messages(_list_of_sources(summary, text, out))
                     variables = RunVariables.of(summary, out)
                     decisions = decision_summary(summary, variables)
                     yield logs.summary(summary, decisions)
@@ -88,6 +91,14 @@ def _written(event: Event, text: TextStream) -> str:
             return text.close_thought()
         case _:
             assert_never(event)
+
+
+def _list_of_sources(summary: RunSummary, text: TextStream, out: Outgoing) -> str:
+    entries = (*summary.earlier_sources, *summary.sources)
+    listed = source_list(summary.answer, entries, out.text) if summary.sources_heading else ""
+    if not listed:
+        return ""
+    return text.new_paragraph() + text.answer(f"{summary.sources_heading}\n\n{listed}") + text.finish()
 
 
 def _text_messages(text: str) -> Iterator[AgentInvokeMessage]:

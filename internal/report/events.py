@@ -197,6 +197,8 @@ class RunSummary:
     """What it adds to ``decision_summary``."""
     state: State | None = None
     """What a later run can go on from; None where the run does not put it out."""
+    sources_heading: str = ""
+    """Above the list of cited sources at the end of the answer; "" where there is to be no list."""
 
 
 @dataclass(frozen=True)

@@ -44,6 +44,11 @@ def no_answer_sentence(reason: StopReason, query: str) -> str:
     return sentences[language_of(query)]
 
 
+def sources_heading(words: str) -> str:
+    """What stands above the list of the sources that the answer cites."""
+    return template.SOURCES_HEADING[language_of(words)]
+
+
 def failed_sentence(calls: Iterable[EndedCall], failure: str, words: str) -> str:
     """Say that the model failed, and what became of the calls that the user had answered before."""
     language = language_of(words)

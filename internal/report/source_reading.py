@@ -6,12 +6,13 @@ shape. Out: sources. Of a knowledge result of Dify's the model reads the content
 
 import json
 import math
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pydantic_core import to_json
 
-from internal.report.sources import RESOURCE_FIELDS, Source
+from internal.report.sources import MAX_LINK_LENGTH, RESOURCE_FIELDS, Source
 from internal.text.fairness import in_turns
 from internal.text.pasted import parse_pasted, read_pasted
 from internal.tooling import UnwritableError, refuse_unwritable
@@ -32,6 +33,8 @@ _RENAMED = {
 # What search tools and vector stores call the text of a result; the first that holds text counts.
 _CONTENT_NAMES = ("page_content", "text", "snippet", "summary", "body", "description", "abstract")
 _TITLE_NAMES = ("title", "document_name", "dataset_name")
+_LINK_NAMES = ("url", "link", "href", "source_url", "source", "document_id")
+_LINK = re.compile(r"https?://\S+", re.IGNORECASE)
 _UNTITLED = "Untitled"
 _KNOWLEDGE_FIELDS = frozenset({"metadata", "files", "position", *_RENAMED, *RESOURCE_FIELDS})
 
@@ -75,13 +78,20 @@ def read_source(item: Mapping[str, Any]) -> Source | None:
         content = _whole(own, said=title_name if title == named else "", is_knowledge=_is_knowledge(values))
     if not content and title == _UNTITLED:
         return None
-    return Source(title, content, resource.get("document_id"), resource.get("score"), resource)
+    link = _link({**_said(values.get("doc_metadata")), **values})
+    return Source(title, content, resource.get("document_id"), resource.get("score"), resource, link)
 
 
 def _said(item: object) -> dict[str, Any]:
     """The fields of an object that hold something."""
     fields = item.items() if isinstance(item, dict) else ()
     return {key: value for key, value in fields if value or isinstance(value, int | float)}
+
+
+def _link(values: Mapping[str, Any]) -> str:
+    """The first address on the web."""
+    named = (values[name].strip() for name in _LINK_NAMES if isinstance(values.get(name), str))
+    return next((text for text in named if len(text) <= MAX_LINK_LENGTH and _LINK.fullmatch(text)), "")
 
 
 def _is_knowledge(values: Mapping[str, Any]) -> bool:

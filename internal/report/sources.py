@@ -1,13 +1,14 @@
 """Sources that the answer may cite: the node's context first, then what the tools brought.
 
-In: sources as source_reading makes them. Out: numbered sources, the ``<context>`` block of the user message, and which
-numbers an answer cites.
+In: sources as source_reading makes them. Out: numbered sources, the ``<context>`` block of the user message, which
+numbers an answer cites, and the list of these below the answer.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
+from urllib.parse import quote
 
 from internal.text.fairness import in_turns
 from prompt import template
@@ -18,6 +19,18 @@ _OWN_TAGS = re.compile(
     r"|tool_results|task|plan|findings?|results?|criteria|draft|problems)\b)",
     re.IGNORECASE,
 )
+
+_CODE = re.compile(r"^ {0,3}(```+|~~~+).*?(?:^ {0,3}\1|\Z)|`[^`\n]+`", re.MULTILINE | re.DOTALL)
+_OWN_LIST = re.compile(
+    r"^[^\w\n\[【]*+[\[【]\d{1,4}[\]】][^\w\n]*+\w"  # a line that begins with a number: "- **[1]** Handbook"
+    r"|^[^\w\n]*+(?:sources?|references?|citations?|fontes?|referências|出典|参考文献|参照元|来源|参考资料)"
+    r"[^\w\n]*+(?:$|(?<=[:：]).*$)",
+    re.MULTILINE | re.IGNORECASE,
+)
+_PUNCTUATION = re.compile(r"[!-/:-@\[-`{-~]")
+"""ASCII punctuation, which a backslash makes plain text in Markdown."""
+_SAFE_IN_LINK = ":/?#[]@!$&'*+,;=%"
+MAX_LINK_LENGTH = 2_000
 
 _BLOCK = 16_384
 """Characters that are looked through in one go, at least."""
@@ -52,6 +65,8 @@ class Source:
     score: float | None = None
     resource: Mapping[str, Any] = field(default_factory=dict)
     """What is known of it in RESOURCE_FIELDS, each of the field's type."""
+    link: str = ""
+    """Its address on the web, if it has one."""
 
     def shortened(self, length: int) -> "Source":
         """The same source, no text of it longer than this."""
@@ -151,3 +166,25 @@ def cited_numbers(answer: str) -> frozenset[int]:
     """The numbers that the answer cites, such as [1] or [2, 3]."""
     listed = frozenset(_CITATION.findall(answer))  # the same again and again, in a long answer
     return frozenset(int(digits) for numbers in listed for digits in re.findall(r"\d+", numbers))
+
+
+def source_list(answer: str, entries: Iterable[tuple[int, Source]], clean: Callable[[str], str]) -> str:
+    """The sources that an answer cites outside code, as a Markdown list under the numbers that it uses.
+
+    "" if it cites none or has such a list itself. Sources of the same title and link are one line.
+    """
+    prose = _CODE.sub("", answer)
+    if _OWN_LIST.search(prose):
+        return ""
+    cited, lines = cited_numbers(prose), dict[str, str]()
+    for number, source in entries:
+        if number in cited:
+            named = _named(clean(source.label), clean(source.link))
+            lines[named] = f"{lines.get(named, '-')} [{number}]"
+    return "\n".join(f"{numbers} {named}" for named, numbers in lines.items())
+
+
+def _named(title: str, link: str) -> str:
+    """A title as plain text in Markdown, with the link where there is one."""
+    plain = _PUNCTUATION.sub(r"\\\g<0>", " ".join(title.split()))
+    return f"[{plain}]({quote(link, safe=_SAFE_IN_LINK)})" if link else plain

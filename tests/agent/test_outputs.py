@@ -16,12 +16,13 @@ from internal.report.sources import RESOURCE_FIELDS
 from internal.report.structured_output import StructuredOutput
 from internal.report.tool_calls import CallStatus, EndedCall, RejectedCall, ToolCall
 from internal.report.usage import Usage
+from internal.state.form import decode
 from internal.text.redaction import KnownSecrets, Redactor
 from tests.agent.scenes import ANSWER, search
 from tests.support.clock import FakeTime
 from tests.support.host import Json
 from tests.support.run import Outcome, run
-from tests.support.wire import USAGE, breaks, calls, model, replies, says
+from tests.support.wire import USAGE, breaks, calls, model, parameter, replies, says, tool
 
 KNOWLEDGE = {
     "metadata": {
@@ -85,6 +86,45 @@ def test_the_sources_variable_lists_all_and_says_which_were_cited() -> None:
         {"number": 1, "title": "Manual", "document_id": "doc-1", "score": 0.83, "cited": True},
         {"number": 2, "title": "Other", "document_id": None, "score": None, "cited": False},
     ]
+
+
+@pytest.mark.parametrize(
+    ("query", "heading"), [("What is it?", "Sources"), ("これは何ですか", "出典"), ("这是什么", "来源")]
+)
+def test_the_cited_sources_end_the_text_in_the_language_of_the_question_and_stay_out_of_the_state(
+    query: str, heading: str
+) -> None:
+    params = {"context": [KNOWLEDGE, {"title": "Web", "url": "https://a.example", "content": "x"}], "query": query}
+    outcome = run([says("Press it [1, 2].")], params={**params, "extra_outputs": "state"})
+
+    listed = "- [1] Manual\n- [2] [Web](https://a.example)"
+    assert outcome.text == f"Press it [1, 2].\n\n**{heading}**\n\n{listed}"
+    assert outcome.messages[-1]["type"] == "json"
+    state = decode(outcome.variables["state"])
+    assert state
+    assert "https://a.example" not in state.entries[-1].model_dump_json()
+
+
+@pytest.mark.parametrize(
+    "params",
+    [{"show_sources": False}, {"answer_schema": '{"type": "object", "properties": {"a": {"type": "string"}}}'}],
+    ids=["switched off", "an answer in a schema"],
+)
+def test_no_list_of_sources_follows(params: dict[str, Any]) -> None:
+    turn = calls(("submit_answer", {"a": "See [1]."})) if "answer_schema" in params else says("See [1].")
+
+    assert "Manual" not in run([turn], params={"context": [KNOWLEDGE], **params}).text
+
+
+def test_a_secret_in_a_title_is_not_in_the_list() -> None:
+    secret = tool("search", parameter("q"), parameter("key", "secret-input"))
+    given = {"q": "a", "key": "a_key_of_the_model"}
+    resources = {"retriever_resources": [{"document_name": "a_key_of_the_model"}]}
+    found = {"type": "retriever_resources", "message": resources}
+
+    outcome = run([calls(("search", given)), says("Yes [1].")], {"search": replies(found)}, {"tools": [secret]})
+
+    assert outcome.text.endswith("**Sources**\n\n- [1] \\[redacted\\]")
 
 
 def test_retriever_resources_carry_every_source_once_by_number() -> None:

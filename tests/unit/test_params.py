@@ -49,6 +49,7 @@ def test_a_saved_node_that_lacks_everything_but_model_and_query_gets_the_default
     assert params.tool_result_limit == 20_000
     assert params.maximum_seconds == 540
     assert params.emit_intermediate_thoughts is False
+    assert params.show_sources is True
     assert (params.maximum_total_tokens, params.maximum_tool_calls) == (0, 0)
     assert (params.tools, params.files, params.allowed_tools, params.approval_required) == ((), (), (), ())
     assert (params.approval, params.state, params.answer_criteria, params.fallback_model) == ("", "", "", "")
@@ -185,6 +186,7 @@ def test_switches_are_read_from_words_too(given: object, expected: bool, notes: 
 
     assert params.emit_intermediate_thoughts is expected
     assert len(params.notes) == notes
+    assert read(show_sources=given).show_sources is (expected or notes > 0)
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,18 @@ import pytest
 from dify_plugin.entities.tool import ToolInvokeMessage
 from hypothesis import given
 from hypothesis import strategies as st
+from markdown_it import MarkdownIt
 
 from internal.report.source_reading import read_context
-from internal.report.sources import RESOURCE_FIELDS, Bibliography, Source, citation_lines, cited_numbers, context_block
+from internal.report.sources import (
+    RESOURCE_FIELDS,
+    Bibliography,
+    Source,
+    citation_lines,
+    cited_numbers,
+    context_block,
+    source_list,
+)
 from prompt import template
 from tests.unit.generators import any_text, finite_numbers, joined, text_from_the_host
 
@@ -256,6 +265,61 @@ def test_a_tools_sources_are_told_by_number_title_and_page() -> None:
 
     assert citation_lines(entries) == f"{template.TOOL_SOURCES_HEADER}\n[3] A title\n[4] B, page 2"
     assert citation_lines([]) == ""
+
+
+HANDBOOK = Source("Handbook", "a", link="https://example.com/hand book(1)?q=<b>", resource={"page": 3})
+CITABLE = [(1, HANDBOOK), (2, Source("x](y) *b* `c`\n<img> $1$", "b")), (3, Source("Handbook", "c")), (4, HANDBOOK)]
+
+
+def listed(answer: str) -> list[str]:
+    return source_list(answer, CITABLE, str).splitlines()
+
+
+def test_cited_sources_are_listed_under_their_own_numbers_each_title_and_link_once() -> None:
+    link = "[Handbook\\, page 3](https://example.com/hand%20book%281%29?q=%3Cb%3E)"
+
+    assert listed("Yes [3]. No [4, 1].") == [f"- [1] [4] {link}", "- [3] Handbook"]
+
+
+def test_a_title_stays_plain_text_in_its_line() -> None:
+    (line,) = listed("Yes [2].")
+    inline = MarkdownIt().parseInline(line.removeprefix("- "))[0].children
+
+    assert {token.type for token in inline or ()} == {"text"}
+    assert "".join(token.content for token in inline or ()) == "[2] x](y) *b* `c` <img> $1$"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "Nothing cited.",
+        "No such source [9].",
+        "In code: `a[1]`\n```\nb[2]\n```\n",
+        "Yes [1].\n\n[1] Handbook",
+        "Yes [1].\n- **[1]**: Handbook",
+        "Yes【1】。\n\n出典：Handbook [1]",
+        "Yes [1].\n\n## Sources\nHandbook",
+    ],
+)
+def test_an_answer_that_cites_nothing_or_lists_its_sources_itself_gets_no_list(answer: str) -> None:
+    assert listed(answer) == []
+
+
+@pytest.mark.parametrize(
+    ("fields", "link"),
+    [
+        ({"url": "https://a.example/x"}, "https://a.example/x"),
+        ({"metadata": {"doc_metadata": {"source": "http://a.example"}}}, "http://a.example"),
+        ({"document_id": "https://a.example"}, "https://a.example"),
+        ({"url": "javascript:alert(1)", "link": "https://a.example/ b"}, ""),
+        ({"url": f"https://a.example/{'x' * 2_000}"}, ""),
+        ({}, ""),
+    ],
+)
+def test_the_address_of_a_source_on_the_web_is_its_link(fields: dict[str, Any], link: str) -> None:
+    (source,) = read_context({"title": "T", "content": "c", **fields})
+
+    assert source.link == link
 
 
 @pytest.mark.parametrize(
