@@ -24,7 +24,7 @@ class Budget:
     maximum_tokens: int = 0
     """Of prompts and completions, over all tries of all model calls."""
     maximum_calls: int = 0
-    """That are sent to the host; one that the host turned away and that is repeated counts once."""
+    """That are sent to the host."""
     tokens: int = field(default=0, init=False)
     calls: int = field(default=0, init=False)
     """Sent, or about to be."""

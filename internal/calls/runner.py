@@ -1,7 +1,8 @@
 """Valid calls of one turn, run side by side.
 
 In: valid calls. Out: events as they happen, then how each call ended, with its whole result. A call that is still
-running at the deadline is given up and counts as timed out.
+running at the deadline is given up and counts as timed out. No call is repeated, whatever its error says: that is the
+tool's own word, and it may have acted before it failed.
 """
 
 from collections.abc import Generator, Mapping
@@ -15,11 +16,11 @@ from internal.budget import Budget
 from internal.calls.arguments import call_parameters, rounded_arguments
 from internal.calls.side_by_side import Post, run_side_by_side, watched
 from internal.host.clock import Clock, Deadline
-from internal.host.failures import FailureKind, HostFailure, is_transient
+from internal.host.failures import HostFailure, is_transient
 from internal.host.invocations import new_request_id
 from internal.host.read_ahead import DeadlinePassed
 from internal.host.session import HostSession, RequestTooLarge
-from internal.report.events import Event, FileForwarded, Noted, RequestRepeated, ToolFinished, ToolStarted
+from internal.report.events import Event, FileForwarded, Noted, ToolFinished, ToolStarted
 from internal.report.tool_calls import CallStatus, EndedCall, ValidCall
 from internal.results.failures import NOT_BEGUN, TIMED_OUT, TOOL_FAILED, ToolFailure
 from internal.results.files import FileNames, FileReader
@@ -31,9 +32,6 @@ from internal.tools.toolbox import Toolbox
 from prompt import template
 
 TOO_LARGE = f"{TOOL_FAILED}: invalid input: too large; all parameters of a call together may have 4 MiB"
-RETRY_WAIT = 1.0
-"""Seconds before a call that the host turned away is repeated, once."""
-_TURNED_AWAY = frozenset({FailureKind.RATE_LIMITED, FailureKind.CONNECTION_REFUSED})
 
 
 @dataclass
@@ -135,32 +133,17 @@ class ToolRunner:
         )
 
     def _invoke(self, job: _Job, output: ToolOutput, post: Post) -> ToolFailure | None:
-        """Call the tool; once more if the host turned it away before it said anything, never after a time-out.
-
-        A call that timed out may have had its effect already, such as an order placed.
-        """
-        call, deadline = job.call, job.deadline
-        parameters = call_parameters(call.tool, call.arguments, self.toolbox)
-        has_been_repeated = False
-        while True:
-            if deadline.has_passed():
-                return NOT_BEGUN
-            job.was_sent = True
-            try:
-                for message in in_turns(self.host.invoke_tool(call.tool, parameters, job.request_id, deadline.left)):
-                    if file := output.take(message):
-                        post(FileForwarded(file))
-            except DeadlinePassed:
-                return TIMED_OUT
-            except HostFailure as failure:
-                may_repeat = failure.kind in _TURNED_AWAY and not output.said_something and not has_been_repeated
-                if not may_repeat or deadline.left() <= RETRY_WAIT:
-                    return ToolFailure.of(failure, self.secrets)
-                has_been_repeated = True
-                again = OurWords(f"{failure.kind}; called once more after {RETRY_WAIT:g} s")
-                post(Noted(again.of(call.call.name), job.key))
-                self.clock.sleep(RETRY_WAIT)
-                job.request_id = new_request_id()
-                post(RequestRepeated(job.key, job.request_id))
-            else:
-                return None
+        """Call the tool, and read on until it ends or fails."""
+        if job.deadline.has_passed():
+            return NOT_BEGUN
+        tool, job.was_sent = job.call.tool, True
+        parameters = call_parameters(tool, job.call.arguments, self.toolbox)
+        try:
+            for message in in_turns(self.host.invoke_tool(tool, parameters, job.request_id, job.deadline.left)):
+                if file := output.take(message):
+                    post(FileForwarded(file))
+        except DeadlinePassed:
+            return TIMED_OUT
+        except HostFailure as failure:
+            return ToolFailure.of(failure, self.secrets)
+        return None

@@ -134,7 +134,7 @@ class ToolStarted:
 
 @dataclass(frozen=True)
 class RequestRepeated:
-    """The call of a model or a tool is sent once more."""
+    """The call of a model is sent once more."""
 
     key: str
     request_id: str

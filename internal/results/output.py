@@ -56,12 +56,9 @@ class ToolOutput:
         self.sent_json: list[str] = []
         """The values that came as JSON, as texts, not redacted; empty where they are not kept."""
         self.notes: list[Sentence] = []
-        self.said_something = False
-        """Whether any message came at all: then the tool has begun its work, and may have placed an order."""
 
     def take(self, wire: WireMessage) -> UserFile | None:
         """Take one message in; return the file in it that goes to the user."""
-        self.said_something = True
         return self._take(wire.type, wire.message or {}, self._redactor.json(wire.meta or {}))
 
     def _take(self, kind: str, message: Mapping[str, Any], meta: Mapping[str, Any]) -> UserFile | None:

@@ -224,21 +224,6 @@ def test_tokens_of_a_try_that_failed_count(failed_try: list[Any], stop_reason: s
     assert time.slept == [1.0]
 
 
-def test_a_call_that_the_host_turned_away_counts_once() -> None:
-    tried: list[str] = []
-
-    def busy_at_first(request: Json) -> Iterator[Json]:
-        tried.append(request["tool_parameters"]["q"])
-        if len(tried) == 1:
-            raise CallFails("429 Too Many Requests")
-        yield text_message("found")
-
-    params = {"maximum_tool_calls": 3}
-    outcome = run([search("a"), search("b"), ANSWER], {"search": busy_at_first}, params, clock=FakeTime().clock)
-
-    assert (tried, outcome.stop_reason) == (["a", "a", "b"], "answered")
-
-
 def test_calls_that_are_not_sent_do_not_count() -> None:
     turn = calls(("search", "no JSON"), ("find", {}), ("archive", {"q": "too large"}), ("search", {"q": "a"}))
     archive = tool("archive", parameter("q"), runtime_parameters={"notes": "x" * 5_000_000})

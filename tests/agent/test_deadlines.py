@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from http.server import BaseHTTPRequestHandler
 from itertools import count
 from typing import Any
@@ -23,7 +22,7 @@ from tests.agent.scenes import ANSWER, asks, entry, log_of, results_in, search, 
 from tests.support.clock import PATIENCE, FakeTime
 from tests.support.host import CallFails, HostTransport, Json, ScriptedModel, Tools
 from tests.support.run import run
-from tests.support.wire import breaks, calls, model, replies, says, text_message
+from tests.support.wire import calls, model, replies, says, text_message
 
 FOUND = {"search": replies("found")}
 SHORT = {"maximum_seconds": 30}  # the tool phase ends after 27
@@ -57,16 +56,11 @@ def test_a_call_that_waits_for_a_slot_at_the_deadline_is_answered_and_logged_too
 
 
 def test_a_call_that_never_gets_a_slot_is_answered_and_logged_too(time: FakeTime) -> None:
-    """The call before it sleeps over the deadline, before it is tried again, and holds the only slot."""
+    """The call before it holds the only slot until the run does not wait any longer."""
+    handlers = {"slow": silent(time, PAST + side_by_side.GRACE_SECONDS), "search": replies("found")}
+    turn = calls(("slow", {}), ("search", {}))
 
-    def oversleep(_seconds: float) -> None:
-        silence(time, PAST + side_by_side.GRACE_SECONDS)()
-
-    handlers = {"turned_away": breaks("429 rate limit"), "search": replies("found")}
-    turn = calls(("turned_away", {}), ("search", {}))
-    clock = replace(time.clock, sleep=oversleep)
-
-    outcome = run([turn, ANSWER], handlers, {**SHORT, "parallel_tool_calls": 1}, clock=clock)
+    outcome = run([turn, ANSWER], handlers, {**SHORT, "parallel_tool_calls": 1}, clock=time.clock)
 
     assert results_in(outcome.model.prompts[1]) == [LATE, LATE]
     assert [log_of(outcome, f"CALL {name}")["status"] for name in handlers] == ["error", "error"]

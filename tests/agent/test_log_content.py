@@ -10,7 +10,6 @@ from internal.plan_and_reflect.strategy import PLAN_AND_REFLECT
 from internal.render.log_content import LogContent, size_of
 from internal.text.notes import OurWords, Quoting
 from tests.agent.scenes import ANSWER, log_of
-from tests.support.clock import FakeTime
 from tests.support.host import CallFails, Handler
 from tests.support.run import Outcome, run
 from tests.support.wire import breaks, calls, json_message, model, replies, says
@@ -40,8 +39,7 @@ TALK: list[list[Any]] = [
 
 
 def talk(environment: Mapping[str, str], **params: object) -> Outcome:
-    """On a clock of its own: a call that was turned away is repeated after a second."""
-    return run(TALK, HANDLERS, params, environment=environment, clock=FakeTime().clock)
+    return run(TALK, HANDLERS, params, environment=environment)
 
 
 def silent_run(**params: object) -> Outcome:

@@ -1,4 +1,4 @@
-"""Tools that fail: what the model reads, what the log keeps, what is retried, and calls that repeat."""
+"""Tools that fail: what the model reads, what the log keeps, and calls that the model repeats."""
 
 from collections.abc import Iterator
 
@@ -60,16 +60,6 @@ def test_a_secret_in_a_failure_is_not_shown() -> None:
     assert outcome.tool_results() == [f"{FAILED}: no [redacted] with [redacted]"]
 
 
-def test_an_address_does_not_decide_the_kind_of_a_failure() -> None:
-    """A call that was turned away at the door may be repeated, one that timed out may not."""
-    flaky = Flaky("MCP connection error: http://a.example/mcp?timeout=32s: connection refused", 9)
-
-    outcome = run([search(), ANSWER], {"search": flaky}, clock=FakeTime().clock)
-
-    assert flaky.calls == 2
-    assert "connection refused" in outcome.tool_results()[0]
-
-
 def test_what_a_tool_said_before_it_failed_is_kept() -> None:
     handlers = {"search": breaks("kaboom", after=[text_message("half "), json_message({"a": 1})])}
 
@@ -81,60 +71,39 @@ def test_what_a_tool_said_before_it_failed_is_kept() -> None:
 class Flaky:
     """A tool that fails for its first calls."""
 
-    def __init__(self, message: str, times: int, said: str | Json = "") -> None:
+    def __init__(self, message: str, times: int = 1) -> None:
         self.calls = 0
-        self._message, self._times, self._said = message, times, said
+        self._message, self._times = message, times
 
     def __call__(self, _request: Json) -> Iterator[Json]:
         self.calls += 1
         if self.calls <= self._times:
-            if self._said:
-                yield text_message(self._said) if isinstance(self._said, str) else self._said
             raise CallFails(self._message)
         yield text_message("found")
 
 
-VARIABLE: Json = {"type": "variable", "message": {"variable_name": "order", "variable_value": "placed"}, "meta": None}
-RETRIES: dict[str, tuple[tuple[str, int, str | Json], int, str]] = {
-    "rate limited": (("InvokeRateLimitError: slow", 1, ""), 2, "found"),
-    "connection refused": (("[Errno 111] Connection refused", 1, ""), 2, "found"),
-    "twice turned away": (("429 rate limit", 2, ""), 2, f"{FAILED}: 429 rate limit"),
-    "timed out": (("request timed out", 1, ""), 1, f"{FAILED}: request timed out"),
-    "cut midway": (("connection reset", 1, ""), 1, f"{FAILED}: connection reset"),
-    "said something": (("429 rate limit", 1, "half"), 1, f"{FAILED}: 429 rate limit\n\nhalf"),
-    "set a variable": (("429 rate limit", 1, VARIABLE), 1, f'{FAILED}: 429 rate limit\n\n{{"order": "placed"}}'),
-    "wrong input": (("bad request", 1, ""), 1, f"{FAILED}: bad request"),
-}
-
-
 @pytest.mark.parametrize(
-    ("failure", "expected_calls", "result"),
-    RETRIES.values(),
-    ids=RETRIES,
+    "message",
+    [
+        "mail sent, but the audit log failed: connection refused",
+        "429 Client Error: Too Many Requests for url: https://example.com/second-step",
+        "rate limit exceeded after sending",
+        "InvokeRateLimitError: slow",
+        "[Errno 111] Connection refused",
+    ],
 )
-def test_a_call_is_repeated_only_if_it_was_refused_before_it_began(
-    failure: tuple[str, int, str | Json], expected_calls: int, result: str
-) -> None:
-    time, flaky = FakeTime(), Flaky(*failure)
+def test_a_call_is_never_repeated_whatever_its_error_says(message: str) -> None:
+    """The tool may have acted before it failed; the model reads why, and may call again."""
+    time, flaky = FakeTime(), Flaky(message)
 
-    outcome = run([search(), ANSWER], {"search": flaky}, clock=time.clock)
+    outcome = run([search(), search(), ANSWER], {"search": flaky}, clock=time.clock)
 
-    assert outcome.tool_results() == [result]
-    assert flaky.calls == expected_calls
-    assert time.slept == [1.0] * (expected_calls - 1)
-
-
-def test_a_call_is_not_repeated_beyond_the_deadline() -> None:
-    time, flaky = FakeTime(), Flaky("429 rate limit", 1)
-
-    outcome = run([[lambda: time.advance(485.5), *search()], ANSWER], {"search": flaky}, clock=time.clock)
-
-    assert outcome.tool_results() == [f"{FAILED}: 429 rate limit"]
-    assert flaky.calls == 1
+    assert [outcome.tool_results(number) for number in (1, 2)] == [[f"{FAILED}: {message}"], ["found"]]
+    assert (flaky.calls, time.slept) == (2, [])
 
 
 def test_the_same_call_is_not_run_again_after_it_failed() -> None:
-    flaky = Flaky("kaboom", 1)
+    flaky = Flaky("kaboom")
 
     outcome = run([search(), calls(("search", '{ "q" : "x" }')), ANSWER], {"search": flaky})
 
@@ -144,7 +113,7 @@ def test_the_same_call_is_not_run_again_after_it_failed() -> None:
 
 
 def test_other_arguments_after_a_failure_are_another_call() -> None:
-    outcome = run([search("a"), search("b"), ANSWER], {"search": Flaky("kaboom", 1)})
+    outcome = run([search("a"), search("b"), ANSWER], {"search": Flaky("kaboom")})
 
     assert outcome.tool_results(2) == ["found"]
 
@@ -203,7 +172,7 @@ def test_one_call_twice_in_one_turn_runs_twice() -> None:
 
 def test_a_call_that_failed_once_of_twice_in_one_turn_has_failed() -> None:
     """Whichever of the two came last in the turn."""
-    flaky = Flaky("kaboom", 1)
+    flaky = Flaky("kaboom")
 
     outcome = run([calls(("search", {"q": "x"}), ("search", {"q": "x"})), search(), ANSWER], {"search": flaky})
 

@@ -439,23 +439,6 @@ def test_any_result_of_a_tool_can_be_written(said: list[tuple[str, str, object]]
     assert result.encode().decode() == result
 
 
-def test_a_tool_that_sends_nothing_is_recognised() -> None:
-    assert not make_output().said_something
-    assert read() == ""
-    assert all(
-        collected(one)[2].said_something
-        for one in (
-            text("x"),
-            text(""),
-            json_value(None),
-            message("file"),
-            message("variable", variable_name="order", variable_value="placed"),
-            message("log", id="1"),
-            message("hologram"),
-        )
-    )
-
-
 def kept(thing: object) -> int:
     """Characters and bytes of everything that hangs from an object."""
     if isinstance(thing, str | bytes):
