@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from internal.approval.pending import PendingCall
-from internal.approval.question import approval_question
+from internal.approval.question import approval_question, how_to_answer
 from internal.conversation.recording import recorded_sources
 from internal.errors import AgentError, log_defect
 from internal.host.wire import exact_integers
@@ -64,7 +64,6 @@ def finish[P: StrategyParams](run: Run[P], result: Result, answer_tool: Tool | N
     if note := run.budget.estimate_note():
         yield Noted(note)
     lists_sources = run.params.show_sources and answer_tool is None and answer == result.ending.text
-    pending = [exact_integers(call.as_variable()) for call in _pending(run, result)]
     earlier = run.dialogue.state.sources if run.dialogue.state else ()
     yield RunFinished(
         RunSummary(
@@ -76,7 +75,7 @@ def finish[P: StrategyParams](run: Run[P], result: Result, answer_tool: Tool | N
             sources=run.bibliography.entries(),
             earlier_sources=tuple((each.number, Source(each.title, "", each.document_id)) for each in earlier),
             structured_output=structured,
-            variables={**({"pending_calls": pending} if run.params.approval_required else {}), **result.variables},
+            variables={**(_of_approval(run, result) if run.params.approval_required else {}), **result.variables},
             extra_outputs=run.params.extra_outputs,
             thoughts=tuple(run.tally.thoughts),
             decisions=result.decisions,
@@ -92,11 +91,21 @@ def _pending[P: StrategyParams](run: Run[P], result: Result) -> list[PendingCall
     return [call for call in run.approvals.pending if call.id in waiting]
 
 
+def _of_approval[P: StrategyParams](run: Run[P], result: Result) -> dict[str, Any]:
+    """The calls that wait, for programs and for people; a form shows the question without how to answer in a chat."""
+    pending = _pending(run, result)
+    return {
+        "pending_calls": [exact_integers(call.as_variable()) for call in pending],
+        "approval_question": approval_question(pending, run.dialogue.words) if pending else "",
+    }
+
+
 def _last_words[P: StrategyParams](run: Run[P], result: Result, answer_tool: Tool | None) -> tuple[str, bool]:
     """The text at the end of the run, and whether the user has yet to see it."""
     ending = result.ending
     if ending.reason is StopReason.APPROVAL_REQUIRED:
-        return approval_question(_pending(run, result), run.dialogue.words), True
+        pending, words = _pending(run, result), run.dialogue.words
+        return f"{approval_question(pending, words)}\n\n{how_to_answer(pending, words)}", True
     if not ending.text and ending.reason is not StopReason.ANSWERED:  # an image alone is an answer too
         return no_answer_sentence(ending.reason, run.dialogue.words), True
     return ending.text, bool(ending.text) and (answer_tool is not None or ending.reason is StopReason.MODEL_FAILED)

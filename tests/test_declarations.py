@@ -271,6 +271,7 @@ VARIABLES = {
     "structured_output": "object",
     "state": "string",
     "pending_calls": "array",
+    "approval_question": "string",
     "review": "object",
     "tool_results": "array",
     "thoughts": "array",

@@ -15,15 +15,20 @@ from prompt import template
 
 
 def approval_question(calls: Sequence[PendingCall], query: str) -> str:
-    """Ask for approval of these calls, at least one."""
+    """Ask for approval of these calls, at least one; how to answer in a chat is said by ``how_to_answer``."""
+    language = language_of(query)
+    request = template.APPROVAL_REQUEST_FOR_SEVERAL[language].format(count=len(calls))
+    request = template.APPROVAL_REQUEST[language] if len(calls) == 1 else request
+    shown = ["\n".join(_lines(call, language, is_alone=len(calls) == 1)).rstrip("\n") for call in in_turns(calls)]
+    return "\n\n".join([request, *shown])
+
+
+def how_to_answer(calls: Sequence[PendingCall], query: str) -> str:
+    """The last line of the question in a chat; a form has buttons instead."""
     language = language_of(query)
     if len(calls) == 1:
-        request, answer = template.APPROVAL_REQUEST[language], template.HOW_TO_APPROVE[language]
-    else:
-        request = template.APPROVAL_REQUEST_FOR_SEVERAL[language].format(count=len(calls))
-        answer = template.HOW_TO_APPROVE_SEVERAL[language] + inline_code(_example(calls))
-    shown = ["\n".join(_lines(call, language, is_alone=len(calls) == 1)).rstrip("\n") for call in in_turns(calls)]
-    return "\n\n".join([request, *shown, answer])
+        return template.HOW_TO_APPROVE[language]
+    return template.HOW_TO_APPROVE_SEVERAL[language] + inline_code(_example(calls))
 
 
 def _lines(call: PendingCall, language: str, *, is_alone: bool) -> Iterator[str]:

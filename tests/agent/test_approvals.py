@@ -47,7 +47,7 @@ def test_a_call_that_needs_an_approval_waits_and_the_run_ends_without_an_error()
     assert pending["id"].startswith("call_1_")
     assert "`order`" in outcome.text
     assert "lamp" in outcome.text
-    assert template.HOW_TO_APPROVE["en"] in outcome.text
+    assert outcome.text == f"{outcome.variables['approval_question']}\n\n{template.HOW_TO_APPROVE['en']}"
     assert "I order it." not in outcome.text
     assert outcome.variables["tool_runs"][0]["status"] == "waiting"
     assert log_of(outcome, "CALL order, waits for approval")["status"] == "success"
@@ -102,7 +102,7 @@ def test_the_variables_come_out_of_every_run_of_a_node_that_asks() -> None:
 
 
 def test_a_run_that_asks_for_nothing_puts_out_neither() -> None:
-    assert {"pending_calls", "state"} & run([ANSWER]).variables.keys() == set()
+    assert {"pending_calls", "approval_question", "state"} & run([ANSWER]).variables.keys() == set()
 
 
 def test_an_approving_word_runs_the_call_and_adds_no_message() -> None:

@@ -3,6 +3,7 @@
 import json
 import re
 import unicodedata
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from markdown_it import MarkdownIt
 
 from internal.approval.decision import Approved, ByCall, read_decision
 from internal.approval.pending import PendingCall
-from internal.approval.question import approval_question
+from internal.approval.question import approval_question, how_to_answer
 from internal.text.redaction import Redactor
 from prompt import template
 from tests.unit.generators import any_text, joined, json_values
@@ -27,6 +28,11 @@ QUERIES = {"en": "why", "ja": "なぜ", "zh": "为什么"}
 
 def order(arguments: dict[str, Any], number: int = 1, subtask: str | None = None) -> PendingCall:
     return PendingCall(f"call_{number}_0a1b2c3d", "order", arguments, subtask)
+
+
+def in_a_chat(waiting: Sequence[PendingCall], query: str) -> str:
+    """The question as the text of a run has it."""
+    return f"{approval_question(waiting, query)}\n\n{how_to_answer(waiting, query)}"
 
 
 def codes(markdown: str) -> list[str]:
@@ -65,7 +71,7 @@ def test_one_call() -> None:
         "to": "",
     }
 
-    assert approval_question([order(arguments)], "Buy tea") == (
+    assert in_a_chat([order(arguments)], "Buy tea") == (
         """\
 I need your approval before I do this:
 
@@ -90,7 +96,7 @@ Answer "yes" to approve, or say what should be different."""
 
 
 def test_several_calls_have_ids_and_an_answer_for_each() -> None:
-    question = approval_question([order({"item": "tea"}), order({}, 2, "Buy\nmilk")], "Buy tea")
+    question = in_a_chat([order({"item": "tea"}), order({}, 2, "Buy\nmilk")], "Buy tea")
 
     assert question == (
         """\
@@ -117,7 +123,7 @@ Answer "yes" to approve all of them, or say what should be different. To decide 
 @pytest.mark.parametrize("language", QUERIES)
 @pytest.mark.parametrize("count", [1, 2, 3])
 def test_the_language_is_that_of_the_query_and_the_word_it_names_approves(language: str, count: int) -> None:
-    question = approval_question([order({}, number) for number in range(count)], QUERIES[language])
+    question = in_a_chat([order({}, number) for number in range(count)], QUERIES[language])
     answer = question.split("\n\n")[-1]
 
     assert template.WITHOUT_ARGUMENTS[language] in question
@@ -162,7 +168,7 @@ texts = any_text | nasty
 
 @given(st.dictionaries(texts, json_values | texts | st.lists(nasty), max_size=3), texts, st.none() | texts)
 def test_every_value_is_code_from_end_to_end(arguments: dict[str, Any], tool: str, subtask: str | None) -> None:
-    question = approval_question([PendingCall("call_1_0a1b2c3d", tool, arguments, subtask), order({}, 2)], "why")
+    question = in_a_chat([PendingCall("call_1_0a1b2c3d", tool, arguments, subtask), order({}, 2)], "why")
 
     written = [
         value if isinstance(value, str) else json.dumps(value, ensure_ascii=False) for value in arguments.values()
@@ -174,7 +180,7 @@ def test_every_value_is_code_from_end_to_end(arguments: dict[str, Any], tool: st
         unescaped(text).replace("\r\n", "\n") or '""' for text in expected
     ]
     harmless = order(dict.fromkeys("xyz"[: len(arguments)], "x"), 1, None if subtask is None else "x")
-    assert around(question) == around(approval_question([harmless, order({}, 2)], "why"))
+    assert around(question) == around(in_a_chat([harmless, order({}, 2)], "why"))
 
 
 KEPT = set("\t\n\r \u3000")
@@ -185,7 +191,7 @@ def test_no_character_is_invisible() -> None:
     kinds = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp", "Zs"}
     invisible = [chr(number) for number in range(0x110000) if unicodedata.category(chr(number)) in kinds]
 
-    question = approval_question([order({"a": "a\nb".join([*invisible, *IGNORABLE])})], "why")
+    question = in_a_chat([order({"a": "a\nb".join([*invisible, *IGNORABLE])})], "why")
 
     assert set(question) & {*invisible, *IGNORABLE} <= KEPT
     assert not re.search(r"\r(?!\n)", question)
@@ -194,7 +200,7 @@ def test_no_character_is_invisible() -> None:
 def test_ordinary_text_of_any_language_is_not_escaped() -> None:
     text = "Straße, naïve – 5 € “so”… 東京　カフェー が 你好，한국어 العربية हिन्दी ไทย 👍🏽 ❤️ e\u0301"
 
-    assert codes(approval_question([order({"a": text})], "why"))[-1] == text
+    assert codes(in_a_chat([order({"a": text})], "why"))[-1] == text
 
 
 @pytest.mark.parametrize(
@@ -212,7 +218,7 @@ def test_ordinary_text_of_any_language_is_not_escaped() -> None:
     ],
 )
 def test_what_a_browser_would_hide_is_written_out(text: str, shown: str) -> None:
-    assert codes(approval_question([order({"a": text})], "why"))[-1] == shown
+    assert codes(in_a_chat([order({"a": text})], "why"))[-1] == shown
 
 
 @pytest.mark.parametrize(
@@ -224,7 +230,7 @@ def test_what_a_browser_would_hide_is_written_out(text: str, shown: str) -> None
 )
 def test_a_secret_is_still_found_in_the_question(secret: str) -> None:
     values = [secret, f"so {secret}!", f"so\n{secret}\n!", {"key": [secret]}]
-    question = approval_question([order({secret: value}, number) for number, value in enumerate(values)], "why")
+    question = in_a_chat([order({secret: value}, number) for number, value in enumerate(values)], "why")
 
     hidden = Redactor.of([secret]).text(question)
 
@@ -234,4 +240,4 @@ def test_a_secret_is_still_found_in_the_question(secret: str) -> None:
 def test_nothing_is_cut() -> None:
     text = "x" * 1_000_000
 
-    assert text in approval_question([order({"a": text})], "why")
+    assert text in in_a_chat([order({"a": text})], "why")
