@@ -24,6 +24,14 @@ def _plugin_argument(command: Callable[..., int]) -> Callable[..., int]:
     return argument(click.option("--no-color", is_flag=True, help="Print without colours.")(command))
 
 
+accept_option = click.option(
+    "--accept",
+    metavar="RULE:FILE",
+    multiple=True,
+    help="A finding that is meant, such as secret:README.md; it becomes a notice. Can be repeated.",
+)
+
+
 @click.command(
     epilog=examples(
         "devhost check",
@@ -31,12 +39,13 @@ def _plugin_argument(command: Callable[..., int]) -> Callable[..., int]:
     )
 )
 @_plugin_argument
-def check(*, plugin: Path | None, no_color: bool) -> int:
+@accept_option
+def check(*, plugin: Path | None, accept: tuple[str, ...], no_color: bool) -> int:
     """Check a plugin's declarations by the daemon's rules.
 
     The plugin is not started. PLUGIN is a folder; by default the nearest plugin in or above the current one.
     """
-    checked = check_plugin((plugin or nearest_plugin(Path.cwd())).resolve())
+    checked = check_plugin((plugin or nearest_plugin(Path.cwd())).resolve(), accept)
     console = open_console(stderr=False, color=not no_color)
     for text in check_lines(checked):
         console.print(text, soft_wrap=True)

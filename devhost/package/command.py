@@ -9,6 +9,7 @@ from rich.text import Text
 
 from devhost.errors import PackageError
 from devhost.overview.checked import check_lines
+from devhost.overview.commands import accept_option
 from devhost.package.commit import changed_files, folded, unknown_files
 from devhost.package.install import MARKETPLACE, try_install
 from devhost.package.pack import packed
@@ -38,17 +39,26 @@ FOLDER = Path("dist")
     type=click.Path(dir_okay=False, path_type=Path),
     help=f"The package; by default {FOLDER}/NAME-VERSION.difypkg in the current folder.",
 )
+@accept_option
 @click.option("--marketplace", is_flag=True, help="Also refuse what only the marketplace refuses.")
 @click.option("--install/--no-install", default=True, help="Whether to install and start the package first.")
 @click.option("--no-color", is_flag=True, help="Print without colours.")
-def package(*, plugin: Path | None, output: Path | None, marketplace: bool, install: bool, no_color: bool) -> int:
+def package(  # noqa: PLR0913 - its options
+    *,
+    plugin: Path | None,
+    output: Path | None,
+    accept: tuple[str, ...],
+    marketplace: bool,
+    install: bool,
+    no_color: bool,
+) -> int:
     """Check a plugin, pack it, and try to install the package.
 
     It is installed in an environment of its own. PLUGIN is a folder; by default the nearest plugin in or above the
     current one. A refused package is not written.
     """
     directory = (plugin or nearest_plugin(Path.cwd())).resolve()
-    checked = check_plugin(directory)
+    checked = check_plugin(directory, accept)
     console = open_console(stderr=False, color=not no_color)
     for text in check_lines(checked, marketplace=marketplace):
         console.print(text, soft_wrap=True)

@@ -4,11 +4,13 @@ In: a folder. Out: a `Problem` for each rule that is broken: what the daemon wou
 use, and what only the marketplace refuses. `devhost check` shows them, and `devhost package` packs nothing with one.
 """
 
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from devhost.errors import ParameterError
 from devhost.plugin.contents.dependencies import dependency_problems
-from devhost.plugin.contents.files import Contents
+from devhost.plugin.contents.files import Contents, ignore_problems
 from devhost.plugin.contents.forbidden import forbidden_problems, size_problems
 from devhost.plugin.contents.papers import privacy_problems, readme_language_problems, readme_problems
 from devhost.plugin.contents.python import compile_problems, entrypoint_problems
@@ -17,6 +19,9 @@ from devhost.plugin.declared import ELSEWHERE, MANIFEST_FILE, Declarations, kind
 from devhost.plugin.nearest import plugin_in
 from devhost.plugin.rules.listed import Level, Problem
 from devhost.plugin.rules.marketplace import marketplace_problems
+
+ACCEPTABLE = ("secret", "forbidden-file")
+"""Rules that Dify does not have, and whose findings may be meant."""
 
 
 @dataclass(frozen=True)
@@ -35,8 +40,11 @@ class Checked:
         return self.of("refused")
 
 
-def check_plugin(directory: Path) -> Checked:
-    """DeclarationError without a manifest, or if it cannot be read."""
+def check_plugin(directory: Path, accepted: Collection[str] = ()) -> Checked:
+    """DeclarationError without a manifest, or if it cannot be read.
+
+    Findings that `accepted` names as `RULE:FILE` are notices; ParameterError for one that is not found.
+    """
     contents = Contents.of(plugin_in(directory))
     declarations = Declarations(contents)
     manifest = declarations.read(MANIFEST_FILE)
@@ -44,6 +52,7 @@ def check_plugin(directory: Path) -> Checked:
         *declarations.problems(manifest),
         *entrypoint_problems(contents, manifest),
         *dependency_problems(contents),
+        *ignore_problems(contents),
         *forbidden_problems(contents),
         *size_problems(contents),
         *secret_problems(contents),
@@ -54,4 +63,22 @@ def check_plugin(directory: Path) -> Checked:
         *marketplace_problems(manifest),
     )
     unchecked = tuple(kind for kind in ELSEWHERE if kinds_of(manifest).get(kind))
-    return Checked(declarations.files, contents, problems, unchecked)
+    return Checked(declarations.files, contents, _with_accepted(problems, contents, accepted), unchecked)
+
+
+def _with_accepted(problems: tuple[Problem, ...], contents: Contents, accepted: Collection[str]) -> tuple[Problem, ...]:
+    found = {
+        f"{problem.rule}:{problem.file}"
+        for problem in problems
+        if problem.rule in ACCEPTABLE and problem.file in contents and contents.is_regular(problem.file)
+    }
+    for name in accepted:
+        if name not in found:
+            rules = " or ".join(f"{rule}:FILE" for rule in ACCEPTABLE)
+            raise ParameterError(f"--accept {name}: there is no such finding; name one as {rules}")
+    return tuple(
+        replace(problem, level="notice", sentence=f"accepted: {problem.sentence}")
+        if f"{problem.rule}:{problem.file}" in accepted
+        else problem
+        for problem in problems
+    )

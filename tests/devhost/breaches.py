@@ -76,6 +76,7 @@ class Breach:
 MANIFEST, DRAW, STRATEGY = "manifest.yaml", "tools/draw_chart.yaml", "strategies/puppet.yaml"
 KEY = "9fQ2xL7vB4tR1zK8mN3pW6yH"
 """Made up, and put together here so that no scan takes this file for one that holds a secret."""
+HEADER = "-----BEGIN RSA PRIVATE " + "KEY-----"
 TOKEN = ".".join(base64.urlsafe_b64encode(part).decode().rstrip("=") for part in (b'{"alg":"none"}', b'{"sub":"x"}'))
 BIG = "label:\n  en_US: " + "x" * 1024
 
@@ -109,6 +110,7 @@ OF_DECLARATIONS = [
 OF_FILES = [
     Breach("entrypoint", removed("main.py"), MANIFEST, "meta.runner.entrypoint"),
     Breach("entrypoint", added(".difyignore", "main.py\n"), MANIFEST, "meta.runner.entrypoint"),
+    Breach("ignore-file", written(".difyignore", "/*.yaml\n!/manifest.yaml\n"), ".difyignore", "line 2"),
     Breach("forbidden-file", written(".env", "A=1"), ".env", ""),
     Breach("forbidden-file", written("tools/notes.bak", ""), "tools/notes.bak", ""),
     Breach("forbidden-file", written("tools/.draw.py.swp", ""), "tools/.draw.py.swp", ""),
@@ -121,21 +123,13 @@ OF_FILES = [
     Breach("secret", written("tools/key.py", f"KEY = 'sk-{KEY}'\n"), "tools/key.py", "line 1"),
     Breach("secret", written("tools/key.py", f"\nKEY = 'sk-proj-{KEY}'\n"), "tools/key.py", "line 2"),
     Breach("secret", written("key.txt", f"ghp_{KEY}{KEY}"), "key.txt", "line 1"),
-    Breach("secret", written("key.txt", "AKIA" + "ABCDEFGH12345678"), "key.txt", "line 1"),
+    Breach("secret", written("key.txt", "AKIA" + KEY[:16].upper()), "key.txt", "line 1"),
     Breach("secret", written("key.txt", f"AIza{KEY}12345678901"), "key.txt", "line 1"),
     Breach("secret", written("key.txt", f"xoxb-{KEY}"), "key.txt", "line 1"),
     Breach("secret", written("key.txt", f"{TOKEN}.{KEY}"), "key.txt", "line 1"),
-    Breach("secret", written("key.txt", "-----BEGIN RSA PRIVATE " + "KEY-----"), "key.txt", "line 1"),
+    Breach("secret", written("key.txt", f"\n{HEADER}\n\n{KEY}{KEY}\n"), "key.txt", "line 2"),
+    Breach("secret", written("key.py", f'KEY = "{HEADER}\\n{KEY}{KEY}\\n"\n'), "key.py", "line 1"),
     Breach("secret", written("tools/key.py", f'api_key = "{KEY}"\n'), "tools/key.py", "line 1"),
-    Breach("readme", added("README.md", "\n图表\n"), "README.md", "line 5"),
-    Breach("privacy", removed("PRIVACY.md"), MANIFEST, "privacy"),
-    Breach("privacy", written("PRIVACY.md", "\n"), "PRIVACY.md", ""),
-    Breach(
-        "privacy",
-        written("PRIVACY.md", "## Privacy\n\n!!! Please fill in the privacy policy of the plugin."),
-        "PRIVACY.md",
-        "",
-    ),
     Breach("dependency", removed("requirements.txt"), "requirements.txt", ""),
     Breach("dependency", added(".difyignore", "*.txt\n"), "requirements.txt", ""),
     Breach("dependency", added("requirements.txt", "httpx\n"), "requirements.txt", "line 2"),
@@ -205,6 +199,16 @@ OF_STRATEGIES = [
     ),
 ]
 NOT_REFUSED = [
+    Breach("readme", added("README.md", "\n图表\n"), "README.md", "line 5", "marketplace"),
+    Breach("privacy", removed("PRIVACY.md"), MANIFEST, "privacy", "marketplace"),
+    Breach("privacy", written("PRIVACY.md", "\n"), "PRIVACY.md", "", "marketplace"),
+    Breach(
+        "privacy",
+        written("PRIVACY.md", "## Privacy\n\n!!! Please fill in the privacy policy of the plugin."),
+        "PRIVACY.md",
+        "",
+        "marketplace",
+    ),
     Breach("readme", removed("README.md"), "README.md", "", "marketplace"),
     Breach("readme", written("README.md", "# Charts\n"), "README.md", "", "marketplace"),
     Breach("readme-language", written("readme/README.ja.md", "図"), "readme/README.ja.md", "", "notice"),

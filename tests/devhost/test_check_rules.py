@@ -1,7 +1,9 @@
 """Each rule of `devhost check` by its name: a plugin that breaks it, and where the problem is said to be."""
 
+import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,7 +12,7 @@ from devhost.plugin.check import check_plugin
 from devhost.plugin.contents.files import Contents
 from devhost.plugin.contents.forbidden import size_problems
 from devhost.plugin.rules.listed import RULES, Problem
-from tests.devhost.breaches import BREACHES, DRAW, KEY, MANIFEST, Breach, complete, replaced
+from tests.devhost.breaches import BREACHES, DRAW, HEADER, KEY, MANIFEST, Breach, complete, replaced
 from tests.devhost.conftest import CHARTS, PUPPET, ROOT
 from tests.devhost.test_check_and_list import broken
 
@@ -69,6 +71,9 @@ def test_every_rule_of_the_list_is_broken_by_a_test() -> None:
         ("README.md", "https://github.com/chartmakers/charts\n\n```text\n图表\n```\n"),
         ("tools/key.py", 'key = "sk-..."\ntoken = "the-name-of-an-environment-variable"\n'),
         ("tools/key.py", "max_tokens = 12345678901234567890123\ntoken_type = keyword_of_a_language_in_words\n"),
+        ("tools/key.py", 'token = "xoxb-your-access-token"\nother = "sk-xxxxxxxxxxxxxxxxxxxxxxxxxxxx"\n'),
+        ("tools/key.py", f'a = "AKIAIOSFODNN7EXAMPLE"\nb = "sk-1234567890abcdefghijklmn"\nc = "{HEADER}\\n..."\n'),
+        ("README.md", f"https://github.com/chartmakers/charts\n\n`{HEADER}` begins a key.\n"),
         (".env.example", "API_KEY=\n"),
         ("requirements.txt", "# SDK\ndify-plugin>=0.9.0,<1.0.0  # bounded\nhttpx==0.28.1 \\\n  --hash=sha256:0\n"),
         ("README.md", "https://github.com/chartmakers/charts\n\n- 日本語 is not seen in a list's\n\n      图表\n"),
@@ -89,11 +94,45 @@ def test_gitignore_counts_without_a_difyignore_and_not_beside_one(tmp_path: Path
     assert {problem.file for problem in check_plugin(plugin).refusals} == {"run.log"}
 
     (plugin / ".difyignore").unlink()
-    (plugin / ".git").mkdir()
     assert check_plugin(plugin).refusals == ()
+
+    (plugin / ".git").mkdir()
+    assert {problem.file for problem in check_plugin(plugin).refusals} == {".git/"}, "Dify's packager would take it"
 
     (plugin / ".gitignore").unlink()
     assert {problem.file for problem in check_plugin(plugin).refusals} == {"run.log", ".git/"}
+
+
+def recorded() -> tuple[list[str], list[dict[str, Any]]]:
+    """Which files of a folder Dify's own packager took, in order, and which each ignore file left out."""
+    lines = (ROOT / "tests" / "fixtures" / "dify" / "packager.jsonl").read_text(encoding="utf-8").splitlines()
+    head, *cases = map(json.loads, lines)
+    return head["packed"], cases
+
+
+def test_the_package_has_the_files_that_difys_packager_takes_in_its_order(tmp_path: Path) -> None:
+    packed, cases = recorded()
+    for path in packed:
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).touch()
+    for case in cases:
+        (tmp_path / case["file"]).write_text(case["text"], encoding="utf-8", newline="")
+        taken = Contents.of(tmp_path).paths
+        wanted = {*packed, case["file"]} - set(case["left_out"])
+        assert list(taken) == sorted(wanted), case["text"]
+        (tmp_path / case["file"]).unlink()
+    assert list(Contents.of(tmp_path).paths) == packed
+    assert len(cases) > 40
+
+
+def test_an_exception_in_gitignore_is_a_notice(tmp_path: Path) -> None:
+    plugin = complete(tmp_path)
+    (plugin / ".difyignore").unlink()
+    (plugin / ".gitignore").write_text(".gitignore\n*.md\n!README.md\n", encoding="utf-8")
+
+    problem = problem_of(plugin, "ignore-file")
+    assert (problem.file, problem.key, problem.level) == (".gitignore", "line 3", "notice")
+    assert "README.md" not in Contents.of(plugin).paths
 
 
 def test_why_a_file_is_not_packaged_is_said(tmp_path: Path) -> None:
@@ -121,6 +160,20 @@ def test_a_secret_is_not_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str
     said = capsys.readouterr().out
     assert "tools/key.py: line 1: it seems to contain a key of a model's API; a package is public (secret)" in said
     assert KEY not in said
+
+
+def test_a_finding_that_is_meant_is_accepted_by_its_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plugin = complete(tmp_path)
+    (plugin / "tools" / "key.py").write_text(f"KEY = 'sk-{KEY}'\n", encoding="utf-8")
+    (plugin / "tools" / "fast.so").write_bytes(b"\x7fELF")
+    package = ["package", str(plugin), "-o", str(tmp_path / "p.difypkg"), "--no-install", "--no-color"]
+
+    assert main([*package, "--accept", "secret:tools/key.py"]) == 1
+    assert main([*package, "--accept", "secret:tools/key.py", "--accept", "forbidden-file:tools/fast.so"]) == 0
+    said = capsys.readouterr().out
+    assert "notice: tools/key.py: line 1: accepted: it seems to contain a key of a model's API" in said
+    assert main(["check", str(plugin), "--accept", "yaml:manifest.yaml"]) == 2
+    assert "--accept yaml:manifest.yaml: there is no such finding; name one as secret:FILE" in capsys.readouterr().err
 
 
 def test_notices_alone_are_shown_and_exit_with_0(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

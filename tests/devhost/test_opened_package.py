@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+import tracemalloc
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,21 +17,34 @@ from devhost.errors import PackageError
 from devhost.package.opened import opened_package, unpack
 from devhost.package.pack import packed
 from devhost.plugin.contents.files import Contents
+from devhost.plugin.contents.forbidden import MAX_BYTES
 from tests.devhost.breaches import complete
 from tests.devhost.conftest import ROOT
 from tests.devhost.waiting import PATIENCE
 
+MEGABYTE = 1024 * 1024
 MANIFEST = {"manifest.yaml": b"name: x\n"}
 
 
-def zipped(files: Mapping[str, bytes], *, link: str = "") -> bytes:
+def zipped(files: Mapping[str, bytes], *, link: str = "", by: int = zipfile.ZIP_STORED) -> bytes:
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as package:
         for name, content in files.items():
             entry = zipfile.ZipInfo(name)
             entry.external_attr = (0o120777 if name == link else 0o100644) << 16
-            package.writestr(entry, content)
+            package.writestr(entry, content, by)
     return file.getvalue()
+
+
+def bomb(megabytes: int) -> bytes:
+    """A file of zeros, of which the directory says that it has 10 bytes."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as package:
+        package.writestr("manifest.yaml", "name: x\n")
+        package.writestr("zeros", b"\0" * (megabytes * MEGABYTE))
+    size = (megabytes * MEGABYTE).to_bytes(4, "little")
+    assert file.getvalue().count(size) == 2  # before the file, and in the directory
+    return file.getvalue().replace(size, (10).to_bytes(4, "little"))
 
 
 def damaged() -> bytes:
@@ -50,6 +64,7 @@ def damaged() -> bytes:
         (zipped({**MANIFEST, "/tmp/evil.py": b""}), "its file '/tmp/evil.py' is outside"),
         (zipped({**MANIFEST, "..\\evil.py": b""}), r"its file '..\\evil.py' is outside"),
         (zipped({**MANIFEST, "C:/evil.py": b""}), "its file 'C:/evil.py' is outside"),
+        (zipped(MANIFEST, by=zipfile.ZIP_LZMA), "cannot be read by Dify: 'manifest.yaml' is compressed in another way"),
         (zipped({**MANIFEST, "link": b"/etc"}, link="link"), "its file 'link' is a symbolic link"),
         (zipped({**MANIFEST, **{f"{n}.py": b"" for n in range(5000)}}), "holds 5,001 files with 8 bytes; Dify takes"),
     ],
@@ -65,6 +80,34 @@ def test_a_file_that_is_no_safe_package_is_refused_in_one_sentence(
     assert sentence in str(refused.value)
     assert "\n" not in str(refused.value)
     assert list(tmp_path.rglob("*evil*")) == []
+
+
+def test_a_forged_size_costs_neither_memory_nor_disk(tmp_path: Path) -> None:
+    file = tmp_path / "bomb.difypkg"
+    file.write_bytes(bomb(200))
+    tracemalloc.start()
+    try:
+        with pytest.raises(PackageError, match="Bad CRC-32 for file 'zeros'"):
+            unpack(file, tmp_path / "unpacked")
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert most < 5 * MEGABYTE
+    assert (tmp_path / "unpacked" / "zeros").stat().st_size <= 10
+
+
+def test_files_are_counted_before_anything_else(tmp_path: Path) -> None:
+    """The names of the others are not looked at, and a file larger than Dify takes is not opened."""
+    many, large = tmp_path / "many.difypkg", tmp_path / "large.difypkg"
+    many.write_bytes(zipped({"../evil.py": b"", **{f"{n}.py": b"" for n in range(40_000)}}))
+    with large.open("wb") as file:
+        file.truncate(MAX_BYTES + 1)
+
+    with pytest.raises(PackageError, match="holds 40,001 files"):
+        unpack(many, tmp_path / "unpacked")
+    with pytest.raises(PackageError, match="has 52,428,801 bytes; Dify takes packages of 52,428,800"):
+        unpack(large, tmp_path / "unpacked")
 
 
 def test_a_name_that_stands_twice_is_refused(tmp_path: Path) -> None:

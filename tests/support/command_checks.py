@@ -12,6 +12,7 @@ import yaml
 from pathspec import GitIgnoreSpec
 
 from devhost.cli.commands import commands
+from devhost.plugin.contents.ignored import Ignored
 from tests.support.documented_commands import Command, shown_commands, shown_files
 from tests.support.pages import ROOT
 
@@ -39,12 +40,9 @@ def check_page(text: str) -> list[str]:
 def packed_or_known(text: str) -> set[str]:
     """Of what the files and commands of a page leave in the root: what git offers to add, or a package would hold."""
     left = {path for path in _tried(text)[0] if not path.startswith(("/", ".."))}
-    ignored = [_ignored(name) for name in (".gitignore", ".difyignore")]
-    return {path for path in left if not all(spec.match_file(path) for spec in ignored)}
-
-
-def _ignored(name: str) -> GitIgnoreSpec:
-    return GitIgnoreSpec.from_lines((ROOT / name).read_text(encoding="utf-8").splitlines())
+    git = GitIgnoreSpec.from_lines((ROOT / ".gitignore").read_text(encoding="utf-8").splitlines())
+    dify = Ignored.of((ROOT / ".difyignore").read_text(encoding="utf-8"))
+    return {path for path in left if not (git.match_file(path) and dify.leaves_out(path, is_folder=False))}
 
 
 def _tried(text: str) -> tuple[set[str], list[str]]:

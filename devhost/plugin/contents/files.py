@@ -1,7 +1,7 @@
 """The files of a folder that Dify's packager takes: all but those that `.difyignore` names.
 
-In: a plugin's folder. Out: `Contents`. Without a `.difyignore`, `.gitignore` counts, which need not name git's own
-folder; without both, all is packed.
+In: a plugin's folder. Out: `Contents`, and problems of the rule `ignore-file`. Without a `.difyignore`, `.gitignore`
+counts; without both, all is packed.
 """
 
 import posixpath
@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from pathspec import GitIgnoreSpec
-
 from devhost.errors import DeclarationError
+from devhost.plugin.contents.ignored import Ignored
+from devhost.plugin.rules.listed import Level, Problem
 
 IGNORE_FILES = (".difyignore", ".gitignore")
 FORBIDDEN_FOLDERS = frozenset(
@@ -33,16 +33,17 @@ class Contents:
     """Relative, with slashes, in the order of their code points."""
     forbidden_folders: tuple[str, ...]
     """Not looked into: what they hold is not among the paths."""
+    negations: tuple[tuple[int, str], ...] = ()
+    """Lines of the ignore file that Dify's packager does not understand, with their numbers from 1."""
 
     @classmethod
     def of(cls, directory: Path) -> Self:
         ignored_by = next((name for name in IGNORE_FILES if (directory / name).is_file()), "")
         lines = (directory / ignored_by).read_text(encoding="utf-8", errors="replace") if ignored_by else ""
-        own = [".git"] if ignored_by == ".gitignore" else []
-        spec = GitIgnoreSpec.from_lines([*lines.splitlines(), *own])
+        ignored = Ignored.of(lines)
         forbidden: list[str] = []
-        paths = sorted(_walk(directory, spec, forbidden))
-        return cls(directory, ignored_by, tuple(paths), tuple(sorted(forbidden)))
+        paths = sorted(_walk(directory, ignored, forbidden))
+        return cls(directory, ignored_by, tuple(paths), tuple(sorted(forbidden)), ignored.negations)
 
     def __contains__(self, path: str) -> bool:
         return path in self.paths
@@ -74,13 +75,21 @@ class Contents:
         return self.read(path).decode("utf-8", errors="replace")
 
 
-def _walk(directory: Path, spec: GitIgnoreSpec, forbidden: list[str]) -> Iterator[str]:
+def ignore_problems(contents: Contents) -> Iterator[Problem]:
+    """A `.gitignore` is git's first, where such a line is right: there it is a notice."""
+    for number, line in contents.negations:
+        sentence = f"{line!r} does nothing: Dify's packager has no exceptions; name only the files to leave out"
+        level: Level = "refused" if contents.ignored_by == IGNORE_FILES[0] else "notice"
+        yield Problem("ignore-file", contents.ignored_by, f"line {number}", sentence, level=level)
+
+
+def _walk(directory: Path, ignored: Ignored, forbidden: list[str]) -> Iterator[str]:
     for folder, folders, files in directory.walk():
         relative = folder.relative_to(directory)
         kept = []
         for name in folders:
             path = (relative / name).as_posix()
-            if spec.match_file(f"{path}/"):
+            if ignored.leaves_out(path, is_folder=True):
                 continue
             if name in FORBIDDEN_FOLDERS:
                 forbidden.append(path)
@@ -89,5 +98,5 @@ def _walk(directory: Path, spec: GitIgnoreSpec, forbidden: list[str]) -> Iterato
         folders[:] = kept
         for name in files:
             path = (relative / name).as_posix()
-            if not spec.match_file(path):
+            if not ignored.leaves_out(path, is_folder=False):
                 yield path

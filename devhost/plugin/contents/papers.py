@@ -1,6 +1,7 @@
 """The documents of a package: READMEs and the privacy policy.
 
-In: `Contents` and the manifest. Out: problems of the rules `readme`, `readme-language` and `privacy`.
+In: `Contents` and the manifest. Out: problems of the rules `readme`, `readme-language` and `privacy`. Only the
+marketplace asks for them: Dify installs a plugin without.
 """
 
 import re
@@ -28,7 +29,8 @@ def readme_problems(contents: Contents, manifest: JsonObject) -> Iterator[Proble
     for number, line in _prose(text):
         if found := IDEOGRAPH.search(line):
             sentence = f"{found[0]!r} is a Chinese character outside a code block; READMEs in other languages"
-            yield Problem("readme", README, f"line {number}", f"{sentence} are readme/README_zh_Hans.md and so on")
+            sentence += " are readme/README_zh_Hans.md and so on"
+            yield Problem("readme", README, f"line {number}", sentence, level="marketplace")
     repo = manifest.get("repo")
     if isinstance(repo, str) and repo and repo not in text:
         yield Problem("readme", README, "", f"it does not contain the repository's address {repo}", level="marketplace")
@@ -55,9 +57,9 @@ def privacy_problems(contents: Contents, manifest: JsonObject) -> Iterator[Probl
     if not isinstance(path, str) or not path or re.match(r"[a-z]+://", path):
         return
     if reason := contents.absent(path):
-        yield Problem("privacy", "manifest.yaml", "privacy", f"{path} {reason}")
+        yield Problem("privacy", "manifest.yaml", "privacy", f"{path} {reason}", level="marketplace")
         return
     text = contents.text(path).strip()
     if not text or TEMPLATE in text.lower():
         sentence = "it is empty" if not text else "it is the template's: say which data the plugin handles"
-        yield Problem("privacy", path, "", sentence)
+        yield Problem("privacy", path, "", sentence, level="marketplace")

@@ -31,6 +31,7 @@ RULES: Mapping[str, str] = {
     "icon": "icons are packaged, and are not the template's",
     "source": "the Python files that declarations name are packaged",
     "entrypoint": "the module that Dify starts is packaged",
+    "ignore-file": "no line of `.difyignore` begins with `!`: Dify's packager has no exceptions",
     "size": "the files have at most 50 MB in all, and there are at most 5,000",
     "forbidden-file": "no environments, caches, logs, keys, binaries, links or files of an editor",
     "secret": "no file contains a key, a token or a password",
