@@ -6,7 +6,7 @@
 #                     processes, examples, flows, browser
 # make format         reformats the code
 # make package        dist/gpt5_agent-VERSION.difypkg, checked and installed once; MARKETPLACE=1: by its rules, too
-# make docs           writes the parts of pages that come from the strategies' YAML and the manifest
+# make docs           writes the parts of pages and example apps that come from the strategies' YAML and the manifest
 # make conversations  writes tests/agent/conversations/ again
 # make setup          makes .venv, as all others do first when it is missing or out of date
 # make clean          removes what the others made
@@ -34,11 +34,12 @@ format: setup
 lint types tests quick branches properties processes examples compat browser package flows: setup
 	@scripts/test $@
 
-# Writes docs/parameters.md from the strategies' YAML, and repository and contact from manifest.yaml into the pages that
-# show them.
+# Writes docs/parameters.md and the Agent nodes of the example apps from the strategies' YAML, and repository and contact
+# from manifest.yaml into the pages that show them.
 docs: setup
 	@.venv/bin/python scripts/docs.py
 	@.venv/bin/python scripts/publisher.py
+	@.venv/bin/python scripts/example_apps.py
 
 # Writes tests/agent/conversations/ again, after a change in what models read or Dify gets that is meant.
 conversations: setup

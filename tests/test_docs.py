@@ -7,7 +7,7 @@ import pytest
 
 import devhost
 import internal
-from scripts import docs
+from scripts import docs, example_apps
 from tests.support.command_checks import NEW_PLUGIN
 from tests.support.pages import FENCE, LINK, PAGES, ROOT, TRANSLATIONS, prose, section
 from tests.test_architecture import MAKE_WELL_FORMED, REPLACE_SECRETS
@@ -23,6 +23,10 @@ PATH = re.compile(r"\b(?:internal|strategies|prompt|devhost|benchmarks|scripts|t
 
 def test_the_parameters_are_up_to_date() -> None:
     assert docs.main(["--check"]) == 0, "run `make docs`"
+
+
+def test_the_example_apps_are_up_to_date() -> None:
+    assert [file.name for file, _ in example_apps.stale_apps()] == [], "run `make docs`"
 
 
 @pytest.mark.parametrize("name", ["answer_schema", "maximum_attempts"])

@@ -25,6 +25,9 @@ MAX_CHUNK_BYTES = 8192
 MAX_SOURCE_LENGTH = 10_000
 """Characters of one field of a source."""
 
+MAX_OBJECT_BYTES = 4 * 1024 * 1024
+"""Bytes of all variables in one JSON: a line may have 5 MiB (docs/host-facts.md, "Size limits")."""
+
 _EXACT = frozenset({"stop_reason", "structured_output", "tool_results", "thoughts"})
 """Variables that go out as they are: one of our own words, an answer in which neither a secret nor NUL is, and those
 that ``extra_variables`` has cleaned before it measured them."""
@@ -86,17 +89,37 @@ def decision_summary(summary: RunSummary, variables: RunVariables) -> dict[str, 
 def closing_messages(
     summary: RunSummary, variables: RunVariables, decisions: Mapping[str, Any], out: Outgoing
 ) -> Iterator[AgentInvokeMessage]:
-    """Sources, variables, and at the very end exactly one JSON: a later one would reset the node's usage."""
+    """Sources, variables, the variables once more as one JSON, and the usage at the very end.
+
+    The editor offers ``json`` always, a variable only with the strategy's schema in the node (docs/host-facts.md,
+    "Outputs in the editor"). A JSON after the usage would reset it.
+    """
     yield from _resources_messages(_resource(number, source, out) for number, source in summary.sources)
-    for name, value in variables.values.items():
-        kept = value if name in _EXACT else out.json(value)
-        body = InvokeMessage.VariableMessage(variable_name=name, variable_value=kept)
+    kept = {name: value if name in _EXACT else out.json(value) for name, value in variables.values.items()}
+    for name, value in kept.items():
+        body = InvokeMessage.VariableMessage(variable_name=name, variable_value=value)
         yield AgentInvokeMessage(type=_Type.VARIABLE, message=body)
+    yield _json_message({"variables": _in_one_line(kept)})
     last = {
         "execution_metadata": summary.usage.execution_metadata(),
         "decision_summary": {**out.json(decisions), "stop_reason": summary.stop_reason.value},
     }
-    yield AgentInvokeMessage(type=_Type.JSON, message=InvokeMessage.JsonMessage(json_object=last))
+    yield _json_message(last)
+
+
+def _json_message(value: dict[str, Any]) -> AgentInvokeMessage:
+    return AgentInvokeMessage(type=_Type.JSON, message=InvokeMessage.JsonMessage(json_object=value))
+
+
+def _in_one_line(values: Mapping[str, Any]) -> dict[str, Any]:
+    """All variables that one line can carry together: where they do not fit, the largest are missing."""
+    kept, size = set[str](), 0
+    for added, name in sorted((size_on_the_wire({name: value}), name) for name, value in values.items()):
+        size += added
+        if size > MAX_OBJECT_BYTES:
+            break
+        kept.add(name)
+    return {name: value for name, value in values.items() if name in kept}
 
 
 def _resources_messages(resources: Iterable[_Resource]) -> Iterator[AgentInvokeMessage]:

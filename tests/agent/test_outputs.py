@@ -46,12 +46,20 @@ def sourced_run() -> Outcome:
     return run(steps, handlers, {"context": [KNOWLEDGE, {"title": "Other", "content": "Unrelated."}]})
 
 
-def test_sources_then_variables_then_one_json_last() -> None:
+def test_sources_then_variables_then_both_jsons_last() -> None:
     kinds = [message["type"] for message in sourced_run().messages]
 
-    assert kinds[-5:] == ["retriever_resources", "variable", "variable", "variable", "json"]
-    assert kinds.count("json") == kinds.count("retriever_resources") == 1
-    assert kinds[-6] == "log"
+    assert kinds[-6:] == ["retriever_resources", "variable", "variable", "variable", "json", "json"]
+    assert (kinds.count("json"), kinds.count("retriever_resources")) == (2, 1)
+    assert kinds[-7] == "log"
+
+
+def test_all_variables_are_also_one_json_before_the_last() -> None:
+    outcome = sourced_run()
+
+    *_, before, last = outcome.bodies("json")
+    assert before["json_object"] == {"variables": outcome.variables}
+    assert "execution_metadata" in last["json_object"]
 
 
 def test_without_sources_there_are_no_retriever_resources() -> None:
@@ -205,6 +213,16 @@ def test_a_variable_that_no_line_can_carry_is_left_out() -> None:
     assert len(str(sent)) < LONGEST_LINE
     assert [body["variable_value"] for body in sent if body.get("variable_name") == "structured_output"] == [None]
     assert sent[-1]["json_object"]["decision_summary"]["left_out"] == {"structured_output": 1}
+
+
+def test_the_json_with_all_variables_lacks_the_largest_where_a_line_cannot_carry_all() -> None:
+    large = {f"plan{number}": "y" * 1_000_000 for number in range(4)}
+    summary = RunSummary(StopReason.ANSWERED, 1, "Done.", Usage(), variables={**large, "plan": "y" * 1_000_100})
+
+    *_, before, _last = (message.model_dump(mode="json")["message"] for message in closed(summary))
+
+    assert len(json.dumps(before)) < LONGEST_LINE
+    assert set(before["json_object"]["variables"]) == {"stop_reason", "sources", "tool_runs", *large}
 
 
 def test_tool_runs_have_the_status_of_every_call() -> None:

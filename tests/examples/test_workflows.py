@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from scripts import example_apps
+
 from .workflow import ROOT, Node, Workflow, read_yaml
 
 EXAMPLES = ROOT / "examples"
@@ -80,6 +82,29 @@ def test_an_agent_gives_its_strategy_only_parameters_that_it_has(node: Node) -> 
     provider = read_yaml(ROOT / manifest["plugins"]["agent_strategies"][0])["identity"]["name"]
     assert node.data["agent_strategy_provider_name"] == f"{manifest['author']}/{manifest['name']}/{provider}"
     assert node.data["agent_strategy_label"] == node.strategy["identity"]["label"]["en_US"]
+
+
+def test_a_stale_app_is_written_again_and_nothing_else_in_it_changes() -> None:
+    text = (EXAMPLES / "workflows" / "answer_schema.yml").read_text("utf-8")
+    stale = text.replace('"The number with which the model', '"Changed').replace(
+        "          meta: {", "          meta: {0: 1, "
+    )
+
+    assert stale != text
+    assert example_apps.written(stale) == text
+
+
+def test_the_fields_of_an_answer_in_a_schema_can_be_chosen() -> None:
+    _, agent = AGENTS["workflows/answer_schema-agent"]
+
+    assert set(agent.data["output_schema"]["properties"]["structured_output"]["properties"]) == {
+        *("topic", "who_acts", "reason")
+    }
+
+
+@each_alone
+def test_every_agent_has_an_error_branch(node: Node) -> None:
+    assert node.data["error_strategy"] == "fail-branch"
 
 
 @each_alone

@@ -37,7 +37,7 @@ class Outcome:
 
     @property
     def last_json(self) -> Json:
-        (body,) = self.bodies("json")
+        body = self.bodies("json")[-1]
         return dict(body["json_object"])
 
     @property

@@ -46,8 +46,12 @@ class NodeOutputs:
     icon_lookups: IconLookups = IconLookups()
 
     def json_of_strategy(self) -> list[Any]:
-        """The strategy's objects: without log entries, which come first, and without the placeholder for no JSON."""
-        return [value for value in self.json[_count(self.logs) :] if value != {"data": []}]
+        """The strategy's objects: without log entries, which come first, and without the placeholder for no JSON.
+
+        An object that repeats the variables is left out, too: they are shown by themselves.
+        """
+        not_shown: tuple[JsonObject, ...] = ({"data": []}, {"variables": self.variables})
+        return [value for value in self.json[_count(self.logs) :] if value not in not_shown]
 
     @property
     def pending_calls(self) -> list[Any]:
