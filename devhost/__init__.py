@@ -90,28 +90,28 @@ stand above it in this list (tests/devhost/test_architecture.py checks that):
     cli                 the commands and their options
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
-from devhost.errors import HostError, ParameterError, PluginLostError, PluginStartError, TraceError
-from devhost.host.host import Host
-from devhost.limits import HostLimits
-from devhost.models.backend import ModelBackend, ModelCallError, ModelDescription, chunk, tool_call
-from devhost.models.request import ModelRequest
-from devhost.models.scripted.model import ScriptedModel
-from devhost.node.outputs.outputs import Finding, NodeOutputs
-from devhost.node.outputs.run import Run, RunError
-from devhost.process.stop import Stop
-from devhost.process.watcher import Watcher
-from devhost.protocol.failures import ApiFault, read_fault
-from devhost.tools.function_tool import FunctionTool
-from devhost.tools.setup import ToolSetup
-from devhost.trace.outcome import run_of
-from devhost.trace.reader import Trace, read_trace
-from devhost.trace.runs import TracedRun, traced_runs
-from devhost.trace.writer import TraceWriter
-
 if TYPE_CHECKING:
+    from devhost.errors import HostError, ParameterError, PluginLostError, PluginStartError, TraceError
+    from devhost.host.host import Host
+    from devhost.limits import HostLimits
+    from devhost.models.backend import ModelBackend, ModelCallError, ModelDescription, chunk, tool_call
     from devhost.models.openai_api.backend import Connection, OpenAIModel
+    from devhost.models.request import ModelRequest
+    from devhost.models.scripted.model import ScriptedModel
+    from devhost.node.outputs.outputs import Finding, NodeOutputs
+    from devhost.node.outputs.run import Run, RunError
+    from devhost.process.stop import Stop
+    from devhost.process.watcher import Watcher
+    from devhost.protocol.failures import ApiFault, read_fault
+    from devhost.tools.function_tool import FunctionTool
+    from devhost.tools.setup import ToolSetup
+    from devhost.trace.outcome import run_of
+    from devhost.trace.reader import Trace, read_trace
+    from devhost.trace.runs import TracedRun, traced_runs
+    from devhost.trace.writer import TraceWriter
 
 __all__ = [
     "ApiFault",
@@ -148,11 +148,31 @@ __all__ = [
     "traced_runs",
 ]
 
+_PLACES = {
+    "errors": ("HostError", "ParameterError", "PluginLostError", "PluginStartError", "TraceError"),
+    "host.host": ("Host",),
+    "limits": ("HostLimits",),
+    "models.backend": ("ModelBackend", "ModelCallError", "ModelDescription", "chunk", "tool_call"),
+    "models.openai_api.backend": ("Connection", "OpenAIModel"),
+    "models.request": ("ModelRequest",),
+    "models.scripted.model": ("ScriptedModel",),
+    "node.outputs.outputs": ("Finding", "NodeOutputs"),
+    "node.outputs.run": ("Run", "RunError"),
+    "process.stop": ("Stop",),
+    "process.watcher": ("Watcher",),
+    "protocol.failures": ("ApiFault", "read_fault"),
+    "tools.function_tool": ("FunctionTool",),
+    "tools.setup": ("ToolSetup",),
+    "trace.outcome": ("run_of",),
+    "trace.reader": ("Trace", "read_trace"),
+    "trace.runs": ("TracedRun", "traced_runs"),
+    "trace.writer": ("TraceWriter",),
+}
+_MODULES = {name: module for module, names in _PLACES.items() for name in names}
+
 
 def __getattr__(name: str) -> object:
-    """`openai` is imported only where a model behind an API is used."""
-    if name in {"Connection", "OpenAIModel"}:
-        from devhost.models.openai_api import backend  # noqa: PLC0415
-
-        return getattr(backend, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    """Each name is imported when it is first used: a command needs few of them, and all take half a second."""
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"devhost.{_MODULES[name]}"), name)

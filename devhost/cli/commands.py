@@ -6,47 +6,54 @@ Exit codes: 0 the run ended well, 1 it did not (under --strict: or it broke a ru
 
 import contextlib
 import errno
-import json
 import os
 import sys
-import uuid
 from collections.abc import Sequence
-from functools import partial
-from pathlib import Path
+from importlib import import_module
 
 import click
 
-from devhost.cli.chat_command import chat
-from devhost.cli.evaluation.command import eval_
-from devhost.cli.flow.command import flow
-from devhost.cli.init_command import init
-from devhost.cli.options.hosting_options import HostOptions, host_options, started_host
-from devhost.cli.options.model_options import ModelOptions, model_options
-from devhost.cli.options.otlp_options import OtlpOptions, otlp_options
-from devhost.cli.options.scenario_options import ScenarioOptions, scenario_options
-from devhost.cli.options.trace_options import trace_option, traced
-from devhost.cli.recording.fork_command import fork
-from devhost.cli.recording.record_command import record
-from devhost.cli.tool_command import tool
-from devhost.cli.trace_commands import replay, report_page
-from devhost.cli.ui_command import ui
-from devhost.cli.watching import WATCH, run_again_on_changes
-from devhost.conversation.conversation import Conversation
-from devhost.conversation.script import Ended, conversation_report, play, refuse_alone
 from devhost.errors import HostError, PluginLostError, PluginStartError
-from devhost.node.outputs.report import never_begun, report
-from devhost.overview.commands import check, list_
-from devhost.package.command import package
-from devhost.process.watcher import Watchers
-from devhost.protocol.wire import JsonObject
-from devhost.scenario.fitting import refuse_misfit
-from devhost.terminal.run_view import RunView, open_console
-from devhost.terminal.signals.interrupt import on_ctrl_c
-from devhost.terminal.view_options import ViewOptions, view_options
 from devhost.text.command_help import examples
 
-ENDED_WELL, RUN_FAILED, ASKED_WRONGLY, INTERRUPTED = 0, 1, 2, 130
+RUN_FAILED, ASKED_WRONGLY, INTERRUPTED = 1, 2, 130
 DISK_FAULTS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
+COMMANDS = {
+    "chat": ("chat_command.chat", "Keep a conversation with a strategy, one question a line."),
+    "check": ("devhost.overview.commands.check", "Check a plugin's declarations by the daemon's rules."),
+    "eval": ("evaluation.command.eval_", "Run the cases of a file, and say which fit what they expect."),
+    "flow": ("flow.command.flow", "Play a chatflow or workflow on Dify's own engine, without Dify."),
+    "fork": ("recording.fork_command.fork", "Run a traced run again from a round on, with a change."),
+    "init": ("init_command.init", "Write a new plugin that runs, with a scenario and a test."),
+    "list": ("devhost.overview.commands.list_", "List a plugin's strategies, tools, parameters and examples."),
+    "package": ("devhost.package.command.package", "Check a plugin, pack it, and try to install the package."),
+    "record": ("recording.record_command.record", "Make a case of a traced run: a script that runs it again."),
+    "replay": ("trace_commands.replay", "Show a traced run again, as it was shown."),
+    "report": ("trace_commands.report_page", "Make a self-contained page of a traced run."),
+    "run": ("run_command.run", "Run a strategy and show it."),
+    "tool": ("tool_command.tool", "Call one tool and show every message."),
+    "ui": ("ui_command.ui", "Serve the console, a local page to run and compare agents."),
+}
+"""Where each command is, and what `devhost --help` says of it."""
+
+
+class LazyGroup(click.Group):
+    """Imports a command when it is asked for: all of them together take a second."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        return sorted(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's
+        if cmd_name not in COMMANDS:
+            return None
+        place, _ = COMMANDS[cmd_name]
+        module, _, name = (place if place.startswith("devhost.") else f"devhost.cli.{place}").rpartition(".")
+        command: click.Command = getattr(import_module(module), name)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, summary) for name, (_, summary) in sorted(COMMANDS.items())])
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -79,123 +86,13 @@ def _discard_stdout() -> None:
 
 
 @click.group(
+    cls=LazyGroup,
     epilog=examples(
         "devhost run --example helpdesk --trace run.jsonl",
         "devhost report run.jsonl",
         "devhost chat --example helpdesk",
         "devhost ui",
-    )
+    ),
 )
 def commands() -> None:
     """Run agent strategies, tools and whole flows without a Dify. Each command has help of its own."""
-
-
-commands.add_command(chat)
-commands.add_command(eval_)
-commands.add_command(flow)
-commands.add_command(init)
-commands.add_command(tool)
-commands.add_command(check)
-commands.add_command(package)
-commands.add_command(list_)
-commands.add_command(record)
-commands.add_command(fork)
-commands.add_command(replay)
-commands.add_command(report_page)
-commands.add_command(ui)
-
-
-@commands.command(
-    epilog=examples(
-        "devhost run --example helpdesk",
-        "devhost run --example helpdesk --scenario two-topics --trace run.jsonl",
-    )
-)
-@scenario_options
-@click.option("--query", metavar="TEXT", help="Ask this instead of the script's own question.")
-@click.option("--alone", is_flag=True, help="Leave out what the script's user says after the question.")
-@click.option(WATCH, is_flag=True, help="Run again whenever a file of the plugin, its tools or the script changes.")
-@model_options
-@host_options
-@trace_option
-@otlp_options
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout, and the rest on stderr.")
-@view_options
-@click.pass_obj
-def run(  # noqa: PLR0913 - click gives one argument per option
-    arguments: tuple[str, ...],
-    *,
-    scenario_options: ScenarioOptions,
-    query: str | None,
-    alone: bool,
-    watch: bool,
-    model_options: ModelOptions,
-    host_options: HostOptions,
-    trace_file: Path | None,
-    otlp_options: OtlpOptions,
-    as_json: bool,
-    view_options: ViewOptions,
-) -> int:
-    """Run a strategy and show it."""
-    if watch:
-        return run_again_on_changes(arguments, scenario_options.sources)
-    scenario = scenario_options.read(raw=host_options.raw, limits=host_options.limits)
-    if alone:
-        refuse_alone(() if scenario.script is None else scenario.script.then)
-    question = scenario.question(query)
-    scenario.check(question, raw=host_options.raw)
-    guesses = scenario.guesses(question, raw=host_options.raw)
-    notices = (*scenario.notices, *guesses)
-    strategy = scenario.strategy.identity.name
-    choose = partial(model_options.choose, scenario.script)
-    model = choose(question).description
-    if model.scripted:
-        refuse_misfit(scenario)
-    follow_ups = scenario.follow_ups(question) if model.scripted and not alone else ()
-    conversation = Conversation(
-        scenario,
-        conversation_id=str(uuid.uuid4()),
-        raw=host_options.raw,
-        strict=host_options.strict,
-    )
-    turns = play(conversation, question, follow_ups, choose)
-
-    view = RunView(open_console(stderr=as_json, color=view_options.color), view_options)
-    ended: list[Ended] = []
-    with (
-        otlp_options.sending(trace_file) as kept,
-        traced(
-            kept, scenario, model, host_options.transport, command="run", query=question, guesses=guesses
-        ) as watcher,
-    ):
-        storage = host_options.storage_beside(trace_file)
-        facts = (scenario.name, scenario.description, strategy, model, question)
-        view.open(*facts, notices=notices, files=conversation.files_of(question))
-        try:
-            watchers = Watchers(watcher, view.screen)
-            hosting = started_host(scenario, host_options, watchers, storage, trace_file)
-            with on_ctrl_c(view.show_how_far), hosting as host, on_ctrl_c(view.show_how_far):
-                view.begin_answer()
-                for turn in turns(host, view.show):
-                    watcher.remark(turn.remark)
-                    ended.append(turn)
-                    if turn.next_question is not None:
-                        view.close(turn.run, turn.remark)
-                        view.go_on(turn.next_question, conversation.files_of(turn.next_question))
-        except HostError as error:
-            if as_json:
-                lost = report(never_begun(strategy, error), model)
-                _print_json(conversation_report([*(turn.report for turn in ended), lost]), notices)
-            raise
-        finally:
-            view.abandon()
-        last = ended[-1]
-        if as_json:
-            _print_json(conversation_report([turn.report for turn in ended]), notices)
-        view.close(last.run, last.remark)
-    broke_rules = host_options.strict and any(turn.run.findings for turn in ended)
-    return RUN_FAILED if last.run.error or broke_rules else ENDED_WELL
-
-
-def _print_json(value: JsonObject, notices: Sequence[str]) -> None:
-    click.echo(json.dumps({**value, "notices": list(notices)}, ensure_ascii=False, indent=2))

@@ -8,12 +8,16 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from devhost.cli.commands import COMMANDS as SUMMARIES
 from devhost.cli.commands import commands
 from tests.support.command_checks import check_page, packed_or_known
 
 
 def of_group(group: click.Group, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], click.Command]]:
-    for name, command in group.commands.items():
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None
         if isinstance(command, click.Group):
             yield from of_group(command, (*path, name))
         else:
@@ -63,3 +67,11 @@ def test_the_list_of_commands_cuts_no_description(path: tuple[str, ...]) -> None
 
     assert lines
     assert [line for line in lines if not line.endswith(".") or line.endswith("...")] == []
+
+
+@pytest.mark.parametrize("name", SUMMARIES)
+def test_the_list_says_of_a_command_what_its_own_help_says_first(name: str) -> None:
+    command = commands.get_command(click.Context(commands), name)
+
+    assert command is not None
+    assert SUMMARIES[name][1] == command.get_short_help_str(limit=200)

@@ -144,9 +144,13 @@ def python(program: str, **environment: str) -> subprocess.CompletedProcess[str]
 
 
 @pytest.mark.processes
-def test_the_command_line_imports_openai_only_for_a_real_model() -> None:
-    ended = python("import sys, devhost.cli.commands; print('openai' in sys.modules)")
-    assert ended.stdout == "False\n", ended.stderr
+@pytest.mark.parametrize(
+    ("module", "unneeded"),
+    [("devhost.cli.commands", ["pydantic", "httpx", "rich"]), ("devhost.cli.run_command", ["openai", "jinja2"])],
+)
+def test_a_command_imports_only_what_it_needs(module: str, unneeded: list[str]) -> None:
+    ended = python(f"import sys, {module}; print([name for name in {unneeded} if name in sys.modules])")
+    assert ended.stdout == "[]\n", ended.stderr
 
 
 @pytest.mark.processes
