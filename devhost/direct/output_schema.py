@@ -7,10 +7,9 @@ and a node behind the tool gets what came.
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import jsonschema_rs
-
 from devhost.node.messages.message import RESERVED_VARIABLES
 from devhost.node.outputs.outputs import Finding
+from devhost.text.json_schema import validator_of
 
 
 def schema_findings(schema: Mapping[str, Any] | None, variables: Mapping[str, object]) -> Iterator[Finding]:
@@ -29,12 +28,10 @@ def schema_findings(schema: Mapping[str, Any] | None, variables: Mapping[str, ob
 
 def _misfits(name: str, schema: object, value: object) -> Iterator[Finding]:
     try:
-        validator = jsonschema_rs.validator_for(schema)  # type: ignore[arg-type] # what it refuses is reported
-        fault = next((f"at {error.instance_path or 'its top'}" for error in validator.iter_errors(value)), None)
-    except (jsonschema_rs.ValidationError, ValueError, TypeError) as error:
-        yield Finding(
-            "output-schema-invalid", f"the output_schema of {name!r} is not a JSON Schema: {str(error)[:200]}"
-        )
+        validator = validator_of(schema)
+    except ValueError as error:
+        yield Finding("output-schema-invalid", f"the output_schema of {name!r} is not a JSON Schema: {error}")
         return
+    fault = next((f"at {error.instance_path or 'its top'}" for error in validator.iter_errors(value)), None)
     if fault is not None:
         yield Finding("output-schema-misfit", f"variable {name!r} does not fit its output_schema {schema}, {fault}")

@@ -10,7 +10,7 @@ from typing import Any
 
 from devhost.errors import DeclarationError
 from devhost.plugin.contents.files import Contents
-from devhost.plugin.rules.fields import LANGUAGES, MISSPELT, Fault
+from devhost.plugin.rules.fields import LOST, Fault
 from devhost.plugin.rules.listed import Level, Problem, rule_of
 from devhost.plugin.rules.manifest import manifest_faults
 from devhost.plugin.rules.strategy import strategy_provider_faults
@@ -49,7 +49,6 @@ class Declarations:
     def _manifest(self, manifest: dict[str, Any], kinds: dict[str, Any]) -> Iterator[Problem]:
         for fault in manifest_faults(manifest):
             yield _problem(MANIFEST_FILE, MANIFEST, fault, fault.path, manifest)
-        yield from _dropped_languages(MANIFEST_FILE, manifest)
         yield from self._icons(MANIFEST_FILE, manifest)
         others = [kind for kind in ("tools", *ELSEWHERE) if kinds.get(kind)]
         if kinds.get("agent_strategies") and others:
@@ -90,7 +89,6 @@ class Declarations:
         for file, data in zip([path, *paths], [provider, *parts], strict=False):
             yield from self._unpacked(file)
             yield from self._source(file, data)
-            yield from _dropped_languages(file, data)
 
     def _unread(self, path: str, error: DeclarationError) -> Problem:
         exists = (self._contents.directory / path).is_file()
@@ -131,7 +129,7 @@ def kinds_of(manifest: dict[str, Any]) -> dict[str, Any]:
 def _problem(file: str, struct: str, fault: Fault, path: tuple[str | int, ...], declared: dict[str, Any]) -> Problem:
     name = _name_at(path, declared)
     sentence = f"{fault.sentence}, in {name}" if name else fault.sentence
-    level: Level = "notice" if fault.rule == MISSPELT else "refused"
+    level: Level = "notice" if fault.rule in LOST else "refused"
     return Problem(rule_of(fault), file, _key(path), sentence, in_the_daemons_words(struct, fault), level)
 
 
@@ -146,20 +144,6 @@ def _name_at(path: tuple[str | int, ...], declared: object) -> str:
 
 def _key(path: tuple[str | int, ...]) -> str:
     return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".")
-
-
-def _dropped_languages(file: str, value: object, path: tuple[str | int, ...] = ()) -> Iterator[Problem]:
-    match value:
-        case {"en_US": str(), **others}:
-            if dropped := ", ".join(str(language) for language in others if language not in LANGUAGES):
-                sentence = f"Dify drops {dropped}; it has {', '.join(LANGUAGES)}"
-                yield Problem("language", file, _key(path), sentence, level="notice")
-        case dict():
-            for key, item in value.items():
-                yield from _dropped_languages(file, item, (*path, key))
-        case list():
-            for number, item in enumerate(value):
-                yield from _dropped_languages(file, item, (*path, number))
 
 
 def _paths(value: object) -> list[str]:

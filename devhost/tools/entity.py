@@ -91,7 +91,8 @@ def _value(tool: Tool, parameter: Parameter, fixed: Mapping[str, object]) -> obj
 
 
 def _described(parameter: Parameter) -> dict[str, Any]:
-    described = parameter.model_dump(mode="json")
+    """The daemon has no field for a plugin's `input_schema`, so that no agent gets it."""
+    described = {**parameter.model_dump(mode="json"), "input_schema": None}
     described["options"] = [
         {"value": option.value, "label": option.label.model_dump(mode="json"), "icon": None}
         for option in parameter.options

@@ -85,7 +85,6 @@ OF_DECLARATIONS = [
     Breach("yaml", added(".difyignore", "tools/*.yaml\n"), DRAW, ""),
     Breach("kinds", replaced(MANIFEST, "  tools:\n    - provider/charts.yaml", "  tools: []"), MANIFEST, "plugins"),
     Breach("field", replaced(MANIFEST, "author: chartmakers\n", ""), MANIFEST, "author"),
-    Breach("field", replaced(DRAW, "default: 40", "defualt: 40"), DRAW, "parameters[3].defualt", level="notice"),
     Breach("pattern", replaced(MANIFEST, "version: 0.0.3\n", 'version: "0.3"\n'), MANIFEST, "version"),
     Breach("pattern", replaced(MANIFEST, "version: 0.0.3\n", "version: 0.0.3-mine\n"), MANIFEST, "version"),
     Breach(
@@ -99,9 +98,8 @@ OF_DECLARATIONS = [
     Breach("resource", replaced(MANIFEST, "memory: 268435456", "memory: 0"), MANIFEST, "resource.memory"),
     Breach("choice", replaced(MANIFEST, "- amd64", "- riscv"), MANIFEST, "meta.arch[0]"),
     Breach("parameter-type", replaced(DRAW, "type: number", "type: integer"), DRAW, "parameters[3].type"),
-    Breach("default", replaced(DRAW, "default: bar", "default: pie"), DRAW, "parameters[2].default"),
-    Breach("default", replaced(DRAW, "default: 40", 'default: "1e3"'), DRAW, "parameters[3].default"),
-    Breach("output-schema", added(DRAW, "output_schema: {type: nonsense}\n"), DRAW, "output_schema"),
+    Breach("default", replaced(DRAW, "default: blue", "default: pink"), DRAW, "parameters[6].default"),
+    Breach("output-schema", added(DRAW, "output_schema: [text]\n"), DRAW, "output_schema"),
     Breach("icon", replaced(MANIFEST, "icon: icon.svg", "icon: gone.svg"), MANIFEST, "icon"),
     Breach("icon", added(".difyignore", "_assets/\n"), MANIFEST, "icon"),
     Breach("icon", replaced(MANIFEST, "icon: icon.svg", "icon: ../../other.svg"), MANIFEST, "icon"),
@@ -161,7 +159,7 @@ OF_STRATEGIES = [
     ),
     Breach(
         "scope",
-        replaced(STRATEGY, "scope: tool-call&llm", "scope: tool-call&word"),
+        replaced(STRATEGY, "scope: tool-call&llm", "scope: tools&word"),
         STRATEGY,
         "parameters[0].scope",
         source=PUPPET,
@@ -188,13 +186,6 @@ OF_STRATEGIES = [
     ),
     Breach("output-schema", replaced(STRATEGY, "    answer:", "    text:"), STRATEGY, "output_schema", source=PUPPET),
     Breach(
-        "output-schema",
-        replaced(STRATEGY, "  type: object", "  type: nonsense"),
-        STRATEGY,
-        "output_schema",
-        source=PUPPET,
-    ),
-    Breach(
         "feature", added(STRATEGY, "features: [history-messages, telepathy]\n"), STRATEGY, "features[1]", source=PUPPET
     ),
 ]
@@ -212,7 +203,24 @@ NOT_REFUSED = [
     Breach("readme", removed("README.md"), "README.md", "", "marketplace"),
     Breach("readme", written("README.md", "# Charts\n"), "README.md", "", "marketplace"),
     Breach("readme-language", written("readme/README.ja.md", "図"), "readme/README.ja.md", "", "notice"),
-    Breach("language", replaced(MANIFEST, "  zh_Hans: 图表\n", "  zh_Hant: 圖表\n"), MANIFEST, "label", "notice"),
+    Breach("language", replaced(MANIFEST, "zh_Hans: 图表\n", "zh_Hant: 圖表\n"), MANIFEST, "label.zh_Hant", "notice"),
+    Breach("unknown-key", replaced(DRAW, "default: 40", "defualt: 40"), DRAW, "parameters[3].defualt", "notice"),
+    Breach(
+        "for-the-model",
+        replaced(DRAW, "llm_description: A sh", "llm_desc: A sh"),
+        DRAW,
+        "parameters[0].llm_description",
+        "notice",
+    ),
+    Breach(
+        "for-the-model",
+        replaced(DRAW, "default: 40", "input_schema: {type: integer}"),
+        DRAW,
+        "parameters[3].input_schema",
+        "notice",
+    ),
+    Breach("unknown-key", added(MANIFEST, "colour: red\n"), MANIFEST, "colour", "notice"),
+    Breach("unknown-key", added("provider/charts.yaml", "colour: red\n"), "provider/charts.yaml", "colour", "notice"),
     Breach("dependency", written("requirements.txt", "dify-plugin>=0.9.0\n"), "requirements.txt", "line 1", "notice"),
     Breach("dependency", written("requirements.txt", "dify_plugin==0.5.1\n"), "requirements.txt", "", "marketplace"),
     Breach(

@@ -139,8 +139,14 @@ def mistyped(struct: str, way: str, wanted: str) -> str:
             "parameters[0].required",
             mistyped("ToolProviderDeclaration", "tools.parameters.required", "bool"),
         ),
-        (TOOLBOX, TOOL, "parameters.1.default", [1], "parameters[1].default", "failed on the 'is_basic_type' tag"),
-        (TOOLBOX, TOOL, "output_schema", {"type": "nonsense"}, "output_schema", "failed on the 'json_schema' tag"),
+        (
+            CHARTS,
+            "provider/charts.yaml",
+            "credentials_for_provider.region.default",
+            [1],
+            "credentials_for_provider.region.default",
+            "failed on the 'is_basic_type' tag",
+        ),
         (
             PUPPET,
             STRATEGY,

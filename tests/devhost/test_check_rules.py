@@ -42,7 +42,15 @@ def test_a_rule_finds_what_breaks_it(breach: Breach, tmp_path: Path) -> None:
         (MANIFEST, "version: 0.0.3\n", "version: 0.3\n", "Input should be a valid string: write it in quotes"),
         (MANIFEST, "version: 0.0.3\n", "version: new\n", "'new' is not a version such as 0.2.0 or 0.2.0-beta1"),
         (DRAW, "default: 40", "defualt: 40", "Dify has no such key; it has 'default', in height"),
-        (DRAW, "default: 40", "default: six", "'six' is not a number, in height"),
+        (DRAW, "default: 40", "enum: [40]", "Dify has no such key; its value is lost, in height"),
+        (DRAW, "llm_description: A sh", "llm_desc: A sh", "Dify has no such key; it has 'llm_description', in title"),
+        (DRAW, "default: blue", "default: [blue]", "['blue'] is not among the options: blue, red, in color"),
+        (
+            DRAW,
+            "default: blue\n    options:\n      - value: blue",
+            "default: 3\n    options:\n      - value: 3",
+            "3 is not among the options: 3, red: write it in quotes, in color",
+        ),
     ],
 )
 def test_a_sentence_says_what_would_be_right(file: str, old: str, new: str, sentence: str, tmp_path: Path) -> None:
@@ -83,6 +91,24 @@ def test_what_only_looks_like_a_breach_is_none(file: str, harmless: str, tmp_pat
     plugin = complete(tmp_path)
     (plugin / ".difyignore").write_text("__pycache__/\n", encoding="utf-8")
     (plugin / file).write_text(harmless.replace("日本語", "Kana カナ"), encoding="utf-8")
+
+    assert check_plugin(plugin).problems == ()
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("default: bar", "default: pie"),
+        ("default: 40", "default: forty"),
+        ("default: 40", "default: [40]"),
+        ("    llm_description: Whether to draw a grid behind the values.\n    form: llm", "    form: form"),
+        ("extra:", "output_schema: {properties: {models: {type: 'array[string]'}}}\nextra:"),
+        ("extra:", 'output_schema: {"$ref": "http://127.0.0.1:9/schema.json"}\nextra:'),
+    ],
+)
+def test_what_neither_dify_nor_the_daemon_checks_is_no_problem(old: str, new: str, tmp_path: Path) -> None:
+    plugin = complete(tmp_path)
+    replaced(DRAW, old, new)(plugin)
 
     assert check_plugin(plugin).problems == ()
 

@@ -111,7 +111,7 @@ PARAMETER = "0.strategies.0.parameters"
         (f"{PARAMETER}.2.auto_generate", {"type": "code"}, "auto_generate.type: Input should be 'prompt_instruction'"),
         (f"{PARAMETER}.2.template", {"enabled": "yes"}, "template.enabled: Input should be a valid boolean"),
         (f"{PARAMETER}.2.scope", "string", "parameters[2].scope: a parameter of type string has no scope"),
-        (f"{PARAMETER}.0.scope", "llm&gpt", "parameters[0].scope: 'gpt' is none of document, llm, moderation"),
+        (f"{PARAMETER}.0.scope", "gpt", "parameters[0].scope: 'gpt' has none of document, llm, moderation"),
         (f"{PARAMETER}.0.scope", "x" * 1025, "parameters[0].scope: String should have at most 1024"),
         (f"{PARAMETER}.0.required", "yes", "parameters[0].required: Input should be a valid boolean"),
         (f"{PARAMETER}.3.min", "1", "parameters[3].min"),

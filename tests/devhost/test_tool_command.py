@@ -2,6 +2,7 @@
 
 import json
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -114,6 +115,18 @@ def test_a_schema_that_is_none_is_a_finding() -> None:
     schema = {"properties": {"text": {"type": "string"}, "n": {"type": "nonsense"}}}
     (finding,) = schema_findings(schema, {"n": 1})
     assert finding.rule == "output-schema-invalid"
+
+
+def test_a_schema_that_refers_elsewhere_is_not_fetched() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(0)
+        elsewhere = {"$ref": f"http://127.0.0.1:{server.getsockname()[1]}/schema.json"}
+        difys = {"$ref": "https://dify.ai/schemas/v1/general_structure.json"}
+        (finding,) = schema_findings({"properties": {"chunks": difys, "n": elsewhere}}, {"chunks": [1], "n": 1})
+
+        assert "is another document; devhost fetches none" in finding.sentence
+        with pytest.raises(BlockingIOError):
+            server.accept()
 
 
 def test_a_failure_is_shown_and_its_traceback_if_it_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,8 +7,6 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 
-import jsonschema_rs
-
 from devhost.console.forms.choices import TYPED
 from devhost.console.forms.fields import Field, is_schema
 from devhost.console.forms.model import NUL
@@ -16,6 +14,7 @@ from devhost.errors import HostError
 from devhost.scenario.fitting import CHANGE_THE_TURNS, refuse_misfit
 from devhost.scenario.scenario import Scenario
 from devhost.scenario.settings import typed_settings
+from devhost.text.json_schema import validator_of
 
 
 def mistakes_of(scenario: Scenario, fields: Sequence[Field], question: str, *, scripted: bool) -> dict[str, str]:
@@ -58,9 +57,9 @@ def _wrong_schema(text: str) -> str:
     if not isinstance(schema, dict):
         return "a JSON Schema must be an object"
     try:
-        jsonschema_rs.validator_for(schema)
-    except (jsonschema_rs.ValidationError, ValueError) as error:
-        return f"not a JSON Schema: {str(error).splitlines()[0]}"
+        validator_of(schema)
+    except ValueError as error:
+        return f"not a JSON Schema: {error}"
     return ""
 
 

@@ -3,11 +3,11 @@
 import re
 from typing import Annotated, Any
 
-import jsonschema_rs
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, NonNegativeFloat, model_validator
 from pydantic_core import PydanticCustomError
 
 from devhost.models.scripted.turn import SomeTurns, Words, one_sentence
+from devhost.text.json_schema import validator_of
 from devhost.text.json_value import json_value
 
 
@@ -25,10 +25,9 @@ def _pattern(text: str) -> str:
 
 def _schema(schema: dict[str, Any]) -> dict[str, Any]:
     try:
-        jsonschema_rs.validator_for(schema)
-    except (jsonschema_rs.ValidationError, ValueError) as error:
-        said = str(error).splitlines()[0]
-        raise PydanticCustomError("json_schema", "not a JSON Schema: {error}", {"error": said}) from error
+        validator_of(schema)
+    except ValueError as error:
+        raise PydanticCustomError("json_schema", "not a JSON Schema: {error}", {"error": str(error)}) from error
     return schema
 
 

@@ -8,6 +8,7 @@ import jsonschema_rs
 
 from devhost.evaluation.checks.check import Check
 from devhost.evaluation.checks.expected import TextExpected
+from devhost.text.json_schema import validator_of
 
 NO_TEXT = "no text"
 
@@ -32,7 +33,7 @@ def _misfit(schema: dict[str, object], text: str) -> str:
     except ValueError:
         return f"not JSON: {text}"
     try:
-        jsonschema_rs.validator_for(schema).validate(value)
+        validator_of(schema).validate(value)
     except jsonschema_rs.ValidationError as error:
         return f"{error.message}, in {text}"
     return ""

@@ -41,7 +41,6 @@ class Parameter(Declared):
     human_description: I18n | None = None
     form: str | None = None
     llm_description: str | None = None
-    input_schema: dict[str, Any] | None = None
 
     @field_validator("options", mode="before")
     @classmethod

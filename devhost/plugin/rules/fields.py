@@ -17,10 +17,11 @@ from devhost.text.yaml_file import describe
 _UNION = frozenset({"str", "bool", "int", "float"})
 LANGUAGES = ("en_US", "ja_JP", "zh_Hans", "pt_BR")
 """Of a text; the daemon drops every other."""
-MISSPELT = "misspelt"
-ALIKE = 80
-"""Percent: `defualt` is `default`, and `max` is not `min`."""
-NOT_THE_DAEMONS = frozenset({MISSPELT, "pep440", "uuid", "default_fits", "node_schema", "feature", "selector"})
+ALIKE = 81
+"""Percent: `defualt` is `default`, and `in` is not `min`."""
+LOST = frozenset({"unknown_key", "unknown_language", "llm_description", "input_schema"})
+"""What Dify takes and does not use."""
+NOT_THE_DAEMONS = LOST | {"pep440", "uuid", "default_fits", "node_outputs", "feature", "selector"}
 """Rules of Dify's API or the SDK: the daemon registers a plugin that breaks them."""
 TAGS = {
     *("search", "image", "videos", "weather", "finance", "design", "travel", "social", "news", "medical"),
@@ -42,7 +43,7 @@ type Path = Annotated[StrictStr, Field(min_length=1, max_length=128)]
 
 
 class Checked(BaseModel):
-    """Unknown keys are ignored: Go has no field for them."""
+    """The fields are those of the daemon's struct and of the SDK's model; both ignore every other key."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -71,7 +72,7 @@ class Fault:
 
 
 def faults(kind: type[Checked], value: JsonObject) -> list[Fault]:
-    """Each field once, although a field of several types breaks the rules of each; misspelt keys last."""
+    """Each field once, although a field of several types breaks the rules of each; unknown keys last."""
     found: dict[tuple[str | int, ...], Fault] = {}
     try:
         kind.model_validate(value)
@@ -83,33 +84,46 @@ def faults(kind: type[Checked], value: JsonObject) -> list[Fault]:
             is_number = rule == "string_type" and isinstance(each["input"], int | float)
             sentence = f"{each['msg']}: write it in quotes" if is_number else each["msg"]
             found.setdefault(path, Fault(path, rule, sentence, each.get("input")))
-    return [*found.values(), *_misspelt(kind, value, ())]
+    return [
+        *found.values(),
+        *(fault for path, struct, each in _structs(kind, value) for fault in _lost(struct, each, path)),
+    ]
 
 
-def _misspelt(kind: type[Checked], value: object, path: tuple[str | int, ...]) -> Iterator[Fault]:
-    """Keys that no struct has, and that are close to one of this struct: their values are lost without a word."""
-    match value:
-        case list():
-            for number, each in enumerate(value):
-                yield from _misspelt(kind, each, (*path, number))
-        case dict():
-            known = [key for key in kind.model_fields if key not in value]
-            for key in value.keys() - kind.model_fields.keys():
-                if near := extractOne(key, known, scorer=ratio, score_cutoff=ALIKE):
-                    sentence = f"Dify has no such key; it has {near[0]!r}"
-                    yield Fault((*path, key), MISSPELT, sentence, value[key])
-            for key, field in kind.model_fields.items():
-                for inner in _structs(field.annotation):
-                    yield from _misspelt(inner, value.get(key), (*path, key))
+def _lost(kind: type[Checked], value: JsonObject, path: tuple[str | int, ...]) -> Iterator[Fault]:
+    """Keys that neither the daemon's struct nor the SDK's model has: their values are lost without a word."""
+    for key in value:
+        if key in kind.model_fields:
+            continue
+        if kind is I18n:
+            yield Fault((*path, key), "unknown_language", f"Dify drops it; it has {', '.join(LANGUAGES)}", value[key])
+            continue
+        free = [known for known in kind.model_fields if known not in value]
+        begun = [known for known in free if len(key) > len("key") and known.startswith(key)]
+        near = begun or extractOne(key, free, scorer=ratio, score_cutoff=ALIKE, processor=str.lower)
+        meant = f"it has {near[0]!r}" if near else "its value is lost"
+        yield Fault((*path, key), "unknown_key", f"Dify has no such key; {meant}", value[key])
 
 
-def _structs(annotation: object) -> Iterator[type[Checked]]:
-    """The structs in an annotation such as `tuple[_Parameter, ...]`; values of a mapping have keys of their own."""
+def _structs(
+    annotation: object, value: object, path: tuple[str | int, ...] = ()
+) -> Iterator[tuple[tuple[str | int, ...], type[Checked], JsonObject]]:
+    """The value, where the annotation is a struct, and all structs within."""
+    inner = get_args(annotation)
     if isinstance(annotation, type) and issubclass(annotation, Checked):
-        yield annotation
-    elif get_origin(annotation) is not dict:
-        for each in get_args(annotation):
-            yield from _structs(each)
+        if isinstance(value, dict):
+            yield path, annotation, value
+            for key, field in annotation.model_fields.items():
+                yield from _structs(field.annotation, value.get(key), (*path, key))
+    elif isinstance(value, dict) and get_origin(annotation) is dict:
+        for key, each in value.items():
+            yield from _structs(inner[1], each, (*path, key))
+    elif isinstance(value, list) and get_origin(annotation) in {list, tuple}:
+        for number, each in enumerate(value):
+            yield from _structs(inner[0], each, (*path, number))
+    else:
+        for each in inner:
+            yield from _structs(each, value, path)
 
 
 def _without_types(path: tuple[str | int, ...]) -> tuple[str | int, ...]:

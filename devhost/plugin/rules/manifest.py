@@ -5,7 +5,7 @@ In: the manifest as JSON without nulls. Out: nothing, or a `RegistrationError` t
 
 import re
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from packaging.version import InvalidVersion
 from packaging.version import Version as PythonVersion
@@ -49,13 +49,30 @@ def _dotted(version: str) -> str:
 type Version = Annotated[StrictStr, AfterValidator(_dotted)]
 
 
-class _Storage(Checked):
+class _Access(Checked):
     enabled: StrictBool = False
+
+
+class _Models(_Access):
+    llm: StrictBool = False
+    text_embedding: StrictBool = False
+    rerank: StrictBool = False
+    tts: StrictBool = False
+    speech2text: StrictBool = False
+    moderation: StrictBool = False
+
+
+class _Storage(_Access):
     size: Annotated[StrictInt, Field(ge=1024, le=1024**3)]
     """Checked even if the storage is not enabled."""
 
 
 class _Permission(Checked):
+    tool: _Access | None = None
+    model: _Models | None = None
+    node: _Access | None = None
+    endpoint: _Access | None = None
+    app: _Access | None = None
     storage: _Storage | None = None
 
 
@@ -67,6 +84,10 @@ class _Resource(Checked):
 class _Plugins(Checked):
     agent_strategies: tuple[Path, ...] = ()
     tools: tuple[Path, ...] = ()
+    models: tuple[Path, ...] = ()
+    endpoints: tuple[Path, ...] = ()
+    datasources: tuple[Path, ...] = ()
+    triggers: tuple[Path, ...] = ()
 
 
 class _Runner(Checked):
@@ -96,6 +117,11 @@ class _Manifest(Checked):
     plugins: _Plugins
     meta: _Meta
     tags: tuple[Tag, ...] = ()
+    verified: Any = None
+    privacy: Any = None
+    repo: Any = None
+    contact: Any = None
+    """This one the marketplace alone reads."""
 
 
 def check_manifest(manifest: JsonObject) -> None:

@@ -6,48 +6,19 @@ field at fault. A zip install does not look as closely, so that such faults ship
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import (
-    AfterValidator,
-    Field,
-    StrictBool,
-    StrictFloat,
-    StrictInt,
-    StrictStr,
-    ValidationInfo,
-    field_validator,
-    model_validator,
-)
+from pydantic import AfterValidator, Field, StrictBool, StrictStr, model_validator
 from pydantic_core import PydanticCustomError
 
 from devhost.plugin.rules.fields import Checked, Fault, I18n, Tag, Text, check, faults
-from devhost.plugin.rules.values import Basic, Option, fitting, node_schema
+from devhost.plugin.rules.values import Basic, Parameter, fitting
 from devhost.protocol.wire import JsonObject
 
-SCOPES = {
-    "app-selector": {"all", "chat", "workflow", "completion"},
-    "model-selector": {
-        *("llm", "text-embedding", "rerank", "tts", "speech2text"),
-        *("moderation", "vision", "document", "tool-call"),
-    },
-    "any": {
-        *("string", "number", "object"),
-        *("array[number]", "array[string]", "array[object]", "array[file]"),
-    },
-}
 FEATURE = "history-messages"
+RESERVED = frozenset({"text", "files", "json"})
+"""Outputs of every node: Dify fails a node whose plugin sends a variable of such a name."""
 
 
-class _AutoGenerate(Checked):
-    type: Literal["prompt_instruction"]
-
-
-class _Template(Checked):
-    enabled: StrictBool = False
-
-
-class _Parameter(Checked):
-    name: Text
-    label: I18n
+class _Parameter(Parameter):
     help: I18n | None = None
     type: Literal[
         "string",
@@ -62,14 +33,6 @@ class _Parameter(Checked):
         "array[tools]",
         "any",
     ]
-    auto_generate: _AutoGenerate | None = None
-    template: _Template | None = None
-    scope: Annotated[StrictStr, Field(max_length=1024)] | None = None
-    required: StrictBool = False
-    min: StrictInt | StrictFloat | None = None
-    max: StrictInt | StrictFloat | None = None
-    precision: StrictInt | None = None
-    options: tuple[Option, ...] = ()
     default: Annotated[Basic | None, AfterValidator(fitting)] = None
 
     @model_validator(mode="after")
@@ -82,20 +45,6 @@ class _Parameter(Checked):
             )
         return self
 
-    @field_validator("scope")
-    @classmethod
-    def _fits_type(cls, scope: str | None, checked: ValidationInfo) -> str | None:
-        kind = checked.data.get("type")
-        if not scope or kind is None:
-            return scope
-        if kind not in SCOPES:
-            raise PydanticCustomError("scope", "a parameter of type {kind} has no scope", {"kind": kind})
-        for part in scope.split("&"):
-            if part not in SCOPES[kind]:
-                context = {"part": repr(part), "known": ", ".join(sorted(SCOPES[kind]))}
-                raise PydanticCustomError("scope", "{part} is none of {known} (joined by &)", context)
-        return scope
-
 
 def _known_feature(feature: str) -> str:
     """The enum of SDK and Dify: an unknown feature ends the plugin's start, and breaks Dify's list of providers."""
@@ -105,6 +54,15 @@ def _known_feature(feature: str) -> str:
             "feature", "{feature} is not known to the SDK and Dify; there is only {known}", context
         )
     return feature
+
+
+def _node_outputs(schema: dict[str, Any]) -> dict[str, Any]:
+    """The daemon takes any object, and Dify lists its properties as the node's variables."""
+    properties = schema.get("properties")
+    if taken := sorted(RESERVED & set(properties if isinstance(properties, dict) else ())):
+        context = {"taken": ", ".join(taken)}
+        raise PydanticCustomError("node_outputs", "Dify uses these names itself, and fails the node: {taken}", context)
+    return schema
 
 
 class _StrategyIdentity(Checked):
@@ -117,8 +75,10 @@ class _Strategy(Checked):
     identity: _StrategyIdentity
     description: I18n
     parameters: tuple[_Parameter, ...] = ()
-    output_schema: Annotated[dict[str, Any], AfterValidator(node_schema)] = Field(default_factory=dict)
+    output_schema: Annotated[dict[str, Any], AfterValidator(_node_outputs)] = Field(default_factory=dict)
     features: tuple[Annotated[StrictStr, Field(max_length=255), AfterValidator(_known_feature)], ...] = ()
+    has_runtime_parameters: StrictBool = False
+    extra: Any = None
 
 
 class _ProviderIdentity(Checked):
@@ -134,6 +94,7 @@ class _ProviderIdentity(Checked):
 class _StrategyProvider(Checked):
     identity: _ProviderIdentity
     strategies: Annotated[list[_Strategy], Field(min_length=1)]
+    extra: Any = None
 
 
 def check_strategy_provider(provider: JsonObject, where: str) -> None:

@@ -1,27 +1,72 @@
-"""Rules for defaults, options and output schemas, which strategies and tools share.
+"""Parameters, options and sources, which strategies and tools share, and what a default has to fit."""
 
-In: the value, after its type was checked. Out: the same value, or pydantic's error.
-"""
+from typing import Annotated, Any, Literal
 
-from typing import Any, LiteralString
-
-import jsonschema_rs
-from pydantic import StrictBool, StrictFloat, StrictInt, StrictStr, ValidationInfo
+from pydantic import Field, StrictBool, StrictFloat, StrictInt, StrictStr, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
 from devhost.plugin.rules.fields import Checked, I18n, Text
 
 type Basic = StrictStr | StrictBool | StrictInt | StrictFloat
-RESERVED = frozenset({"text", "files", "json"})
-"""Outputs of every node: Dify fails a node whose plugin sends a variable of such a name."""
+SCOPES = {
+    "app-selector": {"all", "chat", "workflow", "completion"},
+    "model-selector": {
+        *("llm", "text-embedding", "rerank", "tts", "speech2text"),
+        *("moderation", "vision", "document", "tool-call"),
+    },
+    "any": {
+        *("string", "number", "object"),
+        *("array[number]", "array[string]", "array[object]", "array[file]"),
+    },
+}
 
 
 class Option(Checked):
     value: Text
     label: I18n
+    icon: StrictStr = ""
+    show_on: Any = None
 
 
-def fitting(default: Basic | None, checked: ValidationInfo) -> Basic | None:
+class _AutoGenerate(Checked):
+    type: Literal["prompt_instruction"]
+
+
+class _Template(Checked):
+    enabled: StrictBool = False
+
+
+class Parameter(Checked):
+    """What a parameter has in both; `type` is defined by each."""
+
+    name: Text
+    label: I18n
+    type: str
+    auto_generate: _AutoGenerate | None = None
+    template: _Template | None = None
+    scope: Annotated[StrictStr, Field(max_length=1024)] | None = None
+    required: StrictBool = False
+    min: StrictInt | StrictFloat | None = None
+    max: StrictInt | StrictFloat | None = None
+    precision: StrictInt | None = None
+    options: tuple[Option, ...] = ()
+
+    @field_validator("scope")
+    @classmethod
+    def _fits_type(cls, scope: str | None, checked: ValidationInfo) -> str | None:
+        """The daemon is content with one part that it knows."""
+        kind = checked.data.get("type")
+        if not scope or kind is None:
+            return scope
+        if kind not in SCOPES:
+            raise PydanticCustomError("scope", "a parameter of type {kind} has no scope", {"kind": kind})
+        if not SCOPES[kind].intersection(part.strip() for part in scope.split("&")):
+            context = {"scope": repr(scope), "known": ", ".join(sorted(SCOPES[kind]))}
+            raise PydanticCustomError("scope", "{scope} has none of {known} (joined by &)", context)
+        return scope
+
+
+def fitting[T](default: T, checked: ValidationInfo) -> T:
     """One with which Dify builds the parameter; type and options of the parameter are checked before."""
     kind, options = checked.data.get("type"), checked.data.get("options")
     if default is None or default == "" or checked.data.get("multiple"):
@@ -29,8 +74,9 @@ def fitting(default: Basic | None, checked: ValidationInfo) -> Basic | None:
     if kind == "select" and options is not None:
         values = [option.value for option in options]
         if default not in values:
-            context = {"default": repr(default), "values": ", ".join(values) or "none"}
-            raise PydanticCustomError("default_fits", "{default} is not among the options: {values}", context)
+            quoted = ": write it in quotes" if str(default) in values else ""
+            context = {"default": repr(default), "values": ", ".join(values) or "none", "quoted": quoted}
+            raise PydanticCustomError("default_fits", "{default} is not among the options: {values}{quoted}", context)
     if kind == "number" and isinstance(default, str) and not _reads_as_number(default):
         raise PydanticCustomError("default_fits", "{default} is not a number", {"default": repr(default)})
     return default
@@ -43,26 +89,3 @@ def _reads_as_number(text: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def json_schema(schema: dict[str, Any] | None) -> dict[str, Any] | None:
-    """Of a tool: the daemon refuses another."""
-    return _schema(schema, "json_schema")
-
-
-def node_schema(schema: dict[str, Any]) -> dict[str, Any]:
-    """Of a strategy: the daemon takes any object, and Dify lists its properties as the node's variables."""
-    _schema(schema, "node_schema")
-    properties = schema.get("properties")
-    if taken := sorted(RESERVED & set(properties if isinstance(properties, dict) else ())):
-        context = {"taken": ", ".join(taken)}
-        raise PydanticCustomError("node_schema", "Dify uses these names itself, and fails the node: {taken}", context)
-    return schema
-
-
-def _schema[T: dict[str, Any] | None](schema: T, rule: LiteralString) -> T:
-    try:
-        jsonschema_rs.validator_for({} if schema is None else schema)
-    except (jsonschema_rs.ValidationError, ValueError) as error:
-        raise PydanticCustomError(rule, "not a JSON Schema: {why}", {"why": str(error)[:200]}) from None
-    return schema
