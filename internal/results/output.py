@@ -8,6 +8,7 @@ a note says so. Logs are not for the model; variables are, when the tool says no
 import contextlib
 import json
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from internal.host.wire import WireMessage
@@ -20,7 +21,7 @@ from internal.text.fairness import in_turns
 from internal.text.kept_text import MAX_KEPT_LENGTH, Excerpt, KeptText, joined
 from internal.text.notes import OurWords, Quoting, Sentence
 from internal.text.pasted import parse_pasted
-from internal.text.redaction import KnownSecrets
+from internal.text.redaction import BORDER, KnownSecrets
 
 MAX_SOURCE_LENGTH = 40_000
 """Characters of a source that are kept with it; the user gets fewer."""
@@ -87,7 +88,7 @@ class ToolOutput:
 
     def _take_text(self, text: str) -> None:
         if text and self._between_texts and self._texts.length and self._texts.last != "\n":
-            self._texts.add(self._between_texts)
+            self._texts.add(BORDER)
         self._texts.add(text)
         self._text_before = text if len(text) <= MAX_KEPT_LENGTH else ""
 
@@ -109,7 +110,7 @@ class ToolOutput:
         if self._is_compared or not self._texts.is_whole:
             return False
         self._is_compared = True
-        return _says(self._texts.whole(), value)
+        return _says(self._texts.whole().replace(BORDER, self._between_texts), value)
 
     def _take_variable(self, message: Mapping[str, Any]) -> None:
         if not self._has_spoken():
@@ -148,7 +149,8 @@ class ToolOutput:
         self._note_what_is_missing()
         redact = self._redactor.text
         variables = "" if self._has_spoken() else redact(self._variables.text())
-        said = joined([kept.excerpt(redact) for kept in in_turns((self._texts, self._json, self._lines))])
+        texts = self._texts.excerpt(partial(self._redactor.texts, between=self._between_texts))
+        said = joined([texts, *(kept.excerpt(redact) for kept in in_turns((self._json, self._lines)))])
         if not said.text:
             said = self._contents.excerpt(redact)
         return joined([Excerpt(variables), said])

@@ -14,12 +14,12 @@ Secrets are replaced where texts come in and where they go out, and nowhere betw
 """
 
 import json
-import math
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import groupby
 from typing import Any
 from urllib.parse import quote, quote_plus
 
@@ -31,19 +31,17 @@ from internal.text.wellformed import wellformed
 
 MIN_SECRET_LENGTH = 6
 """Characters. Shorter values would also match inside ordinary words."""
-MAX_FORM_LENGTH = 8_192
-"""Characters that are compared at once; a longer secret is looked for in parts, each replaced by itself."""
 MAX_ERROR_LENGTH = 20_000
 """Characters of an error that are read; the rest of it is dropped."""
+BORDER = "\ud800"
+"""Between two texts that may share a secret. Half a surrogate pair: no text from Dify contains one."""
+_UNESCAPED = ("", "/", "!'()*", "/!'()*;,?:@&=+$#")
+"""What programs leave as it is in a URL: Python's ``quote_plus``, its ``quote``, JavaScript's two functions."""
 
 
 @dataclass(frozen=True)
 class Redactor:
-    """Replaces known secrets, in time linear in the text.
-
-    The number of secrets does not matter: a short expression finds where one could begin, and the characters there say
-    which of them are worth a look.
-    """
+    """Replaces known secrets, in each form in which they are written."""
 
     _forms: frozenset[str] = field(default=frozenset(), repr=False)
 
@@ -57,74 +55,55 @@ class Redactor:
         return Redactor(self._forms | new) if new else self
 
     @cached_property
-    def _lengths(self) -> Mapping[str, list[int]]:
-        """How long the forms are that begin with the same characters; the longest first.
-
-        A node may hold thousands of secrets that differ in their ends alone: lengths are few.
-        """
-        lengths: dict[str, set[int]] = {}
-        for form in self._forms:
-            lengths.setdefault(form[:MIN_SECRET_LENGTH], set()).add(len(form))
-        return {head: sorted(each, reverse=True) for head, each in lengths.items()}
-
-    @cached_property
     def _in_order(self) -> list[str]:
         return sorted(self._forms)
 
     @cached_property
-    def _beginning(self) -> re.Pattern[str] | None:
-        """Where a secret could stand: one class of characters for each of the first characters."""
-        columns = zip(*self._lengths, strict=True)
-        first, *others = [f"[{re.escape(''.join(set(characters)))}]" for characters in columns] or [""]
-        return re.compile(f"{first}(?={''.join(others)})") if first else None
+    def _longest(self) -> int:
+        return max(map(len, self._forms), default=0)
 
     @cached_property
-    def _stubs(self) -> frozenset[str]:
-        """Beginnings that are too short for ``_beginning``."""
-        return frozenset(head[:length] for head in self._lengths for length in range(1, MIN_SECRET_LENGTH))
+    def _any(self) -> re.Pattern[str]:
+        return re.compile(_alternation(self._in_order, between=""))
 
     def text(self, text: str) -> str:
         """The whole text, redacted."""
-        return self._scan(text, is_whole=True)[0] if self._forms else text
+        return self._any.sub(REDACTED, text) if self._forms else text
+
+    def texts(self, text: str, between: str) -> str:
+        """Texts with ``BORDER`` between them, redacted also where two share a secret; ``between`` takes its place."""
+        redacted = self.text(text)
+        without = redacted.replace(BORDER, "")
+        if self.text(without) != without:
+            redacted = re.sub(_alternation(self._in_order, between=f"{BORDER}?"), REDACTED, text)
+        return redacted.replace(BORDER, between)
 
     def split(self, text: str) -> tuple[str, str]:
         """What is certain of a text that goes on, redacted; and its end, if that may be the beginning of a secret.
 
         Put the end before the next piece. Whatever the pieces, their sum is what ``text`` makes of the whole.
         """
-        return self._scan(text, is_whole=False)
+        if not self._forms:
+            return text, ""
+        open_at = [at for at in range(max(0, len(text) - self._longest + 1), len(text)) if self._may_go_on(text[at:])]
+        open_at.append(len(text))
+        pieces, end = list[str](), 0
+        for found in self._any.finditer(text):
+            if found.start() >= next(at for at in open_at if at >= end):
+                break
+            pieces += [text[end : found.start()], REDACTED]
+            end = found.end()
+        certain = next(at for at in open_at if at >= end)
+        return "".join([*pieces, text[end:certain]]), text[certain:]
+
+    def _may_go_on(self, rest: str) -> bool:
+        """Whether a secret that is longer begins like this."""
+        after = bisect_right(self._in_order, rest)
+        return after < len(self._in_order) and self._in_order[after].startswith(rest)
 
     def head(self, text: str, length: int) -> str:
         """The beginning of a text, redacted, without half of a secret at its end."""
         return self.text(text) if len(text) <= length else self.split(text[:length])[0]
-
-    def _scan(self, text: str, *, is_whole: bool) -> tuple[str, str]:
-        if self._beginning is None:
-            return text, ""
-        pieces, end = list[str](), 0
-        for found in in_turns(self._beginning.finditer(text)):
-            start = found.start()
-            if start < end:
-                continue
-            lengths = self._lengths.get(text[start : start + MIN_SECRET_LENGTH], ())
-            if not is_whole and lengths and self._may_go_on(text, start, longest=lengths[0]):
-                return "".join([*pieces, text[end:start]]), text[start:]
-            length = next((length for length in lengths if text[start : start + length] in self._forms), 0)
-            if length:
-                pieces += [text[end:start], REDACTED]
-                end = start + length
-        tail = max(end, len(text) - MIN_SECRET_LENGTH + 1)
-        rest = next((at for at in range(tail, len(text)) if text[at:] in self._stubs), len(text))
-        rest = len(text) if is_whole else rest
-        return "".join([*pieces, text[end:rest]]), text[rest:]
-
-    def _may_go_on(self, text: str, start: int, longest: int) -> bool:
-        """Whether the rest of a text is the beginning of a form that is longer."""
-        if len(text) - start >= longest:
-            return False
-        rest = text[start:]
-        after = bisect_right(self._in_order, rest)
-        return after < len(self._in_order) and self._in_order[after].startswith(rest)
 
     def error(self, text: str) -> str:
         """The beginning of a text that others wrote, without known secrets and without the shapes of credentials."""
@@ -196,14 +175,30 @@ class KnownSecrets:
         self.for_people = self.for_people.knowing(given)
 
 
+def _alternation(forms: Iterable[str], between: str) -> str:
+    """Of forms in their order; a longer one before its beginning, and those with the same first character together."""
+    groups = (
+        f"{re.escape(first)}{between}(?:{'|'.join(_spaced(form[1:], between) for form in reversed(list(same)))})"
+        for first, same in groupby(forms, key=lambda form: form[0])
+    )
+    return "|".join(groups)
+
+
+def _spaced(form: str, between: str) -> str:
+    return between.join(map(re.escape, form)) if between else re.escape(form)
+
+
 def _written_forms(secret: str) -> Iterator[str]:
-    """The forms of a secret in a text: bare, quoted by Python, in JSON (in JSON, or written by Go), in a URL."""
+    """The forms of a secret in a text: bare, quoted by Python, in JSON, in JSON within JSON, in a URL."""
+    if len(secret) < MIN_SECRET_LENGTH:
+        return
     plain = wellformed(secret)
-    in_json = json.dumps(plain, ensure_ascii=False)[1:-1]
-    forms = {secret, plain, plain.strip(), repr(secret)[1:-1], json.dumps(secret)[1:-1], in_json}
-    forms |= {json.dumps(in_json, ensure_ascii=False)[1:-1], quote(plain, safe=""), quote_plus(plain)}
-    forms.add(in_json.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e"))
-    for form in forms:
-        if len(secret) >= MIN_SECRET_LENGTH <= len(form) and not form.isspace():
-            size = math.ceil(len(form) / math.ceil(len(form) / MAX_FORM_LENGTH))
-            yield from (form[at : at + size] for at in range(0, len(form), size))
+    forms = {secret, plain, plain.strip(), repr(secret)[1:-1]}
+    for is_ascii in (True, False):
+        in_json = json.dumps(secret if is_ascii else plain, ensure_ascii=is_ascii)[1:-1]
+        by_go = in_json.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+        forms |= {in_json, by_go, in_json.replace("/", "\\/"), json.dumps(in_json, ensure_ascii=is_ascii)[1:-1]}
+    for unescaped in _UNESCAPED:
+        for form in (quote(plain, unescaped), quote_plus(plain, unescaped)):
+            forms |= {form, re.sub("%..", lambda escape: escape[0].lower(), form)}
+    yield from (form for form in forms if len(form) >= MIN_SECRET_LENGTH and not form.isspace())

@@ -1,18 +1,16 @@
 """Secrets leave the plugin only in the call that they belong to."""
 
 import json
-import re
-from urllib.parse import quote, quote_plus
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from internal.text.redaction import MAX_ERROR_LENGTH, MAX_FORM_LENGTH, KnownSecrets, Redactor
+from internal.text.redaction import BORDER, MAX_ERROR_LENGTH, KnownSecrets, Redactor
 from internal.text.secret_detection import REDACTED, without_named, without_shapes
 from tests.unit.generators import cut, cut_lists, json_values, readable_text
 
-SECRET = 'p"ä/ss word'
+SECRET = 'p"ä/ss word!&=+<n>'
 
 
 @pytest.mark.parametrize(
@@ -22,16 +20,33 @@ SECRET = 'p"ä/ss word'
         repr(SECRET + "'"),
         json.dumps(SECRET),
         json.dumps(SECRET, ensure_ascii=False),
+        json.dumps(SECRET).replace("/", "\\/"),
+        json.dumps(SECRET, ensure_ascii=False).replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e"),
+        json.dumps(json.dumps(SECRET)),
         json.dumps(json.dumps(SECRET, ensure_ascii=False), ensure_ascii=False),
-        quote(SECRET, ""),
-        quote_plus(SECRET),
+        "p%22%C3%A4%2Fss%20word%21%26%3D%2B%3Cn%3E",
+        "p%22%c3%a4%2fss%20word%21%26%3d%2b%3cn%3e",
+        "p%22%C3%A4%2Fss+word%21%26%3D%2B%3Cn%3E",
+        "p%22%c3%a4%2fss+word%21%26%3d%2b%3cn%3e",
+        "p%22%C3%A4/ss%20word%21%26%3D%2B%3Cn%3E",
+        "p%22%C3%A4/ss+word%21%26%3D%2B%3Cn%3E",
+        "p%22%C3%A4%2Fss%20word!%26%3D%2B%3Cn%3E",
+        "p%22%C3%A4/ss%20word!&=+%3Cn%3E",
     ],
 )
 def test_a_secret_is_replaced_however_it_is_written(written: str) -> None:
-    text = Redactor.of([SECRET]).text(f"<{written}>")
+    text = Redactor.of([SECRET]).text(f"({written})")
 
-    assert REDACTED in text
-    assert "ss" not in text
+    assert text.replace('"', "").replace("\\", "").replace("'", "") == f"({REDACTED})"
+
+
+@pytest.mark.parametrize("secret", ["secret-one", "line one\nline two"])
+def test_a_secret_that_two_texts_share_is_replaced(secret: str) -> None:
+    redactor = Redactor.of([secret])
+    for at in range(1, len(secret)):
+        texts = ["a", f"b {secret[:at]}", f"{secret[at:]} c", "d"]
+        assert redactor.texts(BORDER.join(texts), "\n") == f"a\nb {REDACTED} c\nd"
+    assert redactor.texts(BORDER.join(["a", secret, "b"]), "\n") == f"a\n{REDACTED}\nb"
 
 
 def test_values_of_fewer_than_six_characters_stay() -> None:
@@ -55,16 +70,6 @@ def test_a_secret_with_half_a_pair_is_replaced_as_it_is_and_as_it_is_written_out
     redactor = Redactor.of(["abcdef\ud83d"])
 
     assert redactor.text("abcdef\ud83d abcdef?") == f"{REDACTED} {REDACTED}"
-
-
-def test_the_search_does_not_grow_with_the_number_of_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One alternative for each of thousands of secrets would hold up every session of the process."""
-    compiled: list[str] = []
-    monkeypatch.setattr(re, "compile", compiled.append)
-
-    Redactor.of(f"{number:05}-secret" for number in range(5_000)).text("nothing")
-
-    assert [len(pattern) < 200 for pattern in compiled] == [True]
 
 
 def test_without_secrets_a_text_stays_as_it_is() -> None:
@@ -275,13 +280,6 @@ def test_only_a_possible_beginning_of_a_secret_is_held_back() -> None:
     assert redactor.split("my secre") == ("my ", "secre")
     assert redactor.split("secret-one s") == (f"{REDACTED} ", "s")
     assert Redactor.of([]).split("my secret-on") == ("my secret-on", "")
-
-
-def test_a_long_secret_is_found_in_parts() -> None:
-    secret = "".join(map(str, range(MAX_FORM_LENGTH // 2)))
-
-    redacted = Redactor.of([secret]).text(f"<{secret}>")
-    assert redacted.replace(REDACTED, "") == "<>"
 
 
 def test_the_newline_after_a_pasted_secret_is_not_part_of_it() -> None:

@@ -406,6 +406,14 @@ def test_a_line_break_separates_the_text_blocks_of_an_mcp_server(blocks: list[st
     assert collected(*map(text, blocks), between_texts="\n")[0] == expected
 
 
+def test_a_secret_that_two_text_blocks_share_is_replaced() -> None:
+    output = make_output("\n", KnownSecrets(Redactor.of(["correct-horse"])))
+    for block in ("key", "correct", "-horse", "end"):
+        output.take(text(block))
+
+    assert output.rendered().text == "key\n[redacted]\nend"
+
+
 def test_an_unknown_type_is_skipped_and_named() -> None:
     said, files, output = collected(message("hologram", text="x"), text("y"))
 
