@@ -1,14 +1,13 @@
 """The opening messages of a conversation: system, history, and the user's message with its files.
 
 In: texts, files, and what the model can take. Out: prompt messages; a line names each medium that the model cannot
-take. Files are fetched here: their addresses mean nothing outside of Dify's own network.
+take. Files go as their bytes: their addresses mean nothing outside of Dify's own network.
 """
 
 import base64
 from collections.abc import Iterable, Sequence
 from functools import partial
 
-import httpx
 from dify_plugin.entities.model.message import (
     AudioPromptMessageContent,
     DocumentPromptMessageContent,
@@ -29,6 +28,7 @@ from gevent.pool import Pool
 
 from internal.flow import build_round_prompt_messages
 from internal.host.local_files import sniff_mime_type
+from internal.host.remote_files import FileUnavailable, fetch_file
 from internal.node.model_selection import ModelSelection
 from internal.thoughts.thinking import without_thoughts
 from prompt import template
@@ -47,10 +47,6 @@ _PARTS: dict[FileType, tuple[str, type[MultiModalPromptMessageContent]]] = {
     FileType.VIDEO: ("video", VideoPromptMessageContent),
 }
 _FEATURES = {content: feature for feature, content in _PARTS.values()}
-
-
-class FileUnavailable(Exception):  # noqa: N818 - its text is what the model reads
-    """A file of this turn cannot be shown to the model."""
 
 
 def opening_messages(
@@ -90,7 +86,7 @@ def _file_part(file: File, model: ModelSelection, seconds: float) -> PromptMessa
         return TextPromptMessageContent(data=template.HIDDEN_MEDIA.format(kind=file.type.value, name=f" {name}"))
     try:
         with Timeout(seconds, FileUnavailable("could not be fetched in time")):
-            data = _fetch(file)
+            data = fetch_file(file.url, file.size or 0, _MAX_FILE_BYTES)
     except FileUnavailable as reason:
         return TextPromptMessageContent(data=f"[{file.type.value} {name}: {reason}]")
     mime_type = file.mime_type or sniff_mime_type(data)
@@ -108,28 +104,6 @@ def _file_part(file: File, model: ModelSelection, seconds: float) -> PromptMessa
 def _can_take(model: ModelSelection, feature: str) -> bool:
     """Without a description of the model, only images, which all GPT-5 models take."""
     return feature in model.features if model.features is not None else feature == "vision"
-
-
-def _fetch(file: File) -> bytes:
-    """Read a file's address, up to what fits into a request.
-
-    Raises:
-        FileUnavailable: in words for the model, without the address, which is signed.
-    """
-    too_large = FileUnavailable(f"larger than {_MAX_FILE_BYTES / 2**20:.2f} MiB, not shown")
-    if file.size is not None and file.size > _MAX_FILE_BYTES:
-        raise too_large
-    data = b""
-    try:
-        with httpx.stream("GET", file.url, timeout=_FETCH_SECONDS, follow_redirects=True) as response:
-            response.raise_for_status()
-            for block in response.iter_bytes():
-                data += block
-                if len(data) > _MAX_FILE_BYTES:
-                    raise too_large
-    except (httpx.HTTPError, httpx.InvalidURL, ValueError, OSError):  # a host that IDNA cannot write is a ValueError
-        raise FileUnavailable("could not be fetched") from None
-    return data
 
 
 def _prepare(message: PromptMessage, model: ModelSelection) -> PromptMessage:
