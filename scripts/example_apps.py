@@ -1,14 +1,20 @@
 #!/usr/bin/env python3
 """Write into the example apps what Dify's editor takes from an app's file and not from the plugin.
 
-In every Agent node: `meta`, and `output_schema` with the fields of the node's own `answer_schema`. `make docs` calls
-this; docs/host-facts.md, "Outputs in the editor", says what the editor does with them.
+In every Agent node: `meta`, and `output_schema` with the fields of the node's own `answer_schema`. In every app:
+`dependencies`. docs/host-facts.md, "Outputs in the editor" and "Dependencies of an app", says what the editor does with
+them. `make docs` calls this. A release also gives it the packages, for their checksums: docs/releasing.md.
+
+    scripts/example_apps.py [PACKAGE…]
 """
 
+import hashlib
 import json
 import re
 import sys
-from collections.abc import Iterator, Mapping
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -17,22 +23,65 @@ import yaml
 ROOT = Path(__file__).resolve().parent.parent
 APPS = "examples/*/*.yml"
 
+UNKNOWN = "0" * 64
+"""The checksum of a package that no release has."""
+
 _AGENT = re.compile(r"(?m)^( +)(agent_strategy_label: .*\n)(?:\1(?:meta|output_schema): .*\n)*")
+_DEPENDENCIES = re.compile(r"(?m)^dependencies:.*\n(?: .*\n)*")
+_IDENTIFIER = re.compile(r"([\w-]+/[\w-]+:[\w.]+)@(\w+)")
+
+type Manifest = Mapping[str, Any]
+type Checksums = Mapping[str, str]
+"""By author/name:version."""
 
 
-def written(text: str, root: Path = ROOT) -> str:
+def written(text: str, checksums: Checksums, root: Path = ROOT) -> str:
     """The text of an app with its generated lines."""
-    nodes = (node["data"] for node in yaml.safe_load(text)["workflow"]["graph"]["nodes"])
-    agents = iter([data for data in nodes if data["type"] == "agent"])
-    meta = yaml.safe_load((root / "manifest.yaml").read_text("utf-8"))["meta"]
-    shown = {name: meta[name] for name in ("version", "minimum_dify_version")}
+    nodes = [node["data"] for node in yaml.safe_load(text)["workflow"]["graph"]["nodes"]]
+    agents = [data for data in nodes if data["type"] == "agent"]
+    ours, *examples = (
+        yaml.safe_load(file.read_text("utf-8"))
+        for file in (root / "manifest.yaml", *sorted(root.glob("examples/*/manifest.yaml")))
+    )
+    shown = {name: ours["meta"][name] for name in ("version", "minimum_dify_version")}
+    rest = iter(agents)
 
     def with_lines(match: re.Match[str]) -> str:
         indent, label = match.groups()
-        lines = {"meta": shown, "output_schema": output_schema(next(agents), root)}
+        lines = {"meta": shown, "output_schema": output_schema(next(rest), root)}
         return f"{indent}{label}" + "".join(f"{indent}{key}: {json.dumps(value)}\n" for key, value in lines.items())
 
-    return _AGENT.sub(with_lines, text)
+    used = [manifest for manifest in examples if f"{_plugin(manifest)}/" in json.dumps(agents)]
+    known = {**dict(_IDENTIFIER.findall("".join(_DEPENDENCIES.findall(text)))), **checksums}
+    entries = "".join(f"  - {json.dumps(dependency(each, known, ours))}\n" for each in (ours, *used))
+    return _DEPENDENCIES.sub(lambda _: f"dependencies:\n{entries}", _AGENT.sub(with_lines, text), count=1)
+
+
+def dependency(manifest: Manifest, checksums: Checksums, ours: Manifest) -> dict[str, Any]:
+    """Of one plugin. Dify can install it only from a release on GitHub; without one, this is what Dify exports."""
+    name, repo = f"{_plugin(manifest)}:{manifest['version']}", str(ours.get("repo", ""))
+    identifier = f"{name}@{checksums.get(name, UNKNOWN)}"
+    if "github.com/" not in repo:
+        return {"type": "package", "value": {"plugin_unique_identifier": identifier}}
+    release = {
+        "repo": repo.partition("github.com/")[2].rstrip("/"),
+        "version": f"v{ours['version']}",
+        "package": f"{manifest['name']}-{manifest['version']}.difypkg",
+    }
+    return {"type": "github", "value": {**release, "github_plugin_unique_identifier": identifier}}
+
+
+def checksum(package: bytes) -> tuple[str, str]:
+    """A package's author/name:version, and its checksum as Dify's daemon computes it: over all names and contents."""
+    with zipfile.ZipFile(BytesIO(package)) as opened:
+        contents = {name: opened.read(name) for name in opened.namelist() if not name.endswith("/")}
+    hashed = [hashlib.sha256(part).digest() for name in sorted(contents) for part in (name.encode(), contents[name])]
+    manifest = yaml.safe_load(contents["manifest.yaml"])
+    return f"{_plugin(manifest)}:{manifest['version']}", hashlib.sha256(b"".join(hashed)).hexdigest()
+
+
+def _plugin(manifest: Manifest) -> str:
+    return f"{manifest['author']}/{manifest['name']}"
 
 
 def output_schema(agent: Mapping[str, Any], root: Path = ROOT) -> dict[str, Any]:
@@ -46,21 +95,21 @@ def output_schema(agent: Mapping[str, Any], root: Path = ROOT) -> dict[str, Any]
     return schema
 
 
-def stale_apps(root: Path = ROOT) -> Iterator[tuple[Path, str]]:
+def stale_apps(checksums: Checksums, root: Path = ROOT) -> Iterator[tuple[Path, str]]:
     """The apps that are not as they should be, with what they should be."""
     for file in sorted(root.glob(APPS)):
         text = file.read_text("utf-8")
-        wanted = written(text, root)
+        wanted = written(text, checksums, root)
         if wanted != text:
             yield file, wanted
 
 
-def main() -> int:
-    for file, text in stale_apps():
+def main(packages: Sequence[str]) -> int:
+    for file, text in stale_apps(dict(checksum(Path(package).read_bytes()) for package in packages)):
         file.write_text(text, "utf-8")
         sys.stdout.write(f"{file.relative_to(ROOT)} written\n")
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

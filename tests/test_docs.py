@@ -26,7 +26,7 @@ def test_the_parameters_are_up_to_date() -> None:
 
 
 def test_the_example_apps_are_up_to_date() -> None:
-    assert [file.name for file, _ in example_apps.stale_apps()] == [], "run `make docs`"
+    assert [file.name for file, _ in example_apps.stale_apps({})] == [], "run `make docs`"
 
 
 @pytest.mark.parametrize("name", ["answer_schema", "maximum_attempts"])

@@ -64,10 +64,21 @@ class _Workflow(_Given):
     environment_variables: tuple[FlowVariable, ...] = ()
 
 
+class _Dependency(_Given):
+    value: dict[str, Any]
+
+    @property
+    def plugin(self) -> str:
+        """author/name, of author/name:version@checksum."""
+        identifiers = (text for key, text in self.value.items() if key.endswith("plugin_unique_identifier"))
+        return str(next(identifiers, "")).partition(":")[0]
+
+
 class _Document(_Given):
     kind: Literal["app"]
     version: str = ""
     app: _App
+    dependencies: tuple[_Dependency, ...] = ()
     workflow: _Workflow
 
 
@@ -100,6 +111,8 @@ class FlowFile:
     edges: tuple[JsonObject, ...]
     conversation_variables: tuple[FlowVariable, ...]
     environment_variables: tuple[FlowVariable, ...]
+    dependencies: frozenset[str]
+    """The plugins that Dify offers to install when the app is imported, as author/name."""
 
     @classmethod
     def read(cls, path: Path) -> Self:
@@ -126,6 +139,7 @@ class FlowFile:
             workflow.graph.edges,
             workflow.conversation_variables,
             workflow.environment_variables,
+            frozenset(each.plugin for each in document.dependencies),
         )
 
     def node(self, name: str) -> FlowNode:

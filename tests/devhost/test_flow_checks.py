@@ -8,13 +8,15 @@ from typing import Any
 import pytest
 import yaml
 
+from devhost.cli.commands import main
 from devhost.errors import FlowFileError, ParameterError
 from devhost.flow.checks.check import check_flow
 from devhost.flow.checks.inputs import filled_inputs, start_fields, typed_inputs, with_read_files
 from devhost.flow.document import FlowFile
 from devhost.limits import HostLimits
 from devhost.plugin.declaration import PluginDeclaration
-from tests.flows.building import START, chain, chatflow, mixed, tool
+from tests.flows.building import START, answer, chain, chatflow, mixed, tool
+from tests.flows.building import node as made
 
 ROOT = Path(__file__).parents[2]
 APPROVAL = ROOT / "examples" / "workflows" / "approval.yml"
@@ -226,30 +228,135 @@ def test_the_flows_of_the_examples_are_right(
     assert check_flow(flow, dict.fromkeys(start_fields(flow), "anything"), plugin, tools) == ()
 
 
-def test_a_node_that_nothing_leads_to_is_a_notice(
-    write: Callable[[Change], FlowFile], plugin: PluginDeclaration, tools: list[PluginDeclaration]
-) -> None:
-    def change(document: dict[str, Any]) -> None:
-        document["version"] = "0.9.0"
-        document["workflow"]["graph"]["edges"] = [edge for edge in edges(document) if edge["target"] != "clear"]
+def no_schema(document: dict[str, Any]) -> None:
+    """As after choosing the strategy in the panel."""
+    data(document, "agent")["output_schema"] = {}
+    data(document, "answer")["answer"] = "{{#agent.text#}} {{#agent.stop_reason#}} {{#agent.pending_calls#}}"
 
-    assert check_flow(write(change), {}, plugin, tools) == (
-        "the file is DSL 0.9.0, newer than 0.6.0: new fields of its nodes have no effect here",
-        "node 'Clear the state' (clear) never runs: no edge leads to it; draw one, or delete the node",
+
+def no_edge_to_the_error_branch(document: dict[str, Any]) -> None:
+    document["workflow"]["graph"]["edges"] = [edge for edge in edges(document) if edge["target"] != "clear"]
+
+
+EDITOR = "Dify's editor does not publish this app:"
+NOT_NAMED = (
+    "the output_schema of node 'Agent' (agent) in this file does not have it; begin with an app that has it, or read "
+    "it from json in a Code node)"
+)
+
+
+def invalid(output: str) -> str:
+    return f"{EDITOR} [Answer] Invalid variable. Please select an existing variable. (agent.{output}: {NOT_NAMED}"
+
+
+def unconnected(title: str) -> str:
+    return (
+        f"{EDITOR} [{title}] This step is not connected to anything (it never runs: draw an edge to it, or delete it)"
     )
 
 
-def test_a_strategy_of_another_provider_is_a_notice(
-    write: Callable[[Change], FlowFile], plugin: PluginDeclaration, tools: list[PluginDeclaration]
-) -> None:
-    file = write(lambda d: data(d, "agent").update(agent_strategy_provider_name="a/b/other"))
-
-    assert check_flow(file, {}, plugin, tools) == (
-        (
-            "node 'Agent' (agent) asks for 'gpt5_function_calling' of a/b/other; it is played with that of "
-            f"gpt5-agents/gpt5_agent/gpt5_agent in {ROOT}"
-        ),
+def missing(*plugins: str) -> str:
+    return (
+        f"dependencies does not name {', '.join(plugins)}: when Dify imports the app, it does not offer a plugin that "
+        "is not installed. (Dify's own export leaves out the plugins of Agent nodes)"
     )
+
+
+NOTICES: dict[str, tuple[Change, list[str]]] = {
+    "a newer DSL": (
+        lambda d: d.update(version="0.9.0"),
+        ["the file is DSL 0.9.0, newer than 0.6.0: new fields of its nodes have no effect here"],
+    ),
+    "outputs that the node's data do not name": (no_schema, [invalid("pending_calls"), invalid("stop_reason")]),
+    "nodes behind one that nothing leads to": (
+        no_edge_to_the_error_branch,
+        [unconnected("Clear the state"), unconnected("Error")],
+    ),
+    "a blank text": (
+        lambda d: data(d, "answer").update(answer=""),
+        [f"{EDITOR} [Answer] Answer is required"],
+    ),
+    "a blank parameter that the strategy needs": (
+        lambda d: data(d, "agent")["agent_parameters"]["query"].update(value=""),
+        [f"{EDITOR} [Agent] Query is required"],
+    ),
+    "no dependencies": (
+        lambda d: d.update(dependencies=[]),
+        [missing("gpt5-agents/gpt5_agent", "gpt5-agents/harbour_hall_office")],
+    ),
+    "dependencies without the tools' plugin": (
+        lambda d: d["dependencies"].pop(),
+        [missing("gpt5-agents/harbour_hall_office")],
+    ),
+    "a strategy of another provider": (
+        lambda d: data(d, "agent").update(agent_strategy_provider_name="a/b/other"),
+        [
+            missing("a/b"),
+            (
+                "node 'Agent' (agent) asks for 'gpt5_function_calling' of a/b/other; it is played with that of "
+                f"gpt5-agents/gpt5_agent/gpt5_agent in {ROOT}"
+            ),
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize(("change", "notices"), NOTICES.values(), ids=NOTICES)
+def test_what_can_be_played_all_the_same_is_a_notice(
+    write: Callable[[Change], FlowFile],
+    plugin: PluginDeclaration,
+    tools: list[PluginDeclaration],
+    change: Change,
+    notices: list[str],
+) -> None:
+    assert list(check_flow(write(change), {}, plugin, tools)) == notices
+
+
+FORM = {
+    "inputs": [],
+    "user_actions": [{"id": "ok", "title": "OK"}],
+    "delivery_methods": [{"type": "webapp", "enabled": False}],
+}
+
+
+def test_a_form_that_no_page_shows_is_not_published(tmp_path: Path) -> None:
+    form = made("human-input", "form", form_content="Fine?", **FORM)
+    file = FlowFile.read(chatflow(tmp_path, [START, form], chain("start", "form")))
+
+    assert check_flow(file, {}, None) == (
+        f"{EDITOR} [Form] Please enable at least one delivery method",
+        f"{EDITOR} Answer node must be added",
+    )
+
+
+def test_nodes_in_a_container_are_connected_with_it(tmp_path: Path) -> None:
+    loop = made("loop", "again", loop_count=2, break_conditions=[], start_node_id="first")
+    inside = {**made("loop-start", "first"), "parentId": "again"}
+    file = FlowFile.read(chatflow(tmp_path, [START, loop, inside, answer("Done.")], chain("start", "again", "answer")))
+
+    assert check_flow(file, {}, None) == ()
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (lambda d: d, "chatflow with 6 nodes: Dify's editor publishes it"),
+        (no_schema, invalid("stop_reason")),
+        (lambda d: data(d, "answer").update(answer="{{#agnt.text#}}"), "there is no node with this id"),
+    ],
+    ids=["published", "not published", "not played"],
+)
+def test_an_app_is_checked_by_itself(
+    write: Callable[[Change], FlowFile],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    change: Change,
+    sentence: str,
+) -> None:
+    monkeypatch.chdir(ROOT)
+
+    assert main(["check", str(write(change).path)]) == int("publishes" not in sentence)
+    assert sentence in capsys.readouterr().out
 
 
 def test_a_tool_node_sets_only_parameters_of_its_tool(tmp_path: Path) -> None:

@@ -5,6 +5,8 @@ after the strategies' YAML. Whether the data of each node fit is seen on Dify's 
 """
 
 import re
+import zipfile
+from io import BytesIO
 from typing import Any
 
 import pytest
@@ -91,7 +93,44 @@ def test_a_stale_app_is_written_again_and_nothing_else_in_it_changes() -> None:
     )
 
     assert stale != text
-    assert example_apps.written(stale) == text
+    assert example_apps.written(stale, {}) == text
+
+
+def test_the_dependencies_keep_their_checksums_until_a_package_has_another() -> None:
+    text = (EXAMPLES / "workflows" / "knowledge.yml").read_text("utf-8")
+    manifest = read_yaml(ROOT / "manifest.yaml")
+    ours = f"{manifest['author']}/{manifest['name']}:{manifest['version']}"
+
+    once = example_apps.written(text, {ours: "a" * 64})
+
+    assert f'{{"plugin_unique_identifier": "{ours}@{"a" * 64}"}}' in once
+    assert example_apps.written(once, {}) == once
+
+
+def test_of_a_published_plugin_the_dependency_is_the_release_that_dify_installs_from() -> None:
+    ours = {"author": "a", "name": "agents", "version": "1.0.0", "repo": "https://github.com/me/agents"}
+    tools = {"author": "a", "name": "tools", "version": "0.2.0"}
+
+    assert example_apps.dependency(tools, {"a/tools:0.2.0": "c0ffee"}, ours) == {
+        "type": "github",
+        "value": {
+            "repo": "me/agents",
+            "version": "v1.0.0",
+            "package": "tools-0.2.0.difypkg",
+            "github_plugin_unique_identifier": "a/tools:0.2.0@c0ffee",
+        },
+    }
+
+
+def test_a_checksum_is_that_of_dify_s_daemon() -> None:
+    """The package and its checksum are recorded from the daemon 0.6.0, 2026-11-23."""
+    recorded = read_yaml(ROOT / "tests" / "fixtures" / "dify" / "package-checksum.yaml")
+    package = BytesIO()
+    with zipfile.ZipFile(package, "w") as opened:
+        for name, content in recorded["files"].items():
+            opened.writestr(name, content)
+
+    assert "@".join(example_apps.checksum(package.getvalue())) == recorded["identifier"]
 
 
 def test_the_fields_of_an_answer_in_a_schema_can_be_chosen() -> None:

@@ -1,12 +1,9 @@
-"""The graph: types of nodes, edges between nodes that exist, one start, and nodes that nothing leads to."""
+"""The graph: types of nodes, edges between nodes that exist, one start, and the nodes that it leads to."""
 
 from collections.abc import Iterator
 
 from devhost.flow.checks.node_types import AFTER_AN_ERROR, HELP, PLAYED, SOURCE, handles_of
 from devhost.flow.document import FlowFile
-
-STARTS = frozenset({"iteration-start", "loop-start"})
-"""A container begins with them: no edge leads there."""
 
 
 def wrong_in_graph(file: FlowFile) -> Iterator[str]:
@@ -46,9 +43,13 @@ def _wrong_start(file: FlowFile) -> Iterator[str]:
         yield f"no edge leads from {starts[0]} to another node: draw one to the node that comes next"
 
 
-def unreached(file: FlowFile) -> Iterator[str]:
-    """Dify leaves such nodes out of a run, too: a notice."""
-    targets = {edge.get("target") for edge in file.edges}
-    for node in file.nodes.values():
-        if node.type != "start" and node.type not in STARTS and node.id not in targets:
-            yield f"{node} never runs: no edge leads to it; draw one, or delete the node"
+def reached(file: FlowFile) -> frozenset[str]:
+    """The nodes that a way from the Start node leads to, with those inside of a container."""
+    found, waiting = set[str](), [node.id for node in file.nodes.values() if node.type == "start"]
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found.add(name)
+            waiting += [str(edge.get("target")) for edge in file.edges if edge.get("source") == name]
+            waiting += [node.id for node in file.nodes.values() if node.container == name]
+    return frozenset(found)
