@@ -13,6 +13,7 @@ from dify_plugin.entities.agent import AgentInvokeMessage
 
 from internal.answer import CallAnswer, TextAnswer
 from internal.calls.submission import refusing_secrets
+from internal.conversation.recording import waiting_files
 from internal.dialogue import Dialogue
 from internal.errors import InvalidParameters, reported
 from internal.finish import Result, finish, kept_alive
@@ -31,6 +32,7 @@ from internal.run import Run
 from internal.state.form import decode
 from internal.text.fairness import in_turns
 from internal.text.redaction import KnownSecrets
+from internal.tools.names import name_files
 from internal.tools.toolbox import Tool, Toolbox, build_toolbox
 from internal.tools.virtual_tools import RESERVED_NAMES, answer_tool
 
@@ -85,20 +87,21 @@ def _run[P: StrategyParams](
     state = decode(params.state)
     of_the_node = node_secrets(params.tools)
     params, secrets = params.redacted(of_the_node), KnownSecrets(of_the_node)
+    state = state.redacted(of_the_node) if state else None
     fallback = read_fallback_model(params.fallback_model)
     submit = refusing_secrets(answer_tool(params.answer_schema), secrets) if params.answer_schema.strip() else None
     toolbox = build_toolbox(
         params.tools,
         allowed=params.allowed_tools,
         needing_approval=params.approval_required,
-        files=params.files,
+        files={**waiting_files(state), **name_files(params.files)},
         reserved=RESERVED_NAMES,
     )
     needs_calls = blueprint.needs_tool_calls or submit is not None or bool(params.answer_criteria.strip())
     if not params.model.can_call_tools():
         _require_tool_calls(params, toolbox, needed=needs_calls)
     offers_tools = bool(toolbox.tools) or needs_calls
-    dialogue = Dialogue(params, toolbox, blueprint.name, state.redacted(of_the_node) if state else None)
+    dialogue = Dialogue(params, toolbox, blueprint.name, state)
     dialogue.require_question()
     run = Run(
         params=params,

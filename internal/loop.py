@@ -134,7 +134,7 @@ class AgentLoop:
             return ClosingAnswer(closing) if closing else self._within_budget(AnotherRound())
         judged = judge_calls(turn.calls, toolbox, self.rounds.guard)
         if closing is None:
-            judged = self.rounds.approvals.hold(judged, self.subtask)
+            judged = self.rounds.approvals.hold(judged, toolbox, self.subtask)
         finish = None if waits(judged) else self.answer.after_calls(turn, judged, closing)
         if closing is None:
             yield from self._announce(turn)

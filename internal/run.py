@@ -229,7 +229,9 @@ class Run[P: StrategyParams]:
             return
         started = self.clock.now()
         yield SpanStarted(parent, "APPROVAL")
-        judged = self.budget.allow([resumption.judge(call, self.toolbox) for call in waiting.waiting])
+        judged = self.budget.allow(
+            [resumption.judge(call, self.toolbox, self.deadline(1).left()) for call in waiting.waiting]
+        )
         self.approvals.has_acted |= any(isinstance(call, ValidCall) for call in judged)
         yield from loop.rounds.resume(waiting, judged, parent, loop.limits.tool_deadline)
         if resumption.has_question:

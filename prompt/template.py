@@ -196,12 +196,23 @@ NOT_APPROVED = "The user did not approve this call."
 NOT_APPROVED_BECAUSE = "The user did not approve this call and said: {reason}"
 NOT_APPROVED_SEE_NEXT = "The user did not approve this call; see the user's next message."
 APPROVAL_NOT_GIVEN = "The user was asked to approve this call and did not."
-APPROVED_CALL_CHANGED = "This call was not run: it is no longer the call that was shown to the user."
+APPROVED_CALL_CHANGED = (
+    "This call was not run: its tool, the tool's settings, its arguments or its files are not those that the user "
+    "approved. If it is still wanted, make the call again; the user is then asked again."
+)
+ATTACH_AGAIN = (
+    "This call was not run: the file {name} of an earlier turn cannot be fetched any more. "
+    "Ask the user to attach it again; then make the call again."
+)
 WAITS_FOR_APPROVAL = "(waits for the user's approval)"
 ANSWER_NOT_TAKEN = "not taken: another call of this turn waits for the user's approval, so the answer is not due yet"
 CONFIDENTIAL_CANNOT_WAIT = (
     "not run: this call needs the user's approval, and a call that waits is stored, which a secret value must not be. "
     "Leave the secret out; such a value belongs into the settings of the tool in the node."
+)
+DOUBLE_CANNOT_WAIT = (
+    "not run: this call needs the user's approval, and the node has this tool twice, with nothing that tells the two "
+    "apart. Tell the user that the tools need different credentials or settings in the node."
 )
 ROUNDED_CANNOT_WAIT = (
     "not run: this call needs the user's approval, and the host would round an integer above 2^53 within an object or "

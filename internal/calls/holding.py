@@ -9,9 +9,11 @@ from dataclasses import dataclass, field
 from internal.approval.identity import call_id
 from internal.approval.pending import PendingCall
 from internal.calls.arguments import rounded_arguments
+from internal.conversation.recording import waiting_record
 from internal.report.tool_calls import JudgedCall, RejectedCall, ValidCall, WaitingCall
 from internal.state.size import MAX_WAITING, size_of_waiting
 from internal.text.redaction import KnownSecrets
+from internal.tools.toolbox import Toolbox
 from internal.tools.virtual_tools import SUBMIT_ANSWER
 from prompt import template
 
@@ -28,12 +30,14 @@ class Approvals:
     """Whether a call that the user approved was sent to its tool in this run."""
     _size: int = field(default=0, init=False)
 
-    def hold(self, judged: Sequence[JudgedCall], subtask: str | None = None) -> tuple[JudgedCall, ...]:
+    def hold(
+        self, judged: Sequence[JudgedCall], toolbox: Toolbox, subtask: str | None = None
+    ) -> tuple[JudgedCall, ...]:
         """Put on hold what needs an approval; an answer in the same turn is not taken."""
-        held = tuple(self._held(call, subtask) for call in judged)
+        held = tuple(self._held(call, toolbox, subtask) for call in judged)
         return tuple(map(_not_taken, held)) if waits(held) else held
 
-    def _held(self, call: JudgedCall, subtask: str | None) -> JudgedCall:
+    def _held(self, call: JudgedCall, toolbox: Toolbox, subtask: str | None) -> JudgedCall:
         if not (isinstance(call, ValidCall) and call.tool.needs_approval):
             return call
         tool, arguments = call.tool, call.arguments
@@ -41,14 +45,17 @@ class Approvals:
             return RejectedCall(call.call, template.CONFIDENTIAL_CANNOT_WAIT, tool)
         if rounded_arguments(tool, arguments):
             return RejectedCall(call.call, template.ROUNDED_CANNOT_WAIT, tool)
-        size = size_of_waiting(tool.provider, tool.own_name, call.signature.arguments)
+        if toolbox.find(tool.provider, tool.own_name, tool.setting) is not tool:
+            return RejectedCall(call.call, template.DOUBLE_CANNOT_WAIT, tool)
+        files = {name: toolbox.files[name] for name in tool.files_in(arguments)}
+        waiting = WaitingCall(call, call_id(self.asked + 1, tool, arguments, files), files)
+        size = size_of_waiting(waiting_record(waiting))
         if self._size + size > MAX_WAITING:  # a state must hold all of them whole
             return RejectedCall(call.call, template.TOO_LARGE_TO_WAIT.format(most=MAX_WAITING), tool)
         self._size += size
         self.asked += 1
-        identifier = call_id(self.asked, tool.provider, tool.own_name, arguments)
-        self.pending.append(PendingCall(identifier, tool.name, arguments, subtask))
-        return WaitingCall(call, identifier)
+        self.pending.append(PendingCall(waiting.id, tool.name, arguments, subtask))
+        return waiting
 
 
 def waits(judged: Sequence[JudgedCall]) -> bool:

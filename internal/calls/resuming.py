@@ -11,6 +11,7 @@ from internal.approval.decision import Approved, ByCall, Decision, Rejected, not
 from internal.approval.identity import is_same_call
 from internal.calls.arguments import ArgumentsInvalid, validate_arguments
 from internal.conversation.restored import call_of
+from internal.host.remote_files import still_answers
 from internal.report.tool_calls import JudgedCall, RejectedCall, ValidCall
 from internal.state.records import CallRecord, EntryRecord, State, UserRecord
 from internal.text.notes import Quoting, Sentence
@@ -43,9 +44,12 @@ class Resumption:
         for unknown in self.decision.unknown_ids(waiting)[:_MAX_NAMED]:
             yield Quoting(f"approval: no call {unknown!r} waits")
 
-    def judge(self, call: CallRecord, toolbox: Toolbox) -> JudgedCall:
-        """Judge the call as if the model had just made it: a state cannot make a tool run that the node would not."""
-        written, tool = call_of(call, toolbox), toolbox.find(call.provider, call.tool)
+    def judge(self, call: CallRecord, toolbox: Toolbox, seconds: float) -> JudgedCall:
+        """Judge the call as if the model had just made it: a state cannot make a tool run that the node would not.
+
+        Its files may take so many seconds to answer, each at most ten.
+        """
+        written, tool = call_of(call, toolbox), toolbox.find(call.provider, call.tool, call.setting)
         verdict = self.decision.verdict(call.id)
         if not verdict.approved:
             is_next = self.has_question and verdict.reason.strip() == self._query
@@ -58,8 +62,11 @@ class Resumption:
             arguments = validate_arguments(tool, written.parsed.args)
         except ArgumentsInvalid:
             return RejectedCall(written, template.APPROVED_CALL_CHANGED, tool)
-        if not is_same_call(call.id, tool.provider, tool.own_name, arguments):
+        if not is_same_call(call.id, tool, arguments, toolbox.files):
             return RejectedCall(written, template.APPROVED_CALL_CHANGED, tool)
+        for name in tool.files_in(arguments):
+            if not still_answers(toolbox.files[name].url, seconds):
+                return RejectedCall(written, template.ATTACH_AGAIN.format(name=name), tool)
         return ValidCall(written, tool, arguments)
 
 

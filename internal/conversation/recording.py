@@ -8,14 +8,17 @@ why.
 from collections.abc import Iterable, Iterator, Sequence
 
 from dify_plugin.entities.model.message import PromptMessage, PromptMessageRole, TextPromptMessageContent
+from dify_plugin.file.entities import FileType
+from dify_plugin.file.file import File
 
 from internal.conversation.quoted_results import unread_results
 from internal.report.sources import Source
-from internal.report.tool_calls import CallStatus, EndedCall, JudgedCall, ToolCall, WaitingCall
+from internal.report.tool_calls import CallStatus, EndedCall, ToolCall, WaitingCall
 from internal.state.records import (
     AnswerRecord,
     CallRecord,
     EntryRecord,
+    FileRecord,
     FindingRecord,
     RoundRecord,
     SourceRecord,
@@ -49,25 +52,42 @@ def _is_recorded(ended: EndedCall, *, waits: bool) -> bool:
 
 def _record(position: int, ended: EndedCall) -> CallRecord:
     judged, tool = ended.judged, ended.judged.tool
-    is_waiting = ended.status is CallStatus.WAITING
+    if isinstance(judged, WaitingCall):
+        return waiting_record(judged)
     return CallRecord(
-        id=judged.id if isinstance(judged, WaitingCall) else _short_id(judged.call, position),
+        id=_short_id(judged.call, position),
         provider=tool.provider if tool else "",
         tool=tool.own_name if tool else judged.call.name,
-        arguments=_arguments(judged),
-        result=None if is_waiting else ended.tool_response,
+        setting=tool.setting if tool else "",
+        arguments=judged.call.written_back().function.arguments,
+        result=ended.tool_response,
     )
+
+
+def waiting_record(call: WaitingCall) -> CallRecord:
+    """A call that waits, with all that the user is asked to approve: its checked arguments, and its files."""
+    tool = call.valid.tool
+    return CallRecord(
+        id=call.id,
+        provider=tool.provider,
+        tool=tool.own_name,
+        setting=tool.setting,
+        arguments=call.valid.signature.arguments,
+        attached=tuple(
+            FileRecord(name=name, kind=file.type.value, **file.model_dump(exclude={"dify_model_identity", "type"}))
+            for name, file in call.files.items()
+        ),
+    )
+
+
+def waiting_files(state: State | None) -> dict[str, File]:
+    """The files of the calls that wait, by their names."""
+    attached = [file for call in (state.waiting if state else ()) for file in call.attached]
+    return {each.name: File(type=FileType(each.kind), **each.model_dump(exclude={"name", "kind"})) for each in attached}
 
 
 def _short_id(call: ToolCall, position: int) -> str:
     return call.id if 0 < len(call.id) <= _MAX_ID_LENGTH else f"call_{position}"
-
-
-def _arguments(judged: JudgedCall) -> str:
-    """Of a call that waits those that were checked; of any other what the model wrote, as the prompt has it."""
-    if isinstance(judged, WaitingCall):
-        return judged.valid.signature.arguments
-    return judged.call.written_back().function.arguments
 
 
 def records_of_history(history: Iterable[PromptMessage]) -> Iterator[EntryRecord]:

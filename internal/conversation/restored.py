@@ -45,7 +45,7 @@ def call_of(call: CallRecord, toolbox: Toolbox) -> ToolCall:
 
 
 def _name(call: CallRecord, toolbox: Toolbox) -> str:
-    tool = toolbox.find(call.provider, call.tool)
+    tool = toolbox.find(call.provider, call.tool, call.setting)
     return tool.name if tool else call.tool
 
 

@@ -6,9 +6,11 @@ one (docs/host-facts.md, "Files of a turn").
 """
 
 import os
+from collections.abc import Callable
 from ipaddress import IPv6Address, ip_address
 
 import httpx
+from gevent import Timeout
 from gevent.socket import getaddrinfo
 
 _SECONDS = 10
@@ -27,12 +29,27 @@ def fetch_file(address: str, size: int, most_bytes: int) -> bytes:
     too_large = FileUnavailable(f"larger than {most_bytes / 2**20:.2f} MiB, not shown")
     if size > most_bytes:
         raise too_large
+    return _read(address, lambda response: _content(response, most_bytes, too_large))
+
+
+def still_answers(address: str, seconds: float) -> bool:
+    """Whether there is a file behind an address, whose content is left to others."""
+    try:
+        with Timeout(min(seconds, _SECONDS), FileUnavailable()):
+            _read(address, httpx.Response.raise_for_status)
+    except FileUnavailable:
+        return False
+    return True
+
+
+def _read[T](address: str, read: Callable[[httpx.Response], T]) -> T:
+    """What ``read`` makes of the answer at an address, behind its redirects."""
     try:
         first = url = httpx.URL(address)
         for _ in range(_MOST_REDIRECTS + 1):
             with httpx.stream("GET", url, headers=_HEADERS, timeout=_SECONDS, proxy=_proxy(url)) as response:
                 if response.next_request is None:
-                    return _content(response, most_bytes, too_large)
+                    return read(response)
                 url = response.next_request.url
             if _is_private(url) and not _is_private(first):
                 raise FileUnavailable("could not be fetched: its address leads into a private network")

@@ -30,16 +30,26 @@ def redacted_tool(tool: Mapping[str, Any], secrets: Redactor) -> Mapping[str, An
     return {**tool, "description": description, "parameters": parameters}
 
 
+def public_values(raw: Mapping[str, Any]) -> dict[str, Any]:
+    """The values that the developer set, without each one that is or holds a secret."""
+    return {name: value for name, value, secrets in _values_of(raw) if not secrets}
+
+
 def _secrets_of(raw: Mapping[str, Any]) -> Iterator[str]:
+    return (secret for _, _, secrets in _values_of(raw) for secret in secrets)
+
+
+def _values_of(raw: Mapping[str, Any]) -> Iterator[tuple[str, Any, list[str]]]:
+    """Each value that the developer set, with the secrets in it."""
     runtime, listed = raw.get("runtime_parameters"), raw.get("parameters")
     declared = [item for item in listed if isinstance(item, Mapping)] if isinstance(listed, list) else []
     kinds = {str(item.get("name")): str(item.get("type")) for item in declared}
     for name, value in runtime.items() if isinstance(runtime, Mapping) else ():
         kind = kinds.get(name)
         if kind == SECRET_TYPE:
-            yield from texts_in(value)
-        elif kind not in _PUBLIC_TYPES:
-            yield from _named({name: value})
+            yield name, value, ["", *texts_in(value)]
+        else:
+            yield name, value, [] if kind in _PUBLIC_TYPES else list(_named({name: value}))
 
 
 def _named(value: object) -> Iterator[str]:

@@ -5,12 +5,13 @@ The prompt, the log, the variables and the repeat guard all read from these thre
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from typing import Any
 
 from dify_plugin.entities.model.message import AssistantPromptMessage
+from dify_plugin.file.file import File
 
 from internal.report.sources import Source
 from internal.tooling import ToolArgumentsParseResult, parse_tool_arguments
@@ -112,6 +113,8 @@ class WaitingCall:
     valid: ValidCall
     id: str
     """The one under which the user answers it."""
+    files: Mapping[str, File] = field(default_factory=dict)
+    """Those that its arguments name."""
     signature: None = None
     """It has no result that the repeat guard could compare."""
 

@@ -141,7 +141,7 @@ class _Writer:
             self._write(b"]")
 
     def _write_call(self, call: CallRecord, comma: bytes, parts: EntryParts) -> None:
-        self._write(_opened(call.model_dump(exclude={"result"})))
+        self._write(_opened(call.model_dump(exclude={"result"}, exclude_defaults=True)))
         if call.result is not None:
             parts.results.append(self._write_text(b',"result":', call.result))
         self._write(b"}" + comma)

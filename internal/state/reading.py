@@ -14,6 +14,7 @@ from internal.state.pieces import MAX_PARTS
 from internal.state.records import (
     CallRecord,
     EntryRecord,
+    FileRecord,
     FindingRecord,
     SourceRecord,
     State,
@@ -34,6 +35,7 @@ _ITEMS: dict[str, TypeAdapter[object]] = {
     "findings": TypeAdapter(FindingRecord),
     "sources": TypeAdapter(SourceRecord),
     "subtasks": TypeAdapter(SubtaskRecord),
+    "attached": TypeAdapter(FileRecord),
     "advised": TypeAdapter(str),
     "files": TypeAdapter(str),
 }

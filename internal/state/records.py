@@ -24,6 +24,19 @@ class _Record(BaseModel):
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid", hide_input_in_errors=True)
 
 
+class FileRecord(_Record):
+    """A file that a waiting call names, as Dify described it: its content stays where its address leads."""
+
+    name: str
+    """In the call's arguments."""
+    url: str
+    kind: Literal["image", "document", "audio", "video", "custom"]
+    mime_type: str | None = None
+    filename: str | None = None
+    extension: str | None = None
+    size: int | None = None
+
+
 class CallRecord(_Record):
     """A tool call; its tool is found again by provider and own name, never by the model's alias for it."""
 
@@ -33,8 +46,12 @@ class CallRecord(_Record):
     """"" for a tool that the node did not have."""
     tool: str
     """What Dify calls it; what the model wrote where the node has no such tool."""
+    setting: str = ""
+    """``Tool.setting``."""
     arguments: str
     """The text of a JSON object; of a call that waits, its checked arguments."""
+    attached: Several[FileRecord] = ()
+    """The files that a call which waits is to send."""
     result: str | None = None
     """None while it waits."""
 
@@ -73,7 +90,10 @@ class RoundRecord(_Record):
     def answered(self, results: Iterable[str]) -> Self:
         """The same with these results of the calls that wait, in their order."""
         left = iter(results)
-        calls = [call.model_copy(update={"result": next(left)}) if call.result is None else call for call in self.calls]
+        calls = [
+            call.model_copy(update={"result": next(left), "attached": ()}) if call.result is None else call
+            for call in self.calls
+        ]
         return self.model_copy(update={"calls": tuple(calls)})
 
 

@@ -22,8 +22,6 @@ from prompt import template
 
 MAX_WAITING = 64 * 1024
 """Bytes of JSON that the waiting calls of a state may have together, so that they fit whatever they say."""
-_REST_OF_A_CALL = 100
-"""Bytes: its id and the names of its fields."""
 _RECENT_TURNS = 3
 """The last turns, whose results stay whole for longer."""
 _KEPT = 1_000
@@ -43,10 +41,9 @@ class _Change:
     """Whether it is undone if there is room in the end."""
 
 
-def size_of_waiting(provider: str, tool: str, arguments: str) -> int:
+def size_of_waiting(call: CallRecord) -> int:
     """The bytes of JSON that a waiting call takes in a state at most; of all that wait, ``MAX_WAITING`` fit."""
-    written = json.dumps((provider, tool, arguments), ensure_ascii=False)
-    return len(written.encode(errors="replace")) + _REST_OF_A_CALL
+    return len(json.dumps(call.model_dump(exclude_defaults=True), ensure_ascii=False).encode(errors="replace"))
 
 
 def fitted(state: State, max_packed: int) -> bytes:

@@ -5,6 +5,8 @@ tools under names that every model API takes, in the node's order; what had to b
 parameter is left out; when it is required, its tool is left out. Other tools are not affected.
 """
 
+import hashlib
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
@@ -16,16 +18,19 @@ from dify_plugin.entities.tool import ToolProviderType
 from dify_plugin.file.file import File
 
 from internal.errors import InvalidParameters
+from internal.node.secrets import public_values
 from internal.schema.check import Check
 from internal.text.fairness import in_turns
 from internal.text.notes import Note, OurWords, Quoting, Sentence
 from internal.text.pasted import looks_like_selector, missing_variable
-from internal.tools.names import ToolIdentity, free_name, identify, matching_entries, name_files
+from internal.tools.names import ToolIdentity, free_name, identify, matching_entries
 from internal.tools.parameters import ParameterUnusable, ToolParameter, read_parameter
 from prompt import template
 
 EVERY_TOOL = "*"
 """An entry that means all tools."""
+_SETTING_LENGTH = 16
+"""Hexadecimal digits."""
 _MAX_NAMED = 20
 """Entries of an allow-list that are named in the log if they match no tool; one line each."""
 
@@ -71,11 +76,19 @@ class Tool:
     parameters: Mapping[str, ToolParameter] = field(default_factory=dict)
     fixed: Mapping[str, Any] = field(default_factory=dict, repr=False)
     """Values that the developer set, some of them secret; they win over any argument."""
+    setting: str = ""
+    """Tells a tool from another of the same name in the node: a digest of the credential's id and of the values that
+    the developer set, without the secret ones, which a visible digest could give away; "" without any."""
     virtual_schema: VirtualSchema | None = None
     """Set for a virtual tool: the agent reads its arguments, and no tool runs."""
     kind: ToolKind = ToolKind.RUNS
     needs_approval: bool = False
     """Whether the user is asked before a call of it runs."""
+
+    def files_in(self, arguments: Mapping[str, Any]) -> list[str]:
+        """The names of files in a call's arguments."""
+        given = [value for name, value in arguments.items() if self.parameters[name].takes_files]
+        return [str(name) for value in given for name in (value if isinstance(value, list) else [value])]
 
     @cached_property
     def prompt_tool(self) -> PromptMessageTool:
@@ -98,13 +111,21 @@ class Toolbox:
 
     tools: Mapping[str, Tool] = field(default_factory=dict)
     files: Mapping[str, File] = field(default_factory=dict)
-    """This turn's files by the names under which the model may pass them to a tool."""
+    """This turn's files, and those of calls that wait, by the names under which the model may pass them to a tool."""
     notes: tuple[Sentence, ...] = ()
 
-    def find(self, provider: str, own_name: str) -> Tool | None:
-        """The node's tool that Dify calls by this name, whatever the model calls it."""
-        found = (tool for tool in self.tools.values() if (tool.provider, tool.own_name) == (provider, own_name))
-        return next((tool for tool in found if tool.kind is ToolKind.RUNS), None)
+    def find(self, provider: str, own_name: str, setting: str) -> Tool | None:
+        """The node's tool that Dify calls by this name, whatever the model calls it.
+
+        Its setting may have changed, if it is the only one; None if there are several that cannot be told apart.
+        """
+        named = [
+            tool
+            for tool in self.tools.values()
+            if tool.kind is ToolKind.RUNS and (tool.provider, tool.own_name) == (provider, own_name)
+        ]
+        found = [tool for tool in named if tool.setting == setting] or named
+        return found[0] if len(found) == 1 else None
 
     def with_tool(self, tool: Tool) -> "Toolbox":
         """The same tools and a virtual one at the end."""
@@ -126,7 +147,7 @@ def build_toolbox(
     *,
     allowed: Sequence[str] = (),
     needing_approval: Sequence[str] = (),
-    files: Iterable[File] = (),
+    files: Mapping[str, File] | None = None,
     reserved: frozenset[str] = frozenset(),
 ) -> Toolbox:
     """Read the tools one by one; ``reserved`` are the names of virtual tools, which none of these may take.
@@ -135,7 +156,6 @@ def build_toolbox(
         InvalidParameters: an entry of ``needing_approval`` matches no tool. A tool would else run without approval
             because of a slip of the pen.
     """
-    named_files = name_files(files)
     tools: dict[str, Tool] = {}
     notes: list[Sentence] = []
     met: set[str] = set()
@@ -154,13 +174,13 @@ def build_toolbox(
             continue
         name = free_name(identity, reserved | tools.keys())
         try:
-            tool = _read_tool(raw, identity, name, tuple(named_files), notes.append)
+            tool = _read_tool(raw, identity, name, tuple(files or ()), notes.append)
             tools[name] = replace(tool, needs_approval=bool(approvals) or EVERY_TOOL in asking_first)
         except ToolUnusable as reason:
             notes.append(OurWords(f"tool {identity.name!r} is left out: {reason}"))
     _require_matches([entry for entry in asking_first - guarded if entry != EVERY_TOOL], list(dict.fromkeys(offered)))
     notes += _unmet_notes([entry for entry in dict.fromkeys(allowed) if entry not in met])
-    return Toolbox(tools, named_files, tuple(notes))
+    return Toolbox(tools, files or {}, tuple(notes))
 
 
 def _require_matches(unmet: Sequence[str], names: Sequence[str]) -> None:
@@ -209,7 +229,16 @@ def _read_tool(
         description=_read_description(raw),
         parameters=parameters,
         fixed=fixed,
+        setting=_setting(raw),
     )
+
+
+def _setting(raw: Mapping[str, Any]) -> str:
+    values = {name: value for name, value in public_values(raw).items() if value is not None}
+    if not (raw.get("credential_id") or values):
+        return ""
+    written = json.dumps([raw.get("credential_id") or "", values], sort_keys=True, default=str)
+    return hashlib.sha256(written.encode()).hexdigest()[:_SETTING_LENGTH]
 
 
 def _read_provider_type(value: object) -> ToolProviderType:

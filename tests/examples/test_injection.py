@@ -349,9 +349,9 @@ CALLING, PLANNING = STRATEGIES[0], "gpt5_plan_and_reflect"
     ("strategy", "answers", "said", "mails"),
     [
         (CALLING, ["go ahead"], ["is sent."], 1),
-        (CALLING, ['{"call_1_b6574fc3": true}'], ["is sent."], 1),
+        (CALLING, ['{"call_1_97ded2b8": true}'], ["is sent."], 1),
         (CALLING, ["/reject and the piano?", "go ahead"], ["about the piano", "is sent."], 1),
-        (CALLING, ['{"call_1_b6574fc3": false}'], ["The mail is not sent."], 0),
+        (CALLING, ['{"call_1_97ded2b8": false}'], ["The mail is not sent."], 0),
         (CALLING, ["/reject not today", "No, mention the piano too", "/Approve"], ["not sent", "piano", "is sent"], 1),
         (PLANNING, ["go ahead"], ["is sent."], 1),
         (PLANNING, ["/reject not today"], ["The mail is not sent."], 0),

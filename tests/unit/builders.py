@@ -6,6 +6,7 @@ from dify_plugin.entities.model.message import AssistantPromptMessage
 from dify_plugin.file.file import File
 
 from internal.report.tool_calls import CallStatus, EndedCall, RejectedCall, ToolCall
+from internal.tools.names import name_files
 from internal.tools.parameters import ToolParameter
 from internal.tools.toolbox import Tool, Toolbox, build_toolbox
 from tests.support.wire import parameter, tool
@@ -23,7 +24,7 @@ def file(name: str | None = "a.png", kind: str = "image", **more: Any) -> File: 
 
 def toolbox_of(*parameters: dict[str, Any], files: tuple[File, ...] = (), **more: Any) -> Toolbox:  # noqa: ANN401 - as above
     """A toolbox with one tool, ``search``."""
-    return build_toolbox([tool("search", *parameters, **more)], files=files)
+    return build_toolbox([tool("search", *parameters, **more)], files=name_files(files))
 
 
 def tool_of(*parameters: dict[str, Any], **more: Any) -> Tool:  # noqa: ANN401 - as above

@@ -9,6 +9,7 @@ from internal.state.records import (
     AnswerRecord,
     CallRecord,
     EntryRecord,
+    FileRecord,
     FindingRecord,
     PlanRecord,
     RoundRecord,
@@ -24,8 +25,12 @@ _arguments = json_objects.map(lambda value: json.dumps(value, ensure_ascii=False
 _numbers = st.integers(0, 2**53)
 
 
+_attached = st.lists(st.builds(FileRecord, name=_texts, url=_texts, size=_numbers), max_size=2).map(tuple)
+
+
 def calls(results: st.SearchStrategy[str | None]) -> st.SearchStrategy[CallRecord]:
-    return st.builds(CallRecord, id=_texts, provider=_texts, tool=_texts, arguments=_arguments, result=results)
+    named = {"id": _texts, "provider": _texts, "tool": _texts, "setting": _texts}
+    return st.builds(CallRecord, **named, arguments=_arguments, attached=_attached, result=results)
 
 
 def _rounds(results: st.SearchStrategy[str | None]) -> st.SearchStrategy[EntryRecord]:

@@ -19,6 +19,7 @@ from internal.state.pieces import MAX_UNPACKED
 from internal.state.records import (
     AnswerRecord,
     CallRecord,
+    FileRecord,
     FindingRecord,
     PlanRecord,
     RoundRecord,
@@ -86,7 +87,8 @@ def test_a_state_comes_back_as_it_was(state: State, space: str) -> None:
 
 FINDING = FindingRecord(subtask="a", answer="b", completed=True)
 FULL_USER = UserRecord(text="a", files=("b", "c"), context="d", findings=(FINDING, FINDING))
-FULL_CALL = CallRecord(id="a", provider="b", tool="c", arguments="{}", result="d")
+FULL_FILE = FileRecord(name="a", url="b", kind="image", mime_type="c", filename="d", extension="e", size=1)
+FULL_CALL = CallRecord(id="a", provider="b", tool="c", setting="d", arguments="{}", attached=(FULL_FILE,), result="e")
 FULL_ROUND = RoundRecord(said="a", calls=(FULL_CALL, FULL_CALL.model_copy(update={"result": None})))
 FULL_SUBTASK = SubtaskRecord(
     name="a",
@@ -111,7 +113,7 @@ FULL_STATE = State(
 
 @pytest.mark.parametrize(
     "record",
-    [FINDING, FULL_USER, FULL_CALL, FULL_ROUND, FULL_SUBTASK, FULL_SOURCE, FULL_STATE],
+    [FINDING, FULL_USER, FULL_FILE, FULL_CALL, FULL_ROUND, FULL_SUBTASK, FULL_SOURCE, FULL_STATE],
     ids=lambda record: type(record).__name__,
 )
 def test_every_field_of_every_record_is_part_of_the_text(record: BaseModel) -> None:

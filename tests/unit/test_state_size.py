@@ -233,9 +233,10 @@ def waiting_calls(write: Callable[[int, int], str], count: int, prefix: str = "c
     calls = list[CallRecord]()
     for number in range(count):
         text, most = write(MAX_WAITING // count, number), MAX_WAITING // count
-        while size_of_waiting("shop", "order", arguments := _canonical({"a": text})) > most:
-            text = text[: min(len(text) - 1, len(text) * most // size_of_waiting("shop", "order", arguments))]
-        calls.append(call(None, f"{prefix}_{number}_{hashlib.sha256(b'%d' % number).hexdigest()[:8]}", arguments))
+        name = f"{prefix}_{number}_{hashlib.sha256(b'%d' % number).hexdigest()[:8]}"
+        while (size := size_of_waiting(waiting := call(None, name, _canonical({"a": text})))) > most:
+            text = text[: min(len(text) - 1, len(text) * most // size)]
+        calls.append(waiting)
     return calls
 
 

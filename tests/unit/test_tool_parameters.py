@@ -104,7 +104,7 @@ def test_with_a_default_there_is_nothing_to_ask_the_model_for(more: dict[str, An
 def test_a_file_parameter_takes_the_names_of_this_turns_files() -> None:
     raw = tool("read", parameter("one", "file", required=True), parameter("all", "files"))
 
-    schema = build_toolbox([raw], files=[file("a.png"), file("b.pdf")]).prompt_tools[0].parameters
+    schema = build_toolbox([raw], files={"a.png": file("a.png"), "b.pdf": file("b.pdf")}).prompt_tools[0].parameters
 
     names = {"type": "string", "enum": ["a.png", "b.pdf"]}
     assert schema["properties"] == {"one": names, "all": {"type": "array", "items": names}}
