@@ -18,8 +18,8 @@ from internal.model.display import DisplayRule
 from internal.model.reading import ModelTurn, TurnSpan
 from internal.model.turn import ModelCaller, TimeIsUp
 from internal.part import Audience, LoopLimits
-from internal.report.events import AnswerBreak, AnswerText, Event, SpanFinished, SpanStarted, StopReason, ThoughtText
-from internal.report.sentences import working_line
+from internal.report.events import AnswerBreak, AnswerText, Event, Remark, SpanFinished, SpanStarted, StopReason
+from internal.report.sentences import tools_line
 from internal.report.tool_calls import JudgedCall, RejectedCall
 from internal.steps import AnotherRound, ClosingAnswer, Ending, Finish, NextStep
 from internal.tools.virtual_tools import READ_RESULT, RESERVED_NAMES, read_result_tool
@@ -163,11 +163,11 @@ class AgentLoop:
         return ClosingAnswer(reason) if self.limits.closes_on_budget else Finish(reason, self._first_words)
 
     def _announce(self, turn: ModelTurn) -> Iterator[Event]:
-        """Where thoughts are shown, the user sees that work goes on even if the model says nothing."""
+        """Where thoughts are shown, the user reads which tools were used even if the model says nothing."""
         if self.audience.show_thoughts and not turn.has_shown:
             names = (call.name for call in turn.calls if call.name not in RESERVED_NAMES)
-            if line := working_line(names, self.audience.query):
-                yield ThoughtText(line)
+            if line := tools_line(names, self.audience.query):
+                yield Remark(line)
 
     def _keep_first_words(self, reason: StopReason) -> Generator[Event, None, Finish]:
         """An answer that stalled in its first words is the answer when nothing else came."""

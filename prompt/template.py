@@ -261,13 +261,15 @@ NO_MORE_READING = (
     "less."
 )
 
-# With thoughts shown, what the user reads of a round in which the model calls tools and says nothing; by language.
-WORKING = {"en": "Using {tools}…", "ja": "{tools} を使用しています…", "zh": "正在使用 {tools}…"}
-WORKING_ON_MORE = {
-    "en": "Using {tools} and {more} more…",
-    "ja": "{tools} ほか {more} 件のツールを使用しています…",
-    "zh": "正在使用 {tools} 和另外 {more} 个工具…",
+# With thoughts shown, what the user reads of a round in which the model calls tools and says nothing, and above a plan;
+# by language.
+TOOLS_USED = {"en": "Used {tools}.", "ja": "{tools} を使用しました。", "zh": "使用了 {tools}。"}
+MORE_TOOLS_USED = {
+    "en": "Used {tools} and {more} more.",
+    "ja": "{tools} ほか {more} 件のツールを使用しました。",
+    "zh": "使用了 {tools} 和另外 {more} 个工具。",
 }
+PLAN_HEADING = {"en": "Plan:", "ja": "計画:", "zh": "计划："}
 NAME_SEPARATOR = {"en": ", ", "ja": "、", "zh": "、"}
 
 # What the user reads above the sources that the answer cites; by language.

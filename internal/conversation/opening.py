@@ -30,7 +30,7 @@ from internal.flow import build_round_prompt_messages
 from internal.host.local_files import sniff_mime_type
 from internal.host.remote_files import FileUnavailable, fetch_file
 from internal.node.model_selection import ModelSelection
-from internal.thoughts.thinking import without_thoughts
+from internal.thoughts.reading import without_thoughts
 from prompt import template
 
 MAX_FILE_PART_BYTES = 3 * 1024 * 1024

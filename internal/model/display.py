@@ -13,8 +13,8 @@ from internal.flow import should_emit_response_text
 from internal.report.events import AnswerBreak, AnswerText, Shown, ThoughtText
 from internal.text.fairness import in_turns
 from internal.text.trimming import Trimmer
-from internal.thoughts.open_ends import OpenEnds
-from internal.thoughts.thinking import MAX_STEP_LENGTH, Piece, PieceKind, ThoughtSplitter, settled
+from internal.thoughts.reading import MAX_STEP_LENGTH, Piece, PieceKind, ThoughtSplitter, settled
+from internal.thoughts.writing import OpenEnds
 
 PLAINLY_AN_ANSWER = 400
 """Letters. A remark before tool calls is shorter, almost always; a longer one is shown as if it were the answer."""

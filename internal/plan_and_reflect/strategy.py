@@ -18,7 +18,8 @@ from internal.plan_and_reflect.outcome import SubtaskOutcome
 from internal.plan_and_reflect.params import PlanAndReflectParams
 from internal.plan_and_reflect.subtask import SUBTASKS_SHARE, SubtaskWorker
 from internal.policy import DEFAULT_POLICY
-from internal.report.events import Event, Noted, SpanFinished, SpanStarted, StopReason, ThoughtText
+from internal.report.events import Event, Noted, Remark, SpanFinished, SpanStarted, StopReason, ThoughtText
+from internal.report.sentences import plan_lines
 from internal.report.sources import escaped
 from internal.review.second_look import SecondLook
 from internal.run import Run
@@ -88,8 +89,8 @@ def _plan(run: Run[PlanAndReflectParams]) -> Generator[Event, None, list[str]]:
     if not plan:
         yield Noted(OurWords("no plan came; the question is worked on as one subtask"), "plan")
         plan = [run.dialogue.task]
-    if run.params.emit_intermediate_thoughts:
-        yield ThoughtText("\n".join(f"{number}. {name}" for number, name in enumerate(plan, start=1)))
+    if run.params.emit_intermediate_thoughts and len(plan) > 1:
+        yield ThoughtText(plan_lines(plan, run.dialogue.words))
     yield SpanFinished("plan", run.clock.now() - started, {"subtasks": plan})
     return plan
 
@@ -107,7 +108,11 @@ def _work_side_by_side(
         if position not in outcomes:
             outcomes[position] = worker.broken_off(template.SUBTASK_OUT_OF_TIME, StopReason.TIME_LIMIT)
             yield from _finished(worker, outcomes[position], started, "not done before the deadline")
-    return [outcomes[position] for position in range(len(workers))]
+    found = [outcomes[position] for position in range(len(workers))]
+    if run.params.emit_intermediate_thoughts:
+        for worker, outcome in zip(workers, found, strict=True):
+            yield Remark(f"**{worker.number}. {worker.name}**\n\n{outcome.answer}")
+    return found
 
 
 def _work(worker: SubtaskWorker, post: Post) -> SubtaskOutcome:
@@ -126,9 +131,7 @@ def _work(worker: SubtaskWorker, post: Post) -> SubtaskOutcome:
 
 
 def _finished(worker: SubtaskWorker, outcome: SubtaskOutcome, started: float, error: str | None) -> Iterator[Event]:
-    """Show a subtask's outcome among the thoughts, if they are shown, and in the log."""
-    if worker.run.params.emit_intermediate_thoughts:
-        yield ThoughtText(f"{worker.number}. {worker.name}\n{outcome.answer}")
+    """Show a subtask's outcome in the log."""
     data = {"answer": outcome.answer, "completed": outcome.completed, "attempts": outcome.attempts}
     yield SpanFinished(worker.key, worker.run.clock.now() - started, data, error)
 

@@ -24,6 +24,7 @@ from internal.report.events import (
     ModelFinished,
     ModelStarted,
     Noted,
+    Remark,
     RequestRepeated,
     RunFinished,
     RunSummary,
@@ -38,7 +39,11 @@ from internal.report.files import ExternalImage
 from internal.report.sources import source_list
 from internal.text.redaction import KnownSecrets
 from internal.text.wellformed import wellformed
-from internal.thoughts.text_stream import TextStream, message_texts
+from internal.thoughts.writing import TextStream
+
+MAX_TEXT_BYTES = 256 * 1024
+"""Bytes of one text message in UTF-8."""
+_MAX_CHARACTER_BYTES = 4
 
 
 def render(
@@ -59,7 +64,7 @@ def render(
                     decisions = decision_summary(summary, variables)
                     yield logs.summary(summary, decisions)
                     yield from closing_messages(summary, variables, decisions, out)
-                case AnswerText() | AnswerBreak() | ThoughtText() | ShownTogether() | CallsAnswered():
+                case AnswerText() | AnswerBreak() | ThoughtText() | ShownTogether() | Remark() | CallsAnswered():
                     pass
                 case _:
                     yield from logs.messages(event)
@@ -77,6 +82,9 @@ def _written(event: Event, text: TextStream) -> str:
             return "".join(_written(part, text) for part in parts)
         case ThoughtText(thought):
             return text.thought(thought)
+        case Remark(remark):
+            text.remark(remark)
+            return ""
         case AnswerBreak():
             return text.new_paragraph()
         case AnswerText(answer):
@@ -106,3 +114,14 @@ def _text_messages(text: str) -> Iterator[AgentInvokeMessage]:
     for piece in message_texts(wellformed(text)):
         body = InvokeMessage.TextMessage(text=piece)
         yield AgentInvokeMessage(type=InvokeMessage.MessageType.TEXT, message=body)
+
+
+def message_texts(text: str) -> Iterator[str]:
+    """A text in pieces of at most MAX_TEXT_BYTES bytes; no character is cut."""
+    start = 0
+    while start < len(text):
+        piece = text[start : start + MAX_TEXT_BYTES]
+        if len(piece) > MAX_TEXT_BYTES // _MAX_CHARACTER_BYTES:
+            piece = piece.encode()[:MAX_TEXT_BYTES].decode(errors="ignore")
+        yield piece
+        start += len(piece)

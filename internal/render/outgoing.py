@@ -12,7 +12,7 @@ from pydantic_core import to_json
 
 from internal.errors import AgentError
 from internal.render.log_content import preview
-from internal.report.events import AnswerText, Event, Noted, Shown, ShownTogether, ThoughtText
+from internal.report.events import AnswerText, Event, Noted, Remark, Shown, ShownTogether, ThoughtText
 from internal.state.form import encode
 from internal.state.records import State
 from internal.text.redaction import KnownSecrets
@@ -86,6 +86,8 @@ def redacted_text(events: Iterable[Event], out: Outgoing) -> Iterator[Event]:
                     yield from (ShownTogether(shown),) if shown else ()
                 case Noted():  # may come amid a text, and is for the log only
                     yield event
+                case Remark(remark):
+                    yield Remark(out.secrets.for_people.text(remark))
                 case AnswerText() | ThoughtText():
                     yield from text.take(event)
                 case _:

@@ -114,6 +114,16 @@ class ThoughtText:
     text: str
 
 
+@dataclass(frozen=True)
+class Remark:
+    """A whole thought of our own that the user may see: what a round did without a word, or what a subtask found.
+
+    The next thought begins with it; a block of its own would tell nothing while it is folded.
+    """
+
+    text: str
+
+
 type Shown = AnswerText | AnswerBreak | ThoughtText
 
 
@@ -211,4 +221,4 @@ type LogEvent = (
 )
 """What the log shows; mypy names the places that must handle one more."""
 
-type Event = LogEvent | Shown | ShownTogether | CallsAnswered | FileForwarded | RunFinished
+type Event = LogEvent | Shown | ShownTogether | Remark | CallsAnswered | FileForwarded | RunFinished

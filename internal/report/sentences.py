@@ -44,6 +44,12 @@ def no_answer_sentence(reason: StopReason, query: str) -> str:
     return sentences[language_of(query)]
 
 
+def plan_lines(plan: Iterable[str], words: str) -> str:
+    """A plan as the user reads it among the thoughts."""
+    numbered = (f"{number}. {name}" for number, name in enumerate(plan, start=1))
+    return "\n".join([template.PLAN_HEADING[language_of(words)], *numbered])
+
+
 def sources_heading(words: str) -> str:
     """What stands above the list of the sources that the answer cites."""
     return template.SOURCES_HEADING[language_of(words)]
@@ -62,14 +68,14 @@ def failed_sentence(calls: Iterable[EndedCall], failure: str, words: str) -> str
     return template.MODEL_FAILED_AFTERWARDS[language].format(calls=listed, failure=" ".join(failure.split()))
 
 
-def working_line(tools: Iterable[str], query: str) -> str:
+def tools_line(tools: Iterable[str], query: str) -> str:
     """Name the first few of these tools, each once; empty without any name."""
     language = language_of(query)
     names = list(dict.fromkeys(name for tool in tools if (name := " ".join(tool.split())[:_MAX_NAME_LENGTH])))
     if not names:
         return ""
     listed = template.NAME_SEPARATOR[language].join(names[:_MAX_NAMES])
-    sentences = template.WORKING if len(names) <= _MAX_NAMES else template.WORKING_ON_MORE
+    sentences = template.TOOLS_USED if len(names) <= _MAX_NAMES else template.MORE_TOOLS_USED
     return sentences[language].format(tools=listed, more=len(names) - _MAX_NAMES)
 
 

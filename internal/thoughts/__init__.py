@@ -1,5 +1,1 @@
-"""Thoughts and visible text, separated.
-
-In: a model's text in pieces cut anywhere. Out: pieces marked as thought or text, and the text that Dify shows, in which
-each thought stands in a closed ``<think>`` block. Tags in Markdown code are text.
-"""
+"""Thoughts and visible text: told apart where a model's text comes in, kept apart where the user's text goes out."""

@@ -1,19 +1,23 @@
 """What the user sees while a run goes on: answers, thoughts, remarks, and no stray blank lines."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
 import gevent
 import pytest
 from gevent.event import Event
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
+from internal.thoughts.reading import PieceKind, ThoughtSplitter
 from tests.agent.scenes import ANSWER, ends, live, part, search, text, wait_for
 from tests.support.clock import PATIENCE, FakeTime
-from tests.support.host import CallFails, Json
+from tests.support.host import CallFails
 from tests.support.run import run
-from tests.support.wire import calls, fails, model, replies, says, text_message
+from tests.support.wire import calls, fails, model, replies, says
+from tests.unit.generators import cut, cut_lists, joined
 
 FOUND = {"search": replies("found")}
 LONG = "This is plainly the answer. " * 20  # 560 characters
@@ -54,12 +58,17 @@ SCREENS: dict[str, tuple[list[Sequence[Any]], str, str]] = {
     "silent tool rounds": (
         [search("a"), search("b"), ANSWER],
         "Done.",
-        "<think>\nUsing search…\n</think>\n<think>\nUsing search…\n</think>\n\nDone.",
+        "<think>\nUsed search.\n\nUsed search.\n</think>\n\nDone.",
+    ),
+    "a silent round before a thought": (
+        [search(), says("<think>hm</think>Done.")],
+        "Done.",
+        "<think>\nUsed search.\n\nhm\n</think>\n\nDone.",
     ),
     "blank text beside calls": (
         [search(text="\n\n"), says("\n\nDone.\n\n")],
         "Done.",
-        "<think>\nUsing search…\n</think>\n\nDone.",
+        "<think>\nUsed search.\n</think>\n\nDone.",
     ),
     "blank lines within an answer": ([says("A\n\n", "\n\nB")], "A\n\n\n\nB", "A\n\n\n\nB"),
     "an answer that quotes the tag": (
@@ -82,30 +91,40 @@ SCREENS: dict[str, tuple[list[Sequence[Any]], str, str]] = {
         "Done.",
         "<think>\nThe user wants x.\n</think>\n\nDone.",
     ),
+    "an answer about both tags": (
+        [says("cut everything from <think> to </think> before it")],
+        "cut everything from <\u2060think> to <\u2060/think> before it",
+        "cut everything from <\u2060think> to <\u2060/think> before it",
+    ),
+    "a line that begins with a tag": (
+        [says("Tags:\n<think> opens.\n", "Done.")],
+        "Tags:\n<\u2060think> opens.\nDone.",
+        "Tags:\n<\u2060think> opens.\nDone.",
+    ),
     "such a thought before a call": (
-        [search(text="I need x.</think>Let me look."), ANSWER],
+        [search(text="I need x.\n</think>\nLet me look."), ANSWER],
         "Done.",
         "<think>\nI need x.\nLet me look.\n</think>\n\nDone.",
     ),
     "such a thought that was shown as an answer": (
-        [says(LONG, "</think>Done.")],
-        f"{LONG}Done.",
-        f"{LONG}Done.",
+        [says(LONG, "</think>\n", "Done.")],
+        f"{LONG}\nDone.",
+        f"{LONG}\nDone.",
     ),
     "such a thought, long, that came at once with its end": (
-        [says(f"{LONG}\n{LONG}</think>Done.")],
+        [says(f"{LONG}\n{LONG}</think>\nDone.")],
         "Done.",
         f"<think>\n{LONG}\n{LONG.strip()}\n</think>\n\nDone.",
     ),
     "an unclosed thought of a turn that was cut": (
-        [says("Well. <think>hm", finish_reason="length")],
+        [says("Well.\n<think>hm", finish_reason="length")],
         "Well.",
         "<think>\nhm\n</think>\n\nWell.",
     ),
     "a thought in the middle, which shows while text is held back": (
-        [says("A <think>hm</think> B")],
-        "A  B",
-        "<think>\nhm\n</think>\n\nA  B",
+        [says("A\n<think>hm</think>\nB")],
+        "A\n\nB",
+        "<think>\nhm\n</think>\n\nA\n\nB",
     ),
 }
 
@@ -123,27 +142,21 @@ def test_the_final_text_on_the_screen(screen: tuple[list[Sequence[Any]], str, st
 
 @pytest.mark.parametrize(
     ("query", "line"),
-    [
-        ("What is it?", "Using search…"),
-        ("これは何ですか", "search を使用しています…"),
-        ("这是什么", "正在使用 search…"),
-    ],
+    [("What is it?", "Used search."), ("これは何ですか", "search を使用しました。"), ("这是什么", "使用了 search。")],
 )
-def test_a_silent_round_is_announced_before_its_tools_run_in_the_language_of_the_question(
-    query: str, line: str
-) -> None:
-    seen = Event()
+def test_silent_rounds_are_named_in_the_next_block_in_the_language_of_the_question(query: str, line: str) -> None:
+    """A block for each would come closed: Dify's page shows no more of it than "Thought(0.0s)"."""
+    outcome = run([search("a"), search("b"), ANSWER], FOUND, {"emit_intermediate_thoughts": True, "query": query})
 
-    def patient(_request: Json) -> Iterator[Json]:
-        wait_for(seen)()
-        yield text_message("found")
+    assert outcome.text == f"<think>\n{line}\n\n{line}\n</think>\n\nDone."
+    assert ends_of_thoughts(outcome.messages).count("open") == 0
 
-    running = live([search(), ANSWER], {"search": patient}, {"emit_intermediate_thoughts": True, "query": query})
 
-    assert str(running.until("text")["text"]) == f"<think>\n{line}"
-    assert str(running.until("text")["text"]) == "\n</think>\n"
-    seen.set()
-    assert list(running.messages)[-1]["type"] == "json"
+def test_what_silent_rounds_did_is_shown_when_the_run_fails() -> None:
+    outcome = run([search(), fails("InvokeBadRequestError")], FOUND, {"emit_intermediate_thoughts": True})
+
+    assert outcome.error
+    assert outcome.text == "<think>\nUsed search.\n</think>\n"
 
 
 def test_handing_over_an_answer_is_not_announced() -> None:
@@ -152,8 +165,8 @@ def test_handing_over_an_answer_is_not_announced() -> None:
 
     outcome = run(turns, FOUND, {"answer_schema": schema, "emit_intermediate_thoughts": True})
 
-    assert outcome.text.startswith("<think>\nUsing search…\n</think>\n\n{")
-    assert outcome.text.count("Using") == 1
+    assert outcome.text.startswith("<think>\nUsed search.\n</think>\n\n{")
+    assert outcome.text.count("Used") == 1
 
 
 @pytest.mark.parametrize("shown", [False, True], ids=["hidden", "shown"])
@@ -176,6 +189,30 @@ def ends_of_thoughts(messages: list[dict[str, Any]]) -> list[str]:
             kind = "open" if written.count("<think>") > written.count("</think>") else "closed"
         kinds.append(kind)
     return kinds
+
+
+@given(
+    joined(["<think>", "</think>", "</think>\n", "\n", "```\n", "a ", "hm", "<thi", "`"]),
+    cut_lists(40),
+    st.booleans(),
+    st.booleans(),
+)
+def test_a_conversation_reads_the_same_however_its_chunks_are_cut(
+    said: str,
+    cuts: list[int],
+    shown: bool,  # noqa: FBT001 - drawn
+    calls_first: bool,  # noqa: FBT001 - drawn
+) -> None:
+    """But where a thought's beginning is missing: what was shown before its end came cannot be taken back."""
+    splitter = ThoughtSplitter()
+    pieces = [*splitter.feed(said), *splitter.finish(calls_follow=False)]
+    assume(all(piece.kind is not PieceKind.WAS_THOUGHT for piece in pieces))
+
+    def screen(*chunks: str) -> str:
+        turns = [search(text=said), says(*chunks)] if calls_first else [says(*chunks)]
+        return run(turns, FOUND, {"emit_intermediate_thoughts": shown}).text
+
+    assert screen(*cut(said, cuts)) == screen(said)
 
 
 CLOSINGS: dict[str, list[Sequence[Any]]] = {
@@ -249,7 +286,7 @@ def test_a_model_whose_thoughts_have_no_beginning_shows_no_tag_where_it_cannot_c
 
 def test_an_unclosed_thought_of_a_turn_that_time_has_cut_stays_hidden() -> None:
     time = FakeTime()
-    turn = [text("Well. <think>hm"), lambda: time.advance(10_000.0), text(" more")]
+    turn = [text("Well.\n<think>hm"), lambda: time.advance(10_000.0), text(" more")]
 
     outcome = run([turn], {}, clock=time.clock)
 

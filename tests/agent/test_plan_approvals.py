@@ -56,7 +56,7 @@ def test_no_thought_of_a_plan_hides_the_question() -> None:
     text = asked([*ORDERS, *found], emit_intermediate_thoughts=True).text
 
     before, _, question = text.partition(template.APPROVAL_REQUEST["en"])
-    assert "<\u2060!-- ``\u2060`\n</think>" in before
+    assert "<\u2060!-- `\u2060`\u2060`\u2060" in before
     assert "lamp" in question
 
 

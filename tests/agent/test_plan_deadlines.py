@@ -153,8 +153,8 @@ def test_what_a_subtask_had_found_before_its_time_was_over_is_not_lost(time: Fak
 def test_a_subtask_that_was_given_up_is_shown_among_the_thoughts_too() -> None:
     outcome = silent_subtask(show_thoughts=True)
 
-    assert outcome.text.count("<think>") == outcome.text.count("</think>") == 3
-    assert f"<think>\n2. slow\n{subtask(outcome, 'slow')['answer']}\n</think>" in outcome.text
+    assert outcome.text.count("<think>") == outcome.text.count("</think>") == 2
+    assert f"**2. slow**\n\n{subtask(outcome, 'slow')['answer']}\n</think>" in outcome.text
 
 
 def test_calls_and_costs_of_a_subtask_that_was_given_up_are_counted() -> None:

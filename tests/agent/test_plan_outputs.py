@@ -35,12 +35,15 @@ def test_with_thoughts_hidden_the_user_reads_only_the_answer(words: str) -> None
     assert plan_run([*TWO, answers(words)], {"search": echo}).text == ANSWER
 
 
-def test_with_thoughts_shown_the_plan_and_each_outcome_are_one_closed_block_each() -> None:
-    outcome = plan_run([*TWO, answers()], {"search": echo}, {"emit_intermediate_thoughts": True})
+def test_with_thoughts_shown_the_plan_is_a_closed_block_and_the_thoughts_of_the_answer_begin_with_the_findings() -> (
+    None
+):
+    thoughtful = answers(f"<think>hm</think>{ANSWER}")
+    outcome = plan_run([*TWO, thoughtful], {"search": echo}, {"emit_intermediate_thoughts": True})
 
-    plan, *outcomes = blocks(outcome.text)
-    assert plan == "1. alpha\n2. beta"
-    assert sorted(outcomes) == ["1. alpha\nAnswer to alpha.", "2. beta\nAnswer to beta."]
+    plan, found = blocks(outcome.text)
+    assert plan == "Plan:\n1. alpha\n2. beta"
+    assert found == "**1. alpha**\n\nAnswer to alpha.\n\n**2. beta**\n\nAnswer to beta.\n\nhm"
     assert re.sub(r"<think>.*?</think>", "", outcome.text, flags=re.DOTALL).strip() == ANSWER
     assert outcome.text.endswith(f"</think>\n\n{ANSWER}")
 
@@ -49,7 +52,7 @@ def test_thoughts_and_remarks_of_a_subtask_are_never_shown() -> None:
     steps = [
         plans("alpha"),
         works_on("alpha", search("alpha", text="<think>secretly</think>I look it up." + "." * 500)),
-        When("result for alpha", says("<think>hm</think>Answer </think> to alpha.")),
+        When("result for alpha", says("<think>hm</think>Answer to alpha.")),
         judges("alpha", [*says("<think>well</think>I judge.")[:-1], *verdict(is_completed=True)]),
         answers(),
     ]
@@ -58,7 +61,7 @@ def test_thoughts_and_remarks_of_a_subtask_are_never_shown() -> None:
     shown = plan_run(steps, {"search": echo}, {"emit_intermediate_thoughts": True})
 
     assert hidden.text == ANSWER
-    assert len(blocks(shown.text)) == 2
+    assert len(blocks(shown.text)) == 1
     assert not any(words in shown.text for words in ("secretly", "I look it up", "hm", "well", "I judge"))
 
 

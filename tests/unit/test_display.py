@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from internal.model.display import PLAINLY_AN_ANSWER, DisplayRule, TurnDisplay, is_plainly_an_answer
 from internal.report.events import AnswerBreak, AnswerText, Shown
 from internal.text.trimming import Trimmer
-from internal.thoughts.thinking import PieceKind, ThoughtSplitter
+from internal.thoughts.reading import PieceKind, ThoughtSplitter
 from tests.unit.generators import cut, cut_lists, joined
 
 HIDDEN = DisplayRule(show_thoughts=False, step=1, last_step=7)
@@ -23,6 +23,8 @@ PARTS = [
     "<think>",
     "</think>",
     "</THINK >",
+    "\n<think>",
+    "</think>\n",
     "`",
     "\n```\n",
     "\n",
@@ -114,7 +116,7 @@ def test_text_before_a_closing_tag_without_an_opening_one_is_not_the_answer(
 ) -> None:
     before = re.sub(r"<[^>]*>|`", "", thought)  # neither tags nor code
     after = re.sub(r"<[^>]*>|`", "", rest)
-    answers = [text for kind, text in show(rule, f"{before}</think>{after}", calls=calls) if kind == "AnswerText"]
+    answers = [text for kind, text in show(rule, f"{before}</think>\n{after}", calls=calls) if kind == "AnswerText"]
 
     assert answers == [text for kind, text in show(rule, after, calls=calls) if kind == "AnswerText"]
 
@@ -155,8 +157,8 @@ def test_an_answer_is_held_back_until_the_turn_has_ended_without_calls() -> None
         ("I found this:\n\n##", " T"),
         ("#", " T"),
         ("Prices:\n  ", "| a"),
-        ("Run\n```", "sh"),
-        ("Run\n~~~", "sh"),
+        ("Run\n``", "`"),
+        ("Run\n~~", "~"),
     ],
     ids=lambda text: repr(text[-8:]),
 )
@@ -306,7 +308,7 @@ def test_what_waited_and_was_a_thought_keeps_nothing_waiting() -> None:
     long = "x" * PLAINLY_AN_ANSWER
 
     assert words(display.feed(f"<b>{long}")) == []
-    assert words(display.feed(f"</think>{long}")) == [("ThoughtText", f"<b>{long}"), *answer(long)]
+    assert words(display.feed(f"</think>\n{long}")) == [("ThoughtText", f"<b>{long}"), *answer(long)]
 
 
 def test_a_closing_answer_streams_since_no_question_follows_it() -> None:
@@ -315,17 +317,21 @@ def test_a_closing_answer_streams_since_no_question_follows_it() -> None:
 
 def test_text_that_was_shown_does_not_become_a_thought() -> None:
     display = TurnDisplay(SHOWN)
-    shown = [*display.feed("x" * PLAINLY_AN_ANSWER), *display.feed("</think>y"), *display.finish(has_tool_calls=False)]
+    shown = [
+        *display.feed("x" * PLAINLY_AN_ANSWER),
+        *display.feed("</think>\ny"),
+        *display.finish(has_tool_calls=False),
+    ]
 
-    assert words(shown) == answer("x" * PLAINLY_AN_ANSWER + "y")
-    assert (display.text, display.thought) == ("x" * PLAINLY_AN_ANSWER + "y", "")
+    assert words(shown) == answer("x" * PLAINLY_AN_ANSWER + "\ny")
+    assert (display.text, display.thought) == ("x" * PLAINLY_AN_ANSWER + "\ny", "")
 
 
 def test_text_that_turns_out_to_be_a_thought_does_not_count_as_visible() -> None:
     display = TurnDisplay(HIDDEN)
     half = "x" * (PLAINLY_AN_ANSWER // 2)
 
-    assert list(display.feed(f" {half}</think> {half}y")) == []
+    assert list(display.feed(f" {half}</think>\n{half}y")) == []
     assert words(display.finish(has_tool_calls=False)) == answer(f"{half}y")
     assert (display.text, display.thought) == (f"{half}y", half)
 
@@ -333,7 +339,7 @@ def test_text_that_turns_out_to_be_a_thought_does_not_count_as_visible() -> None
 def test_a_turn_that_was_cut_among_its_calls_shows_its_text() -> None:
     display = TurnDisplay(HIDDEN)
 
-    shown = [*display.feed("Half of <think>hm"), *display.finish(has_tool_calls=True, is_cut=True)]
+    shown = [*display.feed("Half of\n<think>hm"), *display.finish(has_tool_calls=True, is_cut=True)]
 
     assert words(shown) == answer("Half of")
 

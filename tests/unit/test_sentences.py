@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 
 from internal.report.events import StopReason
-from internal.report.sentences import deciding_text, language_of, no_answer_sentence, working_line
+from internal.report.sentences import deciding_text, language_of, no_answer_sentence, tools_line
 from prompt import template
 from tests.unit.generators import any_text
 
@@ -103,19 +103,19 @@ def test_a_run_that_was_answered_with_nothing_reads_as_empty() -> None:
 @pytest.mark.parametrize(
     ("tools", "query", "line"),
     [
-        (["search"], "why", "Using search…"),
-        (["b", "a", "b"], "why", "Using b, a…"),
-        (["a", "b", "c", "d", "e"], "why", "Using a, b, c and 2 more…"),
-        (["a", "b"], "なぜ", "a、b を使用しています…"),
-        (["a", "b", "c", "d"], "なぜ", "a、b、c ほか 1 件のツールを使用しています…"),
-        (["a", "b"], "为什么", "正在使用 a、b…"),
-        (["a", "b", "c", "d"], "为什么", "正在使用 a、b、c 和另外 1 个工具…"),
-        (["x" * 100], "why", f"Using {'x' * 64}…"),
-        ([" a\n b "], "why", "Using a b…"),
-        (["{tools}"], "why", "Using {tools}…"),
+        (["search"], "why", "Used search."),
+        (["b", "a", "b"], "why", "Used b, a."),
+        (["a", "b", "c", "d", "e"], "why", "Used a, b, c and 2 more."),
+        (["a", "b"], "なぜ", "a、b を使用しました。"),
+        (["a", "b", "c", "d"], "なぜ", "a、b、c ほか 1 件のツールを使用しました。"),
+        (["a", "b"], "为什么", "使用了 a、b。"),
+        (["a", "b", "c", "d"], "为什么", "使用了 a、b、c 和另外 1 个工具。"),
+        (["x" * 100], "why", f"Used {'x' * 64}."),
+        ([" a\n b "], "why", "Used a b."),
+        (["{tools}"], "why", "Used {tools}."),
         ([" "], "why", ""),
         ([], "why", ""),
     ],
 )
 def test_a_line_names_the_first_tools_of_a_silent_round(tools: list[str], query: str, line: str) -> None:
-    assert working_line(tools, query) == line
+    assert tools_line(tools, query) == line

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from internal.model.together import MAX_BYTES, together
+from internal.render.messages import MAX_TEXT_BYTES
 from internal.report.events import AnswerBreak, AnswerText, Noted, Shown, ShownTogether, ThoughtText
 from internal.text.notes import OurWords
-from internal.thoughts.text_stream import MAX_TEXT_BYTES
 
 PARTS = st.one_of(
     st.builds(AnswerText, st.text("ab", min_size=1, max_size=3)),

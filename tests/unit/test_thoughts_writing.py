@@ -3,13 +3,17 @@
 import re
 from unittest.mock import patch
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from internal.thoughts.text_stream import TextStream, message_texts
+from internal.render.messages import message_texts
+from internal.thoughts.writing import TextStream, unquoted
 from tests.unit.generators import cut, cut_lists, joined
 
-KINDS = ["thought", "answer", "new_paragraph", "host"]
+KINDS = ["thought", "remark", "answer", "new_paragraph", "host"]
+AS_HOSTS_READ_TAGS = re.compile(r"</?think(?![\w-])[^>]*>", re.IGNORECASE)
+PARTS = ["<think>", "</think>", "<THINK a='b'>", "</Think >", "<thinking>", "<", "/", "think", "th", "ink>", " ", "x>"]
 STEPS = st.lists(st.tuples(st.sampled_from(KINDS), st.sampled_from(["a", "b\n", "c d"])))
 HOSTS_LINE = "Failed to download image: …"
 
@@ -22,9 +26,11 @@ def write(stream: TextStream, steps: list[tuple[str, str]]) -> str:
             written.append(stream.new_paragraph())
         elif kind == "host":
             written += [stream.leave_a_line(), HOSTS_LINE]
+        elif kind == "remark":
+            stream.remark(text)
         else:
             written.append(getattr(stream, kind)(text))
-    return "".join([*written, stream.close_thought()])
+    return "".join([*written, stream.finish()])
 
 
 def test_thoughts_are_in_a_block_of_their_own_before_the_answer() -> None:
@@ -82,17 +88,46 @@ def test_closing_without_an_open_block_writes_nothing() -> None:
     assert TextStream().close_thought() == ""
 
 
-def test_a_tag_that_a_thought_merely_quotes_opens_and_closes_nothing() -> None:
-    text = write(TextStream(), [("thought", "the <think> and </think> tags")])
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("`<think>`", "`<\u2060think>`"),
+        ("a</THINK>b", "a<\u2060/THINK>b"),
+        ("<think foo='1'>", "<\u2060think foo='1'>"),
+        ("<think", "<\u2060think"),
+        ("<thinking> <thinker> <b> a < b", "<thinking> <thinker> <b> a < b"),
+    ],
+)
+def test_a_quoted_tag_has_a_word_joiner_after_its_bracket(text: str, written: str) -> None:
+    assert write(TextStream(), [("answer", text)]) == written
+    assert unquoted(written) == text
 
-    assert text == "<think>\nthe <\u2060think> and <\u2060/think> tags\n</think>\n"
+
+@given(joined(PARTS), cut_lists(60), st.sampled_from(["answer", "thought"]))
+def test_no_quoted_tag_is_left_however_the_text_is_cut(text: str, cuts: list[int], kind: str) -> None:
+    written = write(TextStream(), [(kind, piece) for piece in cut(text, cuts)])
+    inside = written.removeprefix("<think>\n").removesuffix("\n</think>\n") if kind == "thought" else written
+
+    assert written == write(TextStream(), [(kind, text)])
+    assert not AS_HOSTS_READ_TAGS.search(inside)
+    assert inside.replace("\u2060", "") == unquoted(inside) == text
 
 
-@given(joined(["<think>", "</think>", "a", "<"]), cut_lists(60))
-def test_a_quoted_tag_opens_nothing_however_the_thought_is_cut(thought: str, cuts: list[int]) -> None:
-    text = write(TextStream(), [("thought", piece) for piece in cut(thought, cuts)])
+def test_only_the_beginning_of_a_tag_waits() -> None:
+    stream = TextStream()
 
-    assert text.count("<think>") == text.count("</think>") == 1
+    assert stream.answer("a < b </thin") == "a < b "
+    assert stream.answer("gs are fine") == "</things are fine"
+    assert stream.answer("a" * 1000 + "<think") == "a" * 1000
+    assert stream.answer("ing") == "<thinking"
+
+
+def test_remarks_begin_the_next_block_or_are_one_before_what_follows() -> None:
+    steps = [("remark", "Used a."), ("remark", "Used b."), ("thought", "hm"), ("remark", "Used c.")]
+
+    assert write(TextStream(), [*steps, ("new_paragraph", ""), ("answer", "Yes.")]) == (
+        "<think>\nUsed a.\n\nUsed b.\n\nhm\n</think>\n<think>\nUsed c.\n</think>\n\nYes."
+    )
 
 
 @given(STEPS)
@@ -105,7 +140,7 @@ def test_every_block_is_closed_before_the_next_one_opens(steps: list[tuple[str, 
 
 @given(st.text(st.sampled_from("aé日😀"), max_size=300), st.integers(4, 40))
 def test_a_text_is_cut_into_messages_by_its_bytes_and_never_within_a_character(text: str, most: int) -> None:
-    with patch("internal.thoughts.text_stream.MAX_TEXT_BYTES", most):
+    with patch("internal.render.messages.MAX_TEXT_BYTES", most):
         pieces = list(message_texts(text))
 
     assert "".join(pieces) == text

@@ -1,0 +1,206 @@
+"""Separates thoughts from visible text while both stream.
+
+In: a model's text in chunks cut anywhere. Out: pieces of text and of thought, the same whatever the cuts. People write
+about tags, so what stands inside a sentence is text:
+
+- an opening tag counts where a turn or a line begins, or right behind another thought; never in a code fence;
+- inside a thought every tag counts, in levels, so that nested thoughts are hidden;
+- with none open, ``</think>`` counts only at its line's end: what came before it in the turn was a thought, whose
+  opening tag the model's template had left out.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import groupby
+from operator import attrgetter
+
+from internal.text.fairness import in_turns
+from internal.thoughts.writing import TAG_NAME, beginning, length_at_end, unquoted
+
+MAX_STEP_LENGTH = 16 * 1024
+"""Characters to feed at once, so that no step takes long."""
+MAX_ATTRIBUTES_LENGTH = 100
+"""Characters between a tag's name and its ``>``; anything longer is text."""
+_MAX_BLANKS = 100
+"""Characters between a closing tag and the end of its line."""
+_MAX_FENCE_LINE = 200
+"""Characters of a line that are looked at: it may be a code fence's."""
+
+_ATTRIBUTES = rf"(?:\s[^<>]{{0,{MAX_ATTRIBUTES_LENGTH}}})?"
+_REST = rf"{TAG_NAME}{_ATTRIBUTES}(?<!/)>"  # `<think/>` opens nothing
+_BLANKS = rf"[ \t\r]{{0,{_MAX_BLANKS}}}"
+_MARK = re.compile(rf"<(?P<closes>/?){_REST}|\n", re.IGNORECASE)
+_LINE_END = re.compile(rf"{_BLANKS}(?:\n|\Z)")
+_WAITS = re.compile(rf"(?:</?{beginning(TAG_NAME, _ATTRIBUTES)}|</{_REST}{_BLANKS})\Z", re.IGNORECASE)
+"""What may become a tag with the next chunk, and a closing tag that may stand at its line's end."""
+_FENCE = re.compile(r" {0,3}(?P<run>`{3,}|~{3,})(?P<info>.*)")
+
+
+class PieceKind(StrEnum):
+    TEXT = "text"
+    THOUGHT = "thought"
+    WAS_THOUGHT = "was thought"
+    """Without text: all visible text before it was a thought."""
+
+
+@dataclass(frozen=True)
+class Piece:
+    kind: PieceKind
+    text: str
+
+
+@dataclass
+class _Thought:
+    """A thought that has begun."""
+
+    uncertain_tag: str = ""
+    """Its opening tag if that stood at a line's beginning, amid the turn: then it is a thought only if it is closed."""
+    levels: int = 0
+    """Opening tags inside that were not closed."""
+    held: list[str] | None = None
+    """Words that are not certain to be a thought's; None while all are."""
+    follows_tag: bool = True
+    """An opening tag behind another is no word."""
+
+    def __post_init__(self) -> None:
+        self.held = [] if self.uncertain_tag else None
+
+
+class ThoughtSplitter:
+    """Splits one turn's text; ``feed`` it chunks, then ``finish`` it once.
+
+    Kept back is only what cannot be judged yet: what may be a tag, a thought amid the turn until it is closed, and what
+    follows a closing tag that leaves a level open.
+    """
+
+    def __init__(self) -> None:
+        self._waiting = ""
+        self._thought: _Thought | None = None
+        self._is_behind_thought = True  # or where the turn begins; white space may stand between
+        self._line = ""  # the beginning of the line, outside of thoughts
+        self._fence = ""  # the marks that opened the code block
+        self._pieces: list[Piece] = []
+
+    def feed(self, chunk: str) -> list[Piece]:
+        """Take a chunk and return what is certain by now, in order."""
+        text = self._waiting + chunk
+        certain = len(text) - length_at_end(_WAITS, text)
+        self._waiting = text[certain:]
+        self._read(text, certain)
+        return self._taken()
+
+    def finish(self, *, calls_follow: bool, is_cut: bool = False) -> list[Piece]:
+        """Take the end of the turn, with or without tool calls, whole or cut; return the rest."""
+        self._read(self._waiting, len(self._waiting))
+        thought = self._thought
+        if thought and thought.held is not None:
+            words, is_unclosed = "".join(thought.held), bool(thought.uncertain_tag)
+            if is_cut or (is_unclosed and calls_follow):
+                self._add(PieceKind.THOUGHT, words)
+            else:
+                self._add(PieceKind.THOUGHT, "" if is_unclosed else "\n")
+                self._add(PieceKind.TEXT, thought.uncertain_tag + words)
+        return self._taken()
+
+    def _read(self, text: str, certain: int) -> None:
+        """Read so many characters of a text, whose rest waits for the next chunk."""
+        start = 0
+        for mark in in_turns(_MARK.finditer(text, 0, certain)):
+            self._take(text[start : mark.start()])
+            if mark[0] == "\n":
+                self._take("\n")
+            else:
+                ends_line = _LINE_END.match(text, mark.end()) is not None
+                self._take_tag(mark[0], closes=bool(mark["closes"]), ends_line=ends_line)
+            start = mark.end()
+        self._take(text[start:certain])
+
+    def _take(self, words: str) -> None:
+        """Take words without a tag that counts; a line's end comes alone."""
+        if self._thought and words:
+            self._thought.follows_tag = self._thought.follows_tag and words.isspace()
+            self._think(self._thought, words)
+            return
+        self._add(PieceKind.TEXT, words)
+        self._is_behind_thought = self._is_behind_thought and not words.strip()
+        if words == "\n":
+            self._end_line()
+        else:
+            self._line = (self._line + words)[:_MAX_FENCE_LINE]
+
+    def _end_line(self) -> None:
+        fence, self._line = _FENCE.match(self._line), ""
+        if fence and not self._fence and not (fence["run"][0] == "`" and "`" in fence["info"]):
+            self._fence = fence["run"]
+        elif fence and self._fence and fence["run"].startswith(self._fence) and not fence["info"].strip():
+            self._fence = ""
+
+    def _take_tag(self, tag: str, *, closes: bool, ends_line: bool) -> None:
+        if self._thought and closes:
+            self._close(self._thought)
+        elif self._thought:
+            self._think(self._thought, "" if self._thought.follows_tag else tag)
+            self._thought.levels += 1
+            self._thought.follows_tag = True
+        elif closes and ends_line and not self._fence:
+            self._add(PieceKind.WAS_THOUGHT, "")
+            self._end_thought()
+        elif not closes and not self._fence and (self._is_behind_thought or not self._line.strip()):
+            self._thought = _Thought("" if self._is_behind_thought else tag)
+        else:
+            self._take(tag)
+
+    def _think(self, thought: _Thought, words: str) -> None:
+        if thought.held is None:
+            self._add(PieceKind.THOUGHT, words)
+        else:
+            thought.held.append(words)
+
+    def _close(self, thought: _Thought) -> None:
+        """Close a level. While one is open, what follows is the thought's if another closing tag comes."""
+        self._add(PieceKind.THOUGHT, "".join(thought.held or ()))
+        if not thought.levels:
+            self._end_thought()
+            return
+        thought.levels -= 1
+        thought.uncertain_tag, thought.held, thought.follows_tag = "", [], True
+
+    def _end_thought(self) -> None:
+        self._add(PieceKind.THOUGHT, "\n")  # separates it from a next thought
+        self._thought, self._is_behind_thought, self._line, self._fence = None, True, "", ""
+
+    def _add(self, kind: PieceKind, text: str) -> None:
+        if text or kind is PieceKind.WAS_THOUGHT:
+            self._pieces.append(Piece(kind, text))
+
+    def _taken(self) -> list[Piece]:
+        """What is certain, taken out; neighbours of the same kind are one."""
+        pieces, self._pieces = self._pieces, []
+        groups = groupby(in_turns(pieces), attrgetter("kind"))
+        return [Piece(kind, "".join(piece.text for piece in group)) for kind, group in groups]
+
+
+def settled(pieces: list[Piece]) -> list[Piece]:
+    """Pieces of text and thought alone: text before a WAS_THOUGHT is a thought."""
+    last = next((at for at in reversed(range(len(pieces))) if pieces[at].kind is PieceKind.WAS_THOUGHT), 0)
+    before = [Piece(PieceKind.THOUGHT, piece.text) for piece in in_turns(pieces[:last]) if piece.text]
+    return before + [piece for piece in in_turns(pieces[last:]) if piece.kind is not PieceKind.WAS_THOUGHT]
+
+
+def without_thoughts(text: str) -> str:
+    """The visible text of an earlier answer, without the blank lines that thoughts leave around it.
+
+    Quoted tags are as the model had written them.
+    """
+    pieces = settled([piece for chunk in _steps(text) for piece in chunk])
+    visible = unquoted("".join(piece.text for piece in pieces if piece.kind is PieceKind.TEXT))
+    return visible.strip() if any(piece.kind is PieceKind.THOUGHT for piece in pieces) else visible
+
+
+def _steps(text: str) -> Iterator[list[Piece]]:
+    splitter = ThoughtSplitter()
+    for start in in_turns(range(0, len(text), MAX_STEP_LENGTH)):
+        yield splitter.feed(text[start : start + MAX_STEP_LENGTH])
+    yield splitter.finish(calls_follow=False)

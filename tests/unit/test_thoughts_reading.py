@@ -1,0 +1,178 @@
+"""Thoughts and visible text, told apart however the stream is cut."""
+
+import re
+from itertools import groupby
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from internal.thoughts.reading import (
+    MAX_ATTRIBUTES_LENGTH,
+    Piece,
+    PieceKind,
+    ThoughtSplitter,
+    settled,
+    without_thoughts,
+)
+from tests.unit.generators import cut, cut_lists, joined
+
+TAG = re.compile(r"</?think(?:\s[^<>]{0,100})?>", re.IGNORECASE)
+PARTS = ["<think>", "</think>", "<THINK a='b'>", "</Think >", "<thi", "nk>", "</", "`", "```", "~~~", "````"]
+PARTS += ["\n", "\n", "\n<think>", "</think>\n", "\n```python\n", "\n```\n", "\n~~~\n", "    ", " ", "word", "日本"]
+ENDS = st.fixed_dictionaries({"calls_follow": st.booleans(), "is_cut": st.booleans()})
+
+
+def merged(pieces: list[Piece]) -> list[tuple[PieceKind, str]]:
+    """Neighbours of one kind as one."""
+    return [(kind, "".join(piece.text for piece in group)) for kind, group in groupby(pieces, lambda piece: piece.kind)]
+
+
+def fed(chunks: list[str], **end: bool) -> list[Piece]:
+    """All pieces of a text that comes in chunks."""
+    splitter = ThoughtSplitter()
+    pieces = [piece for chunk in chunks for piece in splitter.feed(chunk)]
+    return pieces + splitter.finish(**{"calls_follow": False, **end})
+
+
+def read(text: str, **end: bool) -> tuple[str, str]:
+    """The visible text and the thoughts of a whole text."""
+    pieces = settled(fed([text], **end))
+    visible = "".join(piece.text for piece in pieces if piece.kind is PieceKind.TEXT)
+    return visible, "".join(piece.text for piece in pieces if piece.kind is PieceKind.THOUGHT)
+
+
+@given(joined(PARTS), cut_lists(120), ENDS)
+def test_any_split_of_a_text_gives_the_same_pieces(text: str, cuts: list[int], end: dict[str, bool]) -> None:
+    whole = merged(fed([text], **end))
+
+    assert merged(fed(cut(text, cuts), **end)) == whole
+    assert merged(fed(list(text), **end)) == whole
+
+
+@given(joined(PARTS), ENDS)
+def test_nothing_is_lost_but_tags_and_the_space_around_thoughts(text: str, end: dict[str, bool]) -> None:
+    def letters(written: str) -> str:
+        return "".join(TAG.sub("", written).split())
+
+    # Piece by piece: where a tag was taken out, what stood around it may look like another.
+    assert "".join(letters(piece.text) for piece in fed([text], **end)) == letters(text)
+
+
+@given(joined(["<think>", "</think>", "<think> ", "\n</think>\n", "T"]), st.booleans())
+def test_text_between_balanced_tags_is_never_visible(inside: str, calls_follow: bool) -> None:  # noqa: FBT001
+    depth, balanced = 0, ""
+    for tag in re.findall(r"</?think>|T", inside):
+        depth += {"<think>": 1, "</think>": -1}.get(tag, 0)
+        balanced += tag if depth >= 0 else ""
+        depth = max(0, depth)
+    text = f"<think>{balanced}{'</think>' * depth}</think>A"
+
+    assert read(text, calls_follow=calls_follow)[0] == "A"
+
+
+@given(joined(["<think>", "<THINK>", "x", " ", "`", "\n\n"]), st.booleans())
+def test_text_after_the_last_closing_tag_is_the_answer(inside: str, calls_follow: bool) -> None:  # noqa: FBT001
+    """A thought that speaks of an opening tag leaves a level open."""
+    visible, thought = read(f"<think>{inside}</think>The answer.", calls_follow=calls_follow)
+
+    assert visible == "The answer."
+    assert thought.count("x") == inside.count("x")
+
+
+@given(joined(["cut ", "<think>", "</think>", "word", ", ", "`"]), st.sampled_from(["a", "`", "1. "]))
+def test_tags_inside_a_sentence_are_text(sentence: str, first: str) -> None:
+    text = f"{first}{sentence}."
+
+    assert read(text) == (text, "")
+
+
+@given(joined(["<think>", "</think>", "\n", "x`", " "]), st.sampled_from(["```", "~~~", "````"]))
+def test_tags_in_a_code_fence_are_text(code: str, marks: str) -> None:
+    text = f"Use it so:\n{marks}xml\n{code}\n{marks}\n"
+
+    assert read(f"{text}<think>hm</think>Yes.") == (f"{text}Yes.", "hm\n")
+
+
+TEXTS = {
+    "plain": ("plain", "plain", ""),
+    "at the beginning": ("<think>a</think>b", "b", "a\n"),
+    "with line breaks": ("<think>\na\n</think>\n\nb", "\n\nb", "\na\n\n"),
+    "behind white space": (" \n <think>a</think>b", " \n b", "a\n"),
+    "at a line's beginning": ("b\n  <think>a</think>c", "b\n  c", "a\n"),
+    "amid a line": ("b <think>a</think>c", "b <think>a</think>c", ""),
+    "the reported sentence": (
+        "cut everything from <think> to </think> before it",
+        "cut everything from <think> to </think> before it",
+        "",
+    ),
+    "a quoted tag that ends a line": ("Write `<think>`\nand `</think>`\n", "Write `<think>`\nand `</think>`\n", ""),
+    "right behind another": ("<think>a</think> <think>b</think>c", " c", "a\nb\n"),
+    "behind one and a word": ("<think>a</think> x <think>b</think>c", " x <think>b</think>c", "a\n"),
+    "empty": ("<think></think>c", "c", "\n"),
+    "never closed": ("<think>never closed", "", "never closed"),
+    "never closed behind another": ("<think>a</think><think>never closed", "", "a\nnever closed"),
+    "never closed, at a line's beginning": ("a\n<think> is a tag", "a\n<think> is a tag", ""),
+    "capitals and attributes": ("<THINK\nfoo='bar'>a</tHINK\t>b", "b", "a\n"),
+    "without content": ("<think/>b", "<think/>b", ""),
+    "attributes that are too long": (f"<think {'x' * 101}>a", f"<think {'x' * 101}>a", ""),
+    "another name": ("<thinking>a</thinking>", "<thinking>a</thinking>", ""),
+    "half a tag": ("<think", "<think", ""),
+    "doubled": ("<think><think>a</think></think>b", "b", "a\n"),
+    "nested": ("<think>one <think>two</think> three</think>b", "b", "one <think>two three\n"),
+    "a level left open": ("<think>The <think> tag.</think>The answer.", "The answer.", "The <think> tag.\n"),
+    "a level left open, doubled": ("<think><think>a</think>b", "b", "a\n"),
+    "no beginning": ("hm\n</think>\n\nb", "\n\nb", "hm\n\n"),
+    "no beginning, with blanks": ("hm</think> \r\nb", " \r\nb", "hm\n"),
+    "no beginning, twice": ("a</think>\nb</think>\nc", "\nc", "a\n\nb\n"),
+    "no beginning, in a sentence": ("hm </think> b", "hm </think> b", ""),
+    "no beginning, in code": ("```\n</think>\n```", "```\n</think>\n```", ""),
+    "a thought behind code": ("```\n<think>\n```\n<think>y</think>z", "```\n<think>\n```\nz", "y\n"),
+    "a thought behind inline code of three marks": ("```x```\n<think>y</think>z", "```x```\nz", "y\n"),
+    "a code fence of more marks": ("````\n```\n<think>\n````", "````\n```\n<think>\n````", ""),
+    "a code fence within a thought": ("<think>a\n```\n</think>b", "b", "a\n```\n\n"),
+}
+
+
+@pytest.mark.parametrize(("text", "visible", "thought"), TEXTS.values(), ids=TEXTS)
+def test_where_thoughts_begin_and_end(text: str, visible: str, thought: str) -> None:
+    assert read(text) == (visible, thought)
+
+
+@pytest.mark.parametrize("end", [{"calls_follow": True}, {"is_cut": True}], ids=str)
+def test_a_thought_amid_a_turn_that_calls_tools_or_was_cut_need_not_be_closed(end: dict[str, bool]) -> None:
+    assert read("I will look.\n<think>hm", **end) == ("I will look.\n", "hm")
+    assert read("I will look. <think>hm", **end) == ("I will look. <think>hm", "")
+
+
+def test_a_level_that_is_open_where_the_turn_was_cut_hides_the_rest() -> None:
+    assert read("<think>one <think>two</think> three", is_cut=True) == ("", "one <think>two three")
+
+
+def test_text_and_thoughts_stream_as_they_come() -> None:
+    splitter = ThoughtSplitter()
+
+    assert splitter.feed("<think>first") == [Piece(PieceKind.THOUGHT, "first")]
+    assert splitter.feed(" second</thi") == [Piece(PieceKind.THOUGHT, " second")]
+    assert splitter.feed("nk>Hello") == [Piece(PieceKind.THOUGHT, "\n"), Piece(PieceKind.TEXT, "Hello")]
+    assert splitter.feed(", wor") == [Piece(PieceKind.TEXT, ", wor")]
+    assert splitter.feed("ld <") == [Piece(PieceKind.TEXT, "ld ")]
+    assert splitter.feed(f"think {'a' * (MAX_ATTRIBUTES_LENGTH - 1)}") == []
+    assert [piece.text for piece in splitter.feed("aa")] == [f"<think {'a' * (MAX_ATTRIBUTES_LENGTH + 1)}"]
+
+
+@pytest.mark.parametrize(
+    ("text", "visible"),
+    [
+        ("  as it is\n", "  as it is\n"),
+        ("<think>a</think>\n\nanswer\n", "answer"),
+        ("```\n<think>x</think>\n```", "```\n<think>x</think>\n```"),
+        ("<think>only", ""),
+        ("hm</think>\n\nanswer", "answer"),
+        ("Use `<\u2060think>` and <\u2060/THINK>.", "Use `<think>` and </THINK>."),
+        ("<think>a</think>\n\nUse <\u2060think>.", "Use <think>."),
+        ("", ""),
+    ],
+)
+def test_the_visible_text_alone_loses_the_blank_lines_around_its_thoughts(text: str, visible: str) -> None:
+    assert without_thoughts(text) == visible
