@@ -3,7 +3,7 @@
 AgentError                 the run cannot go on; its text is written for the developer
 ├── InvalidParameters      a parameter of the node must be changed before a run makes sense
 ├── PromptTooLarge         what the node was given does not fit into one request even after trimming
-└── ModelCallFailed        the model's side failed for good; says what kind of failure and what the provider said
+└── ModelCallFailed        the model's side failed for good: a sentence that users may read, and details for the log
 
 Each text is redacted where it is raised. What the model can correct is never an exception: it is the text of a tool
 result.
@@ -18,6 +18,7 @@ import traceback
 from collections.abc import Generator, Iterator
 from typing import cast
 
+from dify_plugin.entities.model.llm import LLMModelConfig
 from dify_plugin.errors.model import (
     InvokeAuthorizationError,
     InvokeBadRequestError,
@@ -27,15 +28,20 @@ from dify_plugin.errors.model import (
     InvokeServerUnavailableError,
 )
 
-from internal.host.failures import FailureKind
+from internal.host.failures import FailureKind, HostFailure, remedy_for
 
 _LOGGER = logging.getLogger(__name__)
 _MAX_TRACEBACK_LENGTH = 20_000
 """Characters; the log is a line on stdout."""
+_NOT_REACHED = "The connection to the model {model} failed. Try again later"
 
 
 class AgentError(Exception):
-    """The run cannot go on."""
+    """The run cannot go on; ``detail`` is for the log, the text for the node."""
+
+    def __init__(self, text: str, detail: str = "") -> None:
+        super().__init__(text)
+        self.detail = detail or text
 
 
 class InvalidParameters(AgentError):  # noqa: N818 - says what happened
@@ -49,22 +55,51 @@ class PromptTooLarge(AgentError):  # noqa: N818 - as above
 class ModelCallFailed(AgentError):  # noqa: N818 - as above
     """The model call failed and nothing is left to try."""
 
-    def __init__(self, text: str, kind: FailureKind) -> None:
-        super().__init__(text)
+    def __init__(self, text: str, kind: FailureKind, detail: str) -> None:
+        super().__init__(text, detail)
         self.kind = kind
 
+    @classmethod
+    def of(cls, model: LLMModelConfig, failure: HostFailure) -> "ModelCallFailed":
+        """How a call of this model failed; what its provider said is in the sentence only where no other helps."""
+        named = f"{model.model} ({model.provider.rpartition('/')[2]})"
+        said = failure.said_plainly() or "the log of the run has the details"
+        sentence = _AT_THE_NODE[failure.kind][1].format(model=named, said=said)
+        advice = f" ({remedy})" if (remedy := remedy_for(failure)) else ""
+        return cls(f"{sentence}.{advice}", failure.kind, f"{failure.kind}: {failure.reason}{advice}")
 
-_CLASSES: dict[FailureKind, type[InvokeError]] = {
-    FailureKind.RATE_LIMITED: InvokeRateLimitError,
-    FailureKind.UNAUTHORIZED: InvokeAuthorizationError,
-    FailureKind.CONNECTION: InvokeConnectionError,
-    FailureKind.CONNECTION_REFUSED: InvokeConnectionError,
-    FailureKind.CUT_STREAM: InvokeConnectionError,
-    FailureKind.TIMEOUT: InvokeConnectionError,
-    FailureKind.UNAVAILABLE: InvokeServerUnavailableError,
-    FailureKind.UNKNOWN: InvokeServerUnavailableError,
+    def then(self, later: "ModelCallFailed") -> "ModelCallFailed":
+        """This failure and a later one, of another model; what can be done goes by the later one."""
+        return ModelCallFailed(f"{self} {later}", later.kind, f"{self.detail}; {later.detail}")
+
+
+# What Dify and the user are told of each kind of failure.
+_AT_THE_NODE: dict[FailureKind, tuple[type[InvokeError], str]] = {
+    FailureKind.RATE_LIMITED: (
+        InvokeRateLimitError,
+        "The model {model} has reached its rate limit or quota. Try again in a minute",
+    ),
+    FailureKind.UNAUTHORIZED: (
+        InvokeAuthorizationError,
+        "The provider of the model {model} refused its credentials. Check the model's API key in Dify",
+    ),
+    FailureKind.CONNECTION: (InvokeConnectionError, _NOT_REACHED),
+    FailureKind.CONNECTION_REFUSED: (InvokeConnectionError, _NOT_REACHED),
+    FailureKind.CUT_STREAM: (InvokeConnectionError, _NOT_REACHED),
+    FailureKind.TIMEOUT: (InvokeConnectionError, "The model {model} did not answer in time. Try again later"),
+    FailureKind.UNAVAILABLE: (
+        InvokeServerUnavailableError,
+        "The model {model} is unavailable at the moment. Try again later",
+    ),
+    FailureKind.CONTEXT_LENGTH: (
+        InvokeBadRequestError,
+        "The request is too long for the model {model}. Ask for less at once, or start a new conversation",
+    ),
+    FailureKind.TOO_LARGE: (InvokeBadRequestError, "An answer of the model {model} is too large for Dify"),
+    FailureKind.INVALID_REQUEST: (InvokeBadRequestError, "The model {model} refused the request: {said}"),
+    FailureKind.NOT_FOUND: (InvokeBadRequestError, "The model {model} was not found: {said}"),
+    FailureKind.UNKNOWN: (InvokeServerUnavailableError, "The model {model} failed: {said}"),
 }
-"""Any other kind is something that the developer has to change: a bad request."""
 
 
 def reported[T](messages: Iterator[T]) -> Generator[T, None, None]:
@@ -86,8 +121,8 @@ def reported[T](messages: Iterator[T]) -> Generator[T, None, None]:
 
 def node_error(failure: AgentError) -> InvokeError:
     """The error that Dify knows, with the failure's text on one line."""
-    kind = failure.kind if isinstance(failure, ModelCallFailed) else FailureKind.INVALID_REQUEST
-    return _CLASSES.get(kind, InvokeBadRequestError)(" ".join(str(failure).split()))
+    error_type, _ = _AT_THE_NODE[failure.kind if isinstance(failure, ModelCallFailed) else FailureKind.INVALID_REQUEST]
+    return error_type(" ".join(str(failure).split()))
 
 
 def log_defect(defect: Exception) -> None:

@@ -132,15 +132,15 @@ def kept_alive[P: StrategyParams](run: Run[P], work: Generator[Event, None, Endi
     try:
         return (yield from work)
     except AgentError as error:
-        failure = str(error)
+        failure, detail = str(error), error.detail
         if not run.approvals.has_acted:
             raise
     except Exception as defect:
         if not run.approvals.has_acted:
             raise
         log_defect(defect)
-        failure = f"internal error: {type(defect).__name__}"
-    yield Noted(Quoting(f"the run ends here, without an error, so that its state is kept: {failure}"))
+        failure = detail = f"internal error: {type(defect).__name__}"
+    yield Noted(Quoting(f"the run ends here, without an error, so that its state is kept: {detail}"))
     of_earlier_run = [call for answered in run.tally.tool_rounds if answered.round == 0 for call in answered.calls]
     sentence = failed_sentence(of_earlier_run, without_named(failure), run.dialogue.words)
     return Ending(StopReason.MODEL_FAILED, sentence, None)

@@ -100,7 +100,7 @@ class AgentLoop:
         try:
             turn = yield from self.models.take_turn(self.rounds.transcript, span)
         except AgentError as failure:
-            yield SpanFinished(span.round_key, self.models.clock.now() - started, error=str(failure))
+            yield SpanFinished(span.round_key, self.models.clock.now() - started, error=failure.detail)
             raise
         if isinstance(turn, TimeIsUp):
             self._first_words = turn.words or self._first_words

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 
 from dify_plugin.entities.model.llm import LLMModelConfig
 
+from internal.errors import ModelCallFailed
+
 
 @dataclass
 class ModelInUse:
@@ -15,8 +17,8 @@ class ModelInUse:
     first: LLMModelConfig
     """The node's own."""
     fallback: LLMModelConfig | None = None
-    _failure: str = field(default="", init=False)
-    """How the first one failed; "" while it is in use."""
+    _failure: ModelCallFailed | None = field(default=None, init=False)
+    """How the first one failed; None while it is in use."""
 
     @property
     def now(self) -> LLMModelConfig:
@@ -26,13 +28,13 @@ class ModelInUse:
         """Whether another model can answer what this one did not."""
         return self.fallback is not None and model is self.first
 
-    def use_fallback(self, failure: str) -> None:
+    def use_fallback(self, failure: ModelCallFailed) -> None:
         """Use the fallback from now on; ``failure`` says why. Of several conversations the first one's counts."""
         self._failure = self._failure or failure
 
-    def told(self, model: LLMModelConfig, failure: str) -> str:
+    def told(self, model: LLMModelConfig, failure: ModelCallFailed) -> ModelCallFailed:
         """How this model failed; of the fallback, with the reason for which it was in use."""
-        return failure if model is self.first else f"{self._failure}; {failure}"
+        return failure if model is self.first or self._failure is None else self._failure.then(failure)
 
 
 def name_of(model: LLMModelConfig) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from internal.conversation.transcript import Transcript
 from internal.conversation.window import Window
 from internal.host.clock import Clock
-from internal.host.failures import FailureKind, HostFailure, is_transient, remedy_for
+from internal.host.failures import FailureKind, HostFailure, is_transient
 from internal.host.request import ModelRequest
 from internal.model.reading import Reading, TurnSpan
 from internal.report.events import Event, Noted
@@ -92,9 +92,3 @@ class Recovery:
         note = OurWords("the host refused the provider's opaque bodies; the run goes on without them")
         yield Noted(note, self.span.key)
         return True
-
-
-def sentence_of(failure: HostFailure) -> str:
-    """The kind of failure, what the provider said, and what helps where that is known."""
-    remedy = remedy_for(failure)
-    return f"{failure.kind}: {failure.reason}{f' ({remedy})' if remedy else ''}"

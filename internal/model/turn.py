@@ -23,7 +23,7 @@ from internal.host.session import HostSession
 from internal.model.given_secrets import given_secrets
 from internal.model.in_use import ModelInUse, name_of
 from internal.model.reading import ModelTurn, Reading, TurnSpan
-from internal.model.recovery import Recovery, sentence_of
+from internal.model.recovery import Recovery
 from internal.report.events import Event, ModelFinished, ModelStarted, Noted, RequestRepeated, StopReason
 from internal.report.usage import Usage
 from internal.text.notes import OurWords, Quoting, Sentence
@@ -50,9 +50,7 @@ class _AskAgain:
 class _Failed:
     """The model's side failed for good."""
 
-    sentence: str
-    """With the model's name."""
-    kind: FailureKind
+    failure: ModelCallFailed
     was_shown: bool
     """Whether the user has seen anything of the turn."""
 
@@ -88,20 +86,21 @@ class ModelCaller:
         if not isinstance(outcome, _Failed):
             return outcome
         if outcome.was_shown or not self.models.can_replace(model):
-            raise ModelCallFailed(self.models.told(model, outcome.sentence), outcome.kind)
+            raise self.models.told(model, outcome.failure)
         yield from self._use_fallback(transcript, span, outcome)
         beside = replace(span, key=f"{span.key}_fallback")
         once = Recovery(transcript, self.window, self.clock, beside, is_used_up=True)
         second = yield from self._ask(self.models.now, once)
         if isinstance(second, _Failed):
-            raise ModelCallFailed(f"{outcome.sentence}; {second.sentence}", outcome.kind)
+            raise outcome.failure.then(second.failure)
         return second
 
     def _use_fallback(self, transcript: Transcript, span: TurnSpan, failed: _Failed) -> Generator[Event, None, None]:
         """Go on with the fallback model in all conversations of the run; it has no use for another's opaque bodies."""
-        self.models.use_fallback(failed.sentence)
+        self.models.use_fallback(failed.failure)
         transcript.drop_opaque_bodies()
-        note = f"the model failed ({failed.kind}); the run goes on with the fallback model {name_of(self.models.now)}"
+        second = name_of(self.models.now)
+        note = f"the model failed ({failed.failure.kind}); the run goes on with the fallback model {second}"
         yield Noted(OurWords(note), span.round_key)
 
     def _ask(self, model: LLMModelConfig, recovery: Recovery) -> Generator[Event, None, ModelTurn | TimeIsUp | _Failed]:
@@ -120,9 +119,9 @@ class ModelCaller:
                 continue
             finished = _finished(model, reading, self.clock.now() - started, spent)
             if isinstance(outcome, HostFailure):
-                sentence = sentence_of(outcome)
-                yield replace(finished, error=sentence)
-                return _Failed(f"model {name_of(model)}: {sentence}", outcome.kind, reading.has_shown)
+                failure = ModelCallFailed.of(model, outcome)
+                yield replace(finished, error=failure.detail)
+                return _Failed(failure, reading.has_shown)
             error = OurWords("no answer in the time that was left") if isinstance(outcome, TimeIsUp) else None
             yield replace(finished, error=error)
             return outcome
@@ -149,7 +148,8 @@ class ModelCaller:
             is_stalled = failure.kind is FailureKind.TIMEOUT and (reading.is_answering or bool(reading.words))
             if not is_stalled:
                 return failure
-            return (yield from _kept(reading, Quoting(f"{sentence_of(failure)}; what had come of the answer is kept")))
+            said = f"{failure.kind}: {failure.reason}; what had come of the answer is kept"
+            return (yield from _kept(reading, Quoting(said)))
         return (yield from self._ended(reading, request, recovery))
 
     def _ended(

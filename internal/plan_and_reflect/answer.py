@@ -55,7 +55,7 @@ def answer_from_findings(
     except AgentError as failure:
         if not (isinstance(failure, ModelCallFailed) and failure.kind is FailureKind.TIMEOUT):
             found = {"findings": {subtask.name: subtask.answer for subtask in subtasks}}
-            yield SpanFinished("answer", run.clock.now() - started, found, str(failure))
+            yield SpanFinished("answer", run.clock.now() - started, found, failure.detail)
             raise
         ending = Ending(StopReason.TIME_LIMIT, "", None)
     if ending.reason is StopReason.TIME_LIMIT and not ending.text:

@@ -121,7 +121,7 @@ def _work(worker: SubtaskWorker, post: Post) -> SubtaskOutcome:
     try:
         outcome = drain(worker.work(), post)
     except AgentError as failure:
-        outcome, error = worker.broken_off(template.SUBTASK_FAILED), str(failure)
+        outcome, error = worker.broken_off(template.SUBTASK_FAILED), failure.detail
     except Exception as defect:  # noqa: BLE001 - a defect of ours costs this subtask, not the others
         log_defect(defect)
         outcome, error = worker.broken_off(template.SUBTASK_FAILED), OurWords(f"a defect: {type(defect).__name__}")

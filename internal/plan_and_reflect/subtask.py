@@ -189,7 +189,7 @@ class SubtaskWorker:
         try:
             reply = yield from ask_for_call(models, self.run.transcript(request), tool, node, self._end)
         except AgentError as failure:  # the findings of the subtask are kept
-            reply, error = None, str(failure)
+            reply, error = None, failure.detail
         if reply is None:
             yield Noted(OurWords("no judgement came; the subtask counts as not completed"), node)
         data = dict(reply or {"is_completed": False, "advice": ""})

@@ -10,6 +10,7 @@ from typing import assert_never
 from dify_plugin.entities.agent import AgentInvokeMessage
 from dify_plugin.entities.invoke_message import InvokeMessage
 
+from internal.errors import AgentError
 from internal.render.log_content import LogContent
 from internal.render.log_tree import LogTree
 from internal.render.outgoing import Outgoing, redacted_text
@@ -70,7 +71,7 @@ def render(
                     yield from logs.messages(event)
     except Exception as failure:
         yield from _text_messages(text.finish())
-        yield from logs.close_all(str(failure))
+        yield from logs.close_all(failure.detail if isinstance(failure, AgentError) else str(failure))
         out.clean(failure)
         raise
 

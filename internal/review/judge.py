@@ -56,7 +56,7 @@ class Judge:
         try:
             reply = yield from ask_for_call(models, request, tool, key, deadline)
         except AgentError as failure:  # the draft is kept
-            reply, error = None, str(failure)
+            reply, error = None, failure.detail
         if reply is None:
             yield Noted(OurWords("no judgement came; the draft is the answer"), key)
         data = {"draft": draft, **(reply or {})}

@@ -233,9 +233,9 @@ def test_after_an_approved_call_no_failure_of_the_model_ends_the_run_in_an_error
 
     assert outcome.error is None
     assert outcome.stop_reason == "model_failed"
-    assert "the provider's words" in outcome.text
+    assert "gpt-5-scripted (openai) refused" in outcome.text
     assert "(order: done)" in outcome.text
-    assert outcome.logs["round1"]["status"] == "error"
+    assert "the provider's words" in outcome.logs["round1"]["error"]
     again = answered(outcome, "yes")
     assert orders(again) == []
     assert "ordered" in results_in(again.model.prompts[0])

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 from dify_plugin.errors.model import (
+    InvokeAuthorizationError,
     InvokeBadRequestError,
     InvokeConnectionError,
     InvokeError,
-    InvokeRateLimitError,
 )
 from gevent.event import Event
 
@@ -28,7 +28,10 @@ WITH_FALLBACK = {"fallback_model": FALLBACK}
 FOUND = {"search": replies("found")}
 REFUSED = fails("InvokeAuthorizationError", "wrong key")
 OPAQUE = {"responses_output": [{"type": "reasoning", "encrypted_content": "gAAA="}]}
-FIRST_SENTENCE = f"model langgenius/openai/openai/{MODEL}: unauthorized: wrong key"
+FIRST_SENTENCE = (
+    f"The provider of the model {MODEL} (openai) refused its credentials. Check the model's API key in Dify."
+)
+SECOND = "model qwen/qwen-3:free (relay)"
 
 
 def asked(outcome: Outcome) -> list[str]:
@@ -173,7 +176,7 @@ def test_a_plan_fails_only_where_both_models_fail() -> None:
 
     assert outcome.text == plans.ANSWER
     error = outcome.logs["subtask1"]["error"]
-    assert error == f"{FIRST_SENTENCE}; model {FALLBACK}: invalid request: no such model"
+    assert error == "unauthorized: wrong key; invalid request: no such model"
 
 
 SHOWN: dict[str, tuple[list[Any], Json]] = {
@@ -213,15 +216,20 @@ def test_a_prompt_that_no_request_can_hold_asks_no_model() -> None:
     assert outcome.model.requests == []
 
 
-def test_where_both_fail_the_error_has_both_sentences_and_the_kind_of_the_first() -> None:
+def test_where_both_fail_the_error_has_both_sentences_and_the_kind_of_the_second() -> None:
     time = FakeTime()
     limited = fails("InvokeRateLimitError", "slow down")
 
     outcome = run([limited] * 3 + [REFUSED], FOUND, WITH_FALLBACK, clock=time.clock)
 
-    assert isinstance(outcome.error, InvokeRateLimitError)
-    own, second = f"model langgenius/openai/openai/{MODEL}", f"model {FALLBACK}"
-    assert str(outcome.error) == f"{own}: rate limited: slow down; {second}: unauthorized: wrong key"
+    assert isinstance(outcome.error, InvokeAuthorizationError)
+    first, second = (
+        f"The model {MODEL} (openai) has reached its rate limit or quota. ",
+        f"The provider of the {SECOND} ",
+    )
+    assert str(outcome.error).startswith(first)
+    assert second in str(outcome.error)
+    assert outcome.logs["round1"]["error"] == "rate limited: slow down; unauthorized: wrong key"
     assert [outcome.logs[key]["status"] for key in ("round1", "round1.model", "round1.model_fallback")] == ["error"] * 3
 
 
@@ -239,7 +247,7 @@ def test_a_fallback_that_fails_later_names_what_it_stood_in_for() -> None:
     outcome = run([REFUSED, search(), fails("InvokeBadRequestError", "no")], FOUND, WITH_FALLBACK)
 
     assert isinstance(outcome.error, InvokeBadRequestError)
-    assert str(outcome.error) == f"{FIRST_SENTENCE}; model {FALLBACK}: invalid request: no"
+    assert str(outcome.error) == f"{FIRST_SENTENCE} The {SECOND} refused the request: no."
 
 
 def test_after_an_approved_call_the_fallback_saves_the_run_or_both_sentences_stand_in_it() -> None:
@@ -253,7 +261,7 @@ def test_after_an_approved_call_the_fallback_saves_the_run_or_both_sentences_sta
 
     assert (saved.text, saved.stop_reason) == ("Done.", "answered")
     assert (failed.error, failed.stop_reason) == (None, "model_failed")
-    assert f"{FIRST_SENTENCE}; model {FALLBACK}: invalid request: no such model" in failed.text
+    assert f"{FIRST_SENTENCE} The {SECOND} refused the request: no such model." in failed.text
 
 
 def test_a_judge_that_fails_is_replaced_before_the_draft_counts_as_not_judged() -> None:

@@ -43,7 +43,7 @@ def test_a_refused_opaque_body_is_recognised_by_its_field_whatever_value_is_quot
 def test_a_refusal_of_a_body_that_was_not_sent_is_final_and_does_not_quote_it() -> None:
     outcome = run([[CallFails(REFUSED.format(1, "a network timed out"))]], FOUND)
 
-    assert str(outcome.error).endswith("invalid request: prompt_messages[1].opaque_body was refused")
+    assert outcome.logs["round1"]["error"] == "invalid request: prompt_messages[1].opaque_body was refused"
 
 
 def test_conversations_side_by_side_are_each_asked_again_without_their_opaque_bodies() -> None:

@@ -16,7 +16,7 @@ from tests.support.recordings import NODE, recorded
 from tests.support.run import run
 from tests.support.wire import MODEL, fails, replies
 
-MODEL_FAILED = f"model langgenius/openai/openai/{MODEL}: "
+NAMED = f"model {MODEL} (openai)"
 
 
 def test_the_rule_of_the_node_is_difys() -> None:
@@ -33,43 +33,43 @@ ENDINGS: dict[str, tuple[list[Any], dict[str, Any], str, str]] = {
         [fails("InvokeRateLimitError", "slow down")] * 3,
         {},
         "InvokeRateLimitError",
-        f"{MODEL_FAILED}rate limited: slow down",
+        f"The {NAMED} has reached its rate limit or quota. ",
     ),
     "a refused key": (
         [fails("InvokeAuthorizationError", "wrong key")],
         {},
         "InvokeAuthorizationError",
-        f"{MODEL_FAILED}unauthorized: wrong key",
+        f"The provider of the {NAMED} refused its credentials. ",
     ),
     "a request that the model refuses": (
         [fails("InvokeBadRequestError", "no such parameter")],
         {},
         "InvokeBadRequestError",
-        f"{MODEL_FAILED}invalid request: no such parameter",
+        f"The {NAMED} refused the request: no such parameter.",
     ),
     "an overloaded server": (
         [fails("InvokeServerUnavailableError", "overloaded")] * 3,
         {},
         "InvokeServerUnavailableError",
-        f"{MODEL_FAILED}unavailable: overloaded",
+        f"The {NAMED} is unavailable at the moment. ",
     ),
     "an API that restarts for long": (
         [[CallFails('invoke llm model failed: Post "http://10.0.0.2:5001/inner/api/invoke/llm": EOF')]] * 3,
         {},
         "InvokeConnectionError",
-        f"{MODEL_FAILED}connection failed: Post ",
+        f"The connection to the {NAMED} failed. ",
     ),
     "a stream cut after words were shown": (
         [[text("Half"), CallFails("read llm model failed: unexpected EOF\nfailed to read system header")]],
         {},
         "InvokeConnectionError",
-        f"{MODEL_FAILED}stream cut off: unexpected EOF failed to read system header",
+        f"The connection to the {NAMED} failed. ",
     ),
     "something unheard of": (
         [fails("SomethingElseError", "that did it")],
         {},
         "InvokeServerUnavailableError",
-        f"{MODEL_FAILED}unknown error: that did it",
+        f"The {NAMED} failed: that did it.",
     ),
 }
 
@@ -88,9 +88,46 @@ def test_the_node_shows_one_sentence(steps: list[Any], params: dict[str, Any], e
     assert outcome.error.__context__ is None
 
 
+TRACEBACK = """Traceback (most recent call last):
+  File "/app/plugins/openai/llm.py", line 12, in _invoke
+    raise KeyError(model)
+openai.NotFoundError: Error code: 404 - {'error': {'message': "The model `gpt-9` of org-Abc12 isn't there", 'code': 1}}
+"""
+SAID = "The model `gpt-9` isn't there"
+WORDED = {
+    "a traceback": (TRACEBACK, f"was not found: {SAID}."),
+    "a traceback as JSON": (json.dumps({"error": TRACEBACK}), f"was not found: {SAID}."),
+    "a traceback in Dify's wrapping": (
+        "request failed: PluginInvokeError: " + json.dumps({"error_type": "X", "message": TRACEBACK}),
+        f"was not found: {SAID}.",
+    ),
+    "a traceback on one line": (" ".join(TRACEBACK.split()), f"was not found: {SAID}."),
+    "a traceback without its end": (
+        TRACEBACK.partition("openai.Not")[0],
+        "failed: the log of the run has the details.",
+    ),
+    "a directory": ("cannot read /app/plugins/openai/models.yaml", "failed: cannot read models.yaml."),
+    "an organisation": (
+        "[openai] Bad Request Error, 400 - {'error': {'message': 'No in organization org-x1 (id: req_ab)'}}",
+        "refused the request: No.",
+    ),
+}
+
+
+@pytest.mark.parametrize(("message", "ending"), WORDED.values(), ids=WORDED)
+def test_the_providers_words_become_one_sentence_for_users_and_the_log_has_the_details(
+    message: str, ending: str
+) -> None:
+    outcome = run([[CallFails(message)]])
+
+    assert outcome.error is not None
+    assert node_shows(error_body(outcome.error)) == f"The {NAMED} {ending}"
+    assert outcome.logs["round1"]["error"] == outcome.logs["round1.model"]["error"] != str(outcome.error)
+
+
 @pytest.mark.parametrize("kind", FailureKind)
 def test_every_kind_of_failure_leaves_as_an_error_that_dify_knows(kind: FailureKind) -> None:
-    assert type(node_error(ModelCallFailed("x", kind))).__name__ in KNOWN_TO_DIFY
+    assert type(node_error(ModelCallFailed("x", kind, "y"))).__name__ in KNOWN_TO_DIFY
 
 
 def test_a_defect_is_named_by_its_type_and_its_traceback_stays_in_the_plugins_own_log(

@@ -60,7 +60,7 @@ def test_findings_that_stay_too_long_are_one_error() -> None:
     outcome = plan_run(steps)
 
     assert type(outcome.error).__name__ == "InvokeBadRequestError"
-    assert "context length exceeded" in str(outcome.error)
+    assert "too long for the model" in str(outcome.error)
     assert outcome.logs["answer"]["status"] == "error"
 
 

@@ -188,7 +188,7 @@ def test_a_key_that_is_refused_is_one_clear_error_without_it(host: Host, fake: F
 
     assert run.error is not None
     assert run.error.kind == "InvokeAuthorizationError"
-    assert "unauthorized: [models] Incorrect model credentials provided" in run.error.message
+    assert "refused its credentials" in run.error.message
     assert wrong not in json.dumps([run.messages, run.error.message, run.error.traceback])
     assert len(fake.requests) == 1
 

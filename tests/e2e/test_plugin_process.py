@@ -130,6 +130,7 @@ def test_a_lasting_model_error_is_one_clear_error_with_closed_logs(host: Host) -
 
     assert run.error is not None
     assert run.error.kind == "InvokeAuthorizationError"
-    assert "unauthorized: Incorrect API key provided: [redacted]" in run.error.message
+    assert "refused its credentials" in run.error.message
+    assert "unauthorized: Incorrect API key provided: [redacted]" in json.dumps(run.messages)
     assert "sk-proj" not in json.dumps([run.messages, run.error.message, run.error.traceback])
     assert [finding for finding in run.findings if finding.rule == "log-left-open"] == []

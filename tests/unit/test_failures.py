@@ -79,6 +79,46 @@ def test_without_a_type_the_words_decide(message: str, kind: FailureKind) -> Non
     assert classify(message) is kind
 
 
+# As dify_plugin (AIModel._transform_invoke_error), its OpenAI-compatible model and raise_for_status word them; Dify
+# passes on the message alone.
+PROVIDERS_WORDS = {
+    "[OpenAI] Incorrect model credentials provided, please check and try again. ": FailureKind.UNAUTHORIZED,
+    "[openai] Rate Limit Error, Error code: 429 - {'error': {'message': 'Limit: 3 invalid tokens'}}": (
+        FailureKind.RATE_LIMITED
+    ),
+    "[openai] Connection Error, Connection error.": FailureKind.CONNECTION,
+    "[openai] Server Unavailable Error, Error code: 500 - {'error': {'message': 'invalid'}}": FailureKind.UNAVAILABLE,
+    "[openai] Bad Request Error, Error code: 400 - {'error': {'message': 'not found: x'}}": FailureKind.INVALID_REQUEST,
+    "[openai] Bad Request Error, Error code: 404 - {'error': {'message': 'no access'}}": FailureKind.NOT_FOUND,
+    "[compatible] Bad Request Error, 503 Server Error: Service Unavailable for url: http://a.example/v1": (
+        FailureKind.UNAVAILABLE
+    ),
+    "[compatible] Error: You exceeded your current quota, please check your plan": FailureKind.RATE_LIMITED,
+    "[compatible] Error: API key not valid. Please pass a valid API key.": FailureKind.UNAUTHORIZED,
+    "Credentials validation failed with status code 401 and response body x": FailureKind.UNAUTHORIZED,
+    **{
+        f"[compatible] Error: API request failed with status code {status}: {body}": kind
+        for status, kind in (
+            (401, FailureKind.UNAUTHORIZED),
+            (403, FailureKind.UNAUTHORIZED),
+            (404, FailureKind.NOT_FOUND),
+            (429, FailureKind.RATE_LIMITED),
+            (500, FailureKind.UNAVAILABLE),
+            (502, FailureKind.UNAVAILABLE),
+            (503, FailureKind.UNAVAILABLE),
+            (504, FailureKind.TIMEOUT),
+        )
+        for body in ('{"error": {"message": "It said no"}}', '{"message": "It said no"}', "<html>no</html>", "")
+    },
+}
+
+
+@pytest.mark.parametrize(("message", "kind"), PROVIDERS_WORDS.items())
+def test_what_providers_say_has_its_kind_without_the_name_of_an_error(message: str, kind: FailureKind) -> None:
+    assert classify(message) is kind
+    assert classify(f"request failed: {as_dify_words_it('Exception', message)}") is kind
+
+
 @pytest.mark.parametrize(
     ("message", "reason"),
     [
