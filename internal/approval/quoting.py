@@ -1,10 +1,14 @@
 """Values in Markdown, so that a person sees all of them and nothing in them acts.
 
 In: any text. Out: code in Markdown whose fence the text cannot close, in which no character is invisible: what a person
-approves is what a person sees.
+approves is what a person sees. What could push the rest off the screen is shortened, with a count: long white space,
+the same invisible character again and again, and marks that stack on one letter.
 """
 
 import re
+import unicodedata
+from collections.abc import Iterator
+from itertools import groupby
 
 _INVISIBLE = re.compile(
     r"\r(?!\n)|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\xa0\xad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2"
@@ -19,6 +23,10 @@ _LOST_IN_A_LINE = re.compile(r"[\t\r\n]|\A | \Z|(?<= ) ")
 """Markdown and browsers take spaces away at the ends, and make one of several."""
 _SHORT_ESCAPES = {"\t": r"\t", "\r": r"\r", "\n": r"\n"}
 """As in JSON and in Python, where redaction looks for secrets too."""
+_MOST_BLANKS, _MOST_LINE_ENDS, _MOST_MARKS = 40, 4, 4
+"""Side by side. Code is indented by less, and letters of all scripts have fewer marks."""
+_BLANKS = re.compile(rf"\s{{{_MOST_LINE_ENDS + 1},}}")
+_SAME = re.compile(rf"({_INVISIBLE.pattern})\1{{{_MOST_BLANKS},}}")
 _MOST_IN_FOUR_DIGITS = 0xFFFF
 _BACKTICKS = re.compile("`+")
 
@@ -27,23 +35,46 @@ def code(text: str) -> str:
     """The text as code: a block, which begins with a line end, if it has several lines, else a part of a line."""
     if "\n" not in text:
         return inline_code(text)
-    shown = _INVISIBLE.sub(_escape, text)
+    shown = _INVISIBLE.sub(_escape, _shortened(text))
     fence = _fence(shown, 3)
     return f"\n\n{fence}\n{shown}\n{fence}\n"
 
 
 def inline_code(text: str) -> str:
     """The text as code within a line; its line ends, tabs and second spaces are escapes too."""
-    shown = _LOST_IN_A_LINE.sub(_escape, _INVISIBLE.sub(_escape, text)) or '""'
+    shown = _LOST_IN_A_LINE.sub(_escape, _INVISIBLE.sub(_escape, _shortened(text))) or '""'
     fence = _fence(shown, 1)
     # A backtick beside the fence would count as a part of it; Markdown takes these spaces away.
     padding = " " if shown.startswith("`") or shown.endswith("`") else ""
     return f"{fence}{padding}{shown}{padding}{fence}"
 
 
-def _escape(character: re.Match[str]) -> str:
-    number = ord(character[0])
-    short = _SHORT_ESCAPES.get(character[0])
+def _shortened(text: str) -> str:
+    text = _SAME.sub(lambda run: f"[{_escape(run)}×{len(run[0])}]", _BLANKS.sub(_short_blanks, text))
+    return text if text.isascii() else "".join(_without_stacks(text))
+
+
+def _short_blanks(run: re.Match[str]) -> str:
+    """The count of long white space; one with line ends has a line of its own."""
+    line_ends = run[0].count("\n")
+    if len(run[0]) <= _MOST_BLANKS and line_ends <= _MOST_LINE_ENDS:
+        return run[0]
+    around = "\n" if line_ends else ""
+    return f"{around}[␣×{len(run[0])}]{around}"
+
+
+def _without_stacks(text: str) -> Iterator[str]:
+    """The pieces of a text; of marks on one letter the first ones, and how many more there are."""
+    for is_mark, run in groupby(text, key=lambda each: each > "\u02ff" and unicodedata.category(each) in {"Mn", "Me"}):
+        piece = "".join(run)
+        more = len(piece) - _MOST_MARKS if is_mark else 0
+        yield f"{piece[:_MOST_MARKS]}[◌×{more}]" if more > 0 else piece
+
+
+def _escape(found: re.Match[str]) -> str:
+    """How a character is written out; of a run of the same one, its first."""
+    character = found[0][0]
+    number, short = ord(character), _SHORT_ESCAPES.get(character)
     return short or (f"\\u{number:04x}" if number <= _MOST_IN_FOUR_DIGITS else f"\\U{number:08x}")
 
 

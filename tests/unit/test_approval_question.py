@@ -237,7 +237,27 @@ def test_a_secret_is_still_found_in_the_question(secret: str) -> None:
     assert hidden.count("[redacted]") == 2 * len(values)
 
 
-def test_nothing_is_cut() -> None:
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("small" + " " * 500 + "print", "small[␣×500]print"),
+        ("a\n" + " " * 500 + "b", "a\n[␣×501]\nb"),
+        ("a" + "\n" * 300 + "b", "a\n[␣×300]\nb"),
+        ("a" + "\n \u3000\t" * 80 + "b", "a\n[␣×320]\nb"),
+        ("a" + "\r\n" * 5 + "b", "a\n[␣×10]\nb"),
+        ("a" + "\u3000" * 41 + "b", "a[␣×41]b"),
+        ("a" + "\u2003\xa0" * 41 + "b", "a[␣×82]b"),
+        ("a" + "\u200b" * 300 + "b", "a[\\u200b×300]b"),
+        ("a" + "\u0301" * 200 + "b", "a" + "\u0301" * 4 + "[◌×196]b"),
+        ("a" + "\u0301\u20dd" * 100 + "b", "a" + "\u0301\u20dd" * 2 + "[◌×196]b"),
+        ("def f():\n" + " " * 38 + "x\n\n\n\ny", "def f():\n" + " " * 38 + "x\n\n\n\ny"),
+    ],
+)
+def test_what_would_push_the_rest_off_the_screen_is_shortened_with_its_count(text: str, shown: str) -> None:
+    assert codes(in_a_chat([order({"a": text})], "why"))[-1] == shown
+
+
+def test_nothing_else_is_cut() -> None:
     text = "x" * 1_000_000
 
     assert text in in_a_chat([order({"a": text})], "why")
