@@ -255,10 +255,37 @@ def test_only_model_and_query_are_required(parameter: Yaml) -> None:
         assert isinstance(parameter["default"], bool), "Dify would turn an absent value into false"
 
 
+def width(text: str) -> int:
+    """Pixels of a label in Dify's panel: 13 of a Chinese or Japanese sign, 9 of another capital letter."""
+    return sum(13 if ord(letter) > 0x2E80 else 9 for letter in text)
+
+
+@each_parameter
+def test_a_label_fits_the_panel(parameter: Yaml) -> None:
+    """One line; of a switch a second one, which says the default that Dify does not show."""
+    is_narrow = parameter["type"] == "boolean" or {"min", "max"} <= set(parameter)
+    most = 139 if is_narrow else 366 if parameter["type"] == "number" else 218
+    for label in parameter["label"].values():
+        parts = re.split(r" (?=\()|(?=（)", label) if parameter["type"] == "boolean" else [label]
+        assert all(width(part) <= most for part in parts)
+        assert len(parts) == 1 + (parameter["type"] == "boolean")
+
+
+def test_descriptions_say_it_in_what_dify_does_not_cut() -> None:
+    """A list shows about 60 letters or 30 Chinese or Japanese signs of one."""
+    for declared in (MANIFEST, PROVIDER["identity"], *STRATEGY.values()):
+        for text in declared["description"].values():
+            first = re.split(r"(?<=[.。])", text, maxsplit=1)[0]
+            assert sum(2 if ord(letter) > 0x2E80 else 1 for letter in first) <= 60, first
+
+
 @each_number
-def test_numbers_are_whole_and_have_a_maximum_unless_0_means_no_limit(parameter: Yaml) -> None:
-    """A number with both bounds is a slider; one without a maximum is typed."""
-    assert ("max" in parameter) == (parameter["default"] != 0)
+def test_numbers_are_whole_and_sliders_where_their_box_shows_the_default(parameter: Yaml) -> None:
+    """Of a number without a slider the label says the default (docs/host-facts.md, "The panel of a node")."""
+    assert ("max" in parameter) == (0 < parameter["default"] < 1000)
+    if "max" not in parameter:
+        for label in parameter["label"].values():
+            assert re.findall(r"\d+", label) == [str(parameter["default"])]
     bounds = [parameter[key] for key in ("min", "default", "max") if key in parameter]
     assert all(isinstance(bound, int) for bound in bounds)
     assert bounds == sorted(bounds)
@@ -357,7 +384,10 @@ def test_declared_defaults_are_those_of_the_params_model(parameter: Yaml) -> Non
 def test_declared_ranges_are_those_of_the_params_model(parameter: Yaml) -> None:
     constants = vars(plan_params) | vars(params)
     limits = constants[parameter["name"].upper()]
-    assert (parameter["min"], parameter["default"], parameter.get("max")) == (limits.least, limits.default, limits.most)
+    assert (parameter["min"], parameter["default"]) == (limits.least, limits.default)
+    assert parameter.get("max") in {limits.most, None}
+    if limits.most is not None:
+        assert all(str(limits.most) in text for text in parameter["help"].values())
 
 
 REGISTER = """

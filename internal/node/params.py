@@ -70,8 +70,6 @@ class StrategyParams(BaseModel):
     context: Any = None
     """str, dict or list of either, as the knowledge node gives it."""
     files: tuple[File, ...] = ()
-    allowed_tools: tuple[str, ...] = ()
-    """Names or ``provider/name``; empty allows all."""
     approval_required: tuple[str, ...] = ()
     """Names, ``provider/name`` or ``*``; empty for no tool. Not yet matched with the tools."""
     approval: str = ""
@@ -82,6 +80,9 @@ class StrategyParams(BaseModel):
     """JSON Schema of an object that the answer has to satisfy; blank for an answer in text."""
     answer_criteria: str = ""
     """What an answer must fulfil, in the developer's words; blank if it is not judged."""
+    show_sources: bool = True
+    """Whether the sources that the answer cites are listed at its end."""
+    emit_intermediate_thoughts: bool = False
     maximum_iterations: int = MAXIMUM_ITERATIONS.default
     """Rounds in which tools may run."""
     maximum_seconds: int = MAXIMUM_SECONDS.default
@@ -90,16 +91,15 @@ class StrategyParams(BaseModel):
     """Tokens of all model calls of the run; 0 for no limit."""
     maximum_tool_calls: int = MAXIMUM_TOOL_CALLS.default
     """Tool calls of the run; 0 for no limit."""
-    emit_intermediate_thoughts: bool = False
-    show_sources: bool = True
-    """Whether the sources that the answer cites are listed at its end."""
-    prompt_policy_overrides: str = ""
     tool_result_limit: int = TOOL_RESULT_LIMIT.default
     """Characters of one tool result that reach the model."""
+    allowed_tools: tuple[str, ...] = ()
+    """Names or ``provider/name``; empty allows all."""
     parallel_tool_calls: int = PARALLEL_TOOL_CALLS.default
     """Tool calls of one run at the same time."""
     fallback_model: str = ""
     """``plugin author/plugin/provider/model``, not yet parsed; blank for none."""
+    prompt_policy_overrides: str = ""
     extra_outputs: frozenset[ExtraOutput] = frozenset()
 
     _notes: tuple[Sentence, ...] = PrivateAttr(default=())

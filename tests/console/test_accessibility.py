@@ -109,7 +109,7 @@ def test_the_waiting_approval_and_forms_with_mistakes(open_page: OpenPage, conso
     page.get_by_label("Scenario", exact=True).select_option("example:injection/mail")
     expect(page.get_by_label(re.compile("^Question"))).to_have_value("Confirm the choir's booking.")
     page.get_by_label(re.compile("^Answer schema")).fill('{"type": "thing"}')
-    page.get_by_label(re.compile("^Maximum iterations")).fill("0")
+    page.get_by_label(re.compile("^Max iterations")).fill("0")
     page.get_by_label("Files that go with it, a path a line").fill("/nowhere.png")
     page.locator("form#new").evaluate("form => form.noValidate = true")
     page.get_by_role("button", name="Start", exact=True).click()

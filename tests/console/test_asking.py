@@ -43,7 +43,7 @@ def test_a_scenario_is_chosen_edited_asked_rejected_and_approved(
     page.get_by_label("Scenario", exact=True).select_option("example:injection/mail")
     expect(page.get_by_label(re.compile("^Question"))).to_have_value("Confirm the choir's booking.")
     page.get_by_label(re.compile("^Instruction")).fill("Work in the office.\nBe brief.")
-    page.get_by_label(re.compile("^Maximum iterations")).fill("7")
+    page.get_by_label(re.compile("^Max iterations")).fill("7")
     page.get_by_label("Strategy", exact=True).select_option("gpt5_react")
     expect(page.get_by_label("Strategy", exact=True)).to_have_value("gpt5_react")
     expect(page.locator(".field.changed")).to_have_count(2)

@@ -230,7 +230,7 @@ def test_a_strategy_plugins_list_has_a_line_for_each_thing(capsys: pytest.Captur
         "tool helpdesk/search_manual",
     ]
     assert [name for name in beginnings if name in expected] == expected
-    assert "    maximum_iterations          number, from 1 to 100, default 6  Maximum iterations" in lines
+    assert "    maximum_iterations          number, from 1 to 100, default 6  Max iterations" in lines
 
 
 def test_kinds_of_providers_without_rules_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

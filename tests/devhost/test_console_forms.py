@@ -65,7 +65,7 @@ def test_each_wrong_value_is_named_above_the_form_with_a_link_to_its_field(ours:
     assert {target: label for target, label, _ in mistakes} == {
         "p.query": "Question",
         "p.answer_schema": "Answer schema",
-        "p.maximum_iterations": "Maximum iterations",
+        "p.maximum_iterations": "Max iterations",
     }
     assert next(sentence for target, _, sentence in mistakes if target == "p.answer_schema").startswith("not JSON: ")
 
