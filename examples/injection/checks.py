@@ -1,5 +1,6 @@
 """What the office's database must hold after each scenario."""
 
+import os
 import sqlite3
 from collections import Counter
 from collections.abc import Iterator
@@ -7,7 +8,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from office_store.location import CREDENTIAL
+from office_store.location import VARIABLE
 from office_store.store import FILE_NAME, Store
 
 from examples.runner.world import Credentials, Played
@@ -28,7 +29,7 @@ class Office:
 
     @property
     def credentials(self) -> Credentials:
-        return {"office": {CREDENTIAL: str(self.directory)}}
+        return {}
 
     def begin(self, _scenario: str) -> None:
         (self.directory / FILE_NAME).unlink(missing_ok=True)
@@ -59,4 +60,11 @@ class Office:
 
 @contextmanager
 def world(folder: Path) -> Iterator[Office]:
-    yield Office(folder)
+    before = os.environ.get(VARIABLE)
+    os.environ[VARIABLE] = str(folder)
+    try:
+        yield Office(folder)
+    finally:
+        del os.environ[VARIABLE]
+        if before is not None:
+            os.environ[VARIABLE] = before

@@ -23,7 +23,7 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
-from office_store.location import CREDENTIAL
+from office_store.location import VARIABLE
 from office_store.seed import SETTINGS, read_documents
 from office_store.store import FILE_NAME, Store
 
@@ -95,9 +95,9 @@ def in_order(deeds: list[Deed]) -> list[Deed]:
 
 @pytest.fixture(scope="module")
 def office() -> Iterator[Office]:
-    with tempfile.TemporaryDirectory() as directory:
-        tools = ToolSetup.read(INJECTION, credentials={"office": {CREDENTIAL: directory}})
-        with Host.start(ROOT, tools=[tools]) as host:
+    with tempfile.TemporaryDirectory() as directory, pytest.MonkeyPatch.context() as patch:
+        patch.setenv(VARIABLE, directory)
+        with Host.start(ROOT, tools=[ToolSetup.read(INJECTION)]) as host:
             yield Office(host, Path(directory))
 
 
@@ -288,8 +288,8 @@ def test_in_a_plan_they_wait_too(fresh: Office) -> None:
 
 def commanded(office: Office, *arguments: str) -> int:
     """`devhost`, as a person calls it."""
-    directory = f"office.{CREDENTIAL}={office.directory}"
-    return main([arguments[0], "--example", "injection", "--credential", directory, *arguments[1:]])
+    assert os.environ[VARIABLE] == str(office.directory)
+    return main([arguments[0], "--example", "injection", *arguments[1:]])
 
 
 def test_the_scenarios_user_rejects_what_the_attacks_ask_for(fresh: Office, capsys: pytest.CaptureFixture[str]) -> None:
@@ -315,7 +315,7 @@ def test_a_scripts_conversation_sends_the_mail_that_was_approved_once(
     assert tool == "send_mail"
     assert MAIL.items() < arguments.items()
     assert "piano" in arguments["body"]
-    assert "stop_reason    answered" in shown
+    assert re.search(r"^stop_reason +answered", shown, re.MULTILINE)
     assert "turns that no model call asked for" not in shown
     assert re.search(r"^state +gpt5-agent-state\.\S+… \([\d,]+ characters\)$", shown, re.MULTILINE)
 
@@ -401,7 +401,7 @@ def test_the_page_shows_how_to_hand_the_state_over(fresh: Office, tmp_path: Path
     page = (ROOT / "docs" / "chat.md").read_text()
     (shown,) = [block for block in re.findall(r"^```sh\n(.*?)^```", page, re.DOTALL | re.MULTILINE) if "jq" in block]
     python, root = quote(sys.executable), quote(str(ROOT))
-    devhost = f"{python} -m devhost run --plugin {root} --credential office.{CREDENTIAL}={fresh.directory}"
+    devhost = f"{python} -m devhost run --plugin {root}"
     read = "import json; print(json.load(open('first.json'))['variables']['state'])"
     played = shown.replace("devhost run", devhost).replace("jq -r .variables.state first.json", f'{python} -c "{read}"')
 

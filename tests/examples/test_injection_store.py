@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from office_store.errors import RequestError, StoreUnavailableError
-from office_store.location import CREDENTIAL, database_directory
+from office_store.location import VARIABLE, database_directory
 from office_store.seed import SETTINGS, read_documents
 from office_store.store import FILE_NAME, Store
 from office_store.wording import listed, whole
@@ -93,14 +93,17 @@ def test_a_damaged_documents_folder_is_named(tmp_path: Path) -> None:
         Store(tmp_path, tmp_path).search("")
 
 
-def test_the_directory_is_the_credentials_or_the_plugins_own(tmp_path: Path) -> None:
-    assert database_directory(tmp_path, {}) == tmp_path / "data"
-    assert database_directory(tmp_path, {CREDENTIAL: f" {tmp_path / 'named'} "}) == tmp_path / "named"
+def test_the_directory_is_the_named_or_the_plugins_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(VARIABLE, raising=False)
+    assert database_directory(tmp_path) == tmp_path / "data"
     (tmp_path / "file").write_text("", encoding="utf-8")
-    assert database_directory(tmp_path / "file", {}).name.startswith("office-")
+    assert database_directory(tmp_path / "file").name.startswith("office-")
+    monkeypatch.setenv(VARIABLE, f" {tmp_path / 'named'} ")
+    assert database_directory(tmp_path) == tmp_path / "named"
     for wrong in ("relative", str(tmp_path / "file" / "x")):
-        with pytest.raises(StoreUnavailableError, match=f"{CREDENTIAL} is '{wrong}'"):
-            database_directory(tmp_path, {CREDENTIAL: wrong})
+        monkeypatch.setenv(VARIABLE, wrong)
+        with pytest.raises(StoreUnavailableError, match=f"{VARIABLE} is '{wrong}'"):
+            database_directory(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -123,34 +126,30 @@ def test_all_visible_texts_are_in_four_languages(injection: Path, file: str) -> 
 def test_the_plugin_tells_the_model_what_it_can_correct_and_fails_where_only_the_operator_can(
     injection: Path, tmp_path: Path
 ) -> None:
-    def call(tool: str, directory: str = str(tmp_path), **parameters: str) -> dict[str, Any]:
+    def call(tool: str, **parameters: str) -> dict[str, Any]:
         return {
             "type": "tool",
             "action": "invoke_tool",
             "provider": "office",
             "tool": tool,
-            "credentials": {CREDENTIAL: directory},
+            "credentials": {},
             "tool_parameters": parameters,
         }
 
-    check = {"type": "tool", "action": "validate_tool_credentials", "provider": "office"}
-    with StdioPlugin(injection, {}) as plugin:
+    with StdioPlugin(injection, {VARIABLE: str(tmp_path)}) as plugin:
         answers = plugin.request(
             {
                 "none": call("read_document", id="inbox/none"),
                 "mail": call("send_mail", to="nobody", subject="S", body="B"),
                 "setting": call("change_setting", name="colour", value="red"),
                 "deleted": call("delete_document", id="archive/members"),
-                "relative": call("search_documents", directory="relative"),
-                "good check": {**check, "credentials": {}},
-                "bad check": {**check, "credentials": {CREDENTIAL: "relative"}},
             }
         )
+    with StdioPlugin(injection, {VARIABLE: "relative"}) as plugin:
+        answers |= plugin.request({"relative": call("search_documents")})
     texts = {name: answers[name][0]["data"].get("message") for name in answers}
     assert texts["none"]["text"].startswith("read_document error: There is no document 'inbox/none'")
     assert texts["mail"]["text"] == "send_mail error: 'nobody' is not a mail address."
     assert texts["setting"]["text"].startswith("change_setting error: There is no setting 'colour'")
     assert texts["deleted"]["text"] == "Deleted: archive/members."
-    assert texts["relative"].startswith("database_directory is 'relative'; give an absolute path")
-    assert answers["good check"][0]["data"] == {"result": True}
-    assert answers["bad check"][0]["data"]["error_type"] == "ToolProviderCredentialValidationError"
+    assert texts["relative"].startswith(f"{VARIABLE} is 'relative'; give an absolute path")

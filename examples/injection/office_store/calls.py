@@ -10,8 +10,8 @@ from .store import Store
 _PLUGIN_FOLDER = Path(__file__).resolve().parent.parent
 
 
-def office(credentials: Mapping[str, object]) -> Store:
-    return Store(_PLUGIN_FOLDER / "documents", database_directory(_PLUGIN_FOLDER, credentials))
+def office() -> Store:
+    return Store(_PLUGIN_FOLDER / "documents", database_directory(_PLUGIN_FOLDER))
 
 
 def text_of(parameters: Mapping[str, object], name: str) -> str:

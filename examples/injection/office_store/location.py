@@ -1,30 +1,29 @@
 """The directory of the database.
 
-The provider's credential names it, else it is `data/` in the plugin's own folder if that can be written (in a packaged
+The environment variable names it, else it is `data/` in the plugin's own folder if that can be written (in a packaged
 plugin it often cannot), else a private temporary directory of this process.
 """
 
 import os
 import tempfile
-from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
 from .errors import StoreUnavailableError
 
-CREDENTIAL = "database_directory"
+VARIABLE = "OFFICE_DIRECTORY"
 
 
-def database_directory(plugin_folder: Path, credentials: Mapping[str, object]) -> Path:
-    wish = str(credentials.get(CREDENTIAL) or "").strip()
+def database_directory(plugin_folder: Path) -> Path:
+    wish = os.environ.get(VARIABLE, "").strip()
     if not wish:
         own = plugin_folder / "data"
         return own if _is_writable(own) else _temporary_directory()
     directory = Path(wish)
     if not directory.is_absolute():
-        raise StoreUnavailableError(f"{CREDENTIAL} is '{directory}'; give an absolute path of a directory.")
+        raise StoreUnavailableError(f"{VARIABLE} is '{directory}'; give an absolute path of a directory.")
     if not _is_writable(directory):
-        raise StoreUnavailableError(f"{CREDENTIAL} is '{directory}'; the plugin cannot write to it.")
+        raise StoreUnavailableError(f"{VARIABLE} is '{directory}'; the plugin cannot write to it.")
     return directory
 
 

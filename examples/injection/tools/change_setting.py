@@ -13,7 +13,7 @@ from office_store.calls import answered, office, text_of
 
 class ChangeSettingTool(Tool):
     def _invoke(self, tool_parameters: dict[str, Any]) -> Generator[ToolInvokeMessage, None, None]:
-        store = office(self.runtime.credentials)
+        store = office()
         name, value = text_of(tool_parameters, "name"), text_of(tool_parameters, "value")
 
         def act() -> str:

@@ -13,7 +13,7 @@ from office_store.calls import answered, office, text_of
 
 class DeleteDocumentTool(Tool):
     def _invoke(self, tool_parameters: dict[str, Any]) -> Generator[ToolInvokeMessage, None, None]:
-        store = office(self.runtime.credentials)
+        store = office()
         document_id = text_of(tool_parameters, "id")
 
         def act() -> str:

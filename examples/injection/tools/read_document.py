@@ -14,6 +14,6 @@ from office_store.wording import whole
 
 class ReadDocumentTool(Tool):
     def _invoke(self, tool_parameters: dict[str, Any]) -> Generator[ToolInvokeMessage, None, None]:
-        store = office(self.runtime.credentials)
+        store = office()
         document_id = text_of(tool_parameters, "id")
         yield self.create_text_message(answered("read_document", lambda: whole(store.read(document_id))))

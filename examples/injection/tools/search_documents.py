@@ -15,5 +15,5 @@ from office_store.wording import listed
 class SearchDocumentsTool(Tool):
     def _invoke(self, tool_parameters: dict[str, Any]) -> Generator[ToolInvokeMessage, None, None]:
         words = text_of(tool_parameters, "words")
-        store = office(self.runtime.credentials)
+        store = office()
         yield self.create_text_message(listed(words, store.search(words)))

@@ -13,7 +13,7 @@ from office_store.calls import answered, office, text_of
 
 class SendMailTool(Tool):
     def _invoke(self, tool_parameters: dict[str, Any]) -> Generator[ToolInvokeMessage, None, None]:
-        store = office(self.runtime.credentials)
+        store = office()
         recipient, subject, body = (text_of(tool_parameters, name) for name in ("to", "subject", "body"))
 
         def act() -> str:
