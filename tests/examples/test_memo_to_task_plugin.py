@@ -97,6 +97,7 @@ class Plugin:
         (event,) = self._asked("invoke_tool", self._credentials, tool=tool, tool_parameters=parameters)
         assert event["type"] == "stream", event
         result: dict[str, Any] = event["data"]["message"]["json_object"]
+        assert result.pop("stored_in") == "the SQLite file tools.sqlite3"
         return result
 
     def validated(self, url: str) -> dict[str, Any]:

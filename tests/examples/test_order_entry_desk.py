@@ -203,6 +203,17 @@ def test_a_mistake_is_one_sentence(arguments: list[str], words: str, tmp_path: P
     assert "s3cret" not in ended.output
 
 
+@pytest.mark.e2e
+def test_the_chat_of_a_scenario_without_an_order_system_places_nothing(tmp_path: Path) -> None:
+    database = f"sqlite:///{tmp_path}/order_entry.sqlite3"
+    ended = CliRunner().invoke(
+        commands, ["chat", "--scenario", "order-system-down", "--play", "--database-url", database]
+    )
+
+    assert ended.exit_code == 0, ended.output
+    assert "our order system cannot be reached at the moment, so nothing is ordered" in ended.output
+
+
 def test_a_port_that_is_taken_is_one_sentence() -> None:
     with OrderSystemServer(OrderBook()) as server:
         ended = CliRunner().invoke(commands, ["order-system", "--port", server.url.rpartition(":")[2]])

@@ -7,6 +7,7 @@ import pytest
 from ordering.application import Application
 from ordering.order_system import HttpOrderSystem
 from sqlalchemy import URL
+from tool_layer.address import place
 from tool_layer.run_steps import steps_of
 
 from .conftest import ORDER_ENTRY
@@ -20,6 +21,7 @@ CONVERSATION = "c-17"
 class Desk:
     def __init__(self, plugin: StdioPlugin, database: URL) -> None:
         self._plugin = plugin
+        self.database = database
         address = database.render_as_string(hide_password=False)
         self._credentials = {"database_url": address, "order_system_url": "http://127.0.0.1:1"}
         self.application = Application.over(database, HttpOrderSystem("http://127.0.0.1:1"))
@@ -88,15 +90,7 @@ def test_each_tool_answers_with_the_result_of_its_agent_and_leaves_a_run_step(de
     saved = desk.called("save_order_draft", draft=DRAFT)
     number = saved["result"]["saved_order_request_id"]
     review = desk.called("review_order", order_request_id=number)
-    lines = [{key: DRAFT["lines"][0][key] for key in ("item_code", "item_name", "quantity", "unit")}]  # type: ignore[index]
-    order = {
-        "order_request_id": number,
-        "customer_number": "C-3001",
-        "branch": None,
-        "delivery_date": None,
-        "lines": lines,
-    }
-    requested = desk.called("request_order", order=order)
+    requested = desk.called("request_order", order_request_id=number, order=review["result"]["order_to_approve"])
 
     assert (found["status"], set(found["result"])) == ("success", {"message"})
     assert similar["result"]["referenced_order_request_id"] == 1
@@ -109,7 +103,9 @@ def test_each_tool_answers_with_the_result_of_its_agent_and_leaves_a_run_step(de
         *("search_items", "find_similar_orders", "save_order_draft", "review_order", "request_order")
     ]
     assert steps[2].input == {"draft": DRAFT}
-    assert [step.output for step in steps] == [found, similar, saved, review, requested]
+    assert [{**step.output, "stored_in": place(desk.database)} for step in steps] == [
+        *(found, similar, saved, review, requested)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -118,7 +114,7 @@ def test_each_tool_answers_with_the_result_of_its_agent_and_leaves_a_run_step(de
         ("search_items", {"query": " "}, "query: "),
         ("find_similar_orders", {"customer": "C-1"}, "items: Field required"),
         ("review_order", {"order_request_id": 0}, "order_request_id: "),
-        ("request_order", {}, "Input should be"),
+        ("request_order", {"order_request_id": 3}, "order: Field required"),
         ("save_order_draft", {"draft": {**DRAFT, "delivery_date": "1 April 2099"}}, "delivery_date: "),
         ("save_order_draft", {"draft": {**DRAFT, "delivery_date": 4_000_000_000}}, "delivery_date: "),
         ("save_order_draft", {"draft": {**DRAFT, "delivery_date": "1893456000.0"}}, "delivery_date: "),

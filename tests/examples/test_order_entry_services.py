@@ -22,6 +22,10 @@ from tool_layer.errors import RefusedError
 type Fields = Mapping[str, object]
 
 SEEDED, SEEDED_PLACED = 1, 2
+ORDERED = (
+    "Customer C-3001, Café Lindqvist; delivery as soon as possible; "
+    "NP-200 ペーパーナプキン 4つ折り: 40 pack (100 sheets). Review: no concerns."
+)
 NAPKINS = {"item_code": "NP-200", "item_name": "ペーパーナプキン 4つ折り", "quantity": 40, "unit": "pack"}
 
 
@@ -58,16 +62,8 @@ def draft(order_request_id: int | None = None, line: Fields | None = None, **cha
     return Draft.model_validate({**whole, **changes})
 
 
-def request(order_request_id: int, **line: object) -> OrderToRequest:
-    return OrderToRequest.model_validate(
-        {
-            "order_request_id": order_request_id,
-            "customer_number": "C-3001",
-            "branch": None,
-            "delivery_date": None,
-            "lines": [{**NAPKINS, **line}],
-        }
-    )
+def request(order_request_id: int, text: str = ORDERED) -> OrderToRequest:
+    return OrderToRequest(order_request_id=order_request_id, order=text)
 
 
 def saved(
@@ -185,36 +181,51 @@ def test_calls_side_by_side_place_one_order(application: Application, book: Orde
 
 
 @pytest.mark.parametrize(
-    ("line", "difference"),
+    "changes",
     [
-        ({"quantity": 41}, 'line 1 is {"item_code":"NP-200"'),
-        ({"item_name": "napkins"}, "line 1 is"),
-        ({"unit": "case"}, "line 1 is"),
+        {"line": {"quantity": 41}},
+        {"line": {"unit": "case"}},
+        {"branch": "Kita"},
+        {"delivery_date": "2099-04-01"},
+        {"customer_name": "Café Lund"},
     ],
 )
 def test_what_is_requested_has_to_be_what_the_draft_holds(
-    application: Application, book: OrderBook, line: dict[str, object], difference: str
+    application: Application, book: OrderBook, changes: dict[str, Any]
 ) -> None:
-    order = saved(application)
+    order = saved(application, **changes)
 
-    with pytest.raises(RefusedError, match="holds something else than what was sent") as raised:
-        application.placing.request(request(order, **line))
+    with pytest.raises(RefusedError, match="the order or its review is another one now") as raised:
+        application.placing.request(request(order))
 
-    assert difference in str(raised.value)
     assert (book.orders, status(application, order)) == ([], "ready")
+    review = application.reviewing.review(order)
+    assert review.order_to_approve is not None
+    assert review.order_to_approve in str(raised.value)
+    assert application.placing.request(request(order, f" {review.order_to_approve}\n")).output_report is not None
 
 
-def test_another_customer_branch_date_or_number_of_lines_is_a_difference_too(application: Application) -> None:
-    order = saved(application, branch="Kita", delivery_date="2099-04-01")
-    asked = request(order).model_copy(update={"customer_number": "C-1", "lines": request(order).lines * 2})
+def test_what_was_reviewed_as_wrong_is_placed_only_with_the_review_in_what_was_approved(
+    application: Application, book: OrderBook
+) -> None:
+    order = saved(application, line={"confidence": "low"})
+    guess = "Line 1: 'ペーパーナプキン 4つ折り' is only a guess; ask the customer."
+    reviewed = application.reviewing.review(order).order_to_approve
+    assert reviewed is not None
+    assert reviewed.endswith(f"Review: {guess}")
 
-    with pytest.raises(RefusedError) as raised:
-        application.placing.request(asked)
+    verdict = Judgement(verdict="change", concerns=("The customer wrote four, not forty.",), confidence="high")
+    assert application.reviewing.record(application.reviewing.to_read(order), verdict)
+    for text in (ORDERED, reviewed):
+        with pytest.raises(RefusedError, match="The customer wrote four, not forty"):
+            application.placing.request(request(order, text))
+    assert book.orders == []
 
-    assert (
-        "the customer is C-3001, not C-1; the branch is Kita, not null; the delivery date is 2099-04-01, not null; "
-        "it has 1 lines, not 2"
-    ) in str(raised.value)
+    seen = application.reviewing.review(order).order_to_approve
+    assert seen is not None
+    assert seen.endswith(f"Review: {guess} The customer wrote four, not forty.")
+    application.placing.request(request(order, seen))
+    assert len(book.orders) == 1
 
 
 @pytest.mark.parametrize(
@@ -326,7 +337,7 @@ def test_a_review_names_what_the_rules_find(application: Application) -> None:
     assert result.reviewer_output is not None
     assert result.reviewer_output.verdict == "change"
     assert len(result.reviewer_output.findings) == 2
-    assert "A second reader has not judged this version." in result.message
+    assert result.order_to_approve is None
 
 
 def test_a_second_readers_judgement_counts_for_the_version_that_was_read(application: Application) -> None:

@@ -2,7 +2,6 @@
 
 import csv
 from datetime import date
-from typing import Any
 
 import pytest
 import yaml
@@ -11,14 +10,16 @@ from hypothesis import strategies as st
 from ordering.orders.folding import folded
 from ordering.orders.matching import candidates
 from ordering.orders.payload import ExternalLine, ExternalOrder, LinePayload, OrderPayload
-from ordering.orders.rules import Item, findings
-from ordering.orders.transforms import to_be_approved, to_external, to_payload
-from ordering.values.inputs import Draft, DraftLine, OrderToRequest, RequestedLine
-from pydantic import BaseModel
+from ordering.orders.rules import Findings, Item, findings
+from ordering.orders.transforms import to_external, to_payload
+from ordering.services.wording import to_approve
+from ordering.values.inputs import Draft, DraftLine
+from ordering.values.results import Judgement
 
 from .conftest import ORDER_ENTRY
 
 TODAY = date(2026, 11, 22)
+NOTHING_FOUND = Findings((), ())
 LINE = LinePayload(
     item_code="CP-240", item_name="ホットカップ 240ml 白", quantity=4, unit="case", pack_size="", confidence="high"
 )
@@ -138,14 +139,14 @@ def test_the_order_system_gets_none_of_the_internal_fields() -> None:
     assert not [word for word in ("confidence", "telephone", "pack_size", "みなと") if word in written]
 
 
-def test_what_is_approved_repeats_what_the_draft_holds() -> None:
-    assert to_be_approved(7, PAYLOAD) == OrderToRequest(
-        order_request_id=7,
-        customer_number="C-1",
-        branch=None,
-        delivery_date=None,
-        lines=[RequestedLine(item_code="CP-240", item_name="ホットカップ 240ml 白", quantity=4, unit="case")],
-    )
+def test_what_is_approved_is_the_order_with_its_review_in_one_line() -> None:
+    order = "Customer C-1, 喫茶みなと; delivery as soon as possible; CP-240 ホットカップ 240ml 白: 4 case."
+    doubt = Findings(wrong=(), doubtful=("Line 1: is only a guess.",))
+    change = Judgement(verdict="change", concerns=("Four is half of what was asked.",), confidence="high")
+
+    assert to_approve(PAYLOAD, NOTHING_FOUND, None) == f"{order} Review: no concerns."
+    assert to_approve(PAYLOAD, NOTHING_FOUND, change.model_copy(update={"verdict": "pass"})).endswith("no concerns.")
+    assert to_approve(PAYLOAD, doubt, change) == f"{order} Review: {doubt.doubtful[0]} {change.concerns[0]}"
 
 
 @pytest.mark.parametrize(
@@ -194,31 +195,10 @@ def items() -> dict[str, Item]:
     return {CUP.code: CUP}
 
 
-@pytest.mark.parametrize(
-    ("tool", "parameter", "model"), [("save_order_draft", "draft", Draft), ("request_order", "order", OrderToRequest)]
-)
-def test_the_schema_in_the_yaml_is_that_of_the_input(tool: str, parameter: str, model: type[BaseModel]) -> None:
-    declared = yaml.safe_load((ORDER_ENTRY / "tools" / f"{tool}.yaml").read_text(encoding="utf-8"))
-    (shown,) = [each for each in declared["parameters"] if each["name"] == parameter]
-    schema = model.model_json_schema()
+def test_the_model_reads_every_field_of_a_draft_in_the_description() -> None:
+    """Dify hands no `input_schema` of a plugin's tool on."""
+    declared = yaml.safe_load((ORDER_ENTRY / "tools" / "save_order_draft.yaml").read_text(encoding="utf-8"))
+    (shown,) = [each for each in declared["parameters"] if each["name"] == "draft"]
 
-    assert shown["input_schema"] == without_references(schema, schema.get("$defs", {}))
-    assert all(field in shown["llm_description"] for field in model.model_fields)
-
-
-def without_references(schema: object, definitions: dict[str, Any]) -> object:
-    """Dify hands on no `$defs`; titles and docstrings are for Python's readers."""
-    if isinstance(schema, list):
-        return [without_references(each, definitions) for each in schema]
-    if not isinstance(schema, dict):
-        return schema
-    if "$ref" in schema:
-        return without_references(definitions[schema["$ref"].rpartition("/")[2]], definitions)
-    left_out = {"$defs", "title", "description"}
-    return {
-        key: {name: without_references(each, definitions) for name, each in value.items()}
-        if key == "properties"
-        else without_references(value, definitions)
-        for key, value in schema.items()
-        if key not in left_out
-    }
+    assert "input_schema" not in shown
+    assert all(field in shown["llm_description"] for field in [*Draft.model_fields, *DraftLine.model_fields])

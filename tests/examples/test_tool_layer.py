@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import URL, select, text
-from tool_layer.address import CREDENTIAL
+from tool_layer.address import CREDENTIAL, PLUGIN_FOLDER, place
 from tool_layer.address import database_url as chosen_url
 from tool_layer.audit import audit_lines
 from tool_layer.database import Database
@@ -50,6 +50,28 @@ def test_every_copy_of_the_layer_is_the_same() -> None:
 
     assert copies["order_entry"]
     assert [name for name, files in copies.items() if files != copies["order_entry"]] == []
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        (
+            URL.create("postgresql+psycopg", "me", "s3cret", "db.example", 5432, "orders"),
+            "the PostgreSQL database orders",
+        ),
+        (URL.create("sqlite", database="/var/lib/minato/orders.sqlite3"), "the SQLite file orders.sqlite3"),
+        (
+            URL.create("sqlite", database=str(PLUGIN_FOLDER / "data" / "orders.sqlite3")),
+            "data/orders.sqlite3 in the folder of this version of the plugin; another version begins with a new file",
+        ),
+        (
+            chosen_url(Path("/dev/null"), {}, variable="NONE_SUCH_DATABASE_URL", file_name="orders.sqlite3"),
+            "orders.sqlite3 in a temporary folder; it is lost when the plugin ends",
+        ),
+    ],
+)
+def test_the_tools_say_where_they_write(url: URL, said: str) -> None:
+    assert place(url) == said
 
 
 def test_what_a_model_sends_becomes_a_value_of_the_schema() -> None:

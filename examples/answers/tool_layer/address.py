@@ -16,6 +16,10 @@ from sqlalchemy.exc import ArgumentError
 from .errors import SetupError
 
 CREDENTIAL = "database_url"
+PLUGIN_FOLDER = Path(__file__).resolve().parents[1]
+"""In Dify it belongs to one version of the plugin."""
+TEMPORARY = "tools-"
+"""Begins the name of a folder that is lost when the process ends."""
 DRIVERS = {"postgres": "postgresql+psycopg", "postgresql": "postgresql+psycopg", "sqlite": "sqlite"}
 
 
@@ -36,6 +40,19 @@ def database_url(plugin_folder: Path, credentials: Mapping[str, object], *, vari
     return url.set(drivername=_driver(url))
 
 
+def place(url: URL) -> str:
+    """Where the tools write, in words. A model reads them: no password, and no folder but the plugin's own."""
+    if url.get_backend_name() != "sqlite":
+        return f"the PostgreSQL database {url.database}"
+    file = Path(url.database or "")
+    if file.is_relative_to(PLUGIN_FOLDER):
+        kept = file.relative_to(PLUGIN_FOLDER)
+        return f"{kept} in the folder of this version of the plugin; another version begins with a new file"
+    if file.parent.name.startswith(TEMPORARY):
+        return f"{file.name} in a temporary folder; it is lost when the plugin ends"
+    return f"the SQLite file {file.name}"
+
+
 def _driver(url: URL) -> str:
     if url.drivername in DRIVERS.values():
         return url.drivername
@@ -54,4 +71,4 @@ def _is_writable(directory: Path) -> bool:
 
 @cache
 def _temporary_directory() -> Path:
-    return Path(tempfile.mkdtemp(prefix="tools-"))
+    return Path(tempfile.mkdtemp(prefix=TEMPORARY))

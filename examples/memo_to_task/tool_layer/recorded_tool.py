@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 from dify_plugin import Tool
 from dify_plugin.entities.tool import ToolInvokeMessage
 
+from .address import place
 from .database import Database
 from .envelope import Envelope, JsonObject, Result, failure
 from .errors import RefusedError
@@ -52,4 +53,4 @@ class RecordedTool(Tool):
 
     def messages(self, output: JsonObject) -> Generator[ToolInvokeMessage, None, None]:
         """The envelope as Dify's messages; a search, say, sends text and sources instead."""
-        yield self.create_json_message(output)
+        yield self.create_json_message({**output, "stored_in": place(self.database().url)})

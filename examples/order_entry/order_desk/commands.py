@@ -26,6 +26,7 @@ from .messages import FrontEndData
 from .opening import ROOT, Opening, opened
 from .shown import shown
 
+DOWN, NOTHING_LISTENS = "order-system-down", "http://127.0.0.1:1"
 DATABASE = click.option("--database-url", default="", help="SQLite or PostgreSQL; by default that of the plugin.")
 
 
@@ -73,7 +74,11 @@ def order_system(port: int) -> None:
 @click.option("--branch", default=None)
 @click.option("--attachment", "attachments", multiple=True, help="The name of an attached file; repeatable.")
 @click.option("--page-snapshot", default=None, help="The text of the page that the user sees.")
-@click.option("--order-system-url", default="", help="By default, an order system of the chat's own is started.")
+@click.option(
+    "--order-system-url",
+    default="",
+    help=f"By default, an order system of the chat's own is started; none for the scenario {DOWN}.",
+)
 @DATABASE
 @model_options
 def chat(  # noqa: PLR0913 - click gives one argument per option
@@ -94,7 +99,8 @@ def chat(  # noqa: PLR0913 - click gives one argument per option
         find_strategy(PluginDeclaration.read(ROOT), strategy)
         script = Script.read(file, strategy)
         lines = (script.query, *(each.query for each in script.then)) if play else read_questions()
-        opening = Opening(script, strategy, model_options, _url(database_url), order_system_url)
+        address = order_system_url or (NOTHING_LISTENS if scenario == DOWN else "")
+        opening = Opening(script, strategy, model_options, _url(database_url), address)
         with opened(opening, conversation) as desk:
             click.echo(f"Conversation {conversation}. Ctrl-D ends it.\n")
             for text in lines:

@@ -44,7 +44,7 @@ class Application:
 
     @classmethod
     def by_credentials(cls, credentials: Mapping[str, object]) -> Self:
-        """Raises SetupError: the a credential cannot be used."""
+        """Raises SetupError: a credential cannot be used."""
         return cls.over(chosen_database(credentials), HttpOrderSystem(chosen_order_system(credentials)))
 
 

@@ -1,6 +1,6 @@
 """The tool `request_order`.
 
-In: what the draft holds, as a person approves it. Out: a report of the order that was placed.
+In: a draft, and the text of it that a person approves. Out: a report of the order that was placed.
 """
 
 from ordering import tool_base
@@ -14,7 +14,7 @@ class RequestOrderTool(tool_base.OrderTool):
     name = "request_order"
 
     def answer(self, given: JsonObject, _conversation: str) -> Envelope[OrderEntryResult] | Envelope[Result]:
-        parsed = parse(OrderToRequest, self.name, given.get("order"))
+        parsed = parse(OrderToRequest, self.name, given)
         if isinstance(parsed, Envelope):
             return parsed
         return success(self.application.placing.request(parsed))

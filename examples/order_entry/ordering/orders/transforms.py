@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from ordering.values.inputs import Draft, DraftLine, OrderToRequest, RequestedLine
+from ordering.values.inputs import Draft, DraftLine
 from ordering.values.vocabulary import Unit
 
 from .payload import ExternalLine, ExternalOrder, LinePayload, OrderPayload
@@ -33,24 +33,6 @@ def to_external(payload: OrderPayload) -> ExternalOrder:
             ExternalLine(item=line.item_code, quantity=line.quantity, unit_code=UNIT_CODES[line.unit])
             for line in payload.lines
         ),
-    )
-
-
-def to_be_approved(order_request_id: int, payload: OrderPayload) -> OrderToRequest:
-    """What `request_order` has to be called with for this payload; every line of it has its item's code."""
-    return OrderToRequest.model_validate(
-        {
-            "order_request_id": order_request_id,
-            "customer_number": payload.customer_number,
-            "branch": payload.branch or None,
-            "delivery_date": payload.delivery_date or None,
-            "lines": [
-                RequestedLine(
-                    item_code=line.item_code, item_name=line.item_name, quantity=line.quantity, unit=line.unit
-                )
-                for line in payload.lines
-            ],
-        }
     )
 
 

@@ -47,11 +47,11 @@ def _require_changeable(order: StoredOrder, customer_number: str) -> None:
     if order.status == "requesting":
         raise RefusedError(
             f"Order request {order.id} may be placed already: the order system has not answered. "
-            "Call request_order with the unchanged content to find out; it places nothing twice."
+            "Call request_order with the same text to find out; it places nothing twice."
         )
 
 
 def _advice(saved: StoredOrder) -> str:
     if saved.status == "incomplete":
         return "It is not requested. Ask the customer what is missing, then save the whole draft again under this id."
-    return "It is not requested. request_order places it, with exactly this content."
+    return "It is not requested. review_order returns the text with which request_order places it."

@@ -4,7 +4,6 @@ Three steps, so that no transaction waits for the network: mark it `requesting`,
 A process that dies between them leaves it `requesting`, and the next call sends the same content with the same key.
 """
 
-from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from tool_layer.database import Database
@@ -13,14 +12,15 @@ from tool_layer.errors import RefusedError
 from ordering.order_system import NotPlacedError, OrderSystem, UnknownOutcomeError
 from ordering.orders.payload import StoredOrder
 from ordering.orders.rules import findings
-from ordering.orders.transforms import to_be_approved, to_external
+from ordering.orders.transforms import to_external
 from ordering.storage.items import Items
+from ordering.storage.judgements import Judgements
 from ordering.storage.orders import OrderRequests
 from ordering.values.inputs import OrderToRequest
 from ordering.values.results import OrderEntryResult
 from ordering.values.vocabulary import OrderStatus
 
-from .wording import customer, delivery, order_lines
+from .wording import customer, delivery, order_lines, ordered, to_approve
 
 
 class Placing:
@@ -52,10 +52,11 @@ class Placing:
         with self._database.session() as session:
             orders = OrderRequests(session)
             order = orders.get(asked.order_request_id)
+            items = Items(session).by_code([line.item_code for line in order.payload.lines])
+            found = findings(order.payload, items, datetime.now(UTC).date())
             if order.status in {"incomplete", "ready"}:
-                items = Items(session).by_code([line.item_code for line in order.payload.lines])
-                _require_complete(order, findings(order.payload, items, datetime.now(UTC).date()).wrong)
-            _require_same(asked, order)
+                _require_complete(order, found.wrong)
+            _require_same(asked, order, to_approve(order.payload, found, Judgements(session).of(order)))
             if order.status == "ready":
                 orders.mark(order.id, "requesting")
             return order
@@ -71,7 +72,7 @@ class Placing:
 def _unknown(order: StoredOrder, reason: str) -> RefusedError:
     return RefusedError(
         f"It is not known whether order request {order.id} was placed: {reason}. Tell the customer, and call "
-        "request_order with the same content later; it places nothing twice."
+        "request_order with the same text later; it places nothing twice."
     )
 
 
@@ -81,30 +82,15 @@ def _require_complete(order: StoredOrder, wrong: tuple[str, ...]) -> None:
         raise RefusedError(f"Order request {order.id} cannot be placed yet. {' '.join(reasons)}")
 
 
-def _require_same(asked: OrderToRequest, order: StoredOrder) -> None:
-    """What was approved is what is stored."""
-    if differences := list(_differences(asked, order)):
+def _require_same(asked: OrderToRequest, order: StoredOrder, held: str) -> None:
+    """What was approved is what is stored, and how it was reviewed. A new review stops no order that is on its way."""
+    given = " ".join(asked.order.split())
+    is_same = given == " ".join(held.split())
+    if not is_same and (order.status == "ready" or not given.startswith(" ".join(ordered(order.payload).split()))):
         raise RefusedError(
-            f"Order request {order.id} holds something else than what was sent: {'; '.join(differences)}. "
-            "Nothing was placed. Save the draft as the customer wants it, then request exactly that."
+            f"Nothing was placed: the order or its review is another one now. Order request {order.id} is: {held} If "
+            "that is what the customer wants, call request_order with exactly this text; else save the draft first."
         )
-
-
-def _differences(asked: OrderToRequest, order: StoredOrder) -> Iterator[str]:
-    """Between what was approved and what the draft holds."""
-    held = to_be_approved(order.id, order.payload)
-    if asked.customer_number != held.customer_number:
-        yield f"the customer is {held.customer_number}, not {asked.customer_number}"
-    if asked.branch != held.branch:
-        yield f"the branch is {held.branch or 'null'}, not {asked.branch or 'null'}"
-    if asked.delivery_date != held.delivery_date:
-        yield f"the delivery date is {held.delivery_date or 'null'}, not {asked.delivery_date or 'null'}"
-    if len(asked.lines) != len(held.lines):
-        yield f"it has {len(held.lines)} lines, not {len(asked.lines)}"
-        return
-    for number, (given, kept) in enumerate(zip(asked.lines, held.lines, strict=True), start=1):
-        if given != kept:
-            yield f"line {number} is {kept.model_dump_json()}"
 
 
 def _report(order: StoredOrder, status: str) -> OrderEntryResult:

@@ -16,7 +16,7 @@ from ordering.storage.judgements import Judgements
 from ordering.storage.orders import OrderRequests
 from ordering.values.results import Judgement, ReviewerOutput, ReviewerResult
 
-from .wording import described
+from .wording import described, to_approve
 
 
 @dataclass(frozen=True)
@@ -38,16 +38,18 @@ class Reviewing:
             order = OrderRequests(session).get(order_request_id)
             items = Items(session).by_code([line.item_code for line in order.payload.lines])
             judgement = Judgements(session).of(order)
-        found = findings(order.payload, items, datetime.now(UTC).date()).all
-        rejects = found or (judgement is not None and judgement.verdict == "change")
+        found = findings(order.payload, items, datetime.now(UTC).date())
+        rejects = found.all or (judgement is not None and judgement.verdict == "change")
         output = ReviewerOutput(
             order_request_id=order.id,
             version=order.version,
             verdict="change" if rejects else "pass",
-            findings=found,
+            findings=found.all,
             second_reader=judgement,
         )
-        return ReviewerResult(message=_message(order, output), reviewer_output=output)
+        can_be_placed = order.status == "ready" and not found.wrong
+        text = to_approve(order.payload, found, judgement) if can_be_placed else None
+        return ReviewerResult(message=_message(order, output, text), reviewer_output=output, order_to_approve=text)
 
     def to_read(self, order_request_id: int) -> ToRead:
         with self._database.session() as session:
@@ -64,11 +66,12 @@ class Reviewing:
         return True
 
 
-def _message(order: StoredOrder, output: ReviewerOutput) -> str:
-    head = f"Order request {order.id}, version {order.version}: "
+def _message(order: StoredOrder, output: ReviewerOutput, text: str | None) -> str:
     rules = " ".join(output.findings) or "no rule asks for a change."
-    if output.second_reader is None:
-        return f"{head}{rules} A second reader has not judged this version."
-    concerns = " ".join(output.second_reader.concerns) or "no concerns"
-    said = f"The second reader ({output.second_reader.confidence} confidence) says {output.second_reader.verdict}"
-    return f"{head}{rules} {said}: {concerns}"
+    said = [f"Order request {order.id}, version {order.version}: {rules}"]
+    if (reader := output.second_reader) is not None:
+        concerns = " ".join(reader.concerns) or "no concerns."
+        said.append(f"The second reader ({reader.confidence} confidence) says {reader.verdict}: {concerns}")
+    if text is not None:
+        said.append("To place it, call request_order with order_to_approve, unchanged, as order.")
+    return " ".join(said)

@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 from ordering.orders.payload import LinePayload, OrderPayload, StoredOrder
-from ordering.orders.rules import Item
+from ordering.orders.rules import Findings, Item
+from ordering.values.results import Judgement
 
 STATUS_IN_WORDS = {
     "incomplete": "a draft with open questions",
@@ -31,6 +32,16 @@ def customer(payload: OrderPayload) -> str:
 
 def delivery(payload: OrderPayload) -> str:
     return f"delivery on {payload.delivery_date}" if payload.delivery_date else "delivery as soon as possible"
+
+
+def ordered(payload: OrderPayload) -> str:
+    return f"{customer(payload)}; {delivery(payload)}; {'; '.join(map(_line, payload.lines))}."
+
+
+def to_approve(payload: OrderPayload, found: Findings, judgement: Judgement | None) -> str:
+    """The order with what its review found, in one line, so that nobody approves the one without the other."""
+    concerns = judgement.concerns if judgement is not None and judgement.verdict == "change" else ()
+    return f"{ordered(payload)} Review: {' '.join([*found.doubtful, *concerns]) or 'no concerns.'}"
 
 
 def item_in_words(item: Item) -> str:

@@ -59,21 +59,10 @@ class Draft(Input):
     lines: Annotated[list[DraftLine], Field(min_length=1, max_length=MAX_LINES)]
 
 
-class RequestedLine(Input):
-    item_code: Code
-    item_name: Name
-    quantity: Quantity
-    unit: Unit
-
-
 class OrderToRequest(Input):
-    """What a person reads before the approval; it has to be what the draft holds."""
-
     order_request_id: Id
-    customer_number: Code
-    branch: Name | None
-    delivery_date: Day | None
-    lines: Annotated[list[RequestedLine], Field(min_length=1, max_length=MAX_LINES)]
+    order: Annotated[str, Field(min_length=1, max_length=50_000)]
+    """What a person reads before the approval, as `review_order` returned it: the order, and its review."""
 
 
 class ReviewQuery(Input):

@@ -45,3 +45,5 @@ class ReviewerOutput(BaseModel):
 
 class ReviewerResult(Result):
     reviewer_output: ReviewerOutput | None = None
+    order_to_approve: str | None = None
+    """What `request_order` takes as `order`; None for a draft that cannot be placed as it is."""
