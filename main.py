@@ -97,10 +97,14 @@ changes = [*settle_timeouts(os.environ, given), *settle_log_content(os.environ, 
 from dify_plugin import DifyPluginEnv, Plugin  # noqa: E402 - reads the environment as settled above
 from dify_plugin.config.logger_format import plugin_logger_handler  # noqa: E402 - belongs to the import above
 
+from internal.host.lost_host import end_with_any_thread, end_with_its_stream  # noqa: E402 - imports the SDK, too
+
 if __name__ == "__main__":
     # The SDK reads the plugin's declarations with the YAML loader in Python; the same in C takes an eighth of the time.
     vars(yaml)["SafeLoader"] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    end_with_any_thread()
     plugin = Plugin(DifyPluginEnv())
+    end_with_its_stream(plugin.request_reader)
     logger = logging.getLogger(__name__)
     for name in (__name__, "internal"):
         logging.getLogger(name).addHandler(plugin_logger_handler)
