@@ -42,7 +42,6 @@ from internal.report.source_reading import read_context
 from internal.report.sources import Bibliography, context_block
 from internal.report.tally import Tally
 from internal.report.tool_calls import ValidCall
-from internal.results.files import FileNames
 from internal.state.records import EntryRecord, RoundRecord, UserRecord
 from internal.steps import Ending
 from internal.text.notes import OurWords
@@ -69,7 +68,6 @@ class Run[P: StrategyParams]:
     fallback: LLMModelConfig | None = None
     """The model that takes over when the node's own fails for good."""
     habits: HostHabits = field(default_factory=HostHabits)
-    file_names: FileNames = field(default_factory=FileNames)
     long_results: LongResults = field(default_factory=LongResults)
 
     @cached_property
@@ -124,7 +122,6 @@ class Run[P: StrategyParams]:
             self.clock,
             self.slots,
             self.secrets,
-            self.file_names,
             self.budget,
             keeps_json=ExtraOutput.TOOL_RESULTS in self.params.extra_outputs,
         )

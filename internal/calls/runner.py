@@ -23,7 +23,6 @@ from internal.host.session import HostSession, RequestTooLarge
 from internal.report.events import Event, FileForwarded, Noted, ToolFinished, ToolStarted
 from internal.report.tool_calls import CallStatus, EndedCall, ValidCall
 from internal.results.failures import NOT_BEGUN, TIMED_OUT, TOOL_FAILED, ToolFailure
-from internal.results.files import FileNames, FileReader
 from internal.results.output import ToolOutput
 from internal.text.fairness import in_turns
 from internal.text.notes import OurWords
@@ -55,7 +54,6 @@ class ToolRunner:
     clock: Clock
     slots: BoundedSemaphore
     secrets: KnownSecrets
-    file_names: FileNames
     budget: Budget
     """Has counted the calls; those that are not sent are given back."""
     keeps_json: bool = False
@@ -113,9 +111,7 @@ class ToolRunner:
             post(Noted(rounds.of(call.call.name), key))
         # Text blocks of an MCP server are a text each; other tools stream one text in pieces.
         between = "\n" if call.tool.provider_type is ToolProviderType.MCP else ""
-        output = ToolOutput(
-            FileReader(call.tool.name, self.file_names), self.secrets, between, keeps_json=self.keeps_json
-        )
+        output = ToolOutput(self.secrets, between, keeps_json=self.keeps_json)
         failure = self._invoke(job, output, post)
         said = output.rendered()
         for note in output.notes:

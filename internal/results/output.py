@@ -15,7 +15,8 @@ from internal.host.wire import WireMessage
 from internal.report.files import UserFile
 from internal.report.source_reading import read_source
 from internal.report.sources import Source
-from internal.results.files import IMAGE_TYPES, FileReader, Told
+from internal.results import files
+from internal.results.files import IMAGE_TYPES, Told
 from internal.results.variables import ToolVariables
 from internal.text.fairness import in_turns
 from internal.text.kept_text import MAX_KEPT_LENGTH, Excerpt, KeptText, joined
@@ -35,10 +36,7 @@ _LINKED_FILE_TYPES = IMAGE_TYPES | {"binary_link"}
 class ToolOutput:
     """Collects the messages of one call in the order in which they come."""
 
-    def __init__(
-        self, files: FileReader, secrets: KnownSecrets, between_texts: str = "", *, keeps_json: bool = False
-    ) -> None:
-        self._files = files
+    def __init__(self, secrets: KnownSecrets, between_texts: str = "", *, keeps_json: bool = False) -> None:
         self._redactor = secrets.for_model
         """For what is cut when it comes, such as names and titles, and for the result before it is cut."""
         self._between_texts = between_texts
@@ -69,14 +67,14 @@ class ToolOutput:
             self._take_text(address)
         elif kind == "json":
             self._take_json(message.get("json_object"), text_before)
-        elif kind in _LINKED_FILE_TYPES or (kind == "link" and self._files.is_hosted(address, meta)):
-            return self._take_file(self._files.linked(kind, address, meta))
+        elif kind in _LINKED_FILE_TYPES or (kind == "link" and files.is_hosted(address, meta)):
+            return self._take_file(files.linked(kind, address, meta))
         elif kind == "link":
             self._add_line(f"link: {address}")
         elif kind == "blob":
-            return self._take_file(self._files.blob(message.get("blob"), meta))
+            return self._take_file(files.blob(message.get("blob"), meta))
         elif kind == "file":
-            return self._take_file(self._files.described(meta))
+            return self._take_file(files.described(meta))
         elif kind == "retriever_resources":
             self._take_resources(message["retriever_resources"])
         elif kind == "variable":

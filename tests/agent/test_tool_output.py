@@ -73,20 +73,18 @@ HOSTED = {
     "link by id": ("link", "https://dify.example/f/1.pdf", {"tool_file_id": "1", "filename": "a.pdf"}),
     "link by path": ("link", "/files/tools/7.pdf", {"filename": "a.pdf"}),
 }
-MADE_UP = {"image by id": ".png", "image by id elsewhere": "", "image by path": ".png", "document by path": ".pdf"}
 
 
 @pytest.mark.parametrize("name", HOSTED)
-def test_a_stored_file_is_forwarded_with_a_name(name: str) -> None:
+def test_a_stored_file_is_forwarded_and_no_name_is_made_up(name: str) -> None:
     kind, address, meta = HOSTED[name]
-    filename = f"search-1{MADE_UP[name]}" if name in MADE_UP else meta["filename"]
 
     outcome = said_by(message(kind, meta, text=address))
 
     (sent,) = (item for item in outcome.messages if item["type"] == "image_link")
     assert sent["message"] == {"text": address}
-    assert sent["meta"] == {**meta, "filename": filename}
-    assert outcome.tool_results()[0].startswith(f"file: {filename} (")
+    assert (sent["meta"] or {}) == meta
+    assert outcome.tool_results()[0].startswith(f"file: {meta['filename']} (" if "filename" in meta else "file (")
     assert outcome.bodies("blob_chunk") == []
 
 
@@ -116,18 +114,6 @@ def test_only_text_blocks_of_an_mcp_server_have_lines_of_their_own(provider_type
     outcome = run([search(), ANSWER], {"search": replies("[10,", "20]")}, {"tools": [offered]})
 
     assert outcome.tool_results() == [expected]
-
-
-def test_files_of_several_calls_have_different_names() -> None:
-    blob = message("blob", {"mime_type": "text/csv"}, blob="eA==")
-
-    outcome = run([calls(("search", {"q": "a"}), ("search", {"q": "b"})), ANSWER], {"search": replies(blob)})
-
-    assert sorted(outcome.tool_results()) == [f"file: search-{n}.csv (text/csv), handed to the user" for n in (1, 2)]
-    assert {item["meta"]["filename"] for item in outcome.messages if item["type"] == "blob_chunk"} == {
-        "search-1.csv",
-        "search-2.csv",
-    }
 
 
 def test_the_model_reads_beginning_and_end_of_an_endless_result_and_the_log_says_so() -> None:
@@ -208,10 +194,7 @@ def test_unreadable_bytes_remove_only_their_file() -> None:
 def test_a_file_without_a_type_gets_the_one_its_bytes_show() -> None:
     outcome = said_by(message("blob", blob=base64.b64encode(PNG).decode()))
 
-    assert next(item for item in outcome.messages if item["type"] == "blob_chunk")["meta"] == {
-        "mime_type": "image/png",
-        "filename": "search-1.png",
-    }
+    assert next(item for item in outcome.messages if item["type"] == "blob_chunk")["meta"] == {"mime_type": "image/png"}
 
 
 def test_a_long_result_keeps_head_and_tail_within_the_limit() -> None:

@@ -23,7 +23,6 @@ from internal.report.files import (
     HostedFile,
     UserFile,
 )
-from internal.results.files import FileNames, FileReader
 from internal.results.output import ToolOutput
 from internal.text.redaction import KnownSecrets, Redactor
 from tests.unit.generators import any_text, json_values
@@ -49,7 +48,7 @@ def json_value(value: object) -> WireMessage:
 
 
 def make_output(between_texts: str = "", secrets: KnownSecrets = NO_SECRETS) -> ToolOutput:
-    return ToolOutput(FileReader("chart", FileNames()), secrets, between_texts)
+    return ToolOutput(secrets, between_texts)
 
 
 def collected(*messages: WireMessage, between_texts: str = "") -> tuple[str, list[UserFile], ToolOutput]:
@@ -140,9 +139,8 @@ def test_a_text_of_brackets_beyond_any_parser_is_only_a_text() -> None:
 def test_a_stored_file_is_forwarded_unchanged(kind: str, address: str, meta: dict[str, str] | None) -> None:
     said, files, _ = collected(message(kind, meta, text=address))
 
-    assert files == [HostedFile(address, meta or {"filename": "chart-1.png"})]
-    assert said.startswith("file: chart")
-    assert "handed to the user" in said
+    assert files == [HostedFile(address, meta or {})]
+    assert said == ("file: chart.png (image/png)" if meta else "file (unknown type)") + ", handed to the user"
 
 
 @pytest.mark.parametrize("kind", ["link", "image_link", "binary_link"])
@@ -198,7 +196,7 @@ DESCRIBED: dict[str, tuple[dict[str, Any], str, list[UserFile]]] = {
     "no address of the web": ({**REMOTE, "remote_url": "/etc/passwd"}, "file: a.png (image/png)", []),
     "an endless address": ({**REMOTE, "remote_url": "https://" + "x" * 5000}, "file: a.png (image/png)", []),
     "an upload": ({**REMOTE, "remote_url": None}, "file: a.png (image/png)", []),
-    "no name": ({"mime_type": "text/csv"}, "file: chart-1.csv (text/csv)", []),
+    "no name": ({"mime_type": "text/csv"}, "file (text/csv)", []),
 }
 
 
@@ -245,19 +243,23 @@ def test_a_local_file_under_the_root_is_handed_on(tmp_path: Path, monkeypatch: p
     ("meta", "mime_type", "name"),
     [
         ({"mime_type": "image/png", "filename": "chart.png"}, "image/png", "chart.png"),
-        (None, "image/png", "chart-1.png"),
-        ({"mime_type": None, "filename": None}, "image/png", "chart-1.png"),
-        ({"mime_type": "audio/wav"}, "audio/wav", "chart-1.wav"),
-        ({"mime_type": "application/x-nothing; a=b", "extension": ".abc"}, "application/x-nothing; a=b", "chart-1.abc"),
-        ({"mime_type": "application/x-nothing"}, "application/x-nothing", "chart-1"),
-        ({"mime_type": "audio/aac"}, "audio/aac", "chart-1.aac"),
+        (None, "image/png", ""),
+        ({"mime_type": None, "filename": None}, "image/png", ""),
+        ({"mime_type": "application/x-nothing"}, "application/x-nothing", ""),
     ],
 )
 def test_a_blob_is_handed_on_with_its_type(meta: dict[str, Any] | None, mime_type: str, name: str) -> None:
     said, files, _ = collected(message("blob", meta, blob=base64.b64encode(PNG).decode()))
 
     assert files == [FileBytes(PNG, mime_type, name)]
-    assert said == f"file: {name} ({mime_type}), handed to the user"
+    assert said == f"file{name and f': {name}'} ({mime_type}), handed to the user"
+
+
+@pytest.mark.parametrize(("given", "shown"), [("report", "report.pdf"), ("v1.2", "v1.2"), ("a.pdf", "a.pdf")])
+def test_a_stored_file_is_told_by_the_name_that_dify_gives_it(given: str, shown: str) -> None:
+    meta = {"tool_file_id": "f1", "filename": given, "mime_type": "application/pdf"}
+
+    assert read(message("binary_link", meta, text="/files/tools/f1.pdf?sign=x")).startswith(f"file: {shown} (")
 
 
 SECRET = "hunter2-hunter2"
@@ -281,19 +283,6 @@ def test_no_part_of_a_secret_is_left_where_names_and_titles_are_cut(wire: WireMe
 
     assert "hunter" not in output.rendered().text
     assert "hunter" not in repr((file, output.sources))
-
-
-def test_files_without_a_name_have_different_ones_in_all_of_a_run() -> None:
-    names = FileNames()
-    blob = message("blob", {"mime_type": "text/plain"}, blob="")
-
-    outputs = [ToolOutput(FileReader(tool, names), NO_SECRETS) for tool in ("chart", "chart", "table")]
-    files = [output.take(blob) for output in outputs for _ in range(2)]
-
-    assert [file.filename for file in files if isinstance(file, FileBytes)] == [
-        *(f"chart-{number}.txt" for number in (1, 2, 3, 4)),
-        *(f"table-{number}.txt" for number in (1, 2)),
-    ]
 
 
 def test_only_the_meta_that_dify_reads_are_forwarded() -> None:
@@ -527,7 +516,7 @@ def test_many_small_messages_are_kept_as_one_text() -> None:
 
 @pytest.mark.parametrize("keeps_json", [False, True])
 def test_json_is_kept_as_it_came_only_where_it_is_asked_for(*, keeps_json: bool) -> None:
-    output = ToolOutput(FileReader("chart", FileNames()), NO_SECRETS, keeps_json=keeps_json)
+    output = ToolOutput(NO_SECRETS, keeps_json=keeps_json)
 
     for value in ({"a": "é"}, [1]):
         output.take(json_value(value))
