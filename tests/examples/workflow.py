@@ -90,7 +90,9 @@ class Workflow:
 
     @cached_property
     def nodes(self) -> dict[str, Node]:
-        return {node["id"]: Node(node["id"], node["data"]) for node in self._graph["nodes"]}
+        return {
+            node["id"]: Node(node["id"], node["data"]) for node in self._graph["nodes"] if node["type"] != "custom-note"
+        }
 
     @property
     def agents(self) -> list[Node]:
