@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from memos.opening import begin_again, memo_database, prepare
+from memos.opening import begin_again, memo_database, prepare, remove_draft
 from memos.services.tasks import TaskApplicationService
 from memos.storage.migrating import current_revision, downgrade, upgrade
 from memos.storage.models import Base
@@ -149,6 +149,29 @@ def test_beginning_again_leaves_the_samples_and_counts_from_one(old: URL) -> Non
         assert [tuple(memo) for memo in memos] == list(enumerate(SAMPLES.values(), start=1))
     insert_task(old, "draft")
     assert rows(old)[0]["id"] == 1
+
+
+@pytest.mark.parametrize(
+    "steps", [[begin_again], [remove_draft], [remove_draft, remove_draft], [remove_draft, begin_again]]
+)
+def test_each_command_of_the_desk_works_on_a_new_database_and_after_any_other(
+    database_url: URL, steps: list[Callable[[Connection], object]], caplog: pytest.LogCaptureFixture
+) -> None:
+    for step in steps:
+        run(database_url, step)
+    run(database_url, begin_again)
+
+    run(database_url, prepare)
+    insert_task(database_url, "draft")
+    assert caplog.text == ""
+
+
+def test_beginning_again_says_nothing_of_a_downgrade(old: URL, caplog: pytest.LogCaptureFixture) -> None:
+    run(old, upgrade)
+    insert_task(old, "draft")
+    run(old, begin_again)
+
+    assert caplog.text == ""
 
 
 def test_going_down_to_nothing_leaves_no_table_and_no_type(database_url: URL) -> None:

@@ -7,12 +7,13 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from sqlalchemy import URL, Connection, delete
+from sqlalchemy import URL, Connection, text
 from tool_layer.address import CREDENTIAL, database_url
 from tool_layer.database import Database
 from tool_layer.run_steps import RunStep, make_table
 
 from memos.storage.migrating import current_revision, downgrade, upgrade
+from memos.storage.models import Base
 from memos.storage.samples import add_samples
 
 VARIABLE = "MEMOS_DATABASE_URL"
@@ -39,9 +40,12 @@ def prepare(connection: Connection) -> None:
 def begin_again(connection: Connection) -> None:
     """Empty but for the samples, and ids count from 1 again."""
     prepare(connection)
-    connection.execute(delete(RunStep))
-    downgrade(connection, "base")
-    upgrade(connection)
+    names = [RunStep.__tablename__, *(table.name for table in reversed(Base.metadata.sorted_tables))]
+    if connection.dialect.name == "postgresql":
+        connection.execute(text(f"TRUNCATE {', '.join(names)} RESTART IDENTITY"))
+    else:
+        for name in names:
+            connection.execute(text(f"DELETE FROM {name}"))  # noqa: S608 - a name of ours
     add_samples(connection)
 
 

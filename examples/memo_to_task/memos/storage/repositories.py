@@ -68,6 +68,3 @@ class DecisionRepository:
 
     def of_memo(self, memo_id: int) -> MemoDecision | None:
         return self._session.get(MemoDecision, memo_id)
-
-    def count(self) -> int:
-        return len(self._session.scalars(select(MemoDecision.memo_id)).all())

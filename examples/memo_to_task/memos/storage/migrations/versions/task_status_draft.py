@@ -1,8 +1,8 @@
 """A task may be a draft.
 
-PostgreSQL's type `taskstatus` is extended. Its new value may not be used before the transaction has committed, and this
-revision does not use it. SQLite has the values in a CHECK, which only a new table can change: Alembic's batch makes it,
-copies the rows and takes the old table's place. There is no new column.
+In PostgreSQL a new type takes the place of `taskstatus`: a value that is added to a type cannot be used before the
+transaction has committed, and a caller may go on within it. SQLite has the values in a CHECK, which only a new table
+can change: Alembic's batch makes it, copies the rows and takes the old table's place. There is no new column.
 
 The downgrade makes each draft a task to do, and logs how many there were: the upgrade does not make them drafts again.
 """
@@ -23,27 +23,25 @@ logger = logging.getLogger("memos.migrations")
 
 
 def upgrade() -> None:
-    if op.get_bind().dialect.name == "postgresql":
-        op.execute("ALTER TYPE taskstatus ADD VALUE 'draft'")
-    else:
-        _rebuild(BEFORE, AFTER)
+    _replace(BEFORE, AFTER)
 
 
 def downgrade() -> None:
     drafts = op.get_bind().execute(sa.text("UPDATE tasks SET status = 'todo' WHERE status = 'draft'")).rowcount
-    logger.warning(
-        "Downgrade to 0001: %s draft task(s) became todo; an upgrade does not bring the drafts back.", drafts
-    )
+    if drafts:
+        logger.warning(
+            "Downgrade to 0001: %s draft task(s) became todo; an upgrade does not bring the drafts back.", drafts
+        )
+    _replace(AFTER, BEFORE)
+
+
+def _replace(old: tuple[str, ...], new: tuple[str, ...]) -> None:
     if op.get_bind().dialect.name == "postgresql":
-        op.execute("ALTER TYPE taskstatus RENAME TO taskstatus_with_draft")
-        sa.Enum(*BEFORE, name="taskstatus").create(op.get_bind())
+        op.execute("ALTER TYPE taskstatus RENAME TO taskstatus_before")
+        sa.Enum(*new, name="taskstatus").create(op.get_bind())
         op.execute("ALTER TABLE tasks ALTER COLUMN status TYPE taskstatus USING status::text::taskstatus")
-        op.execute("DROP TYPE taskstatus_with_draft")
-    else:
-        _rebuild(AFTER, BEFORE)
-
-
-def _rebuild(old: tuple[str, ...], new: tuple[str, ...]) -> None:
+        op.execute("DROP TYPE taskstatus_before")
+        return
     with op.batch_alter_table("tasks") as tasks:
         tasks.alter_column("status", existing_type=_enum(old), type_=_enum(new), existing_nullable=False)
 
