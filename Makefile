@@ -8,11 +8,12 @@
 # make package        dist/gpt5_agent-VERSION.difypkg, checked and installed once; MARKETPLACE=1: by its rules, too
 # make docs           writes the parts of pages and example apps that come from the strategies' YAML and the manifest
 # make conversations  writes tests/agent/conversations/ again
+# make fuzz           20,000 conversations of an attacker against approvals; FIRST=N begins at another seed
 # make setup          makes .venv, as all others do first when it is missing or out of date
 # make clean          removes what the others made
 # make help           these lines; scripts/test says how long each step takes
 
-.PHONY: demo test format lint types tests quick branches properties processes examples compat browser package flows docs conversations clean setup help
+.PHONY: demo test format lint types tests quick branches properties processes examples compat browser package flows docs conversations fuzz clean setup help
 
 # Scripted, whatever keys the environment holds: the demo costs nothing, and looks as in docs/first-workflow.md.
 demo: setup
@@ -44,6 +45,10 @@ docs: setup
 # Writes tests/agent/conversations/ again, after a change in what models read or Dify gets that is meant.
 conversations: setup
 	@.venv/bin/python -m pytest tests/agent/test_conversations.py --write-conversations
+
+# Ten minutes on an idle machine. A seed that it finds goes into tests/attack/test_attack.py, with the repair.
+fuzz: setup
+	@.venv/bin/python -m tests.attack 20000 $(FIRST)
 
 clean:
 	rm -rf dist .venv .venv-flow .mypy_cache .ruff_cache .hypothesis .coverage .coverage.*

@@ -1,12 +1,14 @@
 """What an approval is bound to: the tool with its credential and settings, the arguments, and the files."""
 
+import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from http.server import BaseHTTPRequestHandler
-from pathlib import Path
 from typing import Any
 
 import pytest
 
+from internal.state.form import encode
+from internal.state.records import CallRecord, RoundRecord, State, UserRecord
 from prompt import template
 from tests.agent.local_http import served
 from tests.agent.scenes import ANSWER, results_in
@@ -15,7 +17,6 @@ from tests.support.run import Outcome, run
 from tests.support.wire import calls, parameter, replies, says, tool
 
 SANDBOX, PRODUCTION = {"credential_id": "cred-sandbox"}, {"credential_id": "cred-production"}
-OLD_STATES = Path(__file__).parents[1] / "fixtures" / "state" / "v1.txt"
 
 
 def transfer(**more: Any) -> Json:  # noqa: ANN401 - fields of Dify's tool dict
@@ -101,13 +102,19 @@ def test_a_secret_changes_nothing_that_can_be_seen() -> None:
 
 
 def test_a_waiting_call_of_an_older_state_is_not_run_and_can_be_asked_again() -> None:
-    states = OLD_STATES.read_text("utf-8").split()
-    tools = [tool("search_tides", parameter("place"), parameter("days", "number"), provider="langgenius/tides/tides")]
-    params = {"tools": tools, "approval_required": "*", "approval": "yes", "query": "yes"}
+    """Its id says nothing of the tool's settings and of files."""
+    digest = hashlib.sha256(b'["acme/tools/tools","order",{"q":"tea"}]').hexdigest()[:8]
+    waiting = CallRecord(id=f"call_1_{digest}", provider="acme/tools/tools", tool="order", arguments='{"q": "tea"}')
+    before = State(
+        strategy="gpt5_function_calling", entries=(UserRecord(text="Buy."), RoundRecord(calls=(waiting,))), last_call=1
+    )
+    params = {"approval_required": "*", "state": encode(before), "approval": "yes", "query": "yes"}
 
-    outcomes = [run([ANSWER], {"search_tides": replies("x")}, {**params, "state": state}) for state in states]
+    outcome = run([calls(("order", {"q": "tea"}))], {"order": replies("x")}, params)
 
-    assert not any(outcome.tools.requests for outcome in outcomes)
+    assert outcome.tools.requests == []
+    assert results_in(outcome.model.prompts[0])[-1] == template.APPROVED_CALL_CHANGED
+    assert [call["id"] != waiting.id for call in outcome.variables["pending_calls"]] == [True]
 
 
 class Files(BaseHTTPRequestHandler):

@@ -1,0 +1,34 @@
+"""Plays many conversations of an attacker: ``python -m tests.attack [NUMBER [FIRST SEED]]``; ``make fuzz``.
+
+Prints the seed of each conversation in which something was done that the user did not consent to, and ends with 1 if
+there is one. Such a seed goes into ``FOUND`` of test_attack.py, with the repair.
+"""
+
+import sys
+import time
+import traceback
+
+import dify_plugin  # noqa: F401 - patches threads and sockets, and has to come first
+
+from tests.agent.local_http import served
+from tests.attack.conversations import Conversation, FileServer
+
+
+def main(number: int = 20_000, first: int = 0) -> int:
+    started, found, done = time.monotonic(), 0, 0
+    with served(FileServer) as address:
+        for seed in range(first, first + number):
+            conversation = Conversation(seed, address)
+            try:
+                conversation.play()
+            except Exception:  # noqa: BLE001 - any defect is a find
+                found += 1
+                print(f"seed {seed}:", traceback.format_exc(limit=-2), flush=True)  # noqa: T201
+            done += conversation.done
+    seconds = time.monotonic() - started
+    print(f"{number:,} conversations from seed {first:,}, {done:,} approved calls, {found} found, {seconds:.0f} s")  # noqa: T201
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*map(int, sys.argv[1:])))

@@ -1,0 +1,41 @@
+"""No conversation of an attacker does what the user did not consent to.
+
+A bounded number here, ten times as many in ``make properties``, and as many as one has time for with ``make fuzz``.
+"""
+
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.agent.local_http import served
+from tests.attack.conversations import Conversation, FileServer
+
+FOUND: list[int] = []
+"""Seeds of conversations that once went wrong."""
+
+
+@pytest.fixture(scope="module")
+def files() -> Iterator[str]:
+    with served(FileServer) as address:
+        yield address
+
+
+@given(st.integers(0, 2**32))
+def test_nothing_is_done_without_consent_and_nothing_twice(files: str, seed: int) -> None:
+    Conversation(seed, files).play()
+
+
+@pytest.mark.parametrize("seed", FOUND)
+def test_what_once_went_wrong_does_not(files: str, seed: int) -> None:
+    Conversation(seed, files).play()
+
+
+def test_the_attacks_are_real(files: str) -> None:
+    """Many conversations let approved calls act, so that a judge who allowed nothing would notice."""
+    played = [Conversation(seed, files) for seed in range(60)]
+    for each in played:
+        each.play()
+
+    assert sum(each.done for each in played) > 20
