@@ -38,7 +38,10 @@ def started(*arguments: str, **environment: str) -> "subprocess.Popen[str]":
 
 def ended(process: "subprocess.Popen[str]") -> str:
     """What it printed, once it has ended with exit code 1."""
-    printed, _ = process.communicate(timeout=PATIENCE)
+    try:
+        printed, _ = process.communicate(timeout=PATIENCE)
+    finally:
+        process.kill()
     assert process.returncode == 1, printed
     return printed
 
