@@ -30,6 +30,7 @@ from devhost.terminal.tool_view import ToolView
 from devhost.terminal.view_options import traceback_option
 from devhost.text.command_help import examples
 from devhost.text.secrets import Secrets
+from devhost.text.user_file import real_path
 from devhost.tools.panel import start_tool_plugin
 
 CALLED_WELL, CALL_FAILED = 0, 1
@@ -93,7 +94,7 @@ def tool(  # noqa: PLR0913 - click gives one argument per option
 
     Without NAME, list the tools with their parameters.
     """
-    plugins = [PluginDeclaration.read(directory) for directory in dict.fromkeys(map(Path.resolve, directories))]
+    plugins = [PluginDeclaration.read(directory) for directory in dict.fromkeys(map(real_path, directories))]
     console = open_console(stderr=as_json, color=not no_color)
     if tool_name is None:
         for line in tool_lines(tools_of(plugins)):

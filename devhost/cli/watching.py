@@ -11,6 +11,7 @@ import click
 from watchfiles import Change, DefaultFilter, watch
 
 from devhost.home import devhost_command
+from devhost.text.user_file import real_path
 
 WATCH = "--watch"
 SOURCES = frozenset({".py", ".yaml", ".yml", ".toml", ".txt", ".md", ".html", ".json", ".jinja", ".j2", ".env"})
@@ -29,7 +30,7 @@ class _Sources(DefaultFilter):
 def run_again_on_changes(arguments: Sequence[str], paths: Iterable[Path]) -> int:
     """Until Ctrl-C. `arguments`: the command's, with --watch; `paths`: files and folders."""
     command = devhost_command(sys.executable, [each for each in arguments if each != WATCH])
-    watched = list(dict.fromkeys(path.resolve() for path in paths))
+    watched = list(dict.fromkeys(real_path(path) for path in paths))
     places = ", ".join(map(_below_here, watched))
     click.echo(f"watching {places}: a changed file runs the command again, Ctrl-C ends it", err=True)
     process = subprocess.Popen(command)

@@ -18,6 +18,7 @@ from devhost.terminal.run_view import open_console
 from devhost.terminal.tables.text import printable
 from devhost.text.command_help import examples
 from devhost.text.counted import counted
+from devhost.text.user_file import real_path
 
 WELL, REFUSED = 0, 1
 
@@ -55,7 +56,7 @@ def check(*, plugin: Path | None, accept: tuple[str, ...], no_color: bool) -> in
     """
     if plugin is not None and plugin.is_file():
         return _check_app(plugin, color=not no_color)
-    checked = check_plugin((plugin or nearest_plugin(Path.cwd())).resolve(), accept)
+    checked = check_plugin(real_path(plugin or nearest_plugin(Path.cwd())), accept)
     console = open_console(stderr=False, color=not no_color)
     for text in check_lines(checked):
         console.print(text, soft_wrap=True)

@@ -20,6 +20,7 @@ from devhost.terminal.run_view import open_console
 from devhost.terminal.tables.text import printable
 from devhost.text.command_help import examples
 from devhost.text.counted import counted
+from devhost.text.user_file import real_path
 
 WELL, REFUSED = 0, 1
 FOLDER = Path("dist")
@@ -57,7 +58,7 @@ def package(  # noqa: PLR0913 - its options
     It is installed in an environment of its own. PLUGIN is a folder; by default the nearest plugin in or above the
     current one. A refused package is not written.
     """
-    directory = (plugin or nearest_plugin(Path.cwd())).resolve()
+    directory = real_path(plugin or nearest_plugin(Path.cwd()))
     checked = check_plugin(directory, accept)
     console = open_console(stderr=False, color=not no_color)
     for text in check_lines(checked, marketplace=marketplace):

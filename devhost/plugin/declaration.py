@@ -17,6 +17,7 @@ from devhost.plugin.keys.base import Declared, I18n
 from devhost.plugin.keys.manifest import Manifest
 from devhost.plugin.keys.parameters import Parameter, ToolParameter
 from devhost.plugin.nearest import plugin_in
+from devhost.text.user_file import real_path
 from devhost.text.yaml_file import describe, load_yaml
 
 
@@ -76,7 +77,7 @@ class PluginDeclaration(Declared):
 
     @classmethod
     def read(cls, directory: Path) -> Self:
-        directory = plugin_in(directory.resolve())
+        directory = plugin_in(real_path(directory))
         manifest = _read(directory, "manifest.yaml", Manifest)
         return cls(
             directory=directory,

@@ -11,6 +11,7 @@ from pathlib import Path
 from devhost.errors import ParameterError
 from devhost.plugin.credentials import environment_name
 from devhost.plugin.declaration import PluginDeclaration
+from devhost.text.user_file import real_path
 from devhost.tools.setup import Texts, ToolSetup
 
 type Owners = dict[str, list[str]]
@@ -28,7 +29,7 @@ def read_tool_setups(
 
     Credentials are removed from the environment, because every process that devhost starts inherits it.
     """
-    plugins = [PluginDeclaration.read(directory) for directory in dict.fromkeys(map(Path.resolve, directories))]
+    plugins = [PluginDeclaration.read(directory) for directory in dict.fromkeys(map(real_path, directories))]
     credential_texts = read_credentials(plugins, credentials, environment)
     scripted = [f"{tool}.{name}={text}" for tool, texts in (panel or {}).items() for name, text in texts.items()]
     of_script, given = (

@@ -32,5 +32,10 @@ def read_file(file: Path) -> bytes:
     return content
 
 
+def real_path(path: Path) -> Path:
+    """Absolute, without links; a loop of links stays as it is, and is refused when it is opened."""
+    return Path(os.path.realpath(path))
+
+
 def _without_waiting(path: str, flags: int) -> int:
     return os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC)

@@ -1,6 +1,8 @@
 """Files that somebody else made: they are refused in one sentence, and no reader waits, fills the memory or ends."""
 
+import contextlib
 import os
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -8,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from devhost.cli.commands import main
+from devhost.console.listing import store
 from devhost.console.runs.folder import OUTPUT, SETUP, TRACE
 from devhost.console.runs.setup import Setup
 from devhost.errors import DeclarationError
@@ -67,7 +71,20 @@ def test_what_is_not_a_regular_file_is_refused(pipe: Path, tmp_path: Path) -> No
             read_yaml(file)
 
 
+def test_a_plugin_that_is_a_loop_of_links_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    loop = tmp_path / "loop"
+    loop.symlink_to(loop)
+    for command in (["check", str(loop)], ["package", str(loop)], ["run", "--query", "?", "--tools", str(loop)]):
+        assert main(command) != 0
+        printed = capsys.readouterr()
+        assert "manifest.yaml" in printed.out + printed.err
+
+
 def test_the_console_answers_for_files_that_have_no_end(console: ConsoleClient, pipe: Path) -> None:
+    (loop := pipe.with_name("loop.yaml")).symlink_to(loop)
+    pipe.with_name("loop.results.jsonl").symlink_to("loop.results.jsonl")
+    assert console.post("/suite/stop", file=str(loop))
+    assert "Too many levels" in words(console.get(f"/suite?file={loop}", 400))
     for file in (str(pipe), "/dev/zero"):
         assert NO_FILE in words(console.get(f"/suite?file={file}", 400))
         assert NO_FILE in words(console.post("/suite/command", 400, file=file))
@@ -79,10 +96,38 @@ def test_a_folder_of_runs_may_hold_pipes(console: ConsoleClient) -> None:
         Setup().write(folder.beside(name, SETUP))
     for file in (folder.beside("no_trace", TRACE), folder.beside("no_output", OUTPUT), folder.beside("none", SETUP)):
         os.mkfifo(file)
+    os.mkfifo(folder.path / store.FILE)
 
     assert NO_FILE in words(console.get("/runs/no_trace", 400))
     assert "The run ended before" in words(console.get("/runs/no_output/state"))
     assert console.get("/")
+
+
+ENDLESS = "CREATE VIEW {} AS WITH RECURSIVE a(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM a) SELECT n, n, n FROM a"
+
+
+@pytest.mark.parametrize("name", ["summaries", "summaries_1"])
+def test_an_index_of_somebody_else_runs_nothing(console: ConsoleClient, name: str) -> None:
+    index = console.console.folder.path / store.FILE
+    with contextlib.closing(sqlite3.connect(index)) as forged:
+        forged.execute(ENDLESS.format(f'"{name}" (name, stamp, summary)'))
+        forged.execute("PRAGMA user_version = 1")
+
+    assert console.get("/")
+    with contextlib.closing(sqlite3.connect(index)) as made:
+        assert made.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall() in ([], [(store.TABLE,)])
+
+
+def test_an_index_that_is_a_link_changes_nothing_elsewhere(console: ConsoleClient, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    with contextlib.closing(sqlite3.connect(elsewhere)) as other:
+        other.execute("CREATE TABLE summaries (mine TEXT)")
+    before = elsewhere.read_bytes()
+    (console.console.folder.path / store.FILE).symlink_to(elsewhere)
+
+    assert console.get("/")
+
+    assert elsewhere.read_bytes() == before
 
 
 def test_a_folder_of_runs_names_no_process_to_end(console: ConsoleClient) -> None:

@@ -33,6 +33,7 @@ from devhost.terminal.signals.interrupt import on_ctrl_c
 from devhost.text.command_help import examples
 from devhost.text.counted import counted
 from devhost.text.secrets import Secrets
+from devhost.text.user_file import real_path
 
 REACHED, MISSED = 0, 1
 JOBS = 4
@@ -132,7 +133,7 @@ def _other(options: ReportOptions, results: Path) -> Evaluation:
     """The results file itself names the evaluation before the one that is about to run, or that is shown."""
     against = options.against or LAST
     file = results if against == LAST else Path(against)
-    if file.resolve() == results.resolve() and file.exists():
+    if real_path(file) == real_path(results) and file.exists():
         last = read_evaluation(file)
         if last.is_finished and not options.show:
             return last

@@ -15,8 +15,8 @@ from devhost.console.listing.summary import Summary
 from devhost.console.runs.folder import NAME
 
 FILE = ".index.sqlite3"
-VERSION = 1
-"""Of what a summary holds."""
+TABLE = "CREATE TABLE summaries_1 (name TEXT PRIMARY KEY, stamp TEXT, summary TEXT)"
+"""The number is another one when a summary holds something else."""
 type Stamp = str
 """Times and sizes of a run's files."""
 
@@ -28,7 +28,7 @@ class Store:
     def load(self) -> dict[str, tuple[Stamp, Summary]]:
         try:
             with contextlib.closing(self._opened()) as index:
-                rows = index.execute("SELECT name, stamp, summary FROM summaries").fetchall()
+                rows = index.execute("SELECT name, stamp, summary FROM summaries_1").fetchall()
             return {name: (stamp, Summary.model_validate_json(summary)) for name, stamp, summary in rows}
         except (sqlite3.Error, ValidationError):
             with contextlib.suppress(OSError):
@@ -47,18 +47,18 @@ class Store:
         ]
         with contextlib.suppress(sqlite3.Error), contextlib.closing(self._opened()) as index, index:
             index.executemany(
-                "DELETE FROM summaries WHERE name = ?", [(name,) for name in gone if NAME.fullmatch(name)]
+                "DELETE FROM summaries_1 WHERE name = ?", [(name,) for name in gone if NAME.fullmatch(name)]
             )
-            index.executemany("INSERT OR REPLACE INTO summaries VALUES (?, ?, ?)", rows)
+            index.executemany("INSERT OR REPLACE INTO summaries_1 VALUES (?, ?, ?)", rows)
 
     def _opened(self) -> sqlite3.Connection:
         index = sqlite3.connect(self._file)
         try:
-            if index.execute("PRAGMA user_version").fetchone()[0] != VERSION:
-                with index:
-                    index.execute("DROP TABLE IF EXISTS summaries")
-                    index.execute("CREATE TABLE summaries (name TEXT PRIMARY KEY, stamp TEXT, summary TEXT)")
-                    index.execute(f"PRAGMA user_version = {VERSION}")
+            made = index.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall()
+            if not made:
+                index.execute(TABLE)
+            elif made != [(TABLE,)]:  # a view or a trigger of somebody else's would run without end
+                raise sqlite3.DatabaseError("not an index of this version")
         except sqlite3.Error:
             index.close()
             raise

@@ -10,6 +10,7 @@ from urllib.parse import quote
 from devhost.console.suites.growing import GrowingResults
 from devhost.evaluation.results import previous_of
 from devhost.evaluation.summary import Cell, Summary
+from devhost.text.user_file import real_path
 
 KEPT = 8
 """Files of cases; the results of a thousand runs take some megabytes."""
@@ -54,8 +55,8 @@ class Evaluations:
     def of(self, results: Path) -> Evaluated:
         with self._choosing:
             fresh = Evaluated(GrowingResults(results), GrowingResults(previous_of(results)))
-            found = self._kept.setdefault(results.resolve(), fresh)
-            self._kept.move_to_end(results.resolve())
+            found = self._kept.setdefault(real_path(results), fresh)
+            self._kept.move_to_end(real_path(results))
             while len(self._kept) > KEPT:
                 self._kept.popitem(last=False)
             return found

@@ -27,6 +27,7 @@ from devhost.console.suites.standing import Standing, results_of, standing, vers
 from devhost.console.views.console import Console, console_of
 from devhost.errors import ConsoleError, HostError
 from devhost.evaluation.suite import Suite
+from devhost.text.user_file import real_path
 
 
 def suites(request: Request) -> Response:
@@ -173,7 +174,7 @@ def _file(typed: str) -> Path:
 
 def _key(file: Path) -> str:
     """The name of its child; no run has it."""
-    return f"evaluation-{file.stem}-{sha256(bytes(file.resolve())).hexdigest()[:8]}"
+    return f"evaluation-{file.stem}-{sha256(bytes(real_path(file))).hexdigest()[:8]}"
 
 
 def _child(console: Console, file: Path) -> Child | None:

@@ -15,6 +15,7 @@ from devhost.models.scripted.recorded import BesideTheScript, Recorded
 from devhost.models.scripted.turn import Scripted, SomeTurns, Turn, Turns, Words, one_sentence
 from devhost.protocol.failures import Fault
 from devhost.text.json_value import json_value
+from devhost.text.user_file import real_path
 from devhost.text.yaml_file import load_yaml
 
 type _JsonObject = Annotated[dict[str, Any], BeforeValidator(json_value)]
@@ -104,9 +105,9 @@ def read_files(file: Path) -> tuple[ScriptFile, ...]:
     files: dict[Path, ScriptFile] = {}
     following: Path | None = file
     while following is not None:
-        read = files[following.resolve()] = _read_file(following)
+        read = files[real_path(following)] = _read_file(following)
         following = None if read.extends is None else following.parent / read.extends
-        if following is not None and following.resolve() in files:
+        if following is not None and real_path(following) in files:
             raise ScriptError(f"{file}: extends: {following} leads back to itself")
     every = tuple(reversed(files.values()))
     if not any("query" in each.model_fields_set for each in every):

@@ -13,6 +13,7 @@ from devhost.models.scripted.recorded import Recorded
 from devhost.models.scripted.turn import Turn
 from devhost.protocol.failures import ApiFault
 from devhost.protocol.wire import JsonObject
+from devhost.text.user_file import real_path
 
 WRITTEN_HERE = "the code that runs it"
 """The place of turns without a script file."""
@@ -130,5 +131,5 @@ def gist(said: str) -> str:
 
 
 def _place(file: Path) -> str:
-    whole, here = file.resolve(), Path.cwd()
+    whole, here = real_path(file), Path.cwd()
     return str(whole.relative_to(here) if whole.is_relative_to(here) else file)
