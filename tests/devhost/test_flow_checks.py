@@ -13,6 +13,7 @@ from devhost.errors import FlowFileError, ParameterError
 from devhost.flow.checks.check import check_flow
 from devhost.flow.checks.inputs import filled_inputs, start_fields, typed_inputs, with_read_files
 from devhost.flow.document import FlowFile
+from devhost.flow.outside.allowed import Allowed
 from devhost.limits import HostLimits
 from devhost.plugin.declaration import PluginDeclaration
 from tests.flows.building import START, answer, chain, chatflow, mixed, tool
@@ -225,7 +226,8 @@ def test_the_flows_of_the_examples_are_right(
 ) -> None:
     flow = FlowFile.read(file)
 
-    assert check_flow(flow, dict.fromkeys(start_fields(flow), "anything"), plugin, tools) == ()
+    inputs = dict.fromkeys(start_fields(flow), "anything")
+    assert check_flow(flow, inputs, plugin, tools, Allowed(code=True)) == ()
 
 
 def no_schema(document: dict[str, Any]) -> None:

@@ -59,6 +59,8 @@ class Node:
             return OF_A_FORM | {field["output_variable_name"] for field in self.data["inputs"]}
         if self.type == "start":
             return {field["variable"] for field in self.data["variables"]}
+        if self.type == "code":
+            return set(self.data["outputs"])
         return {"template-transform": {"output"}, "knowledge-retrieval": {"result"}}.get(self.type, set())
 
     @property

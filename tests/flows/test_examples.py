@@ -9,6 +9,7 @@ import pytest
 
 from devhost.flow.cases.case import FlowCase
 from devhost.flow.cases.play import case_turns
+from devhost.flow.outside.allowed import Allowed
 from tests.flows.grounds import Grounds
 from tests.flows.playing import ROOT, WORKFLOWS
 
@@ -40,6 +41,7 @@ STORED = {
     "error_branch_answered": Stored(*INDEX, [[(1,)]]),
     "answer_schema": Stored(*INDEX, [[], []]),
     "plan_and_reflect": Stored(*INDEX, [[(1,)]]),
+    "read_json": Stored(*INDEX, [[(1,)]]),
     "order_entry": Stored(*DRAFT, [[("incomplete", 1, "")], [("ready", 2, "")], [("ready", 2, "")]]),
     "memo_to_task": Stored(*TASKS, [[(1, "progress")]]),
     "answers": Stored(*CALLS, [[("search_documents", 1), ("search_documents", 1)]]),
@@ -60,7 +62,7 @@ def test_a_case_is_played(case: str, grounds: Grounds) -> None:
     stored = STORED.get(case)
 
     found = []
-    for turn in case_turns(read, ground.host):
+    for turn in case_turns(read, ground.host, Allowed(code=True)):
         assert turn.failures == ()
         found += [] if stored is None else [ground.stored(stored.database, stored.sql)]
 

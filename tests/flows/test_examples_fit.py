@@ -10,6 +10,7 @@ from devhost.flow.engine.factory import FlowNodeFactory
 from devhost.flow.engine.stretch import Stretch
 from devhost.flow.engine.turn.forms import Forms
 from devhost.flow.engine.turn.playing import Playing
+from devhost.flow.outside.allowed import Allowed
 from devhost.flow.script import FlowScript, ScriptedModels
 from devhost.flow.surroundings import FlowTurn, Surroundings
 from tests.flows.playing import ROOT
@@ -20,7 +21,7 @@ FLOWS = {f"{file.parent.name}/{file.stem}": file for file in sorted(ROOT.glob("e
 @pytest.mark.parametrize("file", FLOWS.values(), ids=FLOWS)
 def test_the_engine_takes_every_node(file: Path) -> None:
     script, flow = FlowScript(), FlowFile.read(file)
-    around = Surroundings(None, ScriptedModels(script, script.model, "the test"))
+    around = Surroundings(None, ScriptedModels(script, script.model, "the test"), allowed=Allowed(code=True))
 
     stretch = Stretch.first(Playing(flow, FlowTurn("Hello"), around, Forms(flow)))
 
