@@ -41,8 +41,10 @@ SETUPS = st.builds(
 
 def read_by_click(arguments: tuple[str, ...]) -> dict[str, Any]:
     name, *rest = arguments
-    command = commands.commands[name]
-    return command.make_context(name, rest, parent=click.Context(commands)).params
+    context = click.Context(commands)
+    command = commands.get_command(context, name)
+    assert command is not None
+    return command.make_context(name, rest, parent=context).params
 
 
 def as_setup(read: dict[str, Any]) -> Setup:

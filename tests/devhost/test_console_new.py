@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
-from devhost.cli.commands import commands
+from devhost.cli.commands import COMMANDS
 from devhost.console.children import once
 from devhost.console.children.children import Children
 from devhost.console.children.once import Once
@@ -334,4 +334,4 @@ def test_the_command_of_the_page_is_one_of_devhost(browser: TestClient) -> None:
     assert command
     program, name, *_ = shlex.split(command[1].replace("&#39;", "'").replace("&#34;", '"'))
 
-    assert (program, name in commands.commands) == ("devhost", True)
+    assert (program, name in COMMANDS) == ("devhost", True)
