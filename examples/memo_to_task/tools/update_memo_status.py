@@ -17,7 +17,7 @@ class UpdateMemoStatusTool(tool_base.MemoTool):
 
     @override
     def answer(self, given: JsonObject, conversation: str) -> Envelope[Any] | Envelope[Result]:
-        parsed = parse(MemoUpdate, self.name, given.get("update"))
+        parsed = parse(MemoUpdate, self.name, given)
         if isinstance(parsed, Envelope):
             return parsed
         memo = self.memos.update_status(parsed.memo_id, parsed.status)

@@ -1,4 +1,4 @@
-"""What the model sends, tool by tool. The YAML of each tool repeats the JSON Schema of its parameter."""
+"""What the model sends, tool by tool. The YAML of each tool says it in words: Dify hands no schema on."""
 
 from typing import Annotated, Literal, Self
 
@@ -19,11 +19,11 @@ type Sentence = Annotated[str, Field(min_length=1, max_length=200)]
 
 class TaskInput(Input):
     title: Title
-    description: Annotated[str, Field(max_length=2000)] | None
-    due_date: DueDate | None
-    route: Route | None
-    tags: Annotated[list[Annotated[str, Field(min_length=1, max_length=40)]], Field(max_length=10)] | None
-    project_title: Title | None
+    description: Annotated[str, Field(max_length=2000)] | None = None
+    due_date: DueDate | None = None
+    route: Route | None = None
+    tags: Annotated[list[Annotated[str, Field(min_length=1, max_length=40)]], Field(max_length=10)] | None = None
+    project_title: Title | None = None
 
     @model_validator(mode="after")
     def _dated(self) -> Self:
