@@ -8,6 +8,7 @@ from order_system_server.book import OrderBook
 from order_system_server.server import OrderSystemServer
 from ordering.application import PLUGIN_FOLDER, chosen_database
 from ordering.order_system import DEFAULT_URL
+from ordering.storage.seed import begin_again
 from sqlalchemy import URL
 from tool_layer.audit import audit_lines
 from tool_layer.database import Database
@@ -48,6 +49,18 @@ def audit(conversation: str | None, database_url: str) -> None:
         click.echo(line)
     if not steps:
         click.echo(f"There are no run steps{f' of conversation {conversation}' if conversation else ''}.", err=True)
+
+
+@commands.command()
+@DATABASE
+@click.confirmation_option(prompt="This deletes all order requests and run steps. Go on?")
+def begin(database_url: str) -> None:
+    """Empty the database, and put the catalogue and two order requests into it."""
+    try:
+        with Database(_url(database_url), begin_again).session():
+            click.echo("The database holds the catalogue and two order requests.")
+    except SetupError as error:
+        raise click.ClickException(str(error)) from None
 
 
 @commands.command("order-system")

@@ -7,8 +7,8 @@ from functools import cache
 from pathlib import Path
 from uuid import uuid4
 
-from sqlalchemy import Connection, func, insert, select
-from tool_layer.run_steps import make_table
+from sqlalchemy import Connection, func, insert, select, text
+from tool_layer.run_steps import RunStep, make_table
 
 from ordering.orders.payload import OrderPayload
 
@@ -20,8 +20,23 @@ _CATALOGUE = Path(__file__).resolve().parents[2] / "catalogue"
 def prepare(connection: Connection) -> None:
     make_table(connection)
     Base.metadata.create_all(connection)
-    if connection.scalar(select(func.count()).select_from(ItemRow)):
-        return
+    if not connection.scalar(select(func.count()).select_from(ItemRow)):
+        _fill(connection)
+
+
+def begin_again(connection: Connection) -> None:
+    """As a new database; ids count from 1 again."""
+    prepare(connection)
+    names = [RunStep.__tablename__, *(table.name for table in reversed(Base.metadata.sorted_tables))]
+    if connection.dialect.name == "postgresql":
+        connection.execute(text(f"TRUNCATE {', '.join(names)} RESTART IDENTITY"))
+    else:
+        for name in names:
+            connection.execute(text(f"DELETE FROM {name}"))  # noqa: S608 - a name of ours
+    _fill(connection)
+
+
+def _fill(connection: Connection) -> None:
     connection.execute(insert(ItemRow), _items())
     now = datetime.now(UTC).replace(tzinfo=None)
     for order in _orders():
