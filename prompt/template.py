@@ -261,8 +261,8 @@ NO_MORE_READING = (
     "less."
 )
 
-# With thoughts shown, what the user reads of a round in which the model calls tools and says nothing, and above a plan;
-# by language.
+# With thoughts shown, what the user reads of a round in which the model calls tools and says nothing, above a plan, and
+# above what its subtasks found; by language.
 TOOLS_USED = {"en": "Used {tools}.", "ja": "{tools} を使用しました。", "zh": "使用了 {tools}。"}
 MORE_TOOLS_USED = {
     "en": "Used {tools} and {more} more.",
@@ -270,6 +270,7 @@ MORE_TOOLS_USED = {
     "zh": "使用了 {tools} 和另外 {more} 个工具。",
 }
 PLAN_HEADING = {"en": "Plan:", "ja": "計画:", "zh": "计划："}
+FINDINGS_HEADING = {"en": "What the subtasks found:", "ja": "サブタスクの結果:", "zh": "各子任务的结果："}
 NAME_SEPARATOR = {"en": ", ", "ja": "、", "zh": "、"}
 
 # What the user reads above the sources that the answer cites; by language.

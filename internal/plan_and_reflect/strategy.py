@@ -19,7 +19,7 @@ from internal.plan_and_reflect.params import PlanAndReflectParams
 from internal.plan_and_reflect.subtask import SUBTASKS_SHARE, SubtaskWorker
 from internal.policy import DEFAULT_POLICY
 from internal.report.events import Event, Noted, Remark, SpanFinished, SpanStarted, StopReason, ThoughtText
-from internal.report.sentences import plan_lines
+from internal.report.sentences import findings_shown, plan_shown
 from internal.report.sources import escaped
 from internal.review.second_look import SecondLook
 from internal.run import Run
@@ -90,7 +90,7 @@ def _plan(run: Run[PlanAndReflectParams]) -> Generator[Event, None, list[str]]:
         yield Noted(OurWords("no plan came; the question is worked on as one subtask"), "plan")
         plan = [run.dialogue.task]
     if run.params.emit_intermediate_thoughts and len(plan) > 1:
-        yield ThoughtText(plan_lines(plan, run.dialogue.words))
+        yield ThoughtText(plan_shown(plan, run.dialogue.words))
     yield SpanFinished("plan", run.clock.now() - started, {"subtasks": plan})
     return plan
 
@@ -110,8 +110,7 @@ def _work_side_by_side(
             yield from _finished(worker, outcomes[position], started, "not done before the deadline")
     found = [outcomes[position] for position in range(len(workers))]
     if run.params.emit_intermediate_thoughts:
-        for worker, outcome in zip(workers, found, strict=True):
-            yield Remark(f"**{worker.number}. {worker.name}**\n\n{outcome.answer}")
+        yield Remark(findings_shown(((outcome.name, outcome.answer) for outcome in found), run.dialogue.words))
     return found
 
 

@@ -44,10 +44,19 @@ def no_answer_sentence(reason: StopReason, query: str) -> str:
     return sentences[language_of(query)]
 
 
-def plan_lines(plan: Iterable[str], words: str) -> str:
-    """A plan as the user reads it among the thoughts."""
+def plan_shown(plan: Iterable[str], words: str) -> str:
+    """A plan as the user reads it among the thoughts.
+
+    Of a block's text Dify's page reads Markdown only from the first blank line on.
+    """
     numbered = (f"{number}. {name}" for number, name in enumerate(plan, start=1))
-    return "\n".join([template.PLAN_HEADING[language_of(words)], *numbered])
+    return "\n".join([template.PLAN_HEADING[language_of(words)], "", *numbered])
+
+
+def findings_shown(findings: Iterable[tuple[str, str]], words: str) -> str:
+    """The subtasks of a plan, by name, with what each found, as the user reads them among the thoughts."""
+    parts = (f"**{number}. {name}**\n\n{found}" for number, (name, found) in enumerate(findings, start=1))
+    return "\n\n".join([template.FINDINGS_HEADING[language_of(words)], *parts])
 
 
 def sources_heading(words: str) -> str:

@@ -242,5 +242,5 @@ def test_shown_thoughts_name_the_limit_and_quote_no_raw_results() -> None:
 
     outcome = plan_run([plans("alpha"), searching("alpha"), answers()], ECHO, params)
 
-    assert blocks(outcome.text) == [f"**1. alpha**\n\n{template.SUBTASK_STOPPED}"]
+    assert blocks(outcome.text) == [f"What the subtasks found:\n\n**1. alpha**\n\n{template.SUBTASK_STOPPED}"]
     assert outcome.text.endswith(ANSWER)

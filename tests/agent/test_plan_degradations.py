@@ -315,7 +315,7 @@ def test_a_failed_subtask_is_shown_among_the_thoughts() -> None:
 
     outcome = plan_run(steps, params={"emit_intermediate_thoughts": True})
 
-    assert f"<think>\n**1. alpha**\n\n{template.SUBTASK_FAILED}\n</think>" in outcome.text
+    assert f"<think>\nWhat the subtasks found:\n\n**1. alpha**\n\n{template.SUBTASK_FAILED}\n</think>" in outcome.text
 
 
 def test_when_every_subtask_fails_the_answer_still_says_so() -> None:

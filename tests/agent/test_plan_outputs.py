@@ -42,8 +42,10 @@ def test_with_thoughts_shown_the_plan_is_a_closed_block_and_the_thoughts_of_the_
     outcome = plan_run([*TWO, thoughtful], {"search": echo}, {"emit_intermediate_thoughts": True})
 
     plan, found = blocks(outcome.text)
-    assert plan == "Plan:\n1. alpha\n2. beta"
-    assert found == "**1. alpha**\n\nAnswer to alpha.\n\n**2. beta**\n\nAnswer to beta.\n\nhm"
+    assert plan == "Plan:\n\n1. alpha\n2. beta"
+    assert found == (
+        "What the subtasks found:\n\n**1. alpha**\n\nAnswer to alpha.\n\n**2. beta**\n\nAnswer to beta.\n\nhm"
+    )
     assert re.sub(r"<think>.*?</think>", "", outcome.text, flags=re.DOTALL).strip() == ANSWER
     assert outcome.text.endswith(f"</think>\n\n{ANSWER}")
 
