@@ -108,9 +108,9 @@ def judge_final_turn(turn: ModelTurn, reason: StopReason) -> Finish:
     A closing answer that ran out of time keeps the reason that ended the tool phase.
     """
     if turn.cut is StopReason.TIME_LIMIT and reason is not StopReason.ANSWERED:
-        return Finish(reason, turn.text)
+        return Finish(reason, turn.text, cut=turn.cut)
     if turn.cut:
-        return Finish(turn.cut, turn.text)
+        return Finish(turn.cut, turn.text, cut=turn.cut)
     return Finish(StopReason.EMPTY if turn.is_empty else reason, turn.text)
 
 

@@ -23,7 +23,7 @@ from internal.report.events import (
     ShownTogether,
     StopReason,
 )
-from internal.report.sentences import failed_sentence, no_answer_sentence, sources_heading
+from internal.report.sentences import cut_note, failed_sentence, no_answer_sentence, sources_heading
 from internal.report.sources import Source
 from internal.report.structured_output import StructuredOutput
 from internal.run import Run
@@ -31,6 +31,7 @@ from internal.state.records import AnswerRecord, EntryRecord, PlanRecord, State,
 from internal.steps import Ending
 from internal.text.notes import Quoting
 from internal.text.secret_detection import without_named
+from internal.thoughts.reading import open_fence
 from internal.tools.toolbox import Tool
 
 
@@ -56,6 +57,9 @@ def finish[P: StrategyParams](run: Run[P], result: Result, answer_tool: Tool | N
     answer, is_unsaid = _last_words(run, result, answer_tool)
     if is_unsaid:
         yield ShownTogether((AnswerBreak(), AnswerText(answer)))
+    elif (cut := result.ending.cut) and answer and answer_tool is None:
+        closing = f"\n{fence}" if (fence := open_fence(answer)) else ""
+        yield ShownTogether((AnswerText(closing), AnswerBreak(), AnswerText(cut_note(cut, run.dialogue.words))))
     structured = None
     if answer_tool is not None and answer_tool.virtual_schema is not None:
         structured = StructuredOutput.of(result.ending.submitted, answer_tool.virtual_schema.check)

@@ -65,8 +65,8 @@ class AgentLoop:
                     step = yield from self._take_turn(f"round{self.asked}", f"ROUND {self.asked}", None)
                 case ClosingAnswer(reason):
                     step = yield from self._closing_answer(reason)
-                case Finish(reason, text, submitted):
-                    return Ending(reason, text, submitted)
+                case Finish(reason, text, submitted, cut):
+                    return Ending(reason, text, submitted, cut)
                 case _:
                     assert_never(step)
 
@@ -174,7 +174,7 @@ class AgentLoop:
         if self.answer.is_text and self.audience.is_seen:
             yield AnswerBreak()
             yield AnswerText(self._first_words)
-        return Finish(reason, self._first_words)
+        return Finish(reason, self._first_words, cut=StopReason.TIME_LIMIT)
 
     def _span(self, name: str, *, is_closing: bool) -> TurnSpan:
         """Where the next turn stands in the log, on the screen and in time."""

@@ -27,6 +27,8 @@ class Finish:
     text: str = ""
     submitted: Mapping[str, Any] | None = None
     """The answer in the requested schema."""
+    cut: StopReason | None = None
+    """Why the text ends too early."""
 
 
 type NextStep = AnotherRound | ClosingAnswer | Finish
@@ -40,3 +42,5 @@ class Ending:
     text: str
     """The visible text of the last turn; "" when there is none."""
     submitted: Mapping[str, Any] | None
+    cut: StopReason | None = None
+    """Why the text ends too early: length, content_filter or time_limit."""

@@ -273,6 +273,25 @@ PLAN_HEADING = {"en": "Plan:", "ja": "計画:", "zh": "计划："}
 FINDINGS_HEADING = {"en": "What the subtasks found:", "ja": "サブタスクの結果:", "zh": "各子任务的结果："}
 NAME_SEPARATOR = {"en": ", ", "ja": "、", "zh": "、"}
 
+# What the user reads below an answer that ends in the middle; by why, then by language.
+CUT_SHORT = {
+    "length": {
+        "en": "(The answer breaks off here: it reached the length limit.)",
+        "ja": "（回答はここで途切れています。長さの上限に達しました。）",
+        "zh": "（回答在此中断：已达到长度上限。）",
+    },
+    "time_limit": {
+        "en": "(The answer breaks off here: its time was up.)",
+        "ja": "（回答はここで途切れています。制限時間に達しました。）",
+        "zh": "（回答在此中断：已达到时间上限。）",
+    },
+    "content_filter": {
+        "en": "(The answer breaks off here: the provider's content filter stopped it.)",
+        "ja": "（回答はここで途切れています。プロバイダーのコンテンツフィルターにより停止されました。）",
+        "zh": "（回答在此中断：被提供商的内容过滤器终止。）",
+    },
+}
+
 # What the user reads above the sources that the answer cites; by language.
 SOURCES_HEADING = {"en": "**Sources**", "ja": "**出典**", "zh": "**来源**"}
 

@@ -111,12 +111,13 @@ class ModelCaller:
         while True:
             reading = Reading(span)
             outcome = yield from self._try(model, request_id, reading, recovery)
-            spent += reading.usage
-            self._count(reading, recovery.transcript)
+            spent += self._used(reading, recovery.transcript)
             if isinstance(outcome, _AskAgain):
                 request_id = new_request_id()
                 yield RequestRepeated(span.key, request_id)
                 continue
+            if reading.was_cut_off:
+                yield Noted(OurWords("the stream was cut before its usage came; its tokens are estimated"), span.key)
             finished = _finished(model, reading, self.clock.now() - started, spent)
             if isinstance(outcome, HostFailure):
                 failure = ModelCallFailed.of(model, outcome)
@@ -179,15 +180,24 @@ class ModelCaller:
             for call in reading.calls:
                 self.secrets.learn(given_secrets(call, self.toolbox))
 
-    def _count(self, reading: Reading, transcript: Transcript) -> None:
-        """Count the tokens of a try against the run's budget; what the provider did not report is estimated."""
-        usage, missing = reading.usage, 0
+    def _used(self, reading: Reading, transcript: Transcript) -> Usage:
+        """What a try has cost: as reported, or estimated if the stream was cut before.
+
+        The run's budget counts an estimate of whatever the provider did not report.
+        """
+        usage, prompt, completion = reading.usage, 0, 0
         reported = max(0, usage.total_tokens)
         if reading.chunks and reported <= max(0, usage.completion_tokens):
-            missing += self.window.weigh(transcript).tokens
+            prompt = self.window.weigh(transcript).tokens
         if reading.chunks and reported <= max(0, usage.prompt_tokens):
-            missing += reading.estimated_tokens()
+            completion = reading.estimated_tokens()
+        missing = prompt + completion
         self.budget.spend(reported + missing, is_estimate=missing > 0)
+        return (
+            Usage(prompt_tokens=prompt, completion_tokens=completion, total_tokens=missing)
+            if (reading.was_cut_off)
+            else usage
+        )
 
 
 def _finished(model: LLMModelConfig, reading: Reading, elapsed: float, spent: Usage) -> ModelFinished:

@@ -44,6 +44,11 @@ def no_answer_sentence(reason: StopReason, query: str) -> str:
     return sentences[language_of(query)]
 
 
+def cut_note(reason: StopReason, words: str) -> str:
+    """Say below an answer why it ends in the middle."""
+    return template.CUT_SHORT[reason.value][language_of(words)]
+
+
 def plan_shown(plan: Iterable[str], words: str) -> str:
     """A plan as the user reads it among the thoughts.
 

@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import reduce
 from itertools import groupby
 from operator import attrgetter
 
@@ -126,16 +127,9 @@ class ThoughtSplitter:
         self._add(PieceKind.TEXT, words)
         self._is_behind_thought = self._is_behind_thought and not words.strip()
         if words == "\n":
-            self._end_line()
+            self._fence, self._line = _fence_after(self._line, self._fence), ""
         else:
             self._line = (self._line + words)[:_MAX_FENCE_LINE]
-
-    def _end_line(self) -> None:
-        fence, self._line = _FENCE.match(self._line), ""
-        if fence and not self._fence and not (fence["run"][0] == "`" and "`" in fence["info"]):
-            self._fence = fence["run"]
-        elif fence and self._fence and fence["run"].startswith(self._fence) and not fence["info"].strip():
-            self._fence = ""
 
     def _take_tag(self, tag: str, *, closes: bool, ends_line: bool) -> None:
         if self._thought and closes:
@@ -180,6 +174,21 @@ class ThoughtSplitter:
         pieces, self._pieces = self._pieces, []
         groups = groupby(in_turns(pieces), attrgetter("kind"))
         return [Piece(kind, "".join(piece.text for piece in group)) for kind, group in groups]
+
+
+def _fence_after(line: str, fence: str) -> str:
+    """The marks of the code block that is open after a line, when these were open before it; "" for none."""
+    found = _FENCE.match(line)
+    if found is None:
+        return fence
+    if fence:
+        return "" if found["run"].startswith(fence) and not found["info"].strip() else fence
+    return "" if found["run"][0] == "`" and "`" in found["info"] else found["run"]
+
+
+def open_fence(text: str) -> str:
+    """The marks that close the code block in which a text ends; "" if it ends in none."""
+    return reduce(lambda fence, line: _fence_after(line, fence), text.split("\n"), "")
 
 
 def settled(pieces: list[Piece]) -> list[Piece]:

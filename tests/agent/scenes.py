@@ -13,6 +13,7 @@ from gevent.event import Event
 from devhost.models.backend import chunk, tool_call
 from internal.agent import FUNCTION_CALLING, Blueprint, run_agent
 from internal.host.clock import Clock
+from prompt import template
 from tests.support.clock import PATIENCE, FakeTime
 from tests.support.host import Handler, Json, ScriptedModel, Step, Tools, make_session
 from tests.support.run import Outcome
@@ -42,6 +43,11 @@ def asks(*entries: Json, finish_reason: str | None = None, **more: Any) -> Json:
 def ends(finish_reason: str | None = "stop", usage: Json | None = USAGE) -> Json:
     """A last chunk without content."""
     return chunk(MODEL, usage=usage, finish_reason=finish_reason)
+
+
+def cut_off(answer: str, why: str = "time_limit") -> str:
+    """What the user reads of an answer that ends too early."""
+    return f"{answer}\n\n{template.CUT_SHORT[why]['en']}"
 
 
 def search(query: str = "x", **more: Any) -> list[Any]:  # noqa: ANN401 - passed on as it is

@@ -12,7 +12,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from internal.thoughts.reading import PieceKind, ThoughtSplitter
-from tests.agent.scenes import ANSWER, ends, live, part, search, text, wait_for
+from tests.agent.scenes import ANSWER, cut_off, ends, live, part, search, text, wait_for
 from tests.support.clock import PATIENCE, FakeTime
 from tests.support.host import CallFails
 from tests.support.run import run
@@ -118,8 +118,8 @@ SCREENS: dict[str, tuple[list[Sequence[Any]], str, str]] = {
     ),
     "an unclosed thought of a turn that was cut": (
         [says("Well.\n<think>hm", finish_reason="length")],
-        "Well.",
-        "<think>\nhm\n</think>\n\nWell.",
+        cut_off("Well.", "length"),
+        cut_off("<think>\nhm\n</think>\n\nWell.", "length"),
     ),
     "a thought in the middle, which shows while text is held back": (
         [says("A\n<think>hm</think>\nB")],
@@ -290,7 +290,7 @@ def test_an_unclosed_thought_of_a_turn_that_time_has_cut_stays_hidden() -> None:
 
     outcome = run([turn], {}, clock=time.clock)
 
-    assert (outcome.stop_reason, outcome.text.strip()) == ("time_limit", "Well.")
+    assert (outcome.stop_reason, outcome.text) == ("time_limit", cut_off("Well."))
 
 
 @pytest.mark.heavy

@@ -13,9 +13,11 @@ from internal.part import LoopPart
 from internal.policy import DEFAULT_POLICY
 from internal.report.events import Event
 from internal.run import Run
+from internal.state.form import decode
+from internal.state.records import AnswerRecord
 from internal.tools.toolbox import Tool
 from prompt import template
-from tests.agent.scenes import ANSWER, asks, ends, entry, log_of, search, text
+from tests.agent.scenes import ANSWER, asks, cut_off, ends, entry, log_of, search, text
 from tests.support.clock import FakeTime
 from tests.support.host import CallFails
 from tests.support.run import run
@@ -110,7 +112,46 @@ def test_a_cut_turn_says_so_and_is_never_empty(finish_reason: str, reason: str, 
     half = run(cut(finish_reason, "Half", after_tools=after_tools), FOUND, LIMIT)
 
     assert (empty.stop_reason, empty.text) == (reason, template.NO_ANSWER[reason]["en"])
-    assert (half.stop_reason, half.text) == (reason, "Half")
+    assert (half.stop_reason, half.text) == (reason, cut_off("Half", reason))
+
+
+@pytest.mark.parametrize(
+    ("query", "note"),
+    [
+        ("What is it?", "(The answer breaks off here: it reached the length limit.)"),
+        ("これは何ですか", "（回答はここで途切れています。長さの上限に達しました。）"),
+        ("这是什么", "（回答在此中断：已达到长度上限。）"),
+    ],
+)
+def test_the_note_below_a_cut_answer_is_in_the_language_of_the_question_and_in_no_variable(
+    query: str, note: str
+) -> None:
+    outcome = run(
+        [says("Run:\n```sh\nls -", finish_reason="length")], params={"query": query, "extra_outputs": "state"}
+    )
+
+    assert outcome.text == f"Run:\n```sh\nls -\n```\n\n{note}"
+    state = decode(outcome.variables["state"])
+    assert state
+    assert state.entries[-1] == AnswerRecord(text="Run:\n```sh\nls -")
+
+
+def test_an_answer_in_a_schema_has_no_such_note() -> None:
+    schema = '{"type": "object", "properties": {"a": {"type": "string"}}}'
+
+    assert run([says("Half", finish_reason="length")], params={"answer_schema": schema}).text == "Half"
+
+
+def test_the_usage_of_a_stream_that_time_has_cut_is_estimated_and_the_log_says_so() -> None:
+    time = FakeTime()
+    outcome = run([[text("x" * 400), lambda: time.advance(10_000.0), text("y")]], clock=time.clock)
+
+    used, row = outcome.last_json["execution_metadata"], outcome.logs["round1.model"]
+    assert used["completion_tokens"] in {100, 101}
+    assert used["prompt_tokens"] > 0
+    assert used["total_tokens"] == used["prompt_tokens"] + used["completion_tokens"]
+    assert row["metadata"]["total_tokens"] == used["total_tokens"]
+    assert [note for note in outcome.notes if "its tokens are estimated" in note]
 
 
 @pytest.mark.parametrize("finish_reason", ["stop", "tool_calls", "end_turn", None, "Non-JSON encountered."])

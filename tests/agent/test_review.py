@@ -14,7 +14,7 @@ from internal.state.form import decode
 from prompt import template
 from strategies.gpt5_react import GPT5ReActStrategy
 from tests.agent.plans import answers, blocks, done_at_once, judges, offered, plan_run, plans, verdict, works_on
-from tests.agent.scenes import ANSWER, check_growth, log_of, results_in, search, silence, silent, text
+from tests.agent.scenes import ANSWER, check_growth, cut_off, log_of, results_in, search, silence, silent, text
 from tests.support.clock import FakeTime
 from tests.support.host import CallFails, Handler, Json
 from tests.support.run import Outcome, run
@@ -372,7 +372,7 @@ def test_the_calls_of_a_rewrite_count_against_the_limit_of_the_run() -> None:
 def test_a_cut_draft_is_shown_as_it_is(strategy: str, reason: str) -> None:
     outcome = reviewed(says("Half of it", finish_reason=reason), strategy=strategy)
 
-    assert (outcome.text, outcome.stop_reason) == ("Half of it", reason)
+    assert (outcome.text, outcome.stop_reason) == (cut_off("Half of it", reason), reason)
     assert is_unjudged(outcome)
 
 
