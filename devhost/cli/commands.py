@@ -20,7 +20,10 @@ RUN_FAILED, ASKED_WRONGLY, INTERRUPTED = 1, 2, 130
 DISK_FAULTS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
 COMMANDS = {
     "chat": ("chat_command.chat", "Keep a conversation with a strategy, one question a line."),
-    "check": ("devhost.overview.commands.check", "Check a plugin's declarations by the daemon's rules."),
+    "check": (
+        "devhost.overview.commands.check",
+        "Check a plugin by the daemon's rules, or an app by the editor's.",
+    ),
     "eval": ("evaluation.command.eval_", "Run the cases of a file, and say which fit what they expect."),
     "flow": ("flow.command.flow", "Play a chatflow or workflow on Dify's own engine, without Dify."),
     "fork": ("recording.fork_command.fork", "Run a traced run again from a round on, with a change."),

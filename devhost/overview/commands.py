@@ -49,7 +49,7 @@ accept_option = click.option(
 @click.option("--no-color", is_flag=True, help="Print without colours.")
 @accept_option
 def check(*, plugin: Path | None, accept: tuple[str, ...], no_color: bool) -> int:
-    """Check a plugin's declarations by the daemon's rules, or an app by those of Dify's editor.
+    """Check a plugin by the daemon's rules, or an app by the editor's.
 
     Nothing is started. PLUGIN is a folder; by default the nearest plugin in or above the current one. APP is a file
     that Dify exports; its Agent nodes are checked against the nearest plugin with strategies.

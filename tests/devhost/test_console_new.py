@@ -78,7 +78,7 @@ def test_the_fields_hold_what_the_scenario_sets_and_nothing_of_it_is_a_change() 
     assert plan.question.text.startswith("Café Lindqvist, C-3001. Please order 40 packs")
     assert "request_order" in plan.tools
     assert (plan.mistakes, changed(plan), plan.setup.parameters) == ({}, [], {})
-    assert {field.name: field.help for field in plan.fields}["instruction"].startswith("The role, goal, tone")
+    assert {field.name: field.help for field in plan.fields}["instruction"].startswith("For what is special")
 
 
 def test_another_scenario_keeps_what_was_typed_where_it_fits() -> None:
