@@ -142,8 +142,10 @@ def test_the_fields_of_an_answer_in_a_schema_can_be_chosen() -> None:
 
 
 @each_alone
-def test_every_agent_has_an_error_branch(node: Node) -> None:
-    assert node.data["error_strategy"] == "fail-branch"
+def test_an_agent_that_fails_leaves_a_sentence_for_the_user(node: Node) -> None:
+    """In a branch, or as the default of its text."""
+    defaults = [default["key"] for default in node.data.get("default_value", [])]
+    assert (node.data["error_strategy"], defaults) in [("fail-branch", []), ("default-value", ["text"])]
 
 
 @each_alone
