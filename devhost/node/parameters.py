@@ -17,6 +17,7 @@ from devhost.node.variables import NodeVariables
 from devhost.plugin.casting import PLUGIN_FILE, cast_parameters, is_file
 from devhost.plugin.keys.parameters import Parameter
 from devhost.protocol.wire import JsonObject
+from devhost.text.json_value import typed_json
 
 
 @dataclass(frozen=True)
@@ -102,6 +103,6 @@ def _filled(value: object, variables: NodeVariables) -> object:
     except TypeError:
         return variables.filled(str(value))
     try:
-        return json.loads(filled)
+        return typed_json(filled)
     except ValueError:
         return filled

@@ -4,7 +4,6 @@ In: `credentials_for_provider`, and values by key. Out: the credentials as the t
 that names what there is, and never a value.
 """
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -14,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, field_validator
 from devhost.errors import ParameterError
 from devhost.plugin.rules.tool import CredentialType
 from devhost.protocol.wire import JsonObject
+from devhost.text.json_value import typed_json
 from devhost.text.switch import TRUE, reads_as_switch
 
 
@@ -141,6 +141,6 @@ def _from_json(where: str, field: CredentialField, value: object) -> object:
     if not isinstance(value, str):
         return value
     try:
-        return json.loads(value)
+        return typed_json(value)
     except ValueError as error:
         raise ParameterError(f"{where} is of type {field.type}: write its value as JSON") from error

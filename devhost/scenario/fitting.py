@@ -4,13 +4,13 @@ In: a scenario. Out: nothing, or a ParameterError that names the example's scrip
 strategies, and with its own values of the parameters that change what the model is asked.
 """
 
-import json
 import shlex
 from collections.abc import Iterator
 
 from devhost.errors import ParameterError
 from devhost.models.scripted.script import Script
 from devhost.scenario.scenario import SCRIPT, Scenario
+from devhost.text.json_value import typed_json
 
 CHANGE_THE_TURNS = ("answer_schema", "answer_criteria")
 """Parameters with which a strategy wants other turns: the first an answer as a call, the second judgements."""
@@ -39,7 +39,7 @@ def _plain(value: object) -> object:
     """A text that is JSON and the value itself are the same to the node, and so are blank and missing."""
     if isinstance(value, str):
         try:
-            return json.loads(value)
+            return typed_json(value)
         except ValueError:
             return value.strip() or None
     return value

@@ -13,6 +13,7 @@ from devhost.node.variables import NodeVariables
 from devhost.plugin.declaration import Strategy
 from devhost.plugin.keys.parameters import Parameter
 from devhost.protocol.wire import JsonObject
+from devhost.text.json_value import typed_json
 
 PICKED = frozenset({"model-selector", "array[tools]"})
 """Types of parameters that devhost fills itself, as the node's pickers do."""
@@ -63,7 +64,7 @@ def pairs(assignments: Iterable[str], option: str) -> Iterator[tuple[str, str]]:
 
 def json_or_text(text: str) -> object:
     try:
-        return json.loads(text)
+        return typed_json(text)
     except ValueError:
         return text
 

@@ -1,8 +1,32 @@
-"""Whether a value from YAML is JSON: for fields of a script that are sent unchanged."""
+"""JSON that a person typed, and whether a value from YAML is JSON: for fields of a script that are sent unchanged."""
 
+import json
 import math
+from typing import Any
 
 from pydantic_core import PydanticCustomError
+
+DEEPEST = 100
+"""Levels."""
+TOO_DEEP = f"it has more than {DEEPEST} levels"
+
+
+def typed_json(text: str) -> Any:  # noqa: ANN401 - JSON
+    """ValueError for what is not JSON, and for what is nested so deeply that no reader behind this one takes it."""
+    try:
+        value = json.loads(text)
+    except RecursionError:
+        raise ValueError(TOO_DEEP) from None
+    _refuse_depth(value, DEEPEST)
+    return value
+
+
+def _refuse_depth(value: object, left: int) -> None:
+    if isinstance(value, dict | list):
+        if not left:
+            raise ValueError(TOO_DEEP)
+        for part in value.values() if isinstance(value, dict) else value:
+            _refuse_depth(part, left - 1)
 
 
 def json_value(value: object) -> object:

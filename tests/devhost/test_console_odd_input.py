@@ -20,8 +20,16 @@ from tests.devhost.console import HOME, PORT, TOKEN, words
 from tests.devhost.lending import Lender
 
 RUN = "run"
-ODD = ("a%00b.yaml", "%ED%A0%80", "..%2F..%2Fetc%2Fpasswd", "x" * 5_000 + ".yaml", "", "~no-such-user%2Fx")
-"""As a browser or another program sends them: NUL, a lone surrogate, paths, a name that is too long, …"""
+ODD = (
+    "a%00b.yaml",
+    "%ED%A0%80",
+    "..%2F..%2Fetc%2Fpasswd",
+    "x" * 5_000 + ".yaml",
+    "",
+    "~no-such-user%2Fx",
+    "%5B" * 2_000,
+)
+"""As a browser or another program sends them: NUL, a lone surrogate, paths, too long a name, JSON too deep, …"""
 PLACES = {"name": RUN, "row": "row-1-1", "left": RUN, "right": RUN}
 NEW = (
     "plugin",

@@ -3,7 +3,6 @@
 In: a scenario without the form's values, and its fields. Out: a sentence by the name of the field.
 """
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -15,6 +14,7 @@ from devhost.scenario.fitting import CHANGE_THE_TURNS, refuse_misfit
 from devhost.scenario.scenario import Scenario
 from devhost.scenario.settings import typed_settings
 from devhost.text.json_schema import validator_of
+from devhost.text.json_value import typed_json
 
 
 def mistakes_of(scenario: Scenario, fields: Sequence[Field], question: str, *, scripted: bool) -> dict[str, str]:
@@ -49,8 +49,8 @@ def _in_itself(field: Field) -> str:
 
 def _wrong_schema(text: str) -> str:
     try:
-        schema = json.loads(text)
-    except (ValueError, RecursionError) as error:
+        schema = typed_json(text)
+    except ValueError as error:
         return f"not JSON: {error}"
     if isinstance(schema, dict) and set(schema) == {"variable"}:
         return ""
