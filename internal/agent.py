@@ -5,7 +5,7 @@ In: the host's parameters and session, and a strategy's policy texts. Out: the m
 
 import os
 from collections.abc import Callable, Generator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dify_plugin.core.runtime import Session
@@ -116,7 +116,8 @@ def _run[P: StrategyParams](
         fallback=fallback,
     )
     events = run.tally.watch(blueprint.execute(run, submit))
-    messages = render(events, secrets, log_content, may_ask=toolbox.asks_first)
+    known = replace(log_content, tools=toolbox.with_tool(submit).tools if submit else toolbox.tools)
+    messages = render(events, secrets, known, may_ask=toolbox.asks_first)
     yield from paced(in_turns(messages), clock)
 
 

@@ -44,7 +44,7 @@ from internal.report.tally import Tally
 from internal.report.tool_calls import ValidCall
 from internal.state.records import EntryRecord, RoundRecord, UserRecord
 from internal.steps import Ending
-from internal.text.notes import OurWords
+from internal.text.notes import OurWords, Quoting
 from internal.text.redaction import KnownSecrets
 from internal.tools.toolbox import Toolbox, ToolKind
 
@@ -170,12 +170,17 @@ class Run[P: StrategyParams]:
             # The OpenAI plugin discards a turn's tool calls when a stop word comes: docs/model-facts.md, "Stop words".
             reason = "it would discard tool calls"
             yield Noted(OurWords(f"model: the completion parameter 'stop' is dropped, since {reason}"))
+        for note in self.parts[1]:
+            yield Noted(note, is_row=True)
         if self.dialogue.has_question:
             self.bibliography.open_with(read_context(self.params.context))
 
     @cached_property
-    def parts(self) -> tuple[PromptMessageContentUnionTypes, ...]:
-        """This turn's files as parts of the user's message, fetched once; none where the user says no more than yes."""
+    def parts(self) -> tuple[tuple[PromptMessageContentUnionTypes, ...], tuple[Quoting, ...]]:
+        """This turn's files as parts of the user's message, fetched once, and notes on those that were not.
+
+        None where the user says no more than yes.
+        """
         files = self.params.files if self.dialogue.has_question else ()
         return file_parts(files, self.params.model, self.deadline(1).left())
 
@@ -196,7 +201,7 @@ class Run[P: StrategyParams]:
 
     def transcript(self, text: str) -> Transcript:
         """A new conversation: the system prompt, the history, and a message of context, text and files."""
-        message = user_message("\n\n".join(part for part in (self.context, text) if part), self.parts)
+        message = user_message("\n\n".join(part for part in (self.context, text) if part), self.parts[0])
         opening = opening_messages(self.dialogue.history, self.instruction, message)
         record = self.task_record.model_copy(update={"text": text})
         return Transcript(opening, self.habits, self.long_results, [*self.dialogue.earlier, record])
@@ -234,5 +239,5 @@ class Run[P: StrategyParams]:
         if resumption.has_question:
             text = "\n\n".join(part for part in (self._new_context, self.dialogue.question) if part)
             record = self.dialogue.question_record(self._new_context)
-            loop.rounds.transcript.append_question(user_message(text, self.parts), record)
+            loop.rounds.transcript.append_question(user_message(text, self.parts[0]), record)
         yield SpanFinished(parent, self.clock.now() - started)

@@ -5,7 +5,7 @@ take. Files go as their bytes: their addresses mean nothing outside of Dify's ow
 """
 
 import base64
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
 from dify_plugin.entities.model.message import (
@@ -30,6 +30,7 @@ from internal.flow import build_round_prompt_messages
 from internal.host.local_files import sniff_mime_type
 from internal.host.remote_files import FileUnavailable, fetch_file
 from internal.node.model_selection import ModelSelection
+from internal.text.notes import Quoting
 from internal.thoughts.reading import without_thoughts
 from prompt import template
 
@@ -39,6 +40,7 @@ _MAX_FILE_BYTES = MAX_FILE_PART_BYTES // 4 * 3
 _FETCH_SECONDS = 10
 """Seconds for one file, from the first byte to the last."""
 _FETCHED_AT_ONCE = 8
+_ADDRESSES = "an upload's address begins with Dify's INTERNAL_FILES_URL, else with FILES_URL"
 
 _PARTS: dict[FileType, tuple[str, type[MultiModalPromptMessageContent]]] = {
     FileType.IMAGE: ("vision", ImagePromptMessageContent),
@@ -71,23 +73,31 @@ def visible_history(model: ModelSelection) -> tuple[PromptMessage, ...]:
 
 def file_parts(
     files: Sequence[File], model: ModelSelection, seconds: float
-) -> tuple[PromptMessageContentUnionTypes, ...]:
-    """This turn's files as the model can take them, fetched side by side and within the seconds given."""
+) -> tuple[tuple[PromptMessageContentUnionTypes, ...], tuple[Quoting, ...]]:
+    """This turn's files as the model can take them, fetched side by side and within the seconds given.
+
+    Beside them a sentence for the log for each that was not fetched.
+    """
     if not files:
-        return ()
-    read = partial(_file_part, model=model, seconds=min(seconds, _FETCH_SECONDS))
-    return tuple(Pool(_FETCHED_AT_ONCE).map(read, files))
+        return (), ()
+    notes = list[Quoting]()
+    read = partial(_file_part, model=model, seconds=min(seconds, _FETCH_SECONDS), note=notes.append)
+    return tuple(Pool(_FETCHED_AT_ONCE).map(read, files)), tuple(notes)
 
 
-def _file_part(file: File, model: ModelSelection, seconds: float) -> PromptMessageContentUnionTypes:
+def _file_part(
+    file: File, model: ModelSelection, seconds: float, note: Callable[[Quoting], None]
+) -> PromptMessageContentUnionTypes:
     feature, content = _PARTS.get(file.type, ("", None))
     name = " ".join((file.filename or "unnamed").split())
     if content is None or not _can_take(model, feature):
         return TextPromptMessageContent(data=template.HIDDEN_MEDIA.format(kind=file.type.value, name=f" {name}"))
     try:
-        with Timeout(seconds, FileUnavailable("could not be fetched in time")):
+        with Timeout(seconds, FileUnavailable("could not be fetched in time", is_of_the_network=True)):
             data = fetch_file(file.url, file.size or 0, _MAX_FILE_BYTES)
     except FileUnavailable as reason:
+        if reason.is_of_the_network:
+            note(Quoting(f"{_server_of(file.url)} did not deliver the file {name}: {reason}; {_ADDRESSES}"))
         return TextPromptMessageContent(data=f"[{file.type.value} {name}: {reason}]")
     mime_type = file.mime_type or sniff_mime_type(data)
     part = content(
@@ -99,6 +109,11 @@ def _file_part(file: File, model: ModelSelection, seconds: float) -> PromptMessa
     if isinstance(part, ImagePromptMessageContent):
         part.detail = ImagePromptMessageContent.DETAIL.HIGH  # as Dify sends the images of the history
     return part  # type: ignore[return-value] # the table holds members of the union only
+
+
+def _server_of(address: str) -> str:
+    """Scheme, host and port; what follows is signed."""
+    return "/".join(address.split("/")[:3]).rpartition("@")[2]
 
 
 def _can_take(model: ModelSelection, feature: str) -> bool:

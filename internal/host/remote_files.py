@@ -23,6 +23,11 @@ _OWN = ("INTERNAL_FILES_URL", "FILES_URL", "CONSOLE_API_URL")
 class FileUnavailable(Exception):  # noqa: N818 - its text is what the model reads
     """A file of this turn cannot be shown to the model."""
 
+    def __init__(self, text: str = "", *, is_of_the_network: bool = False) -> None:
+        super().__init__(text)
+        self.is_of_the_network = is_of_the_network
+        """Whether its server did not deliver it."""
+
 
 def fetch_file(address: str, size: int, most_bytes: int) -> bytes:
     """The content of at most so many bytes. ``size``: what Dify says of it; 0 if it does not."""
@@ -55,7 +60,7 @@ def _read[T](address: str, read: Callable[[httpx.Response], T]) -> T:
                 raise FileUnavailable("could not be fetched: its address leads into a private network")
     except (httpx.HTTPError, httpx.InvalidURL, ValueError, OSError):  # a host that IDNA cannot write is a ValueError
         pass
-    raise FileUnavailable("could not be fetched")
+    raise FileUnavailable("could not be fetched", is_of_the_network=True)
 
 
 _HEADERS = {"Accept-Encoding": "identity"}

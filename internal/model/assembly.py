@@ -77,8 +77,8 @@ class _Draft:
     def call(self, fallback_id: str) -> ToolCall:
         """The whole call: with the first reading that is a JSON object, or the likeliest where none is."""
         call_id = self.id or fallback_id
-        texts = map(without_escaped_nul, self.arguments.readings())
-        readings = (ToolCall(call_id, self.name, text) for text in texts)
+        texts = ((text, without_escaped_nul(text)) for text in self.arguments.readings())
+        readings = (ToolCall(call_id, self.name, kept, had_nul=kept != text) for text, kept in texts)
         likeliest = next(readings)
         return next((call for call in (likeliest, *readings) if call.parsed.ok), likeliest)
 

@@ -23,10 +23,11 @@ from internal.model.assembly import CallAssembler
 from internal.model.content import forward_image, joined
 from internal.model.display import DisplayRule, TurnDisplay
 from internal.model.together import together
-from internal.report.events import Event, FileForwarded, ShownTogether, StopReason
+from internal.report.events import Event, FileForwarded, Noted, ShownTogether, StopReason
 from internal.report.tool_calls import ToolCall
 from internal.report.usage import Usage
 from internal.text.fairness import in_turns
+from internal.text.notes import OurWords
 
 # How providers say that a turn was cut: docs/model-facts.md, "Finish reasons".
 _CUT_REASONS = {
@@ -152,6 +153,8 @@ class Reading:
         is_cut = cut is not None or (self.was_cut_off and not calls)
         rest = self.display.finish(has_tool_calls=bool(calls), is_cut=is_cut, is_judged=cut is None)
         yield from self._seen(rest)
+        if any(call.had_nul for call in calls):
+            yield Noted(OurWords("NUL characters were taken out of the arguments of a call"), self.span.key)
         return ModelTurn(
             content=joined(self._content),
             text=self.display.text,

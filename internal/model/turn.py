@@ -118,7 +118,7 @@ class ModelCaller:
                 continue
             if reading.was_cut_off:
                 yield Noted(OurWords("the stream was cut before its usage came; its tokens are estimated"), span.key)
-            finished = _finished(model, reading, self.clock.now() - started, spent)
+            finished = _finished(reading, self.clock.now() - started, spent)
             if isinstance(outcome, HostFailure):
                 failure = ModelCallFailed.of(model, outcome)
                 yield replace(finished, error=failure.detail)
@@ -186,10 +186,10 @@ class ModelCaller:
         The run's budget counts an estimate of whatever the provider did not report.
         """
         usage, prompt, completion = reading.usage, 0, 0
-        reported = max(0, usage.total_tokens)
-        if reading.chunks and reported <= max(0, usage.completion_tokens):
+        reported = usage.total_tokens
+        if reading.chunks and reported <= usage.completion_tokens:
             prompt = self.window.weigh(transcript).tokens
-        if reading.chunks and reported <= max(0, usage.prompt_tokens):
+        if reading.chunks and reported <= usage.prompt_tokens:
             completion = reading.estimated_tokens()
         missing = prompt + completion
         self.budget.spend(reported + missing, is_estimate=missing > 0)
@@ -200,10 +200,9 @@ class ModelCaller:
         )
 
 
-def _finished(model: LLMModelConfig, reading: Reading, elapsed: float, spent: Usage) -> ModelFinished:
+def _finished(reading: Reading, elapsed: float, spent: Usage) -> ModelFinished:
     return ModelFinished(
         key=reading.span.key,
-        provider=model.provider,
         elapsed_seconds=elapsed,
         usage=spent,
         text=reading.display.text,

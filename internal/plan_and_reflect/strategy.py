@@ -101,7 +101,7 @@ def _work_side_by_side(
     """Work on all subtasks at once; one that does not end in time has an outcome that says so."""
     started = run.clock.now()
     for worker in workers:
-        yield SpanStarted(worker.key, f"SUBTASK {worker.number}", about=worker.name)
+        yield SpanStarted(worker.key, f"SUBTASK {worker.number}", about=worker.name, number=worker.number)
     deadline = run.deadline(SUBTASKS_SHARE)
     outcomes = yield from run_side_by_side([partial(_work, worker) for worker in workers], deadline)
     for position, worker in enumerate(workers):

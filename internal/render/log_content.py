@@ -9,22 +9,27 @@ switches and names stay, so that a person still sees what happened.
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from internal.host.failures import FailureKind, classify
 from internal.host.wire import MAX_EXACT_INTEGER
+from internal.report.tool_calls import ToolCall
 from internal.text.notes import OurWords, Sentence
 from internal.text.redaction import Redactor
 from internal.text.secret_detection import REDACTED, looks_secret
+from internal.tools.toolbox import Tool
+from internal.tools.virtual_tools import RESERVED_NAMES
 
 VARIABLE = "LOG_CONTENT"
 MAX_PREVIEW_LENGTH = 2_000
 """Characters of one value; Dify stores every row twice (docs/host-facts.md, "Log entries")."""
 _MAX_LOOK_LENGTH = 10 * MAX_PREVIEW_LENGTH
 """Characters of a value that are read."""
-_NAMES = frozenset({"status", "stop_reason", "finish_reason", "tool", "tool_calls"})
-"""Fields of a row's data whose texts are names."""
+_NAMES = frozenset({"status", "stop_reason", "finish_reason"})
+"""Fields of a row's data whose texts are words of ours."""
+_TOOLS = frozenset({"tool", "tool_calls"})
+"""Fields with names of tools, which a model can invent."""
 _KINDS = frozenset(FailureKind)
 
 # In JSON within JSON, backslashes stand before a quote; the value's quote then looks like the name's.
@@ -51,6 +56,8 @@ class LogContent:
     """How much of a run's contents its log shows: all of it, or names, sizes and kinds."""
 
     is_shown: bool = True
+    tools: Mapping[str, Tool] = field(default_factory=dict)
+    """The tools that the model knows: no other name of a tool or an argument is one."""
 
     @classmethod
     def read(cls, environment: Mapping[str, str]) -> "LogContent":
@@ -58,18 +65,21 @@ class LogContent:
         return cls(environment.get(VARIABLE, "on") == "on")
 
     def data(self, data: Mapping[str, Any]) -> Mapping[str, Any]:
-        return data if self.is_shown else {name: _sized(name, value) for name, value in data.items()}
+        return data if self.is_shown else {name: self._sized(name, value) for name, value in data.items()}
 
-    def arguments(self, arguments: Mapping[str, Any] | str) -> Mapping[str, Any] | str:
+    def arguments(self, call: ToolCall) -> Mapping[str, Any] | str:
         """Only the size of each argument, whatever its type: a number may be an account's."""
+        arguments = call.parsed.args if call.parsed.ok else call.arguments
         if self.is_shown:
             return arguments
         if isinstance(arguments, str):
             return size_of(arguments)
-        return {name: size_of(value) for name, value in arguments.items()}
+        tool = self.tools.get(call.name)
+        known = tool.prompt_tool.parameters.get("properties", {}) if tool else {}
+        return {name if name in known else f"a name of {size_of(name)}": size_of(arguments[name]) for name in arguments}
 
-    def label(self, label: str, about: str) -> str:
-        return f"{label}: {about}" if about and self.is_shown else label
+    def name(self, tool: str) -> str:
+        return tool if self.is_shown or tool in self.tools or tool in RESERVED_NAMES else f"a name of {size_of(tool)}"
 
     def words(self, text: Sentence) -> str:
         return text if self.is_shown or isinstance(text, OurWords) else size_of(text)
@@ -81,21 +91,22 @@ class LogContent:
         named = error.partition(":")[0]
         return named if named in _KINDS else classify(error).value
 
+    def _sized(self, name: str, value: object) -> object:
+        """A value whose texts are replaced by their sizes."""
+        if isinstance(value, str):
+            if name in _TOOLS:
+                return self.name(value)
+            return value if name in _NAMES or not value else size_of(value)
+        if isinstance(value, Mapping):
+            return {key: self._sized(key, item) for key, item in value.items()}
+        if isinstance(value, list | tuple):
+            return [self._sized(name, item) for item in value]
+        return value
+
 
 def size_of(value: object) -> str:
     text = value if isinstance(value, str) else _written(value)
     return f"{len(text):,} character{'' if len(text) == 1 else 's'}"
-
-
-def _sized(name: str, value: object) -> object:
-    """A value whose texts are replaced by their sizes."""
-    if isinstance(value, str):
-        return value if name in _NAMES or not value else size_of(value)
-    if isinstance(value, Mapping):
-        return {key: _sized(key, item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_sized(name, item) for item in value]
-    return value
 
 
 def preview(value: object, redactor: Redactor, *, with_unquoted_names: bool = False) -> object:

@@ -14,9 +14,10 @@ from dify_plugin.entities.invoke_message import InvokeMessage
 from dify_plugin.entities.provider_config import LogMetadata
 
 from internal.report.usage import Usage
+from internal.tools.toolbox import Tool
 
 MAX_PROVIDERS = 20
-"""Rows of a run that name a provider."""
+"""Rows of a run that name a provider: each holds the stream up by about half a second on a busy machine."""
 _ICON = "icon"
 _MAX_ICON_LENGTH = 1_000
 _ADDRESS = re.compile(r"https?://\S+", re.IGNORECASE)
@@ -31,27 +32,21 @@ class LogRow(InvokeMessage.LogMessage):
 
 @dataclass
 class Icons:
-    """Chooses the source of each row's icon, and counts the rows that name a provider."""
+    """Chooses the source of each tool row's icon.
 
-    _providers: int = 0
-    _models: set[str] = field(default_factory=set)
+    Rows of models name no provider: they end while the answer streams, which would wait for the look-up.
+    """
 
-    def of_model(self, provider: str) -> dict[str, str]:
-        """The provider, in the first row of its models: a run has one model, or two where a fallback came in."""
-        if provider in self._models:
+    _looked_up: set[str] = field(default_factory=set)
+
+    def of_tool(self, tool: Tool) -> dict[str, str]:
+        """The icon that the tool brings, else its provider in the first row of the tool."""
+        if is_shown(tool.icon, tool.provider):
+            return {_ICON: tool.icon}
+        if not tool.provider or tool.name in self._looked_up or len(self._looked_up) == MAX_PROVIDERS:
             return {}
-        self._models.add(provider)
-        return self._of_provider(provider)
-
-    def of_tool(self, provider: str, icon: str) -> dict[str, str]:
-        """The icon that the tool brings, else its provider."""
-        return {_ICON: icon} if is_shown(icon, provider) else self._of_provider(provider)
-
-    def _of_provider(self, provider: str) -> dict[str, str]:
-        if not provider or self._providers == MAX_PROVIDERS:
-            return {}
-        self._providers += 1
-        return {LogMetadata.PROVIDER.value: provider}
+        self._looked_up.add(tool.name)
+        return {LogMetadata.PROVIDER.value: tool.provider}
 
 
 def is_shown(icon: str, provider: str) -> bool:
@@ -70,6 +65,11 @@ def cost(usage: Usage) -> dict[str, Any]:
         LogMetadata.TOTAL_PRICE.value: float(usage.total_price),
         LogMetadata.CURRENCY.value: usage.currency or "USD",
     }
+
+
+def cost_in_words(usage: Usage) -> str:
+    tokens = f"{usage.total_tokens:,} tokens"
+    return f"{tokens}, {usage.total_price:f} {usage.currency or 'USD'}" if usage.total_price else tokens
 
 
 def elapsed(seconds: float | None) -> dict[str, float]:
@@ -94,13 +94,13 @@ class Totals:
         for above in _keys_above(key):
             self._failed[above] += failed
 
-    def cost_below(self, key: str) -> dict[str, Any]:
-        """Empty if no model was called."""
-        return cost(self._usage[key]) if key in self._usage else {}
+    def usage_below(self, key: str) -> Usage | None:
+        """None if no model was called."""
+        return self._usage.get(key)
 
     def failed_below(self, key: str) -> dict[str, int]:
-        """Empty if no tool was called."""
-        return {"failed_calls": self._failed[key]} if key in self._failed else {}
+        """Empty if none failed."""
+        return {"failed_calls": self._failed[key]} if self._failed.get(key) else {}
 
 
 def key_above(key: str) -> str | None:

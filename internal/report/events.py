@@ -45,7 +45,9 @@ class Noted:
 
     text: Sentence
     parent: str | None = None
-    """The key of the row that it is about; None for the run."""
+    """The key of the row that it is about; None for the run: then it is in the data of the last row."""
+    is_row: bool = False
+    """Whether a note for the run has a row of its own, since somebody has to act."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,9 @@ class SpanStarted:
     key: str
     label: str
     about: str = ""
-    """What it works on, in the words of the user or the model."""
+    """What it works on, in the words of the user or the model: its label, where the log shows contents."""
+    number: int = 0
+    """Its place among its kind, before what it works on; 0 for none."""
     is_round: bool = False
     """A round is one turn of the model in a loop, with the tool calls that it makes; a closing answer is none."""
 
@@ -81,7 +85,6 @@ class ModelStarted:
 @dataclass(frozen=True)
 class ModelFinished:
     key: str
-    provider: str
     elapsed_seconds: float
     usage: Usage
     """Of every try."""

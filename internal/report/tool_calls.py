@@ -38,6 +38,8 @@ class ToolCall:
     """The provider's, verbatim, or one of ours where it gave none. Need not be unique: some providers repeat it."""
     name: str
     arguments: str
+    """Without NUL, which Dify does not store."""
+    had_nul: bool = False
 
     @cached_property
     def parsed(self) -> ToolArgumentsParseResult:

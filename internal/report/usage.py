@@ -32,19 +32,20 @@ class Usage:
 
     @classmethod
     def of(cls, usage: LLMUsage | None) -> "Usage":
-        """One call's usage; all zero if the call reported none."""
+        """One call's usage; all zero if the call reported none. A negative number of tokens counts as 0."""
         if usage is None:
             return cls()
+        prompt, completion = max(0, usage.prompt_tokens), max(0, usage.completion_tokens)
         return cls(
-            prompt_tokens=usage.prompt_tokens,
+            prompt_tokens=prompt,
             prompt_unit_price=_finite(usage.prompt_unit_price),
             prompt_price_unit=_finite(usage.prompt_price_unit),
             prompt_price=_finite(usage.prompt_price),
-            completion_tokens=usage.completion_tokens,
+            completion_tokens=completion,
             completion_unit_price=_finite(usage.completion_unit_price),
             completion_price_unit=_finite(usage.completion_price_unit),
             completion_price=_finite(usage.completion_price),
-            total_tokens=usage.total_tokens or usage.prompt_tokens + usage.completion_tokens,
+            total_tokens=max(0, usage.total_tokens) or prompt + completion,
             total_price=_finite(usage.total_price),
             currency=usage.currency,
             latency=usage.latency if math.isfinite(usage.latency) else 0.0,

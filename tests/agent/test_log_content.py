@@ -79,6 +79,21 @@ def test_the_log_has_names_sizes_kinds_and_numbers() -> None:
     ]
 
 
+def test_names_that_the_model_invented_are_no_names() -> None:
+    invented = calls((WORD, {"q": "a"}), ("search", {"q": "a", WORD: 1}), text="Hm.")
+    closing = calls((f"{WORD}2", {}))
+
+    outcome = run([invented, closing, ANSWER], HANDLERS, environment=OFF)
+
+    assert WORD not in all_logs(outcome)
+    unknown, known = outcome.logs["round1.call1"], outcome.logs["round1.call2"]
+    assert unknown["label"] == "CALL a name of 9 characters"
+    assert known["label"] == "CALL search"
+    assert known["data"]["arguments"] == {"q": "1 character", "a name of 9 characters": "1 character"}
+    assert outcome.logs["round1.model"]["data"]["tool_calls"] == ["a name of 9 characters", "search"]
+    assert outcome.logs["round1"]["data"]["assistant"] == "3 characters"
+
+
 def test_an_argument_that_is_not_text_is_shown_by_its_size() -> None:
     outcome = run([calls(("search", {"q": 4711})), ANSWER], HANDLERS, environment=OFF)
 
@@ -101,7 +116,7 @@ def test_a_plans_subtasks_are_numbered_not_quoted() -> None:
     assert outcome.logs["subtask1"]["label"] == "SUBTASK 1"
     assert outcome.logs["plan"]["data"]["subtasks"] == ["9 characters"]
     assert outcome.logs["subtask1"]["data"]["completed"] is True
-    assert run(steps, {}, blueprint=PLAN_AND_REFLECT).logs["subtask1"]["label"] == f"SUBTASK 1: {WORD}"
+    assert run(steps, {}, blueprint=PLAN_AND_REFLECT).logs["subtask1"]["label"] == f"1. {WORD}"
 
 
 def test_an_error_of_the_model_is_shown_by_its_kind() -> None:

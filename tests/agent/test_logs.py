@@ -72,7 +72,37 @@ def test_the_model_log_has_tokens_price_and_calls() -> None:
     assert log["data"]["finish_reason"] == "tool_calls"
     assert log["metadata"]["total_tokens"] == USAGE["total_tokens"]
     assert isinstance(log["metadata"]["total_price"], float)
-    assert log["metadata"]["provider"] == "langgenius/openai/openai"
+
+
+def test_a_round_says_what_the_model_said_its_calls_their_results_and_its_cost() -> None:
+    found = f"found{'.' * 9_000}"
+    first = calls(("search", {"q": "a"}), ("look", {}), text="I look around.")
+
+    outcome = run([first, ANSWER], {**HANDLERS, "search": replies(found)})
+
+    data = outcome.logs["round1"]["data"]
+    assert list(data) == sorted(data) == ["assistant", "calls", "cost", "failed_calls"]
+    assert data["assistant"] == "I look around."
+    assert [(call["call"], call["status"]) for call in data["calls"]] == [
+        ('search {"q": "a"}', "ok"),
+        ("look {}", "error"),
+    ]
+    assert data["calls"][0]["result"] == found[:300]
+    assert data["calls"][1]["result"].endswith("kaboom")
+    assert data["cost"] == "15 tokens, 0.0000625 USD"
+    assert outcome.logs["round2"]["data"] == {"assistant": "Done.", "cost": "15 tokens, 0.0000625 USD"}
+
+
+def test_notes_of_the_set_up_are_in_the_last_row_even_of_a_run_that_fails() -> None:
+    odd = {"tools": [tool("search", parameter("f", "hologram"))]}
+    note = "tool 'search': parameter 'f' is left out: a model cannot fill in the type 'hologram'"
+
+    ended, failed = run([ANSWER], HANDLERS, odd), run([[CallFails("no")]], HANDLERS, odd)
+
+    assert next(iter(ended.logs)) == next(iter(failed.logs)) == "round1"
+    assert ended.logs["summary"]["data"]["notes"] == [note]
+    assert list(failed.logs)[-1] == "notes"
+    assert failed.logs["notes"]["data"]["notes"] == [note]
 
 
 def test_a_call_log_has_arguments_and_tool_response() -> None:

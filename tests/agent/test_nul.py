@@ -129,6 +129,14 @@ def test_nul_in_the_text_of_the_model(turn: list[Any], *, shown: bool) -> None:
     assert free_of_nul(outcome)
 
 
+def test_nul_in_the_arguments_of_a_call_is_said_in_the_log() -> None:
+    outcome = run([calls(("search", {"q": "a\0b"})), ANSWER], {"search": replies("found")})
+
+    assert outcome.tools.requests[0]["tool_parameters"]["q"] == "ab"
+    assert outcome.notes == ["NUL characters were taken out of the arguments of a call"]
+    assert free_of_nul(outcome)
+
+
 def test_a_thinking_tag_with_nul_in_it_is_one() -> None:
     assert run([says("<thi\0nk>hm</think>Yes.")]).text == "Yes."
 

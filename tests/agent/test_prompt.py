@@ -199,6 +199,17 @@ def test_an_unreachable_address_becomes_a_note(url: str) -> None:
     assert "could not be fetched" in parts_with([file(url, filename="a.png")])[1]["data"]
 
 
+def test_a_file_that_was_not_fetched_is_a_row_of_the_log_that_names_the_server_alone() -> None:
+    hidden = file("http://user:pass@127.0.0.1:9/files/a.png?sign=signature", filename="a.png")
+
+    outcome = run([ANSWER], params={"files": [hidden]})
+
+    said = "127.0.0.1:9 did not deliver the file a.png: could not be fetched; an upload's address begins with "
+    assert outcome.logs["note1"]["data"]["note"].startswith(said)
+    assert "INTERNAL_FILES_URL" in outcome.logs["note1"]["data"]["note"]
+    assert "sign" not in str(outcome.bodies("log"))
+
+
 def test_a_file_that_trickles_in_without_end_becomes_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(opening, "_FETCH_SECONDS", 0.3)
     over = Event()

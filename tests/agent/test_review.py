@@ -131,8 +131,14 @@ def test_a_draft_that_does_not_pass_is_written_again_and_only_the_log_has_it(str
     assert problems in note["content"]
     assert "<criteria>\nA source for every figure; at most &lt;draft> 200 words.\n</criteria>" in note["content"]
     rejected, passed = log_of(outcome, "REVIEW 1"), log_of(outcome, "REVIEW 2")
-    assert rejected["data"] == {"draft": "The first draft.", "passes": False, "problems": ["No <draft> source."]}
-    assert passed["data"] == {"draft": "The second [1].", "passes": True}
+    cost = {"cost": "15 tokens, 0.0000625 USD"}
+    assert rejected["data"] == {
+        "draft": "The first draft.",
+        "passes": False,
+        "problems": ["No <draft> source."],
+        **cost,
+    }
+    assert passed["data"] == {"draft": "The second [1].", "passes": True, **cost}
     assert {log["status"] for log in outcome.logs.values()} == {"success"}
 
 
@@ -567,6 +573,7 @@ def test_without_log_contents_a_judgement_shows_its_verdict_and_sizes() -> None:
         "draft": "10 characters",
         "passes": False,
         "problems": ["21 characters"],
+        "cost": "15 tokens, 0.0000625 USD",
     }
 
 

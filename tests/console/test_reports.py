@@ -105,8 +105,10 @@ def test_labels_have_room(open_report: OpenReport, name: str) -> None:
 
 def test_groups_of_a_long_run_fold_and_the_keyboard_opens_them(open_report: OpenReport) -> None:
     page = open_report("long.html")
-    folded = page.locator(".span.group:not([open]) > summary", has_text="SUBTASK 1")
-    rounds = page.locator(".span", has=page.get_by_text("SUBTASK 1", exact=False)).get_by_text("ROUND 2", exact=True)
+    folded = page.locator(".span.group:not([open]) > summary", has_text="1. the spare parts")
+    rounds = page.locator(".span", has=page.get_by_text("1. the spare parts", exact=False)).get_by_text(
+        "ROUND 2", exact=True
+    )
     assert not rounds.first.is_visible()
     folded.focus()
     page.keyboard.press("Enter")

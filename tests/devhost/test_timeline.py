@@ -93,7 +93,7 @@ def test_the_calls_of_subtasks_side_by_side_stand_under_their_own_subtask(tmp_pa
     spans = spans_of(tmp_path / "run.jsonl", "gpt5_plan_and_reflect", "What of both?", turns, tool)
 
     for name in ("alpha", "beta"):
-        (subtask,) = [span for span in spans if span.label.endswith(f": {name}")]
+        (subtask,) = [span for span in spans if span.label.endswith(f". {name}")]
         calls = [call for span in flat(subtask.children) for call in span.calls]
         assert sorted(call.kind for call in calls) == ["llm", "llm", "llm", "tool"]
         for call in calls:

@@ -65,8 +65,8 @@ def test_two_subtasks_overlap_and_end_in_one_answer(host: Host) -> None:
     attempt = ["ATTEMPT 1", ["ROUND 1", model_name, "CALL search"], ["ROUND 2", model_name], ["REFLECTION", model_name]]
     assert labels(run.outputs.logs) == [
         ["PLAN", model_name],
-        ["SUBTASK 1: alpha", attempt],
-        ["SUBTASK 2: beta", attempt, ["ATTEMPT 2", ["ROUND 1", model_name], ["REFLECTION", model_name]]],
+        ["1. alpha", attempt],
+        ["2. beta", attempt, ["ATTEMPT 2", ["ROUND 1", model_name], ["REFLECTION", model_name]]],
         ["ANSWER", ["ROUND 1", model_name]],
         "RUN FINISHED: answered",
     ]

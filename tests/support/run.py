@@ -47,7 +47,9 @@ class Outcome:
 
     @property
     def notes(self) -> list[str]:
-        return [log["data"]["note"] for key, log in self.logs.items() if key.startswith("note")]
+        """Those of rows, and those of the run, which are in its last row."""
+        of_rows = [log["data"]["note"] for log in self.logs.values() if "note" in log["data"]]
+        return of_rows + [note for log in self.logs.values() for note in log["data"].get("notes", [])]
 
     @property
     def stop_reason(self) -> str:

@@ -69,6 +69,12 @@ def test_a_missing_total_is_the_sum_of_its_parts() -> None:
     assert Usage.of(usage(total_tokens=0)).total_tokens == 15
 
 
+def test_a_negative_number_of_tokens_counts_as_zero() -> None:
+    one = Usage.of(usage(prompt_tokens=-10, completion_tokens=5, total_tokens=-5))
+
+    assert (one.prompt_tokens, one.completion_tokens, one.total_tokens) == (0, 5, 5)
+
+
 def test_a_latency_that_is_not_a_number_counts_as_zero() -> None:
     assert Usage.of(usage(latency=float("inf"))).latency == 0
 
