@@ -171,9 +171,11 @@ def test_the_plugin_is_found_among_agents() -> None:
     assert "agent" in MANIFEST["tags"]
 
 
-def test_requirements_are_pinned_and_name_the_sdk() -> None:
+def test_requirements_are_pinned_without_hashes_and_name_the_sdk() -> None:
+    """With hashes, a wheel that was built for an installation without a network would be refused."""
     lines = (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines()
     pins = dict(line.split("==") for line in lines if not line.startswith("#"))
+    assert "--hash" not in "".join(lines)
     assert Version(pins["dify-plugin"]) >= Version("0.10.2")
 
 
