@@ -8,6 +8,7 @@ import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from memos.opening import begin_again, memo_database, prepare, remove_draft
+from memos.services.memos import MemoApplicationService
 from memos.services.tasks import TaskApplicationService
 from memos.storage.migrating import current_revision, downgrade, upgrade
 from memos.storage.models import Base
@@ -120,8 +121,8 @@ def test_a_migration_that_fails_changes_nothing(old: URL) -> None:
 def test_the_first_call_of_a_tool_upgrades_an_old_database(old: URL) -> None:
     service = TaskApplicationService(memo_database({CREDENTIAL: old.render_as_string(hide_password=False)}))
 
-    empty = {"description": None, "due_date": None, "route": None, "tags": None, "project_title": None}
-    (draft,) = service.create([TaskInput.model_validate({"title": "Think", **empty})])
+    MemoApplicationService(memo_database({CREDENTIAL: old.render_as_string(hide_password=False)})).add("Think")
+    (draft,) = service.create(2, [TaskInput.model_validate({"title": "Think"})])
 
     assert draft.status == "draft"
     assert len(service.tasks()) == len(OLD_STATUSES) + 1

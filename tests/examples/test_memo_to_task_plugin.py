@@ -74,7 +74,7 @@ def test_the_model_reads_the_shape_of_what_it_sends_in_the_descriptions(tool: st
     assert (conversation["name"], conversation["form"], conversation["type"]) == ("conversation", "form", "string")
     assert all((each["form"], each["required"], "input_schema" in each) == ("llm", True, False) for each in taken)
     if tool in DESCRIBED:
-        (nested,) = taken
+        *_, nested = taken
         name, models = DESCRIBED[tool]
         assert nested["name"] == name
         for field in (field for model in models for field in model.model_fields):
@@ -100,7 +100,7 @@ class Plugin:
         return memo_database(self._credentials)
 
     def called(self, tool: str, given: object, conversation: str = "c-1") -> dict[str, Any]:
-        nested = {DESCRIBED[tool][0]: given} if tool in DESCRIBED else given
+        nested = {"decision": given} if tool == "submit_decision" else given
         assert isinstance(nested, dict)
         parameters = {**nested, "conversation": conversation}
         (event,) = self._asked("invoke_tool", self._credentials, tool=tool, tool_parameters=parameters)
@@ -158,7 +158,7 @@ def test_a_memo_becomes_a_task_and_a_decision(plugin: Plugin) -> None:
             )
         },
     }
-    assert plugin.called("create_tasks", [CALL]) == {
+    assert plugin.called("create_tasks", {"memo_id": 1, "tasks": [CALL]}) == {
         "status": "success",
         "result": {"message": "Created: 1 (progress).", "created_task_ids": [1]},
     }
@@ -177,22 +177,31 @@ def test_a_memo_becomes_a_task_and_a_decision(plugin: Plugin) -> None:
         ("update_memo_status", "success"),
         ("submit_decision", "success"),
     ]
-    assert steps[1].input == {"tasks": [CALL]}
+    assert steps[1].input == {"memo_id": 1, "tasks": [CALL]}
 
 
 @pytest.mark.e2e
 @pytest.mark.parametrize(
     ("tool", "given", "message"),
     [
-        ("create_tasks", [{"route": "progress"}], "Invalid parameters for create_tasks: [1].title: Field required."),
-        ("create_tasks", [], "Invalid parameters for create_tasks: List should have at least 1 item"),
-        ("create_tasks", None, "Invalid parameters for create_tasks: Input should be a valid list"),
-        ("create_tasks", "[{", "Invalid JSON for create_tasks: "),
         (
             "create_tasks",
-            [CALL, {**CALL, "route": "calendar"}],
-            "Invalid parameters for create_tasks: [2]: Value error, the route calendar needs a due_date.",
+            {"memo_id": 1, "tasks": [{"route": "progress"}]},
+            "Invalid parameters for create_tasks: tasks[1].title: Field required.",
         ),
+        (
+            "create_tasks",
+            {"memo_id": 1, "tasks": []},
+            "Invalid parameters for create_tasks: tasks: List should have at least 1 item",
+        ),
+        ("create_tasks", {"memo_id": 1}, "Invalid parameters for create_tasks: tasks: Field required."),
+        (
+            "create_tasks",
+            {"memo_id": 1, "tasks": [CALL, {**CALL, "route": "calendar"}]},
+            "Invalid parameters for create_tasks: tasks[2]: Value error, the route calendar needs a due_date.",
+        ),
+        ("create_tasks", {"memo_id": 1, "tasks": [CALL]}, "There is no memo 1."),
+        ("submit_decision", "[{", "Invalid JSON for submit_decision: "),
         ("update_memo_status", {"memo_id": 1, "status": "gone"}, "Invalid parameters for update_memo_status: status: "),
         ("update_memo_status", {"memo_id": 1, "status": "idea"}, "There is no memo 1."),
         ("submit_decision", {"memo_id": 2**40}, "Invalid parameters for submit_decision: created_task_ids: Field"),

@@ -116,8 +116,7 @@ def test_the_list_shows_tasks_below_their_memo_with_the_rules() -> None:
     printed("begin", "--yes")
     script = Script.read(FILES["dated"])
     tasks = [TaskInput.model_validate(task) for task in arguments(script, "create_tasks")["tasks"]]
-    TaskApplicationService(memo_database({})).create(tasks)
-    assert "Tasks that no decision names:\n    task 1: Dentist" in printed("list")
+    TaskApplicationService(memo_database({})).create(3, tasks)
     memos = MemoApplicationService(memo_database({}))
     memos.update_status(3, MemoStatus.ACTIVE)
     memos.decide(Submission.model_validate(arguments(script, "submit_decision")["decision"]), "c-1")
@@ -148,7 +147,8 @@ def test_the_downgrade_says_how_many_drafts_become_tasks_to_do(caplog: pytest.Lo
     printed("downgrade")
     script = Script.read(FILES["review"])
     draft = TaskInput.model_validate(arguments(script, "create_tasks")["tasks"][0])
-    TaskApplicationService(memo_database({})).create([draft])
+    memo = MemoApplicationService(memo_database({})).add("Think")
+    TaskApplicationService(memo_database({})).create(memo.id, [draft])
 
     assert printed("downgrade") == "No task can be a draft any more.\n"
 

@@ -13,8 +13,7 @@ from memos.storage.models import Memo, Task
 from memos.storage.repositories import MemoRepository, TaskRepository
 from memos.values.schemas import Submission, TaskInput
 from memos.values.status import MemoStatus, TaskStatus
-from sqlalchemy import URL, text, update
-from sqlalchemy.orm import Session
+from sqlalchemy import URL
 from tool_layer.database import Database
 from tool_layer.errors import RefusedError
 
@@ -27,16 +26,17 @@ def database(database_url: URL) -> Database:
 
 
 @pytest.fixture
-def tasks(database: Database) -> TaskApplicationService:
-    return TaskApplicationService(database)
-
-
-@pytest.fixture
 def memos(database: Database) -> MemoApplicationService:
     """With one memo, whose id is 1."""
     service = MemoApplicationService(database)
     service.add("Asked Kenji for quotes, waiting for his answer.")
     return service
+
+
+@pytest.fixture
+def tasks(database: Database, memos: MemoApplicationService) -> TaskApplicationService:
+    assert len(memos.memos()) == 1
+    return TaskApplicationService(database)
 
 
 def task(title: str, **fields: object) -> TaskInput:
@@ -69,13 +69,14 @@ QUOTES = (1, "Quotes", "waiting", "waiting")
 
 def test_each_route_has_its_status(tasks: TaskApplicationService) -> None:
     created = tasks.create(
+        1,
         [
             task("Next", route="next_action"),
             task("Now", route="progress"),
             task("Theirs", route="waiting"),
             task("Dated", route="calendar", due_date="2026-12-04"),
             task("Think it over"),
-        ]
+        ],
     )
 
     assert [(each.id, each.status) for each in created] == [
@@ -90,6 +91,7 @@ def test_each_route_has_its_status(tasks: TaskApplicationService) -> None:
 
 def test_a_task_is_stored_as_it_was_sent(tasks: TaskApplicationService) -> None:
     (created,) = tasks.create(
+        1,
         [
             task(
                 "歯医者",
@@ -99,16 +101,16 @@ def test_a_task_is_stored_as_it_was_sent(tasks: TaskApplicationService) -> None:
                 tags=["health", "町"],
                 project_title="Teeth",
             )
-        ]
+        ],
     )
 
     assert (created.title, created.description, created.tags) == ("歯医者", "Bring the card.", ("health", "町"))
     assert created.due_date == datetime.fromisoformat("2026-12-04T15:00:00+09:00")
-    assert (created.project_title, created.memo_id) == ("Teeth", None)
+    assert (created.project_title, created.memo_id) == ("Teeth", 1)
 
 
 def test_a_day_stays_a_day(tasks: TaskApplicationService) -> None:
-    (created,) = tasks.create([task("Post", due_date="2026-12-04")])
+    (created,) = tasks.create(1, [task("Post", due_date="2026-12-04")])
 
     assert type(created.due_date) is date
 
@@ -136,10 +138,11 @@ class LosingTasks(TaskRepository):
         return super().add(tasks)[:1]
 
 
+@pytest.mark.usefixtures("memos")
 @pytest.mark.parametrize("repository", [RenamingTasks, InvalidTasks, LosingTasks])
 def test_of_several_tasks_all_are_stored_or_none(database: Database, repository: type[TaskRepository]) -> None:
     with pytest.raises(RefusedError) as raised:
-        TaskApplicationService(database, repository).create([task("First"), task("Second")])
+        TaskApplicationService(database, repository).create(1, [task("First"), task("Second")])
 
     assert TaskApplicationService(database).tasks() == []
     assert str(raised.value) == "Nothing was stored: the database did not keep what was asked for. Tell the user."
@@ -171,7 +174,7 @@ def test_a_status_that_was_not_kept_is_not_reported(database: Database, memos: M
 def test_a_decision_is_stored_and_gives_the_memo_its_tasks(
     tasks: TaskApplicationService, memos: MemoApplicationService
 ) -> None:
-    tasks.create([task("Quotes", route="waiting")])
+    tasks.create(1, [task("Quotes", route="waiting")])
     memos.update_status(1, MemoStatus.ACTIVE)
 
     decision = memos.decide(submission(1, QUOTES), "c-1")
@@ -184,18 +187,18 @@ def test_a_decision_is_stored_and_gives_the_memo_its_tasks(
 def test_a_later_decision_takes_the_place_of_the_first(
     tasks: TaskApplicationService, memos: MemoApplicationService
 ) -> None:
-    tasks.create([task("Quotes", route="waiting")])
+    tasks.create(1, [task("Quotes", route="waiting")])
     memos.update_status(1, MemoStatus.ACTIVE)
     memos.decide(submission(1, QUOTES), "c-1")
-    tasks.create([task("Call", route="next_action")])
 
-    later = submission(1, QUOTES, (2, "Call", "next_action", "todo"))
+    memos.update_status(1, MemoStatus.ARCHIVE)
+    later = submission(1, QUOTES, status="archive")
     memos.decide(later, "c-2")
 
     stored = memos.decision(1)
     assert stored is not None
     assert (stored.payload, stored.conversation) == (later.as_decision, "c-2")
-    assert [each.memo_id for each in tasks.tasks()] == [1, 1]
+    assert [each.memo_id for each in tasks.tasks()] == [1]
 
 
 @pytest.mark.parametrize(
@@ -221,7 +224,7 @@ def test_a_later_decision_takes_the_place_of_the_first(
 def test_a_decision_that_the_database_contradicts_is_not_stored(
     tasks: TaskApplicationService, memos: MemoApplicationService, sent: Callable[[], Submission], sentence: str
 ) -> None:
-    tasks.create([task("Quotes", route="waiting")])
+    tasks.create(1, [task("Quotes", route="waiting")])
     memos.update_status(1, MemoStatus.ACTIVE)
 
     with pytest.raises(RefusedError) as raised:
@@ -229,12 +232,12 @@ def test_a_decision_that_the_database_contradicts_is_not_stored(
 
     assert str(raised.value) == sentence
     assert memos.decision(1) is None
-    assert [each.memo_id for each in tasks.tasks()] == [None]
+    assert [each.memo_id for each in tasks.tasks()] == [1]
 
 
 def test_a_task_of_another_memo_is_refused(tasks: TaskApplicationService, memos: MemoApplicationService) -> None:
     memos.add("Another memo")
-    tasks.create([task("Quotes", route="waiting")])
+    tasks.create(1, [task("Quotes", route="waiting")])
     for memo_id in (1, 2):
         memos.update_status(memo_id, MemoStatus.ACTIVE)
     memos.decide(submission(1, QUOTES), "")
@@ -243,31 +246,30 @@ def test_a_task_of_another_memo_is_refused(tasks: TaskApplicationService, memos:
         memos.decide(submission(2, QUOTES), "")
 
 
-def test_of_two_decisions_at_once_only_one_gets_the_task(
-    database: Database, tasks: TaskApplicationService, memos: MemoApplicationService
-) -> None:
-    if database.url.get_backend_name() == "sqlite":
-        pytest.skip("SQLite has one writing transaction at a time: the second begins after the first has committed.")
-    tasks.create([task("Quotes", route="waiting")])
-    other = memos.add("The same quotes.").id
-    for memo_id in (1, other):
-        memos.update_status(memo_id, MemoStatus.ACTIVE)
+def test_a_memo_that_was_processed_before_keeps_its_tasks(tasks: TaskApplicationService) -> None:
+    (first,) = tasks.create(1, [task("Quotes", route="waiting")])
 
-    with ThreadPoolExecutor(1) as pool:
-        with database.session() as session:
-            session.execute(update(Task).values(memo_id=1))  # as the first decision does before it commits
-            second = pool.submit(memos.decide, submission(other, QUOTES), "c-2")
-            while not second.done() and not _waits(session):
-                pass
+    with pytest.raises(RefusedError) as raised:
+        tasks.create(1, [task("Ask for quotes")])
 
-        with pytest.raises(RefusedError, match="the task 1 belongs to the memo 1"):
-            second.result()
-    assert [each.memo_id for each in tasks.tasks()] == [1]
+    assert str(raised.value) == (
+        "Nothing was created: memo 1 was processed before and has its tasks: 1 (waiting: Quotes). Use their ids."
+    )
+    assert tasks.tasks() == [first]
+    with pytest.raises(RefusedError, match=r"^There is no memo 7\.$"):
+        tasks.create(7, [task("Nobody's")])
 
 
-def _waits(session: Session) -> bool:
-    """Whether another transaction waits for a lock."""
-    return bool(session.scalar(text("SELECT count(*) FROM pg_locks WHERE NOT granted")))
+def test_of_several_calls_at_once_only_one_makes_the_tasks_of_a_memo(tasks: TaskApplicationService) -> None:
+    def created(_number: int) -> int:
+        try:
+            return len(tasks.create(1, [task("Quotes"), task("Call")]))
+        except RefusedError:
+            return 0
+
+    with ThreadPoolExecutor(4) as pool:
+        assert sorted(pool.map(created, range(4))) == [0, 0, 0, 2]
+    assert [each.memo_id for each in tasks.tasks()] == [1, 1]
 
 
 def test_a_dates_meaning_is_checked_before_anything_is_stored() -> None:

@@ -8,7 +8,7 @@ from tool_layer.database import Database
 from tool_layer.errors import RefusedError
 
 from memos.storage.models import Memo, MemoDecision
-from memos.storage.repositories import DecisionRepository, MemoRepository, TaskRepository
+from memos.storage.repositories import DecisionRepository, MemoRepository, TaskRepository, existing_memo
 from memos.values.rules import faults
 from memos.values.schemas import Submission
 from memos.values.status import MemoStatus
@@ -34,7 +34,7 @@ class MemoApplicationService:
         """Raises `RefusedError` for a memo that does not exist, or if the database did not keep the status."""
         with self._database.session() as session:
             memos = self._memos(session)
-            memo = _existing(memos, memo_id)
+            memo = existing_memo(memos, memo_id)
             memo.status = status
             return as_asked(stored(StoredMemo, memos.refreshed(memo)), {"id": memo_id, "status": status})
 
@@ -45,7 +45,7 @@ class MemoApplicationService:
             RefusedError: It names what does not exist, or says something else than the database. Nothing was stored.
         """
         with self._database.session() as session:
-            memo = _existing(self._memos(session), submission.memo_id)
+            memo = existing_memo(self._memos(session), submission.memo_id)
             tasks = TaskRepository(session)
             named = tasks.locked(submission.created_task_ids)
             known = {task.id: task for task in [*tasks.of_memo(memo.id), *named]}
@@ -68,10 +68,3 @@ class MemoApplicationService:
         with self._database.session() as session:
             found = DecisionRepository(session).of_memo(memo_id)
             return None if found is None else stored(StoredDecision, found)
-
-
-def _existing(memos: MemoRepository, memo_id: int) -> Memo:
-    memo = memos.locked(memo_id)
-    if memo is None:
-        raise RefusedError(f"There is no memo {memo_id}.")
-    return memo

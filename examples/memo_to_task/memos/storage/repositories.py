@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
+from tool_layer.errors import RefusedError
 
 from .models import Memo, MemoDecision, Task
 
@@ -53,6 +54,14 @@ class MemoRepository:
 
     def all(self) -> Sequence[Memo]:
         return self._session.scalars(select(Memo).order_by(Memo.id)).all()
+
+
+def existing_memo(memos: MemoRepository, memo_id: int) -> Memo:
+    """Locked. Raises `RefusedError` if there is none."""
+    memo = memos.locked(memo_id)
+    if memo is None:
+        raise RefusedError(f"There is no memo {memo_id}.")
+    return memo
 
 
 class DecisionRepository:

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal, Self
 
-from pydantic import ConfigDict, Field, RootModel, model_validator
+from pydantic import Field, model_validator
 from tool_layer.parsing import Input
 
 from .due_dates import DueDate
@@ -32,8 +32,9 @@ class TaskInput(Input):
         return self
 
 
-class TaskInputs(RootModel[Annotated[list[TaskInput], Field(min_length=1, max_length=MAX_TASKS)]]):
-    model_config = ConfigDict(frozen=True)
+class MemoTasks(Input):
+    memo_id: Id
+    tasks: Annotated[list[TaskInput], Field(min_length=1, max_length=MAX_TASKS)]
 
 
 class NewMemo(Input):
