@@ -32,7 +32,7 @@ _MAX_FENCE_LINE = 200
 _ATTRIBUTES = rf"(?:\s[^<>]{{0,{MAX_ATTRIBUTES_LENGTH}}})?"
 _REST = rf"{TAG_NAME}{_ATTRIBUTES}(?<!/)>"  # `<think/>` opens nothing
 _BLANKS = rf"[ \t\r]{{0,{_MAX_BLANKS}}}"
-_MARK = re.compile(rf"<(?P<closes>/?){_REST}|\n", re.IGNORECASE)
+_MARK = re.compile(rf"<(?P<closes>/?){_REST}|\n+", re.IGNORECASE)
 _LINE_END = re.compile(rf"{_BLANKS}(?:\n|\Z)")
 _WAITS = re.compile(rf"(?:</?{beginning(TAG_NAME, _ATTRIBUTES)}|</{_REST}{_BLANKS})\Z", re.IGNORECASE)
 """What may become a tag with the next chunk, and a closing tag that may stand at its line's end."""
@@ -110,8 +110,8 @@ class ThoughtSplitter:
         start = 0
         for mark in in_turns(_MARK.finditer(text, 0, certain)):
             self._take(text[start : mark.start()])
-            if mark[0] == "\n":
-                self._take("\n")
+            if mark[0][0] == "\n":
+                self._take(mark[0])
             else:
                 ends_line = _LINE_END.match(text, mark.end()) is not None
                 self._take_tag(mark[0], closes=bool(mark["closes"]), ends_line=ends_line)
@@ -119,14 +119,14 @@ class ThoughtSplitter:
         self._take(text[start:certain])
 
     def _take(self, words: str) -> None:
-        """Take words without a tag that counts; a line's end comes alone."""
+        """Take words without a tag that counts; the ends of lines come alone."""
         if self._thought and words:
             self._thought.follows_tag = self._thought.follows_tag and words.isspace()
             self._think(self._thought, words)
             return
         self._add(PieceKind.TEXT, words)
         self._is_behind_thought = self._is_behind_thought and not words.strip()
-        if words == "\n":
+        if words.startswith("\n"):
             self._fence, self._line = _fence_after(self._line, self._fence), ""
         else:
             self._line = (self._line + words)[:_MAX_FENCE_LINE]
