@@ -9,7 +9,7 @@ from .messages import Annotation, BackEndData
 
 
 class _Named(BaseModel):
-    """The values that a result may have, of any of the three agents; `message` is for the model alone."""
+    """The values that a result may have, of any agent; `message` is for the model alone."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 

@@ -1,4 +1,4 @@
-"""What the tools return to each of the three agents: `message` for its next turn, and a few named values.
+"""What the tools return to each of the agents: `message` for its next turn, and a few named values.
 
 What has no value is left out of the JSON (tool_layer/envelope.py).
 """
