@@ -12,7 +12,7 @@ from dify_plugin.core.runtime import Session
 from dify_plugin.entities.agent import AgentInvokeMessage
 
 from internal.answer import CallAnswer, TextAnswer
-from internal.calls.submission import refusing_secrets
+from internal.calls.arguments import refusing_secrets
 from internal.conversation.recording import waiting_files
 from internal.dialogue import Dialogue
 from internal.errors import InvalidParameters, reported

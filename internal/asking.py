@@ -8,8 +8,7 @@ from collections.abc import Generator, Mapping
 from typing import Any
 
 from internal.answer import MAX_CORRECTIONS
-from internal.calls.guards import RepeatGuard
-from internal.calls.judging import judge_calls
+from internal.calls.judging import RepeatGuard, judge_calls
 from internal.conversation.transcript import Transcript
 from internal.host.clock import Deadline
 from internal.model.display import DisplayRule

@@ -10,7 +10,7 @@ from functools import cached_property
 
 from dify_plugin.entities.model.message import PromptMessage
 
-from internal.calls.resuming import Resumption
+from internal.calls.approvals import Resumption
 from internal.conversation.opening import visible_history
 from internal.conversation.recording import earlier_media, records_of_history, settled
 from internal.conversation.restored import messages_of

@@ -7,8 +7,7 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from internal.approval.pending import PendingCall
-from internal.approval.question import approval_question, how_to_answer
+from internal.approval.question import PendingCall, approval_question, how_to_answer
 from internal.conversation.recording import recorded_sources
 from internal.errors import AgentError, log_defect
 from internal.host.wire import exact_integers

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import assert_never
 
 from internal.answer import AnswerRule
-from internal.calls.holding import waits
+from internal.calls.approvals import waits
 from internal.calls.judging import judge_calls, without_tools
 from internal.calls.rounds import ToolRounds
 from internal.errors import AgentError

@@ -14,8 +14,8 @@ from gevent.lock import BoundedSemaphore
 
 from internal.answer import AnswerRule
 from internal.budget import Budget
-from internal.calls.guards import RepeatGuard
-from internal.calls.holding import Approvals
+from internal.calls.approvals import Approvals
+from internal.calls.judging import RepeatGuard
 from internal.calls.rounds import ToolRounds
 from internal.calls.runner import ToolRunner
 from internal.conversation.long_results import LongResults

@@ -9,7 +9,7 @@ Texts come in here, because JSON can escape what a text must not hold: reasons a
 import json
 import re
 import unicodedata
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from internal.text.wellformed import wellformed
@@ -52,9 +52,6 @@ class Approved:
     def verdict(self, _call_id: str) -> Verdict:
         return Verdict(approved=True)
 
-    def unknown_ids(self, _waiting: Collection[str]) -> tuple[str, ...]:
-        return ()
-
 
 @dataclass(frozen=True)
 class ByCall:
@@ -66,10 +63,6 @@ class ByCall:
     def verdict(self, call_id: str) -> Verdict:
         return self.answers.get(call_id, _NOT_APPROVED)
 
-    def unknown_ids(self, waiting: Collection[str]) -> tuple[str, ...]:
-        """The ids that were answered and are not among those that wait, for the log."""
-        return tuple(call_id for call_id in self.answers if call_id not in waiting)
-
 
 @dataclass(frozen=True)
 class Rejected:
@@ -80,9 +73,6 @@ class Rejected:
 
     def verdict(self, _call_id: str) -> Verdict:
         return Verdict(approved=False, reason=self.text)
-
-    def unknown_ids(self, _waiting: Collection[str]) -> tuple[str, ...]:
-        return ()
 
 
 type Decision = Approved | ByCall | Rejected

@@ -1,17 +1,19 @@
 """A tool call's arguments checked against what the model was told of the tool.
 
 In: a JSON object. Out: the values to call the tool with, fitted to their types where nothing is lost by it, or
-ArgumentsInvalid, whose text is what the model reads.
+ArgumentsInvalid, whose text is what the model reads. An answer that is handed over by a call may hold no known secret.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
 from internal.host.wire import MAX_EXACT_INTEGER
-from internal.schema.check import Check, Unchecked
+from internal.schema.check import Check, Problem, Unchecked
 from internal.schema.fitting import Fitter
 from internal.schema.sentences import sentences
+from internal.text.redaction import KnownSecrets
 from internal.tools.parameters import ToolParameter
 from internal.tools.toolbox import Tool, Toolbox, VirtualSchema
 
@@ -126,3 +128,28 @@ def _files_for(value: object, toolbox: Toolbox) -> object:
     if isinstance(value, list):
         return [_files_for(item, toolbox) for item in value]
     return toolbox.files[str(value)].model_dump(mode="json")
+
+
+_HOLDS_SECRET = "it holds a secret value, which an answer must not repeat; leave it out"  # noqa: S105 - a sentence
+
+
+def refusing_secrets(tool: Tool, secrets: KnownSecrets) -> Tool:
+    """The tool that takes the answer; one that holds a known secret is refused like one that does not fit."""
+
+    def more(value: Any) -> Iterator[Problem]:  # noqa: ANN401 - JSON
+        if secrets.holds(value):
+            yield Problem(_place_of_secret(value, secrets), f": {_HOLDS_SECRET}")
+
+    if tool.virtual_schema is None:
+        return tool
+    check = tool.virtual_schema.check.stricter(more)
+    return replace(tool, virtual_schema=replace(tool.virtual_schema, check=check))
+
+
+def _place_of_secret(value: object, secrets: KnownSecrets) -> tuple[str | int, ...]:
+    """The way to the innermost value that holds one; not into the names of an object."""
+    items = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
+    for part, item in items:
+        if secrets.holds(item) and not secrets.holds(part):
+            return (part, *_place_of_secret(item, secrets))
+    return ()

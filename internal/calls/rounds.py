@@ -9,9 +9,8 @@ from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from internal.calls.guards import RepeatGuard
-from internal.calls.holding import Approvals, waits
-from internal.calls.judging import refuse_calls
+from internal.calls.approvals import Approvals, waits
+from internal.calls.judging import RepeatGuard, refuse_calls
 from internal.calls.runner import ToolRunner
 from internal.calls.side_by_side import changed
 from internal.conversation.recording import record_of_round

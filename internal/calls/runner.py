@@ -14,7 +14,7 @@ from gevent.lock import BoundedSemaphore
 
 from internal.budget import Budget
 from internal.calls.arguments import call_parameters, rounded_arguments
-from internal.calls.side_by_side import Post, run_side_by_side, watched
+from internal.calls.side_by_side import Post, changed, run_side_by_side
 from internal.host.clock import Clock, Deadline
 from internal.host.failures import HostFailure, is_transient
 from internal.host.invocations import new_request_id
@@ -65,24 +65,24 @@ class ToolRunner:
         """Run calls, each under its key in the log; one that has not ended at the deadline counts as timed out."""
         in_log: set[str] = set()
 
-        def note_start(event: Event) -> None:
-            if isinstance(event, ToolStarted):
-                in_log.add(event.key)
+        def note_start(event: Event) -> Event:
+            in_log.update([event.key] if isinstance(event, ToolStarted) else [])
+            return event
 
         started = self.clock.now()
         jobs = [_Job(key, call, deadline) for key, call in calls.items()]
-        results = yield from watched(run_side_by_side([partial(self._work, job) for job in jobs], deadline), note_start)
+        results = yield from changed(run_side_by_side([partial(self._work, job) for job in jobs], deadline), note_start)
         self.budget.give_back(sum(not job.was_sent for job in jobs))
         ended: dict[str, EndedCall] = {}
-        for position, (key, call) in enumerate(calls.items()):
+        for position, job in enumerate(jobs):
             if position in results:
-                ended[key] = results[position]
+                ended[job.key] = results[position]
                 continue
-            if key not in in_log:
-                yield ToolStarted(key, call)
+            if job.key not in in_log:
+                yield ToolStarted(job.key, job.call)
             late, elapsed = TIMED_OUT, self.clock.now() - started
-            ended[key] = EndedCall(call, CallStatus.ERROR, late.told, late.message, elapsed, transient=True)
-            yield ToolFinished(key, ended[key])
+            ended[job.key] = EndedCall(job.call, CallStatus.ERROR, late.told, late.message, elapsed, transient=True)
+            yield ToolFinished(job.key, ended[job.key])
         return ended
 
     def _work(self, job: _Job, post: Post) -> EndedCall:

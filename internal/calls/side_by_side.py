@@ -56,18 +56,6 @@ def run_side_by_side[T](jobs: Sequence[Job[T]], deadline: Deadline) -> Generator
     return results
 
 
-def watched[T](events: Generator[Event, None, T], watch: Callable[[Event], None]) -> Generator[Event, None, T]:
-    """A generator's events, each of which ``watch`` gets first, and its result."""
-    while True:
-        try:
-            event = next(events)
-        except StopIteration as end:
-            result: T = end.value
-            return result
-        watch(event)
-        yield event
-
-
 def changed[T](events: Generator[Event, None, T], change: Callable[[Event], Event]) -> Generator[Event, None, T]:
     """A generator's events, each as ``change`` makes it, and its result."""
     while True:

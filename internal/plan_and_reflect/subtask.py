@@ -10,7 +10,7 @@ from itertools import takewhile
 
 from internal.answer import TextAnswer
 from internal.asking import ask_for_call
-from internal.calls.guards import RepeatGuard
+from internal.calls.judging import RepeatGuard
 from internal.conversation.quoted_results import quoted_result
 from internal.conversation.shortening import without_result
 from internal.conversation.transcript import Transcript

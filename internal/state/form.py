@@ -20,7 +20,6 @@ from internal.state.pieces import MAX_UNPACKED
 from internal.state.reading import read_state
 from internal.state.records import State
 from internal.state.size import fitted
-from internal.state.waiting import check_calls
 from internal.text.fairness import in_turns
 from internal.text.pasted import looks_like_selector, missing_variable
 from internal.text.wellformed import wellformed
@@ -66,11 +65,9 @@ def decode(text: str) -> State | None:
         raise InvalidParameters(f"parameter 'state': {missing_variable(text)}")
     written = _unpacked(_content(text))
     try:
-        state = read_state(written, wellformed)
-        check_calls(state)
+        return read_state(written, wellformed)
     except (ValueError, RecursionError):
         raise _refused("its content does not have the fields of a state") from None
-    return state
 
 
 def _content(text: str) -> bytes:

@@ -5,8 +5,7 @@ import json
 import pytest
 
 from internal.answer import MAX_CORRECTIONS, CallAnswer, TextAnswer, written_out
-from internal.calls.guards import RepeatGuard
-from internal.calls.judging import judge_calls
+from internal.calls.judging import RepeatGuard, judge_calls
 from internal.model.reading import ModelTurn
 from internal.report.events import StopReason
 from internal.report.tool_calls import JudgedCall, ToolCall

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from internal.approval.identity import call_id, is_same_call
-from internal.approval.pending import PendingCall
+from internal.approval.question import PendingCall
 from internal.tools.toolbox import Tool
 from tests.support.wire import parameter
 from tests.unit.builders import file, parameter_of, tool_of

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from internal.approval.decision import Approved, ByCall, read_decision
-from internal.approval.pending import PendingCall
-from internal.approval.question import approval_question, how_to_answer
+from internal.approval.question import PendingCall, approval_question, how_to_answer
 from internal.text.redaction import Redactor
 from prompt import template
 from tests.unit.generators import any_text, joined, json_values

@@ -2,7 +2,7 @@
 
 import pytest
 
-from internal.calls.guards import REPEATED_FAILURE, Allow, Refuse, RepeatGuard
+from internal.calls.judging import REPEATED_FAILURE, Refuse, RepeatGuard
 from internal.report.tool_calls import CallStatus, EndedCall, RejectedCall, Signature, ToolCall
 from prompt import template
 
@@ -43,7 +43,7 @@ def test_the_values_of_arguments_make_another_call_and_their_order_does_not() ->
 
 
 def test_a_first_call_runs() -> None:
-    assert RepeatGuard().judge(CALL) == Allow()
+    assert RepeatGuard().judge(CALL) is None
 
 
 def test_a_call_that_failed_before_is_not_run_again() -> None:
@@ -53,18 +53,18 @@ def test_a_call_that_failed_before_is_not_run_again() -> None:
 
 
 def test_a_failed_call_does_not_affect_other_calls() -> None:
-    assert guard_after(failed()).judge(OTHER) == Allow()
+    assert guard_after(failed()).judge(OTHER) is None
 
 
 def test_a_transient_failure_counts_from_its_second_time() -> None:
-    assert guard_after(failed(transient=True)).judge(CALL) == Allow()
+    assert guard_after(failed(transient=True)).judge(CALL) is None
     assert guard_after(failed(transient=True), failed(transient=True)).judge(CALL) == Refuse(REPEATED_FAILURE)
     assert guard_after([failed(transient=True), failed(transient=True)]).judge(CALL) == Refuse(REPEATED_FAILURE)
 
 
 @pytest.mark.parametrize("texts", [["a"], ["a", "b"], ["a", "a", "b"], ["a", "b", "a"]])
 def test_results_that_differ_do_not_count_as_repeated(texts: list[str]) -> None:
-    assert guard_after(*map(found, texts)).judge(CALL) == Allow()
+    assert guard_after(*map(found, texts)).judge(CALL) is None
 
 
 @pytest.mark.parametrize("texts", [["a", "a"], ["b", "a", "a"]])
@@ -75,14 +75,14 @@ def test_a_call_whose_last_two_results_were_equal_is_answered_with_the_latest_an
 
 
 def test_equal_results_within_one_round_do_not_count_as_repeated() -> None:
-    assert guard_after([found("a"), found("a")]).judge(CALL) == Allow()
+    assert guard_after([found("a"), found("a")]).judge(CALL) is None
 
 
 def test_asked_once_more_it_ends_the_tool_phase() -> None:
     guard = guard_after(found("a"), found("a"), refused())
 
     assert guard.judge(CALL) == Refuse(f"a\n\n{template.REPEATED_RESULT_NOTE}", ends_tool_phase=True)
-    assert guard.judge(OTHER) == Allow()
+    assert guard.judge(OTHER) is None
 
 
 def test_an_empty_result_repeats_like_any_other() -> None:

@@ -7,7 +7,7 @@ import gevent
 from gevent.event import Event as Signal
 
 from internal.calls import side_by_side
-from internal.calls.side_by_side import Post, drain, run_side_by_side, watched
+from internal.calls.side_by_side import Post, changed, drain, run_side_by_side
 from internal.host.clock import Clock, Deadline
 from internal.report.events import AnswerText, Event, Noted
 from internal.text.notes import OurWords
@@ -163,13 +163,10 @@ def test_a_run_that_is_collected_while_the_hub_runs_ends_its_jobs_too() -> None:
     assert failures == []
 
 
-def test_each_event_is_watched_before_it_is_passed_on_and_the_result_stays() -> None:
-    seen: list[str] = []
-    events = watched(saying("one", "TWO"), lambda event: seen.append(text_of(event)))
+def test_each_event_is_changed_and_the_result_stays() -> None:
+    events = changed(saying("one", "TWO"), lambda event: Noted(OurWords(text_of(event) * 2)))
 
-    assert (text_of(next(events)), seen) == ("one", ["one"])
-    assert collect(events) == (["TWO"], 2)
-    assert seen == ["one", "TWO"]
+    assert collect(events) == (["oneone", "TWOTWO"], 2)
 
 
 def test_draining_posts_every_event_in_order() -> None:

@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 from jsonschema_rs import meta
 
-from internal.calls.guards import RepeatGuard
-from internal.calls.judging import judge_calls
+from internal.calls.judging import RepeatGuard, judge_calls
 from internal.errors import InvalidParameters
 from internal.report.tool_calls import ToolCall, ValidCall
 from internal.tools.toolbox import Tool, Toolbox
