@@ -46,9 +46,13 @@ def test_every_tool_that_acts_needs_approval(node: Node) -> None:
 def test_the_state_of_each_agent_is_written_back_and_an_error_clears_it(workflow: Workflow, node: Node) -> None:
     (kept,) = [item for item in workflow.assignments if item["value"] == [node.id, "state"]]
     assert kept["operation"] == "over-write"
-    (after_error,) = [edge.target for edge in workflow.edges if (edge.source, edge.handle) == (node.id, "fail-branch")]
-    (cleared,) = workflow.nodes[after_error].data["items"]
-    assert cleared["operation"] == "clear"
+    if node.data["error_strategy"] == "default-value":
+        assert {"key": "state", "type": "string", "value": ""} in node.data["default_value"]
+    for after_error in (
+        edge.target for edge in workflow.edges if (edge.source, edge.handle) == (node.id, "fail-branch")
+    ):
+        (cleared,) = workflow.nodes[after_error].data["items"]
+        assert cleared["operation"] == "clear"
     assert {item["input_type"] for item in workflow.assignments} == {"variable"}  # graphon clears a text with no other
     assert {tuple(item["variable_selector"]) for item in workflow.assignments} == {("conversation", "state")}
     assert workflow.conversation == {"state": node.strategy["output_schema"]["properties"]["state"]["type"]}
