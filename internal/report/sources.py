@@ -27,8 +27,8 @@ _OWN_LIST = re.compile(
     r"[^\w\n]*+(?:$|(?<=[:：]).*$)",
     re.MULTILINE | re.IGNORECASE,
 )
-_PUNCTUATION = re.compile(r"[!-/:-@\[-`{-~]")
-"""ASCII punctuation, which a backslash makes plain text in Markdown."""
+_MARKUP = re.compile(r"[\\`*\[\]<>~&$|]|(?<!\w)_|_(?!\w)|:(?=//)")
+"""What may act within a line of Markdown; other punctuation would only look odd where Markdown is not rendered."""
 _SAFE_IN_LINK = ":/?#[]@!$&'*+,;=%"
 MAX_LINK_LENGTH = 2_000
 
@@ -186,5 +186,5 @@ def source_list(answer: str, entries: Iterable[tuple[int, Source]], clean: Calla
 
 def _named(title: str, link: str) -> str:
     """A title as plain text in Markdown, with the link where there is one."""
-    plain = _PUNCTUATION.sub(r"\\\g<0>", " ".join(title.split()))
+    plain = _MARKUP.sub(r"\\\g<0>", " ".join(title.split()))
     return f"[{plain}]({quote(link, safe=_SAFE_IN_LINK)})" if link else plain

@@ -268,7 +268,12 @@ def test_a_tools_sources_are_told_by_number_title_and_page() -> None:
 
 
 HANDBOOK = Source("Handbook", "a", link="https://example.com/hand book(1)?q=<b>", resource={"page": 3})
-CITABLE = [(1, HANDBOOK), (2, Source("x](y) *b* `c`\n<img> $1$", "b")), (3, Source("Handbook", "c")), (4, HANDBOOK)]
+CITABLE = [
+    (1, HANDBOOK),
+    (2, Source("x](y) *b* `c`\n<img> $1$ _d_ a_b/c-d.md", "b")),
+    (3, Source("Handbook", "c")),
+    (4, HANDBOOK),
+]
 
 
 def listed(answer: str) -> list[str]:
@@ -276,7 +281,7 @@ def listed(answer: str) -> list[str]:
 
 
 def test_cited_sources_are_listed_under_their_own_numbers_each_title_and_link_once() -> None:
-    link = "[Handbook\\, page 3](https://example.com/hand%20book%281%29?q=%3Cb%3E)"
+    link = "[Handbook, page 3](https://example.com/hand%20book%281%29?q=%3Cb%3E)"
 
     assert listed("Yes [3]. No [4, 1].") == [f"- [1] [4] {link}", "- [3] Handbook"]
 
@@ -286,7 +291,8 @@ def test_a_title_stays_plain_text_in_its_line() -> None:
     inline = MarkdownIt().parseInline(line.removeprefix("- "))[0].children
 
     assert {token.type for token in inline or ()} == {"text"}
-    assert "".join(token.content for token in inline or ()) == "[2] x](y) *b* `c` <img> $1$"
+    assert line.endswith(r"a_b/c-d.md")
+    assert "".join(token.content for token in inline or ()) == "[2] x](y) *b* `c` <img> $1$ _d_ a_b/c-d.md"
 
 
 @pytest.mark.parametrize(
