@@ -261,7 +261,7 @@ def test_rows_are_found_by_words_of_arguments_results_and_answers(browser: TestC
     def found(words: str) -> list[str]:
         return [labels[row] for row in browser.get("/runs/first/search", params={"words": words}).json()]
 
-    assert found("onerror WWWW") == ["CALL look", "CALL look"]
-    assert found("nothing.") == ["scripted-gpt-5"]
+    assert found("onerror WWWW") == ["ROUND 1", "CALL look", "ROUND 2", "CALL look"]
+    assert found("nothing.") == ["ROUND 3", "scripted-gpt-5"]
     assert found("round 2")[0] == "ROUND 2"
     assert found("  ") == found("never said") == []

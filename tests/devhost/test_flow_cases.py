@@ -9,15 +9,15 @@ from devhost.cli.flow.options import FlowOptions
 from devhost.cli.flow.setup import FlowSetup
 from devhost.cli.options.model_options import ModelOptions
 from devhost.errors import FlowFileError, ParameterError, ScriptError
-from devhost.flow.outside.allowed import NOTHING
+from devhost.flow.outside.allowed import NOTHING, Allowed
 from devhost.limits import HostLimits
 
 ROOT = Path(__file__).parents[2]
 WORKFLOWS = ROOT / "examples" / "workflows"
 
 
-def read(script: Path | None, file: Path | None = None, *tools: Path) -> FlowSetup:
-    return FlowOptions(file, (), (), script, tools, None, (), ROOT, (), ModelOptions(scripted=True), NOTHING).read(
+def read(script: Path | None, file: Path | None = None, *tools: Path, allowed: Allowed = NOTHING) -> FlowSetup:
+    return FlowOptions(file, (), (), script, tools, None, (), ROOT, (), ModelOptions(scripted=True), allowed).read(
         {}, HostLimits()
     )
 
@@ -89,7 +89,7 @@ def test_an_unknown_key_of_an_expectation_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("file", sorted((WORKFLOWS / "cases").glob("*.yaml")), ids=lambda file: file.stem)
 def test_a_case_of_the_examples_can_be_played(file: Path) -> None:
     """Its flow passes every check that comes before a start: of strategies, parameters, tools, variables and forms."""
-    assert read(file).notices == ()
+    assert read(file, allowed=Allowed(code=True)).notices == ()
 
 
 @pytest.mark.parametrize("key", ["models", "knowledge"])

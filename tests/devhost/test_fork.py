@@ -151,11 +151,11 @@ def test_a_model_that_asks_beyond_the_recording_fails_and_says_what_would_help(t
 
 @pytest.mark.parametrize("at", [0, 1])
 def test_a_question_of_a_conversation_keeps_its_history_and_state(
-    at: int, tmp_path: Path, fork: Fork, capsys: pytest.CaptureFixture[str]
+    at: int, tmp_path: Path, fork: Fork, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     trace, kept = tmp_path / "run.jsonl", tmp_path / "new.jsonl"
-    office = ["--credential", f"office.database_directory={tmp_path}"]
-    assert main(["run", "--example", "injection", "--scenario", "mail", *office, "--trace", str(trace)]) == 0
+    monkeypatch.setenv("OFFICE_DIRECTORY", str(tmp_path))
+    assert main(["run", "--example", "injection", "--scenario", "mail", "--trace", str(trace)]) == 0
 
     told = fork(trace, "--at", str(at), "--trace", kept)
 

@@ -104,11 +104,15 @@ EXAMPLES = {
 
 @pytest.mark.parametrize("arguments", EXAMPLES.values(), ids=EXAMPLES.keys())
 def test_a_case_runs_as_its_trace(
-    arguments: list[str], tmp_path: Path, play: Play, capsys: pytest.CaptureFixture[str]
+    arguments: list[str],
+    tmp_path: Path,
+    play: Play,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    office = ["--credential", f"office.database_directory={tmp_path}"] if "injection" in arguments else []
+    monkeypatch.setenv("OFFICE_DIRECTORY", str(tmp_path))
     first, again = tmp_path / "first.jsonl", tmp_path / "again.jsonl"
-    told = play(*arguments, *office, "--trace", first)
+    told = play(*arguments, "--trace", first)
     case, lacks = case_of(first, capsys)
     assert lacks == ""
 

@@ -240,11 +240,9 @@ def test_what_a_scripts_user_says_later_is_not_said_to_a_real_model(
     monkeypatch.setenv("OPENAI_BASE_URL", fake.base_url)
     mail = {"to": "a@b.example", "subject": "Hello", "body": "Another mail than the script's."}
     fake.will(Turn(calls=(Call("send_mail", mail),)))
-    database = f"office.database_directory={tmp_path}"
+    monkeypatch.setenv("OFFICE_DIRECTORY", str(tmp_path))
 
-    code = main(
-        ["run", "--example", "injection", "--scenario", "mail", "--json", "--model", "gpt-5", "--credential", database]
-    )
+    code = main(["run", "--example", "injection", "--scenario", "mail", "--json", "--model", "gpt-5"])
 
     written = capsys.readouterr()
     assert code == 0, written.err
@@ -269,7 +267,7 @@ def test_the_command_runs_the_example_with_a_real_model(
     written = capsys.readouterr()
     assert code == 0, written.err
     report = json.loads(written.out)
-    assert report["text"] == "See [1]."
+    assert report["text"] == "See [1].\n\n**Sources**\n\n- [1] en/security-guide.md, page 1"
     assert report["model"]["scripted"] is False
     assert report["model"]["spending"]["cached_tokens"] == 2_000
     assert report["model"]["spending"]["reasoning_tokens"] == 150
