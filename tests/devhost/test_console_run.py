@@ -263,5 +263,5 @@ def test_rows_are_found_by_words_of_arguments_results_and_answers(browser: TestC
 
     assert found("onerror WWWW") == ["ROUND 1", "CALL look", "ROUND 2", "CALL look"]
     assert found("nothing.") == ["ROUND 3", "scripted-gpt-5"]
-    assert found("round 2")[0] == "ROUND 2"
+    assert "ROUND 2" in found("round 2")
     assert found("  ") == found("never said") == []
