@@ -8,7 +8,6 @@ from order_system_server.book import OrderBook
 from order_system_server.server import OrderSystemServer
 from ordering.application import PLUGIN_FOLDER, chosen_database
 from ordering.order_system import DEFAULT_URL
-from ordering.storage.seed import begin_again
 from sqlalchemy import URL
 from tool_layer.audit import audit_lines
 from tool_layer.database import Database
@@ -26,6 +25,7 @@ from .desk import AgentFailedError, Desk
 from .messages import FrontEndData
 from .opening import ROOT, Opening, opened
 from .shown import shown
+from .store import begin_again
 
 DOWN, NOTHING_LISTENS = "order-system-down", "http://127.0.0.1:1"
 DATABASE = click.option("--database-url", default="", help="SQLite or PostgreSQL; by default that of the plugin.")
@@ -57,10 +57,10 @@ def audit(conversation: str | None, database_url: str) -> None:
 def begin(database_url: str) -> None:
     """Empty the database, and put the catalogue and two order requests into it."""
     try:
-        with Database(_url(database_url), begin_again).session():
-            click.echo("The database holds the catalogue and two order requests.")
+        begin_again(_url(database_url))
     except SetupError as error:
         raise click.ClickException(str(error)) from None
+    click.echo("The database holds the catalogue and two order requests.")
 
 
 @commands.command("order-system")

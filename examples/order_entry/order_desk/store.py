@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from ordering.storage.seed import prepare
+from ordering.storage import seed
 from sqlalchemy import JSON, URL, Connection, select
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 from tool_layer.database import Database
@@ -26,6 +26,16 @@ class _MessageRow(Base):
     """In UTC."""
 
 
+def begin_again(url: URL) -> None:
+    """Empty the tables of the tools, and put what they begin with into them.
+
+    Raises:
+        SetupError: the database cannot be opened.
+    """
+    with Database(url, seed.begin_again).session():
+        pass
+
+
 class MessageStore:
     def __init__(self, url: URL) -> None:
         self._database = Database(url, _prepare)
@@ -44,5 +54,5 @@ class MessageStore:
 
 
 def _prepare(connection: Connection) -> None:
-    prepare(connection)
+    seed.prepare(connection)
     Base.metadata.create_all(connection)
