@@ -46,7 +46,7 @@ OUTCOMES: Mapping[str, Outcome] = {
     "script": Outcome(sources=("en/fees.md", "en/borrowing.md"), cites=("en/fees.md", "en/borrowing.md")),
     "nothing-relevant": Outcome(code=BusinessCode.NO_RELEVANT_DOCUMENTS, tool_says=("No document says anything",)),
     "index-missing": Outcome(code=BusinessCode.INDEX_NOT_AVAILABLE, tool_says=("The index has not been built.",)),
-    "model-down": Outcome(code=SystemCode.LLM_API_ERROR, logged="503 Service Unavailable"),
+    "model-down": Outcome(code=SystemCode.LLM_API_ERROR, logged="is unavailable at the moment"),
     "save-fails": Outcome(logged="the disk is full", cites=("en/fees.md", "en/borrowing.md")),
     "two-searches": Outcome(
         asks=False, tool_says=("Documents found: 2", "Documents found: 2"), cites=("ja/borrowing.md", "ja/damage.md")
