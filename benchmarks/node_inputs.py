@@ -7,8 +7,8 @@ from benchmarks.answers import Json
 from benchmarks.pauses import Case
 from benchmarks.scenario import ANSWER, PROSE, SEARCH, Scenario, filled
 from benchmarks.tool_inputs import rows
-from internal.state.form import encode
-from internal.state.records import AnswerRecord, State, UserRecord
+from internal.memory.records import AnswerRecord, State, UserRecord
+from internal.memory.state import encode
 from tests.support.wire import model, parameter, tool
 
 SCHEMA_SIZE = 1_000

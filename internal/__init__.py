@@ -1,37 +1,31 @@
-"""The agent, in packages.
+"""The agent, in packages and modules.
 
-A package imports only packages that stand above it in this list (tests/test_architecture.py checks that):
+Each imports only those above it in this list (tests/test_architecture.py checks that):
 
+    clock             time: the clock, deadlines, and turns for long work
     flow              small pure functions over the SDK's messages of one round
-    text              text and JSON as such: well-formed, redacted, cut, pasted
-    thoughts          thoughts and visible text, told apart while they stream
-    tooling           a tool call's name and arguments, parsed
+    text              texts as such: well-formed, without secrets, cut to size; thoughts and visible text
+    tooling           parses a tool call's arguments and finds its tool
+    host              calls to Dify, their failures, local and remote files
+    sources           sources that an answer may cite: read, numbered, listed
+    errors            what ends a run early, and the five errors that Dify understands
     policy            the system prompt
-    host              calls to the host, its failures, time, local files
-    errors            what ends a run early, and the errors that Dify knows
-    schema            JSON Schemas and values checked against them
-    node              what the developer set in the node
-    tools             the node's tools as the model sees them
-    state             what a later run needs to go on from this one
-    report            what happened, as values: events, usage, sources, files
-    budget            how many tokens and tool calls a run may use
-    approval          which calls the user approved, and the question that asks for it
-    conversation      what is sent to the model
-    results           what a tool says, read
-    model             one model turn
-    calls             the tool calls of one turn
-    steps             what may come next in a loop
-    answer            when a loop has its answer
-    asking            a question that the model answers by a call of one virtual tool
-    part              what a loop has of a run
-    loop              ask, read, answer every call, append, decide
-    render            events written out as messages
-    dialogue          the conversation that a run is one turn of
-    run               what one run is made of
-    review            a second look at the answer
-    finish            the end of a run
-    agent             the function-calling agent
-    plan_and_reflect  the third strategy, built from the same parts
+    budget            the tokens and tool calls of a run: used, and allowed
+    node              the parameters of the node, its model, its tools and their schemas
+    call              a tool call in its shapes: written, judged, ended
+    sentences         the agent's own sentences for the user, in three languages
+    memory            what a later run needs: records, the state, approvals
+    events            what happens in a run, as frozen values
+    transcript        the messages for the model, which only grow and fit into its window
+    render            writes events out as text, log entries, files, variables and usage
+    model             one model turn: request, stream, retries, fallback model, what the user sees of it
+    calls             the tool calls of one turn: judged first, then run side by side, and their results read
+    loop              asks, reads, answers every call, appends, decides
+    run               what one run is made of: its parameters, its conversation, what its loops share
+    end               the end of a run: its last words, its summary, and its state
+    review            a second look at the answer: judged by the node's criteria, and written again
+    agent             the function-calling agent, and the start of every run
+    plan_and_reflect  the strategy with a plan, subtasks, reflection and one answer
 
 Only ``host`` uses the SDK's Session. Everything that happens leaves the loop as an event, and only ``render`` turns
 events into messages.

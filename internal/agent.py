@@ -11,30 +11,25 @@ from typing import Any
 from dify_plugin.core.runtime import Session
 from dify_plugin.entities.agent import AgentInvokeMessage
 
-from internal.answer import CallAnswer, TextAnswer
-from internal.calls.arguments import refusing_secrets
-from internal.conversation.recording import waiting_files
-from internal.dialogue import Dialogue
+from internal.calls.judging import refusing_secrets
+from internal.clock import Clock, in_turns
+from internal.end import Result, finish, kept_alive
 from internal.errors import InvalidParameters, reported
-from internal.finish import Result, finish, kept_alive
-from internal.host.clock import Clock
+from internal.events import Event
 from internal.host.session import HostSession
-from internal.node.model_selection import read_fallback_model
-from internal.node.params import StrategyParams, read_params
-from internal.node.secrets import node_secrets
+from internal.loop import CallAnswer, TextAnswer
+from internal.memory.records import waiting_files
+from internal.memory.state import decode
+from internal.node.model import read_fallback_model
+from internal.node.params import StrategyParams, node_secrets, read_params
+from internal.node.tools import Tool, Toolbox, build_toolbox, name_files
+from internal.node.virtual_tools import RESERVED_NAMES, answer_tool
 from internal.policy import DEFAULT_POLICY, PolicyTexts
-from internal.render.log_content import LogContent
-from internal.render.messages import render
-from internal.render.pacing import paced
-from internal.report.events import Event
-from internal.review.second_look import SecondLook
-from internal.run import Run
-from internal.state.form import decode
-from internal.text.fairness import in_turns
-from internal.text.redaction import KnownSecrets
-from internal.tools.names import name_files
-from internal.tools.toolbox import Tool, Toolbox, build_toolbox
-from internal.tools.virtual_tools import RESERVED_NAMES, answer_tool
+from internal.render.messages import paced, render
+from internal.render.outgoing import LogContent
+from internal.review import SecondLook
+from internal.run import Dialogue, Run
+from internal.text.secrets import KnownSecrets
 
 
 def function_calling(run: Run[StrategyParams], submit: Tool | None) -> Generator[Event, None, None]:

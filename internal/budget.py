@@ -1,17 +1,98 @@
-"""How many tokens and tool calls one run may use; all its loops and subtasks share one Budget.
+"""Token usage and price of a run, summed over its model calls."""
 
-In: what each try of a model call cost, and the judged calls of each turn. Out: the calls that may run, the limit that
-is reached, and a note for the model when little is left.
-"""
-
-from collections.abc import Hashable, Iterable
+import math
+from collections.abc import Hashable
 from dataclasses import dataclass, field
+from decimal import Decimal
 
-from internal.report.events import StopReason
-from internal.report.tool_calls import JudgedCall, RejectedCall, ValidCall
-from internal.text.notes import OurWords
-from internal.tools.toolbox import ToolKind
+from dify_plugin.entities.model.llm import LLMUsage
+
+from internal.errors import OurWords, StopReason
 from prompt import template
+
+# Token usage and price of a run, summed over its model calls.
+
+_ZERO = Decimal(0)
+
+
+@dataclass(frozen=True)
+class Usage:
+    """Tokens, prices in ``currency`` and seconds, over any number of model calls."""
+
+    prompt_tokens: int = 0
+    prompt_unit_price: Decimal = _ZERO
+    prompt_price_unit: Decimal = _ZERO
+    prompt_price: Decimal = _ZERO
+    completion_tokens: int = 0
+    completion_unit_price: Decimal = _ZERO
+    completion_price_unit: Decimal = _ZERO
+    completion_price: Decimal = _ZERO
+    total_tokens: int = 0
+    total_price: Decimal = _ZERO
+    currency: str = ""
+    latency: float = 0.0
+
+    @classmethod
+    def of(cls, usage: LLMUsage | None) -> "Usage":
+        """One call's usage; all zero if the call reported none. A negative number of tokens counts as 0."""
+        if usage is None:
+            return cls()
+        prompt, completion = max(0, usage.prompt_tokens), max(0, usage.completion_tokens)
+        return cls(
+            prompt_tokens=prompt,
+            prompt_unit_price=_finite(usage.prompt_unit_price),
+            prompt_price_unit=_finite(usage.prompt_price_unit),
+            prompt_price=_finite(usage.prompt_price),
+            completion_tokens=completion,
+            completion_unit_price=_finite(usage.completion_unit_price),
+            completion_price_unit=_finite(usage.completion_price_unit),
+            completion_price=_finite(usage.completion_price),
+            total_tokens=max(0, usage.total_tokens) or prompt + completion,
+            total_price=_finite(usage.total_price),
+            currency=usage.currency,
+            latency=usage.latency if math.isfinite(usage.latency) else 0.0,
+        )
+
+    def __add__(self, later: "Usage") -> "Usage":
+        """Tokens, prices and seconds are added; of unit prices and currency the latest known value counts."""
+        return Usage(
+            prompt_tokens=self.prompt_tokens + later.prompt_tokens,
+            prompt_unit_price=later.prompt_unit_price or self.prompt_unit_price,
+            prompt_price_unit=later.prompt_price_unit or self.prompt_price_unit,
+            prompt_price=self.prompt_price + later.prompt_price,
+            completion_tokens=self.completion_tokens + later.completion_tokens,
+            completion_unit_price=later.completion_unit_price or self.completion_unit_price,
+            completion_price_unit=later.completion_price_unit or self.completion_price_unit,
+            completion_price=self.completion_price + later.completion_price,
+            total_tokens=self.total_tokens + later.total_tokens,
+            total_price=self.total_price + later.total_price,
+            currency=later.currency or self.currency,
+            latency=self.latency + later.latency,
+        )
+
+    def execution_metadata(self) -> dict[str, int | float | str]:
+        """All fields of LLMUsage in the types that Dify's strict reader takes."""
+        return {
+            "prompt_tokens": self.prompt_tokens,
+            "prompt_unit_price": str(self.prompt_unit_price),
+            "prompt_price_unit": str(self.prompt_price_unit),
+            "prompt_price": str(self.prompt_price),
+            "completion_tokens": self.completion_tokens,
+            "completion_unit_price": str(self.completion_unit_price),
+            "completion_price_unit": str(self.completion_price_unit),
+            "completion_price": str(self.completion_price),
+            "total_tokens": self.total_tokens,
+            "total_price": str(self.total_price),
+            "currency": self.currency or "USD",
+            "latency": round(self.latency, 3),
+        }
+
+
+def _finite(price: Decimal) -> Decimal:
+    return price if price.is_finite() else _ZERO
+
+
+# How many tokens and tool calls one run may use; all its loops and subtasks share one Budget.
 
 NOTE_SHARE = 0.8
 """Of a limit; from then on little is left."""
@@ -35,12 +116,12 @@ class Budget:
         self.tokens += tokens
         self._has_estimates = self._has_estimates or is_estimate
 
-    def allow(self, judged: Iterable[JudgedCall]) -> tuple[JudgedCall, ...]:
-        """Refuse the calls that go beyond a limit; the first ones may run, and are counted before they do.
-
-        Calls that no tool has to run for stay as they are. Those that are not sent after all are given back.
-        """
-        return tuple(map(self._allow, judged))
+    def take_call(self) -> str | None:
+        """Count one more call that will be sent; where a limit is reached, its refusal instead."""
+        if reason := self.reached():
+            return self.refusal(reason)
+        self.calls += 1
+        return None
 
     def give_back(self, calls: int) -> None:
         """Count so many calls less: they were allowed, and not sent."""
@@ -81,11 +162,3 @@ class Budget:
             return None
         counted = f"with an estimate of the rest, the run used {self.tokens:,}"
         return OurWords(f"maximum_total_tokens: the provider did not report all tokens; {counted}")
-
-    def _allow(self, call: JudgedCall) -> JudgedCall:
-        if not isinstance(call, ValidCall) or call.tool.kind is not ToolKind.RUNS:
-            return call
-        if reason := self.reached():
-            return RejectedCall(call.call, self.refusal(reason), call.tool)
-        self.calls += 1
-        return call

@@ -1,22 +1,14 @@
-"""What ends a run early: the agent's own exceptions, and the errors that Dify knows.
+"""What ends a run early: why it stopped, the agent's exceptions, and the five errors that Dify knows.
 
-AgentError                 the run cannot go on; its text is written for the developer
-├── InvalidParameters      a parameter of the node must be changed before a run makes sense
-├── PromptTooLarge         what the node was given does not fit into one request even after trimming
-└── ModelCallFailed        the model's side failed for good: a sentence that users may read, and details for the log
-
-Each text is redacted where it is raised. What the model can correct is never an exception: it is the text of a tool
-result.
-
-Dify knows five errors of ``dify_plugin.errors.model`` by the names of their classes, subclasses not included, and shows
-their message alone. For any other class the node shows the traceback that the SDK sends with it
-(docs/host-facts.md, "Errors at the node"). ``reported`` therefore turns each exception into exactly one of the five.
+Sentences for the log come first, since an error says one: they have two kinds, and a log that keeps contents out shows
+the one, and of the other the size. The code that notes something has to choose; a plain ``str`` is a type error.
 """
 
 import logging
 import traceback
-from collections.abc import Generator, Iterator
-from typing import cast
+from collections.abc import Callable, Generator, Iterator
+from enum import StrEnum
+from typing import Self, cast
 
 from dify_plugin.entities.model.llm import LLMModelConfig
 from dify_plugin.errors.model import (
@@ -29,6 +21,58 @@ from dify_plugin.errors.model import (
 )
 
 from internal.host.failures import FailureKind, HostFailure, remedy_for
+
+
+class _Sentence(str):
+    __slots__ = ()
+
+    def of(self, name: str) -> Self:
+        """The sentence about a tool or parameter of this name, of the same kind."""
+        return type(self)(f"{name}: {self}")
+
+
+class OurWords(_Sentence):
+    """A sentence without quotations, which may stay in a log that keeps contents out."""
+
+    __slots__ = ()
+
+
+class Quoting(_Sentence):
+    """A sentence that quotes a value, a schema, or something that a user, a model, a tool or the host said."""
+
+    __slots__ = ()
+
+
+type Sentence = OurWords | Quoting
+
+type Note = Callable[[Sentence], None]
+"""Takes a sentence for the log."""
+
+
+class StopReason(StrEnum):
+    """What ended the tool phase; the last four say it of the final turn and win."""
+
+    ANSWERED = "answered"
+    ITERATION_LIMIT = "iteration_limit"
+    TIME_LIMIT = "time_limit"
+    TOKEN_LIMIT = "token_limit"  # noqa: S105 - a word
+    CALL_LIMIT = "call_limit"
+    REPEATED_CALLS = "repeated_calls"
+    APPROVAL_REQUIRED = "approval_required"
+    """Calls wait for the user; the run's state holds them."""
+    MODEL_FAILED = "model_failed"
+    """The model failed after a call that the user had approved: an error would lose what it did."""
+    LENGTH = "length"
+    CONTENT_FILTER = "content_filter"
+    EMPTY = "empty"
+    ANSWER_INVALID = "answer_invalid"
+    """With an answer schema: the model never handed over an answer that satisfies it."""
+
+
+# Each text of an error is redacted where it is raised. What the model can correct is never an exception: it is the text
+# of a tool result. Dify knows five errors of ``dify_plugin.errors.model`` by the names of their classes, subclasses not
+# included, and shows their message alone. For any other class the node shows the traceback that the SDK sends with it
+# (docs/host-facts.md, "Errors at the node"). ``reported`` therefore turns each exception into exactly one of the five.
 
 _LOGGER = logging.getLogger(__name__)
 _MAX_TRACEBACK_LENGTH = 20_000

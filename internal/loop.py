@@ -1,28 +1,230 @@
-"""The agent's loop: ask, read, answer every call, append, decide.
+"""What a loop has of a run: of its time, its budget, its log and its screen."""
 
-In: a transcript and what runs its turns and calls. Out: events, and at the end an Ending. The next step is a value of
-a closed union. Several loops may run in one run: each has its transcript and guard, they share the callers, the
-bibliography and the clock.
-"""
-
-from collections.abc import Generator, Iterator, Sequence
+import json
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import assert_never
+from typing import Any, Protocol, assert_never
 
-from internal.answer import AnswerRule
-from internal.calls.approvals import waits
-from internal.calls.judging import judge_calls, without_tools
+from internal.budget import Budget
+from internal.call import JudgedCall, RejectedCall, ValidCall
+from internal.calls.judging import hands_over, judge_calls, waits, within_budget, without_tools
 from internal.calls.rounds import ToolRounds
-from internal.errors import AgentError
+from internal.clock import TOOL_PHASE_SHARE, Deadline
+from internal.errors import AgentError, StopReason
+from internal.events import AnswerBreak, AnswerText, Event, Remark, SpanFinished, SpanStarted
 from internal.model.display import DisplayRule
 from internal.model.reading import ModelTurn, TurnSpan
 from internal.model.turn import ModelCaller, TimeIsUp
-from internal.part import Audience, LoopLimits
-from internal.report.events import AnswerBreak, AnswerText, Event, Remark, SpanFinished, SpanStarted, StopReason
-from internal.report.sentences import tools_line
-from internal.report.tool_calls import JudgedCall, RejectedCall
-from internal.steps import AnotherRound, ClosingAnswer, Ending, Finish, NextStep
-from internal.tools.virtual_tools import READ_RESULT, RESERVED_NAMES, read_result_tool
+from internal.node.virtual_tools import READ_RESULT, RESERVED_NAMES, read_result_tool
+from internal.sentences import tools_line
+from prompt import template
+
+# What a loop has of a run: of its time, its budget, its log and its screen.
+
+
+@dataclass(frozen=True)
+class LoopPart:
+    """What a loop has of a run: of its time, its log and its screen."""
+
+    tool_share: float = TOOL_PHASE_SHARE
+    """Of the run's time, from its beginning; then the tool phase ends."""
+    end_share: float = 1
+    """Then the closing answer ends."""
+    maximum_iterations: int | None = None
+    """Rounds in which tools may run, 0 for a closing answer alone; None for as many as the node allows."""
+    is_seen: bool = True
+    """Whether the user sees what the model says; files are forwarded in any case."""
+    subtask: str | None = None
+    """What of a plan it works on."""
+    parent: str | None = None
+    """The key of the log row that its rounds stand below."""
+    asked: int = 0
+    """Turns that an earlier loop below the same log row asked for."""
+    closes_on_budget: bool = True
+    """Whether a closing answer follows when the run's budget of tokens or tool calls is reached."""
+
+
+@dataclass(frozen=True)
+class LoopLimits:
+    """What ends a loop."""
+
+    maximum_iterations: int
+    """Rounds in which tools may run."""
+    tool_deadline: Deadline
+    """Ends the tool phase."""
+    end: Deadline
+    """Ends the closing answer."""
+    budget: Budget
+    """Of the whole run; ends the tool phase, and wins over every other limit."""
+    closes_on_budget: bool
+    """Whether a closing answer follows when the budget is reached."""
+
+
+@dataclass(frozen=True)
+class Audience:
+    """What the user sees of a loop."""
+
+    show_thoughts: bool
+    """Never where the user sees nothing of the loop."""
+    is_seen: bool = True
+    """Whether the user sees what the model says."""
+    query: str = ""
+    """What the user asked: it suggests the language in which silent rounds are announced."""
+
+
+# The next steps of a loop, as a closed union of values, and the result of a loop.
+
+
+@dataclass(frozen=True)
+class AnotherRound:
+    """The model may call tools once more."""
+
+
+@dataclass(frozen=True)
+class ClosingAnswer:
+    """The tool phase is over without an answer: ask for it."""
+
+    reason: StopReason
+
+
+@dataclass(frozen=True)
+class Finish:
+    """Nothing more is sent."""
+
+    reason: StopReason
+    text: str = ""
+    submitted: Mapping[str, Any] | None = None
+    """The answer in the requested schema."""
+    cut: StopReason | None = None
+    """Why the text ends too early."""
+
+
+type NextStep = AnotherRound | ClosingAnswer | Finish
+
+
+@dataclass(frozen=True)
+class Ending:
+    """The result of a loop."""
+
+    reason: StopReason
+    text: str
+    """The visible text of the last turn; "" when there is none."""
+    submitted: Mapping[str, Any] | None
+    cut: StopReason | None = None
+    """Why the text ends too early: length, content_filter or time_limit."""
+
+
+# When a loop has its answer: a turn without calls, or, with ``answer_schema``, a valid call of ``submit_answer``.
+#
+# One object per transcript; the loop asks it the same questions in a round and in the closing answer.
+
+MAX_CORRECTIONS = 2
+"""How often errors in an answer that has to be a call go back to the model."""
+
+
+class AnswerRule(Protocol):
+    """What counts as the answer."""
+
+    is_text: bool
+    """Whether the model's text is the answer."""
+    closing_note: str
+    """Tells the model that the answer is due."""
+    revision_note: str
+    """Tells the model what is wrong with its answer: a template with ``criteria``, ``problems`` and ``look_up``."""
+    submissions: int
+    """Rounds in which the answer was handed over, validly or not; they are not rounds of tools."""
+
+    def after_text(self, turn: ModelTurn, closing: StopReason | None) -> Finish | str:
+        """What follows a turn whose calls, if it has any, do not run; a text is what the model reads next.
+
+        ``closing`` is what ended the tool phase, None while it lasts.
+        """
+
+    def after_calls(self, turn: ModelTurn, judged: Sequence[JudgedCall], closing: StopReason | None) -> Finish | None:
+        """The end, if the calls of a turn bring it."""
+
+    def again(self) -> "AnswerRule":
+        """The rule for an answer that is written again, with all its corrections."""
+
+
+class TextAnswer:
+    """The answer is the text of the first turn without calls."""
+
+    is_text = True
+    closing_note = template.CLOSING_NOTE
+    revision_note = template.REVISION_NOTE
+    submissions = 0
+
+    def after_text(self, turn: ModelTurn, closing: StopReason | None) -> Finish:
+        return judge_final_turn(turn, closing or StopReason.ANSWERED)
+
+    def after_calls(self, turn: ModelTurn, judged: Sequence[JudgedCall], closing: StopReason | None) -> None:
+        """Calls are never the answer."""
+
+    def again(self) -> "TextAnswer":
+        return self
+
+
+@dataclass
+class CallAnswer:
+    """The answer is a valid call; errors in it go back to the model, and text is answered with one reminder."""
+
+    is_text = False
+    closing_note = template.CLOSING_NOTE_FOR_SUBMISSION
+    revision_note = template.REVISION_NOTE_FOR_SUBMISSION
+    submissions: int = 0
+    _refused: int = 0
+    _has_been_reminded: bool = False
+
+    def after_text(self, turn: ModelTurn, closing: StopReason | None) -> Finish | str:
+        if turn.cut:
+            return judge_final_turn(turn, closing or StopReason.ANSWERED)
+        if self._has_been_reminded:
+            return Finish(StopReason.ANSWER_INVALID, turn.text)
+        self._has_been_reminded = True
+        return template.SUBMIT_ANSWER_REMINDER
+
+    def after_calls(self, turn: ModelTurn, judged: Sequence[JudgedCall], closing: StopReason | None) -> Finish | None:
+        self.submissions += any(map(hands_over, judged))
+        for call in judged:
+            if isinstance(call, ValidCall) and hands_over(call):
+                return Finish(closing or StopReason.ANSWERED, written_out(call.arguments), call.arguments)
+        if any(map(hands_over, judged)):
+            self._refused += 1
+            is_over = self._refused > MAX_CORRECTIONS
+        elif closing:
+            # The refusal of the other calls is the reminder.
+            is_over = self._has_been_reminded
+            self._has_been_reminded = True
+        else:
+            is_over = False
+        return Finish(StopReason.ANSWER_INVALID, turn.text if closing else "") if is_over else None
+
+    def again(self) -> "CallAnswer":
+        return CallAnswer()
+
+
+def judge_final_turn(turn: ModelTurn, reason: StopReason) -> Finish:
+    """What was wrong with the final turn itself wins over what ended the tool phase; empty is never a success.
+
+    A closing answer that ran out of time keeps the reason that ended the tool phase.
+    """
+    if turn.cut is StopReason.TIME_LIMIT and reason is not StopReason.ANSWERED:
+        return Finish(reason, turn.text, cut=turn.cut)
+    if turn.cut:
+        return Finish(turn.cut, turn.text, cut=turn.cut)
+    return Finish(StopReason.EMPTY if turn.is_empty else reason, turn.text)
+
+
+def written_out(answer: Mapping[str, Any]) -> str:
+    """The answer as text: JSON that a person can read."""
+    return json.dumps(answer, ensure_ascii=False, indent=2)
+
+
+# The agent's loop: ask, read, answer every call, append, decide.
+#
+# The next step is a value of a closed union. Several loops may run in one run: each has its transcript and guard,
+# they share the callers, the bibliography and the clock.
 
 MIN_CLOSING_SECONDS = 5
 """The closing answer has as much even when the rounds took longer than they should have."""
@@ -139,7 +341,7 @@ class AgentLoop:
         if closing is None:
             yield from self._announce(turn)
         deadline = self.limits.end if closing else self.limits.tool_deadline
-        allowed = without_tools(judged) if closing or finish else self.limits.budget.allow(judged)
+        allowed = without_tools(judged) if closing or finish else within_budget(judged, self.limits.budget)
         yield from self.rounds.run(turn, allowed, span, deadline)
         if waits(judged):
             return Finish(StopReason.APPROVAL_REQUIRED)

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from internal.text.notes import OurWords, Quoting, Sentence
-from internal.text.pasted import looks_like_selector, missing_variable, parse_pasted, read_pasted
+from internal.errors import OurWords, Quoting, Sentence
+from internal.text.texts import looks_like_selector, missing_variable, parse_pasted, read_pasted
 from prompt import template
 
 _TAGS = {

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from internal.text.wellformed import has_lone_surrogate
+from internal.text.texts import has_lone_surrogate
 
 MAX_NESTING = 64
 MAX_ARGUMENTS_LENGTH = 1_000_000

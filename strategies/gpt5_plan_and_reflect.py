@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 # The module, not the class: the SDK's loader wants exactly one strategy in this namespace.
 import strategies.gpt5_function_calling as base
 from internal.agent import Blueprint
-from internal.plan_and_reflect.strategy import PLAN_AND_REFLECT
+from internal.plan_and_reflect import PLAN_AND_REFLECT
 
 
 class GPT5PlanAndReflectStrategy(base.GPT5FunctionCallingStrategy):

@@ -54,15 +54,11 @@ def test_only_the_host_package_uses_the_sdk_session(path: Path) -> None:
 
 
 MAKE_WELL_FORMED = {
-    *("node.params", "approval.decision", "host.wire", "host.read_ahead", "host.host_message", "host.local_files"),
-    *("render.messages", "render.outgoing", "state.form"),
+    *("node.params", "memory.approval", "host.session", "host.failures", "host.files"),
+    *("render.messages", "render.outgoing", "memory.state"),
 }
-REPLACE_SECRETS = {
-    *("node.params", "node.model_selection", "node.secrets"),
-    *("results.output", "results.failures"),
-    *("render.outgoing", "render.log_content", "state.records"),
-}
-"""The modules in which texts come in and go out; text.wellformed and text.redaction name them."""
+REPLACE_SECRETS = {"node.params", "node.model", "calls.output", "render.outgoing", "memory.records"}
+"""The modules in which texts come in and go out; docs/architecture.md names them."""
 
 
 def used_attributes(path: Path) -> set[str]:
@@ -73,8 +69,8 @@ def used_attributes(path: Path) -> set[str]:
 def test_texts_are_made_well_formed_and_secrets_are_replaced_only_at_the_doors(path: Path) -> None:
     """A module between the doors hands the run's secrets down, or asks whether a text holds one."""
     name = module_name(path).removeprefix("internal.")
-    functions = {f"internal.text.wellformed.{function}" for function in ("wellformed", "wellformed_json")}
-    redactors = {"internal.text.redaction.Redactor", "for_model", "for_people"}
+    functions = {f"internal.text.texts.{function}" for function in ("wellformed", "wellformed_json")}
+    redactors = {"internal.text.secrets.Redactor", "for_model", "for_people"}
     replaces = redactors & (imported(path) | used_attributes(path))
 
     assert not imported(path) & functions or name in MAKE_WELL_FORMED

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 import yaml
 
+from internal.errors import StopReason
+from internal.node.virtual_tools import answer_tool
 from internal.policy import PolicyTexts, build_system_instruction, read_policy_overrides
-from internal.report.events import StopReason
-from internal.tools.virtual_tools import answer_tool
 from prompt.approval_words import APPROVAL_WORDS
 from scripts import docs
 from tests.support.pages import PAGES, README, ROOT, TRANSLATIONS, section

@@ -19,12 +19,12 @@ from packaging.version import Version
 from devhost.package.commit import unknown_files
 from devhost.plugin.check import check_plugin
 from devhost.plugin.contents.files import Contents
+from internal import plan_and_reflect as plan_params
+from internal.errors import StopReason
 from internal.node import params
 from internal.node.params import ExtraOutput, StrategyParams
-from internal.plan_and_reflect import params as plan_params
-from internal.plan_and_reflect.params import PlanAndReflectParams
+from internal.plan_and_reflect import PlanAndReflectParams
 from internal.policy import build_system_instruction, read_policy_overrides
-from internal.report.events import StopReason
 
 ROOT = Path(__file__).parent.parent
 LANGUAGES = {"en_US", "ja_JP", "zh_Hans", "pt_BR"}

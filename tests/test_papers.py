@@ -51,7 +51,7 @@ FILES = {
     "unlink",
     "NamedTemporaryFile",
 }
-REACH_OUTSIDE = {"internal/host/remote_files.py": {"httpx"}, "internal/host/local_files.py": {"os.open"}}
+REACH_OUTSIDE = {"internal/host/files.py": {"httpx", "os.open"}}
 """PRIVACY.md, "What it opens itself": files of the turn over HTTP, and local files of tools."""
 
 

@@ -1,17 +1,180 @@
-"""Every call of a turn is judged before any of them runs.
+"""A tool call's arguments checked against what the model was told of the tool."""
 
-In: the calls of a model's turn. Out: for each, in the model's order, a ValidCall that may run or a RejectedCall with
-what the model reads instead. A guard, one for each transcript, stops endless loops of one identical call.
-"""
-
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
+from typing import Any
 
-from internal.calls.arguments import ArgumentsInvalid, validate_arguments
-from internal.report.tool_calls import CallStatus, EndedCall, JudgedCall, RejectedCall, Signature, ToolCall, ValidCall
+from internal.budget import Budget
+from internal.call import CallStatus, EndedCall, JudgedCall, RejectedCall, Signature, ToolCall, ValidCall, WaitingCall
+from internal.errors import Quoting, Sentence
+from internal.host.files import still_answers
+from internal.host.session import MAX_EXACT_INTEGER
+from internal.memory.approval import (
+    Approved,
+    ByCall,
+    Decision,
+    PendingCall,
+    Rejected,
+    call_id,
+    is_same_call,
+    not_approved_text,
+    read_decision,
+)
+from internal.memory.records import CallRecord, EntryRecord, State, UserRecord, call_of, waiting_record
+from internal.memory.state import MAX_WAITING, size_of_waiting
+from internal.node.schema import Check, Fitter, Problem, Unchecked, sentences
+from internal.node.tools import Tool, Toolbox, ToolKind, ToolParameter, VirtualSchema
+from internal.node.virtual_tools import SUBMIT_ANSWER
+from internal.text.secrets import KnownSecrets
 from internal.tooling import resolve_tool_instance, unknown_tool_error, without_quote
-from internal.tools.toolbox import Toolbox, ToolKind
 from prompt import template
+
+# A tool call's arguments checked against what the model was told of the tool.
+#
+# An answer that is handed over by a call may hold no known secret.
+
+_VALIDATION_ERROR = "tool arguments validation error: "
+_MAX_NAME_LENGTH = 200
+_MAX_NAMED = 10
+"""Unknown arguments that are named."""
+
+
+class ArgumentsInvalid(Exception):  # noqa: N818 - its text is what the model reads
+    """The arguments do not fit the tool."""
+
+
+def validate_arguments(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Check arguments against the tool's schema, fitting them by type.
+
+    Returns:
+        The arguments to send, without the developer's fixed values.
+
+    Raises:
+        ArgumentsInvalid: naming every argument that does not fit and what would.
+    """
+    if tool.virtual_schema is not None:
+        return _validate_virtual(tool.virtual_schema, arguments)
+    unknown = (name for name in arguments if name not in tool.parameters)
+    problems = [
+        f"unknown argument {name[:_MAX_NAME_LENGTH]!r}; valid arguments are: {', '.join(tool.parameters) or 'none'}"
+        for name in islice(unknown, _MAX_NAMED)
+    ]
+    valid: dict[str, Any] = {}
+    for name, parameter in tool.parameters.items():
+        given = arguments.get(name)
+        if given == "" and parameter.takes_files and not parameter.required:
+            given = None
+        if given is not None:
+            valid[name], wrong = _checked(parameter, given)
+            problems += wrong
+        elif parameter.required and name in arguments and _takes_null(parameter):
+            valid[name] = None
+        elif parameter.required:
+            problems.append(f"missing required argument {name!r}")
+        elif parameter.default is not None:
+            valid[name] = parameter.default
+    if problems:
+        raise ArgumentsInvalid(_VALIDATION_ERROR + "; ".join(problems))
+    return valid
+
+
+def _validate_virtual(schema: VirtualSchema, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    try:
+        value, problems = _fitted(schema.check, dict(arguments), "", takes_texts=False)
+    except Unchecked:
+        value, problems = None, ["they could not be checked against the schema"]
+    if problems or not isinstance(value, dict):
+        raise ArgumentsInvalid(_VALIDATION_ERROR + "; ".join(problems))
+    return value
+
+
+def _checked(parameter: ToolParameter, given: object) -> tuple[object, list[str]]:
+    """The value as it is sent, and what is wrong with it."""
+    try:
+        value, problems = _fitted(parameter.check, given, parameter.name, takes_texts=True)
+    except Unchecked:
+        # The tool itself still checks what it is given.
+        return given, []
+    if problems and parameter.is_secret:
+        # Half a secret, as in a quote that was cut, would not be recognised any more.
+        problems = [f"parameter {parameter.name!r} does not fit"]
+    return value, problems
+
+
+def _fitted(check: Check, given: object, name: str, *, takes_texts: bool) -> tuple[object, list[str]]:
+    value = Fitter(check, takes_texts).fit(given)
+    return value, sentences(check, value, name)
+
+
+def _takes_null(parameter: ToolParameter) -> bool:
+    """Whether null is a value of its own; elsewhere models write it for what they leave out."""
+    try:
+        return parameter.own_check is not None and parameter.check.is_satisfied_by(None)
+    except Unchecked:
+        return False
+
+
+def call_parameters(tool: Tool, arguments: Mapping[str, Any], toolbox: Toolbox) -> dict[str, Any]:
+    """What a call sends: valid arguments with file names exchanged for the files, and the developer's values on top."""
+    parameters = {name: _as_sent(tool.parameters[name], value, toolbox) for name, value in arguments.items()}
+    return {**parameters, **tool.fixed}
+
+
+def _as_sent(parameter: ToolParameter, value: object, toolbox: Toolbox) -> object:
+    if parameter.takes_files:
+        return _files_for(value, toolbox)
+    # As a number it would be rounded on its way; Dify casts the text of a number parameter back.
+    return str(value) if parameter.is_number and _is_rounded(value) else value
+
+
+def rounded_arguments(tool: Tool, arguments: Mapping[str, Any]) -> list[str]:
+    """Names of the arguments within which the host rounds an integer."""
+    return [name for name, value in arguments.items() if not tool.parameters[name].is_number and _is_rounded(value)]
+
+
+def _is_rounded(value: object) -> bool:
+    if isinstance(value, dict):
+        return any(map(_is_rounded, value.values()))
+    if isinstance(value, list):
+        return any(map(_is_rounded, value))
+    return isinstance(value, int) and abs(value) > MAX_EXACT_INTEGER
+
+
+def _files_for(value: object, toolbox: Toolbox) -> object:
+    if isinstance(value, list):
+        return [_files_for(item, toolbox) for item in value]
+    return toolbox.files[str(value)].model_dump(mode="json")
+
+
+_HOLDS_SECRET = "it holds a secret value, which an answer must not repeat; leave it out"  # noqa: S105 - a sentence
+
+
+def refusing_secrets(tool: Tool, secrets: KnownSecrets) -> Tool:
+    """The tool that takes the answer; one that holds a known secret is refused like one that does not fit."""
+
+    def more(value: Any) -> Iterator[Problem]:  # noqa: ANN401 - JSON
+        if secrets.holds(value):
+            yield Problem(_place_of_secret(value, secrets), f": {_HOLDS_SECRET}")
+
+    if tool.virtual_schema is None:
+        return tool
+    check = tool.virtual_schema.check.stricter(more)
+    return replace(tool, virtual_schema=replace(tool.virtual_schema, check=check))
+
+
+def _place_of_secret(value: object, secrets: KnownSecrets) -> tuple[str | int, ...]:
+    """The way to the innermost value that holds one; not into the names of an object."""
+    items = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
+    for part, item in items:
+        if secrets.holds(item) and not secrets.holds(part):
+            return (part, *_place_of_secret(item, secrets))
+    return ()
+
+
+# Every call of a turn is judged before any of them runs.
+#
+# A guard, one for each transcript, stops endless loops of one identical call.
 
 REPEATED_FAILURE = "tool invoke error: repeated failure detected; skipped duplicate call"
 _TRANSIENT_CHANCES = 2
@@ -84,6 +247,17 @@ def without_tools(judged: Iterable[JudgedCall]) -> tuple[JudgedCall, ...]:
     )
 
 
+def within_budget(judged: Iterable[JudgedCall], budget: Budget) -> tuple[JudgedCall, ...]:
+    """Refuse the calls of tools that exceed a limit of the run; the first ones are counted, and may run."""
+    return tuple(_within_budget(call, budget) for call in judged)
+
+
+def _within_budget(call: JudgedCall, budget: Budget) -> JudgedCall:
+    is_sent = isinstance(call, ValidCall) and call.tool.kind is ToolKind.RUNS
+    refusal = budget.take_call() if is_sent else None
+    return RejectedCall(call.call, refusal, call.tool) if refusal else call
+
+
 def refuse_calls(calls: Iterable[ToolCall]) -> tuple[JudgedCall, ...]:
     """Refuse every call without looking at it."""
     return tuple(RejectedCall(call, REFUSED_AT_THE_END) for call in calls)
@@ -115,3 +289,131 @@ def _judge(call: ToolCall, toolbox: Toolbox, guard: RepeatGuard) -> JudgedCall:
     if verdict := guard.judge(valid.signature):
         return RejectedCall(call, verdict.text, tool, valid.signature, verdict.ends_tool_phase)
     return valid
+
+
+# Calls of tools that need an approval wait at the end of a run, and the next run has the user's answer to them.
+#
+# ``Approvals`` puts the judged calls of a turn on hold. ``Resumption`` judges the calls that an earlier run left
+# waiting, by the parameters ``approval`` and ``query``, and says whether the query is a message of its own.
+
+
+@dataclass
+class Approvals:
+    """What one run asks the user for; all its loops share it."""
+
+    secrets: KnownSecrets
+    asked: int = 0
+    """Calls of the conversation that have waited so far, those of earlier runs included."""
+    pending: list[PendingCall] = field(default_factory=list)
+    has_acted: bool = False
+    """Whether a call that the user approved was sent to its tool in this run."""
+    _size: int = field(default=0, init=False)
+
+    def hold(
+        self, judged: Sequence[JudgedCall], toolbox: Toolbox, subtask: str | None = None
+    ) -> tuple[JudgedCall, ...]:
+        """Put on hold what needs an approval; an answer in the same turn is not taken."""
+        held = tuple(self._held(call, toolbox, subtask) for call in judged)
+        return tuple(map(_not_taken, held)) if waits(held) else held
+
+    def _held(self, call: JudgedCall, toolbox: Toolbox, subtask: str | None) -> JudgedCall:
+        if not (isinstance(call, ValidCall) and call.tool.needs_approval):
+            return call
+        tool, arguments = call.tool, call.arguments
+        if any(tool.parameters[name].is_secret for name in arguments) or self.secrets.holds(dict(arguments)):
+            return RejectedCall(call.call, template.CONFIDENTIAL_CANNOT_WAIT, tool)
+        if rounded_arguments(tool, arguments):
+            return RejectedCall(call.call, template.ROUNDED_CANNOT_WAIT, tool)
+        if toolbox.find(tool.provider, tool.own_name, tool.setting) is not tool:
+            return RejectedCall(call.call, template.DOUBLE_CANNOT_WAIT, tool)
+        files = {name: toolbox.files[name] for name in tool.files_in(arguments)}
+        waiting = WaitingCall(call, call_id(self.asked + 1, tool, arguments, files), files)
+        size = size_of_waiting(waiting_record(waiting))
+        if self._size + size > MAX_WAITING:  # a state must hold all of them whole
+            return RejectedCall(call.call, template.TOO_LARGE_TO_WAIT.format(most=MAX_WAITING), tool)
+        self._size += size
+        self.asked += 1
+        self.pending.append(PendingCall(waiting.id, tool.name, arguments, subtask))
+        return waiting
+
+
+def waits(judged: Sequence[JudgedCall]) -> bool:
+    """Whether a call of the turn waits for the user."""
+    return any(isinstance(call, WaitingCall) for call in judged)
+
+
+def _not_taken(call: JudgedCall) -> JudgedCall:
+    if isinstance(call, ValidCall) and call.tool.name == SUBMIT_ANSWER:
+        return RejectedCall(call.call, template.ANSWER_NOT_TAKEN, call.tool)
+    return call
+
+
+_APPROVALS_MAX_NAMED = 20
+"""Ids that are named in the log if no such call waits."""
+
+
+@dataclass(frozen=True)
+class Resumption:
+    """How a run goes on from calls that wait."""
+
+    decision: Decision
+    has_question: bool
+    """Whether the query becomes a message of the user's, behind the results."""
+    _query: str
+
+    @classmethod
+    def of(cls, state: State, approval: str, query: str) -> "Resumption | None":
+        """None if nothing waits, or if the user has not answered."""
+        decision = read_decision(approval) if state.waiting else None
+        if decision is None:
+            return None
+        return cls(decision, _is_message(decision, approval, query, question_of(state.entries)), query.strip())
+
+    def notes(self, waiting: Collection[str]) -> Iterator[Sentence]:
+        """What of the approval means nothing."""
+        answered = self.decision.answers if isinstance(self.decision, ByCall) else ()
+        for unknown in [each for each in answered if each not in waiting][:_APPROVALS_MAX_NAMED]:
+            yield Quoting(f"approval: no call {unknown!r} waits")
+
+    def judge(self, call: CallRecord, toolbox: Toolbox, seconds: float) -> JudgedCall:
+        """Judge the call as if the model had just made it: a state cannot make a tool run that the node would not.
+
+        Its files may take so many seconds to answer, each at most ten.
+        """
+        written, tool = call_of(call, toolbox), toolbox.find(call.provider, call.tool, call.setting)
+        verdict = self.decision.verdict(call.id)
+        if not verdict.approved:
+            is_next = self.has_question and verdict.reason.strip() == self._query
+            return RejectedCall(
+                written, template.NOT_APPROVED_SEE_NEXT if is_next else not_approved_text(verdict.reason), tool
+            )
+        if tool is None or not written.parsed.ok:
+            return RejectedCall(written, template.APPROVED_CALL_CHANGED, tool)
+        try:
+            arguments = validate_arguments(tool, written.parsed.args)
+        except ArgumentsInvalid:
+            return RejectedCall(written, template.APPROVED_CALL_CHANGED, tool)
+        if not is_same_call(call.id, tool, arguments, toolbox.files):
+            return RejectedCall(written, template.APPROVED_CALL_CHANGED, tool)
+        for name in tool.files_in(arguments):
+            if not still_answers(toolbox.files[name].url, seconds):
+                return RejectedCall(written, template.ATTACH_AGAIN.format(name=name), tool)
+        return ValidCall(written, tool, arguments)
+
+
+def question_of(entries: tuple[EntryRecord, ...]) -> str:
+    """What the user asked last."""
+    return next((entry.text for entry in reversed(entries) if isinstance(entry, UserRecord)), "")
+
+
+def _is_message(decision: Decision, approval: str, query: str, question: str) -> bool:
+    """Whether the query says more than the approval and the question before it."""
+    said = query.strip()
+    match decision:
+        case Rejected(text=text) if text == said:
+            return True
+        case Approved() if isinstance(read_decision(said), Approved):
+            return False
+        case ByCall() if said == approval.strip():
+            return False
+    return said not in ("", question.strip())

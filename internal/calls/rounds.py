@@ -9,23 +9,19 @@ from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from internal.calls.approvals import Approvals, waits
-from internal.calls.judging import RepeatGuard, refuse_calls
-from internal.calls.runner import ToolRunner
-from internal.calls.side_by_side import changed
-from internal.conversation.recording import record_of_round
-from internal.conversation.restored import messages_of
-from internal.conversation.transcript import Transcript
-from internal.host.clock import Deadline
+from internal.call import CallStatus, EndedCall, JudgedCall, RejectedCall, ValidCall, WaitingCall
+from internal.calls.judging import Approvals, RepeatGuard, refuse_calls, waits
+from internal.calls.runner import ToolRunner, changed
+from internal.clock import Deadline
+from internal.errors import OurWords
+from internal.events import CallsAnswered, Event, ToolFinished, ToolStarted
+from internal.memory.records import RoundRecord, messages_of, record_of_round
 from internal.model.reading import ModelTurn, TurnSpan
-from internal.report.events import CallsAnswered, Event, ToolFinished, ToolStarted
-from internal.report.sources import Bibliography, citation_lines
-from internal.report.tool_calls import CallStatus, EndedCall, JudgedCall, RejectedCall, ValidCall, WaitingCall
-from internal.results.reading import read_result
-from internal.state.records import RoundRecord
-from internal.text.kept_text import Excerpt, cut_to_size
-from internal.text.notes import OurWords
-from internal.tools.toolbox import ToolKind
+from internal.node.tools import ToolKind
+from internal.sources import Bibliography, citation_lines
+from internal.text.texts import Excerpt, cut_to_size
+from internal.transcript.long_results import read_result
+from internal.transcript.transcript import Transcript
 from prompt import template
 
 

@@ -1,34 +1,100 @@
-"""Valid calls of one turn, run side by side.
+"""Several jobs at once, their events as they happen."""
 
-In: valid calls. Out: events as they happen, then how each call ended, with its whole result. A call that is still
-running at the deadline is given up and counts as timed out. No call is repeated, whatever its error says: that is the
-tool's own word, and it may have acted before it failed.
-"""
-
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+import gevent
 from dify_plugin.entities.tool import ToolProviderType
 from gevent.lock import BoundedSemaphore
+from gevent.queue import Empty, Queue
 
 from internal.budget import Budget
-from internal.calls.arguments import call_parameters, rounded_arguments
-from internal.calls.side_by_side import Post, changed, run_side_by_side
-from internal.host.clock import Clock, Deadline
+from internal.call import CallStatus, EndedCall, ValidCall
+from internal.calls.judging import call_parameters, rounded_arguments
+from internal.calls.output import NOT_BEGUN, TIMED_OUT, TOOL_FAILED, ToolFailure, ToolOutput
+from internal.clock import Clock, Deadline, in_turns
+from internal.errors import OurWords
+from internal.events import Event, FileForwarded, Noted, ToolFinished, ToolStarted
 from internal.host.failures import HostFailure, is_transient
-from internal.host.invocations import new_request_id
-from internal.host.read_ahead import DeadlinePassed
-from internal.host.session import HostSession, RequestTooLarge
-from internal.report.events import Event, FileForwarded, Noted, ToolFinished, ToolStarted
-from internal.report.tool_calls import CallStatus, EndedCall, ValidCall
-from internal.results.failures import NOT_BEGUN, TIMED_OUT, TOOL_FAILED, ToolFailure
-from internal.results.output import ToolOutput
-from internal.text.fairness import in_turns
-from internal.text.notes import OurWords
-from internal.text.redaction import KnownSecrets
-from internal.tools.toolbox import Toolbox
+from internal.host.session import DeadlinePassed, HostSession, RequestTooLarge, new_request_id
+from internal.node.tools import Toolbox
+from internal.text.secrets import KnownSecrets
 from prompt import template
+
+# Several jobs at once, their events as they happen.
+#
+# Each job has a greenlet, the queue is unbounded, and jobs that are left at the end are killed: with the SDK,
+# shutting down a pool waits for a silent tool, and a bounded queue hangs.
+
+GRACE_SECONDS = 1.0
+"""How long after the deadline a job may take to return what it has."""
+_KILL_SECONDS = 2
+
+type Post = Callable[[Event], None]
+type Job[T] = Callable[[Post], T]
+
+
+@dataclass(frozen=True)
+class _Result[T]:
+    position: int
+    value: T
+
+
+def run_side_by_side[T](jobs: Sequence[Job[T]], deadline: Deadline) -> Generator[Event, None, dict[int, T]]:
+    """Run the jobs. A job must not raise: its exception would be lost."""
+    inbox: Queue[Event | _Result[T]] = Queue()
+    results: dict[int, T] = {}
+
+    def work(position: int, job: Job[T]) -> None:
+        inbox.put(_Result(position, job(inbox.put)))
+
+    workers = [gevent.spawn(work, position, job) for position, job in enumerate(jobs)]
+    try:
+        while len(results) < len(jobs):
+            try:
+                item = inbox.get(timeout=deadline.left() + GRACE_SECONDS)
+            except Empty:
+                break
+            if isinstance(item, _Result):
+                results[item.position] = item.value
+            else:
+                yield item
+    finally:
+        if left := [worker for worker in workers if not worker.ready()]:
+            gevent.killall(left, block=False)
+            # A run that is not read to its end may be collected while gevent's hub runs, and the hub must not wait.
+            if gevent.getcurrent() is not gevent.get_hub():
+                gevent.joinall(left, timeout=_KILL_SECONDS)
+    return results
+
+
+def changed[T](events: Generator[Event, None, T], change: Callable[[Event], Event]) -> Generator[Event, None, T]:
+    """A generator's events, each as ``change`` makes it, and its result."""
+    while True:
+        try:
+            event = next(events)
+        except StopIteration as end:
+            result: T = end.value
+            return result
+        yield change(event)
+
+
+def drain[T](events: Generator[Event, None, T], post: Post) -> T:
+    """Post a generator's events, and return its result."""
+    while True:
+        try:
+            event = next(events)
+        except StopIteration as end:
+            result: T = end.value
+            return result
+        post(event)
+
+
+# Valid calls of one turn, run side by side.
+#
+# A call that is still running at the deadline is given up and counts as timed out. No call is repeated, whatever its
+# error says: that is the tool's own word, and it may have acted before it failed.
 
 TOO_LARGE = f"{TOOL_FAILED}: invalid input: too large; all parameters of a call together may have 4 MiB"
 

@@ -1,25 +1,254 @@
-"""The only module that calls the SDK's Session.
-
-In: requests of the agent. Out: the model's chunks and the tools' messages, each bounded in silence and in time. A call
-that fails raises HostFailure, DeadlinePassed or RequestTooLarge. Each call sets the session's limit on silence; nothing
-else is kept from one call to the next.
-"""
+"""Calls of models and tools through the SDK's session, which this module alone uses."""
 
 import math
-from collections.abc import Callable, Generator, Iterator, Mapping
+import uuid
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
+import gevent
+from dify_plugin.core.entities.invocation import InvokeType
 from dify_plugin.core.runtime import Session
-from dify_plugin.entities.model.llm import LLMResult, LLMResultChunk, LLMResultChunkDelta
+from dify_plugin.entities.model.llm import LLMModelConfig, LLMResult, LLMResultChunk, LLMResultChunkDelta
+from dify_plugin.entities.model.message import (
+    AssistantPromptMessage,
+    PromptMessage,
+    PromptMessageContentUnionTypes,
+    PromptMessageTool,
+    TextPromptMessageContent,
+)
 from dify_plugin.entities.tool import ToolProviderType
+from dify_plugin.invocations.model.llm import LLMInvocation
+from dify_plugin.invocations.tool import ToolInvocation
+from gevent.queue import Empty, Queue
+from pydantic import BaseModel
 from pydantic_core import to_json
 
+from internal.clock import in_turns
 from internal.flow import extract_blocking_tool_calls
-from internal.host.invocations import LenientToolInvocation, ModelInvocation
-from internal.host.read_ahead import batches
-from internal.host.request import MAX_REQUEST_BYTES, ModelRequest
-from internal.host.wire import WireMessage, wellformed_chunk, wellformed_message
-from internal.text.fairness import in_turns
+from internal.host.failures import HostFailure
+from internal.text.texts import wellformed, wellformed_json
+
+# One model call, as it is sent to the host, and the opaque bodies that a request may carry.
+
+MAX_REQUEST_BYTES = 4 * 1024 * 1024
+"""Bytes; the daemon kills a plugin whose stdout line exceeds 5 MiB: docs/host-facts.md, "Size limits"."""
+
+
+@dataclass(frozen=True)
+class ModelRequest:
+    """What one model call sends."""
+
+    config: LLMModelConfig
+    messages: Sequence[PromptMessage]
+    tools: Sequence[PromptMessageTool] = ()
+    stop: Sequence[str] = ()
+
+    def carries_opaque_body(self) -> bool:
+        return any(carries_opaque_body(message) for message in self.messages)
+
+
+def carries_opaque_body(message: PromptMessage) -> bool:
+    """Whether the message itself or a part of it has one."""
+    return without_opaque_body(message) is not message
+
+
+def without_opaque_body(message: PromptMessage) -> PromptMessage:
+    """The message itself when neither it nor a part of it has one."""
+    nothing: dict[str, Any] = {"opaque_body": None}
+    changes: dict[str, Any] = {}
+    if isinstance(message, AssistantPromptMessage) and message.opaque_body is not None:
+        changes |= nothing
+    if isinstance(message.content, list) and any(part.opaque_body is not None for part in message.content):
+        changes["content"] = [part.model_copy(update=nothing) for part in message.content]
+    return message.model_copy(update=changes) if changes else message
+
+
+# Makes the host's answers well-formed as they come in.
+#
+# The arguments of tool calls stay as the model wrote them.
+
+MAX_EXACT_INTEGER = 2**53
+"""The host's daemon reads numbers as floats and rounds larger integers (docs/host-facts.md, "Numbers and keys")."""
+
+
+class WireMessage(BaseModel):
+    """A tool's message in the shape that the daemon guarantees (docs/host-facts.md, "Tool messages")."""
+
+    type: str
+    message: dict[str, Any] | None = None
+    meta: dict[str, Any] | None = None
+
+
+def wellformed_message(message: WireMessage) -> WireMessage:
+    return message.model_copy(
+        update={"message": wellformed_json(message.message), "meta": wellformed_json(message.meta)}
+    )
+
+
+def wellformed_chunk(chunk: LLMResultChunk) -> LLMResultChunk:
+    """A model's chunk, changed in place: it was just read, and nothing else holds it."""
+    delta, message = chunk.delta, chunk.delta.message
+    if isinstance(message.content, str):
+        text = wellformed(message.content)
+        if text is not message.content:  # assigning a field of the SDK's models is slow
+            message.content = text
+    elif message.content:
+        for part in in_turns(message.content):
+            _make_wellformed(part)
+    for call in message.tool_calls or ():
+        call.id, call.function.name = wellformed(call.id), wellformed(call.function.name)
+    if delta.finish_reason:
+        delta.finish_reason = wellformed(delta.finish_reason)
+    if delta.usage:
+        delta.usage.currency = wellformed(delta.usage.currency)
+    return chunk
+
+
+def _make_wellformed(part: PromptMessageContentUnionTypes) -> None:
+    """Every text of a part but its opaque body, which is the provider's."""
+    if isinstance(part, TextPromptMessageContent):
+        part.data = wellformed(part.data)
+        return
+    for name in ("format", "mime_type", "filename", "url", "base64_data"):
+        setattr(part, name, wellformed(getattr(part, name)))
+
+
+def exact_integers(value: Any) -> Any:  # noqa: ANN401 - JSON in, JSON out
+    """A JSON value as the host keeps it: integers that it would round are texts."""
+    match value:
+        case bool():
+            return value
+        case int():
+            return value if abs(value) <= MAX_EXACT_INTEGER else str(value)
+        case dict():
+            return {name: exact_integers(item) for name, item in value.items()}
+        case list() | tuple():
+            return [exact_integers(item) for item in value]
+    return value
+
+
+# The answers of a call, read ahead, so that all that waits already is handled at once.
+#
+# A greenlet reads while the run is busy with the batch before, so a burst costs the run a few steps and not one for
+# each item. No item waits for a batch to fill.
+
+MAX_WAITING = 250
+"""Items of a batch, about as many short lines as the SDK reads at once (64 KiB). The reader stops there until they are
+taken; what follows stays in the SDK's own queue."""
+
+
+class DeadlinePassed(Exception):  # noqa: N818 - says what happened
+    """The time that was given for a call is over."""
+
+
+@dataclass(frozen=True)
+class _End:
+    """Follows the last item."""
+
+    failure: str | None = None
+
+
+def batches[T](items: Generator[T, None, None], left: Callable[[], float], silence: float) -> Iterator[list[T]]:
+    """All items that wait, as soon as there is one.
+
+    ``left`` tells the seconds until the deadline; the call is not made when there are none. What has come by the
+    deadline is passed on first. ``silence`` is how many seconds may pass without an item. Heartbeats of the HTTP
+    transport extend neither, though they do extend the SDK's own limit.
+
+    Raises:
+        HostFailure: the call failed, or was silent for too long.
+        DeadlinePassed: no time is left.
+    """
+    inbox: Queue[T | _End] = Queue(MAX_WAITING)
+    reader = gevent.spawn(_read, items, inbox)
+    try:
+        while (seconds := left()) > 0 or inbox.qsize():
+            came = _take(inbox, seconds, silence)
+            end = came[-1]
+            if batch := [item for item in came if not isinstance(item, _End)]:
+                yield batch
+            if isinstance(end, _End):
+                if end.failure is None:
+                    return
+                raise HostFailure(end.failure) if left() > 0 else DeadlinePassed
+            if seconds <= 0 and left() <= 0:  # an answer may be given more time for what it has just brought
+                break
+        raise DeadlinePassed
+    finally:
+        # A run that is never read to its end may be collected while gevent's hub is at work, which must not wait.
+        reader.kill(block=False)
+
+
+def _take[T](inbox: "Queue[T | _End]", seconds: float, silence: float) -> list[T | _End]:
+    """All that waits; the first item is waited for."""
+    try:
+        came = [inbox.get(timeout=min(seconds, silence))]
+    except Empty:
+        if silence < seconds:
+            raise HostFailure(f"invocation exited without response after {silence:g} seconds") from None
+        raise DeadlinePassed from None
+    return came + [inbox.get_nowait() for _ in range(inbox.qsize())]
+
+
+def _read[T](items: Generator[T, None, None], inbox: "Queue[T | _End]") -> None:
+    """Put all items into the inbox, and last how they ended; other sessions run now and then, however large items are.
+
+    The broad ``except`` stands around the host alone: the SDK reports every failure as a bare ``Exception``.
+    """
+    end = _End()
+    try:
+        for item in in_turns(items):
+            inbox.put(item)
+    except Exception as failure:  # noqa: BLE001 - see above
+        end = _End(wellformed(str(failure)))
+    finally:
+        items.close()
+    inbox.put(end)
+
+
+# The SDK's calls of models and tools, each sent under an id that is known before.
+#
+# The SDK asks for the id once for each request, in every install method (``BackwardsInvocation._backwards_invoke``,
+# 0.4.4 to 0.10.2). An SDK that does not ask sends an id of its own: then the call works as before, and the log has an
+# id that is not on the wire.
+
+
+def new_request_id() -> str:
+    """An id as the SDK makes them."""
+    return uuid.uuid4().hex
+
+
+class ModelInvocation(LLMInvocation):
+    """One call of a model."""
+
+    def __init__(self, session: Session, request_id: str) -> None:
+        super().__init__(session)
+        self._request_id = request_id
+
+    def _generate_backwards_request_id(self) -> str:
+        return self._request_id
+
+
+class LenientToolInvocation(ToolInvocation):
+    """One call of a tool; reads messages of any type: one unknown type would end the SDK's own generator."""
+
+    def __init__(self, session: Session, request_id: str) -> None:
+        super().__init__(session)
+        self._request_id = request_id
+
+    def _generate_backwards_request_id(self) -> str:
+        return self._request_id
+
+    def _backwards_invoke(self, type: InvokeType, data_type: Any, data: dict[str, Any]) -> Any:  # noqa: A002, ANN401
+        del data_type
+        return super()._backwards_invoke(type, WireMessage, data)  # type: ignore[arg-type] # what this class is for
+
+
+# The only module that calls the SDK's Session.
+#
+# A call that fails raises HostFailure, DeadlinePassed or RequestTooLarge. Each call sets the session's limit on
+# silence; nothing else is kept from one call to the next.
 
 
 class RequestTooLarge(Exception):  # noqa: N818 - says what is the matter

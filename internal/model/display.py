@@ -1,20 +1,47 @@
-"""What of a turn the user sees while it streams.
-
-In: pieces of text and thought, and at the end whether tool calls came with them. Out: events for the screen. Text is
-held back until it is clearly the answer; a remark before tool calls becomes a thought, or goes to the log only.
-"""
+"""Drops the white space around a text."""
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum, auto
 
+from internal.clock import in_turns
+from internal.events import AnswerBreak, AnswerText, Shown, ThoughtText
 from internal.flow import should_emit_response_text
-from internal.report.events import AnswerBreak, AnswerText, Shown, ThoughtText
-from internal.text.fairness import in_turns
-from internal.text.trimming import Trimmer
-from internal.thoughts.reading import MAX_STEP_LENGTH, Piece, PieceKind, ThoughtSplitter, settled
-from internal.thoughts.writing import OpenEnds
+from internal.text.thoughts import MAX_STEP_LENGTH, OpenEnds, Piece, PieceKind, ThoughtSplitter, settled
+
+# Drops the white space around a text.
+
+
+class Trimmer:
+    """Drops white space at the beginning and end of a text that comes in pieces."""
+
+    def __init__(self) -> None:
+        self._held: list[str] = []
+        self._has_begun = False
+
+    def feed(self, text: str) -> str:
+        kept = text.rstrip()
+        if not kept:
+            if self._has_begun:
+                self._held.append(text)
+            return ""
+        held, self._held = self._held, [text[len(kept) :]]
+        if not self._has_begun:
+            self._has_begun = True
+            return kept.lstrip()
+        return "".join([*held, kept])
+
+    @property
+    def held(self) -> str:
+        """The white space at the end so far."""
+        return "".join(self._held)
+
+
+# What of a turn the user sees while it streams.
+#
+# Text is held back until it is clearly the answer; a remark before tool calls becomes a thought, or goes to the log
+# only.
 
 PLAINLY_AN_ANSWER = 400
 """Letters. A remark before tool calls is shorter, almost always; a longer one is shown as if it were the answer."""

@@ -1,11 +1,10 @@
-"""Reads a model's stream, and judges it when it has ended.
+"""The content of a model's answer: text, parts of text, and images."""
 
-In: the chunks of any provider: fragments, snapshots, lists of parts. Out: events for the screen while they come, then
-one ModelTurn.
-"""
-
-from collections.abc import Generator, Iterable, Iterator
-from dataclasses import dataclass
+import base64
+import binascii
+from collections import Counter
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from dify_plugin.entities.model.llm import LLMResultChunk, LLMUsage
@@ -15,19 +14,229 @@ from dify_plugin.entities.model.message import (
     TextPromptMessageContent,
 )
 
-from internal.conversation.transcript import Content
-from internal.conversation.weight import estimate_tokens
-from internal.flow import extract_stream_tool_calls
-from internal.host.clock import Deadline
-from internal.model.assembly import CallAssembler
-from internal.model.content import forward_image, joined
+from internal.budget import Usage
+from internal.call import ToolCall
+from internal.clock import Deadline, in_turns
+from internal.errors import OurWords, StopReason
+from internal.events import (
+    MAX_FILE_BYTES,
+    AnswerBreak,
+    AnswerText,
+    Event,
+    ExternalImage,
+    FileBytes,
+    FileForwarded,
+    Noted,
+    Shown,
+    ShownTogether,
+    ThoughtText,
+)
+from internal.flow import SdkToolCall, extract_stream_tool_calls
 from internal.model.display import DisplayRule, TurnDisplay
-from internal.model.together import together
-from internal.report.events import Event, FileForwarded, Noted, ShownTogether, StopReason
-from internal.report.tool_calls import ToolCall
-from internal.report.usage import Usage
-from internal.text.fairness import in_turns
-from internal.text.notes import OurWords
+from internal.text.texts import without_escaped_nul
+from internal.tooling import MAX_ARGUMENTS_LENGTH
+from internal.transcript.transcript import Content, estimate_tokens
+
+# The content of a model's answer: text, parts of text, and images.
+
+
+def joined(content: Sequence[str | PromptMessageContentUnionTypes]) -> Content:
+    """Text alone as one string; with parts among it, a list in which each stretch of text is one part."""
+    parts: list[PromptMessageContentUnionTypes] = []
+    text: list[str] = []
+    for item in content:
+        if isinstance(item, str):
+            text.append(item)
+        else:
+            parts += [*_text_part(text), item]
+            text = []
+    return [*parts, *_text_part(text)] if parts else "".join(text)
+
+
+def _text_part(texts: list[str]) -> list[PromptMessageContentUnionTypes]:
+    return [TextPromptMessageContent(data="".join(texts))] if texts else []
+
+
+def forward_image(part: ImagePromptMessageContent) -> Event:
+    """An image that the model made, by address or as bytes."""
+    if part.url and not part.url.startswith("data:"):
+        return FileForwarded(ExternalImage(part.url))
+    try:
+        data = base64.b64decode(part.url.partition(",")[2] or part.base64_data, validate=True)
+    except (binascii.Error, ValueError):
+        return Noted(OurWords("an image of the model could not be read"))
+    if len(data) > MAX_FILE_BYTES:
+        return Noted(OurWords("an image of the model is larger than 15 MiB and is left out"))
+    return FileForwarded(FileBytes(data, part.mime_type, part.filename))
+
+
+# Joins what the user sees at once into few events of bounded size.
+
+MAX_BYTES = 200 * 1024
+"""In UTF-8, after which an event is complete. With the piece that reaches this it still fits into one message."""
+_MAX_PIECE_LENGTH = 12 * 1024
+"""Characters of a piece of a longer text."""
+_MIN_SIZE = 400
+"""Bytes that a part counts for at least, since each costs time however short it is."""
+
+
+def together(events: Iterable[Event]) -> Iterator[Event]:
+    """Nothing is held back beyond the last event."""
+    parts, size = list[Shown](), 0
+    for event in events:
+        if isinstance(event, AnswerText | AnswerBreak | ThoughtText):
+            for part in _pieces(event):
+                parts.append(part)
+                size += _size(part)
+                if size >= MAX_BYTES:
+                    yield ShownTogether(tuple(parts))
+                    parts, size = [], 0
+        else:
+            if parts:
+                yield ShownTogether(tuple(parts))
+                parts, size = [], 0
+            yield event
+    if parts:
+        yield ShownTogether(tuple(parts))
+
+
+def _pieces(shown: Shown) -> Iterator[Shown]:
+    if isinstance(shown, AnswerBreak) or len(shown.text) <= _MAX_PIECE_LENGTH:
+        yield shown
+        return
+    for start in range(0, len(shown.text), _MAX_PIECE_LENGTH):
+        yield type(shown)(shown.text[start : start + _MAX_PIECE_LENGTH])
+
+
+def _size(part: Shown) -> int:
+    return _MIN_SIZE if isinstance(part, AnswerBreak) else max(_MIN_SIZE, len(part.text.encode()))
+
+
+# Tool calls put together from what a stream brings: fragments, growing snapshots, duplicates, missing or equal ids.
+#
+# One rule serves all providers (docs/model-facts.md, "How tool calls stream"), and it is applied once, when the
+# stream has ended. What is kept and looked at is bounded by MAX_ARGUMENTS_LENGTH, however the stream cuts it up.
+
+_MAX_KEPT = MAX_ARGUMENTS_LENGTH + 1
+"""Characters; one more than are accepted, so that a longer text is still recognised as too long."""
+
+
+@dataclass
+class _Fragments:
+    """The pieces of one call's arguments.
+
+    They are taken for snapshots as long as each is a prefix of the next; then they are fragments.
+    """
+
+    _latest: str = ""
+    """The longest snapshot; the others are its beginnings."""
+    _lengths: list[int] = field(default_factory=list)
+    """Of all snapshots, until their join is longer than arguments may be."""
+    _pieces: list[str] | None = None
+    """Set once the pieces are known to be fragments."""
+    _size: int = 0
+    """Characters of the join."""
+
+    def take(self, piece: str) -> None:
+        if self._pieces is None and len(self._latest) >= _MAX_KEPT:
+            return  # too long, whatever comes
+        if self._pieces is None and piece.startswith(self._latest):
+            self._latest = piece[:_MAX_KEPT]
+            if self._size < _MAX_KEPT:
+                self._lengths.append(len(piece))
+        else:
+            self._pieces = self._pieces if self._pieces is not None else list(self._snapshots())
+            if self._size < _MAX_KEPT:
+                self._pieces.append(piece[:_MAX_KEPT])
+        self._size += len(piece)
+
+    def _snapshots(self) -> Iterator[str]:
+        return (self._latest[:length] for length in self._lengths)
+
+    def readings(self) -> Iterator[str]:
+        """What the arguments may be, the likeliest first.
+
+        The last piece alone if the pieces are snapshots, else their join. A key such as ``{`` can make the pieces of
+        one object look like snapshots: the join of those is the second reading.
+        """
+        if self._size == 0:
+            yield "{}"
+        elif self._pieces is not None:
+            yield "".join(self._pieces)[:_MAX_KEPT]
+        else:
+            yield self._latest
+            if len(self._lengths) > 1 and self._size <= MAX_ARGUMENTS_LENGTH:
+                yield "".join(self._snapshots())
+
+
+@dataclass
+class _Draft:
+    """A call that is still coming in."""
+
+    id: str
+    name: str = ""
+    arguments: _Fragments = field(default_factory=_Fragments)
+
+    def call(self, fallback_id: str) -> ToolCall:
+        """The whole call: with the first reading that is a JSON object, or the likeliest where none is."""
+        call_id = self.id or fallback_id
+        texts = ((text, without_escaped_nul(text)) for text in self.arguments.readings())
+        readings = (ToolCall(call_id, self.name, kept, had_nul=kept != text) for text, kept in texts)
+        likeliest = next(readings)
+        return next((call for call in (likeliest, *readings) if call.parsed.ok), likeliest)
+
+
+class CallAssembler:
+    """Collects the tool calls of one turn."""
+
+    def __init__(self, fallback_id: str) -> None:
+        """A call without an id gets ``{fallback_id}_{position}``."""
+        self._fallback_id = fallback_id
+        self._drafts: list[_Draft] = []
+        self._by_id: dict[str, list[_Draft]] = {}
+        self._calls: tuple[ToolCall, ...] | None = None
+
+    def take(self, entries: Iterable[SdkToolCall]) -> None:
+        """Take the entries of one chunk; entries of one chunk with the same id are different calls."""
+        self._calls = None
+        seen = Counter[str]()
+        for entry in entries:
+            draft = self._draft_for(entry, seen[entry.id])
+            seen[entry.id] += 1
+            draft.name = draft.name or entry.function.name
+            if entry.function.arguments:
+                draft.arguments.take(entry.function.arguments)
+
+    def _draft_for(self, entry: SdkToolCall, before: int) -> _Draft:
+        """The draft that an entry continues, or a new one; ``before`` entries of the same chunk have the same id.
+
+        It continues a draft of its id, or, without id and name, the last draft.
+        """
+        known = self._by_id.setdefault(entry.id, []) if entry.id else []
+        if before < len(known):
+            return known[before]
+        if not entry.id and not entry.function.name and self._drafts:
+            return self._drafts[-1]
+        draft = _Draft(entry.id)
+        self._drafts.append(draft)
+        known.append(draft)
+        return draft
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether any entry has come."""
+        return bool(self._drafts)
+
+    def calls(self) -> tuple[ToolCall, ...]:
+        """The whole calls; they are put together and parsed once."""
+        if self._calls is None:
+            self._calls = tuple(
+                draft.call(f"{self._fallback_id}_{position}") for position, draft in enumerate(self._drafts, start=1)
+            )
+        return self._calls
+
+
+# Reads a model's stream, and judges it when it has ended.
 
 # How providers say that a turn was cut: docs/model-facts.md, "Finish reasons".
 _CUT_REASONS = {

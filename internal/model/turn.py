@@ -1,34 +1,182 @@
-"""One model turn: the request, the stream, and another try when it fails.
+"""Which model a run calls: the node's own, and its fallback from the moment when the first one has failed for good."""
 
-In: a transcript. Out: events while it streams, then a ModelTurn, or TimeIsUp. A failed call is tried again while the
-user has seen nothing of the turn (recovery), and at last with the fallback model (in_use); an answer that stalls after
-that is kept as far as it has come.
-"""
-
-from collections.abc import Generator, Iterator
-from dataclasses import dataclass, replace
+import contextlib
+import json
+import re
+from collections.abc import Generator, Iterable, Iterator
+from dataclasses import dataclass, field, replace
 
 from dify_plugin.entities.model.llm import LLMModelConfig, LLMResultChunk
 
-from internal.budget import Budget
-from internal.conversation.transcript import Transcript
-from internal.conversation.window import Window
-from internal.errors import ModelCallFailed
-from internal.host.clock import Clock
-from internal.host.failures import FailureKind, HostFailure
-from internal.host.invocations import new_request_id
-from internal.host.read_ahead import DeadlinePassed
-from internal.host.request import ModelRequest
-from internal.host.session import HostSession
-from internal.model.given_secrets import given_secrets
-from internal.model.in_use import ModelInUse, name_of
+from internal.budget import Budget, Usage
+from internal.call import ToolCall
+from internal.clock import Clock
+from internal.errors import ModelCallFailed, OurWords, Quoting, Sentence, StopReason
+from internal.events import Event, ModelFinished, ModelStarted, Noted, RequestRepeated
+from internal.host.failures import FailureKind, HostFailure, is_transient
+from internal.host.session import DeadlinePassed, HostSession, ModelRequest, new_request_id
 from internal.model.reading import ModelTurn, Reading, TurnSpan
-from internal.model.recovery import Recovery
-from internal.report.events import Event, ModelFinished, ModelStarted, Noted, RequestRepeated, StopReason
-from internal.report.usage import Usage
-from internal.text.notes import OurWords, Quoting, Sentence
-from internal.text.redaction import KnownSecrets
-from internal.tools.toolbox import Tool, Toolbox
+from internal.node.tools import Tool, Toolbox
+from internal.text.secrets import KnownSecrets, texts_in
+from internal.transcript.transcript import Transcript, Window
+
+# Which model a run calls: the node's own, and its fallback from the moment when the first one has failed for good.
+#
+# All loops of a run share one object.
+
+
+@dataclass
+class ModelInUse:
+    """The model that answers a run's requests."""
+
+    first: LLMModelConfig
+    """The node's own."""
+    fallback: LLMModelConfig | None = None
+    _failure: ModelCallFailed | None = field(default=None, init=False)
+    """How the first one failed; None while it is in use."""
+
+    @property
+    def now(self) -> LLMModelConfig:
+        return self.fallback if self.fallback and self._failure else self.first
+
+    def can_replace(self, model: LLMModelConfig) -> bool:
+        """Whether another model can answer what this one did not."""
+        return self.fallback is not None and model is self.first
+
+    def use_fallback(self, failure: ModelCallFailed) -> None:
+        """Use the fallback from now on; ``failure`` says why. Of several conversations the first one's counts."""
+        self._failure = self._failure or failure
+
+    def told(self, model: LLMModelConfig, failure: ModelCallFailed) -> ModelCallFailed:
+        """How this model failed; of the fallback, with the reason for which it was in use."""
+        return failure if model is self.first or self._failure is None else self._failure.then(failure)
+
+
+def name_of(model: LLMModelConfig) -> str:
+    return f"{model.provider}/{model.model}"
+
+
+# Remedies for a failed model call: waiting, a shorter prompt, a prompt without opaque bodies.
+#
+# Each remedy is used a limited number of times, so a turn ends.
+
+RETRY_WAITS = (1.0, 4.0)
+"""Seconds before the second and the third try of a call that failed for a temporary reason."""
+# Each provider refuses a body in its own words; some of those words are not known here.
+_MAY_REFUSE_A_BODY = frozenset({FailureKind.INVALID_REQUEST, FailureKind.UNKNOWN})
+
+
+@dataclass
+class Recovery:
+    """What has been done so far to save one turn."""
+
+    transcript: Transcript
+    window: Window
+    clock: Clock
+    span: TurnSpan
+    is_used_up: bool = False
+    """Whether the request is sent once, whatever comes of it."""
+    _retries: int = 0
+    _has_shrunk: bool = False
+    _has_repeated: bool = False
+
+    def prepare(self, failure: HostFailure, request: ModelRequest) -> Generator[Event, None, bool]:
+        """Do what may let the next try succeed; False when nothing is left.
+
+        Whether opaque bodies are to blame is judged by this request: another conversation of the run may have dropped
+        them since it was sent.
+        """
+        if self.is_used_up:
+            return False
+        if failure.names_opaque_body and request.carries_opaque_body():
+            return (yield from self._do_without_opaque_bodies())
+        if is_transient(failure.kind) and (yield from self._wait(failure.kind)):
+            return True
+        if failure.kind is FailureKind.CONTEXT_LENGTH and not self._has_shrunk:
+            self._has_shrunk = True
+            if (yield from self._shrink()):
+                return True
+        if failure.kind in _MAY_REFUSE_A_BODY and request.carries_opaque_body():
+            return (yield from self._do_without_opaque_bodies())
+        return False
+
+    def repeat_if_lost(self, reading: Reading) -> Generator[Event, None, bool]:
+        """Whether a stream that was cut without an error has to be asked for again; a turn has one such repetition."""
+        if not reading.was_cut_off:
+            return False
+        is_lost = not reading.calls and not reading.has_shown and self._use_repetition()
+        consequence = "it is asked for once more" if is_lost else "what came last may be missing"
+        note = OurWords(f"the stream ended with neither finish reason nor usage, so it was cut: {consequence}")
+        yield Noted(note, self.span.key)
+        return is_lost
+
+    def _use_repetition(self) -> bool:
+        if self._has_repeated or self.is_used_up:
+            return False
+        self._has_repeated = True
+        return not self.span.deadline.has_passed()
+
+    def _wait(self, kind: FailureKind) -> Generator[Event, None, bool]:
+        wait = RETRY_WAITS[self._retries] if self._retries < len(RETRY_WAITS) else None
+        if wait is None or wait >= self.span.deadline.left():
+            return False
+        self._retries += 1
+        yield Noted(OurWords(f"{kind}; tried again after {wait:g} s"), self.span.key)
+        self.clock.sleep(wait)
+        return True
+
+    def _shrink(self) -> Generator[Event, None, bool]:
+        notes = list(self.window.shrink(self.transcript))
+        for note in notes:
+            yield Noted(note, self.span.key)
+        return bool(notes)
+
+    def _do_without_opaque_bodies(self) -> Generator[Event, None, bool]:
+        self.transcript.drop_opaque_bodies()
+        note = OurWords("the host refused the provider's opaque bodies; the run goes on without them")
+        yield Noted(note, self.span.key)
+        return True
+
+
+# What the model gives to a tool's ``secret-input`` parameters.
+#
+# The model still reads them, because it had them before.
+
+_VALUE = r"""(?:"((?:[^"\\]|\\.)*+)|'((?:[^'\\]|\\.)*+)|([^\s"'{}\[\],;]++))"""
+
+
+def given_secrets(call: ToolCall, toolbox: Toolbox) -> Iterator[str]:
+    """The values of these parameters; a call that will not run counts too."""
+    tool = toolbox.tools.get(call.name)
+    names = [parameter.name for parameter in tool.parameters.values() if parameter.is_secret] if tool else []
+    if not names:
+        return
+    if call.parsed.ok:
+        yield from texts_in([call.parsed.args.get(name) for name in names])
+        return
+    yield from _beside(names, call.arguments)
+
+
+def _beside(names: Iterable[str], text: str) -> Iterator[str]:
+    """What stands beside these names in a text that is not JSON: in double quotes, in single quotes, or bare."""
+    written = "|".join(form for name in names for form in _forms(name))
+    for found in re.finditer(rf"(?:{written})\s*[:=]\s*{_VALUE}", text):
+        value = next(value for value in found.groups() if value is not None)
+        yield value
+        with contextlib.suppress(ValueError):
+            yield json.loads(f'"{value}"')
+
+
+def _forms(name: str) -> tuple[str, str, str]:
+    bare = re.escape(name)
+    # A bare name counts only at the beginning of a pair; elsewhere it is a word of a text.
+    return re.escape(json.dumps(name)), f"'{bare}'", rf"(?:^|[{{,])\s*{bare}"
+
+
+# One model turn: the request, the stream, and another try when it fails.
+#
+# A failed call is tried again while the user has seen nothing of the turn (recovery), and at last with the fallback
+# model (in_use); an answer that stalls after that is kept as far as it has come.
 
 _TIME_WAS_UP = OurWords("the time was up before the answer had ended; what had come of it is kept")
 

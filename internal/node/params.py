@@ -1,45 +1,208 @@
-"""The node's parameters, read in every shape that Dify sends.
+"""Values as the node's panel sends them, read leniently."""
 
-In: the dict that the host gives to a strategy. Out: StrategyParams, frozen and complete. An empty value ('' / None /
-[] / [None] / a missing key) becomes the default; an unusable one is changed and noted; InvalidParameters is raised only
-if a run is impossible.
-
-Texts come in here. They are made well-formed, and ``redacted`` replaces the node's secrets in everything that the model
-reads: a prompt, a schema or a tool's description is not redacted again.
-"""
-
-from collections.abc import Mapping
+import json
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import StrEnum
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from dify_plugin.file.file import File
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    ModelWrapValidatorHandler,
-    PrivateAttr,
-    ValidationError,
-    model_validator,
-)
+from pydantic import BaseModel, ConfigDict, ModelWrapValidatorHandler, PrivateAttr, ValidationError, model_validator
 
-from internal.errors import InvalidParameters
-from internal.node.model_selection import ModelSelection
-from internal.node.panel_values import (
-    Limits,
-    as_json,
-    read_choices,
-    read_items,
-    read_names,
-    read_number,
-    read_string,
-    read_switch,
-)
-from internal.node.secrets import redacted_tool
-from internal.text.fairness import in_turns
-from internal.text.notes import Note, Quoting, Sentence
-from internal.text.pasted import looks_like_selector, missing_variable
-from internal.text.redaction import Redactor
-from internal.text.wellformed import wellformed_json
+from internal.clock import in_turns
+from internal.errors import InvalidParameters, Note, OurWords, Quoting, Sentence
+from internal.node.model import ModelSelection
+from internal.text.secrets import Redactor, looks_secret, texts_in
+from internal.text.texts import looks_like_selector, missing_variable, parse_pasted, read_pasted, wellformed_json
+
+# Values as the node's panel sends them, read leniently.
+
+_TRUE_WORDS = frozenset({"true", "yes", "y", "1", "on"})
+_FALSE_WORDS = frozenset({"false", "no", "n", "0", "off"})
+_SEPARATOR = re.compile(r"[,，、\n]")
+_MAX_NAMED = 5
+"""Unknown names that are noted."""
+_MAX_NAME_LENGTH = 100
+"""Characters of such a name in a note."""
+
+
+class Limits(NamedTuple):
+    """The range and the default of a whole number."""
+
+    least: int
+    default: int
+    most: int | None
+    """None for no maximum; then 0 switches the limit off."""
+
+    def named(self, number: float) -> str:
+        """The number as a note tells it."""
+        return "0, which is no limit," if number == 0 and self.most is None else f"{number}"
+
+
+def _was_left_alone(value: object) -> bool:
+    return value is None or value in ("", [], [None], {})
+
+
+def as_json(value: object) -> object:
+    """A parameter as the host sent it: the SDK makes File objects of the files in it and in a list."""
+    if isinstance(value, list):
+        return [as_json(item) if isinstance(item, BaseModel) else item for item in value]
+    return value.model_dump(mode="json", serialize_as_any=True) if isinstance(value, BaseModel) else value
+
+
+def read_string(value: object) -> str:
+    if _was_left_alone(value):
+        return ""
+    if isinstance(value, dict | list):
+        # Dify parses a template that happens to be JSON.
+        return json.dumps(value, ensure_ascii=False)
+    return str(value)
+
+
+def read_number(name: str, value: object, limits: Limits, note: Note) -> int:
+    if _was_left_alone(value):
+        return limits.default
+    number, most = _as_number(value), math.inf if limits.most is None else limits.most
+    clamped = min(max(number, limits.least), most)
+    if not math.isfinite(clamped):
+        problem = "not a number" if math.isnan(number) else "too large"
+        note(OurWords(f"{name}: {problem}; {limits.named(limits.default)} is used"))
+        return limits.default
+    if number != clamped:
+        allowed = f"below {limits.least}" if limits.most is None else f"outside {limits.least} to {limits.most}"
+        note(Quoting(f"{name}: {number:g} is {allowed}; {limits.named(clamped)} is used"))
+    return max(int(clamped), math.ceil(min(clamped, 1)))  # 0.4 is a limit, and 0 may be none
+
+
+def _as_number(value: object) -> float:
+    """The number that a value means; NaN if it means none, infinity if it exceeds a float."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return math.nan
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if isinstance(value, int) and value > 0 else -math.inf
+    except ValueError:
+        return math.nan
+
+
+def read_switch(name: str, value: object, note: Note, *, default: bool = False) -> bool:
+    if _was_left_alone(value):
+        return default
+    word = str(value).strip().lower()
+    if word in _TRUE_WORDS:
+        return True
+    if word in _FALSE_WORDS:
+        return False
+    note(OurWords(f"{name}: neither true nor false; {str(default).lower()} is used"))
+    return default
+
+
+def read_names(value: object) -> Iterable[str]:
+    """Names from a list, from the text of one, or separated by commas (of any script) or lines."""
+    for entry in value if isinstance(value, list) else [value]:
+        text = read_pasted(read_string(entry))
+        listed = _read_list(text)
+        for item in [text] if listed is None else listed:
+            for name in _SEPARATOR.split(read_string(item)):
+                if name.strip():
+                    yield name.strip()
+
+
+def read_choices[T: StrEnum](name: str, value: object, choices: type[T], note: Note) -> frozenset[T]:
+    """The choices that are named, in upper or lower case; the first few unknown names are noted."""
+    named = {each.casefold(): each for each in in_turns(read_names(value))}
+    known = {choice.value for choice in choices}
+    for key in [key for key in named if key not in known][:_MAX_NAMED]:
+        unknown = named[key][:_MAX_NAME_LENGTH]
+        missing = f"; {missing_variable(unknown)}" if looks_like_selector(unknown) else ""
+        note(Quoting(f"{name}: {unknown!r} is ignored; the names are {', '.join(choices)}{missing}"))
+    return frozenset(choices(key) for key in named if key in known)
+
+
+def _read_list(text: str) -> list[object] | None:
+    try:
+        value = parse_pasted(text) if text.lstrip().startswith("[") else None
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, list) else None
+
+
+def read_items[T](name: str, value: object, read: Callable[[object], T], note: Note) -> Iterable[T]:
+    """Read a list item by item, so that a bad item does not affect the others."""
+    items = value if isinstance(value, list) else [value]
+    for position, item in enumerate(items, start=1):
+        if item is None or item == "":
+            continue
+        try:
+            yield read(item)
+        except (ValidationError, TypeError, ValueError):
+            note(OurWords(f"{name}: item {position} cannot be read and is left out"))
+
+
+# The secrets that a developer set in the node.
+#
+# And a tool without them in what the model reads of it.
+
+SECRET_TYPE = "secret-input"  # noqa: S105 - Dify's name of a type
+_PUBLIC_TYPES = frozenset({"select", "boolean", "checkbox", "number"})
+"""Their values stand in the tool's own declaration, or are limits such as ``max_token``: no secret has these types."""
+
+
+def node_secrets(raw_tools: Iterable[Mapping[str, Any]]) -> Redactor:
+    """Replaces every secret that the developer set."""
+    return Redactor.of(secret for raw in raw_tools for secret in _secrets_of(raw))
+
+
+def redacted_tool(tool: Mapping[str, Any], secrets: Redactor) -> Mapping[str, Any]:
+    """What a declaration shows to the model; a parameter's default is sent to the tool, and not shown."""
+    description, parameters = secrets.values([tool.get("description"), tool.get("parameters")])
+    for shown, own in zip(parameters or (), tool.get("parameters") or (), strict=True):
+        if isinstance(own, dict) and "default" in own:
+            shown["default"] = own["default"]
+    return {**tool, "description": description, "parameters": parameters}
+
+
+def public_values(raw: Mapping[str, Any]) -> dict[str, Any]:
+    """The values that the developer set, without each one that is or holds a secret."""
+    return {name: value for name, value, secrets in _values_of(raw) if not secrets}
+
+
+def _secrets_of(raw: Mapping[str, Any]) -> Iterator[str]:
+    return (secret for _, _, secrets in _values_of(raw) for secret in secrets)
+
+
+def _values_of(raw: Mapping[str, Any]) -> Iterator[tuple[str, Any, list[str]]]:
+    """Each value that the developer set, with the secrets in it."""
+    runtime, listed = raw.get("runtime_parameters"), raw.get("parameters")
+    declared = [item for item in listed if isinstance(item, Mapping)] if isinstance(listed, list) else []
+    kinds = {str(item.get("name")): str(item.get("type")) for item in declared}
+    for name, value in runtime.items() if isinstance(runtime, Mapping) else ():
+        kind = kinds.get(name)
+        if kind == SECRET_TYPE:
+            yield name, value, ["", *texts_in(value)]
+        else:
+            yield name, value, [] if kind in _PUBLIC_TYPES else list(_named({name: value}))
+
+
+def _named(value: object) -> Iterator[str]:
+    """All values below a secret's name."""
+    if isinstance(value, dict):
+        for name, item in value.items():
+            yield from texts_in(item) if looks_secret(name) else _named(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _named(item)
+
+
+# The node's parameters, read in every shape that Dify sends.
+#
+# An empty value ('' / None / [] / [None] / a missing key) becomes the default; an unusable one is changed and noted;
+# InvalidParameters is raised only if a run is impossible.
+#
+# Texts come in here. They are made well-formed, and ``redacted`` replaces the node's secrets in everything that the
+# model reads: a prompt, a schema or a tool's description is not redacted again.
 
 MAXIMUM_ITERATIONS = Limits(1, 6, 100)
 MAXIMUM_SECONDS = Limits(30, 540, 3_600)

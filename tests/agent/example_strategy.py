@@ -3,15 +3,15 @@
 from collections.abc import Generator
 
 from internal.agent import Blueprint
-from internal.answer import CallAnswer, TextAnswer
-from internal.finish import Result, finish, kept_alive
+from internal.end import Result, finish, kept_alive
+from internal.errors import StopReason
+from internal.events import Event, SpanFinished, SpanStarted
+from internal.loop import CallAnswer, LoopPart, TextAnswer
 from internal.node.params import StrategyParams
-from internal.part import LoopPart
+from internal.node.tools import Tool
 from internal.policy import DEFAULT_POLICY
-from internal.report.events import Event, SpanFinished, SpanStarted, StopReason
-from internal.report.sources import escaped
 from internal.run import Run
-from internal.tools.toolbox import Tool
+from internal.sources import escaped
 
 CHECK = "{question}\n\nCheck this draft of an answer with the tools, then answer.\n<finding>\n{draft}\n</finding>"
 

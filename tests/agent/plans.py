@@ -6,8 +6,8 @@ from typing import Any
 
 from gevent import Timeout
 
-from internal.host.clock import Clock
-from internal.plan_and_reflect.strategy import PLAN_AND_REFLECT
+from internal.clock import Clock
+from internal.plan_and_reflect import PLAN_AND_REFLECT
 from tests.support.clock import PATIENCE
 from tests.support.host import Handler, Json, Step, When, text_of
 from tests.support.run import Outcome, run

@@ -12,7 +12,7 @@ from gevent.event import Event
 
 from devhost.models.backend import chunk, tool_call
 from internal.agent import FUNCTION_CALLING, Blueprint, run_agent
-from internal.host.clock import Clock
+from internal.clock import Clock
 from prompt import template
 from tests.support.clock import PATIENCE, FakeTime
 from tests.support.host import Handler, Json, ScriptedModel, Step, Tools, make_session

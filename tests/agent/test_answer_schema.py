@@ -7,7 +7,7 @@ import pytest
 from dify_plugin.errors.model import InvokeBadRequestError
 
 from internal.agent import FUNCTION_CALLING, Blueprint
-from internal.plan_and_reflect.strategy import PLAN_AND_REFLECT
+from internal.plan_and_reflect import PLAN_AND_REFLECT
 from prompt import template
 from strategies.gpt5_react import GPT5ReActStrategy
 from tests.agent.plans import blocks, done_at_once, offered, plans

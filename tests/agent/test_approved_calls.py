@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from internal.state.form import encode
-from internal.state.records import CallRecord, RoundRecord, State, UserRecord
+from internal.memory.records import CallRecord, RoundRecord, State, UserRecord
+from internal.memory.state import encode
 from prompt import template
 from tests.agent.local_http import served
 from tests.agent.scenes import ANSWER, results_in

@@ -7,7 +7,7 @@ import pytest
 
 from devhost.protocol.bridge import Bridge
 from internal.agent import FUNCTION_CALLING, Blueprint
-from internal.plan_and_reflect.strategy import PLAN_AND_REFLECT
+from internal.plan_and_reflect import PLAN_AND_REFLECT
 from strategies.gpt5_react import GPT5ReActStrategy
 from tests.agent.plans import completed, plans, works_on
 from tests.agent.scenes import live

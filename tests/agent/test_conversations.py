@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from internal.agent import Blueprint
-from internal.state.form import decode
+from internal.memory.state import decode
 from strategies.gpt5_function_calling import GPT5FunctionCallingStrategy
 from strategies.gpt5_plan_and_reflect import GPT5PlanAndReflectStrategy
 from strategies.gpt5_react import GPT5ReActStrategy

@@ -15,7 +15,7 @@ from gevent.event import Event
 
 from internal import loop
 from internal.agent import FUNCTION_CALLING, run_agent
-from internal.calls import side_by_side
+from internal.calls import runner as side_by_side
 from prompt import template
 from tests.agent.local_http import served
 from tests.agent.scenes import ANSWER, asks, cut_off, entry, log_of, results_in, search, silence, silent, text, wait_for

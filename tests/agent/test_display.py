@@ -11,7 +11,7 @@ from gevent.event import Event
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from internal.thoughts.reading import PieceKind, ThoughtSplitter
+from internal.text.thoughts import PieceKind, ThoughtSplitter
 from tests.agent.scenes import ANSWER, cut_off, ends, live, part, search, text, wait_for
 from tests.support.clock import PATIENCE, FakeTime
 from tests.support.host import CallFails

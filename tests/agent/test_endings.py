@@ -6,16 +6,15 @@ from typing import Any
 import pytest
 
 from internal.agent import Blueprint
-from internal.answer import TextAnswer
-from internal.finish import Result, finish
+from internal.end import Result, finish
+from internal.events import Event
+from internal.loop import LoopPart, TextAnswer
+from internal.memory.records import AnswerRecord
+from internal.memory.state import decode
 from internal.node.params import StrategyParams
-from internal.part import LoopPart
+from internal.node.tools import Tool
 from internal.policy import DEFAULT_POLICY
-from internal.report.events import Event
 from internal.run import Run
-from internal.state.form import decode
-from internal.state.records import AnswerRecord
-from internal.tools.toolbox import Tool
 from prompt import template
 from tests.agent.scenes import ANSWER, asks, cut_off, ends, entry, log_of, search, text
 from tests.support.clock import FakeTime

@@ -13,7 +13,7 @@ from dify_plugin.errors.model import (
 from gevent.event import Event
 
 from internal.agent import FUNCTION_CALLING, Blueprint
-from internal.plan_and_reflect.strategy import PLAN_AND_REFLECT
+from internal.plan_and_reflect import PLAN_AND_REFLECT
 from strategies.gpt5_react import GPT5ReActStrategy
 from tests.agent import plans
 from tests.agent.scenes import ANSWER, assistant_messages, cut_off, search, silence, text, wait_for

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from internal.plan_and_reflect.strategy import PLAN_AND_REFLECT
-from internal.render.log_content import LogContent, size_of
-from internal.text.notes import OurWords, Quoting
+from internal.errors import OurWords, Quoting
+from internal.plan_and_reflect import PLAN_AND_REFLECT
+from internal.render.outgoing import LogContent, size_of
 from tests.agent.scenes import ANSWER, log_of
 from tests.support.host import CallFails, Handler
 from tests.support.run import Outcome, run

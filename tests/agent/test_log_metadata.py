@@ -4,16 +4,14 @@ from typing import Any
 
 import pytest
 
+from internal import events as e
 from internal.agent import FUNCTION_CALLING, run_agent
-from internal.plan_and_reflect.strategy import PLAN_AND_REFLECT
-from internal.render.log_content import LogContent
-from internal.render.log_metadata import MAX_PROVIDERS
-from internal.render.log_tree import LogTree
-from internal.render.outgoing import Outgoing
-from internal.report import events as e
-from internal.report.tool_calls import RejectedCall, ToolCall
-from internal.report.usage import Usage
-from internal.text.redaction import KnownSecrets, Redactor
+from internal.budget import Usage
+from internal.call import RejectedCall, ToolCall
+from internal.plan_and_reflect import PLAN_AND_REFLECT
+from internal.render.log import MAX_PROVIDERS, LogTree
+from internal.render.outgoing import LogContent, Outgoing
+from internal.text.secrets import KnownSecrets, Redactor
 from tests.agent.scenes import ANSWER, log_of, search
 from tests.support.host import Json, ScriptedModel, Tools, make_session
 from tests.support.node import SdkLines

@@ -5,11 +5,10 @@ from typing import Any
 
 import pytest
 
-from internal.render.log_content import LogContent
-from internal.render.log_tree import LogTree
+from internal.render.log import LogTree
 from internal.render.messages import render
-from internal.render.outgoing import Outgoing
-from internal.text.redaction import KnownSecrets, Redactor
+from internal.render.outgoing import LogContent, Outgoing
+from internal.text.secrets import KnownSecrets, Redactor
 from tests.agent.scenes import ANSWER, log_of, search
 from tests.support.host import CallFails, Json
 from tests.support.run import Outcome, run

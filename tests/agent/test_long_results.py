@@ -9,10 +9,10 @@ import pytest
 
 from internal.agent import FUNCTION_CALLING, Blueprint
 from internal.calls.judging import REFUSED_AT_THE_END
-from internal.conversation.long_results import MAX_READING_TURNS
-from internal.plan_and_reflect.strategy import PLAN_AND_REFLECT
-from internal.state.form import decode
-from internal.state.records import RoundRecord
+from internal.memory.records import RoundRecord
+from internal.memory.state import decode
+from internal.plan_and_reflect import PLAN_AND_REFLECT
+from internal.transcript.long_results import MAX_READING_TURNS
 from prompt import template
 from strategies.gpt5_react import GPT5ReActStrategy
 from tests.agent.plans import (

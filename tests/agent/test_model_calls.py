@@ -11,13 +11,12 @@ from dify_plugin.entities.model.message import AssistantPromptMessage
 from dify_plugin.invocations.model.llm import LLMInvocation
 
 from internal.agent import FUNCTION_CALLING, Blueprint
-from internal.calls.side_by_side import drain
-from internal.host.clock import Deadline
-from internal.host.request import ModelRequest
-from internal.host.session import HostSession, _as_chunk
+from internal.calls.runner import drain
+from internal.clock import Deadline
+from internal.host.session import HostSession, ModelRequest, _as_chunk
 from internal.model.display import DisplayRule
 from internal.model.reading import Reading, TurnSpan
-from internal.plan_and_reflect.strategy import PLAN_AND_REFLECT
+from internal.plan_and_reflect import PLAN_AND_REFLECT
 from tests.agent.plans import answers, done_at_once, plans
 from tests.agent.scenes import ANSWER, asks, assistant_messages, ends, entry, part, search, text
 from tests.support.clock import FakeTime

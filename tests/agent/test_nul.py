@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from internal.plan_and_reflect.strategy import PLAN_AND_REFLECT
+from internal.plan_and_reflect import PLAN_AND_REFLECT
 from tests.agent.plans import completed, plans, works_on
 from tests.agent.scenes import ANSWER, part, text
 from tests.support.host import Json

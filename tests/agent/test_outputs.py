@@ -8,16 +8,16 @@ import pytest
 from dify_plugin.entities.agent import AgentInvokeMessage
 from dify_plugin.entities.invoke_message import InvokeMessage
 
+from internal.budget import Usage
+from internal.call import CallStatus, EndedCall, RejectedCall, ToolCall
+from internal.errors import StopReason
+from internal.events import CallsAnswered, RunSummary
+from internal.memory.state import decode
+from internal.node.virtual_tools import StructuredOutput
 from internal.render.outgoing import Outgoing
-from internal.render.outputs import closing_messages, decision_summary
-from internal.render.variables import RunVariables
-from internal.report.events import CallsAnswered, RunSummary, StopReason
-from internal.report.sources import RESOURCE_FIELDS
-from internal.report.structured_output import StructuredOutput
-from internal.report.tool_calls import CallStatus, EndedCall, RejectedCall, ToolCall
-from internal.report.usage import Usage
-from internal.state.form import decode
-from internal.text.redaction import KnownSecrets, Redactor
+from internal.render.outputs import RunVariables, closing_messages, decision_summary
+from internal.sources import RESOURCE_FIELDS
+from internal.text.secrets import KnownSecrets, Redactor
 from tests.agent.scenes import ANSWER, search
 from tests.support.clock import FakeTime
 from tests.support.host import Json

@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from internal.agent import FUNCTION_CALLING, Blueprint
-from internal.plan_and_reflect.strategy import PLAN_AND_REFLECT
-from internal.report.events import StopReason
-from internal.state.form import decode
+from internal.errors import StopReason
+from internal.memory.state import decode
+from internal.plan_and_reflect import PLAN_AND_REFLECT
 from strategies.gpt5_react import GPT5ReActStrategy
 from tests.agent.scenes import check_prompt
 from tests.support.clock import PATIENCE, FakeTime

@@ -4,8 +4,8 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from internal.state.form import decode, encode
-from internal.state.records import AnswerRecord, CallRecord, RoundRecord, UserRecord
+from internal.memory.records import AnswerRecord, CallRecord, RoundRecord, UserRecord
+from internal.memory.state import decode, encode
 from prompt import template
 from tests.agent.plans import answers, completed, done_at_once, incomplete, plan_run, plans, works_on
 from tests.agent.scenes import check_prompt

@@ -8,7 +8,7 @@ from gevent.event import Event
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from internal.plan_and_reflect.strategy import PLAN_AND_REFLECT
+from internal.plan_and_reflect import PLAN_AND_REFLECT
 from prompt import template
 from tests.agent.plans import (
     ANSWER,

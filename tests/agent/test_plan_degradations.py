@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from dify_plugin.errors.model import InvokeError
 
-from internal.host.clock import Clock
+from internal.clock import Clock
 from prompt import template
 from tests.agent.plans import (
     ANSWER,

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from internal.text.kept_text import cut_evenly
+from internal.text.texts import cut_evenly
 from tests.agent.plans import ANSWER, answers, completed, of_answer, opening, plan_run, plans, works_on
 from tests.support.host import Step, When
 from tests.support.wire import fails, model, says

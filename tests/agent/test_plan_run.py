@@ -9,8 +9,7 @@ from dify_plugin.errors.model import InvokeBadRequestError
 from gevent.event import Event
 
 from internal.node.params import read_params
-from internal.plan_and_reflect.params import PlanAndReflectParams
-from internal.plan_and_reflect.strategy import PLAN_AND_REFLECT
+from internal.plan_and_reflect import PLAN_AND_REFLECT, PlanAndReflectParams
 from prompt import template
 from strategies.gpt5_plan_and_reflect import GPT5PlanAndReflectStrategy
 from tests.agent.plans import (

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from gevent.event import Event
 
-from internal.conversation import opening
+from internal.transcript import opening
 from tests.agent.local_http import served
 from tests.agent.scenes import ANSWER, results_in, search
 from tests.support.clock import FakeTime

@@ -8,9 +8,9 @@ import pytest
 from dify_plugin.errors.model import InvokeBadRequestError
 
 from internal.agent import FUNCTION_CALLING, Blueprint
-from internal.host.clock import Clock
-from internal.plan_and_reflect.strategy import PLAN_AND_REFLECT
-from internal.state.form import decode
+from internal.clock import Clock
+from internal.memory.state import decode
+from internal.plan_and_reflect import PLAN_AND_REFLECT
 from prompt import template
 from strategies.gpt5_react import GPT5ReActStrategy
 from tests.agent.plans import answers, blocks, done_at_once, judges, offered, plan_run, plans, verdict, works_on

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from internal.state.form import decode
-from internal.state.records import AnswerRecord, RoundRecord, State, UserRecord
+from internal.memory.records import AnswerRecord, RoundRecord, State, UserRecord
+from internal.memory.state import decode
 from prompt import template
 from tests.agent.plans import plan_run
 from tests.agent.scenes import ANSWER, check_prompt, results_in, search

@@ -7,7 +7,7 @@ import pytest
 from jsonschema_rs import Draft202012Validator
 
 from internal.agent import FUNCTION_CALLING, Blueprint
-from internal.plan_and_reflect.strategy import PLAN_AND_REFLECT
+from internal.plan_and_reflect import PLAN_AND_REFLECT
 from tests.agent.plans import done_at_once, plans
 from tests.agent.scenes import results_in, search
 from tests.support.host import Json

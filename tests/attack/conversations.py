@@ -17,7 +17,7 @@ from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 from internal.agent import FUNCTION_CALLING, Blueprint
-from internal.plan_and_reflect.strategy import PLAN_AND_REFLECT
+from internal.plan_and_reflect import PLAN_AND_REFLECT
 from tests.support.host import CallFails, Json, Step
 from tests.support.run import Outcome, run
 from tests.support.wire import calls, fails, parameter, says, text_message, tool

@@ -23,7 +23,7 @@ from devhost.protocol.wire import JsonObject
 from devhost.trace.calls import Call, Piece
 from devhost.trace.reader import read_trace
 from devhost.trace.turns import written_calls
-from internal.report.events import StopReason
+from internal.errors import StopReason
 from tests.devhost.conftest import FIXTURES, PUPPET, ROOT, TOOLBOX
 from tests.devhost.tracing import remove_files, tracing
 

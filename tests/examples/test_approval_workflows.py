@@ -6,7 +6,7 @@ from typing import Any
 import jinja2
 import pytest
 
-from internal.approval.decision import Approved, Rejected, read_decision
+from internal.memory.approval import Approved, Rejected, read_decision
 
 from .workflow import ROOT, Node, Workflow
 

@@ -14,10 +14,10 @@ import gevent
 import pytest
 from gevent.queue import Empty, Queue
 
-from internal.calls import side_by_side
-from internal.host import read_ahead
-from internal.host.clock import Clock
-from internal.text import fairness
+from internal import clock as fairness
+from internal.calls import runner as side_by_side
+from internal.clock import Clock
+from internal.host import session as read_ahead
 
 PATIENCE = 300.0
 """Real seconds after which a condition that is waited for will not come any more."""

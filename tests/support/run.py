@@ -8,7 +8,7 @@ from typing import Any
 from dify_plugin.config.config import InstallMethod
 
 from internal.agent import FUNCTION_CALLING, Blueprint, run_agent
-from internal.host.clock import Clock
+from internal.clock import Clock
 from internal.policy import PolicyTexts
 from tests.support.host import Handler, HostTransport, Json, ScriptedModel, Step, Tools, make_session
 from tests.support.wire import model, parameter, tool

@@ -5,10 +5,8 @@ from typing import Any
 from dify_plugin.entities.model.message import AssistantPromptMessage
 from dify_plugin.file.file import File
 
-from internal.report.tool_calls import CallStatus, EndedCall, RejectedCall, ToolCall
-from internal.tools.names import name_files
-from internal.tools.parameters import ToolParameter
-from internal.tools.toolbox import Tool, Toolbox, build_toolbox
+from internal.call import CallStatus, EndedCall, RejectedCall, ToolCall
+from internal.node.tools import Tool, Toolbox, ToolParameter, build_toolbox, name_files
 from tests.support.wire import parameter, tool
 
 

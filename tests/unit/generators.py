@@ -6,7 +6,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from internal.text.wellformed import wellformed
+from internal.text.texts import wellformed
 
 readable_text = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 """Any text that can be written as UTF-8."""

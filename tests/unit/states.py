@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from hypothesis import strategies as st
 
-from internal.state.records import (
+from internal.memory.records import (
     AnswerRecord,
     CallRecord,
     EntryRecord,

@@ -4,14 +4,13 @@ import json
 
 import pytest
 
-from internal.answer import MAX_CORRECTIONS, CallAnswer, TextAnswer, written_out
+from internal.call import JudgedCall, ToolCall
 from internal.calls.judging import RepeatGuard, judge_calls
+from internal.errors import StopReason
+from internal.loop import MAX_CORRECTIONS, CallAnswer, Finish, TextAnswer, written_out
 from internal.model.reading import ModelTurn
-from internal.report.events import StopReason
-from internal.report.tool_calls import JudgedCall, ToolCall
-from internal.steps import Finish
-from internal.tools.toolbox import Toolbox
-from internal.tools.virtual_tools import answer_tool
+from internal.node.tools import Toolbox
+from internal.node.virtual_tools import answer_tool
 from prompt import template
 
 CITY = json.dumps({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]})

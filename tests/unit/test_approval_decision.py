@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from internal.approval.decision import (
+from internal.memory.approval import (
     MAX_REASON_LENGTH,
     Approved,
     ByCall,
@@ -19,7 +19,7 @@ from internal.approval.decision import (
     not_approved_text,
     read_decision,
 )
-from internal.text.wellformed import has_lone_surrogate
+from internal.text.texts import has_lone_surrogate
 from prompt import template
 from prompt.approval_words import APPROVAL_WORDS
 from tests.unit.generators import any_text, json_values, readable_text

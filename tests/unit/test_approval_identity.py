@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from internal.approval.identity import call_id, is_same_call
-from internal.approval.question import PendingCall
-from internal.tools.toolbox import Tool
+from internal.memory.approval import PendingCall, call_id, is_same_call
+from internal.node.tools import Tool
 from tests.support.wire import parameter
 from tests.unit.builders import file, parameter_of, tool_of
 from tests.unit.generators import any_text, json_objects

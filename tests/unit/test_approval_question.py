@@ -11,9 +11,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from internal.approval.decision import Approved, ByCall, read_decision
-from internal.approval.question import PendingCall, approval_question, how_to_answer
-from internal.text.redaction import Redactor
+from internal.memory.approval import Approved, ByCall, PendingCall, approval_question, how_to_answer, read_decision
+from internal.text.secrets import Redactor
 from prompt import template
 from tests.unit.generators import any_text, joined, json_values
 

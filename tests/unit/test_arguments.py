@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from internal.calls.arguments import ArgumentsInvalid, call_parameters, rounded_arguments, validate_arguments
+from internal.calls.judging import ArgumentsInvalid, call_parameters, rounded_arguments, validate_arguments
+from internal.node.tools import Tool
+from internal.node.virtual_tools import answer_tool
 from internal.tooling import parse_tool_arguments
-from internal.tools.toolbox import Tool
-from internal.tools.virtual_tools import answer_tool
 from tests.support.wire import parameter
 from tests.unit.builders import file, tool_of, toolbox_of
 from tests.unit.generators import any_text, joined, json_objects, json_values

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from internal.call import ToolCall
 from internal.flow import SdkToolCall
-from internal.model.assembly import CallAssembler
-from internal.report.tool_calls import ToolCall
-from internal.text.wellformed import without_escaped_nul
+from internal.model.reading import CallAssembler
+from internal.text.texts import without_escaped_nul
 from internal.tooling import MAX_ARGUMENTS_LENGTH
 from tests.unit.builders import sdk_call
 from tests.unit.generators import cut, json_objects

@@ -7,9 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from internal.budget import Budget
-from internal.report.events import StopReason
-from internal.report.tool_calls import JudgedCall, RejectedCall, ToolCall, ValidCall
-from internal.tools.virtual_tools import plan_tool
+from internal.call import JudgedCall, RejectedCall, ToolCall, ValidCall
+from internal.calls.judging import within_budget
+from internal.errors import StopReason
+from internal.node.virtual_tools import plan_tool
 from tests.unit.builders import tool_of
 
 CALL = ToolCall("call_1", "search", "{}")
@@ -31,7 +32,7 @@ def test_never_more_calls_may_run_than_the_limit_and_the_first_ones_do(
 ) -> None:
     budget = Budget(maximum_calls=most)
 
-    allowed = [budget.allow(turn) for turn in asked]
+    allowed = [within_budget(turn, budget) for turn in asked]
 
     wanted = [call for turn in asked for call in turn]
     got = [call for turn in allowed for call in turn]
@@ -48,7 +49,7 @@ def test_a_call_that_was_not_sent_leaves_its_place_to_another(was_sent: list[boo
     budget, sent = Budget(maximum_calls=most), 0
 
     for is_sent in was_sent:
-        if budget.allow([REAL])[0] is REAL:
+        if within_budget([REAL], budget)[0] is REAL:
             sent += is_sent
             budget.give_back(not is_sent)
 
@@ -56,13 +57,13 @@ def test_a_call_that_was_not_sent_leaves_its_place_to_another(was_sent: list[boo
 
 
 def test_a_refused_call_says_which_limit_is_reached() -> None:
-    _, refused = Budget(maximum_calls=1).allow([REAL, REAL])
+    _, refused = within_budget([REAL, REAL], Budget(maximum_calls=1))
     assert isinstance(refused, RejectedCall)
     assert refused.text == "limit reached: not run, since the tool calls of this run are limited to 1"
 
     spent = Budget(maximum_tokens=12_000)
     spent.spend(12_000)
-    (refused,) = spent.allow([REAL])
+    (refused,) = within_budget([REAL], spent)
     assert isinstance(refused, RejectedCall)
     assert refused.text == "limit reached: not run, since the tokens of this run are limited to 12,000"
 
@@ -79,7 +80,7 @@ def test_a_refused_call_says_which_limit_is_reached() -> None:
 def test_the_limit_that_is_reached(tokens: int, calls: int, reason: StopReason | None) -> None:
     budget = Budget(100, 5)
     budget.spend(tokens)
-    budget.allow([REAL] * calls)
+    within_budget([REAL] * calls, budget)
 
     assert budget.reached() is reason
 
@@ -88,7 +89,7 @@ def test_zero_means_no_limit() -> None:
     budget = Budget()
     budget.spend(10**9, is_estimate=True)
 
-    assert budget.allow([REAL] * 1000) == (REAL,) * 1000
+    assert within_budget([REAL] * 1000, budget) == (REAL,) * 1000
     assert (budget.reached(), budget.note("a conversation"), budget.estimate_note()) == (None, None, None)
 
 
@@ -98,7 +99,7 @@ def test_from_80_percent_of_either_limit_each_conversation_is_told_once(
 ) -> None:
     budget = Budget(100, 5)
     budget.spend(tokens)
-    budget.allow([REAL] * calls)
+    within_budget([REAL] * calls, budget)
 
     assert [budget.note(name) is not None for name in ("one", "one", "other")] == [is_told, False, is_told]
 
@@ -107,7 +108,7 @@ def test_the_note_has_the_numbers_of_the_limits_that_are_set() -> None:
     both, calls = Budget(12_000, 5), Budget(maximum_calls=5)
     for budget in (both, calls):
         budget.spend(10_000)
-        budget.allow([REAL] * 4)
+        within_budget([REAL] * 4, budget)
 
     assert "about 2,000 of 12,000 tokens (prompts included) and 1 of 5 tool calls." in (both.note("one") or "")
     assert "may use: 1 of 5 tool calls." in (calls.note("one") or "")

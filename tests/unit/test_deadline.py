@@ -1,6 +1,6 @@
 """The soft deadline of a run."""
 
-from internal.host.clock import Clock, Deadline
+from internal.clock import Clock, Deadline
 from tests.support.clock import FakeTime
 
 

@@ -9,10 +9,9 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from internal.model.display import PLAINLY_AN_ANSWER, DisplayRule, TurnDisplay, is_plainly_an_answer
-from internal.report.events import AnswerBreak, AnswerText, Shown
-from internal.text.trimming import Trimmer
-from internal.thoughts.reading import PieceKind, ThoughtSplitter
+from internal.events import AnswerBreak, AnswerText, Shown
+from internal.model.display import PLAINLY_AN_ANSWER, DisplayRule, Trimmer, TurnDisplay, is_plainly_an_answer
+from internal.text.thoughts import PieceKind, ThoughtSplitter
 from tests.unit.generators import cut, cut_lists, joined
 
 HIDDEN = DisplayRule(show_thoughts=False, step=1, last_step=7)

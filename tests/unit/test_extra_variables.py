@@ -7,14 +7,15 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from internal.budget import Usage
+from internal.call import CallStatus, EndedCall, RejectedCall, ToolCall
+from internal.errors import StopReason
+from internal.events import CallsAnswered, RunSummary, Thought
+from internal.memory.records import State, UserRecord
 from internal.node.params import ExtraOutput
-from internal.render.extra_variables import MAX_EXTRA_BYTES, MAX_THOUGHTS, ExtraVariables, extra_variables
 from internal.render.outgoing import Outgoing
-from internal.report.events import CallsAnswered, RunSummary, StopReason, Thought
-from internal.report.tool_calls import CallStatus, EndedCall, RejectedCall, ToolCall
-from internal.report.usage import Usage
-from internal.state.records import State, UserRecord
-from internal.text.redaction import KnownSecrets, Redactor
+from internal.render.outputs import MAX_EXTRA_BYTES, MAX_THOUGHTS, ExtraVariables, extra_variables
+from internal.text.secrets import KnownSecrets, Redactor
 
 KIB = 1024
 CHARACTERS = st.sampled_from(["a", "é", "検", "\U0001f600", '"', "\n", "\x01"])

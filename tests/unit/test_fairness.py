@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import gevent
 import pytest
 
-from internal.report.sources import escaped
-from internal.text import fairness
-from internal.text.fairness import MAX_TURN_SECONDS, MOMENT, in_turns
+from internal import clock as fairness
+from internal.clock import MAX_TURN_SECONDS, MOMENT, in_turns
+from internal.sources import escaped
 from tests.support.clock import FakeTime
 
 

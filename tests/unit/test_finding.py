@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from internal.text import fairness, finding
-from internal.text.finding import places
+from internal import clock as fairness
+from internal.transcript import long_results as finding
+from internal.transcript.long_results import places
 
 letters = st.sampled_from(
     [*"aAbBéÉßſ ", "e\u0301", "ﬁ", "ガ", "ｶﾞ", "か\u3099", "か", "カ", "e", "İ", "한", "\n", "½", "𝒳", "K"]

@@ -2,8 +2,8 @@
 
 import pytest
 
+from internal.call import CallStatus, EndedCall, RejectedCall, Signature, ToolCall
 from internal.calls.judging import REPEATED_FAILURE, Refuse, RepeatGuard
-from internal.report.tool_calls import CallStatus, EndedCall, RejectedCall, Signature, ToolCall
 from prompt import template
 
 CALL = Signature.of("search", {"q": "x"})

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from internal.text.kept_text import Excerpt, KeptText, cut_to_size, joined
-from internal.text.redaction import Redactor
+from internal.text.secrets import Redactor
+from internal.text.texts import Excerpt, KeptText, cut_to_size, joined
 
 SECRET = "hunter2-hunter2"
 LONGEST, TAIL = 200_000, 50_000

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from internal.host import local_files
-from internal.host.local_files import (
+from internal.host import files as local_files
+from internal.host.files import (
     MAX_LOCAL_FILE_BYTES,
     FileRefused,
     LocalFile,

@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from internal.render.log_content import MAX_PREVIEW_LENGTH, preview
-from internal.text.redaction import Redactor
-from internal.text.secret_detection import REDACTED
+from internal.render.outgoing import MAX_PREVIEW_LENGTH, preview
+from internal.text.secrets import REDACTED, Redactor
 from tests.unit.generators import json_values, text_from_the_host
 
 NONE = Redactor.of([])

@@ -8,10 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from internal.conversation.long_results import LongResults, ReadableResults
-from internal.results.reading import read_result
-from internal.text.finding import places
-from internal.text.kept_text import Excerpt, KeptText, cut_to_size
+from internal.text.texts import Excerpt, KeptText, cut_to_size
+from internal.transcript.long_results import LongResults, ReadableResults, places, read_result
 from prompt import template
 
 LIMIT = 1_000

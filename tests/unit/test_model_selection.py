@@ -10,7 +10,7 @@ from dify_plugin.entities.model.message import (
     UserPromptMessage,
 )
 
-from internal.node.model_selection import ModelSelection
+from internal.node.model import ModelSelection
 from tests.support.wire import model
 from tests.unit.builders import sdk_call
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from internal.node.secrets import node_secrets
+from internal.node.params import node_secrets
 from tests.support.wire import parameter, tool
 
 SECRET = "hunter2-hunter2"

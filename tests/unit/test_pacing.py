@@ -6,7 +6,7 @@ import pytest
 from dify_plugin.entities.agent import AgentInvokeMessage
 from dify_plugin.entities.invoke_message import InvokeMessage
 
-from internal.render.pacing import MAX_AT_ONCE, PAUSE_SECONDS, paced
+from internal.render.messages import MAX_AT_ONCE, PAUSE_SECONDS, paced
 from tests.support.clock import FakeTime
 
 TEXT = AgentInvokeMessage(type=InvokeMessage.MessageType.TEXT, message=InvokeMessage.TextMessage(text="a"))

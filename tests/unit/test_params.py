@@ -11,12 +11,10 @@ from dify_plugin.file.file import File
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from internal.errors import InvalidParameters
-from internal.node.panel_values import read_string
-from internal.node.params import ExtraOutput, StrategyParams, no_question, read_params
-from internal.report.source_reading import read_context
-from internal.text.notes import Note
-from internal.text.redaction import Redactor
+from internal.errors import InvalidParameters, Note
+from internal.node.params import ExtraOutput, StrategyParams, no_question, read_params, read_string
+from internal.sources import read_context
+from internal.text.secrets import Redactor
 from tests.support.wire import model, parameter, tool
 from tests.unit.generators import any_text, json_values
 

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from internal.errors import InvalidParameters
 from internal.node.params import StrategyParams, read_params
+from internal.node.tools import build_toolbox
+from internal.node.virtual_tools import answer_tool
 from internal.policy import build_system_instruction, read_policy_overrides
-from internal.report.source_reading import read_context
-from internal.text.pasted import looks_like_selector, read_pasted
-from internal.tools.toolbox import build_toolbox
-from internal.tools.virtual_tools import answer_tool
+from internal.sources import read_context
+from internal.text.texts import looks_like_selector, read_pasted
 from tests.support.wire import model, tool
 from tests.unit.generators import any_text, joined, json_objects, json_values
 

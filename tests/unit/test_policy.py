@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 
 from internal.policy import DEFAULT_POLICY, PolicyTexts, build_system_instruction, read_policy_overrides
-from internal.report.sources import escaped
-from internal.text.wellformed import wellformed
+from internal.sources import escaped
+from internal.text.texts import wellformed
 from strategies.gpt5_function_calling import GPT5FunctionCallingStrategy
 from strategies.gpt5_react import GPT5ReActStrategy
 from tests.unit.generators import any_text, joined, readable_text

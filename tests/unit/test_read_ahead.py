@@ -11,10 +11,10 @@ from gevent.event import Event
 from hypothesis import given
 from hypothesis import strategies as st
 
+from internal import clock as fairness
+from internal.clock import MOMENT
 from internal.host.failures import FailureKind, HostFailure
-from internal.host.read_ahead import MAX_WAITING, DeadlinePassed, batches
-from internal.text import fairness
-from internal.text.fairness import MOMENT
+from internal.host.session import MAX_WAITING, DeadlinePassed, batches
 from tests.agent.scenes import silence
 from tests.support.clock import PATIENCE, FakeTime
 

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from internal.errors import OurWords
+from internal.events import AnswerBreak, AnswerText, Event, Noted, ShownTogether, ThoughtText
 from internal.render.outgoing import Outgoing, redacted_text
-from internal.report.events import AnswerBreak, AnswerText, Event, Noted, ShownTogether, ThoughtText
-from internal.text.notes import OurWords
-from internal.text.redaction import KnownSecrets, Redactor
+from internal.text.secrets import KnownSecrets, Redactor
 from tests.unit.generators import cut, cut_lists, joined
 
 SECRET = "hunter2-hunter2"

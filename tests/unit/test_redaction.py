@@ -6,8 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from internal.text.redaction import BORDER, MAX_ERROR_LENGTH, KnownSecrets, Redactor
-from internal.text.secret_detection import REDACTED, without_named, without_shapes
+from internal.text.secrets import (
+    BORDER,
+    MAX_ERROR_LENGTH,
+    REDACTED,
+    KnownSecrets,
+    Redactor,
+    without_named,
+    without_shapes,
+)
 from tests.unit.generators import cut, cut_lists, json_values, readable_text
 
 SECRET = 'p"ä/ss word!&=+<n>'

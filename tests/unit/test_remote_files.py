@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from internal.host.remote_files import FileUnavailable, fetch_file
+from internal.host.files import FileUnavailable, fetch_file
 from tests.agent.local_http import served
 
 PUBLIC = "http://93.184.215.14"

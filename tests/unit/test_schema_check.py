@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from internal.schema.check import Problem, Unchecked, _compiled, check_of
-from internal.schema.references import SchemaUnusable, embedded
+from internal.node.schema import Problem, SchemaUnusable, Unchecked, _compiled, check_of, embedded
 
 OLD = "http://json-schema.org/draft-07/schema#"
 

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from internal.schema.check import Unchecked, check_of
-from internal.schema.fitting import Fitter
+from internal.node.schema import Fitter, Unchecked, check_of
 from tests.unit.generators import json_values
 
 NUMBERS = {"type": "array", "items": {"type": "integer"}}

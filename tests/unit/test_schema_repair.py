@@ -5,10 +5,9 @@ from typing import Any
 import pytest
 from jsonschema_rs import meta
 
-from internal.calls.arguments import ArgumentsInvalid, validate_arguments
-from internal.schema.references import SchemaUnusable
-from internal.schema.repair import repaired
-from internal.tools.toolbox import Toolbox, build_toolbox
+from internal.calls.judging import ArgumentsInvalid, validate_arguments
+from internal.node.schema import SchemaUnusable, repaired
+from internal.node.tools import Toolbox, build_toolbox
 from tests.support.wire import parameter, tool
 
 INTEGER = {"type": "integer"}

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema_rs import Draft202012Validator
 
-from internal.schema.check import check_of
-from internal.schema.sentences import quoted, sentences
+from internal.node.schema import check_of, quoted, sentences
 from tests.unit.generators import json_values, small_schemas, small_values
 
 POINT = {"type": "object", "properties": {"x": {"type": "number"}, "kind": {"const": "point"}}, "required": ["x"]}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from internal.text.secret_detection import looks_secret, texts_in, without_named
+from internal.text.secrets import looks_secret, texts_in, without_named
 
 
 @pytest.mark.parametrize(

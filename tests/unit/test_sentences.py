@@ -3,8 +3,8 @@
 import pytest
 from hypothesis import given
 
-from internal.report.events import StopReason
-from internal.report.sentences import deciding_text, language_of, no_answer_sentence, tools_line
+from internal.errors import StopReason
+from internal.sentences import deciding_text, language_of, no_answer_sentence, tools_line
 from prompt import template
 from tests.unit.generators import any_text
 

@@ -6,11 +6,11 @@ from functools import partial
 import gevent
 from gevent.event import Event as Signal
 
-from internal.calls import side_by_side
-from internal.calls.side_by_side import Post, changed, drain, run_side_by_side
-from internal.host.clock import Clock, Deadline
-from internal.report.events import AnswerText, Event, Noted
-from internal.text.notes import OurWords
+from internal.calls import runner as side_by_side
+from internal.calls.runner import Post, changed, drain, run_side_by_side
+from internal.clock import Clock, Deadline
+from internal.errors import OurWords
+from internal.events import AnswerText, Event, Noted
 from tests.agent.scenes import silence
 from tests.support.clock import PATIENCE, FakeTime
 

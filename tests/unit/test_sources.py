@@ -10,14 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from internal.report.source_reading import read_context
-from internal.report.sources import (
+from internal.sources import (
     RESOURCE_FIELDS,
     Bibliography,
     Source,
     citation_lines,
     cited_numbers,
     context_block,
+    read_context,
     source_list,
 )
 from prompt import template

@@ -13,10 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, ValidationError
 
+from internal import clock as fairness
 from internal.errors import InvalidParameters
-from internal.state.form import MAX_LENGTH, MAX_READ_LENGTH, VERSION, decode, encode
-from internal.state.pieces import MAX_UNPACKED
-from internal.state.records import (
+from internal.memory.records import (
     AnswerRecord,
     CallRecord,
     FileRecord,
@@ -28,8 +27,8 @@ from internal.state.records import (
     SubtaskRecord,
     UserRecord,
 )
-from internal.text import fairness
-from internal.text.wellformed import wellformed_json
+from internal.memory.state import MAX_LENGTH, MAX_READ_LENGTH, MAX_UNPACKED, VERSION, decode, encode
+from internal.text.texts import wellformed_json
 from tests.unit.generators import any_text, json_values
 from tests.unit.states import states
 

@@ -11,9 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from internal.state.form import MAX_LENGTH, decode, encode
-from internal.state.pieces import MAX_UNPACKED
-from internal.state.records import (
+from internal.memory.records import (
     AnswerRecord,
     CallRecord,
     EntryRecord,
@@ -25,7 +23,7 @@ from internal.state.records import (
     SubtaskRecord,
     UserRecord,
 )
-from internal.state.size import MAX_WAITING, size_of_waiting
+from internal.memory.state import MAX_LENGTH, MAX_UNPACKED, MAX_WAITING, decode, encode, size_of_waiting
 from prompt import template
 from tests.unit.states import states
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from internal.thoughts.reading import (
+from internal.text.thoughts import (
     MAX_ATTRIBUTES_LENGTH,
     Piece,
     PieceKind,

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from internal.render.messages import message_texts
-from internal.thoughts.writing import TextStream, unquoted
+from internal.text.thoughts import TextStream, unquoted
 from tests.unit.generators import cut, cut_lists, joined
 
 KINDS = ["thought", "remark", "answer", "new_paragraph", "host"]

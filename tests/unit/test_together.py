@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from internal.model.together import MAX_BYTES, together
+from internal.errors import OurWords
+from internal.events import AnswerBreak, AnswerText, Noted, Shown, ShownTogether, ThoughtText
+from internal.model.reading import MAX_BYTES, together
 from internal.render.messages import MAX_TEXT_BYTES
-from internal.report.events import AnswerBreak, AnswerText, Noted, Shown, ShownTogether, ThoughtText
-from internal.text.notes import OurWords
 
 PARTS = st.one_of(
     st.builds(AnswerText, st.text("ab", min_size=1, max_size=3)),

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from internal.calls.output import MAX_REASON_LENGTH, TOOL_FAILED, ToolFailure, plain_reason
 from internal.host.failures import HostFailure
-from internal.results.failures import MAX_REASON_LENGTH, TOOL_FAILED, ToolFailure, plain_reason
-from internal.text.redaction import KnownSecrets, Redactor
+from internal.text.secrets import KnownSecrets, Redactor
 from tests.unit.generators import joined, text_from_the_host
 
 SECRET = "hunter2-hunter2"

@@ -12,9 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from internal.host.local_files import FileRefused, read_local_file
-from internal.host.wire import WireMessage, wellformed_message
-from internal.report.files import (
+from internal.calls.output import ToolOutput
+from internal.events import (
     MAX_ADDRESS_LENGTH,
     MAX_FILE_BYTES,
     MAX_NAME_LENGTH,
@@ -23,8 +22,9 @@ from internal.report.files import (
     HostedFile,
     UserFile,
 )
-from internal.results.output import ToolOutput
-from internal.text.redaction import KnownSecrets, Redactor
+from internal.host.files import FileRefused, read_local_file
+from internal.host.session import WireMessage, wellformed_message
+from internal.text.secrets import KnownSecrets, Redactor
 from tests.unit.generators import any_text, json_values
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 16
@@ -116,7 +116,7 @@ def test_however_many_messages_come_each_text_is_read_once(monkeypatch: pytest.M
         read_texts.append(len(text))
         return [None]
 
-    monkeypatch.setattr("internal.results.output.json.loads", counted)
+    monkeypatch.setattr("internal.calls.output.json.loads", counted)
     collected(*[part for number in range(1_000) for part in (text(f"[{number},"), json_value(number))])
 
     assert len(read_texts) == 1_001  # the texts together are compared once
@@ -231,7 +231,7 @@ def test_a_local_path_is_refused_in_a_line_for_the_model(kind: str, meta: dict[s
 
 def test_a_local_file_under_the_root_is_handed_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "chart.png").write_bytes(PNG)
-    monkeypatch.setattr("internal.results.files.read_local_file", partial(read_local_file, root=tmp_path))
+    monkeypatch.setattr("internal.calls.output.read_local_file", partial(read_local_file, root=tmp_path))
 
     said, files, _ = collected(message("image", text=f"{tmp_path}/chart.png"))
 

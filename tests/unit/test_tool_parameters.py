@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from jsonschema_rs import Draft202012Validator, meta
 
-from internal.calls.arguments import ArgumentsInvalid, validate_arguments
-from internal.tools.toolbox import build_toolbox
+from internal.calls.judging import ArgumentsInvalid, validate_arguments
+from internal.node.tools import build_toolbox
 from tests.support.wire import parameter, tool
 from tests.unit.builders import file, parameter_of, tool_of
 

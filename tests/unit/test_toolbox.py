@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema_rs import meta
 
-from internal.tools.names import name_files
-from internal.tools.toolbox import Toolbox, build_toolbox
+from internal.node.tools import Toolbox, build_toolbox, name_files
 from tests.support.wire import parameter, tool
 from tests.unit.builders import file, tool_of
 from tests.unit.generators import text_from_the_host

@@ -20,13 +20,20 @@ from dify_plugin.entities.model.message import (
 from hypothesis import given
 from hypothesis import strategies as st
 
-from internal.conversation import transcript as transcript_module
-from internal.conversation.shortening import SHORTENINGS, without_first_medium, without_result
-from internal.conversation.transcript import Content, HostHabits, Transcript
-from internal.conversation.weight import Weight, weight_of
-from internal.host.request import carries_opaque_body
-from internal.report.tool_calls import EndedCall, ToolCall
+from internal.call import EndedCall, ToolCall
+from internal.host.session import carries_opaque_body
 from internal.tooling import MAX_ARGUMENTS_LENGTH
+from internal.transcript import transcript as transcript_module
+from internal.transcript.transcript import (
+    SHORTENINGS,
+    Content,
+    HostHabits,
+    Transcript,
+    Weight,
+    weight_of,
+    without_first_medium,
+    without_result,
+)
 from prompt import template
 from tests.unit.builders import ended
 from tests.unit.generators import any_text, json_objects, readable_text, text_from_the_host

@@ -7,7 +7,7 @@ from dify_plugin.entities.model.llm import LLMUsage
 from hypothesis import given
 from hypothesis import strategies as st
 
-from internal.report.usage import Usage
+from internal.budget import Usage
 from tests.support.wire import USAGE
 
 

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 from jsonschema_rs import meta
 
+from internal.call import ToolCall, ValidCall
 from internal.calls.judging import RepeatGuard, judge_calls
 from internal.errors import InvalidParameters
-from internal.report.tool_calls import ToolCall, ValidCall
-from internal.tools.toolbox import Tool, Toolbox
-from internal.tools.virtual_tools import (
+from internal.node.tools import Tool, Toolbox
+from internal.node.virtual_tools import (
     RESERVED_NAMES,
     answer_tool,
     plan_tool,

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from internal.text.wellformed import has_lone_surrogate, wellformed, wellformed_json, without_escaped_nul
+from internal.text.texts import has_lone_surrogate, wellformed, wellformed_json, without_escaped_nul
 from tests.unit.generators import any_text
 
 json_with_any_text: st.SearchStrategy[Any] = st.recursive(

@@ -17,14 +17,11 @@ from dify_plugin.entities.model.message import (
 from hypothesis import given
 from hypothesis import strategies as st
 
-from internal.conversation.transcript import Transcript
-from internal.conversation.weight import estimate_tokens
-from internal.conversation.window import Window
+from internal.call import ToolCall
 from internal.errors import PromptTooLarge
-from internal.host.request import MAX_REQUEST_BYTES, ModelRequest, carries_opaque_body
-from internal.host.session import HostSession
-from internal.node.model_selection import ModelSelection
-from internal.report.tool_calls import ToolCall
+from internal.host.session import MAX_REQUEST_BYTES, HostSession, ModelRequest, carries_opaque_body
+from internal.node.model import ModelSelection
+from internal.transcript.transcript import Transcript, Window, estimate_tokens
 from prompt import template
 from tests.support.host import ScriptedModel, Tools, make_session
 from tests.support.wire import model, says

@@ -1,0 +1,158 @@
+"""A tool call in its three shapes: as the model wrote it, as it was judged, and as it ended."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cached_property
+from typing import Any
+
+from dify_plugin.entities.model.message import AssistantPromptMessage
+from dify_plugin.file.file import File
+
+from internal.node.tools import Tool, name_in_history
+from internal.node.virtual_tools import READ_RESULT
+from internal.sources import Source
+from internal.tooling import ToolArgumentsParseResult, parse_tool_arguments
+
+
+class CallStatus(StrEnum):
+    """How a tool call ended; the words stand in the ``tool_runs`` variable."""
+
+    OK = "ok"
+    ERROR = "error"
+    REFUSED = "refused"
+    WAITING = "waiting"
+    """It has no result yet: the user is asked first."""
+
+
+@dataclass(frozen=True)
+class ToolCall:
+    """A call as the model wrote it."""
+
+    id: str
+    """The provider's, verbatim, or one of ours where it gave none. Need not be unique: some providers repeat it."""
+    name: str
+    arguments: str
+    """Without NUL, which Dify does not store."""
+    had_nul: bool = False
+
+    @cached_property
+    def parsed(self) -> ToolArgumentsParseResult:
+        """What the arguments say; they are parsed once, and every later step reads this."""
+        return parse_tool_arguments(self.arguments)
+
+    @property
+    def is_reading(self) -> bool:
+        """Whether it asks for more of a long result. The name is reserved, so that a tool of the node has another."""
+        return self.name == READ_RESULT
+
+    def written_back(self) -> AssistantPromptMessage.ToolCall:
+        """The call as later prompts show it: arguments that are not a JSON object become ``{}``."""
+        is_kept = self.parsed.ok and self.arguments
+        return AssistantPromptMessage.ToolCall(
+            id=self.id,
+            type="function",
+            function=AssistantPromptMessage.ToolCall.ToolCallFunction(
+                name=name_in_history(self.name),
+                arguments=self.arguments if is_kept else "{}",
+            ),
+        )
+
+
+def canonical_json(value: object) -> str:
+    """The same text for equal JSON values, in whatever order their keys are; 1 and 1.0 differ."""
+    return json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+
+
+@dataclass(frozen=True)
+class Signature:
+    """What makes two calls the same for the repeat guard: the tool and the checked arguments."""
+
+    tool: str
+    arguments: str
+
+    @classmethod
+    def of(cls, tool: str, arguments: Mapping[str, Any]) -> "Signature":
+        return cls(tool, canonical_json(arguments))
+
+
+@dataclass(frozen=True)
+class ValidCall:
+    """A call that may run."""
+
+    call: ToolCall
+    tool: Tool
+    arguments: Mapping[str, Any]
+    """Checked, and converted to the types that the tool asks for."""
+
+    @cached_property
+    def signature(self) -> Signature:
+        return Signature.of(self.tool.name, self.arguments)
+
+
+@dataclass(frozen=True)
+class RejectedCall:
+    """A call that does not run; the model reads ``text`` as its result."""
+
+    call: ToolCall
+    text: str
+    tool: Tool | None = None
+    """None when no tool has this name, or when the call was not looked at."""
+    signature: Signature | None = None
+    """Set when the call was valid and only the repeat guard refused it."""
+    ends_tool_phase: bool = False
+
+
+@dataclass(frozen=True)
+class WaitingCall:
+    """A call that may run once the user has approved it."""
+
+    valid: ValidCall
+    id: str
+    """The one under which the user answers it."""
+    files: Mapping[str, File] = field(default_factory=dict)
+    """Those that its arguments name."""
+    signature: None = None
+    """It has no result that the repeat guard could compare."""
+
+    @property
+    def call(self) -> ToolCall:
+        return self.valid.call
+
+    @property
+    def tool(self) -> Tool:
+        return self.valid.tool
+
+
+type JudgedCall = ValidCall | RejectedCall | WaitingCall
+
+
+@dataclass(frozen=True)
+class EndedCall:
+    """A call with its result."""
+
+    judged: JudgedCall
+    status: CallStatus
+    tool_response: str
+    """The result, redacted; ``calls.rounds`` cuts it to the limit before anyone reads it."""
+    error: str | None = None
+    """For the log: why it failed; None for a call that succeeded."""
+    elapsed_seconds: float = 0.0
+    transient: bool = False
+    """Whether the failure may not come again."""
+    sources: tuple[Source, ...] = ()
+    sent_json: tuple[str, ...] = ()
+    """What the tool sent as JSON, each value as its text; not redacted, and kept only where the run puts it out."""
+    missing: int = 0
+    """Characters that were not kept of a result which is not cut yet; they count as left out."""
+    shown: str | None = None
+    """What the model reads, where that is not ``tool_response``: its note says how to read on, in this run only."""
+
+    @property
+    def call(self) -> ToolCall:
+        return self.judged.call
+
+    @property
+    def read_by_model(self) -> str:
+        return self.tool_response if self.shown is None else self.shown

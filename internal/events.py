@@ -1,0 +1,282 @@
+"""Files that can be forwarded to the user, as values: ``results`` makes them, ``render`` writes them out."""
+
+from collections.abc import Generator, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from internal.budget import Usage
+from internal.call import EndedCall, JudgedCall
+from internal.errors import Sentence, StopReason
+from internal.memory.records import State
+from internal.node.params import ExtraOutput
+from internal.node.virtual_tools import StructuredOutput
+from internal.sources import Source
+
+# Files that can be forwarded to the user, as values: ``results`` makes them, ``render`` writes them out.
+
+MAX_FILE_BYTES = 15 * 1024 * 1024
+"""Bytes; the daemon refuses a larger blob: docs/host-facts.md, "Size limits"."""
+MAX_ADDRESS_LENGTH = 2_048
+"""Characters of an address that is forwarded."""
+MAX_NAME_LENGTH = 200
+"""Characters of a file's name or type."""
+
+
+@dataclass(frozen=True)
+class HostedFile:
+    """A file that Dify has already."""
+
+    address: str
+    """Forwarded unchanged: Dify finds the file by it, or by its meta."""
+    meta: Mapping[str, Any]
+    """What Dify reads of the tool's meta, texts cut to MAX_NAME_LENGTH, with a filename; secrets go when it is sent."""
+
+
+@dataclass(frozen=True)
+class ExternalImage:
+    """An image somewhere on the web; Dify fetches it."""
+
+    address: str
+
+
+@dataclass(frozen=True)
+class FileBytes:
+    """A file that Dify does not have yet."""
+
+    data: bytes
+    mime_type: str
+    filename: str
+
+
+type UserFile = HostedFile | ExternalImage | FileBytes
+
+
+# What happens in a run, as values: everything the agent does leaves it as one of these.
+#
+# They go from the loop to ``render``. A ``key`` names a row of the log tree: a row below another begins with that
+# row's key and a dot, as in ``subtask1.attempt1``. A key that was started is always finished.
+
+
+@dataclass(frozen=True)
+class Noted:
+    """A note for people who read the log: something was clamped, left out, trimmed or retried."""
+
+    text: Sentence
+    parent: str | None = None
+    """The key of the row that it is about; None for the run: then it is in the data of the last row."""
+    is_row: bool = False
+    """Whether a note for the run has a row of its own, since somebody has to act."""
+
+
+@dataclass(frozen=True)
+class SpanStarted:
+    """A round, or another row with rows below it; ``label`` is what the reader sees."""
+
+    key: str
+    label: str
+    about: str = ""
+    """What it works on, in the words of the user or the model: its label, where the log shows contents."""
+    number: int = 0
+    """Its place among its kind, before what it works on; 0 for none."""
+    is_round: bool = False
+    """A round is one turn of the model in a loop, with the tool calls that it makes; a closing answer is none."""
+
+
+@dataclass(frozen=True)
+class SpanFinished:
+    """Whatever is still open below it is finished with it."""
+
+    key: str
+    elapsed_seconds: float
+    data: Mapping[str, Any] = field(default_factory=dict)
+    error: str | None = None
+
+
+@dataclass(frozen=True)
+class ModelStarted:
+    key: str
+    model: str
+    request_id: str
+    """Under which the first try is sent."""
+
+
+@dataclass(frozen=True)
+class ModelFinished:
+    key: str
+    elapsed_seconds: float
+    usage: Usage
+    """Of every try."""
+    text: str = ""
+    thought: str = ""
+    calls: tuple[str, ...] = ()
+    """Names of the tools it asked for, in its order."""
+    finish_reason: str | None = None
+    error: str | None = None
+    round: int = 0
+    """The number of its round in the log, the next one of a closing answer; 0 of a plan or a judgement."""
+
+
+@dataclass(frozen=True)
+class AnswerText:
+    """Visible text, as it streams."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class AnswerBreak:
+    """What comes next is a new turn's text, not a continuation."""
+
+
+@dataclass(frozen=True)
+class ThoughtText:
+    """Thought that the user may see, as it streams."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Remark:
+    """A whole thought of our own that the user may see: what a round did without a word, or what a subtask found.
+
+    The next thought begins with it; a block of its own would tell nothing while it is folded.
+    """
+
+    text: str
+
+
+type Shown = AnswerText | AnswerBreak | ThoughtText
+
+
+@dataclass(frozen=True)
+class ShownTogether:
+    """What is there to be seen at once, in order; it is written as one text."""
+
+    parts: tuple[Shown, ...]
+
+
+@dataclass(frozen=True)
+class ToolStarted:
+    key: str
+    call: JudgedCall
+    request_id: str | None = None
+    """Under which it is sent; None where no tool has to run."""
+
+
+@dataclass(frozen=True)
+class RequestRepeated:
+    """The call of a model is sent once more."""
+
+    key: str
+    request_id: str
+
+
+@dataclass(frozen=True)
+class ToolFinished:
+    key: str
+    call: EndedCall
+
+
+@dataclass(frozen=True)
+class CallsAnswered:
+    """All calls of a turn have their results, in the model's order."""
+
+    round: int
+    """As of the turn that made the calls; 0 of calls of an earlier run."""
+    calls: tuple[EndedCall, ...]
+
+
+@dataclass(frozen=True)
+class FileForwarded:
+    file: UserFile
+
+
+@dataclass(frozen=True)
+class Thought:
+    """What the model thought in one turn."""
+
+    round: int
+    """As of the ModelFinished."""
+    text: str
+    subtask: str = ""
+    """The subtask of a plan that the turn worked on."""
+
+
+@dataclass(frozen=True)
+class RunSummary:
+    """What is left when a run is over: feeds the variables, ``decision_summary`` and the last log."""
+
+    stop_reason: StopReason
+    rounds: int
+    """Of all loops of the run."""
+    answer: str
+    usage: Usage
+    tool_rounds: tuple[CallsAnswered, ...] = ()
+    sources: tuple[tuple[int, Source], ...] = field(default=())
+    """By number, in order."""
+    earlier_sources: tuple[tuple[int, Source], ...] = ()
+    """Of earlier runs of the conversation, without their content."""
+    structured_output: StructuredOutput | None = None
+    """None where no answer in a schema was asked for."""
+    variables: Mapping[str, Any] = field(default_factory=dict)
+    """What a strategy or parameter puts out beside the common variables."""
+    extra_outputs: frozenset[ExtraOutput] = frozenset()
+    """The optional variables that the run puts out; ``state`` is among ``variables``."""
+    thoughts: tuple[Thought, ...] = ()
+    """Kept for the variable of that name."""
+    decisions: Mapping[str, Any] = field(default_factory=dict)
+    """What it adds to ``decision_summary``."""
+    state: State | None = None
+    """What a later run can go on from; None where the run does not put it out."""
+    sources_heading: str = ""
+    """Above the list of cited sources at the end of the answer; "" where there is to be no list."""
+
+
+@dataclass(frozen=True)
+class RunFinished:
+    summary: RunSummary
+
+
+type LogEvent = (
+    Noted | SpanStarted | SpanFinished | ModelStarted | ModelFinished | ToolStarted | ToolFinished | RequestRepeated
+)
+"""What the log shows; mypy names the places that must handle one more."""
+
+type Event = LogEvent | Shown | ShownTogether | Remark | CallsAnswered | FileForwarded | RunFinished
+
+
+# What a run has cost and done so far.
+
+
+@dataclass
+class Tally:
+    """What a run has cost and done so far, read from its events, so that a loop that is given up still counts."""
+
+    keeps_thoughts: bool = False
+    usage: Usage = field(default_factory=Usage)
+    tool_rounds: list[CallsAnswered] = field(default_factory=list)
+    rounds: int = 0
+    files: int = 0
+    """Files that the user has got."""
+    thoughts: list[Thought] = field(default_factory=list)
+    _names: dict[str, str] = field(default_factory=dict, init=False)
+    """What the rows at the top work on, by their keys: the names of subtasks."""
+
+    def watch(self, events: Iterable[Event]) -> Generator[Event, None, None]:
+        for event in events:
+            if isinstance(event, ModelFinished):
+                self.usage += event.usage
+                self._think(event)
+            elif isinstance(event, CallsAnswered):
+                self.tool_rounds.append(event)
+            elif isinstance(event, FileForwarded):
+                self.files += 1
+            elif isinstance(event, SpanStarted):
+                self.rounds += event.is_round
+                self._names |= {event.key: event.about} if event.about else {}
+            yield event
+
+    def _think(self, turn: ModelFinished) -> None:
+        if self.keeps_thoughts and turn.thought.strip():
+            name = self._names.get(turn.key.partition(".")[0], "")
+            self.thoughts.append(Thought(turn.round, turn.thought, name))

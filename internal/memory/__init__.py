@@ -1,0 +1,1 @@
+"""What a later run needs: records of the conversation, the state variable, and approvals."""

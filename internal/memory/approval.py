@@ -1,0 +1,337 @@
+"""A user's approval of tool calls: the question, the id of a call that waits, and what the user decided."""
+
+import hashlib
+import json
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+from dify_plugin.file.file import File
+
+from internal.call import canonical_json
+from internal.clock import in_turns
+from internal.node.tools import Tool
+from internal.sentences import language_of
+from internal.text.texts import wellformed
+from internal.tooling import refuse_constant
+from prompt import template
+from prompt.approval_words import APPROVAL_WORDS
+
+# What the user decided about the calls that wait.
+#
+# It fails closed: only a whole text that says nothing but yes, or JSON's ``true`` under a call's id, approves.
+#
+# Texts come in here, because JSON can escape what a text must not hold: reasons are made well-formed.
+
+MAX_REASON_LENGTH = 4_000
+"""Characters of what the user said that stand in a call's result."""
+_NOTHING = frozenset({"", "null", "None", "[]"})
+"""What Dify writes for a variable without a value (docs/host-facts.md, "Values of parameters")."""
+_MAX_WORDS_LENGTH = 200
+"""Characters; a longer text is not compared with the list of words."""
+_MAX_JSON_LENGTH = 1_000_000
+_SEPARATORS = re.compile(r"[\s,、.!。~〜…]+")
+"""White space, and punctuation that changes no meaning. A question mark does."""
+_QUOTES = "\"'“”‘’„«»‹›「」『』"
+_EMPHASIS = re.compile(r"(\*{1,3}|_{1,3})(?![*_\s])(.+)(?<![*_\s])\1")
+"""Markdown around a whole text. Two tildes strike a text out: they never are around words that approve."""
+_STRUCK_OUT = re.compile(rf"[\s{_QUOTES}*_]*[~〜]{{2}}")
+_FENCED_JSON = re.compile(r"```json[ \t]*\r?\n(.*)\n[ \t]*```", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the user decided about one call."""
+
+    approved: bool
+    reason: str = ""
+    """What the user said to it, whole; "" where nothing was said."""
+
+
+_NOT_APPROVED = Verdict(approved=False)
+
+
+@dataclass(frozen=True)
+class Approved:
+    """Every call is approved."""
+
+    def verdict(self, _call_id: str) -> Verdict:
+        return Verdict(approved=True)
+
+
+@dataclass(frozen=True)
+class ByCall:
+    """Each call has an answer of its own; a call without one is not approved."""
+
+    answers: Mapping[str, Verdict]
+    """By the call's id."""
+
+    def verdict(self, call_id: str) -> Verdict:
+        return self.answers.get(call_id, _NOT_APPROVED)
+
+
+@dataclass(frozen=True)
+class Rejected:
+    """No call is approved; the user said this instead."""
+
+    text: str
+    """Without white space around it."""
+
+    def verdict(self, _call_id: str) -> Verdict:
+        return Verdict(approved=False, reason=self.text)
+
+
+type Decision = Approved | ByCall | Rejected
+
+
+def read_decision(approval: str) -> Decision | None:
+    """Read the parameter; None if nothing was said."""
+    text = approval.strip().removeprefix("\ufeff").strip()
+    if text in _NOTHING:
+        return None
+    if len(text) <= _MAX_WORDS_LENGTH and _says_yes(text):
+        return Approved()
+    fenced = _FENCED_JSON.fullmatch(text)
+    answers = _read_object(fenced[1].strip() if fenced else text)
+    if answers is None:
+        return Rejected(text)
+    return ByCall({call_id: _read_answer(answer) for call_id, answer in answers.items()})
+
+
+def not_approved_text(reason: str) -> str:
+    """What the model reads as the result of a call that the user did not approve, for this reason or for none."""
+    said = reason.strip()
+    if len(said) > MAX_REASON_LENGTH:
+        said = said[:MAX_REASON_LENGTH] + template.CHARACTERS_NOT_KEPT.format(count=len(said) - MAX_REASON_LENGTH)
+    return template.NOT_APPROVED_BECAUSE.format(reason=said) if said else template.NOT_APPROVED
+
+
+def _says_yes(text: str) -> bool:
+    """Whether the whole text is one of the approving words; one of the signs may follow it, and emphasis be around."""
+    folded = _folded(text)
+    if _STRUCK_OUT.match(folded):
+        return False
+    emphasised = _EMPHASIS.fullmatch(folded.strip())
+    words = _comparable(emphasised[2] if emphasised else folded)
+    return words in _APPROVING or any(words.removesuffix(sign).rstrip() in _APPROVING for sign in _SIGNS)
+
+
+def _folded(text: str) -> str:
+    """The text without differences of width and case."""
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+
+
+def _comparable(folded: str) -> str:
+    """The text without what makes no difference: punctuation between and after words, quotes around."""
+    return _SEPARATORS.sub(" ", folded).strip(" " + _QUOTES)
+
+
+_APPROVING = frozenset(_comparable(_folded(words)) for of_language in APPROVAL_WORDS.values() for words in of_language)
+_SIGNS = tuple(_folded(sign) for sign in APPROVAL_WORDS["any"])
+
+
+def _read_object(text: str) -> dict[str, object] | None:
+    """The JSON object that the text is, else None; a name that stands twice has an empty list."""
+    if not text.startswith("{") or len(text) > _MAX_JSON_LENGTH:
+        return None
+    try:
+        value = json.loads(text, object_pairs_hook=_with_repeated_names, parse_constant=refuse_constant)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _with_repeated_names(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """A list is neither a boolean nor an object, so that a call with two answers is not approved."""
+    values: dict[str, object] = {}
+    for name, value in pairs:
+        values[name] = [] if name in values else value
+    return values
+
+
+def _read_answer(answer: object) -> Verdict:
+    """``true``, or an object with ``approved`` and perhaps a ``reason``; anything else does not approve."""
+    if not isinstance(answer, dict):
+        return Verdict(approved=answer is True)
+    reason = answer.get("reason")
+    is_understood = answer.keys() <= {"approved", "reason"} and isinstance(reason, str | None)
+    return Verdict(
+        approved=is_understood and answer.get("approved") is True,
+        reason=wellformed(reason).strip() if isinstance(reason, str) else "",
+    )
+
+
+# The id of a call that waits: a number, and a digest of all that the user approves.
+#
+# That is the tool with its setting in the node, the checked arguments, and the files that they name. It guards
+# against damage, mistakes and changes of the node, not against forgery: the digest needs no secret.
+
+_DIGEST_LENGTH = 8
+"""Hexadecimal digits."""
+_ID = re.compile(rf"call_[0-9]+_(?P<digest>[0-9a-f]{{{_DIGEST_LENGTH}}})")
+_SIGNATURE = frozenset({"timestamp", "nonce", "sign"})
+"""What Dify signs the address of a file with; the file is the same behind another signature."""
+
+
+def call_id(number: int, tool: Tool, arguments: Mapping[str, Any], files: Mapping[str, File]) -> str:
+    """The id of a call that waits; ``number`` counts those of a conversation, so that no two ids are equal."""
+    return f"call_{number}_{_digest(tool, arguments, files)}"
+
+
+def is_same_call(identifier: str, tool: Tool, arguments: Mapping[str, Any], files: Mapping[str, File]) -> bool:
+    """Whether the id is one of this tool with these arguments and files, whatever its number."""
+    found = _ID.fullmatch(identifier)
+    return found is not None and found["digest"] == _digest(tool, arguments, files)
+
+
+def _digest(tool: Tool, arguments: Mapping[str, Any], files: Mapping[str, File]) -> str:
+    named = [_file_identity(files[name]) for name in tool.files_in(arguments) if name in files]
+    canonical = canonical_json([tool.provider, tool.own_name, tool.setting, arguments, named])
+    # Arguments may come from a state: half a surrogate pair in them is no reason to fail.
+    return hashlib.sha256(canonical.encode(errors="surrogatepass")).hexdigest()[:_DIGEST_LENGTH]
+
+
+def _file_identity(file: File) -> list[object]:
+    """What makes a file the same: its address, in which Dify has its id, and its size."""
+    try:
+        address = urlsplit(file.url)
+    except ValueError:
+        return [file.url, file.size]
+    query = [pair for pair in parse_qsl(address.query, keep_blank_values=True) if pair[0] not in _SIGNATURE]
+    return [address.scheme, address.netloc, address.path, query, file.size]
+
+
+# The question whether calls may run, as the user reads it: Markdown in which a person sees all, and nothing acts.
+#
+# Values are code whose fence they cannot close and in which no character is invisible: what a person approves is what
+# a person sees. What could push the rest off the screen is shortened, with a count: long white space, the same
+# invisible character again and again, and marks that stack on one letter.
+
+_INVISIBLE = re.compile(
+    r"\r(?!\n)|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\xa0\xad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2"
+    r"\u115f\u1160\u1680\u17b4\u17b5\u180b-\u180f\u2000-\u200f\u2028-\u202f\u205f-\u206f\u2800\u3164"
+    r"\ud800-\uf8ff\ufe00-\ufe0e\ufeff\uffa0\ufff0-\ufffb\U000110bd\U000110cd\U00013430-\U0001345f"
+    r"\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U0010ffff]"
+    r"|(?<![\u2190-\u2bff\U0001f000-\U0001faff])\ufe0f"
+)
+"""Control and format characters, spaces but for the plain and the Japanese one, fillers, half surrogate pairs, private
+use. U+FE0F stays behind a symbol, where it only asks for the coloured picture."""
+_LOST_IN_A_LINE = re.compile(r"[\t\r\n]|\A | \Z|(?<= ) ")
+"""Markdown and browsers take spaces away at the ends, and make one of several."""
+_SHORT_ESCAPES = {"\t": r"\t", "\r": r"\r", "\n": r"\n"}
+"""As in JSON and in Python, where redaction looks for secrets too."""
+_MOST_BLANKS, _MOST_LINE_ENDS, _MOST_MARKS = 40, 4, 4
+"""Side by side. Code is indented by less, and letters of all scripts have fewer marks."""
+_BLANKS = re.compile(rf"\s{{{_MOST_LINE_ENDS + 1},}}")
+_SAME = re.compile(rf"({_INVISIBLE.pattern})\1{{{_MOST_BLANKS},}}")
+_MOST_IN_FOUR_DIGITS = 0xFFFF
+_BACKTICKS = re.compile("`+")
+
+
+def code(text: str) -> str:
+    """The text as code: a block, which begins with a line end, if it has several lines, else a part of a line."""
+    if "\n" not in text:
+        return inline_code(text)
+    shown = _INVISIBLE.sub(_escape, _shortened(text))
+    fence = _fence(shown, 3)
+    return f"\n\n{fence}\n{shown}\n{fence}\n"
+
+
+def inline_code(text: str) -> str:
+    """The text as code within a line; its line ends, tabs and second spaces are escapes too."""
+    shown = _LOST_IN_A_LINE.sub(_escape, _INVISIBLE.sub(_escape, _shortened(text))) or '""'
+    fence = _fence(shown, 1)
+    # A backtick beside the fence would count as a part of it; Markdown takes these spaces away.
+    padding = " " if shown.startswith("`") or shown.endswith("`") else ""
+    return f"{fence}{padding}{shown}{padding}{fence}"
+
+
+def _shortened(text: str) -> str:
+    text = _SAME.sub(lambda run: f"[{_escape(run)}×{len(run[0])}]", _BLANKS.sub(_short_blanks, text))
+    return text if text.isascii() else "".join(_without_stacks(text))
+
+
+def _short_blanks(run: re.Match[str]) -> str:
+    """The count of long white space; one with line ends has a line of its own."""
+    line_ends = run[0].count("\n")
+    if len(run[0]) <= _MOST_BLANKS and line_ends <= _MOST_LINE_ENDS:
+        return run[0]
+    around = "\n" if line_ends else ""
+    return f"{around}[␣×{len(run[0])}]{around}"
+
+
+def _without_stacks(text: str) -> Iterator[str]:
+    """The pieces of a text; of marks on one letter the first ones, and how many more there are."""
+    for is_mark, run in groupby(text, key=lambda each: each > "\u02ff" and unicodedata.category(each) in {"Mn", "Me"}):
+        piece = "".join(run)
+        more = len(piece) - _MOST_MARKS if is_mark else 0
+        yield f"{piece[:_MOST_MARKS]}[◌×{more}]" if more > 0 else piece
+
+
+def _escape(found: re.Match[str]) -> str:
+    """How a character is written out; of a run of the same one, its first."""
+    character = found[0][0]
+    number, short = ord(character), _SHORT_ESCAPES.get(character)
+    return short or (f"\\u{number:04x}" if number <= _MOST_IN_FOUR_DIGITS else f"\\U{number:08x}")
+
+
+def _fence(text: str, least: int) -> str:
+    """More backticks than stand side by side in the text."""
+    return "`" * max(least, 1 + max((len(run[0]) for run in _BACKTICKS.finditer(text)), default=0))
+
+
+@dataclass(frozen=True)
+class PendingCall:
+    """A call that the user is asked about."""
+
+    id: str
+    """As ``identity.call_id`` makes it; the user may answer by it."""
+    tool: str
+    arguments: Mapping[str, Any]
+    subtask: str | None = None
+    """The subtask of a plan that it belongs to."""
+
+    def as_variable(self) -> dict[str, Any]:
+        """One item of the variable ``pending_calls``."""
+        item = {"id": self.id, "tool": self.tool, "arguments": dict(self.arguments)}
+        return item if self.subtask is None else {**item, "subtask": self.subtask}
+
+
+def approval_question(calls: Sequence[PendingCall], query: str) -> str:
+    """Ask for approval of these calls, at least one; how to answer in a chat is said by ``how_to_answer``."""
+    language = language_of(query)
+    request = template.APPROVAL_REQUEST_FOR_SEVERAL[language].format(count=len(calls))
+    request = template.APPROVAL_REQUEST[language] if len(calls) == 1 else request
+    shown = ["\n".join(_lines(call, language, is_alone=len(calls) == 1)).rstrip("\n") for call in in_turns(calls)]
+    return "\n\n".join([request, *shown])
+
+
+def how_to_answer(calls: Sequence[PendingCall], query: str) -> str:
+    """The last line of the question in a chat; a form has buttons instead."""
+    language = language_of(query)
+    if len(calls) == 1:
+        return template.HOW_TO_APPROVE[language]
+    return template.HOW_TO_APPROVE_SEVERAL[language] + inline_code(_example(calls))
+
+
+def _lines(call: PendingCall, language: str, *, is_alone: bool) -> Iterator[str]:
+    name = f"**{inline_code(call.tool)}**"
+    yield f"{name}\n" if is_alone else f"{name} ({inline_code(call.id)})\n"
+    if call.subtask is not None:
+        yield f"{template.SUBTASK_OF_CALL[language]}{inline_code(call.subtask)}\n"
+    if not call.arguments:
+        yield template.WITHOUT_ARGUMENTS[language]
+    for argument, value in in_turns(call.arguments.items()):
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        shown = code(text)
+        yield f"- {inline_code(argument)}:{'' if shown.startswith('\n') else ' '}{shown}"
+
+
+def _example(calls: Sequence[PendingCall]) -> str:
+    """An answer call by call to the first two, approving one."""
+    first, second = (call.id for call in calls[:2])
+    return json.dumps({first: True, second: {"approved": False, "reason": "…"}}, ensure_ascii=False)

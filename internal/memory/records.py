@@ -1,0 +1,394 @@
+"""A conversation as records: what the state variable holds, how a run becomes records, and records a prompt."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Annotated, Any, Literal, Self
+
+from dify_plugin.entities.model.message import (
+    AssistantPromptMessage,
+    PromptMessage,
+    PromptMessageRole,
+    TextPromptMessageContent,
+    ToolPromptMessage,
+    UserPromptMessage,
+)
+from dify_plugin.file.entities import FileType
+from dify_plugin.file.file import File
+from pydantic import BaseModel, ConfigDict, FailFast, Field, NonNegativeInt, PositiveInt
+
+from internal.call import CallStatus, EndedCall, ToolCall, WaitingCall
+from internal.clock import in_turns
+from internal.node.tools import Toolbox, ToolKind, name_in_history
+from internal.sources import Source, attribute, escaped
+from internal.text.secrets import Redactor
+from internal.text.texts import cut_to_size
+from prompt import template
+
+# The record of a conversation, as frozen values: what the ``state`` variable holds.
+#
+# It has what users, models and tools said, and the calls that wait for an approval; no system prompt, no media, no
+# thoughts, no opaque bodies and no notes of one run. It comes back as input, which is trusted as little as any other,
+# so that each class is also the schema that a text is checked against.
+
+type Several[T] = Annotated[tuple[T, ...], FailFast()]
+"""Without ``FailFast``, a text with a million wrong items would make a million errors."""
+MAX_SUBTASKS = 8
+"""Of a plan; a subtask has fewer attempts."""
+type Few[T] = Annotated[tuple[T, ...], Field(max_length=MAX_SUBTASKS), FailFast()]
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(frozen=True, strict=True, extra="forbid", hide_input_in_errors=True)
+
+
+class FileRecord(_Record):
+    """A file that a waiting call names, as Dify described it: its content stays where its address leads."""
+
+    name: str
+    """In the call's arguments."""
+    url: str
+    kind: Literal["image", "document", "audio", "video", "custom"]
+    mime_type: str | None = None
+    filename: str | None = None
+    extension: str | None = None
+    size: int | None = None
+
+
+class CallRecord(_Record):
+    """A tool call; its tool is found again by provider and own name, never by the model's alias for it."""
+
+    id: str
+    """As the prompt has it; of a call that waits, the one that the user answers."""
+    provider: str
+    """"" for a tool that the node did not have."""
+    tool: str
+    """What Dify calls it; what the model wrote where the node has no such tool."""
+    setting: str = ""
+    """``Tool.setting``."""
+    arguments: str
+    """The text of a JSON object; of a call that waits, its checked arguments."""
+    attached: Several[FileRecord] = ()
+    """The files that a call which waits is to send."""
+    result: str | None = None
+    """None while it waits."""
+
+
+class FindingRecord(_Record):
+    subtask: str
+    answer: str
+    completed: bool
+
+
+class UserRecord(_Record):
+    """What the user said; a turn begins with it."""
+
+    kind: Literal["user"] = "user"
+    text: str
+    files: Several[str] = ()
+    """A line for each file."""
+    context: str = ""
+    """The ``<context>`` block that stood before it."""
+    findings: Few[FindingRecord] = ()
+    """What the subtasks of a plan found."""
+
+
+class RoundRecord(_Record):
+    """A model turn with its calls and their results."""
+
+    kind: Literal["round"] = "round"
+    said: str = ""
+    """Its visible text."""
+    calls: Annotated[tuple[CallRecord, ...], Field(min_length=1), FailFast()]
+
+    @property
+    def waiting(self) -> tuple[CallRecord, ...]:
+        return tuple(call for call in self.calls if call.result is None)
+
+    def answered(self, results: Iterable[str]) -> Self:
+        """The same with these results of the calls that wait, in their order."""
+        left = iter(results)
+        calls = [
+            call.model_copy(update={"result": next(left), "attached": ()}) if call.result is None else call
+            for call in self.calls
+        ]
+        return self.model_copy(update={"calls": tuple(calls)})
+
+
+class AnswerRecord(_Record):
+    """What the agent answered; a turn ends with it."""
+
+    kind: Literal["answer"] = "answer"
+    text: str
+
+
+type EntryRecord = Annotated[UserRecord | RoundRecord | AnswerRecord, Field(discriminator="kind")]
+
+
+class SubtaskRecord(_Record):
+    """A subtask of a plan in which calls wait."""
+
+    name: str
+    answer: str = ""
+    """"" while calls of it wait."""
+    completed: bool = False
+    attempts: NonNegativeInt = 0
+    rounds: NonNegativeInt = 0
+    advised: Few[str] = ()
+    """Advice from the judgements of earlier attempts."""
+    nearest: str = ""
+    """The best answer so far that was not accepted."""
+    entries: Several[EntryRecord] = ()
+    """Its own conversation, from the request on; empty when it is done."""
+
+
+class PlanRecord(_Record):
+    """A plan in which calls wait; the question is the last entry of the state."""
+
+    subtasks: Annotated[tuple[SubtaskRecord, ...], Field(min_length=1, max_length=MAX_SUBTASKS), FailFast()]
+
+
+class SourceRecord(_Record):
+    number: PositiveInt
+    title: str
+    document_id: str | None = None
+
+
+def waiting_calls(entries: Sequence[EntryRecord], plan: PlanRecord | None) -> tuple[CallRecord, ...]:
+    """The calls that wait at the end of a conversation, or in the subtasks of its plan."""
+    conversations = [entries, *(subtask.entries for subtask in (plan.subtasks if plan else ()))]
+    last = [conversation[-1] for conversation in conversations if conversation]
+    return tuple(call for entry in last if isinstance(entry, RoundRecord) for call in entry.waiting)
+
+
+class State(_Record):
+    """A conversation up to the end of a run."""
+
+    strategy: str
+    """The name of the one that made it: only the same one goes on with calls that wait."""
+    entries: Several[EntryRecord] = ()
+    plan: PlanRecord | None = None
+    sources: Several[SourceRecord] = ()
+    """Sources of this conversation, in the order of their numbers; not all of them in a long one."""
+    last_source: NonNegativeInt = 0
+    """The highest number that a source of this conversation has had."""
+    last_call: NonNegativeInt = 0
+    """How many calls of this conversation have waited."""
+
+    @property
+    def conversations(self) -> tuple[tuple[EntryRecord, ...], ...]:
+        """The entries, and those of each subtask."""
+        return self.entries, *(subtask.entries for subtask in (self.plan.subtasks if self.plan else ()))
+
+    @property
+    def waiting(self) -> tuple[CallRecord, ...]:
+        """The calls that wait for an approval."""
+        return waiting_calls(self.entries, self.plan)
+
+    def redacted(self, secrets: Redactor) -> Self:
+        """The same without these secrets; arguments stay JSON."""
+        return self.with_texts(secrets.text, secrets.json_text)
+
+    def with_texts(self, change: Callable[[str], str], change_json: Callable[[str], str]) -> Self:
+        """The same with each text changed; those that are JSON, by ``change_json``."""
+
+        def changed(value: Any, name: str = "") -> Any:  # noqa: ANN401 - a record's fields
+            match value:
+                case str():
+                    return change_json(value) if name == "arguments" else change(value) if name != "kind" else value
+                case dict():
+                    return {key: changed(item, key) for key, item in in_turns(value.items())}
+                case tuple():
+                    return tuple(changed(item) for item in in_turns(value))
+                case _:
+                    return value
+
+        return type(self).model_validate(changed(self.model_dump()))
+
+
+# Tool results as a model reads them outside of their conversation: cut short.
+
+_ONE_RESULT, _ALL_RESULTS = 4_000, 12_000
+"""Characters of one result, and of all results that no answer puts into words."""
+
+
+def quoted_result(result: str) -> str:
+    return cut_to_size(result, _ONE_RESULT)
+
+
+def unread_results(results: Iterable[str]) -> str:
+    """What a finding has where its model did not put the results into words."""
+    quoted = "\n\n".join(map(quoted_result, results))
+    return template.UNREAD_RESULTS.format(results=cut_to_size(quoted, _ALL_RESULTS))
+
+
+# A recorded conversation as the messages of a prompt.
+
+
+def messages_of(entries: Iterable[EntryRecord], toolbox: Toolbox) -> Iterator[PromptMessage]:
+    """The messages, in order; a call that still waits has ``template.APPROVAL_NOT_GIVEN`` for its result."""
+    for entry in in_turns(entries):
+        match entry:
+            case UserRecord():
+                yield UserPromptMessage(content=_text(entry))
+            case AnswerRecord(text=text):
+                if text.strip():
+                    yield AssistantPromptMessage(content=text)
+            case RoundRecord(said=said, calls=calls):
+                written = [call_of(call, toolbox).written_back() for call in in_turns(calls)]
+                yield AssistantPromptMessage(content=said, tool_calls=written)
+                for call in in_turns(calls):
+                    result = template.APPROVAL_NOT_GIVEN if call.result is None else call.result
+                    name = name_in_history(_name(call, toolbox))
+                    yield ToolPromptMessage(content=result, tool_call_id=call.id, name=name)
+
+
+def call_of(call: CallRecord, toolbox: Toolbox) -> ToolCall:
+    """A recorded call as the model would write it now."""
+    return ToolCall(call.id, _name(call, toolbox), call.arguments)
+
+
+def _name(call: CallRecord, toolbox: Toolbox) -> str:
+    tool = toolbox.find(call.provider, call.tool, call.setting)
+    return tool.name if tool else call.tool
+
+
+def _text(entry: UserRecord) -> str:
+    found = template.EARLIER_FINDINGS.format(findings=findings_block(entry.findings)) if entry.findings else ""
+    said = "\n".join([entry.text, *entry.files])
+    return "\n\n".join(part for part in (entry.context, said, found) if part)
+
+
+def findings_block(findings: Iterable[FindingRecord]) -> str:
+    """What subtasks found, each in a tag of its own."""
+    return "\n".join(
+        f'<finding subtask="{attribute(found.subtask)}" completed="{"yes" if found.completed else "no"}">\n'
+        f"{escaped(found.answer)}\n</finding>"
+        for found in findings
+    )
+
+
+# What a run did, as records of its conversation.
+#
+# Calls of virtual tools are left out: they hand over what stands elsewhere. Where a call waits, one that was not
+# taken stays: the model has yet to read why.
+
+_MAX_ID_LENGTH = 100
+"""Characters of a provider's id; a longer one is replaced."""
+_MAX_SOURCES = 300
+_MAX_TITLE_LENGTH = 200
+"""Characters."""
+
+
+def record_of_round(said: str, ended: Sequence[EndedCall]) -> RoundRecord | None:
+    """A turn and what became of its calls; None if all of them were of virtual tools."""
+    waits = any(each.status is CallStatus.WAITING for each in ended)
+    calls = [_record(at, each) for at, each in enumerate(ended, start=1) if _is_recorded(each, waits=waits)]
+    return RoundRecord(said=said, calls=tuple(calls)) if calls else None
+
+
+def _is_recorded(ended: EndedCall, *, waits: bool) -> bool:
+    tool = ended.judged.tool
+    if ended.call.is_reading:
+        return False
+    return tool is None or tool.kind is ToolKind.RUNS or (waits and ended.status is CallStatus.REFUSED)
+
+
+def _record(position: int, ended: EndedCall) -> CallRecord:
+    judged, tool = ended.judged, ended.judged.tool
+    if isinstance(judged, WaitingCall):
+        return waiting_record(judged)
+    return CallRecord(
+        id=_short_id(judged.call, position),
+        provider=tool.provider if tool else "",
+        tool=tool.own_name if tool else judged.call.name,
+        setting=tool.setting if tool else "",
+        arguments=judged.call.written_back().function.arguments,
+        result=ended.tool_response,
+    )
+
+
+def waiting_record(call: WaitingCall) -> CallRecord:
+    """A call that waits, with all that the user is asked to approve: its checked arguments, and its files."""
+    tool = call.valid.tool
+    return CallRecord(
+        id=call.id,
+        provider=tool.provider,
+        tool=tool.own_name,
+        setting=tool.setting,
+        arguments=call.valid.signature.arguments,
+        attached=tuple(
+            FileRecord(name=name, kind=file.type.value, **file.model_dump(exclude={"dify_model_identity", "type"}))
+            for name, file in call.files.items()
+        ),
+    )
+
+
+def waiting_files(state: State | None) -> dict[str, File]:
+    """The files of the calls that wait, by their names."""
+    attached = [file for call in (state.waiting if state else ()) for file in call.attached]
+    return {each.name: File(type=FileType(each.kind), **each.model_dump(exclude={"name", "kind"})) for each in attached}
+
+
+def _short_id(call: ToolCall, position: int) -> str:
+    return call.id if 0 < len(call.id) <= _MAX_ID_LENGTH else f"call_{position}"
+
+
+def records_of_history(history: Iterable[PromptMessage]) -> Iterator[EntryRecord]:
+    """The conversation that the node's memory holds; media are named, and system messages are left out."""
+    for message in history:
+        if text := _recording_text(message):
+            if message.role is PromptMessageRole.USER:
+                yield UserRecord(text=text)
+            elif message.role is PromptMessageRole.ASSISTANT:
+                yield AnswerRecord(text=text)
+
+
+def settled(state: State) -> tuple[EntryRecord, ...]:
+    """The conversation of a state, with its waiting calls answered as not approved."""
+    if state.plan:
+        *before, question = state.entries
+        found = tuple(
+            FindingRecord(subtask=each.name, answer=each.answer or _unfinished(each), completed=each.completed)
+            for each in state.plan.subtasks
+        )
+        return (*before, question.model_copy(update={"findings": found}))
+    if not state.waiting:
+        return state.entries
+    *before, last = state.entries
+    if not isinstance(last, RoundRecord):
+        return state.entries
+    return (*before, last.answered([template.APPROVAL_NOT_GIVEN] * len(last.waiting)))
+
+
+def _unfinished(subtask: SubtaskRecord) -> str:
+    """What is left of a subtask whose calls were not approved: what it did before must not be done again."""
+    rounds = (entry for entry in subtask.entries if isinstance(entry, RoundRecord))
+    found = [call.result for entry in rounds for call in entry.calls if call.result is not None]
+    return f"{template.APPROVAL_NOT_GIVEN}\n\n{unread_results(found)}" if found else template.APPROVAL_NOT_GIVEN
+
+
+def recorded_sources(before: State | None, entries: Sequence[tuple[int, Source]]) -> tuple[SourceRecord, ...]:
+    """The sources of the conversation, the newest of them in a long one."""
+    new = [
+        SourceRecord(
+            number=number,
+            title=source.label[:_MAX_TITLE_LENGTH],
+            document_id=source.document_id and source.document_id[:_MAX_TITLE_LENGTH],
+        )
+        for number, source in entries[-_MAX_SOURCES:]
+    ]
+    return (*(before.sources if before else ()), *new)[-_MAX_SOURCES:]
+
+
+def earlier_media(kind: str, name: str | None) -> str:
+    """What stands in later runs for a file that the user or the model sent."""
+    return template.EARLIER_MEDIA.format(kind=kind, name=f" {name}" if name else "")
+
+
+def _recording_text(message: PromptMessage) -> str:
+    if not isinstance(message.content, list):
+        return message.content or ""
+    lines = [
+        part.data if isinstance(part, TextPromptMessageContent) else earlier_media(part.type.value, part.filename)
+        for part in message.content
+    ]
+    return "\n".join(line for line in lines if line)

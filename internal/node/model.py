@@ -1,0 +1,154 @@
+"""The model that the node's panel chose."""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, Self
+
+from dify_plugin.entities.model import ModelType
+from dify_plugin.entities.model.llm import LLMModelConfig
+from dify_plugin.entities.model.message import (
+    MultiModalPromptMessageContent,
+    PromptMessage,
+    PromptMessageContentUnionTypes,
+    ensure_prompt_message,
+)
+from pydantic import BaseModel, ConfigDict
+
+from internal.errors import InvalidParameters, Note, OurWords
+from internal.text.secrets import Redactor
+from internal.text.texts import looks_like_selector, missing_variable
+
+TOOL_CALL_FEATURES = frozenset({"tool-call", "multi-tool-call", "stream-tool-call"})
+_NAMED_MODEL = re.compile(r"(?P<provider>[\w.-]+/[\w.-]+/[\w.-]+)/(?P<model>\S(?:[^\r\n]{0,253}\S)?)", re.ASCII)
+_CONVERSATION_ROLES = frozenset({"system", "user", "assistant", "tool"})
+
+
+class ModelSelection(BaseModel):
+    """The chosen model, read leniently."""
+
+    model_config = ConfigDict(frozen=True, protected_namespaces=(), hide_input_in_errors=True)
+
+    config: LLMModelConfig
+    """provider, model, mode and completion_params, without the entity and history that Dify sends along."""
+    features: frozenset[str] | None = None
+    """None when the host sent no entity."""
+    context_size: int | None = None
+    """Tokens; None if unknown."""
+    history: tuple[PromptMessage, ...] = ()
+    stop: tuple[str, ...] = ()
+    """Stop words, taken out of the completion parameters: requests have a field of their own for them."""
+
+    @property
+    def max_tokens(self) -> int:
+        """Tokens the developer reserved for one answer, 0 when unset."""
+        return _positive_int(self.config.completion_params.get("max_tokens")) or 0
+
+    def can_call_tools(self) -> bool:
+        """Whether the model may be able to call tools; an unknown model is tried."""
+        return self.features is None or bool(self.features & TOOL_CALL_FEATURES)
+
+    def redacted(self, secrets: Redactor) -> Self:
+        """The same without the node's secrets in the conversation so far."""
+        return self.model_copy(update={"history": tuple(_redacted(message, secrets) for message in self.history)})
+
+    @classmethod
+    def read(cls, raw: object, note: Note) -> Self:
+        """Read the ``model`` parameter.
+
+        Raises:
+            ValueError: no model was chosen.
+        """
+        values = raw if isinstance(raw, Mapping) else {}
+        if not values.get("provider") or not values.get("model"):
+            raise ValueError("parameter 'model': no model is chosen; choose one in the node's panel")
+        entity = values.get("entity")
+        completion_params, stop = _read_completion_params(values.get("completion_params"))
+        return cls(
+            config=LLMModelConfig(
+                provider=str(values["provider"]),
+                model=str(values["model"]),
+                model_type=ModelType.LLM,
+                mode=str(values.get("mode") or "chat"),
+                completion_params=completion_params,
+            ),
+            features=_read_features(entity) if isinstance(entity, Mapping) else None,
+            context_size=_read_context_size(entity) if isinstance(entity, Mapping) else None,
+            history=tuple(_read_history(values.get("history_prompt_messages"), note)),
+            stop=stop,
+        )
+
+
+def read_fallback_model(text: str) -> LLMModelConfig | None:
+    """The model that ``fallback_model`` names; None if it is blank. A model's name may contain slashes.
+
+    Raises:
+        InvalidParameters: the text does not name a model.
+    """
+    text = text.strip()
+    if not text:
+        return None
+    if looks_like_selector(text):
+        raise InvalidParameters(f"parameter 'fallback_model': {missing_variable(text)}")
+    named = _NAMED_MODEL.fullmatch(text)
+    if named is None:
+        raise InvalidParameters(
+            "parameter 'fallback_model': write it as plugin author/plugin/provider/model, for example "
+            "langgenius/openai/openai/gpt-5-mini; blank means none"
+        )
+    return LLMModelConfig(
+        provider=named["provider"], model=named["model"], model_type=ModelType.LLM, mode="chat", completion_params={}
+    )
+
+
+def _read_completion_params(raw: object) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """The parameters without the stop words, and the stop words."""
+    params = dict(raw) if isinstance(raw, Mapping) else {}
+    stop = params.pop("stop", None)
+    words = [stop] if isinstance(stop, str) else stop if isinstance(stop, list) else []
+    return params, tuple(word for word in words if isinstance(word, str) and word)
+
+
+def _read_features(entity: Mapping[str, Any]) -> frozenset[str]:
+    listed = entity.get("features")
+    return frozenset(map(str, listed)) if isinstance(listed, list) else frozenset()
+
+
+def _read_context_size(entity: Mapping[str, Any]) -> int | None:
+    properties = entity.get("model_properties")
+    return _positive_int(properties.get("context_size")) if isinstance(properties, Mapping) else None
+
+
+def _positive_int(value: object) -> int | None:
+    try:
+        number = int(value) if isinstance(value, int | float | str) else 0
+    except (ValueError, OverflowError):
+        return None
+    return number if number > 0 else None
+
+
+def _read_history(raw: object, note: Note) -> Iterable[PromptMessage]:
+    for position, item in enumerate(raw if isinstance(raw, list) else [], start=1):
+        try:
+            message = ensure_prompt_message(item)
+        except (TypeError, ValueError):
+            note(OurWords(f"model: message {position} of the history cannot be read and is left out"))
+            continue
+        if message.role.value in _CONVERSATION_ROLES:
+            yield message
+        else:
+            reason = "has a role that Dify refuses and is left out"
+            note(OurWords(f"model: message {position} of the history {reason}"))
+
+
+def _redacted(message: PromptMessage, secrets: Redactor) -> PromptMessage:
+    """A message without secrets in its texts and its files' names; the memory holds no calls."""
+    content = message.content
+    if isinstance(content, str):
+        return message.model_copy(update={"content": secrets.text(content)})
+    return message.model_copy(update={"content": content and [_redacted_part(part, secrets) for part in content]})
+
+
+def _redacted_part(part: PromptMessageContentUnionTypes, secrets: Redactor) -> PromptMessageContentUnionTypes:
+    if isinstance(part, MultiModalPromptMessageContent):
+        return part.model_copy(update={"filename": secrets.text(part.filename)})
+    return part.model_copy(update={"data": secrets.text(part.data)})

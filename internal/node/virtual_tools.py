@@ -1,0 +1,261 @@
+"""Tools that never run: by a call, the model hands over a plan, a judgement or an answer, or reads on in a result."""
+
+import json
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from internal.errors import InvalidParameters, OurWords
+from internal.host.session import MAX_EXACT_INTEGER
+from internal.node.schema import Check, Problem, SchemaUnusable, Unchecked, allows, check_of, resolve
+from internal.node.tools import Tool, ToolKind, VirtualSchema
+from internal.text.secrets import texts_in
+from internal.text.texts import looks_like_selector, missing_variable, read_pasted, without_escaped_nul
+from internal.tooling import NoObjectError, UnwritableError, parse_object
+from prompt import template
+
+# Tools that never run: by a call, the model hands over a plan, a judgement or an answer, or reads on in a result.
+
+SUBMIT_ANSWER = "submit_answer"
+SUBMIT_PLAN = "submit_plan"
+SUBMIT_REFLECTION = "submit_reflection"
+SUBMIT_REVIEW = "submit_review"
+READ_RESULT = "read_result"
+SUBMISSIONS = frozenset({SUBMIT_ANSWER, SUBMIT_PLAN, SUBMIT_REFLECTION, SUBMIT_REVIEW})
+"""Tools by which the model hands something over; their results say nothing."""
+RESERVED_NAMES = SUBMISSIONS | {READ_RESULT}
+"""No tool of the node's may have one of these names."""
+MAX_WANTED_LENGTH = 200
+"""Characters that ``read_result`` looks for at once."""
+_MAX_PROBLEMS = 10
+"""Problems of one draft."""
+_OVERWRITABLE = frozenset({"title", "description", "default", "examples", "$comment", "$defs", "definitions"})
+"""Keywords that check nothing: what stands beside a reference says it better than the reference's target."""
+
+
+def plan_tool(maximum_subtasks: int) -> Tool:
+    subtasks = {
+        "type": "array",
+        "items": {"type": "string", "minLength": 1},
+        "minItems": 1,
+        "maxItems": maximum_subtasks,
+        "description": template.SUBTASKS_DESCRIPTION,
+    }
+    schema = _closed_object({"subtasks": subtasks})
+    arguments = VirtualSchema(schema, check_of(schema).stricter(_blank_subtasks))
+    return _virtual(SUBMIT_PLAN, template.SUBMIT_PLAN_DESCRIPTION, arguments)
+
+
+def reflection_tool() -> Tool:
+    schema = _closed_object(
+        {
+            "is_completed": {"type": "boolean", "description": template.IS_COMPLETED_DESCRIPTION},
+            "advice": {"type": "string", "description": template.ADVICE_DESCRIPTION},
+        }
+    )
+    return _virtual(SUBMIT_REFLECTION, template.SUBMIT_REFLECTION_DESCRIPTION, VirtualSchema(schema, check_of(schema)))
+
+
+def review_tool() -> Tool:
+    problems = {
+        "type": "array",
+        "items": {"type": "string", "minLength": 1},
+        "maxItems": _MAX_PROBLEMS,
+        "description": template.PROBLEMS_DESCRIPTION,
+    }
+    schema = _closed_object(
+        {"passes": {"type": "boolean", "description": template.PASSES_DESCRIPTION}, "problems": problems}
+    )
+    arguments = VirtualSchema(schema, check_of(schema).stricter(_unnamed_problems))
+    return _virtual(SUBMIT_REVIEW, template.SUBMIT_REVIEW_DESCRIPTION, arguments)
+
+
+def read_result_tool() -> Tool:
+    """The tool that reads on in long results; of ``offset`` and ``find`` it takes one at a time."""
+    schema = _closed_object(
+        {
+            "id": {"type": "string", "description": template.RESULT_ID_DESCRIPTION},
+            "offset": {"type": "integer", "minimum": 0, "description": template.OFFSET_DESCRIPTION},
+            "find": {"type": "string", "maxLength": MAX_WANTED_LENGTH, "description": template.FIND_DESCRIPTION},
+        },
+        required=["id"],
+    )
+    arguments = VirtualSchema(schema, check_of(schema).stricter(_offset_and_find))
+    return _virtual(READ_RESULT, template.READ_RESULT_DESCRIPTION, arguments, ToolKind.READS)
+
+
+def answer_tool(answer_schema: str) -> Tool:
+    """The tool whose arguments are the answer.
+
+    Raises:
+        InvalidParameters: the text is not the JSON Schema of an object.
+    """
+    if looks_like_selector(answer_schema):
+        raise InvalidParameters(f"parameter 'answer_schema': {missing_variable(answer_schema)}")
+    try:
+        schema = parse_object(without_escaped_nul(read_pasted(answer_schema)))
+        check = check_of(schema)
+        arguments = VirtualSchema(_as_object(schema), check)
+    except NoObjectError as problem:
+        wanted = "it must be the JSON Schema of an object"
+        raise InvalidParameters(f"parameter 'answer_schema': {wanted}; {problem}") from None
+    except (UnwritableError, SchemaUnusable) as problem:
+        raise InvalidParameters(f"parameter 'answer_schema': {problem}") from None
+    return _virtual(SUBMIT_ANSWER, template.SUBMIT_ANSWER_DESCRIPTION, arguments)
+
+
+def _as_object(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """A checked schema with its type on top, where model APIs look for it; references there are written out."""
+    top = {key: value for key, value in schema.items() if key != "$schema"}
+    while isinstance(reference := top.pop("$ref", None), str):
+        target = resolve(schema, reference)
+        top = _both(top, target if isinstance(target, Mapping) else {})
+    if not allows(schema, schema, "object"):
+        reason = f"its type is {top['type']!r}" if "type" in top else "it allows none"
+        raise SchemaUnusable(f"it must describe an object, and {reason}")
+    return {**top, "type": "object"}
+
+
+def _both(own: Mapping[str, Any], target: Mapping[str, Any]) -> dict[str, Any]:
+    """What stands beside a reference together with the reference's target, whole once more if they differ."""
+    both = {**target, **own}
+    ours, theirs = own.get("properties", {}), target.get("properties", {})
+    if ours and theirs:
+        both["properties"] = {**theirs, **ours}
+    if "required" in own and "required" in target:
+        both["required"] = list(dict.fromkeys([*target["required"], *own["required"]]))
+    if _differing(own, target) - _OVERWRITABLE - {"properties", "required"} or _differing(ours, theirs):
+        both["allOf"] = [*own.get("allOf", ()), target]
+    return both
+
+
+def _differing(one: Mapping[str, Any], other: Mapping[str, Any]) -> set[str]:
+    return {key for key in one.keys() & other.keys() if one[key] != other[key]}
+
+
+def _closed_object(properties: Mapping[str, Any], required: Sequence[str] | None = None) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": dict(properties),
+        "required": list(properties if required is None else required),
+        "additionalProperties": False,
+    }
+
+
+def _blank_subtasks(plan: Mapping[str, Any]) -> Iterator[Problem]:
+    """A pattern could say so, but in words that a model reads less easily."""
+    if not all(name.strip() for name in plan["subtasks"]):
+        yield Problem(("subtasks",), ": no subtask may be blank")
+
+
+def _unnamed_problems(review: Mapping[str, Any]) -> Iterator[Problem]:
+    """The rewrite has to know what was wrong."""
+    if not review["passes"] and not any(problem.strip() for problem in review["problems"]):
+        yield Problem(("problems",), ": name at least one problem of a draft that does not pass")
+
+
+def _offset_and_find(arguments: Mapping[str, Any]) -> Iterator[Problem]:
+    """Models that fill in every argument write 0 and an empty text for what they do not mean."""
+    if arguments.get("offset") and arguments.get("find"):
+        yield Problem((), template.OFFSET_OR_FIND)
+
+
+def _virtual(name: str, description: str, schema: VirtualSchema, kind: ToolKind = ToolKind.HANDS_OVER) -> Tool:
+    return Tool(name, name, provider="", description=description, virtual_schema=schema, kind=kind)
+
+
+# The answer in a schema, as the node's variable.
+#
+# The text has the answer as it is.
+
+_MAX_CHECKS = 100
+"""How often the answer is checked to find out where its schema takes text for a number."""
+
+type _Place = tuple[str | int, ...]
+
+
+@dataclass(frozen=True)
+class StructuredOutput:
+    """An answer that was to satisfy a schema."""
+
+    answer: Mapping[str, Any] | None = None
+    """As the model gave it; None when it gave none that satisfies the schema."""
+    variable: Mapping[str, Any] | None = None
+    """As the host can keep it."""
+    note: OurWords | None = None
+
+    @classmethod
+    def of(cls, answer: Mapping[str, Any] | None, check: Check) -> "StructuredOutput":
+        """The daemon reads numbers as floats: a large integer goes as text where the schema takes that."""
+        places = [] if answer is None else list(_large_integers(answer, ()))
+        if answer is None or not places:
+            return cls(answer, answer)
+        variable, rounded = _with_texts(answer, places, check)
+        if any(abs(_at(variable, place)) > sys.float_info.max for place in rounded):
+            return cls(answer, None, OurWords("structured_output is null: a number in it is too large for the host"))
+        if not rounded:
+            return cls(answer, variable)
+        integers = "1 integer" if len(rounded) == 1 else f"{len(rounded)} integers"
+        note = f"structured_output: the host rounds {integers} above 2^53; the answer's text is exact"
+        return cls(answer, variable, OurWords(note))
+
+    def texts(self) -> Iterator[str]:
+        """The texts in the answer."""
+        return texts_in(self.answer)
+
+
+def _large_integers(value: object, place: _Place) -> Iterator[_Place]:
+    if isinstance(value, int) and abs(value) > MAX_EXACT_INTEGER:
+        yield place
+    elif isinstance(value, Mapping):
+        for name, item in value.items():
+            yield from _large_integers(item, (*place, name))
+    elif isinstance(value, list):
+        for position, item in enumerate(value):
+            yield from _large_integers(item, (*place, position))
+
+
+def _with_texts(
+    answer: Mapping[str, Any], places: Iterable[_Place], check: Check
+) -> tuple[Mapping[str, Any], list[_Place]]:
+    """The answer with texts at the places where the schema takes them, and the places where it does not."""
+    value: dict[str, Any] = json.loads(json.dumps(answer))
+    alike: dict[_Place, list[_Place]] = {}
+    for place in places:
+        alike.setdefault(tuple("*" if isinstance(part, int) else part for part in place), []).append(place)
+    waiting, rounded, checks = list(alike.values()), list[_Place](), 0
+    while waiting:
+        tried = waiting.pop()
+        numbers = [_put(value, place, str(_at(value, place))) for place in tried]
+        checks += 1
+        if checks <= _MAX_CHECKS and _satisfies(check, value):
+            continue
+        for place, number in zip(tried, numbers, strict=True):
+            _put(value, place, number)
+        if len(tried) == 1 or checks >= _MAX_CHECKS:
+            rounded += tried
+        else:
+            waiting += [tried[: len(tried) // 2], tried[len(tried) // 2 :]]
+    return value, rounded
+
+
+def _satisfies(check: Check, value: object) -> bool:
+    try:
+        return check.is_satisfied_by(value)
+    except Unchecked:
+        return False
+
+
+def _at(value: Any, place: _Place) -> Any:  # noqa: ANN401 - JSON
+    for part in place:
+        value = value[part]
+    return value
+
+
+def _put(value: dict[str, Any], place: _Place, item: object) -> object:
+    """Put an item in its place; returns what stood there."""
+    *way, last = place
+    holder = _at(value, tuple(way))
+    before, holder[last] = holder[last], item
+    return before

@@ -1,0 +1,314 @@
+"""How secrets are recognised: by the name of the value, or by its shape."""
+
+import json
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from itertools import groupby
+from typing import Any
+from urllib.parse import quote, quote_plus
+
+from pydantic_core import to_json
+
+from internal.clock import in_turns
+from internal.text.texts import wellformed
+
+# How secrets are recognised: by the name of the value, or by its shape.
+#
+# A name proves nothing (``page_token``, ``max_token`` and ``app_token`` are not secrets), so it counts only in the
+# log.
+
+REDACTED = "[redacted]"
+
+_CAMEL_BORDER = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_SECRET_KEY = re.compile(
+    r"(^|_)((api|access|private)_?key|secret(_?key)?|client_?secret"
+    r"|password|passwd|passphrase|authorization|credentials?|token|bearer|cookie)$"
+)
+# The position in a list is called a token too, and the log should show which page was asked for.
+_CURSOR_KEY = re.compile(r"(^|_)(page|next|prev|previous|continuation|cursor|sync)_?token$")
+
+# A letter before a shape may be the end of an escape, as in the ``\n`` of JSON within an error.
+_SHAPES = re.compile(
+    r"(?:\b|(?<=\\[nrt]))(?:"
+    r"(?:sk|rk|pk)-[\w-]{8,}"
+    r"|(?:sk|rk|pk)_(?:live|test)_\w{8,}"
+    r"|gh[pousr]_\w{16,}"
+    r"|github_pat_\w{16,}"
+    r"|hf_[A-Za-z0-9]{16,}"
+    r"|xox[abprs]-[\w-]{8,}"
+    r"|AIza[\w-]{20,}"
+    r"|AKIA[0-9A-Z]{16}\b"
+    r"|eyJ[\w-]{5,1000}\.[\w-]{5,2000}\.[\w-]*"
+    r")|-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----[^-]*"
+)
+# A password in an address ends with an @: what follows the colon of `http://host:5001/` is a port.
+_IN_ADDRESS = re.compile(r"""(?P<before>://[^\s/:@"'?#]{0,200}:)[^\s/"'?#]{1,500}(?=@)""")
+# The schemes of an Authorization header. Prose such as "basic authentication" has neither digit nor a capital inside.
+_SCHEME = re.compile(r"""(?P<before>\b(?i:bearer|basic)\s+)(?=[^\s"'\\,;]{0,200}?(?:\d|[a-z][A-Z]))[^\s"'\\,;]{6,}""")
+
+# Errors quote JSON within JSON, so any number of backslashes may stand before a quote.
+_QUOTE = r"""\\*+["']?"""
+_QUOTED = r"""\\*+["']"""
+_IS = rf"\s*[:=]\s*{_QUOTE}"
+_NAMES = r"(?:(?:api|access|private|secret){0}key|client{0}secret|(?:access|auth|refresh|session|bearer){0}token"
+_NAMES += r"|password|passwd|passphrase|authorization)"
+_REMARK = (
+    r"(?:cannot|expected|expired|incorrect|invalid|missing|please|required|should|unexpected|unknown)(?:[\s.,;:!)]|$)"
+)
+_ASSIGNED = rf"{_NAMES.format('[_-]?')}{_QUOTE}{_IS}(?:(?:bearer|basic)\s+)?(?!{_REMARK})"
+_VERBS = r"(?:\s+(?:given|is|provided|received|sent|supplied|used|value|was|you)){0,3}"
+# Prose may go on as prose: only what has a digit is taken for a secret.
+_IN_PROSE = rf"{_NAMES.format(r'[\s_-]')}{_VERBS}{_IS}(?=\S{{0,200}}\d)"
+# These names often belong to other values, so they count only in quoted JSON.
+_IN_JSON = rf"(?:token|credentials?){_QUOTED}\s*:\s*{_QUOTED}(?!{_REMARK})"
+_WITHIN_QUOTES = r"""(?<=["'])(?:[^"'\\]|\\++(?!["'])){6,}(?=\\*+["'])"""
+_UNQUOTED = r"""(?:[^\s"'\\&,;}@]|\\++(?!["'nrt])){6,}"""
+_AFTER_NAME = re.compile(
+    rf"""
+    (?P<before>
+        {_ASSIGNED}    # api_key=hunter2-hunter2    "password": "hunter2"    Authorization: Bearer hunter2
+      | {_IN_PROSE}    # Incorrect API key provided: hunter2
+      | [?&]key=       # http://host/?key=hunter2
+      | {_IN_JSON}     # "token": "hunter2"
+    )
+    (?:
+        {_WITHIN_QUOTES}    # "correct horse battery"
+      | {_UNQUOTED}         # hunter2
+    )
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+_COOKIES = re.compile(
+    rf"(?P<before>cookie{_QUOTE}{_IS})"
+    r"""[^\s=;"'\\]+=[^\s;"'\\]*(?:;\s*[^\s=;"'\\]+=[^\s;"'\\]*)*""",
+    re.IGNORECASE,
+)
+
+
+@lru_cache(maxsize=1024)
+def looks_secret(key: str) -> bool:
+    """Whether a value under this name may be a secret, judged by the name alone."""
+    name = re.sub(r"\W+", "_", _CAMEL_BORDER.sub("_", key)).lower()
+    return bool(_SECRET_KEY.search(name)) and not _CURSOR_KEY.search(name)
+
+
+def texts_in(value: object) -> Iterator[str]:
+    """Every text and number in a JSON value, numbers as text."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        yield str(value)
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from texts_in(item)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from texts_in(item)
+
+
+def without_shapes(text: str) -> str:
+    """A text without what has the shape of a credential: known formats of keys, and passwords in addresses."""
+    text = _SHAPES.sub(REDACTED, text)
+    for pattern in (_SCHEME, _IN_ADDRESS):
+        text = pattern.sub(rf"\g<before>{REDACTED}", text)
+    return text
+
+
+def without_named(text: str) -> str:
+    """A text without the values that it names API key, password and so on; for errors of providers and the log.
+
+    Not for what a model reads, which could no longer tell what was wrong.
+    """
+    for pattern in (_COOKIES, _AFTER_NAME):
+        text = pattern.sub(rf"\g<before>{REDACTED}", text)
+    return text
+
+
+# Known secrets leave the plugin only in the calls that they belong to.
+#
+# Text is cut after that and never before: half a secret would not be recognised.
+#
+# Secrets are replaced where texts come in and where they go out, and nowhere between:
+#
+# - in: ``node.secrets`` finds the node's secrets; ``node.params`` and ``node.model_selection`` (the history) replace
+# them in what the node gives to the model, ``state.records`` in the state of an earlier run, ``results.output`` and
+# ``results.failures`` in what tools say; - out: ``render.outgoing`` replaces them in text, log, variables and errors,
+# ``render.log_content`` in the log's previews, ``state.records`` in the state; all also replace what the model gave
+# to a secret parameter of a tool. The model itself goes on reading it.
+
+MIN_SECRET_LENGTH = 6
+"""Characters. Shorter values would also match inside ordinary words."""
+MAX_ERROR_LENGTH = 20_000
+"""Characters of an error that are read; the rest of it is dropped."""
+BORDER = "\ud800"
+"""Between two texts that may share a secret. Half a surrogate pair: no text from Dify contains one."""
+_UNESCAPED = ("", "/", "!'()*", "/!'()*;,?:@&=+$#")
+"""What programs leave as it is in a URL: Python's ``quote_plus``, its ``quote``, JavaScript's two functions."""
+
+
+@dataclass(frozen=True)
+class Redactor:
+    """Replaces known secrets, in each form in which they are written."""
+
+    _forms: frozenset[str] = field(default=frozenset(), repr=False)
+
+    @classmethod
+    def of(cls, secrets: Iterable[str]) -> "Redactor":
+        return cls().knowing(secrets)
+
+    def knowing(self, secrets: Iterable[str]) -> "Redactor":
+        """A redactor that replaces these as well."""
+        new = frozenset(form for secret in secrets for form in _written_forms(secret)) - self._forms
+        return Redactor(self._forms | new) if new else self
+
+    @cached_property
+    def _in_order(self) -> list[str]:
+        return sorted(self._forms)
+
+    @cached_property
+    def _longest(self) -> int:
+        return max(map(len, self._forms), default=0)
+
+    @cached_property
+    def _any(self) -> re.Pattern[str]:
+        return re.compile(_alternation(self._in_order, between=""))
+
+    def text(self, text: str) -> str:
+        """The whole text, redacted."""
+        return self._any.sub(REDACTED, text) if self._forms else text
+
+    def texts(self, text: str, between: str) -> str:
+        """Texts with ``BORDER`` between them, redacted also where two share a secret; ``between`` takes its place."""
+        redacted = self.text(text)
+        without = redacted.replace(BORDER, "")
+        if self.text(without) != without:
+            redacted = re.sub(_alternation(self._in_order, between=f"{BORDER}?"), REDACTED, text)
+        return redacted.replace(BORDER, between)
+
+    def split(self, text: str) -> tuple[str, str]:
+        """What is certain of a text that goes on, redacted; and its end, if that may be the beginning of a secret.
+
+        Put the end before the next piece. Whatever the pieces, their sum is what ``text`` makes of the whole.
+        """
+        if not self._forms:
+            return text, ""
+        open_at = [at for at in range(max(0, len(text) - self._longest + 1), len(text)) if self._may_go_on(text[at:])]
+        open_at.append(len(text))
+        pieces, end = list[str](), 0
+        for found in self._any.finditer(text):
+            if found.start() >= next(at for at in open_at if at >= end):
+                break
+            pieces += [text[end : found.start()], REDACTED]
+            end = found.end()
+        certain = next(at for at in open_at if at >= end)
+        return "".join([*pieces, text[end:certain]]), text[certain:]
+
+    def _may_go_on(self, rest: str) -> bool:
+        """Whether a secret that is longer begins like this."""
+        after = bisect_right(self._in_order, rest)
+        return after < len(self._in_order) and self._in_order[after].startswith(rest)
+
+    def head(self, text: str, length: int) -> str:
+        """The beginning of a text, redacted, without half of a secret at its end."""
+        return self.text(text) if len(text) <= length else self.split(text[:length])[0]
+
+    def error(self, text: str) -> str:
+        """The beginning of a text that others wrote, without known secrets and without the shapes of credentials."""
+        return without_shapes(self.head(text, MAX_ERROR_LENGTH))
+
+    def json(self, value: Any) -> Any:  # noqa: ANN401 - JSON in, JSON out
+        """A JSON value of others: texts, names and numbers that are a secret are replaced."""
+        return self._without_secrets(value, keep_names=False) if self.holds_secret(value) else value
+
+    def values(self, value: Any) -> Any:  # noqa: ANN401 - as above
+        """A JSON value of ours, whose names and numbers mean something: only its texts are redacted."""
+        return self._without_secrets(value, keep_names=True) if self.holds_secret(value) else value
+
+    def json_text(self, text: str) -> str:
+        """The text of a JSON value of ours, or of what should be one, redacted; JSON stays JSON."""
+        if self.text(text) == text:
+            return text
+        try:
+            return json.dumps(self.values(json.loads(text)), ensure_ascii=False)
+        except (ValueError, RecursionError):
+            return self.text(text)
+
+    def holds_secret(self, value: object) -> bool:
+        """Whether the text of a JSON value contains a secret."""
+        if not self._forms:
+            return False
+        try:
+            text = to_json(value).decode()
+        except ValueError:  # deeper than pydantic writes
+            text = json.dumps(value, ensure_ascii=False)
+        return self._in_json.text(text) != text
+
+    @cached_property
+    def _in_json(self) -> "Redactor":
+        """Looks for the same secrets in the text of a JSON value."""
+        forms = frozenset(json.dumps(form, ensure_ascii=False)[1:-1] for form in self._forms)
+        return self if forms == self._forms else Redactor(forms)
+
+    def _without_secrets(self, value: object, *, keep_names: bool) -> object:
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, int) and not isinstance(value, bool) and not keep_names:
+            return REDACTED if self.text(str(value)) == REDACTED else value
+        if isinstance(value, dict):
+            return {
+                name if keep_names else self.text(name): self._without_secrets(item, keep_names=keep_names)
+                for name, item in in_turns(value.items())
+            }
+        if isinstance(value, list | tuple):
+            return [self._without_secrets(item, keep_names=keep_names) for item in in_turns(value)]
+        return value
+
+
+class KnownSecrets:
+    """The secret values that one run knows; names do not count."""
+
+    def __init__(self, node: Redactor) -> None:
+        self.for_model = node
+        """Replaces the secrets that the developer set in the node; for texts that come in."""
+        self.for_people = node
+        """Replaces those, and what the model gave to a secret parameter of a tool; for texts that go out."""
+
+    def holds(self, value: object) -> bool:
+        """Whether a JSON value contains a secret that people must not see."""
+        return self.for_people.holds_secret(value)
+
+    def learn(self, given: Iterable[str]) -> None:
+        """Add what the model gave to a secret parameter; the model itself still reads it."""
+        self.for_people = self.for_people.knowing(given)
+
+
+def _alternation(forms: Iterable[str], between: str) -> str:
+    """Of forms in their order; a longer one before its beginning, and those with the same first character together."""
+    groups = (
+        f"{re.escape(first)}{between}(?:{'|'.join(_spaced(form[1:], between) for form in reversed(list(same)))})"
+        for first, same in groupby(forms, key=lambda form: form[0])
+    )
+    return "|".join(groups)
+
+
+def _spaced(form: str, between: str) -> str:
+    return between.join(map(re.escape, form)) if between else re.escape(form)
+
+
+def _written_forms(secret: str) -> Iterator[str]:
+    """The forms of a secret in a text: bare, quoted by Python, in JSON, in JSON within JSON, in a URL."""
+    if len(secret) < MIN_SECRET_LENGTH:
+        return
+    plain = wellformed(secret)
+    forms = {secret, plain, plain.strip(), repr(secret)[1:-1]}
+    for is_ascii in (True, False):
+        in_json = json.dumps(secret if is_ascii else plain, ensure_ascii=is_ascii)[1:-1]
+        by_go = in_json.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+        forms |= {in_json, by_go, in_json.replace("/", "\\/"), json.dumps(in_json, ensure_ascii=is_ascii)[1:-1]}
+    for unescaped in _UNESCAPED:
+        for form in (quote(plain, unescaped), quote_plus(plain, unescaped)):
+            forms |= {form, re.sub("%..", lambda escape: escape[0].lower(), form)}
+    yield from (form for form in forms if len(form) >= MIN_SECRET_LENGTH and not form.isspace())

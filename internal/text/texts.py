@@ -1,0 +1,265 @@
+"""Texts as such: well-formed, read from what was pasted, cut to size."""
+
+import ast
+import contextlib
+import json
+import math
+import re
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from io import StringIO
+
+from pydantic_core import to_json
+
+from prompt import template
+
+# Text that survives the wire and can be stored.
+#
+# A lone surrogate (half of a UTF-16 pair, as a cut JSON escape leaves it) cannot be written as UTF-8, and one of them
+# in a message ends the whole invocation: a question mark stands for it. NUL (U+0000) is taken out: PostgreSQL, where
+# Dify keeps messages, variables and logs, refuses it (docs/host-facts.md, "NUL characters").
+#
+# Text is made well-formed where it comes in and where it goes out; between, it stays so:
+#
+# - in: ``node.params`` (the node's parameters), ``approval.decision`` (what JSON in one of them escapes) and ``host``
+# (``wire``: model chunks and tool messages; ``read_ahead``: failures; ``host_message``: what their JSON escapes;
+# ``local_files``: a file's name); ``state.form`` (a state); - out: ``render.messages`` (the text that streams),
+# ``state.form`` (a state) and ``render.outgoing`` (everything else).
+#
+# The arguments of a tool call are the exception: they pass as the model wrote them, because half a surrogate pair in
+# them is an error that the model should read (``tooling``).
+
+_BACKSLASH, _NUL = r"\\", r"\u0000"
+"""As JSON writes them."""
+
+
+def wellformed(text: str) -> str:
+    """The text itself where it is well-formed."""
+    if has_lone_surrogate(text):
+        text = text.encode(errors="replace").decode()
+    return text.replace("\0", "")
+
+
+def wellformed_json[T](value: T) -> T:
+    """A JSON value with well-formed texts and names: the value itself where they are, else a copy."""
+    with contextlib.suppress(ValueError):  # raised for a lone surrogate
+        if _NUL.encode() not in to_json(value):
+            return value
+    copy: T = json.loads(without_escaped_nul(wellformed(json.dumps(value, ensure_ascii=False))))
+    return copy
+
+
+def without_escaped_nul(text: str) -> str:
+    """The text of a JSON value, or of what should be one, without the escapes of NUL.
+
+    Nothing else changes: what is not JSON does not become JSON by it.
+    """
+    if _NUL not in text or "\0" in text:
+        return text
+    # A backslash that is escaped itself begins no escape: a character that is not there stands for it meanwhile.
+    return text.replace(_BACKSLASH, "\0").replace(_NUL, "").replace("\0", _BACKSLASH)
+
+
+def has_lone_surrogate(text: str) -> bool:
+    if text.isascii():
+        return False
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return True
+    return False
+
+
+# Long text that is kept in part, and text cut to the size that a model reads.
+#
+# Redaction comes before any cut, since half a secret would not be recognised.
+
+MAX_KEPT_LENGTH = 2 * 1024 * 1024
+"""Characters of one text: ten times what a model can be shown, so that more of a cut result can still be read."""
+_TAIL = 512 * 1024
+_MIN_KEPT = 200
+"""Characters of each of several texts that are cut to fit together."""
+_SEAM = 20_000
+"""Characters that are dropped at each side of a gap, because half of a secret may be there."""
+
+
+@dataclass(frozen=True)
+class Excerpt:
+    """A text that may have gaps."""
+
+    text: str
+    missing: int = 0
+    """Characters that are not in ``text``."""
+
+
+class KeptText:
+    """The beginning and the end of a text that comes in pieces; of the middle, only the length is kept."""
+
+    def __init__(self, longest: int = MAX_KEPT_LENGTH, tail: int = _TAIL) -> None:
+        """Keep at most ``longest`` characters; of a longer text the end has at least ``tail``."""
+        self.length = 0
+        """Characters that have come."""
+        self.last = ""
+        """The last character that has come."""
+        self.says_something = False
+        """Whether anything but white space has come."""
+        self.is_whole = True
+        """Whether all of it is kept."""
+        self._head, self._head_left = StringIO(), longest - 2 * tail
+        self._tail, self._longest_tail = StringIO(), tail
+
+    def add(self, text: str) -> None:
+        if not text:
+            return
+        self.length += len(text)
+        self.last = text[-1]
+        self.says_something = self.says_something or not text.isspace()
+        if self._head_left:
+            self._head.write(text[: self._head_left])
+            text, self._head_left = text[self._head_left :], max(0, self._head_left - len(text))
+        if self._tail.tell() + len(text) > 2 * self._longest_tail:
+            end = self._tail.getvalue() + text if len(text) < self._longest_tail else text
+            self._tail, self.is_whole = StringIO(), False
+            text = end[-self._longest_tail :]
+        self._tail.write(text)
+
+    def whole(self) -> str:
+        """The text as it came, as far as it is kept."""
+        return self._head.getvalue() + self._tail.getvalue()
+
+    def excerpt(self, redact: Callable[[str], str]) -> Excerpt:
+        """What is kept, redacted."""
+        if self.is_whole:
+            return Excerpt(redact(self.whole()))
+        head, tail = self._head.getvalue(), self._tail.getvalue()[-self._longest_tail :]
+        missing = self.length - len(head) - len(tail) + 2 * _SEAM
+        gap = template.CHARACTERS_NOT_KEPT.format(count=missing)
+        return Excerpt(f"{redact(head)[:-_SEAM]}{gap}{redact(tail)[_SEAM:]}", missing - len(gap))
+
+
+def joined(parts: list[Excerpt]) -> Excerpt:
+    """The parts that are not empty, with blank lines between them."""
+    said = [part for part in parts if part.text.strip()]
+    return Excerpt("\n\n".join(part.text for part in said), sum(part.missing for part in said))
+
+
+def cut_to_size(
+    text: str, limit: int, missing: int = 0, note: Callable[..., str] = template.CHARACTERS_LEFT_OUT.format
+) -> str:
+    """Keep head and tail of a long text within ``limit`` characters, with a note about what is left out in between.
+
+    ``missing`` characters are not in the text any more, and count as left out. ``note`` is given ``count``, the number
+    of characters left out, and ``offset``, where they begin.
+    """
+    if len(text) <= limit:
+        return text
+    kept = limit - len(note(count=len(text) + missing, offset=len(text)))
+    head, tail = kept - kept // 3, kept // 3
+    gap = note(count=len(text) + missing - kept, offset=head)
+    return text[:head] + gap + text[len(text) - tail :]
+
+
+def cut_evenly(texts: Sequence[str], most: float, weigh: Callable[[str], int]) -> list[str]:
+    """Cut the heaviest texts to one common weight, so that all together weigh about ``most``; light ones stay whole."""
+    weights = [weigh(text) for text in texts]
+    left, share = most, most
+    for number, weight in enumerate(sorted(weights)):
+        share = left / (len(weights) - number)
+        if weight > share:
+            break
+        left -= weight
+    else:
+        return list(texts)
+    return [
+        text if weight <= share else cut_to_size(text, max(_MIN_KEPT, int(len(text) * share / weight)))
+        for text, weight in zip(texts, weights, strict=True)
+    ]
+
+
+# Texts that were pasted into the panel, or that Dify put there for a variable.
+
+_MAX_REPR_LENGTH = 100_000
+_MAX_REPR_DEPTH = 64
+_BYTE_ORDER_MARK = re.compile(r"\A[\s\ufeff]*\ufeff")
+_REPR_TOKEN = re.compile(
+    r"""'(?:[^'\\]++|\\.)*+'|"(?:[^"\\]++|\\.)*+"|(?P<opens>[\[{])|(?P<closes>[\]}])"""
+    r"""|,(?!\s*+[\]}])|[:\s]|True|False|None|-?\d++(?:\.\d++)?+(?:e[+-]?\d++)?+""",
+    re.DOTALL,
+)
+"""What Python writes for lists and objects of JSON's types: no comma at the end, as in broken JSON, and no operators,
+which nest without brackets."""
+_SELECTOR = re.compile(r"\s*[A-Za-z0-9_]{1,100}(?:\.[A-Za-z_][A-Za-z0-9_]{0,100}){1,10}\s*")
+
+
+def read_pasted(text: str) -> str:
+    """The intended JSON of a text that may contain JSON.
+
+    A byte order mark before it is dropped. Python's repr of a list or object, which Dify writes for a variable in a
+    text field (docs/host-facts.md, "Values of parameters"), becomes its JSON. Any other text is returned as it is.
+    """
+    text = _BYTE_ORDER_MARK.sub("", text)
+    if not text.lstrip().startswith(("[", "{")) or len(text) > _MAX_REPR_LENGTH:
+        return text
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        value = _read_repr(text.strip())
+        return text if value is None else json.dumps(value, ensure_ascii=False)
+    return text
+
+
+def parse_pasted(text: str) -> object:
+    """The JSON value that a text says, well-formed: JSON can escape what a text must not hold.
+
+    Raises:
+        ValueError: it says none.
+        RecursionError: it is nested too deeply.
+    """
+    return wellformed_json(json.loads(text))
+
+
+def _read_repr(text: str) -> object:
+    """The list or object of JSON's types whose repr the text is, else None."""
+    if not _is_readable_repr(text):
+        return None
+    try:
+        with warnings.catch_warnings(action="ignore"):  # Python warns of odd escapes, on stderr.
+            value = ast.literal_eval(text)
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        return None
+    return value if _is_json(value) else None
+
+
+def _is_readable_repr(text: str) -> bool:
+    """Whether a text has only the tokens of a repr, at most so many levels deep; scanned before Python parses it."""
+    position = levels = 0
+    while position < len(text):
+        token = _REPR_TOKEN.match(text, position)
+        if token is None:
+            return False
+        levels += (token["opens"] is not None) - (token["closes"] is not None)
+        if levels > _MAX_REPR_DEPTH:
+            return False
+        position = token.end()
+    return True
+
+
+def _is_json(value: object) -> bool:
+    if isinstance(value, dict):
+        return all(isinstance(key, str) and _is_json(item) for key, item in value.items())
+    if isinstance(value, list):
+        return all(map(_is_json, value))
+    return value is None or isinstance(value, str | int) or (isinstance(value, float) and math.isfinite(value))
+
+
+def looks_like_selector(text: object) -> bool:
+    """Whether a text is only the selector of a variable, such as ``start.tools``.
+
+    Dify leaves a selector in place of a variable that does not exist.
+    """
+    return isinstance(text, str) and _SELECTOR.fullmatch(text) is not None
+
+
+def missing_variable(selector: str) -> str:
+    return f"{selector.strip()!r} looks like a variable that does not exist; choose the variable in the node again"

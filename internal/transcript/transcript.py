@@ -1,0 +1,362 @@
+"""What a prompt can do without when it does not fit."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import repeat
+from typing import Any
+
+from dify_plugin.entities.model.message import (
+    AssistantPromptMessage,
+    MultiModalPromptMessageContent,
+    PromptMessage,
+    PromptMessageContentUnionTypes,
+    PromptMessageTool,
+    SystemPromptMessage,
+    TextPromptMessageContent,
+    ToolPromptMessage,
+    UserPromptMessage,
+)
+from pydantic_core import to_json
+
+from internal.call import EndedCall
+from internal.clock import in_turns
+from internal.errors import OurWords, PromptTooLarge
+from internal.host.session import MAX_REQUEST_BYTES, without_opaque_body
+from internal.memory.records import EntryRecord, UserRecord
+from internal.node.tools import name_in_history
+from internal.node.virtual_tools import SUBMISSIONS
+from internal.transcript.long_results import LongResults, ReadableResults
+from prompt import template
+
+# What a prompt can do without when it does not fit.
+
+type Shortening = Callable[[PromptMessage], PromptMessage]
+
+
+def without_result(message: PromptMessage) -> PromptMessage:
+    """A tool's result becomes a one-line note."""
+    if not isinstance(message, ToolPromptMessage) or len(str(message.content)) <= len(template.ELIDED_TOOL_RESULT):
+        return message
+    return message.model_copy(update={"content": template.ELIDED_TOOL_RESULT})
+
+
+def without_first_medium(message: PromptMessage) -> PromptMessage:
+    """The first image, document, sound or video becomes a one-line note."""
+    parts = message.content if isinstance(message.content, list) else []
+    for position, part in enumerate(parts):
+        if not isinstance(part, TextPromptMessageContent):
+            note = TextPromptMessageContent(data=template.ELIDED_MEDIA.format(kind=part.type.value))
+            return message.model_copy(update={"content": [*parts[:position], note, *parts[position + 1 :]]})
+    return message
+
+
+SHORTENINGS: dict[str, Shortening] = {
+    "files": without_first_medium,
+    "tool results": without_result,
+    "opaque bodies": without_opaque_body,
+}
+"""By what the log calls the things that they leave out; in the order in which a prompt does without them."""
+
+
+# How much a message or a tool takes of a model's context window and of a request's line.
+#
+# Tokens are estimated: tokenizers download vocabularies or refuse texts.
+
+_TOKENS_OF_A_MEDIUM = 1_000
+
+
+@dataclass(frozen=True)
+class Weight:
+    tokens: int = 0
+    size: int = 0
+    """Bytes on the wire."""
+
+    def __add__(self, other: "Weight") -> "Weight":
+        return Weight(self.tokens + other.tokens, self.size + other.size)
+
+    def __sub__(self, other: "Weight") -> "Weight":
+        return Weight(self.tokens - other.tokens, self.size - other.size)
+
+
+def estimate_tokens(text: str) -> int:
+    """ASCII characters / 4 + other characters."""
+    ascii_characters = len(text) if text.isascii() else len(text.encode("ascii", "ignore"))
+    return ascii_characters // 4 + len(text) - ascii_characters
+
+
+def weight_of_tools(tools: Sequence[PromptMessageTool]) -> Weight:
+    """The weight of tools beside the messages."""
+    written = ",".join(tool.model_dump_json() for tool in tools)
+    return Weight(estimate_tokens(written), len(written.encode()))
+
+
+def weight_of(message: PromptMessage) -> Weight:
+    """The weight of one message; its size is never less than what the SDK writes."""
+    tokens = 0
+    if isinstance(message.content, str):
+        tokens = estimate_tokens(message.content)
+    for part in message.content if isinstance(message.content, list) else ():
+        is_medium = isinstance(part, MultiModalPromptMessageContent)
+        tokens += _TOKENS_OF_A_MEDIUM if is_medium else estimate_tokens(part.data)
+        tokens += _tokens_of_opaque_body(part.opaque_body)
+    if isinstance(message, AssistantPromptMessage):
+        tokens += _tokens_of_opaque_body(message.opaque_body)
+        tokens += sum(estimate_tokens(call.function.name + call.function.arguments) for call in message.tool_calls)
+    return Weight(tokens, len(message.model_dump_json().encode()) + 2)
+
+
+def _tokens_of_opaque_body(opaque_body: Any) -> int:  # noqa: ANN401 - the provider's
+    """As if it were text: a provider counts the reasoning that it unpacks from it."""
+    return 0 if opaque_body is None else estimate_tokens(to_json(opaque_body).decode())
+
+
+# One conversation with the model: append-only, and valid for every provider at any time.
+#
+# Messages change in three cases only, and for good: when a request would not fit, they are shortened and old turns
+# left out (window); between two attempts at a subtask, one line is left of each earlier result; and they lose their
+# opaque bodies when the host refuses those.
+
+type Content = str | list[PromptMessageContentUnionTypes]
+
+
+@dataclass
+class HostHabits:
+    """What a run has learnt about its host; its conversations share it."""
+
+    takes_opaque_bodies: bool = True
+
+
+class Transcript:
+    """The messages of one conversation."""
+
+    def __init__(
+        self,
+        opening: Iterable[PromptMessage],
+        habits: HostHabits | None = None,
+        long_results: LongResults | None = None,
+        record: Iterable[EntryRecord] = (),
+        kept: int = 0,
+    ) -> None:
+        """``kept`` messages at the end of the opening are no earlier turns; 0 means from the last user message on."""
+        self.long_results = ReadableResults(long_results or LongResults())
+        self.record: list[EntryRecord] = list(record)
+        """What a later run needs of the conversation; without notes, which are about this run."""
+        self._messages: list[PromptMessage] = []
+        self._weights: list[Weight] = []
+        self._weight = Weight()
+        self._rounds = 0
+        self._left_out = 0
+        self._for_others: dict[int, str] = {}  # by position: a result without the note on how to read on
+        self._habits = habits or HostHabits()
+        self._had_opaque_bodies_dropped = False
+        for message in in_turns(opening):
+            self._append(message)
+        last = max((at for at, each in enumerate(self._messages) if _is_of_user(each)), default=0)
+        self._question = len(self._messages) - kept if kept else last
+
+    @property
+    def rounds(self) -> int:
+        """Tool rounds appended so far."""
+        return self._rounds
+
+    @property
+    def length(self) -> int:
+        """How many messages it has had; those of turns that were left out count too."""
+        return self._left_out + len(self._messages)
+
+    @property
+    def weight(self) -> Weight:
+        """The weight of all messages; each is weighed once."""
+        self._drop_refused_bodies()
+        return self._weight
+
+    def messages(self) -> list[PromptMessage]:
+        """The prompt of the next request; the list is the caller's, the messages are not."""
+        self._drop_refused_bodies()
+        return list(self._messages)
+
+    def append_round(
+        self,
+        content: Content,
+        opaque_body: Any,  # noqa: ANN401 - the provider's
+        ended: Sequence[EndedCall],
+        *,
+        is_tool_round: bool = True,
+    ) -> None:
+        """Append an assistant turn that called tools, and one result for each of its calls, in their order.
+
+        ``content`` is what the model said, thoughts included: some providers rebuild their reasoning from it.
+        """
+        self._rounds += is_tool_round
+        calls = [each.call.written_back() for each in ended]
+        self._append(AssistantPromptMessage(content=content, tool_calls=calls, opaque_body=opaque_body))
+        for each in ended:
+            name = name_in_history(each.call.name)
+            if each.shown is not None:
+                self._for_others[self.length] = each.tool_response
+            self._append(ToolPromptMessage(content=each.read_by_model, tool_call_id=each.call.id, name=name))
+
+    def append_restored(self, messages: Iterable[PromptMessage], for_others: Iterable[PromptMessage]) -> None:
+        """Append a round that an earlier run began; ``for_others`` are the same messages without notes for this run."""
+        self._rounds += 1
+        for message, other in zip(messages, for_others, strict=True):
+            if message.content != other.content:
+                self._for_others[self.length] = other.get_text_content()
+            self._append(message)
+
+    def append_question(self, message: UserPromptMessage, record: UserRecord) -> None:
+        """Append what the user says beside the answer to a call that waited."""
+        self._append(message)
+        self.record.append(record)
+
+    def append_answer(self, content: Content, opaque_body: Any) -> None:  # noqa: ANN401
+        """Append an assistant turn without calls; one with nothing in it is left out, since some APIs refuse it."""
+        said = content.strip() if isinstance(content, str) else content
+        if said or opaque_body is not None:
+            self._append(AssistantPromptMessage(content=content, opaque_body=opaque_body))
+
+    def append_note(self, text: str) -> None:
+        """Append a message to the model at the end, which leaves the prefix unchanged."""
+        self._append(UserPromptMessage(content=text))
+
+    def drop_opaque_bodies(self) -> None:
+        """Send no opaque bodies from now on, in all conversations of the run."""
+        self._habits.takes_opaque_bodies = False
+
+    def results_since(self, length: int) -> list[str]:
+        """The tool results behind the first so many messages, as a reader outside of this conversation needs them.
+
+        Left out are notes that mean something here alone, and answers to what was handed over.
+        """
+        start = max(length, self._left_out)
+        return [
+            self._for_others.get(position, message.get_text_content())
+            for position, message in enumerate(self._messages[start - self._left_out :], start=start)
+            if isinstance(message, ToolPromptMessage) and message.name not in SUBMISSIONS
+        ]
+
+    def shorten(self, shortening: Shortening, is_enough: Callable[[], bool] = lambda: False) -> int:
+        """Shorten messages, the oldest first, until it is enough or nothing is left; how often that was possible."""
+        position = times = 0
+        for _ in in_turns(repeat(None)):
+            if position == len(self._messages) or is_enough():
+                break
+            shorter = shortening(self._messages[position])
+            if shorter is self._messages[position]:
+                position += 1
+            else:
+                self._replace(position, shorter)
+                times += 1
+        return times
+
+    def drop_oldest_turn(self) -> bool:
+        """Leave out the oldest turn before the question, for good; False when none is left."""
+        first = next((at for at, each in enumerate(self._messages) if not isinstance(each, SystemPromptMessage)), 0)
+        if first >= self._question:
+            return False
+        later = (at for at in range(first + 1, self._question) if _is_of_user(self._messages[at]))
+        end = next(later, self._question)
+        self._weight -= sum(self._weights[first:end], Weight())
+        del self._messages[first:end], self._weights[first:end]
+        self._question -= end - first
+        self._left_out += end - first
+        return True
+
+    def _append(self, message: PromptMessage) -> None:
+        message = message if self._habits.takes_opaque_bodies else without_opaque_body(message)
+        weight = weight_of(message)
+        self._messages.append(message)
+        self._weights.append(weight)
+        self._weight += weight
+
+    def _replace(self, position: int, message: PromptMessage) -> None:
+        weight = weight_of(message)
+        self._for_others.pop(position + self._left_out, None)
+        self._weight += weight - self._weights[position]
+        self._messages[position], self._weights[position] = message, weight
+
+    def _drop_refused_bodies(self) -> None:
+        """Apply, once, what any conversation of the run has learnt."""
+        if not (self._habits.takes_opaque_bodies or self._had_opaque_bodies_dropped):
+            self._had_opaque_bodies_dropped = True
+            self.shorten(without_opaque_body)
+
+
+def _is_of_user(message: PromptMessage) -> bool:
+    return isinstance(message, UserPromptMessage)
+
+
+# A request that fits: into the model's context window, and into the one line that carries it to the host.
+
+_ENVELOPE = Weight(size=4096)
+"""Bytes around the messages and tools of a request: model config, session and request ids."""
+_KEPT_SHARE = 0.75
+"""A prompt that is too long is shortened to this share, so that it need not be done again in the very next round."""
+
+
+@dataclass(frozen=True)
+class Window:
+    """How much may go into the requests of one run."""
+
+    tools: Sequence[PromptMessageTool]
+    context_size: int | None = None
+    max_tokens: int = 0
+    longest_request: int = MAX_REQUEST_BYTES
+
+    @property
+    def prompt_tokens(self) -> int | None:
+        """Tokens that a prompt may have; None when the context size is unknown."""
+        if self.context_size is None:
+            return None
+        return self.context_size - min(self.max_tokens, self.context_size // 2)
+
+    def fit(self, transcript: Transcript) -> Iterator[OurWords]:
+        """Shorten what does not fit; yields a sentence for the log when something was left out.
+
+        Raises:
+            PromptTooLarge: nothing is left to shorten, and the request would still kill the plugin.
+        """
+        yield from self._fit_size(transcript)
+        limit = self.prompt_tokens
+        if limit is not None and self.weigh(transcript).tokens > limit:
+            yield from self._fit_tokens(transcript, int(limit * _KEPT_SHARE))
+
+    def shrink(self, transcript: Transcript) -> Iterator[OurWords]:
+        """Shorten after the provider said that the prompt is too long; yields nothing when there was nothing to do."""
+        yield from self._fit_tokens(transcript, int(self.weigh(transcript).tokens * _KEPT_SHARE))
+
+    def weigh(self, transcript: Transcript) -> Weight:
+        """The weight of a request."""
+        return transcript.weight + self._weight_beside
+
+    @cached_property
+    def _weight_beside(self) -> Weight:
+        return weight_of_tools(self.tools) + _ENVELOPE
+
+    def _fit_tokens(self, transcript: Transcript, limit: int) -> Iterator[OurWords]:
+        kinds = ("tool results", "opaque bodies")
+        if left_out := _shorten(transcript, kinds, lambda: self.weigh(transcript).tokens <= limit):
+            yield OurWords(f"the prompt was too long for the model; left out, the oldest first: {left_out}")
+
+    def _fit_size(self, transcript: Transcript) -> Iterator[OurWords]:
+        left_out = _shorten(transcript, SHORTENINGS, lambda: self.weigh(transcript).size <= self.longest_request)
+        size = self.weigh(transcript).size
+        if size > self.longest_request:
+            raise PromptTooLarge(
+                f"the prompt has {size:,} bytes without images, tool results and earlier turns; at most "
+                f"{self.longest_request:,} reach the host. Shorten the instruction, query, context or state."
+            )
+        if left_out:
+            yield OurWords(f"the request was too large for the host; left out, the oldest first: {left_out}")
+
+
+def _shorten(transcript: Transcript, kinds: Iterable[str], is_enough: Callable[[], bool]) -> str:
+    """Leave out things of one kind after the other, then whole turns, until it is enough; how many of each."""
+    left_out = {kind: transcript.shorten(SHORTENINGS[kind], is_enough) for kind in kinds}
+    left_out["earlier turns"] = 0
+    for _ in in_turns(repeat(None)):
+        if is_enough() or not transcript.drop_oldest_turn():
+            break
+        left_out["earlier turns"] += 1
+    return ", ".join(f"{number} {kind}" for kind, number in left_out.items() if number)
