@@ -14,7 +14,7 @@ from dify_plugin.entities.agent import AgentInvokeMessage
 from internal.calls.judging import refusing_secrets
 from internal.clock import Clock, in_turns
 from internal.end import Result, finish, kept_alive
-from internal.errors import InvalidParameters, reported
+from internal.errors import InvalidParameters, Sentence, reported
 from internal.events import Event
 from internal.host.session import HostSession
 from internal.loop import CallAnswer, TextAnswer
@@ -24,7 +24,7 @@ from internal.node.model import read_fallback_model
 from internal.node.params import StrategyParams, node_secrets, read_params
 from internal.node.tools import Tool, Toolbox, build_toolbox, name_files
 from internal.node.virtual_tools import RESERVED_NAMES, answer_tool
-from internal.policy import DEFAULT_POLICY, PolicyTexts
+from internal.policy import DEFAULT_POLICY, PolicyTexts, build_system_instruction
 from internal.render.messages import paced, render
 from internal.render.outgoing import LogContent
 from internal.review import SecondLook
@@ -98,12 +98,14 @@ def _run[P: StrategyParams](
     offers_tools = bool(toolbox.tools) or needs_calls
     dialogue = Dialogue(params, toolbox, blueprint.name, state)
     dialogue.require_question()
+    texts, policy_notes = (params.instruction, params.prompt_policy_overrides), list[Sentence]()
     run = Run(
         params=params,
         toolbox=toolbox,
         host=HostSession(session),
         secrets=secrets,
-        policy=blueprint.policy,
+        instruction=build_system_instruction(*texts, defaults=blueprint.policy, note=policy_notes.append),
+        policy_notes=policy_notes,
         clock=clock,
         started=started,
         dialogue=dialogue,

@@ -1,14 +1,10 @@
-"""What ends a run early: why it stopped, the agent's exceptions, and the five errors that Dify knows.
-
-Sentences for the log come first, since an error says one: they have two kinds, and a log that keeps contents out shows
-the one, and of the other the size. The code that notes something has to choose; a plain ``str`` is a type error.
-"""
+"""Sentences for the log, why a run stopped, and the errors that end one early: our own and Dify's five."""
 
 import logging
 import traceback
 from collections.abc import Callable, Generator, Iterator
 from enum import StrEnum
-from typing import Self, cast
+from typing import Self
 
 from dify_plugin.entities.model.llm import LLMModelConfig
 from dify_plugin.errors.model import (
@@ -24,6 +20,8 @@ from internal.host.failures import FailureKind, HostFailure, remedy_for
 
 
 class _Sentence(str):
+    """A log without contents shows ``OurWords``, and of ``Quoting`` the size; so a plain ``str`` is a type error."""
+
     __slots__ = ()
 
     def of(self, name: str) -> Self:
@@ -34,13 +32,9 @@ class _Sentence(str):
 class OurWords(_Sentence):
     """A sentence without quotations, which may stay in a log that keeps contents out."""
 
-    __slots__ = ()
-
 
 class Quoting(_Sentence):
     """A sentence that quotes a value, a schema, or something that a user, a model, a tool or the host said."""
-
-    __slots__ = ()
 
 
 type Sentence = OurWords | Quoting
@@ -69,15 +63,12 @@ class StopReason(StrEnum):
     """With an answer schema: the model never handed over an answer that satisfies it."""
 
 
-# Each text of an error is redacted where it is raised. What the model can correct is never an exception: it is the text
-# of a tool result. Dify knows five errors of ``dify_plugin.errors.model`` by the names of their classes, subclasses not
-# included, and shows their message alone. For any other class the node shows the traceback that the SDK sends with it
-# (docs/host-facts.md, "Errors at the node"). ``reported`` therefore turns each exception into exactly one of the five.
+# Texts of errors are redacted where they are raised. What the model can correct is no exception: it reads it as the
+# result of a call.
 
 _LOGGER = logging.getLogger(__name__)
 _MAX_TRACEBACK_LENGTH = 20_000
 """Characters; the log is a line on stdout."""
-_NOT_REACHED = "The connection to the model {model} failed. Try again later"
 
 
 class AgentError(Exception):
@@ -92,10 +83,6 @@ class InvalidParameters(AgentError):  # noqa: N818 - says what happened
     """A parameter of the node cannot be used as it is."""
 
 
-class PromptTooLarge(AgentError):  # noqa: N818 - as above
-    """The request would not pass the host's line limit."""
-
-
 class ModelCallFailed(AgentError):  # noqa: N818 - as above
     """The model call failed and nothing is left to try."""
 
@@ -108,7 +95,7 @@ class ModelCallFailed(AgentError):  # noqa: N818 - as above
         """How a call of this model failed; what its provider said is in the sentence only where no other helps."""
         named = f"{model.model} ({model.provider.rpartition('/')[2]})"
         said = failure.said_plainly() or "the log of the run has the details"
-        sentence = _AT_THE_NODE[failure.kind][1].format(model=named, said=said)
+        sentence = _AT_THE_NODE[failure.kind][1].format(f"model {named}", said=said)
         advice = f" ({remedy})" if (remedy := remedy_for(failure)) else ""
         return cls(f"{sentence}.{advice}", failure.kind, f"{failure.kind}: {failure.reason}{advice}")
 
@@ -117,39 +104,39 @@ class ModelCallFailed(AgentError):  # noqa: N818 - as above
         return ModelCallFailed(f"{self} {later}", later.kind, f"{self.detail}; {later.detail}")
 
 
-# What Dify and the user are told of each kind of failure.
+_NOT_REACHED = (InvokeConnectionError, "The connection to the {} failed. Try again later")
+# What Dify and the user are told of each kind of failure. Dify knows the five errors by the names of their classes,
+# subclasses not included, and shows their message alone; of any other class the node shows the traceback that the SDK
+# sends with it (docs/host-facts.md, "Errors at the node").
 _AT_THE_NODE: dict[FailureKind, tuple[type[InvokeError], str]] = {
     FailureKind.RATE_LIMITED: (
         InvokeRateLimitError,
-        "The model {model} has reached its rate limit or quota. Try again in a minute",
+        "The {} has reached its rate limit or quota. Try again in a minute",
     ),
     FailureKind.UNAUTHORIZED: (
         InvokeAuthorizationError,
-        "The provider of the model {model} refused its credentials. Check the model's API key in Dify",
+        "The provider of the {} refused its credentials. Check the model's API key in Dify",
     ),
-    FailureKind.CONNECTION: (InvokeConnectionError, _NOT_REACHED),
-    FailureKind.CONNECTION_REFUSED: (InvokeConnectionError, _NOT_REACHED),
-    FailureKind.CUT_STREAM: (InvokeConnectionError, _NOT_REACHED),
-    FailureKind.TIMEOUT: (InvokeConnectionError, "The model {model} did not answer in time. Try again later"),
-    FailureKind.UNAVAILABLE: (
-        InvokeServerUnavailableError,
-        "The model {model} is unavailable at the moment. Try again later",
-    ),
+    FailureKind.CONNECTION: _NOT_REACHED,
+    FailureKind.CONNECTION_REFUSED: _NOT_REACHED,
+    FailureKind.CUT_STREAM: _NOT_REACHED,
+    FailureKind.TIMEOUT: (InvokeConnectionError, "The {} did not answer in time. Try again later"),
+    FailureKind.UNAVAILABLE: (InvokeServerUnavailableError, "The {} is unavailable at the moment. Try again later"),
     FailureKind.CONTEXT_LENGTH: (
         InvokeBadRequestError,
-        "The request is too long for the model {model}. Ask for less at once, or start a new conversation",
+        "The request is too long for the {}. Ask for less at once, or start a new conversation",
     ),
-    FailureKind.TOO_LARGE: (InvokeBadRequestError, "An answer of the model {model} is too large for Dify"),
-    FailureKind.INVALID_REQUEST: (InvokeBadRequestError, "The model {model} refused the request: {said}"),
-    FailureKind.NOT_FOUND: (InvokeBadRequestError, "The model {model} was not found: {said}"),
-    FailureKind.UNKNOWN: (InvokeServerUnavailableError, "The model {model} failed: {said}"),
+    FailureKind.TOO_LARGE: (InvokeBadRequestError, "An answer of the {} is too large for Dify"),
+    FailureKind.INVALID_REQUEST: (InvokeBadRequestError, "The {} refused the request: {said}"),
+    FailureKind.NOT_FOUND: (InvokeBadRequestError, "The {} was not found: {said}"),
+    FailureKind.UNKNOWN: (InvokeServerUnavailableError, "The {} failed: {said}"),
 }
 
 
 def reported[T](messages: Iterator[T]) -> Generator[T, None, None]:
-    """Pass a run's messages on; what ends the run early is raised as an error that Dify knows.
+    """Pass a run's messages on; what ends the run early is raised as exactly one of the five errors that Dify knows.
 
-    The error is raised where no other is being handled: the SDK sends the traceback of the whole chain along.
+    It is raised where no other error is being handled: the SDK sends the traceback of the whole chain along.
     """
     try:
         yield from messages
@@ -169,10 +156,10 @@ def node_error(failure: AgentError) -> InvokeError:
     return error_type(" ".join(str(failure).split()))
 
 
-def log_defect(defect: Exception) -> None:
+def log_defect(defect: BaseException) -> None:
     """Write where a defect arose into the plugin's own log: types and places, since a message may quote a secret."""
-    lines, seen = list[str](), cast("BaseException | None", defect)
-    while seen is not None:
-        lines += [f"{type(seen).__name__} at", *traceback.format_tb(seen.__traceback__)]
-        seen = seen.__cause__ or seen.__context__
+    lines, seen = list[str](), [defect]
+    for each in seen:
+        lines += [f"{type(each).__name__} at", *traceback.format_tb(each.__traceback__)]
+        seen += [cause] if (cause := each.__cause__ or each.__context__) else []
     _LOGGER.error("internal error: %s", "\n".join(lines)[:_MAX_TRACEBACK_LENGTH])

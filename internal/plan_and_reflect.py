@@ -3,11 +3,11 @@
 Built from the same rounds, loops and calls as the other strategies.
 """
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import takewhile
-from typing import Any, Self
+from typing import Annotated, Self
 
 from pydantic_core import to_json
 
@@ -16,7 +16,7 @@ from internal.calls.judging import RepeatGuard
 from internal.calls.runner import Post, drain, run_side_by_side
 from internal.clock import Deadline
 from internal.end import Result, finish, kept_alive
-from internal.errors import AgentError, ModelCallFailed, Note, OurWords, StopReason, log_defect
+from internal.errors import AgentError, ModelCallFailed, OurWords, StopReason, log_defect
 from internal.events import AnswerBreak, AnswerText, Event, Noted, Remark, SpanFinished, SpanStarted, ThoughtText
 from internal.host.failures import FailureKind
 from internal.loop import MAX_CORRECTIONS, AgentLoop, CallAnswer, Ending, LoopPart, TextAnswer
@@ -34,7 +34,7 @@ from internal.memory.records import (
     unread_results,
 )
 from internal.model.turn import ModelCaller
-from internal.node.params import Limits, StrategyParams, read_number
+from internal.node.params import Limits, StrategyParams
 from internal.node.tools import Tool, Toolbox
 from internal.node.virtual_tools import plan_tool, reflection_tool
 from internal.policy import DEFAULT_POLICY
@@ -46,27 +46,14 @@ from internal.text.texts import cut_evenly
 from internal.transcript.transcript import Transcript, estimate_tokens, without_result
 from prompt import template
 
-# The parameters that only planning has.
-
-MAXIMUM_SUBTASKS = Limits(1, 4, MAX_SUBTASKS)
-MAXIMUM_ATTEMPTS = Limits(1, 3, 5)
-
 
 class PlanAndReflectParams(StrategyParams):
     """The common parameters, and how far a plan may go."""
 
-    maximum_subtasks: int = MAXIMUM_SUBTASKS.default
+    maximum_subtasks: Annotated[int, Limits(1, MAX_SUBTASKS)] = 4
     """Subtasks of one plan."""
-    maximum_attempts: int = MAXIMUM_ATTEMPTS.default
+    maximum_attempts: Annotated[int, Limits(1, 5)] = 3
     """Attempts at one subtask, each with its own rounds."""
-
-    @classmethod
-    def _read_values(cls, raw: Mapping[str, Any], note: Note) -> dict[str, object]:
-        return {
-            **super()._read_values(raw, note),
-            "maximum_subtasks": read_number("maximum_subtasks", raw.get("maximum_subtasks"), MAXIMUM_SUBTASKS, note),
-            "maximum_attempts": read_number("maximum_attempts", raw.get("maximum_attempts"), MAXIMUM_ATTEMPTS, note),
-        }
 
 
 # How a subtask ended: what the answer, the variables and the log say of it.

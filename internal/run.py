@@ -14,7 +14,7 @@ from internal.calls.judging import Approvals, RepeatGuard, Resumption, within_bu
 from internal.calls.rounds import ToolRounds
 from internal.calls.runner import ToolRunner
 from internal.clock import Clock, Deadline
-from internal.errors import OurWords, Quoting, Sentence
+from internal.errors import InvalidParameters, OurWords, Quoting, Sentence
 from internal.events import Event, Noted, SpanFinished, SpanStarted, Tally
 from internal.host.session import HostSession
 from internal.loop import AgentLoop, AnswerRule, Audience, Ending, LoopLimits, LoopPart
@@ -30,9 +30,8 @@ from internal.memory.records import (
     settled,
 )
 from internal.model.turn import ModelCaller, ModelInUse
-from internal.node.params import ExtraOutput, StrategyParams, no_question
+from internal.node.params import ExtraOutput, StrategyParams
 from internal.node.tools import Toolbox, ToolKind
-from internal.policy import PolicyOverrides, PolicyTexts, compose_instruction, read_policy_overrides
 from internal.sentences import deciding_text
 from internal.sources import Bibliography, context_block, read_context
 from internal.text.secrets import KnownSecrets
@@ -165,7 +164,8 @@ class Dialogue:
             InvalidParameters: nothing is asked, and no call waits that ``approval`` answers.
         """
         if not (self.resumption or self.params.query.strip() or self.params.files):
-            raise no_question()
+            why = "it is blank and there are no files; give the agent a question, e.g. {{#sys.query#}}"
+            raise InvalidParameters(f"parameter 'query': {why}")
 
 
 # One run: everything that lives as long as the run is made here and passed on.
@@ -180,7 +180,10 @@ class Run[P: StrategyParams]:
     """The node's tools, without virtual ones."""
     host: HostSession
     secrets: KnownSecrets
-    policy: PolicyTexts
+    instruction: str
+    """The system prompt."""
+    policy_notes: Sequence[Sentence]
+    """What of the policy overrides was ignored."""
     clock: Clock
     started: float
     """On the clock, before anything else is done."""
@@ -203,14 +206,6 @@ class Run[P: StrategyParams]:
     @cached_property
     def approvals(self) -> Approvals:
         return Approvals(self.secrets, self.dialogue.state.last_call if self.dialogue.state else 0)
-
-    @cached_property
-    def overrides(self) -> PolicyOverrides:
-        return read_policy_overrides(self.params.prompt_policy_overrides)
-
-    @cached_property
-    def instruction(self) -> str:
-        return compose_instruction(self.params.instruction, self.overrides, self.policy)
 
     @cached_property
     def slots(self) -> BoundedSemaphore:
@@ -286,7 +281,7 @@ class Run[P: StrategyParams]:
 
     def begin(self) -> Generator[Event, None, None]:
         """Note what was ignored or left out, and number the sources of the context."""
-        for note in (*self.dialogue.notes, *self.params.notes, *self.overrides.notes, *self.toolbox.notes):
+        for note in (*self.dialogue.notes, *self.params.notes, *self.policy_notes, *self.toolbox.notes):
             yield Noted(note)
         if self.params.model.stop and self.offers_tools:
             # The OpenAI plugin discards a turn's tool calls when a stop word comes: docs/model-facts.md, "Stop words".

@@ -10,7 +10,7 @@ import yaml
 
 from internal.errors import StopReason
 from internal.node.virtual_tools import answer_tool
-from internal.policy import PolicyTexts, build_system_instruction, read_policy_overrides
+from internal.policy import PolicyTexts, build_system_instruction
 from prompt.approval_words import APPROVAL_WORDS
 from scripts import docs
 from tests.support.pages import PAGES, README, ROOT, TRANSLATIONS, section
@@ -35,10 +35,11 @@ def test_every_example_of_a_policy_changes_the_prompt() -> None:
     """And the first is what the page says that it makes."""
     page = (ROOT / "docs" / "policies.md").read_text(encoding="utf-8")
     examples = re.findall(r"^```json\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
-    prompts = [build_system_instruction("You are the help desk.", example) for example in examples]
+    notes = list[str]()
+    prompts = [build_system_instruction("You are the help desk.", example, note=notes.append) for example in examples]
 
     assert len({build_system_instruction("You are the help desk."), *prompts}) == len(examples) + 1 > 3
-    assert [note for example in examples for note in read_policy_overrides(example).notes] == []
+    assert notes == []
     (end,) = re.findall(r"^```text\n(<.*?)\n```", page, re.DOTALL | re.MULTILINE)
     assert prompts[0].endswith(f"</tool_results>\n\n{end}")
 

@@ -19,12 +19,10 @@ from packaging.version import Version
 from devhost.package.commit import unknown_files
 from devhost.plugin.check import check_plugin
 from devhost.plugin.contents.files import Contents
-from internal import plan_and_reflect as plan_params
 from internal.errors import StopReason
-from internal.node import params
 from internal.node.params import ExtraOutput, StrategyParams
 from internal.plan_and_reflect import PlanAndReflectParams
-from internal.policy import build_system_instruction, read_policy_overrides
+from internal.policy import build_system_instruction
 
 ROOT = Path(__file__).parent.parent
 LANGUAGES = {"en_US", "ja_JP", "zh_Hans", "pt_BR"}
@@ -113,8 +111,9 @@ def test_help_of_the_overrides_shows_an_example_that_works(language: str) -> Non
     text = help_of("prompt_policy_overrides")[language]
     example = text[text.index("{") : text.index("}") + 1]
 
-    assert read_policy_overrides(example).notes == ()
-    prompt = build_system_instruction("", example)
+    notes = list[str]()
+    prompt = build_system_instruction("", example, note=notes.append)
+    assert notes == []
     assert json.loads(example)["extra_policy"] in prompt
     assert "<tool_preamble>" not in prompt
     assert "<persistence>" in prompt, "a block that the example does not name stays"
@@ -384,9 +383,8 @@ def test_declared_defaults_are_those_of_the_params_model(parameter: Yaml) -> Non
 
 @each_number
 def test_declared_ranges_are_those_of_the_params_model(parameter: Yaml) -> None:
-    constants = vars(plan_params) | vars(params)
-    limits = constants[parameter["name"].upper()]
-    assert (parameter["min"], parameter["default"]) == (limits.least, limits.default)
+    (limits,) = PlanAndReflectParams.model_fields[parameter["name"]].metadata
+    assert parameter["min"] == limits.least
     assert parameter.get("max") in {limits.most, None}
     if limits.most is not None:
         assert all(str(limits.most) in text for text in parameter["help"].values())

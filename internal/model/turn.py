@@ -227,7 +227,7 @@ class ModelCaller:
 
         Raises:
             ModelCallFailed: nothing is left to try, or something of the turn was shown already.
-            PromptTooLarge: the request cannot be made to fit.
+            InvalidParameters: the request cannot be made to fit.
         """
         model = self.models.now
         outcome = yield from self._ask(model, Recovery(transcript, self.window, self.clock, span))

@@ -1,7 +1,7 @@
 """The model that the node's panel chose."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Self
 
 from dify_plugin.entities.model import ModelType
@@ -21,6 +21,7 @@ from internal.text.texts import looks_like_selector, missing_variable
 TOOL_CALL_FEATURES = frozenset({"tool-call", "multi-tool-call", "stream-tool-call"})
 _NAMED_MODEL = re.compile(r"(?P<provider>[\w.-]+/[\w.-]+/[\w.-]+)/(?P<model>\S(?:[^\r\n]{0,253}\S)?)", re.ASCII)
 _CONVERSATION_ROLES = frozenset({"system", "user", "assistant", "tool"})
+"""The only ones that Dify takes in a request."""
 
 
 class ModelSelection(BaseModel):
@@ -58,11 +59,11 @@ class ModelSelection(BaseModel):
         Raises:
             ValueError: no model was chosen.
         """
-        values = raw if isinstance(raw, Mapping) else {}
+        values = _mapping(raw)
         if not values.get("provider") or not values.get("model"):
             raise ValueError("parameter 'model': no model is chosen; choose one in the node's panel")
-        entity = values.get("entity")
-        completion_params, stop = _read_completion_params(values.get("completion_params"))
+        entity, completion_params = values.get("entity"), dict(_mapping(values.get("completion_params")))
+        stop, features = completion_params.pop("stop", None), _mapping(entity).get("features")
         return cls(
             config=LLMModelConfig(
                 provider=str(values["provider"]),
@@ -71,10 +72,10 @@ class ModelSelection(BaseModel):
                 mode=str(values.get("mode") or "chat"),
                 completion_params=completion_params,
             ),
-            features=_read_features(entity) if isinstance(entity, Mapping) else None,
-            context_size=_read_context_size(entity) if isinstance(entity, Mapping) else None,
+            features=frozenset(map(str, _list(features))) if isinstance(entity, Mapping) else None,
+            context_size=_positive_int(_mapping(_mapping(entity).get("model_properties")).get("context_size")),
             history=tuple(_read_history(values.get("history_prompt_messages"), note)),
-            stop=stop,
+            stop=tuple(word for word in [stop, *_list(stop)] if isinstance(word, str) and word),
         )
 
 
@@ -87,35 +88,22 @@ def read_fallback_model(text: str) -> LLMModelConfig | None:
     text = text.strip()
     if not text:
         return None
-    if looks_like_selector(text):
-        raise InvalidParameters(f"parameter 'fallback_model': {missing_variable(text)}")
     named = _NAMED_MODEL.fullmatch(text)
     if named is None:
+        example = "for example langgenius/openai/openai/gpt-5-mini; blank means none"
+        problem = f"write it as plugin author/plugin/provider/model, {example}"
         raise InvalidParameters(
-            "parameter 'fallback_model': write it as plugin author/plugin/provider/model, for example "
-            "langgenius/openai/openai/gpt-5-mini; blank means none"
+            f"parameter 'fallback_model': {missing_variable(text) if looks_like_selector(text) else problem}"
         )
-    return LLMModelConfig(
-        provider=named["provider"], model=named["model"], model_type=ModelType.LLM, mode="chat", completion_params={}
-    )
+    return LLMModelConfig(**named.groupdict(), model_type=ModelType.LLM, mode="chat", completion_params={})
 
 
-def _read_completion_params(raw: object) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """The parameters without the stop words, and the stop words."""
-    params = dict(raw) if isinstance(raw, Mapping) else {}
-    stop = params.pop("stop", None)
-    words = [stop] if isinstance(stop, str) else stop if isinstance(stop, list) else []
-    return params, tuple(word for word in words if isinstance(word, str) and word)
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
 
 
-def _read_features(entity: Mapping[str, Any]) -> frozenset[str]:
-    listed = entity.get("features")
-    return frozenset(map(str, listed)) if isinstance(listed, list) else frozenset()
-
-
-def _read_context_size(entity: Mapping[str, Any]) -> int | None:
-    properties = entity.get("model_properties")
-    return _positive_int(properties.get("context_size")) if isinstance(properties, Mapping) else None
+def _list(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 def _positive_int(value: object) -> int | None:
@@ -126,29 +114,25 @@ def _positive_int(value: object) -> int | None:
     return number if number > 0 else None
 
 
-def _read_history(raw: object, note: Note) -> Iterable[PromptMessage]:
-    for position, item in enumerate(raw if isinstance(raw, list) else [], start=1):
+def _read_history(raw: object, note: Note) -> Iterator[PromptMessage]:
+    for position, item in enumerate(_list(raw), start=1):
         try:
             message = ensure_prompt_message(item)
         except (TypeError, ValueError):
-            note(OurWords(f"model: message {position} of the history cannot be read and is left out"))
-            continue
-        if message.role.value in _CONVERSATION_ROLES:
+            message = None
+        if message and message.role.value in _CONVERSATION_ROLES:
             yield message
         else:
-            reason = "has a role that Dify refuses and is left out"
-            note(OurWords(f"model: message {position} of the history {reason}"))
+            note(OurWords(f"model: message {position} of the history cannot be read and is left out"))
 
 
 def _redacted(message: PromptMessage, secrets: Redactor) -> PromptMessage:
     """A message without secrets in its texts and its files' names; the memory holds no calls."""
+
+    def redacted(part: PromptMessageContentUnionTypes) -> PromptMessageContentUnionTypes:
+        field = "filename" if isinstance(part, MultiModalPromptMessageContent) else "data"
+        return part.model_copy(update={field: secrets.text(getattr(part, field))})
+
     content = message.content
-    if isinstance(content, str):
-        return message.model_copy(update={"content": secrets.text(content)})
-    return message.model_copy(update={"content": content and [_redacted_part(part, secrets) for part in content]})
-
-
-def _redacted_part(part: PromptMessageContentUnionTypes, secrets: Redactor) -> PromptMessageContentUnionTypes:
-    if isinstance(part, MultiModalPromptMessageContent):
-        return part.model_copy(update={"filename": secrets.text(part.filename)})
-    return part.model_copy(update={"data": secrets.text(part.data)})
+    shown = secrets.text(content) if isinstance(content, str) else content and [redacted(part) for part in content]
+    return message.model_copy(update={"content": shown})

@@ -21,7 +21,7 @@ from pydantic_core import to_json
 
 from internal.call import EndedCall
 from internal.clock import in_turns
-from internal.errors import OurWords, PromptTooLarge
+from internal.errors import InvalidParameters, OurWords
 from internal.host.session import MAX_REQUEST_BYTES, without_opaque_body
 from internal.memory.records import EntryRecord, UserRecord
 from internal.node.tools import name_in_history
@@ -315,7 +315,7 @@ class Window:
         """Shorten what does not fit; yields a sentence for the log when something was left out.
 
         Raises:
-            PromptTooLarge: nothing is left to shorten, and the request would still kill the plugin.
+            InvalidParameters: nothing is left to shorten, and the request would still kill the plugin.
         """
         yield from self._fit_size(transcript)
         limit = self.prompt_tokens
@@ -343,7 +343,7 @@ class Window:
         left_out = _shorten(transcript, SHORTENINGS, lambda: self.weigh(transcript).size <= self.longest_request)
         size = self.weigh(transcript).size
         if size > self.longest_request:
-            raise PromptTooLarge(
+            raise InvalidParameters(
                 f"the prompt has {size:,} bytes without images, tool results and earlier turns; at most "
                 f"{self.longest_request:,} reach the host. Shorten the instruction, query, context or state."
             )

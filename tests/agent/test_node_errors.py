@@ -141,7 +141,7 @@ def test_a_defect_is_named_by_its_type_and_its_traceback_stays_in_the_plugins_ow
         except KeyError as failure:
             raise ZeroDivisionError(secret) from failure
 
-    monkeypatch.setattr("internal.run.compose_instruction", lambda *_, **__: breaks(None))
+    monkeypatch.setattr("internal.agent.build_system_instruction", lambda *_, **__: breaks(None))
 
     with caplog.at_level(logging.ERROR, logger="internal"):
         outcome = run([], {"search": replies("found")})

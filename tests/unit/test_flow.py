@@ -12,7 +12,6 @@ from dify_plugin.entities.model.message import (
 )
 
 from internal.flow import (
-    SdkToolCall,
     build_round_prompt_messages,
     extract_blocking_tool_calls,
     extract_stream_tool_calls,
@@ -22,10 +21,6 @@ from internal.loop import should_continue
 from tests.unit.builders import sdk_call
 
 CALL = sdk_call("c1", "search")
-
-
-def assistant(calls: list[SdkToolCall]) -> AssistantPromptMessage:
-    return AssistantPromptMessage(content="", tool_calls=calls)
 
 
 def test_a_prompt_starts_with_system_history_user_and_changes_none_of_its_input() -> None:
@@ -49,37 +44,39 @@ def test_a_prompt_may_lack_system_and_history(history: list[PromptMessage] | Non
     ]
 
 
-@pytest.mark.parametrize("step", [1, 2, 3, 4])
-@pytest.mark.parametrize("shows_thoughts", [True, False])
-def test_text_without_calls_is_always_seen(step: int, shows_thoughts: bool) -> None:  # noqa: FBT001 - a table
-    assert should_emit_response_text(
-        has_tool_calls=False, iteration_step=step, max_iteration_steps=3, emit_intermediate_thoughts=shows_thoughts
-    )
+@pytest.mark.parametrize(
+    ("has_calls", "shows_thoughts", "steps_seen"),
+    [(False, True, [1, 2, 3, 4]), (False, False, [1, 2, 3, 4]), (True, True, [1, 2, 3, 4]), (True, False, [3, 4])],
+)
+def test_text_beside_calls_is_seen_when_thoughts_are_or_in_the_last_step(
+    *, has_calls: bool, shows_thoughts: bool, steps_seen: list[int]
+) -> None:
+    assert steps_seen == [
+        step
+        for step in (1, 2, 3, 4)
+        if should_emit_response_text(
+            has_tool_calls=has_calls,
+            iteration_step=step,
+            max_iteration_steps=3,
+            emit_intermediate_thoughts=shows_thoughts,
+        )
+    ]
 
 
-@pytest.mark.parametrize("step", [1, 2, 3])
-def test_text_beside_calls_is_seen_when_thoughts_are(step: int) -> None:
-    assert should_emit_response_text(has_tool_calls=True, iteration_step=step, max_iteration_steps=3)
+def test_tool_calls_are_taken_from_a_chunk_and_from_a_result_as_a_list_of_their_own() -> None:
+    message = AssistantPromptMessage(content="", tool_calls=[CALL])
+    chunk = LLMResultChunk(model="m", delta=LLMResultChunkDelta(index=0, message=message))
+    result = LLMResult(model="m", message=message, usage=LLMUsage.empty_usage())
 
-
-@pytest.mark.parametrize(("step", "seen"), [(1, False), (2, False), (3, True), (4, True)])
-def test_text_beside_calls_is_seen_only_in_the_last_step_when_thoughts_are_hidden(step: int, seen: bool) -> None:  # noqa: FBT001
-    assert seen is should_emit_response_text(
-        has_tool_calls=True, iteration_step=step, max_iteration_steps=3, emit_intermediate_thoughts=False
-    )
-
-
-def test_tool_calls_are_taken_from_a_chunk_and_from_a_result() -> None:
-    chunk = LLMResultChunk(model="m", delta=LLMResultChunkDelta(index=0, message=assistant([CALL])))
-    result = LLMResult(model="m", message=assistant([CALL]), usage=LLMUsage.empty_usage())
-
-    assert extract_stream_tool_calls(chunk) == [CALL]
-    assert extract_blocking_tool_calls(result) == [CALL]
+    for found in (extract_stream_tool_calls(chunk), extract_blocking_tool_calls(result)):
+        assert found == [CALL]
+        found.clear()
+    assert message.tool_calls == [CALL]
 
 
 @pytest.mark.parametrize(
     "message",
-    [None, SimpleNamespace(), SimpleNamespace(tool_calls=None), assistant([])],
+    [None, SimpleNamespace(), SimpleNamespace(tool_calls=None), AssistantPromptMessage(content="")],
     ids=["no message", "no list", "null list", "empty list"],
 )
 def test_a_message_without_a_list_of_calls_has_none(message: object) -> None:
@@ -95,18 +92,9 @@ def test_a_missing_chunk_delta_or_result_has_no_calls() -> None:
     assert extract_blocking_tool_calls(None) == []
 
 
-def test_the_list_of_calls_is_the_callers_own() -> None:
-    message = assistant([CALL])
-    result = LLMResult(model="m", message=message, usage=LLMUsage.empty_usage())
-
-    extract_blocking_tool_calls(result).clear()
-
-    assert message.tool_calls == [CALL]
-
-
 @pytest.mark.parametrize(
-    ("iteration", "has_call", "goes_on"),
+    ("iteration", "has_call", "continues"),
     [(0, True, True), (2, True, True), (3, True, False), (4, True, False), (0, False, False), (3, False, False)],
 )
-def test_a_run_continues_while_calls_and_rounds_are_left(iteration: int, has_call: bool, goes_on: bool) -> None:  # noqa: FBT001
-    assert should_continue(iteration=iteration, maximum_iterations=3, has_tool_call=has_call) is goes_on
+def test_a_run_continues_while_calls_and_rounds_are_left(iteration: int, *, has_call: bool, continues: bool) -> None:
+    assert should_continue(iteration=iteration, maximum_iterations=3, has_tool_call=has_call) is continues

@@ -1,7 +1,5 @@
 """StrategyParams in every shape in which Dify sends the node's parameters."""
 
-import json
-from collections.abc import Mapping
 from typing import Any
 
 import hypothesis
@@ -11,9 +9,8 @@ from dify_plugin.file.file import File
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from internal.errors import InvalidParameters, Note
-from internal.node.params import ExtraOutput, StrategyParams, no_question, read_params, read_string
-from internal.sources import read_context
+from internal.errors import InvalidParameters
+from internal.node.params import ExtraOutput, StrategyParams, Text, read_params
 from internal.text.secrets import Redactor
 from tests.support.wire import model, parameter, tool
 from tests.unit.generators import any_text, json_values
@@ -28,7 +25,7 @@ FILE = {
     "size": 10,
     "type": "image",
 }
-LEFT_ALONE: Mapping[str, Any] = {"none": None, "blank": "", "empty list": [], "list of none": [None]}
+LEFT_ALONE: tuple[object, ...] = (None, "", [], [None], {})
 
 
 def read(**given: Any) -> StrategyParams:  # noqa: ANN401 - whatever a host may send
@@ -39,35 +36,14 @@ def secret_tool() -> dict[str, Any]:
     return tool("search", runtime_parameters={"api_key": SECRET})
 
 
-def test_a_saved_node_that_lacks_everything_but_model_and_query_gets_the_defaults() -> None:
-    params = read()
+def test_what_the_user_left_alone_and_what_a_saved_node_lacks_is_the_default_without_a_note() -> None:
+    """tests/test_declarations.py compares the defaults with those of the YAML."""
+    lacking = read()
 
-    assert params.maximum_iterations == 6
-    assert params.parallel_tool_calls == 8
-    assert params.tool_result_limit == 20_000
-    assert params.maximum_seconds == 540
-    assert params.emit_intermediate_thoughts is False
-    assert params.show_sources is True
-    assert (params.maximum_total_tokens, params.maximum_tool_calls) == (0, 0)
-    assert (params.tools, params.files, params.allowed_tools, params.approval_required) == ((), (), (), ())
-    assert (params.approval, params.state, params.answer_criteria, params.fallback_model) == ("", "", "", "")
-    assert params.extra_outputs == frozenset()
-    assert (params.instruction, params.prompt_policy_overrides, params.context) == ("", "", None)
-    assert params.notes == ()
-
-
-@pytest.mark.parametrize("value", LEFT_ALONE.values(), ids=LEFT_ALONE.keys())
-@pytest.mark.parametrize("name", sorted(set(StrategyParams.model_fields) - {"model", "query", "context"}))
-def test_an_empty_value_is_the_default_without_a_note(name: str, value: object) -> None:
-    params = read(**{name: value})
-
-    assert getattr(params, name) == getattr(read(), name)
-    assert params.notes == ()
-
-
-@pytest.mark.parametrize("value", LEFT_ALONE.values(), ids=LEFT_ALONE.keys())
-def test_an_empty_context_has_no_sources(value: object) -> None:
-    assert read_context(read(context=value).context) == []
+    assert lacking.notes == ()
+    assert (lacking.maximum_iterations, lacking.tools, lacking.instruction, lacking.context) == (6, (), "", None)
+    for value in LEFT_ALONE:
+        assert read(**dict.fromkeys(set(StrategyParams.model_fields) - {"model", "query"}, value)) == lacking
 
 
 @pytest.mark.parametrize(
@@ -79,6 +55,10 @@ def test_an_empty_context_has_no_sources(value: object) -> None:
         ("tool_result_limit", " 5000 ", 5000),
         ("maximum_seconds", "45.5", 45),
         ("parallel_tool_calls", 16, 16),
+        ("maximum_total_tokens", 0, 0),
+        ("maximum_total_tokens", 3.9, 3),
+        ("maximum_total_tokens", 0.4, 1),
+        ("maximum_total_tokens", 10**18, 10**18),
     ],
 )
 def test_numbers_are_read_from_texts_too(name: str, given: object, expected: int) -> None:
@@ -93,76 +73,40 @@ def test_numbers_are_read_from_texts_too(name: str, given: object, expected: int
     ("name", "given", "expected"),
     [
         ("maximum_iterations", 0, 1),
-        ("maximum_iterations", -5, 1),
         ("maximum_iterations", "1000", 100),
         ("parallel_tool_calls", 99, 16),
         ("tool_result_limit", -1, 1_000),
-        ("tool_result_limit", 10**9, 200_000),
-        pytest.param("tool_result_limit", 10**400, 200_000, id="beyond any float"),
-        ("maximum_seconds", 1, 30),
         ("maximum_seconds", "inf", 3_600),
         ("maximum_seconds", float("-inf"), 30),
+        *(("maximum_total_tokens", given, "0, which is no limit,") for given in (-1, "-0.5", float("-inf"))),
     ],
 )
-def test_a_limit_out_of_range_is_clamped_and_noted(name: str, given: object, expected: int) -> None:
+def test_a_limit_out_of_range_is_clamped_and_noted(name: str, given: object, expected: object) -> None:
     params = read(**{name: given})
 
-    assert getattr(params, name) == expected
-    assert [note for note in params.notes if name in note and str(expected) in note]
-
-
-@pytest.mark.parametrize(
-    ("given", "expected"),
-    [
-        (0, 0),
-        ("250000", 250_000),
-        (3.9, 3),
-        (0.4, 1),
-        ("1e-9", 1),
-        (10**18, 10**18),
-    ],
-)
-@pytest.mark.parametrize("name", ["maximum_total_tokens", "maximum_tool_calls"])
-def test_a_limit_without_a_maximum_takes_any_number(name: str, given: object, expected: int) -> None:
-    params = read(**{name: given})
-
-    assert getattr(params, name) == expected
-    assert params.notes == ()
-
-
-@pytest.mark.parametrize(
-    "given",
-    [
-        -1,
-        "-0.5",
-        "-1e9",
-        float("-inf"),
-        "inf",
-        float("nan"),
-        "many",
-        True,
-        pytest.param("1" + 400 * "0", id="a text beyond any float"),
-        pytest.param(10**400, id="beyond any float"),
-        pytest.param(-(10**400), id="below any float"),
-    ],
-)
-@pytest.mark.parametrize("name", ["maximum_total_tokens", "maximum_tool_calls"])
-def test_a_limit_without_a_maximum_that_is_no_usable_number_is_0_and_noted(name: str, given: object) -> None:
-    params = read(**{name: given})
-
-    assert getattr(params, name) == 0
     (note,) = params.notes
-    assert name in note
-    assert "0, which is no limit, is used" in note
+    assert note.startswith(f"{name}: ")
+    assert note.endswith(f"; {expected} is used")
+    assert getattr(params, name) == (0 if isinstance(expected, str) else expected)
 
 
-@pytest.mark.parametrize("given", [True, False, "abc", float("nan"), "NaN", {"a": 1}, [3]], ids=repr)
+@pytest.mark.parametrize(
+    "given", [True, "abc", float("nan"), "NaN", {"a": 1}, [3], 10**400], ids=lambda each: repr(each)[:9]
+)
 def test_a_value_that_is_not_a_number_is_the_default_and_noted(given: object) -> None:
-    params = read(maximum_iterations=given)
+    params = read(maximum_iterations=given, maximum_tool_calls=given)
 
-    assert params.maximum_iterations == 6
-    assert len(params.notes) == 1
-    assert "maximum_iterations" in params.notes[0]
+    assert (params.maximum_iterations, params.maximum_tool_calls) == (6, 0)
+    assert params.notes == (
+        "maximum_iterations: not a usable number; 6 is used",
+        "maximum_tool_calls: not a usable number; 0, which is no limit, is used",
+    )
+
+
+@pytest.mark.parametrize("given", ["inf", "1" + 400 * "0"], ids=["inf", "beyond any float"])
+def test_a_limit_without_a_maximum_is_not_infinite(given: str) -> None:
+    assert read(maximum_tool_calls=given).maximum_tool_calls == 0
+    assert len(read(maximum_tool_calls=given).notes) == 1
 
 
 @pytest.mark.parametrize(
@@ -202,15 +146,16 @@ def test_names_of_tools_come_by_comma_line_or_list(name: str, given: object, exp
     assert getattr(read(**{name: given}), name) == expected
 
 
-def test_an_odd_list_of_tools_that_need_approval_is_kept_so_that_no_tool_can_match_it() -> None:
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [({"pay": True}, ('{"pay": true}',)), (0, ("0",)), (" \n , ", (",",)), ("[]", ("[]",)), (" \n", ())],
+    ids=repr,
+)
+def test_an_odd_list_of_tools_that_need_approval_is_kept_so_that_no_tool_can_match_it(
+    given: object, expected: tuple[str, ...]
+) -> None:
     """Read as nothing, it would let every tool run."""
-    assert read(approval_required={"pay": True}).approval_required
-    assert read(approval_required=0).approval_required == ("0",)
-    assert read(approval_required="*").approval_required == ("*",)
-    assert read(approval_required=" \n , ").approval_required == (",",)
-    assert read(approval_required="[]").approval_required == ("[]",)
-    assert read(approval_required=" \n").approval_required == ()
-    assert read(allowed_tools=" , ").allowed_tools == ()
+    assert read(approval_required=given).approval_required == expected
 
 
 @pytest.mark.parametrize(
@@ -234,19 +179,10 @@ def test_extra_outputs_come_by_comma_line_or_list(given: object, expected: set[s
 
 
 def test_unknown_names_of_extra_outputs_are_ignored_and_noted() -> None:
-    params = read(extra_outputs="state, usage, " + 200 * "x")
+    params = read(extra_outputs="state, usage, Usages")
 
     assert params.extra_outputs == {ExtraOutput.STATE}
-    assert len(params.notes) == 2
-    assert "extra_outputs: 'usage' is ignored; the names are state, tool_results, thoughts" in params.notes[0]
-    assert len(params.notes[1]) < 200
-
-
-def test_of_many_unknown_names_only_some_are_noted() -> None:
-    params = read(extra_outputs=",".join(f"name{number}" for number in range(1000)))
-
-    assert params.extra_outputs == frozenset()
-    assert 1 <= len(params.notes) <= 10
+    assert params.notes == ("extra_outputs: 'usage', 'Usages' is ignored; the names are state, tool_results, thoughts",)
 
 
 @pytest.mark.parametrize("name", ["answer_criteria", "approval", "extra_outputs"])
@@ -297,22 +233,10 @@ def test_no_value_of_a_parameter_makes_a_run_impossible(given: dict[str, Any]) -
     assert params.extra_outputs <= set(ExtraOutput)
 
 
-def test_an_approval_that_dify_parsed_already_becomes_json_text_again() -> None:
-    assert json.loads(read(approval={"call_1": True}).approval) == {"call_1": True}
-
-
-def test_policy_overrides_that_dify_parsed_already_become_json_text_again() -> None:
-    overrides = {"extra_policy": "日本語", "persistence_policy": False}
-
-    text = read(prompt_policy_overrides=overrides).prompt_policy_overrides
-
-    assert json.loads(text) == overrides
-
-
 @pytest.mark.parametrize(
     ("given", "expected"),
-    [(5, "5"), ("x\ud83dy", "x?y"), (["a"], '["a"]'), ({"t": "\ud83d"}, '{"t": "?"}')],
-    ids=["number", "lone surrogate", "list", "object with a lone surrogate"],
+    [(5, "5"), ("x\ud83dy", "x?y"), (["a"], '["a"]'), ({"t": "\ud83d日"}, '{"t": "?日"}')],
+    ids=["number", "lone surrogate", "a list that Dify parsed", "object with a lone surrogate"],
 )
 def test_texts_are_texts_that_can_be_written(given: object, expected: str) -> None:
     assert read(query=given).query == expected
@@ -372,40 +296,8 @@ def test_a_run_without_a_model_is_refused_in_one_sentence(given: object) -> None
     assert refusal.value.__suppress_context__
 
 
-@pytest.mark.parametrize("query", ["", "  \n", None, [], [None]], ids=repr)
-def test_a_blank_query_is_refused_unless_there_are_files(query: object) -> None:
-    with pytest.raises(InvalidParameters, match="parameter 'query'") as refusal:
-        read(query=query, tools=[secret_tool()])
-
-    assert SECRET not in str(refusal.value)
-    assert not read(query=query, files=[FILE]).query.strip()
-
-
-def test_a_query_may_be_blank_where_a_state_and_an_approval_are_given() -> None:
-    """Whether calls wait in that state is not known before it is decoded."""
-    assert not read(query=" ", state="g5a1.abc", approval="yes").query.strip()
-    for given in ({"state": "g5a1.abc"}, {"approval": "yes"}, {"state": " ", "approval": "yes"}):
-        with pytest.raises(InvalidParameters, match="parameter 'query'") as refusal:
-            read(query="", **given)
-        assert str(refusal.value) == str(no_question())
-
-
-def test_an_empty_dict_is_refused_for_its_model_first() -> None:
-    with pytest.raises(InvalidParameters, match="parameter 'model'"):
-        read_params({}, StrategyParams)
-
-
-def test_params_do_not_change() -> None:
-    with pytest.raises(ValueError, match="frozen"):
-        read().query = "other"
-
-
 class WithLanguage(StrategyParams):
-    answer_language: str = ""
-
-    @classmethod
-    def _read_values(cls, raw: Mapping[str, Any], note: Note) -> dict[str, object]:
-        return {**super()._read_values(raw, note), "answer_language": read_string(raw.get("answer_language"))}
+    answer_language: Text = ""
 
 
 def test_the_nodes_secrets_are_replaced_in_every_text_parameter() -> None:

@@ -13,7 +13,7 @@ from internal.errors import InvalidParameters
 from internal.node.params import StrategyParams, read_params
 from internal.node.tools import build_toolbox
 from internal.node.virtual_tools import answer_tool
-from internal.policy import build_system_instruction, read_policy_overrides
+from internal.policy import build_system_instruction
 from internal.sources import read_context
 from internal.text.texts import looks_like_selector, read_pasted
 from tests.support.wire import model, tool
@@ -133,11 +133,12 @@ def test_a_repr_that_is_not_a_schema_is_refused_like_json(text: str) -> None:
 def test_policy_overrides_may_be_pasted_or_come_from_a_variable(write: Any) -> None:  # noqa: ANN401
     overrides = {"persistence_policy": False, "extra_policy": "It's ours."}
 
-    prompt = build_system_instruction("", MARK + write(overrides))
+    notes = list[str]()
+    prompt = build_system_instruction("", MARK + write(overrides), note=notes.append)
 
     assert "<persistence>" not in prompt
     assert prompt.endswith("\n\nIt's ours.")
-    assert read_policy_overrides(write(overrides)).notes == ()
+    assert notes == []
 
 
 @pytest.mark.parametrize("write", [json.dumps, repr])
@@ -183,9 +184,10 @@ def test_a_missing_variable_is_named() -> None:
     for name in ("context", "instruction", "tools", "files"):
         assert read(**{name: "start.docs"}).notes[0].startswith(f"{name}: 'start.docs' {VARIABLE}")
     assert read(query="example.com").notes == ()
-    (note,) = read_policy_overrides("conversation.policy").notes
-    assert note.startswith(f"prompt_policy_overrides: 'conversation.policy' {VARIABLE}")
-    notes = build_toolbox([tool("search")], allowed=["start.tools"]).notes
+    notes = list[str]()
+    build_system_instruction("", "conversation.policy", note=notes.append)
+    assert notes[0].startswith(f"prompt_policy_overrides: 'conversation.policy' {VARIABLE}")
+    notes = [*build_toolbox([tool("search")], allowed=["start.tools"]).notes]
     assert [note for note in notes if "'start.tools'" in note and VARIABLE in note]
 
 

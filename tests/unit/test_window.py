@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from internal.call import ToolCall
-from internal.errors import PromptTooLarge
+from internal.errors import InvalidParameters
 from internal.host.session import MAX_REQUEST_BYTES, HostSession, ModelRequest, carries_opaque_body
 from internal.node.model import ModelSelection
 from internal.transcript.transcript import Transcript, Window, estimate_tokens
@@ -175,7 +175,7 @@ def test_tool_results_yield_before_opaque_bodies() -> None:
 def test_a_prompt_that_cannot_fit_is_an_error_that_says_what_to_shorten() -> None:
     transcript = transcript_of("a" * 5_000, opening=[UserPromptMessage(content="x" * 20_000)])
 
-    with pytest.raises(PromptTooLarge, match="instruction, query, context"):
+    with pytest.raises(InvalidParameters, match="instruction, query, context"):
         list(Window((), longest_request=10_000).fit(transcript))
 
 
