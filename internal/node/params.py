@@ -47,7 +47,7 @@ class Limits:
         number, most = _as_number(given.value), math.inf if self.most is None else self.most
         clamped = min(max(number, self.least), most)
         if not math.isfinite(clamped):
-            given.note(OurWords(f"{given.name}: not a usable number; {self._named(given.default)} is used"))
+            given.note(OurWords(f"{given.name}: not a number; {self._named(given.default)} is used"))
             return int(given.default)
         if number != clamped:
             allowed = f"below {self.least}" if self.most is None else f"outside {self.least} to {self.most}"

@@ -37,13 +37,14 @@ _FETCH_SECONDS = 10
 _FETCHED_AT_ONCE = 8
 _ADDRESSES = "an upload's address begins with Dify's INTERNAL_FILES_URL, else with FILES_URL"
 
-_PARTS: dict[FileType, tuple[str, type[MultiModalPromptMessageContent]]] = {
+type Part = PromptMessageContentUnionTypes
+
+_PARTS: dict[str, tuple[str, type[MultiModalPromptMessageContent]]] = {
     FileType.IMAGE: ("vision", ImagePromptMessageContent),
     FileType.DOCUMENT: ("document", DocumentPromptMessageContent),
     FileType.AUDIO: ("audio", AudioPromptMessageContent),
     FileType.VIDEO: ("video", VideoPromptMessageContent),
 }
-_FEATURES = {content: feature for feature, content in _PARTS.values()}
 
 
 def opening_messages(
@@ -56,7 +57,7 @@ def opening_messages(
     return build_round_prompt_messages(history_prompt_messages=history, system_message=system, user_message=question)
 
 
-def user_message(text: str, parts: Sequence[PromptMessageContentUnionTypes]) -> UserPromptMessage:
+def user_message(text: str, parts: Sequence[Part]) -> UserPromptMessage:
     """A user's message of a text and the files of this turn."""
     return UserPromptMessage(content=[TextPromptMessageContent(data=text), *parts] if parts else text)
 
@@ -68,34 +69,30 @@ def visible_history(model: ModelSelection) -> tuple[PromptMessage, ...]:
 
 def file_parts(
     files: Sequence[File], model: ModelSelection, seconds: float
-) -> tuple[tuple[PromptMessageContentUnionTypes, ...], tuple[Quoting, ...]]:
+) -> tuple[tuple[Part, ...], tuple[Quoting, ...]]:
     """This turn's files as the model can take them, fetched side by side and within the seconds given.
 
-    Beside them a sentence for the log for each that was not fetched.
+    Also a sentence for the log for each that was not fetched.
     """
-    if not files:
-        return (), ()
     notes = list[Quoting]()
     read = partial(_file_part, model=model, seconds=min(seconds, _FETCH_SECONDS), note=notes.append)
     return tuple(Pool(_FETCHED_AT_ONCE).map(read, files)), tuple(notes)
 
 
-def _file_part(
-    file: File, model: ModelSelection, seconds: float, note: Callable[[Quoting], None]
-) -> PromptMessageContentUnionTypes:
-    feature, content = _PARTS.get(file.type, ("", None))
+def _file_part(file: File, model: ModelSelection, seconds: float, note: Callable[[Quoting], None]) -> Part:
     name = " ".join((file.filename or "unnamed").split())
-    if content is None or not _can_take(model, feature):
-        return TextPromptMessageContent(data=template.HIDDEN_MEDIA.format(kind=file.type.value, name=f" {name}"))
+    if not _can_take(model, file.type):
+        return _hidden(file.type, name)
     try:
         with Timeout(seconds, FileUnavailable("could not be fetched in time", is_of_the_network=True)):
             data = fetch_file(file.url, file.size or 0, _MAX_FILE_BYTES)
     except FileUnavailable as reason:
         if reason.is_of_the_network:
-            note(Quoting(f"{_server_of(file.url)} did not deliver the file {name}: {reason}; {_ADDRESSES}"))
+            server = "/".join(file.url.split("/")[:3]).rpartition("@")[2]  # what follows is signed
+            note(Quoting(f"{server} did not deliver the file {name}: {reason}; {_ADDRESSES}"))
         return TextPromptMessageContent(data=f"[{file.type.value} {name}: {reason}]")
     mime_type = file.mime_type or sniff_mime_type(data)
-    part = content(
+    part = _PARTS[file.type][1](
         format=(file.extension or "").removeprefix(".") or mime_type.rsplit("/", 1)[-1],
         base64_data=base64.b64encode(data).decode(),
         mime_type=mime_type,
@@ -106,32 +103,24 @@ def _file_part(
     return part  # type: ignore[return-value] # the table holds members of the union only
 
 
-def _server_of(address: str) -> str:
-    """Scheme, host and port; what follows is signed."""
-    return "/".join(address.split("/")[:3]).rpartition("@")[2]
-
-
-def _can_take(model: ModelSelection, feature: str) -> bool:
+def _can_take(model: ModelSelection, kind: str) -> bool:
     """Without a description of the model, only images, which all GPT-5 models take."""
+    feature, _ = _PARTS.get(kind, (None, None))
     return feature in model.features if model.features is not None else feature == "vision"
 
 
+def _hidden(kind: str, name: str | None) -> Part:
+    return TextPromptMessageContent(data=template.HIDDEN_MEDIA.format(kind=kind, name=f" {name}" if name else ""))
+
+
 def _prepare(message: PromptMessage, model: ModelSelection) -> PromptMessage:
-    is_answer = message.role is PromptMessageRole.ASSISTANT
-    if isinstance(message.content, list):
-        parts = [_visible_part(part, model, is_answer=is_answer) for part in message.content]
-        return message.model_copy(update={"content": parts})
-    text = message.content or ""
-    visible = without_thoughts(text) if is_answer else text
-    return message if visible == message.content else message.model_copy(update={"content": visible})
+    without = without_thoughts if message.role is PromptMessageRole.ASSISTANT else str
 
+    def visible(part: Part) -> Part:
+        if isinstance(part, TextPromptMessageContent):
+            return part.model_copy(update={"data": without(part.data)})
+        return part if _can_take(model, part.type.value) else _hidden(part.type.value, part.filename)
 
-def _visible_part(
-    part: PromptMessageContentUnionTypes, model: ModelSelection, *, is_answer: bool
-) -> PromptMessageContentUnionTypes:
-    if isinstance(part, TextPromptMessageContent):
-        return part.model_copy(update={"data": without_thoughts(part.data)}) if is_answer else part
-    if _can_take(model, _FEATURES[type(part)]):
-        return part
-    name = f" {part.filename}" if part.filename else ""
-    return TextPromptMessageContent(data=template.HIDDEN_MEDIA.format(kind=part.type.value, name=name))
+    content = message.content or ""
+    shown = without(content) if isinstance(content, str) else [visible(part) for part in content]
+    return message if shown == message.content else message.model_copy(update={"content": shown})

@@ -1,14 +1,16 @@
-"""What a prompt can do without when it does not fit."""
+"""The messages of one conversation, which only grow, and what of them fits into the model's window and a request.
+
+They are valid for every provider at any time. They change in three cases only, and for good: a request would not fit; a
+subtask is tried again, and one line is left of each earlier result; the host refuses opaque bodies.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import repeat
 from typing import Any
 
 from dify_plugin.entities.model.message import (
     AssistantPromptMessage,
-    MultiModalPromptMessageContent,
     PromptMessage,
     PromptMessageContentUnionTypes,
     PromptMessageTool,
@@ -29,8 +31,7 @@ from internal.node.virtual_tools import SUBMISSIONS
 from internal.transcript.long_results import LongResults, ReadableResults
 from prompt import template
 
-# What a prompt can do without when it does not fit.
-
+type Content = str | list[PromptMessageContentUnionTypes]
 type Shortening = Callable[[PromptMessage], PromptMessage]
 
 
@@ -58,19 +59,17 @@ SHORTENINGS: dict[str, Shortening] = {
 }
 """By what the log calls the things that they leave out; in the order in which a prompt does without them."""
 
-
-# How much a message or a tool takes of a model's context window and of a request's line.
-#
-# Tokens are estimated: tokenizers download vocabularies or refuse texts.
-
 _TOKENS_OF_A_MEDIUM = 1_000
 
 
 @dataclass(frozen=True)
 class Weight:
+    """How much a message or a tool takes of a model's window and of a request's line."""
+
     tokens: int = 0
+    """An estimate: tokenizers download vocabularies or refuse texts."""
     size: int = 0
-    """Bytes on the wire."""
+    """Bytes on the wire, never less than what the SDK writes."""
 
     def __add__(self, other: "Weight") -> "Weight":
         return Weight(self.tokens + other.tokens, self.size + other.size)
@@ -85,39 +84,17 @@ def estimate_tokens(text: str) -> int:
     return ascii_characters // 4 + len(text) - ascii_characters
 
 
-def weight_of_tools(tools: Sequence[PromptMessageTool]) -> Weight:
-    """The weight of tools beside the messages."""
-    written = ",".join(tool.model_dump_json() for tool in tools)
-    return Weight(estimate_tokens(written), len(written.encode()))
-
-
 def weight_of(message: PromptMessage) -> Weight:
-    """The weight of one message; its size is never less than what the SDK writes."""
-    tokens = 0
-    if isinstance(message.content, str):
-        tokens = estimate_tokens(message.content)
-    for part in message.content if isinstance(message.content, list) else ():
-        is_medium = isinstance(part, MultiModalPromptMessageContent)
-        tokens += _TOKENS_OF_A_MEDIUM if is_medium else estimate_tokens(part.data)
-        tokens += _tokens_of_opaque_body(part.opaque_body)
-    if isinstance(message, AssistantPromptMessage):
-        tokens += _tokens_of_opaque_body(message.opaque_body)
-        tokens += sum(estimate_tokens(call.function.name + call.function.arguments) for call in message.tool_calls)
+    parts = message.content if isinstance(message.content, list) else []
+    texts = [part.data for part in parts if isinstance(part, TextPromptMessageContent)]
+    media = len(parts) - len(texts)
+    texts += [message.content] if isinstance(message.content, str) else []
+    texts += [call.function.name + call.function.arguments for call in getattr(message, "tool_calls", ())]
+    # As if they were text: a provider counts the reasoning that it unpacks from them.
+    bodies = [getattr(each, "opaque_body", None) for each in (message, *parts)]
+    texts += [to_json(body).decode() for body in bodies if body is not None]
+    tokens = sum(map(estimate_tokens, texts)) + media * _TOKENS_OF_A_MEDIUM
     return Weight(tokens, len(message.model_dump_json().encode()) + 2)
-
-
-def _tokens_of_opaque_body(opaque_body: Any) -> int:  # noqa: ANN401 - the provider's
-    """As if it were text: a provider counts the reasoning that it unpacks from it."""
-    return 0 if opaque_body is None else estimate_tokens(to_json(opaque_body).decode())
-
-
-# One conversation with the model: append-only, and valid for every provider at any time.
-#
-# Messages change in three cases only, and for good: when a request would not fit, they are shortened and old turns
-# left out (window); between two attempts at a subtask, one line is left of each earlier result; and they lose their
-# opaque bodies when the host refuses those.
-
-type Content = str | list[PromptMessageContentUnionTypes]
 
 
 @dataclass
@@ -125,6 +102,14 @@ class HostHabits:
     """What a run has learnt about its host; its conversations share it."""
 
     takes_opaque_bodies: bool = True
+
+
+@dataclass(frozen=True)
+class _Entry:
+    message: PromptMessage
+    weight: Weight
+    for_others: str | None = None
+    """Of a result: its text without the note on how to read on, where it has one."""
 
 
 class Transcript:
@@ -142,28 +127,22 @@ class Transcript:
         self.long_results = ReadableResults(long_results or LongResults())
         self.record: list[EntryRecord] = list(record)
         """What a later run needs of the conversation; without notes, which are about this run."""
-        self._messages: list[PromptMessage] = []
-        self._weights: list[Weight] = []
+        self.rounds = 0
+        """Tool rounds appended so far."""
+        self._entries: list[_Entry] = []
         self._weight = Weight()
-        self._rounds = 0
         self._left_out = 0
-        self._for_others: dict[int, str] = {}  # by position: a result without the note on how to read on
         self._habits = habits or HostHabits()
-        self._had_opaque_bodies_dropped = False
+        self._may_have_opaque_bodies = True
         for message in in_turns(opening):
             self._append(message)
-        last = max((at for at, each in enumerate(self._messages) if _is_of_user(each)), default=0)
-        self._question = len(self._messages) - kept if kept else last
-
-    @property
-    def rounds(self) -> int:
-        """Tool rounds appended so far."""
-        return self._rounds
+        last = max((at for at, each in enumerate(self._entries) if _is_of_user(each)), default=0)
+        self._question = len(self._entries) - kept if kept else last
 
     @property
     def length(self) -> int:
         """How many messages it has had; those of turns that were left out count too."""
-        return self._left_out + len(self._messages)
+        return self._left_out + len(self._entries)
 
     @property
     def weight(self) -> Weight:
@@ -174,7 +153,7 @@ class Transcript:
     def messages(self) -> list[PromptMessage]:
         """The prompt of the next request; the list is the caller's, the messages are not."""
         self._drop_refused_bodies()
-        return list(self._messages)
+        return [entry.message for entry in self._entries]
 
     def append_round(
         self,
@@ -188,22 +167,19 @@ class Transcript:
 
         ``content`` is what the model said, thoughts included: some providers rebuild their reasoning from it.
         """
-        self._rounds += is_tool_round
+        self.rounds += is_tool_round
         calls = [each.call.written_back() for each in ended]
         self._append(AssistantPromptMessage(content=content, tool_calls=calls, opaque_body=opaque_body))
         for each in ended:
-            name = name_in_history(each.call.name)
-            if each.shown is not None:
-                self._for_others[self.length] = each.tool_response
-            self._append(ToolPromptMessage(content=each.read_by_model, tool_call_id=each.call.id, name=name))
+            name, for_others = name_in_history(each.call.name), None if each.shown is None else each.tool_response
+            result = ToolPromptMessage(content=each.read_by_model, tool_call_id=each.call.id, name=name)
+            self._append(result, for_others)
 
     def append_restored(self, messages: Iterable[PromptMessage], for_others: Iterable[PromptMessage]) -> None:
         """Append a round that an earlier run began; ``for_others`` are the same messages without notes for this run."""
-        self._rounds += 1
+        self.rounds += 1
         for message, other in zip(messages, for_others, strict=True):
-            if message.content != other.content:
-                self._for_others[self.length] = other.get_text_content()
-            self._append(message)
+            self._append(message, other.get_text_content() if message.content != other.content else None)
 
     def append_question(self, message: UserPromptMessage, record: UserRecord) -> None:
         """Append what the user says beside the answer to a call that waited."""
@@ -229,65 +205,55 @@ class Transcript:
 
         Left out are notes that mean something here alone, and answers to what was handed over.
         """
-        start = max(length, self._left_out)
         return [
-            self._for_others.get(position, message.get_text_content())
-            for position, message in enumerate(self._messages[start - self._left_out :], start=start)
-            if isinstance(message, ToolPromptMessage) and message.name not in SUBMISSIONS
+            entry.message.get_text_content() if entry.for_others is None else entry.for_others
+            for entry in self._entries[max(length - self._left_out, 0) :]
+            if isinstance(entry.message, ToolPromptMessage) and entry.message.name not in SUBMISSIONS
         ]
 
     def shorten(self, shortening: Shortening, is_enough: Callable[[], bool] = lambda: False) -> int:
         """Shorten messages, the oldest first, until it is enough or nothing is left; how often that was possible."""
-        position = times = 0
-        for _ in in_turns(repeat(None)):
-            if position == len(self._messages) or is_enough():
-                break
-            shorter = shortening(self._messages[position])
-            if shorter is self._messages[position]:
-                position += 1
-            else:
-                self._replace(position, shorter)
+        times = 0
+        for position in in_turns(range(len(self._entries))):
+            while not is_enough():
+                message = self._entries[position].message
+                if (shorter := shortening(message)) is message:
+                    break
+                entry = _Entry(shorter, weight_of(shorter))
+                self._weight += entry.weight - self._entries[position].weight
+                self._entries[position] = entry
                 times += 1
         return times
 
     def drop_oldest_turn(self) -> bool:
         """Leave out the oldest turn before the question, for good; False when none is left."""
-        first = next((at for at, each in enumerate(self._messages) if not isinstance(each, SystemPromptMessage)), 0)
+        entries = self._entries
+        first = next((at for at, each in enumerate(entries) if not isinstance(each.message, SystemPromptMessage)), 0)
         if first >= self._question:
             return False
-        later = (at for at in range(first + 1, self._question) if _is_of_user(self._messages[at]))
-        end = next(later, self._question)
-        self._weight -= sum(self._weights[first:end], Weight())
-        del self._messages[first:end], self._weights[first:end]
+        end = next((at for at in range(first + 1, self._question) if _is_of_user(entries[at])), self._question)
+        self._weight -= sum((entry.weight for entry in entries[first:end]), Weight())
+        del entries[first:end]
         self._question -= end - first
         self._left_out += end - first
         return True
 
-    def _append(self, message: PromptMessage) -> None:
+    def _append(self, message: PromptMessage, for_others: str | None = None) -> None:
         message = message if self._habits.takes_opaque_bodies else without_opaque_body(message)
-        weight = weight_of(message)
-        self._messages.append(message)
-        self._weights.append(weight)
-        self._weight += weight
-
-    def _replace(self, position: int, message: PromptMessage) -> None:
-        weight = weight_of(message)
-        self._for_others.pop(position + self._left_out, None)
-        self._weight += weight - self._weights[position]
-        self._messages[position], self._weights[position] = message, weight
+        entry = _Entry(message, weight_of(message), for_others)
+        self._entries.append(entry)
+        self._weight += entry.weight
 
     def _drop_refused_bodies(self) -> None:
         """Apply, once, what any conversation of the run has learnt."""
-        if not (self._habits.takes_opaque_bodies or self._had_opaque_bodies_dropped):
-            self._had_opaque_bodies_dropped = True
+        if self._may_have_opaque_bodies and not self._habits.takes_opaque_bodies:
+            self._may_have_opaque_bodies = False
             self.shorten(without_opaque_body)
 
 
-def _is_of_user(message: PromptMessage) -> bool:
-    return isinstance(message, UserPromptMessage)
+def _is_of_user(entry: _Entry) -> bool:
+    return isinstance(entry.message, UserPromptMessage)
 
-
-# A request that fits: into the model's context window, and into the one line that carries it to the host.
 
 _ENVELOPE = Weight(size=4096)
 """Bytes around the messages and tools of a request: model config, session and request ids."""
@@ -317,29 +283,6 @@ class Window:
         Raises:
             InvalidParameters: nothing is left to shorten, and the request would still kill the plugin.
         """
-        yield from self._fit_size(transcript)
-        limit = self.prompt_tokens
-        if limit is not None and self.weigh(transcript).tokens > limit:
-            yield from self._fit_tokens(transcript, int(limit * _KEPT_SHARE))
-
-    def shrink(self, transcript: Transcript) -> Iterator[OurWords]:
-        """Shorten after the provider said that the prompt is too long; yields nothing when there was nothing to do."""
-        yield from self._fit_tokens(transcript, int(self.weigh(transcript).tokens * _KEPT_SHARE))
-
-    def weigh(self, transcript: Transcript) -> Weight:
-        """The weight of a request."""
-        return transcript.weight + self._weight_beside
-
-    @cached_property
-    def _weight_beside(self) -> Weight:
-        return weight_of_tools(self.tools) + _ENVELOPE
-
-    def _fit_tokens(self, transcript: Transcript, limit: int) -> Iterator[OurWords]:
-        kinds = ("tool results", "opaque bodies")
-        if left_out := _shorten(transcript, kinds, lambda: self.weigh(transcript).tokens <= limit):
-            yield OurWords(f"the prompt was too long for the model; left out, the oldest first: {left_out}")
-
-    def _fit_size(self, transcript: Transcript) -> Iterator[OurWords]:
         left_out = _shorten(transcript, SHORTENINGS, lambda: self.weigh(transcript).size <= self.longest_request)
         size = self.weigh(transcript).size
         if size > self.longest_request:
@@ -349,14 +292,33 @@ class Window:
             )
         if left_out:
             yield OurWords(f"the request was too large for the host; left out, the oldest first: {left_out}")
+        limit = self.prompt_tokens
+        if limit is not None and self.weigh(transcript).tokens > limit:
+            yield from self._fit_tokens(transcript, limit)
+
+    def shrink(self, transcript: Transcript) -> Iterator[OurWords]:
+        """Shorten after the provider said that the prompt is too long; yields nothing when there was nothing to do."""
+        yield from self._fit_tokens(transcript, self.weigh(transcript).tokens)
+
+    def weigh(self, transcript: Transcript) -> Weight:
+        """The weight of a request."""
+        return transcript.weight + self._weight_beside
+
+    @cached_property
+    def _weight_beside(self) -> Weight:
+        written = ",".join(tool.model_dump_json() for tool in self.tools)
+        return Weight(estimate_tokens(written), len(written.encode())) + _ENVELOPE
+
+    def _fit_tokens(self, transcript: Transcript, limit: int) -> Iterator[OurWords]:
+        kinds, most = ("tool results", "opaque bodies"), int(limit * _KEPT_SHARE)
+        if left_out := _shorten(transcript, kinds, lambda: self.weigh(transcript).tokens <= most):
+            yield OurWords(f"the prompt was too long for the model; left out, the oldest first: {left_out}")
 
 
 def _shorten(transcript: Transcript, kinds: Iterable[str], is_enough: Callable[[], bool]) -> str:
     """Leave out things of one kind after the other, then whole turns, until it is enough; how many of each."""
     left_out = {kind: transcript.shorten(SHORTENINGS[kind], is_enough) for kind in kinds}
     left_out["earlier turns"] = 0
-    for _ in in_turns(repeat(None)):
-        if is_enough() or not transcript.drop_oldest_turn():
-            break
+    while not is_enough() and transcript.drop_oldest_turn():
         left_out["earlier turns"] += 1
     return ", ".join(f"{number} {kind}" for kind, number in left_out.items() if number)

@@ -98,8 +98,8 @@ def test_a_value_that_is_not_a_number_is_the_default_and_noted(given: object) ->
 
     assert (params.maximum_iterations, params.maximum_tool_calls) == (6, 0)
     assert params.notes == (
-        "maximum_iterations: not a usable number; 6 is used",
-        "maximum_tool_calls: not a usable number; 0, which is no limit, is used",
+        "maximum_iterations: not a number; 6 is used",
+        "maximum_tool_calls: not a number; 0, which is no limit, is used",
     )
 
 
