@@ -23,7 +23,7 @@ Each imports only those above it in this list (tests/test_architecture.py checks
     loop              asks, reads, answers every call, appends, decides
     run               what one run is made of: its parameters, its conversation, what its loops share
     end               the end of a run: its last words, its summary, and its state
-    review            a second look at the answer: judged by the node's criteria, and written again
+    review            judgements by the model; a second look at the answer, by the node's criteria
     agent             the function-calling agent, and the start of every run
     plan_and_reflect  the strategy with a plan, subtasks, reflection and one answer
 

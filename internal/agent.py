@@ -1,7 +1,4 @@
-"""The function-calling agent: one loop from the question to the answer.
-
-In: the host's parameters and session, and a strategy's policy texts. Out: the messages of the run.
-"""
+"""The function-calling agent, and the start of every run."""
 
 import os
 from collections.abc import Callable, Generator, Mapping
@@ -10,36 +7,41 @@ from typing import Any
 
 from dify_plugin.core.runtime import Session
 from dify_plugin.entities.agent import AgentInvokeMessage
+from gevent.lock import BoundedSemaphore
 
-from internal.calls.judging import refusing_secrets
-from internal.clock import Clock, in_turns
+from internal.budget import Budget
+from internal.calls.judging import Approvals, refusing_secrets
+from internal.calls.runner import ToolRunner
+from internal.clock import Clock, Deadline, in_turns
 from internal.end import Result, finish, kept_alive
-from internal.errors import InvalidParameters, Sentence, reported
-from internal.events import Event
+from internal.errors import InvalidParameters, OurWords, Sentence, reported
+from internal.events import Event, Noted, Tally
 from internal.host.session import HostSession
-from internal.loop import CallAnswer, TextAnswer
 from internal.memory.records import waiting_files
 from internal.memory.state import decode
+from internal.model.turn import ModelCaller, ModelInUse
 from internal.node.model import read_fallback_model
-from internal.node.params import StrategyParams, node_secrets, read_params
-from internal.node.tools import Tool, Toolbox, build_toolbox, name_files
+from internal.node.params import ExtraOutput, StrategyParams, node_secrets, read_params
+from internal.node.tools import Toolbox, build_toolbox, name_files
 from internal.node.virtual_tools import RESERVED_NAMES, answer_tool
 from internal.policy import DEFAULT_POLICY, PolicyTexts, build_system_instruction
 from internal.render.messages import paced, render
 from internal.render.outgoing import LogContent
 from internal.review import SecondLook
 from internal.run import Dialogue, Run
+from internal.sources import Bibliography, context_block, read_context
 from internal.text.secrets import KnownSecrets
+from internal.transcript.opening import file_parts
+from internal.transcript.transcript import Window
+
+type Strategy[P: StrategyParams] = Callable[[Run[P]], Generator[Event, None, Result]]
 
 
-def function_calling(run: Run[StrategyParams], submit: Tool | None) -> Generator[Event, None, None]:
+def function_calling(run: Run[StrategyParams]) -> Generator[Event, None, Result]:
     """One transcript, one loop."""
-    yield from run.begin()
-    toolbox = run.toolbox.with_tool(submit) if submit else run.toolbox
-    loop = run.first_loop(run.models(toolbox), CallAnswer() if submit else TextAnswer())
-    second_look = SecondLook(run)
-    ending = yield from kept_alive(run, run.resumed_first(loop, second_look.answer(loop)))
-    yield from finish(run, Result(ending, loop.rounds.transcript.record, variables=second_look.variables), submit)
+    loop, second_look = run.first_loop(run.answering(run.toolbox)), SecondLook(run)
+    ending = yield from kept_alive(run, second_look.answer(loop))
+    return Result(ending, loop.rounds.transcript.record, variables=second_look.variables)
 
 
 @dataclass(frozen=True)
@@ -50,8 +52,7 @@ class Blueprint[P: StrategyParams]:
     """The strategy's: only the same strategy goes on with calls that wait."""
     policy: PolicyTexts
     params_type: type[P]
-    execute: Callable[[Run[P], Tool | None], Generator[Event, None, None]]
-    """Runs the strategy; given the tool that takes the answer where the node sets ``answer_schema``."""
+    execute: Strategy[P]
     needs_tool_calls: bool = False
     """Whether it calls virtual tools even when the node has no tools."""
 
@@ -77,13 +78,34 @@ def run_agent[P: StrategyParams](
 def _run[P: StrategyParams](
     parameters: Mapping[str, Any], session: Session, blueprint: Blueprint[P], clock: Clock, log_content: LogContent
 ) -> Generator[AgentInvokeMessage, None, None]:
+    run = built(parameters, session, blueprint, clock)
+    events = run.tally.watch(_events(run, blueprint.execute))
+    known = replace(log_content, tools=run.answering(run.toolbox).tools)
+    yield from paced(in_turns(render(events, run.models.secrets, known, may_ask=run.toolbox.asks_first)), clock)
+
+
+def _events[P: StrategyParams](run: Run[P], strategy: Strategy[P]) -> Generator[Event, None, None]:
+    yield from run.notes
+    result = yield from strategy(run)
+    yield from finish(run, result)
+
+
+def built[P: StrategyParams](
+    parameters: Mapping[str, Any], session: Session, blueprint: Blueprint[P], clock: Clock
+) -> Run[P]:
+    """Everything that lives as long as a run, each part made of those before it.
+
+    Raises:
+        InvalidParameters: the run is impossible with these parameters.
+    """
     started = clock.now()
     params = read_params(parameters, blueprint.params_type)
     state = decode(params.state)
     of_the_node = node_secrets(params.tools)
     params, secrets = params.redacted(of_the_node), KnownSecrets(of_the_node)
     state = state.redacted(of_the_node) if state else None
-    fallback = read_fallback_model(params.fallback_model)
+    model = params.model
+    in_use = ModelInUse(model.config, read_fallback_model(params.fallback_model))
     submit = refusing_secrets(answer_tool(params.answer_schema), secrets) if params.answer_schema.strip() else None
     toolbox = build_toolbox(
         params.tools,
@@ -93,29 +115,55 @@ def _run[P: StrategyParams](
         reserved=RESERVED_NAMES,
     )
     needs_calls = blueprint.needs_tool_calls or submit is not None or bool(params.answer_criteria.strip())
-    if not params.model.can_call_tools():
+    if not model.can_call_tools():
         _require_tool_calls(params, toolbox, needed=needs_calls)
-    offers_tools = bool(toolbox.tools) or needs_calls
-    dialogue = Dialogue(params, toolbox, blueprint.name, state)
-    dialogue.require_question()
-    texts, policy_notes = (params.instruction, params.prompt_policy_overrides), list[Sentence]()
-    run = Run(
+    dialogue = Dialogue.of(params, toolbox, blueprint.name, state)
+    policy_notes = list[Sentence]()
+    texts = (params.instruction, params.prompt_policy_overrides)
+    instruction = build_system_instruction(*texts, defaults=blueprint.policy, note=policy_notes.append)
+    notes = [Noted(note) for note in (*dialogue.notes, *params.notes, *policy_notes, *toolbox.notes)]
+    stop = model.stop
+    if stop and (toolbox.tools or needs_calls):
+        # The OpenAI plugin discards a turn's tool calls when a stop word comes: docs/model-facts.md, "Stop words".
+        notes.append(
+            Noted(OurWords("model: the completion parameter 'stop' is dropped, since it would discard tool calls"))
+        )
+        stop = ()
+    bibliography = Bibliography(state.last_source if state else 0)
+    bibliography.open_with(read_context(params.context) if dialogue.has_question else ())
+    left = Deadline(clock, started + params.maximum_seconds).left()
+    files, of_files = file_parts(params.files if dialogue.has_question else (), model, left)
+    notes += [Noted(note, is_row=True) for note in of_files]
+    said = dialogue.said(params, context_block(bibliography.context()))
+    host, budget = HostSession(session), Budget(params.maximum_total_tokens, params.maximum_tool_calls)
+    window = Window(toolbox.prompt_tools, model.context_size, model.max_tokens)
+    return Run(
         params=params,
         toolbox=toolbox,
-        host=HostSession(session),
-        secrets=secrets,
-        instruction=build_system_instruction(*texts, defaults=blueprint.policy, note=policy_notes.append),
-        policy_notes=policy_notes,
+        submit=submit,
         clock=clock,
         started=started,
         dialogue=dialogue,
-        offers_tools=offers_tools,
-        fallback=fallback,
+        instruction=instruction,
+        said=said,
+        task=dialogue.task(said),
+        files=files,
+        models=ModelCaller(host, toolbox, in_use, window, clock, secrets, budget, stop),
+        tools=ToolRunner(
+            host,
+            toolbox,
+            clock,
+            BoundedSemaphore(params.parallel_tool_calls),  # over all loops of the run
+            secrets,
+            budget,
+            keeps_json=ExtraOutput.TOOL_RESULTS in params.extra_outputs,
+        ),
+        budget=budget,
+        bibliography=bibliography,
+        approvals=Approvals(secrets, state.last_call if state else 0),
+        tally=Tally(keeps_thoughts=ExtraOutput.THOUGHTS in params.extra_outputs),
+        notes=tuple(notes),
     )
-    events = run.tally.watch(blueprint.execute(run, submit))
-    known = replace(log_content, tools=toolbox.with_tool(submit).tools if submit else toolbox.tools)
-    messages = render(events, secrets, known, may_ask=toolbox.asks_first)
-    yield from paced(in_turns(messages), clock)
 
 
 def _require_tool_calls(params: StrategyParams, toolbox: Toolbox, *, needed: bool) -> None:

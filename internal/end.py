@@ -7,11 +7,10 @@ from typing import Any
 from internal.errors import AgentError, Quoting, StopReason, log_defect
 from internal.events import AnswerBreak, AnswerText, Event, Noted, RunFinished, RunSummary, ShownTogether
 from internal.host.session import exact_integers
-from internal.loop import Ending
-from internal.memory.approval import PendingCall, approval_question, how_to_answer
+from internal.loop import Finish
+from internal.memory.approval import approval_question, how_to_answer
 from internal.memory.records import AnswerRecord, EntryRecord, PlanRecord, State, recorded_sources, waiting_calls
 from internal.node.params import StrategyParams
-from internal.node.tools import Tool
 from internal.node.virtual_tools import StructuredOutput
 from internal.run import Run
 from internal.sentences import cut_note, failed_sentence, no_answer_sentence, sources_heading
@@ -24,7 +23,7 @@ from internal.text.thoughts import open_fence
 class Result:
     """What a strategy has made of a run."""
 
-    ending: Ending
+    ending: Finish
     record: Sequence[EntryRecord]
     """The conversation without this run's answer; it ends in the question, or in a round."""
     rounds_before: int = 0
@@ -32,31 +31,44 @@ class Result:
     plan: PlanRecord | None = None
     """Where calls wait in subtasks."""
     variables: Mapping[str, Any] = field(default_factory=dict)
-    """Beside those that every strategy has."""
+    """The strategy's own."""
     decisions: Mapping[str, Any] = field(default_factory=dict)
     """What it adds to ``decision_summary``."""
 
 
-def finish[P: StrategyParams](run: Run[P], result: Result, answer_tool: Tool | None) -> Generator[Event, None, None]:
+def finish[P: StrategyParams](run: Run[P], result: Result) -> Generator[Event, None, None]:
     """Show what the user has not seen yet, and end the run."""
-    answer, is_unsaid = _last_words(run, result, answer_tool)
+    ending, words, variables = result.ending, run.dialogue.words, dict(result.variables)
+    answer, is_unsaid = ending.text, False
+    waiting = {call.id for call in waiting_calls(result.record, result.plan)}
+    pending = [call for call in run.approvals.pending if call.id in waiting]  # not those of a subtask that was given up
+    question = approval_question(pending, words) if pending else ""
+    if run.params.approval_required:
+        asked = [exact_integers(call.as_variable()) for call in pending]
+        variables = {"pending_calls": asked, "approval_question": question, **variables}
+    if ending.reason is StopReason.APPROVAL_REQUIRED:
+        answer, is_unsaid = f"{question}\n\n{how_to_answer(pending, words)}", True
+    elif not answer and ending.reason is not StopReason.ANSWERED:  # an image alone is an answer too
+        answer, is_unsaid = no_answer_sentence(ending.reason, words), True
+    elif run.submit or ending.reason is StopReason.MODEL_FAILED:
+        is_unsaid = bool(answer)
     if is_unsaid:
         yield ShownTogether((AnswerBreak(), AnswerText(answer)))
-    elif (cut := result.ending.cut) and answer and answer_tool is None:
+    elif ending.cut and answer and run.submit is None:
         closing = f"\n{fence}" if (fence := open_fence(answer)) else ""
-        yield ShownTogether((AnswerText(closing), AnswerBreak(), AnswerText(cut_note(cut, run.dialogue.words))))
+        yield ShownTogether((AnswerText(closing), AnswerBreak(), AnswerText(cut_note(ending.cut, words))))
     structured = None
-    if answer_tool is not None and answer_tool.virtual_schema is not None:
-        structured = StructuredOutput.of(result.ending.submitted, answer_tool.virtual_schema.check)
+    if run.submit is not None and run.submit.virtual_schema is not None:
+        structured = StructuredOutput.of(ending.submitted, run.submit.virtual_schema.check)
         if structured.note:
             yield Noted(structured.note)
     if note := run.budget.estimate_note():
         yield Noted(note)
-    lists_sources = run.params.show_sources and answer_tool is None and answer == result.ending.text
+    lists_sources = run.params.show_sources and run.submit is None and answer == ending.text
     earlier = run.dialogue.state.sources if run.dialogue.state else ()
     yield RunFinished(
         RunSummary(
-            stop_reason=result.ending.reason,
+            stop_reason=ending.reason,
             rounds=result.rounds_before + run.tally.rounds,
             answer=answer,
             usage=run.tally.usage,
@@ -64,40 +76,14 @@ def finish[P: StrategyParams](run: Run[P], result: Result, answer_tool: Tool | N
             sources=run.bibliography.entries(),
             earlier_sources=tuple((each.number, Source(each.title, "", each.document_id)) for each in earlier),
             structured_output=structured,
-            variables={**(_of_approval(run, result) if run.params.approval_required else {}), **result.variables},
+            variables=variables,
             extra_outputs=run.params.extra_outputs,
             thoughts=tuple(run.tally.thoughts),
             decisions=result.decisions,
             state=_state(run, result, answer) if run.params.puts_out_state else None,
-            sources_heading=sources_heading(run.dialogue.words) if lists_sources else "",
+            sources_heading=sources_heading(words) if lists_sources else "",
         )
     )
-
-
-def _pending[P: StrategyParams](run: Run[P], result: Result) -> list[PendingCall]:
-    """The calls that wait; not those of a subtask that ran out of time beside them."""
-    waiting = {call.id for call in waiting_calls(result.record, result.plan)}
-    return [call for call in run.approvals.pending if call.id in waiting]
-
-
-def _of_approval[P: StrategyParams](run: Run[P], result: Result) -> dict[str, Any]:
-    """The calls that wait, for programs and for people; a form shows the question without how to answer in a chat."""
-    pending = _pending(run, result)
-    return {
-        "pending_calls": [exact_integers(call.as_variable()) for call in pending],
-        "approval_question": approval_question(pending, run.dialogue.words) if pending else "",
-    }
-
-
-def _last_words[P: StrategyParams](run: Run[P], result: Result, answer_tool: Tool | None) -> tuple[str, bool]:
-    """The text at the end of the run, and whether the user has yet to see it."""
-    ending = result.ending
-    if ending.reason is StopReason.APPROVAL_REQUIRED:
-        pending, words = _pending(run, result), run.dialogue.words
-        return f"{approval_question(pending, words)}\n\n{how_to_answer(pending, words)}", True
-    if not ending.text and ending.reason is not StopReason.ANSWERED:  # an image alone is an answer too
-        return no_answer_sentence(ending.reason, run.dialogue.words), True
-    return ending.text, bool(ending.text) and (answer_tool is not None or ending.reason is StopReason.MODEL_FAILED)
 
 
 def _state[P: StrategyParams](run: Run[P], result: Result, answer: str) -> State:
@@ -113,7 +99,7 @@ def _state[P: StrategyParams](run: Run[P], result: Result, answer: str) -> State
     )
 
 
-def kept_alive[P: StrategyParams](run: Run[P], work: Generator[Event, None, Ending]) -> Generator[Event, None, Ending]:
+def kept_alive[P: StrategyParams](run: Run[P], work: Generator[Event, None, Finish]) -> Generator[Event, None, Finish]:
     """Do the work; once an approved call was sent to its tool, no failure of the model ends the run in an error.
 
     An error would lose the state, and with the old one the user's next "yes" would make the call again.
@@ -132,4 +118,4 @@ def kept_alive[P: StrategyParams](run: Run[P], work: Generator[Event, None, Endi
     yield Noted(Quoting(f"the run ends here, without an error, so that its state is kept: {detail}"))
     of_earlier_run = [call for answered in run.tally.tool_rounds if answered.round == 0 for call in answered.calls]
     sentence = failed_sentence(of_earlier_run, without_named(failure), run.dialogue.words)
-    return Ending(StopReason.MODEL_FAILED, sentence, None)
+    return Finish(StopReason.MODEL_FAILED, sentence)

@@ -1,12 +1,13 @@
 """Files that can be forwarded to the user, as values: ``results`` makes them, ``render`` writes them out."""
 
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from internal.budget import Usage
 from internal.call import EndedCall, JudgedCall
-from internal.errors import Sentence, StopReason
+from internal.clock import Clock
+from internal.errors import AgentError, Sentence, StopReason
 from internal.memory.records import State
 from internal.node.params import ExtraOutput
 from internal.node.virtual_tools import StructuredOutput
@@ -280,3 +281,21 @@ class Tally:
         if self.keeps_thoughts and turn.thought.strip():
             name = self._names.get(turn.key.partition(".")[0], "")
             self.thoughts.append(Thought(turn.round, turn.thought, name))
+
+
+def in_row[T](
+    row: SpanStarted,
+    work: Generator[Event, None, T],
+    clock: Clock,
+    shown: Callable[[T], Mapping[str, Any]] = lambda _: {},
+) -> Generator[Event, None, T]:
+    """Do the work as a row of the log, which shows this of its result; an error of the run ends the row in error."""
+    started = clock.now()
+    yield row
+    try:
+        result = yield from work
+    except AgentError as failure:
+        yield SpanFinished(row.key, clock.now() - started, error=failure.detail)
+        raise
+    yield SpanFinished(row.key, clock.now() - started, shown(result))
+    return result

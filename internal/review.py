@@ -1,4 +1,4 @@
-"""A second look at the answer: a draft is judged by the node's criteria, and written again if it does not meet them."""
+"""Judgements by the model: a draft against the node's criteria, and whatever else it has to answer by a call."""
 
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -6,151 +6,94 @@ from typing import Any
 
 from internal.call import CallStatus, EndedCall, RejectedCall, ValidCall
 from internal.calls.judging import RepeatGuard, judge_calls
-from internal.clock import TOOL_PHASE_SHARE, Deadline
+from internal.clock import TOOL_PHASE_SHARE, Clock, Deadline
 from internal.errors import AgentError, OurWords, Quoting, StopReason
 from internal.events import AnswerBreak, AnswerText, Event, Noted, ShownTogether, SpanFinished, SpanStarted
-from internal.loop import MAX_CORRECTIONS, AgentLoop, Ending
+from internal.loop import MAX_CORRECTIONS, AgentLoop, Finish
 from internal.memory.records import quoted_result
 from internal.model.display import DisplayRule
-from internal.model.reading import ModelTurn, TurnSpan
+from internal.model.reading import TurnSpan
 from internal.model.turn import ModelCaller, TimeIsUp
 from internal.node.params import StrategyParams
-from internal.node.tools import Tool, Toolbox, ToolKind
+from internal.node.tools import Toolbox
 from internal.node.virtual_tools import review_tool
 from internal.run import Run
 from internal.sources import escaped
 from internal.text.texts import cut_evenly
-from internal.transcript.opening import opening_messages, user_message
-from internal.transcript.transcript import Transcript, Window, estimate_tokens
+from internal.transcript.transcript import Transcript, estimate_tokens
 from prompt import template
 
-# A question that the model must answer by a call of one virtual tool.
-#
-# A wrong answer is sent back with what is missing, at most twice.
-
+MAX_REVISIONS = 2
+"""How often an answer is written again; the last one is not judged (docs/second-look.md)."""
+_JUDGED_TOKENS = 50_000
+"""Of all results that the judge reads, or less if the window is smaller (docs/second-look.md)."""
 _UNSEEN = DisplayRule(show_thoughts=False, step=1, last_step=2, text_is_answer=False, is_seen=False)
 
 
+type Reply = Mapping[str, Any] | None
+"""The arguments of the call that was asked for; None if no valid call came."""
+
+
 def ask_for_call(
-    models: ModelCaller, transcript: Transcript, tool: Tool, key: str, deadline: Deadline
-) -> Generator[Event, None, Mapping[str, Any] | None]:
-    """Ask; if the call is missing or wrong, say so and ask again.
+    models: ModelCaller, request: Transcript, key: str, deadline: Deadline
+) -> Generator[Event, None, Reply]:
+    """Have the model answer by a call of the one tool it is offered; a wrong answer is sent back at most twice.
 
     Raises:
         ModelCallFailed: the model call failed, and retries did not help.
     """
+    (name,) = models.toolbox.tools
     for number in range(1, MAX_CORRECTIONS + 2):
-        span = TurnSpan(f"{key}.model{number}", key, _UNSEEN, deadline, deadline)
-        turn = yield from models.take_turn(transcript, span)
+        turn = yield from models.take_turn(request, TurnSpan(f"{key}.model{number}", key, _UNSEEN, deadline, deadline))
         if isinstance(turn, TimeIsUp) or turn.cut:
             break
-        planned = judge_calls(turn.calls, Toolbox({tool.name: tool}), RepeatGuard())
-        for call in planned:
+        judged = judge_calls(turn.calls, models.toolbox, RepeatGuard())
+        for call in judged:
             if isinstance(call, ValidCall):
                 return call.arguments
-        rejected = [call for call in planned if isinstance(call, RejectedCall)]
-        _answer(transcript, turn, rejected, tool.name)
+        rejected = [call for call in judged if isinstance(call, RejectedCall)]
+        if rejected:
+            results = [EndedCall(call, CallStatus.REFUSED, call.text) for call in rejected]
+            request.append_round(turn.content, turn.opaque_body, results)
+        else:
+            request.append_answer(turn.content, turn.opaque_body)
+            request.append_note(template.MISSING_CALL.format(name=name))
         missing = "; ".join(call.text for call in rejected) or "no call"
-        yield Noted(Quoting(f"{tool.name} is missing ({missing})"), key)
+        yield Noted(Quoting(f"{name} is missing ({missing})"), key)
         if models.budget.reached():
             break
     return None
 
 
-def _answer(transcript: Transcript, turn: ModelTurn, rejected: list[RejectedCall], name: str) -> None:
-    """Append the turn, and tell the model what is missing: as results of its calls, or as a note."""
-    if rejected:
-        results = [EndedCall(call, CallStatus.REFUSED, call.text) for call in rejected]
-        transcript.append_round(turn.content, turn.opaque_body, results)
-    else:
-        transcript.append_answer(turn.content, turn.opaque_body)
-        transcript.append_note(template.MISSING_CALL.format(name=name))
+def judge(
+    asking: Generator[Event, None, Reply], row: SpanStarted, clock: Clock, otherwise: OurWords, shown: Mapping[str, Any]
+) -> Generator[Event, None, Reply]:
+    """Have the model judge, as a row of the log; a judge that fails does not end the run.
 
-
-# One judgement of a draft: a request of its own, answered by a call of ``submit_review``.
-
-_JUDGED_TOKENS = 50_000
-"""Of all results that the judge reads, or less if the window is smaller."""
-
-
-@dataclass(frozen=True)
-class Judgement:
-    """What the judge says of a draft."""
-
-    passes: bool
-    problems: tuple[str, ...]
-    """What is wrong with it, or a remark on one that passes."""
-
-
-@dataclass(frozen=True)
-class Judge:
-    """Judges drafts by the criteria of the node."""
-
-    run: Run[StrategyParams]
-    criteria: str
-
-    def judge(
-        self, draft: str, results: Sequence[str], key: str, number: int, deadline: Deadline
-    ) -> Generator[Event, None, Judgement | None]:
-        """Ask the model; a judge that fails does not end the run."""
-        started = self.run.clock.now()
-        yield SpanStarted(key, f"REVIEW {number}")
-        tool, error = review_tool(), None
-        models = self.run.models(Toolbox({tool.name: tool}))
-        request = self.request(draft, results, models.window)
-        try:
-            reply = yield from ask_for_call(models, request, tool, key, deadline)
-        except AgentError as failure:  # the draft is kept
-            reply, error = None, failure.detail
-        if reply is None:
-            yield Noted(OurWords("no judgement came; the draft is the answer"), key)
-        data = {"draft": draft, **(reply or {})}
-        yield SpanFinished(key, self.run.clock.now() - started, data, error)
-        if reply is None:
-            return None
-        return Judgement(reply["passes"], tuple(filter(None, map(str.strip, reply["problems"]))))
-
-    def request(self, draft: str, results: Sequence[str], window: Window) -> Transcript:
-        """The system prompt and one message, with as much of the results as fits into the window."""
-        short = list(map(quoted_result, results))
-        most = _JUDGED_TOKENS
-        if window.prompt_tokens is not None:
-            rest = window.weigh(self._request(draft, [""] * len(short)))
-            most = min(most, max(0, window.prompt_tokens - rest.tokens))
-        return self._request(draft, cut_evenly(short, most, estimate_tokens))
-
-    def _request(self, draft: str, results: Sequence[str]) -> Transcript:
-        files = self.run.tally.files
-        judged = "\n".join(template.JUDGED_RESULT.format(result=escaped(result)) for result in results)
-        text = template.REVIEW_REQUEST.format(
-            task=escaped(self.run.dialogue.task),
-            criteria=escaped(self.criteria),
-            results=judged or template.NO_RESULTS,
-            draft=escaped(draft),
-            files=template.FILES_BESIDE_DRAFT.format(count=files) if files else "",
-        )
-        message = "\n\n".join(part for part in (self.run.context, text) if part)
-        return Transcript(opening_messages((), self.run.instruction, user_message(message, ())), self.run.habits)
-
-
-# The second look at an answer: held back, judged, and written again at most twice.
-#
-# Without criteria the loop only runs.
-
-MAX_REVISIONS = 2
-"""How often an answer is written again; the last one is not judged."""
+    ``otherwise`` says what follows where no judgement comes; ``shown`` is what the row says without one.
+    """
+    started, reply, error = clock.now(), None, None
+    yield row
+    try:
+        reply = yield from asking
+    except AgentError as failure:
+        error = failure.detail
+    if reply is None:
+        yield Noted(otherwise, row.key)
+    yield SpanFinished(row.key, clock.now() - started, {**shown, **(reply or {})}, error)
+    return reply
 
 
 @dataclass
 class SecondLook:
-    """The judgements of one run, over all loops that may bring its answer."""
+    """The judgements of a run's answer, over all loops that may bring it; without criteria the loops only run."""
 
     run: Run[StrategyParams]
     is_due: bool = True
     """False after a limit: then nothing is judged."""
     _passed: bool | None = field(default=None, init=False)
     """What was judged of the latest draft; None before and without a judgement."""
-    _problems: tuple[str, ...] = field(default=(), init=False)
+    _problems: Sequence[str] = field(default=(), init=False)
     """Of the latest draft that did not pass."""
     _judgements: int = field(default=0, init=False)
     _revisions: int = field(default=0, init=False)
@@ -164,10 +107,11 @@ class SecondLook:
         """The variable ``review``, where the node has criteria."""
         if not self.criteria:
             return {}
-        problems = list(self._problems)
-        return {"review": {"passed": self._passed, "problems": problems, "revisions": self._revisions}}
+        return {
+            "review": {"passed": self._passed, "problems": list(self._problems), "revisions": self._revisions},
+        }
 
-    def answer(self, loop: AgentLoop, findings: Sequence[str] | None = None) -> Generator[Event, None, Ending]:
+    def answer(self, loop: AgentLoop, findings: Sequence[str] | None = None) -> Generator[Event, None, Finish]:
         """Run the loop to an answer that passes, or that is not judged any more.
 
         ``findings`` are what the draft is judged by; None for the tool results of the loop.
@@ -175,49 +119,69 @@ class SecondLook:
         Raises:
             AgentError: a model call of the loop failed, and retries did not help.
         """
-        self._hold_back(loop)
-        ending = yield from loop.run()
-        while loop.holds_answer and ending.reason is StopReason.ANSWERED and ending.text:
-            judgement = yield from self._judge(loop, ending.text, findings)
-            if judgement is None or judgement.passes:
+        is_draft = self._may_judge
+        ending = yield from loop.run(is_draft=is_draft)
+        while is_draft and ending.reason is StopReason.ANSWERED and ending.text:
+            yield from self._judge(loop, ending.text, findings)
+            if self._passed is not False:
                 if loop.answer.is_text:  # with an answer schema, the text is shown at the end of the run
                     yield ShownTogether((AnswerBreak(), AnswerText(ending.text)))
                 break
             self._revisions += 1
             self._passed = None
-            self._hold_back(loop)
-            ending = yield from loop.revise(self._note(loop))
+            is_draft = self._may_judge
+            ending = yield from loop.revise(self._note(loop), is_draft=is_draft)
         return ending
 
-    def _hold_back(self, loop: AgentLoop) -> None:
-        may_be_judged = self.is_due and not self.run.budget.reached()
-        loop.holds_answer = may_be_judged and bool(self.criteria) and self._revisions < MAX_REVISIONS
+    @property
+    def _may_judge(self) -> bool:
+        is_due = self.is_due and not self.run.budget.reached()
+        return is_due and bool(self.criteria) and self._revisions < MAX_REVISIONS
 
-    def _judge(
-        self, loop: AgentLoop, draft: str, findings: Sequence[str] | None
-    ) -> Generator[Event, None, Judgement | None]:
+    def _judge(self, loop: AgentLoop, draft: str, findings: Sequence[str] | None) -> Generator[Event, None, None]:
         """Judge the draft while there is still time to write it again, and the run's budget is not reached."""
         if self.run.budget.reached():
-            yield Noted(
-                OurWords("the run's budget is used up, so the draft is not judged: it is the answer"), loop.parent
-            )
-            return None
-        results = loop.rounds.transcript.results_since(0) if findings is None else findings
+            used_up = OurWords("the run's budget is used up, so the draft is not judged: it is the answer")
+            yield Noted(used_up, loop.part.parent)
+            return
         self._judgements += 1
         name = f"review{self._judgements}"
-        key = f"{loop.parent}.{name}" if loop.parent else name
-        deadline = min(loop.limits.tool_deadline, self.run.deadline(TOOL_PHASE_SHARE))
-        judgement = yield from Judge(self.run, self.criteria).judge(draft, results, key, self._judgements, deadline)
-        self._passed = judgement.passes if judgement else None
-        if judgement and not judgement.passes:
-            self._problems = judgement.problems
-        return judgement
+        row = SpanStarted(f"{loop.part.parent}.{name}" if loop.part.parent else name, f"REVIEW {self._judgements}")
+        models = self.run.models.offering(Toolbox().with_tool(review_tool()))
+        results = loop.rounds.transcript.results_since(0) if findings is None else findings
+        deadline = min(loop.tool_deadline, self.run.deadline(TOOL_PHASE_SHARE))
+        otherwise = OurWords("no judgement came; the draft is the answer")
+        request = self._fitted(models, draft, list(map(quoted_result, results)))
+        asking = ask_for_call(models, request, row.key, deadline)
+        reply = yield from judge(asking, row, self.run.clock, otherwise, {"draft": draft})
+        self._passed = reply["passes"] if reply else None
+        if reply and not self._passed:
+            self._problems = [problem.strip() for problem in reply["problems"] if problem.strip()]
+
+    def _fitted(self, models: ModelCaller, draft: str, results: Sequence[str]) -> Transcript:
+        """The judge's request, with as much of the results as fits into its window."""
+        most = _JUDGED_TOKENS
+        if models.window.prompt_tokens is not None:
+            rest = models.window.weigh(self._request(draft, [""] * len(results)))
+            most = min(most, max(0, models.window.prompt_tokens - rest.tokens))
+        return self._request(draft, cut_evenly(results, most, estimate_tokens))
+
+    def _request(self, draft: str, results: Sequence[str]) -> Transcript:
+        judged = "\n".join(template.JUDGED_RESULT.format(result=escaped(result)) for result in results)
+        files = self.run.tally.files
+        return self.run.request(
+            template.REVIEW_REQUEST.format(
+                task=escaped(self.run.task.text),
+                criteria=escaped(self.criteria),
+                results=judged or template.NO_RESULTS,
+                draft=escaped(draft),
+                files=template.FILES_BESIDE_DRAFT.format(count=files) if files else "",
+            )
+        )
 
     def _note(self, loop: AgentLoop) -> str:
-        problems = "\n".join(f"- {escaped(problem)}" for problem in self._problems)
-        has_tools = any(tool.kind is ToolKind.RUNS for tool in loop.models.toolbox.tools.values())
         return loop.answer.revision_note.format(
             criteria=escaped(self.criteria),
-            problems=problems,
-            look_up=template.LOOK_UP_FIRST if has_tools else "",
+            problems="\n".join(f"- {escaped(problem)}" for problem in self._problems),
+            look_up=template.LOOK_UP_FIRST if loop.runs_tools else "",
         )

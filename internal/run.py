@@ -1,23 +1,18 @@
-"""The conversation that a run is one turn of."""
+"""What one run is made of: the conversation that it continues, and what its loops share."""
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 
-from dify_plugin.entities.model.llm import LLMModelConfig
 from dify_plugin.entities.model.message import PromptMessage, PromptMessageContentUnionTypes
-from gevent.lock import BoundedSemaphore
 
 from internal.budget import Budget
-from internal.call import ValidCall
 from internal.calls.judging import Approvals, RepeatGuard, Resumption, within_budget
 from internal.calls.rounds import ToolRounds
 from internal.calls.runner import ToolRunner
 from internal.clock import Clock, Deadline
-from internal.errors import InvalidParameters, OurWords, Quoting, Sentence
-from internal.events import Event, Noted, SpanFinished, SpanStarted, Tally
-from internal.host.session import HostSession
-from internal.loop import AgentLoop, AnswerRule, Audience, Ending, LoopLimits, LoopPart
+from internal.errors import InvalidParameters, OurWords, Sentence
+from internal.events import Event, Noted, SpanStarted, Tally, in_row
+from internal.loop import AgentLoop, LoopPart
 from internal.memory.records import (
     EntryRecord,
     PlanRecord,
@@ -29,53 +24,77 @@ from internal.memory.records import (
     records_of_history,
     settled,
 )
-from internal.model.turn import ModelCaller, ModelInUse
-from internal.node.params import ExtraOutput, StrategyParams
-from internal.node.tools import Toolbox, ToolKind
+from internal.model.turn import ModelCaller
+from internal.node.params import StrategyParams
+from internal.node.tools import Tool, Toolbox
 from internal.sentences import deciding_text
-from internal.sources import Bibliography, context_block, read_context
-from internal.text.secrets import KnownSecrets
+from internal.sources import Bibliography
 from internal.transcript.long_results import LongResults
-from internal.transcript.opening import file_parts, opening_messages, user_message, visible_history
-from internal.transcript.transcript import HostHabits, Transcript, Window
+from internal.transcript.opening import opening_messages, user_message, visible_history
+from internal.transcript.transcript import HostHabits, Transcript
 from prompt import template
-
-# The conversation that a run is one turn of.
 
 
 @dataclass(frozen=True)
 class Dialogue:
-    """What was said before a run, and what the user says in it."""
+    """What was said before a run, and whether the user now answers calls that waited."""
 
-    params: StrategyParams
-    toolbox: Toolbox
     strategy: str
-    """Its name: only the same strategy goes on with calls that wait."""
-    state: State | None = None
+    """The name of the run's own; only the same strategy goes on with calls that wait."""
+    state: State | None
     """Of an earlier run; it takes the place of the node's memory."""
+    resumption: Resumption | None
+    """How calls go on that an earlier run of this strategy left waiting; None if there are none, or no answer."""
+    earlier: tuple[EntryRecord, ...]
+    """The conversation before this run, where calls wait up to them; the node's memory only if a state is put out."""
+    history: tuple[PromptMessage, ...]
+    """The same as messages."""
+    words: str
+    """What the user wrote, from which the language of our own sentences is read.
 
-    @cached_property
-    def resumption(self) -> Resumption | None:
-        """How calls go on that an earlier run of this strategy left waiting; None if there are none, or no answer."""
-        if self.state is None or self.state.strategy != self.strategy:
-            return None
-        return Resumption.of(self.state, self.params.approval, self.params.query)
+    A short answer does not change the language of the conversation; the answer to calls never does.
+    """
+
+    @classmethod
+    def of(cls, params: StrategyParams, toolbox: Toolbox, strategy: str, state: State | None) -> "Dialogue":
+        """Read the conversation.
+
+        Raises:
+            InvalidParameters: nothing is asked, and no call waits that ``approval`` answers.
+        """
+        is_own = state is not None and state.strategy == strategy
+        resumption = Resumption.of(state, params.approval, params.query) if state and is_own else None
+        if not (resumption or params.query.strip() or params.files):
+            why = "it is blank and there are no files; give the agent a question, e.g. {{#sys.query#}}"
+            raise InvalidParameters(f"parameter 'query': {why}")
+        if state is None:
+            history = visible_history(params.model)
+            earlier = tuple(records_of_history(history)) if params.puts_out_state else ()
+        else:
+            earlier = state.entries[:-1] if resumption else settled(state)
+            history = tuple(messages_of(earlier, toolbox))
+        entries = state.entries if state else ()
+        texts = [entry.text for entry in entries if isinstance(entry, UserRecord)]
+        words = deciding_text(text for text in texts if text != template.SEE_ATTACHED_FILES)
+        if not words or resumption is None or resumption.has_question:
+            words = deciding_text((words, params.query))
+        return cls(strategy, state, resumption, earlier, history, words)
 
     @property
-    def notes(self) -> Iterator[Sentence]:
+    def notes(self) -> list[Sentence]:
         """What of the approval means nothing; and why calls count as not approved, where it is not the reason."""
+        waiting = [call.id for call in self.state.waiting] if self.state else []
         if self.resumption:
-            yield from self.resumption.notes(self.waiting_ids)
-        if self.state is None or self.resumption or not self.state.waiting:
-            return
-        number = len(self.state.waiting)
+            return list(self.resumption.notes(waiting))
+        if self.state is None or not waiting:
+            return []
+        number = len(waiting)
         result = (
             f"{number} waiting calls count as not approved" if number > 1 else "1 waiting call counts as not approved"
         )
         if self.state.strategy != self.strategy:
-            yield OurWords(f"state: it is of another strategy, so {result}")
-        else:
-            yield OurWords(f"approval: the user gave none, so {result}")
+            return [OurWords(f"state: it is of another strategy, so {result}")]
+        return [OurWords(f"approval: the user gave none, so {result}")]
 
     @property
     def waiting_round(self) -> RoundRecord | None:
@@ -89,239 +108,81 @@ class Dialogue:
         return self.state.plan if self.state and self.resumption else None
 
     @property
-    def asked(self) -> UserRecord | None:
-        """The question of the run that goes on here; None if none does."""
-        entries = self.state.entries if self.state and self.resumption else ()
-        return next((entry for entry in reversed(entries) if isinstance(entry, UserRecord)), None)
-
-    @property
-    def waiting_ids(self) -> frozenset[str]:
-        """Of every call that waits, in all subtasks."""
-        return frozenset(call.id for call in self.state.waiting) if self.state else frozenset()
-
-    @cached_property
-    def earlier(self) -> tuple[EntryRecord, ...]:
-        """The conversation before this run; where calls wait, up to them. The node's memory only for a state."""
-        if self.state is None:
-            return tuple(records_of_history(self.history)) if self.params.puts_out_state else ()
-        if self.resumption is None:
-            return settled(self.state)
-        return self.state.entries[:-1]
-
-    @cached_property
-    def history(self) -> tuple[PromptMessage, ...]:
-        """What stands before this run in a prompt."""
-        if self.state is None:
-            return visible_history(self.params.model)
-        return tuple(messages_of(self.earlier, self.toolbox))
-
-    @property
     def has_question(self) -> bool:
         """Whether the user says more in this turn than the answer to calls that waited."""
         return self.resumption is None or self.resumption.has_question
 
-    @property
-    def question(self) -> str:
-        """What the user says in this turn."""
-        return self.params.query if self.params.query.strip() else template.SEE_ATTACHED_FILES
+    def said(self, params: StrategyParams, context: str) -> UserRecord:
+        """What the user says in this turn, with the ``<context>`` block of this run's sources."""
+        text = params.query if params.query.strip() else template.SEE_ATTACHED_FILES
+        files = tuple(earlier_media(file.type.value, file.filename) for file in params.files)
+        return UserRecord(text=text, files=files, context=context)
 
-    @property
-    def task(self) -> str:
-        """What the answer is for: the question, or that of the run which goes on, and what the user has added to it."""
-        if self.asked is None:
-            return self.question
-        return f"{self.asked.text}\n\n{self.question}" if self.has_question else self.asked.text
-
-    def question_record(self, context: str) -> UserRecord:
-        """What the user says in this turn, as a later run needs it."""
-        files = tuple(earlier_media(file.type.value, file.filename) for file in self.params.files)
-        return UserRecord(text=self.question, files=files, context=context)
-
-    def task_record(self, context: str) -> UserRecord:
-        """What the answer is for, as a later run needs it."""
-        new = self.question_record(context) if self.has_question else UserRecord(text="")
-        if self.asked is None:
-            return new
-        contexts = "\n\n".join(part for part in (self.asked.context, new.context) if part)
-        files = (*self.asked.files, *new.files)
-        return self.asked.model_copy(update={"text": self.task, "files": files, "context": contexts})
-
-    @cached_property
-    def words(self) -> str:
-        """What the user wrote, from which the language of our own sentences is read.
-
-        A short answer does not change the language of the conversation; the answer to calls never does.
-        """
-        entries = self.state.entries if self.state else ()
-        texts = [entry.text for entry in entries if isinstance(entry, UserRecord)]
-        before = deciding_text(text for text in texts if text != template.SEE_ATTACHED_FILES)
-        return before if before and not self.has_question else deciding_text((before, self.params.query))
-
-    def require_question(self) -> None:
-        """Check that there is something to do.
-
-        Raises:
-            InvalidParameters: nothing is asked, and no call waits that ``approval`` answers.
-        """
-        if not (self.resumption or self.params.query.strip() or self.params.files):
-            why = "it is blank and there are no files; give the agent a question, e.g. {{#sys.query#}}"
-            raise InvalidParameters(f"parameter 'query': {why}")
-
-
-# One run: everything that lives as long as the run is made here and passed on.
+    def task(self, said: UserRecord) -> UserRecord:
+        """What the answer is for: what the user says, or the question of the run that goes on, with what is added."""
+        entries = self.state.entries if self.state and self.resumption else ()
+        asked = next((entry for entry in reversed(entries) if isinstance(entry, UserRecord)), None)
+        if asked is None:
+            return said
+        new = said if self.has_question else UserRecord(text="")
+        text = "\n\n".join(part for part in (asked.text, new.text) if part)
+        context = "\n\n".join(part for part in (asked.context, new.context) if part)
+        return asked.model_copy(update={"text": text, "files": (*asked.files, *new.files), "context": context})
 
 
 @dataclass(frozen=True)
 class Run[P: StrategyParams]:
-    """One invocation of a strategy."""
+    """One invocation of a strategy; ``agent.built`` makes it."""
 
     params: P
     toolbox: Toolbox
     """The node's tools, without virtual ones."""
-    host: HostSession
-    secrets: KnownSecrets
-    instruction: str
-    """The system prompt."""
-    policy_notes: Sequence[Sentence]
-    """What of the policy overrides was ignored."""
+    submit: Tool | None
+    """Takes the answer, where the node sets ``answer_schema``."""
     clock: Clock
     started: float
-    """On the clock, before anything else is done."""
+    """On the clock, before anything else was done."""
     dialogue: Dialogue
-    offers_tools: bool = True
-    """Whether any of the run's requests offers a tool, virtual ones included."""
-    fallback: LLMModelConfig | None = None
-    """The model that takes over when the node's own fails for good."""
+    instruction: str
+    """The system prompt."""
+    said: UserRecord
+    """What the user says in this turn."""
+    task: UserRecord
+    """What the answer is for: the same, or the question of the run that goes on here, with what the user added."""
+    files: tuple[PromptMessageContentUnionTypes, ...]
+    """This turn's files as parts of the user's message; none where the user says no more than yes."""
+    models: ModelCaller
+    """Calls the model; ``models.offering(toolbox)`` is the same with other tools in every request."""
+    tools: ToolRunner
+    budget: Budget
+    """The tokens and tool calls that all loops of the run may use together."""
+    bibliography: Bibliography
+    approvals: Approvals
+    tally: Tally
+    notes: tuple[Noted, ...]
+    """What was ignored or left out; for the log."""
     habits: HostHabits = field(default_factory=HostHabits)
     long_results: LongResults = field(default_factory=LongResults)
-
-    @cached_property
-    def tally(self) -> Tally:
-        return Tally(keeps_thoughts=ExtraOutput.THOUGHTS in self.params.extra_outputs)
-
-    @cached_property
-    def bibliography(self) -> Bibliography:
-        return Bibliography(self.dialogue.state.last_source if self.dialogue.state else 0)
-
-    @cached_property
-    def approvals(self) -> Approvals:
-        return Approvals(self.secrets, self.dialogue.state.last_call if self.dialogue.state else 0)
-
-    @cached_property
-    def slots(self) -> BoundedSemaphore:
-        """Limits the tool calls that run at the same time, over all loops of the run."""
-        return BoundedSemaphore(self.params.parallel_tool_calls)
-
-    @cached_property
-    def budget(self) -> Budget:
-        """The tokens and tool calls that all loops of the run may use together."""
-        return Budget(self.params.maximum_total_tokens, self.params.maximum_tool_calls)
-
-    @cached_property
-    def model_in_use(self) -> ModelInUse:
-        return ModelInUse(self.params.model.config, self.fallback)
 
     def deadline(self, share: float) -> Deadline:
         """The moment when this share of the run's time is over."""
         return Deadline(self.clock, self.started + self.params.maximum_seconds * share)
 
-    def models(self, toolbox: Toolbox) -> ModelCaller:
-        """Calls the model with these tools in every request."""
-        model = self.params.model
-        window = Window(toolbox.prompt_tools, model.context_size, model.max_tokens)
-        stop = () if self.offers_tools else model.stop
-        return ModelCaller(self.host, toolbox, self.model_in_use, window, self.clock, self.secrets, self.budget, stop)
-
-    def tools(self, toolbox: Toolbox) -> ToolRunner:
-        return ToolRunner(
-            self.host,
-            toolbox,
-            self.clock,
-            self.slots,
-            self.secrets,
-            self.budget,
-            keeps_json=ExtraOutput.TOOL_RESULTS in self.params.extra_outputs,
-        )
-
-    def loop(
-        self,
-        models: ModelCaller,
-        transcript: Transcript,
-        answer: AnswerRule,
-        part: LoopPart | None = None,
-        guard: RepeatGuard | None = None,
-    ) -> AgentLoop:
-        """A loop over a transcript, with what the model may call; without a part it has the whole run."""
-        part, params = part or LoopPart(), self.params
-        runs_tools = any(tool.kind is ToolKind.RUNS for tool in models.toolbox.tools.values())
-        rounds = params.maximum_iterations if part.maximum_iterations is None else part.maximum_iterations
-        return AgentLoop(
-            models=models,
-            rounds=ToolRounds(
-                tools=self.tools(models.toolbox),
-                transcript=transcript,
-                bibliography=self.bibliography,
-                guard=guard or RepeatGuard(),
-                result_limit=params.tool_result_limit,
-                approvals=self.approvals,
-            ),
-            answer=answer,
-            limits=LoopLimits(
-                maximum_iterations=rounds,
-                tool_deadline=self.deadline(part.tool_share),
-                end=self.deadline(part.end_share),
-                budget=self.budget if runs_tools else Budget(),
-                closes_on_budget=part.closes_on_budget,
-            ),
-            audience=Audience(params.emit_intermediate_thoughts and part.is_seen, part.is_seen, self.dialogue.words),
-            parent=part.parent,
-            subtask=part.subtask,
-            asked=part.asked,
-        )
-
-    def begin(self) -> Generator[Event, None, None]:
-        """Note what was ignored or left out, and number the sources of the context."""
-        for note in (*self.dialogue.notes, *self.params.notes, *self.policy_notes, *self.toolbox.notes):
-            yield Noted(note)
-        if self.params.model.stop and self.offers_tools:
-            # The OpenAI plugin discards a turn's tool calls when a stop word comes: docs/model-facts.md, "Stop words".
-            reason = "it would discard tool calls"
-            yield Noted(OurWords(f"model: the completion parameter 'stop' is dropped, since {reason}"))
-        for note in self.parts[1]:
-            yield Noted(note, is_row=True)
-        if self.dialogue.has_question:
-            self.bibliography.open_with(read_context(self.params.context))
-
-    @cached_property
-    def parts(self) -> tuple[tuple[PromptMessageContentUnionTypes, ...], tuple[Quoting, ...]]:
-        """This turn's files as parts of the user's message, fetched once, and notes on those that were not.
-
-        None where the user says no more than yes.
-        """
-        files = self.params.files if self.dialogue.has_question else ()
-        return file_parts(files, self.params.model, self.deadline(1).left())
-
-    @property
-    def context(self) -> str:
-        """The ``<context>`` blocks that the answer rests on, that of the run that goes on here included."""
-        return self.task_record.context
-
-    @cached_property
-    def task_record(self) -> UserRecord:
-        """What the answer is for, as a later run needs it; after ``begin``."""
-        return self.dialogue.task_record(self._new_context)
-
-    @cached_property
-    def _new_context(self) -> str:
-        """The sources that this run began with, which are written out once."""
-        return context_block(self.bibliography.context())
+    def answering(self, toolbox: Toolbox) -> Toolbox:
+        """These tools and, where the node sets ``answer_schema``, the one that takes the answer."""
+        return toolbox.with_tool(self.submit) if self.submit else toolbox
 
     def transcript(self, text: str) -> Transcript:
         """A new conversation: the system prompt, the history, and a message of context, text and files."""
-        message = user_message("\n\n".join(part for part in (self.context, text) if part), self.parts[0])
+        message = user_message(_with_context(self.task.context, text), self.files)
         opening = opening_messages(self.dialogue.history, self.instruction, message)
-        record = self.task_record.model_copy(update={"text": text})
-        return Transcript(opening, self.habits, self.long_results, [*self.dialogue.earlier, record])
+        record = [*self.dialogue.earlier, self.task.model_copy(update={"text": text})]
+        return Transcript(opening, self.habits, self.long_results, record)
+
+    def request(self, text: str) -> Transcript:
+        """A conversation of its own: the system prompt, and a message of context and text."""
+        message = user_message(_with_context(self.task.context, text), ())
+        return Transcript(opening_messages((), self.instruction, message), self.habits)
 
     def resumed(self, entries: Sequence[EntryRecord] = ()) -> Transcript:
         """A conversation that an earlier run began, up to the calls that wait; ``entries`` follow the history."""
@@ -330,31 +191,65 @@ class Run[P: StrategyParams]:
         record = [*self.dialogue.earlier, *entries]
         return Transcript(opening, self.habits, self.long_results, record, kept=len(begun))
 
-    def first_loop(self, models: ModelCaller, answer: AnswerRule, part: LoopPart | None = None) -> AgentLoop:
+    def first_loop(self, toolbox: Toolbox, part: LoopPart | None = None) -> AgentLoop:
         """The loop over the user's question, or over the conversation in which calls wait."""
-        waits = self.dialogue.waiting_round is not None
-        return self.loop(models, self.resumed() if waits else self.transcript(self.dialogue.question), answer, part)
+        waiting = self.dialogue.waiting_round
+        transcript = self.resumed() if waiting else self.transcript(self.said.text)
+        return self.loop(transcript, toolbox, part, waiting=waiting)
 
-    def resumed_first(self, loop: AgentLoop, work: Generator[Event, None, Ending]) -> Generator[Event, None, Ending]:
-        """Answer the calls that an earlier run left waiting in this loop's conversation, then do the work."""
-        if waiting := self.dialogue.waiting_round:
-            yield from self.resume(loop, waiting, "approval")
-        return (yield from work)
+    def loop(
+        self,
+        transcript: Transcript,
+        toolbox: Toolbox,
+        part: LoopPart | None = None,
+        guard: RepeatGuard | None = None,
+        waiting: RoundRecord | None = None,
+    ) -> AgentLoop:
+        """A loop over a transcript, in which the model may call these tools; without a part it has the whole run.
 
-    def resume(self, loop: AgentLoop, waiting: RoundRecord, parent: str) -> Generator[Event, None, None]:
+        It begins with the calls of the waiting round, which the user has answered.
+        """
+        part, params = part or LoopPart(), self.params
+        rounds = ToolRounds(
+            tools=self.tools,
+            transcript=transcript,
+            bibliography=self.bibliography,
+            guard=guard or RepeatGuard(),
+            result_limit=params.tool_result_limit,
+            approvals=self.approvals,
+        )
+        tool_deadline = self.deadline(part.tool_share)
+        key = f"{part.parent}.approval" if part.parent else "approval"
+        row = SpanStarted(key, "APPROVAL")
+        return AgentLoop(
+            models=self.models.offering(toolbox),
+            rounds=rounds,
+            part=part,
+            maximum_iterations=params.maximum_iterations
+            if part.maximum_iterations is None
+            else part.maximum_iterations,
+            tool_deadline=tool_deadline,
+            end=self.deadline(part.end_share),
+            show_thoughts=params.emit_intermediate_thoughts and part.is_seen,
+            words=self.dialogue.words,
+            before=in_row(row, self._resume(rounds, waiting, key, tool_deadline), self.clock) if waiting else (),
+        )
+
+    def _resume(
+        self, rounds: ToolRounds, waiting: RoundRecord, key: str, deadline: Deadline
+    ) -> Generator[Event, None, None]:
         """Run the calls that the user approved, answer the others, and add what else the user says."""
         resumption = self.dialogue.resumption
         if resumption is None:
             return
-        started = self.clock.now()
-        yield SpanStarted(parent, "APPROVAL")
-        judged = within_budget(
-            (resumption.judge(call, self.toolbox, self.deadline(1).left()) for call in waiting.waiting), self.budget
-        )
-        self.approvals.has_acted |= any(isinstance(call, ValidCall) for call in judged)
-        yield from loop.rounds.resume(waiting, judged, parent, loop.limits.tool_deadline)
+        left = self.deadline(1).left
+        judged = within_budget((resumption.judge(call, self.toolbox, left()) for call in waiting.waiting), self.budget)
+        self.approvals.note_approved(judged)
+        yield from rounds.resume(waiting, judged, key, deadline)
         if resumption.has_question:
-            text = "\n\n".join(part for part in (self._new_context, self.dialogue.question) if part)
-            record = self.dialogue.question_record(self._new_context)
-            loop.rounds.transcript.append_question(user_message(text, self.parts[0]), record)
-        yield SpanFinished(parent, self.clock.now() - started)
+            message = user_message(_with_context(self.said.context, self.said.text), self.files)
+            rounds.transcript.append_question(message, self.said)
+
+
+def _with_context(context: str, text: str) -> str:
+    return "\n\n".join(part for part in (context, text) if part)

@@ -316,6 +316,10 @@ class Approvals:
         held = tuple(self._held(call, toolbox, subtask) for call in judged)
         return tuple(map(_not_taken, held)) if waits(held) else held
 
+    def note_approved(self, judged: Iterable[JudgedCall]) -> None:
+        """Remember that the user's approval lets calls run now."""
+        self.has_acted = self.has_acted or any(isinstance(call, ValidCall) for call in judged)
+
     def _held(self, call: JudgedCall, toolbox: Toolbox, subtask: str | None) -> JudgedCall:
         if not (isinstance(call, ValidCall) and call.tool.needs_approval):
             return call

@@ -16,7 +16,7 @@ from internal.events import Event, ModelFinished, ModelStarted, Noted, RequestRe
 from internal.host.failures import FailureKind, HostFailure, is_transient
 from internal.host.session import DeadlinePassed, HostSession, ModelRequest, new_request_id
 from internal.model.reading import ModelTurn, Reading, TurnSpan
-from internal.node.tools import Tool, Toolbox
+from internal.node.tools import Toolbox
 from internal.text.secrets import KnownSecrets, texts_in
 from internal.transcript.transcript import Transcript, Window
 
@@ -217,9 +217,8 @@ class ModelCaller:
     stop: tuple[str, ...] = ()
     """Stop words for the node's own model; a hit discards tool calls, so only a run that offers no tool has any."""
 
-    def offering(self, tool: Tool) -> "ModelCaller":
-        """The same with one more tool in every request, behind the others."""
-        toolbox = self.toolbox.with_tool(tool)
+    def offering(self, toolbox: Toolbox) -> "ModelCaller":
+        """The same with these tools in every request."""
         return replace(self, toolbox=toolbox, window=replace(self.window, tools=toolbox.prompt_tools))
 
     def take_turn(self, transcript: Transcript, span: TurnSpan) -> Generator[Event, None, ModelTurn | TimeIsUp]:

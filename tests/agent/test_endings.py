@@ -6,13 +6,12 @@ from typing import Any
 import pytest
 
 from internal.agent import Blueprint
-from internal.end import Result, finish
+from internal.end import Result
 from internal.events import Event
-from internal.loop import LoopPart, TextAnswer
+from internal.loop import LoopPart
 from internal.memory.records import AnswerRecord
 from internal.memory.state import decode
 from internal.node.params import StrategyParams
-from internal.node.tools import Tool
 from internal.policy import DEFAULT_POLICY
 from internal.run import Run
 from prompt import template
@@ -46,13 +45,9 @@ def test_an_answer_in_the_last_round_does_not_count_as_the_limit() -> None:
 
 
 def test_a_loop_that_a_strategy_gives_no_round_only_asks_for_the_closing_answer() -> None:
-    def without_rounds(run: Run[StrategyParams], _submit: Tool | None) -> Generator[Event, None, None]:
-        yield from run.begin()
-        part = LoopPart(maximum_iterations=0)
-        ending = yield from run.loop(
-            run.models(run.toolbox), run.transcript(run.dialogue.question), TextAnswer(), part
-        ).run()
-        yield from finish(run, Result(ending, ()), None)
+    def without_rounds(run: Run[StrategyParams]) -> Generator[Event, None, Result]:
+        loop = run.loop(run.transcript(run.said.text), run.toolbox, LoopPart(maximum_iterations=0))
+        return Result((yield from loop.run()), ())
 
     blueprint = Blueprint("without_rounds", DEFAULT_POLICY, StrategyParams, without_rounds)
     outcome = run([search("a", text="What I know.")], FOUND, LIMIT, blueprint=blueprint)

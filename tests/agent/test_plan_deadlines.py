@@ -234,7 +234,7 @@ def test_an_error_that_retries_cannot_fix_ends_the_run_and_the_log_has_the_findi
     outcome = plan_run(steps, clock=FakeTime().clock)
 
     assert type(outcome.error).__name__ == error_type
-    assert "Answer to alpha." in str(outcome.logs["answer"]["data"])
+    assert "Answer to alpha." in str(outcome.logs["subtask1"]["data"])
     assert outcome.logs["answer"]["status"] == "error"
 
 
