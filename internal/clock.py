@@ -1,13 +1,11 @@
-"""Time: the clock of a run, its deadlines, and turns for long work: one process serves many runs in one thread."""
+"""Time: the clock and the deadlines of a run, and turns for long work, since one thread serves all runs."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from time import perf_counter, process_time
 
 import gevent
-
-# Long work that lets other sessions run: one process serves all of them in one thread.
 
 MAX_TURN_SECONDS = 0.005
 """Seconds of work; a chunk of another session waits about ten turns on its way from the host to the user."""
@@ -43,10 +41,6 @@ def _end_of_turn(worked: float) -> float:
     return process_time()
 
 
-# The soft deadline of a run: earlier than the host's, which ends a run without telling the plugin.
-#
-# The host's own is in docs/host-facts.md, "Time limits".
-
 TOOL_PHASE_SHARE = 0.9
 """Of the run's time; the rest is for the closing answer."""
 
@@ -59,15 +53,12 @@ class Clock:
     sleep: Callable[[float], None] = gevent.sleep
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, order=True)
 class Deadline:
-    """A moment on a clock."""
+    """A moment on a clock; earlier than the host's own limits (docs/host-facts.md, "Time limits")."""
 
-    clock: Clock
+    clock: Clock = field(compare=False)
     moment: float
-
-    def __lt__(self, other: "Deadline") -> bool:
-        return self.moment < other.moment
 
     def at_least(self, seconds: float) -> "Deadline":
         """This deadline, or a later one if less than these seconds are left."""

@@ -1,4 +1,4 @@
-"""How secrets are recognised: by the name of the value, or by its shape."""
+"""Secrets in texts: recognised by a value's name or shape, and replaced wherever a known one is written."""
 
 import json
 import re
@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from itertools import groupby
+from operator import itemgetter
 from typing import Any
 from urllib.parse import quote, quote_plus
 
@@ -15,12 +16,9 @@ from pydantic_core import to_json
 from internal.clock import in_turns
 from internal.text.texts import wellformed
 
-# How secrets are recognised: by the name of the value, or by its shape.
-#
-# A name proves nothing (``page_token``, ``max_token`` and ``app_token`` are not secrets), so it counts only in the
-# log.
-
 REDACTED = "[redacted]"
+
+# A name proves nothing (``page_token``, ``max_token`` and ``app_token`` are not secrets), so it counts only in the log.
 
 _CAMEL_BORDER = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _SECRET_KEY = re.compile(
@@ -30,8 +28,8 @@ _SECRET_KEY = re.compile(
 # The position in a list is called a token too, and the log should show which page was asked for.
 _CURSOR_KEY = re.compile(r"(^|_)(page|next|prev|previous|continuation|cursor|sync)_?token$")
 
-# A letter before a shape may be the end of an escape, as in the ``\n`` of JSON within an error.
 _SHAPES = re.compile(
+    # A letter before a shape may be the end of an escape, as in the ``\n`` of JSON within an error.
     r"(?:\b|(?<=\\[nrt]))(?:"
     r"(?:sk|rk|pk)-[\w-]{8,}"
     r"|(?:sk|rk|pk)_(?:live|test)_\w{8,}"
@@ -43,11 +41,11 @@ _SHAPES = re.compile(
     r"|AKIA[0-9A-Z]{16}\b"
     r"|eyJ[\w-]{5,1000}\.[\w-]{5,2000}\.[\w-]*"
     r")|-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----[^-]*"
+    # A password in an address ends with an @: what follows the colon of `http://host:5001/` is a port.
+    r"""|(?P<address>://[^\s/:@"'?#]{0,200}:)[^\s/"'?#]{1,500}(?=@)"""
+    # The schemes of an Authorization header. Prose such as "basic authentication" has no digit and no capital inside.
+    r"""|(?P<scheme>\b(?i:bearer|basic)\s+)(?=[^\s"'\\,;]{0,200}?(?:\d|[a-z][A-Z]))[^\s"'\\,;]{6,}"""
 )
-# A password in an address ends with an @: what follows the colon of `http://host:5001/` is a port.
-_IN_ADDRESS = re.compile(r"""(?P<before>://[^\s/:@"'?#]{0,200}:)[^\s/"'?#]{1,500}(?=@)""")
-# The schemes of an Authorization header. Prose such as "basic authentication" has neither digit nor a capital inside.
-_SCHEME = re.compile(r"""(?P<before>\b(?i:bearer|basic)\s+)(?=[^\s"'\\,;]{0,200}?(?:\d|[a-z][A-Z]))[^\s"'\\,;]{6,}""")
 
 # Errors quote JSON within JSON, so any number of backslashes may stand before a quote.
 _QUOTE = r"""\\*+["']?"""
@@ -60,13 +58,11 @@ _REMARK = (
 )
 _ASSIGNED = rf"{_NAMES.format('[_-]?')}{_QUOTE}{_IS}(?:(?:bearer|basic)\s+)?(?!{_REMARK})"
 _VERBS = r"(?:\s+(?:given|is|provided|received|sent|supplied|used|value|was|you)){0,3}"
-# Prose may go on as prose: only what has a digit is taken for a secret.
+# Prose may follow: only what has a digit is taken for a secret.
 _IN_PROSE = rf"{_NAMES.format(r'[\s_-]')}{_VERBS}{_IS}(?=\S{{0,200}}\d)"
 # These names often belong to other values, so they count only in quoted JSON.
 _IN_JSON = rf"(?:token|credentials?){_QUOTED}\s*:\s*{_QUOTED}(?!{_REMARK})"
-_WITHIN_QUOTES = r"""(?<=["'])(?:[^"'\\]|\\++(?!["'])){6,}(?=\\*+["'])"""
-_UNQUOTED = r"""(?:[^\s"'\\&,;}@]|\\++(?!["'nrt])){6,}"""
-_AFTER_NAME = re.compile(
+_NAMED = re.compile(
     rf"""
     (?P<before>
         {_ASSIGNED}    # api_key=hunter2-hunter2    "password": "hunter2"    Authorization: Bearer hunter2
@@ -75,16 +71,12 @@ _AFTER_NAME = re.compile(
       | {_IN_JSON}     # "token": "hunter2"
     )
     (?:
-        {_WITHIN_QUOTES}    # "correct horse battery"
-      | {_UNQUOTED}         # hunter2
+        (?<=["'])(?:[^"'\\]|\\++(?!["'])){{6,}}(?=\\*+["'])    # "correct horse battery"
+      | (?:[^\s"'\\&,;}}@]|\\++(?!["'nrt])){{6,}}               # hunter2
     )
+    | (?P<cookie> cookie{_QUOTE}{_IS} ) [^\s=;"'\\]+=[^\s;"'\\]*(?:;\s*[^\s=;"'\\]+=[^\s;"'\\]*)*
     """,
     re.IGNORECASE | re.VERBOSE,
-)
-_COOKIES = re.compile(
-    rf"(?P<before>cookie{_QUOTE}{_IS})"
-    r"""[^\s=;"'\\]+=[^\s;"'\\]*(?:;\s*[^\s=;"'\\]+=[^\s;"'\\]*)*""",
-    re.IGNORECASE,
 )
 
 
@@ -101,20 +93,14 @@ def texts_in(value: object) -> Iterator[str]:
         yield value
     elif isinstance(value, int | float) and not isinstance(value, bool):
         yield str(value)
-    elif isinstance(value, dict):
-        for item in value.values():
-            yield from texts_in(item)
-    elif isinstance(value, list | tuple):
-        for item in value:
+    elif isinstance(value, dict | list | tuple):
+        for item in value.values() if isinstance(value, dict) else value:
             yield from texts_in(item)
 
 
 def without_shapes(text: str) -> str:
     """A text without what has the shape of a credential: known formats of keys, and passwords in addresses."""
-    text = _SHAPES.sub(REDACTED, text)
-    for pattern in (_SCHEME, _IN_ADDRESS):
-        text = pattern.sub(rf"\g<before>{REDACTED}", text)
-    return text
+    return _SHAPES.sub(rf"\g<address>\g<scheme>{REDACTED}", text)
 
 
 def without_named(text: str) -> str:
@@ -122,22 +108,11 @@ def without_named(text: str) -> str:
 
     Not for what a model reads, which could no longer tell what was wrong.
     """
-    for pattern in (_COOKIES, _AFTER_NAME):
-        text = pattern.sub(rf"\g<before>{REDACTED}", text)
-    return text
+    return _NAMED.sub(rf"\g<before>\g<cookie>{REDACTED}", text)
 
 
-# Known secrets leave the plugin only in the calls that they belong to.
-#
-# Text is cut after that and never before: half a secret would not be recognised.
-#
-# Secrets are replaced where texts come in and where they go out, and nowhere between:
-#
-# - in: ``node.secrets`` finds the node's secrets; ``node.params`` and ``node.model_selection`` (the history) replace
-# them in what the node gives to the model, ``state.records`` in the state of an earlier run, ``results.output`` and
-# ``results.failures`` in what tools say; - out: ``render.outgoing`` replaces them in text, log, variables and errors,
-# ``render.log_content`` in the log's previews, ``state.records`` in the state; all also replace what the model gave
-# to a secret parameter of a tool. The model itself goes on reading it.
+# Known secrets are replaced where texts come in and where they go out (docs/architecture.md, "Where texts are
+# cleaned"). Text is cut after that and never before: half a secret would not be recognised.
 
 MIN_SECRET_LENGTH = 6
 """Characters. Shorter values would also match inside ordinary words."""
@@ -174,7 +149,17 @@ class Redactor:
 
     @cached_property
     def _any(self) -> re.Pattern[str]:
-        return re.compile(_alternation(self._in_order, between=""))
+        return self._pattern()
+
+    def _pattern(self, between: str = "") -> re.Pattern[str]:
+        """Any of the forms, a longer one before its beginning; ``between`` is a pattern of what may cut them up."""
+        groups = (
+            rf"{re.escape(first)}{between}(?:{'|'.join(between.join(map(re.escape, form[1:])) for form in same)})"
+            for first, same in groupby(
+                reversed(self._in_order), key=itemgetter(0)
+            )  # the first character rules most out
+        )
+        return re.compile("|".join(groups))
 
     def text(self, text: str) -> str:
         """The whole text, redacted."""
@@ -185,17 +170,17 @@ class Redactor:
         redacted = self.text(text)
         without = redacted.replace(BORDER, "")
         if self.text(without) != without:
-            redacted = re.sub(_alternation(self._in_order, between=f"{BORDER}?"), REDACTED, text)
+            redacted = self._pattern(f"{BORDER}?").sub(REDACTED, text)
         return redacted.replace(BORDER, between)
 
     def split(self, text: str) -> tuple[str, str]:
-        """What is certain of a text that goes on, redacted; and its end, if that may be the beginning of a secret.
+        """The settled part of a stream, redacted; and its end, if that may be the beginning of a secret.
 
         Put the end before the next piece. Whatever the pieces, their sum is what ``text`` makes of the whole.
         """
         if not self._forms:
             return text, ""
-        open_at = [at for at in range(max(0, len(text) - self._longest + 1), len(text)) if self._may_go_on(text[at:])]
+        open_at = [at for at in range(max(0, len(text) - self._longest + 1), len(text)) if self._may_become(text[at:])]
         open_at.append(len(text))
         pieces, end = list[str](), 0
         for found in self._any.finditer(text):
@@ -203,10 +188,10 @@ class Redactor:
                 break
             pieces += [text[end : found.start()], REDACTED]
             end = found.end()
-        certain = next(at for at in open_at if at >= end)
-        return "".join([*pieces, text[end:certain]]), text[certain:]
+        settled = next(at for at in open_at if at >= end)
+        return "".join([*pieces, text[end:settled]]), text[settled:]
 
-    def _may_go_on(self, rest: str) -> bool:
+    def _may_become(self, rest: str) -> bool:
         """Whether a secret that is longer begins like this."""
         after = bisect_right(self._in_order, rest)
         return after < len(self._in_order) and self._in_order[after].startswith(rest)
@@ -221,11 +206,11 @@ class Redactor:
 
     def json(self, value: Any) -> Any:  # noqa: ANN401 - JSON in, JSON out
         """A JSON value of others: texts, names and numbers that are a secret are replaced."""
-        return self._without_secrets(value, keep_names=False) if self.holds_secret(value) else value
+        return self._without_secrets(value, is_ours=False) if self.holds_secret(value) else value
 
     def values(self, value: Any) -> Any:  # noqa: ANN401 - as above
         """A JSON value of ours, whose names and numbers mean something: only its texts are redacted."""
-        return self._without_secrets(value, keep_names=True) if self.holds_secret(value) else value
+        return self._without_secrets(value, is_ours=True) if self.holds_secret(value) else value
 
     def json_text(self, text: str) -> str:
         """The text of a JSON value of ours, or of what should be one, redacted; JSON stays JSON."""
@@ -244,26 +229,25 @@ class Redactor:
             text = to_json(value).decode()
         except ValueError:  # deeper than pydantic writes
             text = json.dumps(value, ensure_ascii=False)
-        return self._in_json.text(text) != text
+        return self._any_in_json.search(text) is not None
 
     @cached_property
-    def _in_json(self) -> "Redactor":
-        """Looks for the same secrets in the text of a JSON value."""
-        forms = frozenset(json.dumps(form, ensure_ascii=False)[1:-1] for form in self._forms)
-        return self if forms == self._forms else Redactor(forms)
+    def _any_in_json(self) -> re.Pattern[str]:
+        """The forms as they are written in the text of a JSON value."""
+        return re.compile("|".join(re.escape(json.dumps(form, ensure_ascii=False)[1:-1]) for form in self._in_order))
 
-    def _without_secrets(self, value: object, *, keep_names: bool) -> object:
+    def _without_secrets(self, value: object, *, is_ours: bool) -> object:
         if isinstance(value, str):
             return self.text(value)
-        if isinstance(value, int) and not isinstance(value, bool) and not keep_names:
+        if isinstance(value, int) and not isinstance(value, bool) and not is_ours:
             return REDACTED if self.text(str(value)) == REDACTED else value
         if isinstance(value, dict):
             return {
-                name if keep_names else self.text(name): self._without_secrets(item, keep_names=keep_names)
+                name if is_ours else self.text(name): self._without_secrets(item, is_ours=is_ours)
                 for name, item in in_turns(value.items())
             }
         if isinstance(value, list | tuple):
-            return [self._without_secrets(item, keep_names=keep_names) for item in in_turns(value)]
+            return [self._without_secrets(item, is_ours=is_ours) for item in in_turns(value)]
         return value
 
 
@@ -283,19 +267,6 @@ class KnownSecrets:
     def learn(self, given: Iterable[str]) -> None:
         """Add what the model gave to a secret parameter; the model itself still reads it."""
         self.for_people = self.for_people.knowing(given)
-
-
-def _alternation(forms: Iterable[str], between: str) -> str:
-    """Of forms in their order; a longer one before its beginning, and those with the same first character together."""
-    groups = (
-        f"{re.escape(first)}{between}(?:{'|'.join(_spaced(form[1:], between) for form in reversed(list(same)))})"
-        for first, same in groupby(forms, key=lambda form: form[0])
-    )
-    return "|".join(groups)
-
-
-def _spaced(form: str, between: str) -> str:
-    return between.join(map(re.escape, form)) if between else re.escape(form)
 
 
 def _written_forms(secret: str) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Texts as such: well-formed, read from what was pasted, cut to size."""
+"""Texts as such: well-formed, kept in part, cut to size, read from what was pasted."""
 
 import ast
 import contextlib
@@ -14,28 +14,16 @@ from pydantic_core import to_json
 
 from prompt import template
 
-# Text that survives the wire and can be stored.
-#
-# A lone surrogate (half of a UTF-16 pair, as a cut JSON escape leaves it) cannot be written as UTF-8, and one of them
-# in a message ends the whole invocation: a question mark stands for it. NUL (U+0000) is taken out: PostgreSQL, where
-# Dify keeps messages, variables and logs, refuses it (docs/host-facts.md, "NUL characters").
-#
-# Text is made well-formed where it comes in and where it goes out; between, it stays so:
-#
-# - in: ``node.params`` (the node's parameters), ``approval.decision`` (what JSON in one of them escapes) and ``host``
-# (``wire``: model chunks and tool messages; ``read_ahead``: failures; ``host_message``: what their JSON escapes;
-# ``local_files``: a file's name); ``state.form`` (a state); - out: ``render.messages`` (the text that streams),
-# ``state.form`` (a state) and ``render.outgoing`` (everything else).
-#
-# The arguments of a tool call are the exception: they pass as the model wrote them, because half a surrogate pair in
-# them is an error that the model should read (``tooling``).
+# Text is made well-formed where it comes in and where it goes out (docs/architecture.md, "Where texts are cleaned").
+# Half of a surrogate pair cannot be written as UTF-8, and one of them in a message ends the whole invocation.
+# PostgreSQL, where Dify keeps messages, variables and logs, refuses NUL (docs/host-facts.md, "NUL characters").
 
 _BACKSLASH, _NUL = r"\\", r"\u0000"
 """As JSON writes them."""
 
 
 def wellformed(text: str) -> str:
-    """The text itself where it is well-formed."""
+    """The text with "?" for each lone surrogate, and without NUL; the text itself where it has neither."""
     if has_lone_surrogate(text):
         text = text.encode(errors="replace").decode()
     return text.replace("\0", "")
@@ -51,13 +39,10 @@ def wellformed_json[T](value: T) -> T:
 
 
 def without_escaped_nul(text: str) -> str:
-    """The text of a JSON value, or of what should be one, without the escapes of NUL.
-
-    Nothing else changes: what is not JSON does not become JSON by it.
-    """
+    """The text of a JSON value, or of what should be one, without the escapes of NUL; nothing else changes."""
     if _NUL not in text or "\0" in text:
         return text
-    # A backslash that is escaped itself begins no escape: a character that is not there stands for it meanwhile.
+    # A backslash that is escaped itself begins no escape: a character that is not there replaces it meanwhile.
     return text.replace(_BACKSLASH, "\0").replace(_NUL, "").replace("\0", _BACKSLASH)
 
 
@@ -71,8 +56,6 @@ def has_lone_surrogate(text: str) -> bool:
     return False
 
 
-# Long text that is kept in part, and text cut to the size that a model reads.
-#
 # Redaction comes before any cut, since half a secret would not be recognised.
 
 MAX_KEPT_LENGTH = 2 * 1024 * 1024
@@ -106,8 +89,7 @@ class KeptText:
         """Whether anything but white space has come."""
         self.is_whole = True
         """Whether all of it is kept."""
-        self._head, self._head_left = StringIO(), longest - 2 * tail
-        self._tail, self._longest_tail = StringIO(), tail
+        self._kept, self._longest, self._head, self._tail = StringIO(), longest, longest - 2 * tail, tail
 
     def add(self, text: str) -> None:
         if not text:
@@ -115,27 +97,24 @@ class KeptText:
         self.length += len(text)
         self.last = text[-1]
         self.says_something = self.says_something or not text.isspace()
-        if self._head_left:
-            self._head.write(text[: self._head_left])
-            text, self._head_left = text[self._head_left :], max(0, self._head_left - len(text))
-        if self._tail.tell() + len(text) > 2 * self._longest_tail:
-            end = self._tail.getvalue() + text if len(text) < self._longest_tail else text
-            self._tail, self.is_whole = StringIO(), False
-            text = end[-self._longest_tail :]
-        self._tail.write(text)
+        self._kept.write(text)
+        if self._kept.tell() > self._longest:
+            kept, self._kept, self.is_whole = self.whole(), StringIO(), False
+            self._kept.write(kept[: self._head] + kept[-self._tail :])
 
     def whole(self) -> str:
         """The text as it came, as far as it is kept."""
-        return self._head.getvalue() + self._tail.getvalue()
+        return self._kept.getvalue()
 
     def excerpt(self, redact: Callable[[str], str]) -> Excerpt:
         """What is kept, redacted."""
+        kept = self.whole()
         if self.is_whole:
-            return Excerpt(redact(self.whole()))
-        head, tail = self._head.getvalue(), self._tail.getvalue()[-self._longest_tail :]
-        missing = self.length - len(head) - len(tail) + 2 * _SEAM
+            return Excerpt(redact(kept))
+        missing = self.length - len(kept) + 2 * _SEAM
         gap = template.CHARACTERS_NOT_KEPT.format(count=missing)
-        return Excerpt(f"{redact(head)[:-_SEAM]}{gap}{redact(tail)[_SEAM:]}", missing - len(gap))
+        text = f"{redact(kept[: self._head])[:-_SEAM]}{gap}{redact(kept[self._head :])[_SEAM:]}"
+        return Excerpt(text, missing - len(gap))
 
 
 def joined(parts: list[Excerpt]) -> Excerpt:
@@ -177,26 +156,22 @@ def cut_evenly(texts: Sequence[str], most: float, weigh: Callable[[str], int]) -
     ]
 
 
-# Texts that were pasted into the panel, or that Dify put there for a variable.
-
 _MAX_REPR_LENGTH = 100_000
-_MAX_REPR_DEPTH = 64
 _BYTE_ORDER_MARK = re.compile(r"\A[\s\ufeff]*\ufeff")
-_REPR_TOKEN = re.compile(
-    r"""'(?:[^'\\]++|\\.)*+'|"(?:[^"\\]++|\\.)*+"|(?P<opens>[\[{])|(?P<closes>[\]}])"""
-    r"""|,(?!\s*+[\]}])|[:\s]|True|False|None|-?\d++(?:\.\d++)?+(?:e[+-]?\d++)?+""",
+_REPR = re.compile(
+    r"""(?:'(?:[^'\\]++|\\.)*+'|"(?:[^"\\]++|\\.)*+"|[\[\]{}:\s]|,(?!\s*+[\]}])"""
+    r"""|True|False|None|-?\d++(?:\.\d++)?+(?:e[+-]?\d++)?+)++""",
     re.DOTALL,
 )
-"""What Python writes for lists and objects of JSON's types: no comma at the end, as in broken JSON, and no operators,
-which nest without brackets."""
+"""What Python writes for lists and objects of JSON's types; a comma at the end is that of broken JSON."""
 _SELECTOR = re.compile(r"\s*[A-Za-z0-9_]{1,100}(?:\.[A-Za-z_][A-Za-z0-9_]{0,100}){1,10}\s*")
 
 
 def read_pasted(text: str) -> str:
-    """The intended JSON of a text that may contain JSON.
+    """The intended JSON of a text that may contain JSON; any other text as it is.
 
     A byte order mark before it is dropped. Python's repr of a list or object, which Dify writes for a variable in a
-    text field (docs/host-facts.md, "Values of parameters"), becomes its JSON. Any other text is returned as it is.
+    text field (docs/host-facts.md, "Values of parameters"), becomes its JSON.
     """
     text = _BYTE_ORDER_MARK.sub("", text)
     if not text.lstrip().startswith(("[", "{")) or len(text) > _MAX_REPR_LENGTH:
@@ -221,28 +196,14 @@ def parse_pasted(text: str) -> object:
 
 def _read_repr(text: str) -> object:
     """The list or object of JSON's types whose repr the text is, else None."""
-    if not _is_readable_repr(text):
+    if not _REPR.fullmatch(text):
         return None
     try:
         with warnings.catch_warnings(action="ignore"):  # Python warns of odd escapes, on stderr.
             value = ast.literal_eval(text)
-    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):  # Python's parser bounds the nesting
         return None
     return value if _is_json(value) else None
-
-
-def _is_readable_repr(text: str) -> bool:
-    """Whether a text has only the tokens of a repr, at most so many levels deep; scanned before Python parses it."""
-    position = levels = 0
-    while position < len(text):
-        token = _REPR_TOKEN.match(text, position)
-        if token is None:
-            return False
-        levels += (token["opens"] is not None) - (token["closes"] is not None)
-        if levels > _MAX_REPR_DEPTH:
-            return False
-        position = token.end()
-    return True
 
 
 def _is_json(value: object) -> bool:
@@ -254,10 +215,7 @@ def _is_json(value: object) -> bool:
 
 
 def looks_like_selector(text: object) -> bool:
-    """Whether a text is only the selector of a variable, such as ``start.tools``.
-
-    Dify leaves a selector in place of a variable that does not exist.
-    """
+    """Whether a text is only a selector such as ``start.tools``, which Dify leaves for a variable that is missing."""
     return isinstance(text, str) and _SELECTOR.fullmatch(text) is not None
 
 

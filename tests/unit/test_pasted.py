@@ -64,18 +64,13 @@ def test_a_repr_of_other_types_than_those_of_json_is_not_read(text: str) -> None
     assert read_pasted(text) == text
 
 
-def test_nesting_and_length_are_looked_at_before_python_parses(monkeypatch: pytest.MonkeyPatch) -> None:
-    deepest, longest = "[" * 64 + "'x'" + "]" * 64, "['" + "x" * 99_996 + "']"
-    assert read_pasted(deepest) == deepest.replace("'", '"')
-    assert read_pasted(longest) == longest.replace("'", '"')
-
-    monkeypatch.setattr(ast, "literal_eval", lambda _text: pytest.fail("parsed"))
-    too_much = [f"[{deepest}]", f"{longest} ", "['x', " + "[" * 90_000, "[" + "-" * 99_000 + "1]", "['" + "[" * 64]
-    assert [read_pasted(text) for text in too_much] == too_much
-
-
-def test_brackets_within_texts_do_not_count_as_nesting() -> None:
-    assert read_pasted("['" + "[" * 100 + "']") == '["' + "[" * 100 + '"]'
+@pytest.mark.parametrize(
+    "text",
+    ["[" * 90_000, "['x', " + "[" * 90_000, "[" + "-" * 99_000 + "1]", "['" + "x" * 100_000 + "']"],
+    ids=lambda t: t[:7],
+)
+def test_a_repr_that_is_nested_too_deeply_or_too_long_stays_as_it_is(text: str) -> None:
+    assert read_pasted(text) == text
 
 
 @pytest.mark.parametrize("before", [MARK, f" \n{MARK}", f"{MARK}{MARK}"], ids=ascii)
@@ -149,13 +144,6 @@ def test_context_may_be_the_text_of_objects(write: Any) -> None:  # noqa: ANN401
     assert read_context(write({"a": None, "b": [1]})) == read_context({"a": None, "b": [1]})
 
 
-@pytest.mark.parametrize("text", ["[link](http://host.test)", "{curly} words", "[1] A note.", "[" * 100_000])
-def test_context_that_only_starts_like_a_list_is_a_text(text: str) -> None:
-    (source,) = read_context(text)
-
-    assert source.content == text
-
-
 @pytest.mark.parametrize(
     ("text", "is_one"),
     [
@@ -189,10 +177,3 @@ def test_a_missing_variable_is_named() -> None:
     assert notes[0].startswith(f"prompt_policy_overrides: 'conversation.policy' {VARIABLE}")
     notes = [*build_toolbox([tool("search")], allowed=["start.tools"]).notes]
     assert [note for note in notes if "'start.tools'" in note and VARIABLE in note]
-
-
-def test_a_tool_whose_name_has_a_dot_is_none() -> None:
-    toolbox = build_toolbox([tool("fs.read")], allowed=read(allowed_tools="fs.read").allowed_tools)
-
-    assert len(toolbox.tools) == 1
-    assert toolbox.notes == ()
