@@ -11,82 +11,46 @@
 `docs/devhost.md` describes the commands, `docs/testing.md` this module's classes. A package imports only packages that
 stand above it in this list (tests/devhost/test_architecture.py checks that):
 
-    errors, home, limits  the exceptions, where devhost lies, and the host's limits
-    protocol.golang     JSON as Go reads and writes it
+    errors, home, limits, words  the exceptions, where devhost lies, the host's limits, and words of many pages
+    scaffold            the folder of a new plugin
+    golang              JSON as Go reads and writes it
     text                YAML, JSON and secret values
     protocol            what passes between the host, the daemon and a plugin
-    plugin.rules        the daemon's rules for declarations, and the list of all rules
-    plugin.keys         what the YAML files of a plugin may declare
-    plugin.contents     what a package of a plugin holds, and the rules for its files
+    plugin.rules        the daemon's rules for declarations, and the marketplace's
     plugin              a plugin's directory as data
-    models              the interface of a model
+    models              the interface of a model, and facts about OpenAI's models
     models.scripted     scripts, and the model that answers from one
-    models.provider     facts about OpenAI's models
     models.openai_api   models behind OpenAI's APIs
-    node                the parameters of an Agent node
-    node.messages       what an Agent node does with each message
+    node                an Agent node's parameters, and what it does with each message
     node.outputs        what an Agent node leaves behind
     files               files that plugins fetch over HTTP
     process.transports  the three ways in which Dify runs a plugin
     process             a running plugin and its sessions
     tools               tools of tool plugins, and Python functions
-    tools.recorded      tools that answer from a recording
     host                the Agent node and the daemon around one strategy plugin
     scenario            what a command asks for
     conversation        question after question, and what each run leaves to the next
     direct              one tool, called without an agent
-    trace.flow          the lines that a flow adds to a trace
     trace               a run in a file
     recording           a traced run as a script
-    page.calls          what the calls of a run say, and what changed from prompt to prompt
-    page.parts          the parts of a run as a page shows them
     page                a trace as an HTML page
     telemetry           a trace as OpenTelemetry spans
-    terminal.signals    Ctrl-C and the other signals
-    terminal.tables     parts of a run as texts, trees and tables
     terminal            the view of a run or a trace in a terminal
     chat                a conversation in a terminal
     fork                a traced run once more, with something changed
     comparison          two runs side by side
-    evaluation.checks   what a case expects, and whether a run fits
-    flow.expectations   what a flow's script expects of a turn
-    flow.outside        what a flow may do on this machine besides calling tools
+    evaluation          cases, run side by side in one host, and compared
     flow                a chatflow or workflow around the Agent node
-    flow.forms          forms of Human Input nodes, and the answers to them
-    flow.tools          the tools that the nodes of a flow hold
-    flow.view           what a person or a program sees of a flow
-    flow.traces         a flow in a trace
-    flow.chat           a conversation with a chatflow
     flow.page           the trace of a flow as an HTML page
-    flow.checks         what is wrong with a flow, said before it starts
-    flow.cases          a flow's script as a case: every turn beside what it is expected to be
-    flow.engine.files   files on the engine
-    flow.engine.turn    what the nodes of one turn share
-    flow.engine.models  devhost's models in the place of those of Dify's model plugins
-    flow.engine.nodes   the nodes that ask Dify's services in Dify, and devhost here
     flow.engine         Dify's own workflow engine, with devhost's nodes in it
     overview            what a plugin declares, in lines
     package             a plugin as one file: written, installed, opened
-    evaluation          cases, run side by side in one host, and compared
     evaluation.reports  an evaluation for people and for other programs
-    scaffold            the folder of a new plugin
     cli.options         options that several commands have
-    cli.flow            the command that plays flows
-    console.runs        the runs of a folder, and how each was started
-    console.listing     the list of runs, with an index of them
-    console.children    the commands that the console started
-    console.forms       the form of a new run, made from the strategy's YAML
-    console.again       a run once more with one thing changed, and two runs beside each other
-    console.asking      what a conversation waits for, and what can be told
-    console.suites      files of cases, and how far an evaluation is
-    console.cases       a run that is kept as a case
     console.pages       what the pages of the console look like
-    console.live        runs as they go on, piece by piece
+    console             the runs of a folder: listed, started, asked, steered, kept as cases
     console.views       what each address of the console answers
-    console.playing     starting a run, and steering it
     console.server      the web server of the console, and who may ask it
-    cli.recording       the commands record and fork
-    cli.evaluation      the command that evaluates
     cli                 the commands and their options
 """
 
@@ -97,21 +61,17 @@ if TYPE_CHECKING:
     from devhost.errors import HostError, ParameterError, PluginLostError, PluginStartError, TraceError
     from devhost.host.host import Host
     from devhost.limits import HostLimits
-    from devhost.models.backend import ModelBackend, ModelCallError, ModelDescription, chunk, tool_call
+    from devhost.models.backend import ModelBackend, ModelCallError, ModelDescription, ModelRequest, chunk, tool_call
     from devhost.models.openai_api.backend import Connection, OpenAIModel
-    from devhost.models.request import ModelRequest
     from devhost.models.scripted.model import ScriptedModel
     from devhost.node.outputs.outputs import Finding, NodeOutputs
     from devhost.node.outputs.run import Run, RunError
-    from devhost.process.stop import Stop
-    from devhost.process.watcher import Watcher
+    from devhost.process.session import Stop, Watcher
     from devhost.protocol.failures import ApiFault, read_fault
-    from devhost.tools.function_tool import FunctionTool
     from devhost.tools.setup import ToolSetup
-    from devhost.trace.outcome import run_of
-    from devhost.trace.reader import Trace, read_trace
-    from devhost.trace.runs import TracedRun, traced_runs
-    from devhost.trace.writer import TraceWriter
+    from devhost.tools.tool import FunctionTool
+    from devhost.trace.lines import Trace, TraceWriter, read_trace
+    from devhost.trace.runs import TracedRun, run_of, traced_runs
 
 __all__ = [
     "ApiFault",
@@ -152,21 +112,17 @@ _PLACES = {
     "errors": ("HostError", "ParameterError", "PluginLostError", "PluginStartError", "TraceError"),
     "host.host": ("Host",),
     "limits": ("HostLimits",),
-    "models.backend": ("ModelBackend", "ModelCallError", "ModelDescription", "chunk", "tool_call"),
+    "models.backend": ("ModelBackend", "ModelCallError", "ModelDescription", "ModelRequest", "chunk", "tool_call"),
     "models.openai_api.backend": ("Connection", "OpenAIModel"),
-    "models.request": ("ModelRequest",),
     "models.scripted.model": ("ScriptedModel",),
     "node.outputs.outputs": ("Finding", "NodeOutputs"),
     "node.outputs.run": ("Run", "RunError"),
-    "process.stop": ("Stop",),
-    "process.watcher": ("Watcher",),
+    "process.session": ("Stop", "Watcher"),
     "protocol.failures": ("ApiFault", "read_fault"),
-    "tools.function_tool": ("FunctionTool",),
     "tools.setup": ("ToolSetup",),
-    "trace.outcome": ("run_of",),
-    "trace.reader": ("Trace", "read_trace"),
-    "trace.runs": ("TracedRun", "traced_runs"),
-    "trace.writer": ("TraceWriter",),
+    "tools.tool": ("FunctionTool",),
+    "trace.lines": ("Trace", "TraceWriter", "read_trace"),
+    "trace.runs": ("TracedRun", "run_of", "traced_runs"),
 }
 _MODULES = {name: module for module, names in _PLACES.items() for name in names}
 

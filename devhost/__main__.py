@@ -1,10 +1,47 @@
 """`devhost`, and `python -m devhost`."""
 
+import signal
 import sys
-from typing import Never
+import threading
+from types import FrameType
+from typing import TYPE_CHECKING, Never
 
 from devhost.cli.commands import main
-from devhost.terminal.signals.ending import end_with_signals
+
+if TYPE_CHECKING:
+    from sys import UnraisableHookArgs
+
+SOON_SECONDS = 0.01
+
+
+def end_with_signals() -> None:
+    """Turns SIGTERM and SIGHUP into exceptions, as Python does SIGINT: devhost stops its plugins before it ends.
+
+    Python drops an exception that a finalizer or the callback of a weak reference raises, after it calls
+    `sys.unraisablehook`. Threads and queues have such callbacks at the end of every turn, so there the exception is
+    raised once more as soon as they are over.
+    """
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _end)
+    sys.unraisablehook = _end_soon
+
+
+def _end(number: int, _frame: FrameType | None) -> None:
+    sys.exit(128 + number)
+
+
+def _end_soon(dropped: "UnraisableHookArgs", /) -> None:
+    ending = dropped.exc_value
+    in_main = threading.current_thread() is threading.main_thread()
+    if not in_main or not isinstance(ending, SystemExit | KeyboardInterrupt):
+        sys.__unraisablehook__(dropped)
+        return
+
+    def end(*_: object) -> None:
+        raise ending
+
+    signal.signal(signal.SIGALRM, end)
+    signal.setitimer(signal.ITIMER_REAL, SOON_SECONDS)
 
 
 def start() -> Never:

@@ -6,6 +6,7 @@ from pathlib import Path
 HOME = Path(__file__).resolve().parents[1]
 """The folder that devhost is in: the repository."""
 START = "import sys; sys.path.insert(0, sys.argv.pop(1)); from devhost.__main__ import start; start()"
+"""The plugins inherit no PYTHONPATH, which another way to say the folder would set."""
 
 
 def devhost_command(python: str, arguments: Sequence[str], home: Path = HOME) -> list[str]:

@@ -16,8 +16,8 @@ from pathlib import Path
 
 import yaml
 
-from devhost.package.commit import changed_files, folded, unknown_files
-from devhost.plugin.contents.files import Contents
+from devhost.package import changed_files, folded, unknown_files
+from devhost.plugin.contents import Contents
 from scripts.publisher import REPOSITORY
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -16,9 +16,9 @@ import pytest
 import yaml
 from packaging.version import Version
 
-from devhost.package.commit import unknown_files
+from devhost.package import unknown_files
 from devhost.plugin.check import check_plugin
-from devhost.plugin.contents.files import Contents
+from devhost.plugin.contents import Contents
 from internal.errors import StopReason
 from internal.node.params import ExtraOutput, StrategyParams
 from internal.plan_and_reflect import PlanAndReflectParams

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from devhost.plugin.check import check_plugin
-from devhost.plugin.contents.files import Contents
+from devhost.plugin.contents import Contents
 from scripts import stage
 from tests.support.pages import FENCE, ROOT
 from tests.test_readme import outline

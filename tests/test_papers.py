@@ -12,10 +12,9 @@ from typing import Any
 import pytest
 import yaml
 
-from devhost.package.commit import unknown_files
-from devhost.package.pack import packed
+from devhost.package import packed, unknown_files
 from devhost.plugin.check import check_plugin
-from devhost.plugin.contents.files import Contents
+from devhost.plugin.contents import Contents
 from scripts import publisher, release_notes
 
 ROOT = Path(__file__).parent.parent

@@ -14,23 +14,23 @@ from importlib import import_module
 import click
 
 from devhost.errors import HostError, PluginLostError, PluginStartError
-from devhost.text.command_help import examples
+from devhost.words import examples
 
 RUN_FAILED, ASKED_WRONGLY, INTERRUPTED = 1, 2, 130
 DISK_FAULTS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
 COMMANDS = {
-    "chat": ("chat_command.chat", "Keep a conversation with a strategy, one question a line."),
+    "chat": ("run_command.chat", "Keep a conversation with a strategy, one question a line."),
     "check": (
-        "devhost.overview.commands.check",
+        "devhost.overview.check",
         "Check a plugin by the daemon's rules, or an app by the editor's.",
     ),
-    "eval": ("evaluation.command.eval_", "Run the cases of a file, and say which fit what they expect."),
-    "flow": ("flow.command.flow", "Play a chatflow or workflow on Dify's own engine, without Dify."),
-    "fork": ("recording.fork_command.fork", "Run a traced run again from a round on, with a change."),
+    "eval": ("evaluation.eval_", "Run the cases of a file, and say which fit what they expect."),
+    "flow": ("flow.flow", "Play a chatflow or workflow on Dify's own engine, without Dify."),
+    "fork": ("recording.fork", "Run a traced run again from a round on, with a change."),
     "init": ("init_command.init", "Write a new plugin that runs, with a scenario and a test."),
-    "list": ("devhost.overview.commands.list_", "List a plugin's strategies, tools, parameters and examples."),
-    "package": ("devhost.package.command.package", "Check a plugin, pack it, and try to install the package."),
-    "record": ("recording.record_command.record", "Make a case of a traced run: a script that runs it again."),
+    "list": ("devhost.overview.list_", "List a plugin's strategies, tools, parameters and examples."),
+    "package": ("devhost.package.package", "Check a plugin, pack it, and try to install the package."),
+    "record": ("recording.record", "Make a case of a traced run: a script that runs it again."),
     "replay": ("trace_commands.replay", "Show a traced run again, as it was shown."),
     "report": ("trace_commands.report_page", "Make a self-contained page of a traced run."),
     "run": ("run_command.run", "Run a strategy and show it."),

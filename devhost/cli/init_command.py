@@ -6,7 +6,7 @@ from typing import cast
 import click
 
 from devhost.scaffold.plugin_folder import Kind, NewPlugin
-from devhost.text.command_help import examples
+from devhost.words import examples
 
 KINDS = ("strategy", "tool")
 

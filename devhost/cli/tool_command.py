@@ -1,37 +1,67 @@
-"""The command `tool`: calls one tool of a tool plugin, or lists what there is."""
+"""`devhost tool`: calls one tool of a tool plugin, or lists what there is."""
 
 import json
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
 
-from devhost.cli.options.hosting_options import HostOptions, runtime_options
-from devhost.cli.options.model_options import ModelOptions, model_options
-from devhost.cli.options.trace_options import tool_trace_option, tool_traced
-from devhost.cli.tool_arguments import assignments, given_file, tool_model
-from devhost.direct.asked import AskedTool, Found, ask, find_tool, tools_of
-from devhost.direct.call import ToolOutcome, call_directly
-from devhost.errors import HostError
-from devhost.files.run_folder import run_folder
-from devhost.files.server import FileServer
+from devhost.cli.options.hosting_options import (
+    BASE_URL,
+    KEY,
+    HostOptions,
+    ModelOptions,
+    model_options,
+    runtime_options,
+    tool_trace_option,
+    tool_traced,
+)
+from devhost.direct import AskedTool, Found, ToolOutcome, ask, call_directly, find_tool, tools_of
+from devhost.errors import HostError, ParameterError
+from devhost.files import FileServer, LocalFile, run_folder
 from devhost.host.backwards import BackwardsCalls
-from devhost.node.messages.tool_files import ToolFileStore
+from devhost.limits import HostLimits
+from devhost.models.backend import ModelBackend, NoModel
+from devhost.node.messages import ToolFileStore
 from devhost.node.outputs.run import RunError
-from devhost.overview.listing import tool_lines
+from devhost.overview import tool_lines
 from devhost.plugin.declaration import PluginDeclaration
-from devhost.process.watcher import Watcher, Watchers
+from devhost.process.session import Watcher, Watchers
 from devhost.protocol.wire import JsonObject
-from devhost.scenario.tool_assignments import read_credentials
-from devhost.terminal.run_view import open_console
-from devhost.terminal.signals.interrupt import on_ctrl_c
+from devhost.scenario import read_credentials
+from devhost.terminal.run_view import open_console, traceback_option
+from devhost.terminal.signals import on_ctrl_c
 from devhost.terminal.tool_view import ToolView
-from devhost.terminal.view_options import traceback_option
-from devhost.text.command_help import examples
-from devhost.text.secrets import Secrets
-from devhost.text.user_file import real_path
-from devhost.tools.panel import start_tool_plugin
+from devhost.text import Secrets, real_path
+from devhost.tools.setup import start_tool_plugin
+from devhost.words import examples
+
+
+def tool_model(options: ModelOptions) -> ModelBackend:
+    configured = any(os.environ.get(name, "").strip() for name in (KEY, BASE_URL))
+    asks_for_one = options != ModelOptions(scripted=options.scripted)
+    return options.choose(None, "") if asks_for_one or (configured and not options.scripted) else NoModel()
+
+
+def assignments(given: tuple[str, ...], option: str) -> Iterator[tuple[str, str]]:
+    for assignment in given:
+        key, equals, text = assignment.partition("=")
+        if not equals or not key:
+            raise ParameterError(f"{option} {key!r} is not KEY=VALUE")
+        yield key, text
+
+
+def given_file(text: str, limits: HostLimits) -> tuple[str, LocalFile]:
+    """A path that exists is a path, whatever it is called."""
+    key, equals, path = text.partition("=")
+    if not equals or Path(text).exists():
+        key, path = "", text
+    return key, LocalFile.read(Path(path), limits)
+
+
+# The command `tool`: calls one tool of a tool plugin, or lists what there is.
 
 CALLED_WELL, CALL_FAILED = 0, 1
 

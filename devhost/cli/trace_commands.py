@@ -6,17 +6,15 @@ from time import sleep
 
 import click
 
-from devhost.cli.options.trace_options import trace_argument
+from devhost.cli.options.hosting_options import trace_argument
 from devhost.errors import TraceError
 from devhost.flow.page.page import render_flow_page
-from devhost.flow.traces.replay import replay_flow
-from devhost.page.file import write_page
-from devhost.page.page import render_page
+from devhost.flow.traces import replay_flow
+from devhost.page.page import render_page, write_page
 from devhost.terminal.replay import replay_trace
-from devhost.terminal.run_view import open_console
-from devhost.terminal.view_options import ViewOptions, view_options
-from devhost.text.command_help import examples
-from devhost.trace.reader import Trace, read_trace
+from devhost.terminal.run_view import ViewOptions, open_console, view_options
+from devhost.trace.lines import Trace, read_trace
+from devhost.words import examples
 
 SLOWEST = 0.001
 STDOUT = Path("-")

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import click
 
-from devhost.cli.options.tool_options import DIRECTORY
+from devhost.cli.options.scenario_options import DIRECTORY
 from devhost.errors import ConsoleError
 from devhost.plugin.nearest import plugin_in
-from devhost.text.command_help import examples
+from devhost.words import examples
 
 
 @click.command(
@@ -39,8 +39,8 @@ def ui(*, runs: str, plugin: Path | None, port: int, opens: bool) -> int:
 
     Only this machine can reach it, and only with the token in the address that is printed.
     """
-    from devhost.console.runs.folder import RunFolder  # noqa: PLC0415 - a web server, which only this command needs
-    from devhost.console.server.serving import serve  # noqa: PLC0415
+    from devhost.console.runs import RunFolder  # noqa: PLC0415 - a web server, which only this command needs
+    from devhost.console.server.app import serve  # noqa: PLC0415
     from devhost.console.views.console import Console  # noqa: PLC0415
 
     if not runs:

@@ -1,16 +1,220 @@
-"""Two runs and what is different between them.
+"""Two runs and the differences between them."""
 
-In: two sides. Out: a `Comparison`: numbers in pairs, and rows for calls, answer and the prompt of each round.
-"""
-
-from collections.abc import Iterator
-from dataclasses import dataclass
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from difflib import SequenceMatcher
 from itertools import zip_longest
+from typing import Literal
 
-from devhost.comparison.lines import Row, rows
-from devhost.comparison.sides import Asked, Side
+from devhost.fork import Round, rounds
+from devhost.node.outputs.run import Run, plugin_error
+from devhost.page.calls import ModelCall, Said, model_call
 from devhost.protocol.wire import JsonObject
-from devhost.text.price import price_text
+from devhost.recording.case import tool_calls
+from devhost.tools.recorded import NOT_RECORDED
+from devhost.trace.runs import Call, TracedRun, run_of
+from devhost.words import price_text
+
+type Kind = Literal["same", "changed", "left", "right", "gap"]
+"""`left` and `right`: only there. `gap`: equal lines that are left out."""
+type Matcher = SequenceMatcher[str]
+CONTEXT = 1
+"""Equal lines around each difference."""
+MOST_WORDS, MOST_LINES = 1_000, 2_000
+"""Above the first, no words of a line are compared; above the second, frequent lines are not matched one by one. The
+time of a comparison grows with the square of both.
+"""
+ALIKE = 0.4
+"""From this ratio on, two lines are shown as one that was changed."""
+_WORDS = re.compile(r"\s+|\w+|[^\w\s]")
+
+
+@dataclass(frozen=True)
+class Piece:
+    text: str
+    is_other: bool
+    """Not in the other column."""
+
+
+@dataclass(frozen=True)
+class Row:
+    kind: Kind
+    left: tuple[Piece, ...] = ()
+    right: tuple[Piece, ...] = ()
+
+    def as_json(self) -> dict[str, str | None]:
+        left, right = ("".join(piece.text for piece in side) for side in (self.left, self.right))
+        return {
+            "kind": self.kind,
+            "left": None if self.kind == "right" else left,
+            "right": None if self.kind == "left" else right,
+        }
+
+
+def is_part(side: Sequence[Piece]) -> bool:
+    """Whether a part of the line differs, and not all of it."""
+    return len({piece.is_other for piece in side}) > 1
+
+
+def rows(left: Sequence[str], right: Sequence[str], *, whole: bool = False) -> list[Row]:
+    """Empty without a difference. `whole`: with all equal lines, also then."""
+    matcher = SequenceMatcher(None, left, right, autojunk=max(len(left), len(right)) > MOST_LINES)
+    if whole:
+        return [row for code in matcher.get_opcodes() for row in _rows(code, left, right)]
+    found: list[Row] = []
+    groups = matcher.get_grouped_opcodes(CONTEXT)
+    for group in groups if list(left) != list(right) else ():
+        if found:
+            found.append(Row("gap"))
+        found += [row for code in group for row in _rows(code, left, right)]
+    return found
+
+
+def _rows(code: tuple[str, int, int, int, int], left: Sequence[str], right: Sequence[str]) -> Iterator[Row]:
+    tag, left_from, left_to, right_from, right_to = code
+    ours, others = left[left_from:left_to], right[right_from:right_to]
+    if tag == "equal":
+        for line in ours:
+            yield Row("same", (Piece(line, is_other=False),), (Piece(line, is_other=False),))
+        return
+    for mine, its in zip_longest(ours, others):
+        yield from _pair(mine, its)
+
+
+def _pair(left: str | None, right: str | None) -> Iterator[Row]:
+    if left is None or right is None:
+        if left is not None:
+            yield Row("left", (Piece(left, is_other=True),))
+        if right is not None:
+            yield Row("right", right=(Piece(right, is_other=True),))
+        return
+    words = _WORDS.findall(left), _WORDS.findall(right)
+    matcher = SequenceMatcher(None, *words, autojunk=False)
+    if max(map(len, words)) > MOST_WORDS or matcher.ratio() < ALIKE:
+        yield Row("changed", (Piece(left, is_other=True),), (Piece(right, is_other=True),))
+        return
+    codes = matcher.get_opcodes()
+    yield Row(
+        "changed",
+        tuple(Piece("".join(words[0][a:b]), tag != "equal") for tag, a, b, _, _ in codes if b > a),
+        tuple(Piece("".join(words[1][a:b]), tag != "equal") for tag, _, _, a, b in codes if b > a),
+    )
+
+
+# One of two runs, as far as they are compared.
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One round."""
+
+    number: int
+    prompt: tuple[str, ...]
+    """The lines that no earlier prompt of the run had; of the first one all, with the names of the tools."""
+    prompt_tokens: int
+    completion_tokens: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Side:
+    name: str
+    model: str
+    run: Run
+    rounds: tuple[Asked, ...]
+    calls: tuple[str, ...]
+    """A line for each tool call: name, arguments, and whether it failed."""
+    not_recorded: tuple[str, ...]
+    """Those of them that no recorded answer fitted."""
+    models: int
+    """Calls of a model."""
+
+    @classmethod
+    def of(cls, name: str, model: str, traced: TracedRun, strategy: str) -> "Side":
+        asked = tool_calls(traced.calls)
+        made = rounds(traced)
+        lines = tuple(map(_called, asked))
+        missing = tuple(line for line, call in zip(lines, asked, strict=True) if raised(call) == NOT_RECORDED)
+        run, models = run_of(traced, strategy), sum(len(each.calls) for each in made)
+        return cls(name, model, run, _asked(made), lines, missing, models)
+
+    @property
+    def answer(self) -> list[str]:
+        return self.run.outputs.text.splitlines()
+
+    @property
+    def ending(self) -> str:
+        error = self.run.error
+        return str(self.run.ending) if error is None else f"{self.run.ending}: {error.kind}: {error.message}"
+
+    @property
+    def usage(self) -> JsonObject:
+        """What the answers of models reported."""
+        return self.run.calls.spent
+
+    def as_json(self) -> JsonObject:
+        rounds = [{name: value for name, value in asdict(each).items() if name != "prompt"} for each in self.rounds]
+        return {
+            "model": self.model,
+            "ended": self.ending,
+            "text": self.run.outputs.text,
+            "usage": self.usage,
+            "elapsed_seconds": self.run.elapsed_seconds,
+            "rounds": rounds,
+            "calls": list(self.calls),
+        }
+
+
+def _asked(made: Sequence[Round]) -> tuple[Asked, ...]:
+    found, known = [], set[Said]()
+    for each in made:
+        last = model_call(each.calls[-1])
+        found.append(
+            Asked(
+                each.number,
+                tuple(_new_lines(last, known, with_tools=each is made[0])),
+                sum(_tokens(call, "prompt_tokens") for call in each.calls),
+                sum(_tokens(call, "completion_tokens") for call in each.calls),
+                sum(map(_seconds, each.calls)),
+            )
+        )
+        known |= set(last.prompt)
+    return tuple(found)
+
+
+def _new_lines(call: ModelCall, known: set[Said], *, with_tools: bool) -> list[str]:
+    lines = [f"tools: {', '.join(tool.name for tool in call.tools) or 'none'}"] if with_tools else []
+    for said in call.prompt:
+        if said not in known:
+            lines += [f"{said.role}:", *said.text.splitlines()]
+    return lines
+
+
+def _seconds(call: Call) -> float:
+    """As the model reported it: a recorded turn, which takes no time, has its own again. Else on the clock."""
+    reported = call.usage.get("latency")
+    return float(reported) if isinstance(reported, int | float) else (call.ended or call.began) - call.began
+
+
+def _tokens(call: Call, name: str) -> int:
+    value = call.usage.get(name)
+    return value if isinstance(value, int) else 0
+
+
+def _called(call: Call) -> str:
+    given = json.dumps(call.request.get("tool_parameters"), ensure_ascii=False, sort_keys=True)
+    return f"{call.name} {given}{f' → {raised(call)}' if call.error else ''}"
+
+
+def raised(call: Call) -> str:
+    """The type of its error."""
+    found = plugin_error(call.error) if call.error else None
+    return found.error_type if found else "error" if call.error else ""
+
+
+# Two runs and what is different between them.
 
 LEAST_SECONDS, LEAST_SHARE = 0.1, 0.1
 """Times that differ by less, in seconds or as a part of the longer one, count as equal: no two runs take the same."""
@@ -73,7 +277,7 @@ def _facts(left: Side, right: Side) -> Iterator[Fact]:
     for name, key in (("prompt tokens", "prompt_tokens"), ("completion tokens", "completion_tokens")):
         yield _count(name, left.usage[key], right.usage[key])
     yield _fact("price", _price(left), _price(right))
-    yield _seconds("seconds in models", left.usage["latency"], right.usage["latency"])
+    yield _time("seconds in models", left.usage["latency"], right.usage["latency"])
     mine, its = (f"{side.run.elapsed_seconds:.2f}" for side in (left, right))
     yield Fact("seconds in all", mine, its, differs=False)  # what is recorded takes no time
     for pair in zip_longest(left.rounds, right.rounds):
@@ -88,7 +292,7 @@ def _count(name: str, left: int, right: int) -> Fact:
     return Fact(name, f"{left:,}", f"{right:,}", left != right, f"{right - left:+,}" if left != right else "")
 
 
-def _seconds(name: str, left: float, right: float) -> Fact:
+def _time(name: str, left: float, right: float) -> Fact:
     differs = _take_differently_long(left, right)
     return Fact(name, f"{left:.2f}", f"{right:.2f}", differs, f"{right - left:+.2f}" if differs else "")
 

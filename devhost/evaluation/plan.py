@@ -12,15 +12,12 @@ from pathlib import Path
 from devhost.errors import HostError, SuiteError
 from devhost.evaluation.results import Header, PlannedCase
 from devhost.evaluation.suite import Case, Column, Suite
-from devhost.host.agent_node import find_strategy
+from devhost.host.host import find_strategy
 from devhost.limits import HostLimits
 from devhost.models.scripted.script import Script
 from devhost.plugin.declaration import PluginDeclaration, Strategy
 from devhost.protocol.wire import JsonObject
-from devhost.scenario.attached import AttachedFiles
-from devhost.scenario.fitting import refuse_misfit
-from devhost.scenario.scenario import Example, Scenario
-from devhost.scenario.settings import parse_assignments, typed_settings
+from devhost.scenario import AttachedFiles, Example, Scenario, parse_assignments, refuse_misfit, typed_settings
 from devhost.tools.setup import ToolSetup
 
 

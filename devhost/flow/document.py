@@ -1,20 +1,17 @@
-"""A DSL file as Dify exports it: the graph, and the variables that live outside its nodes.
-
-In: a YAML file. Out: a `FlowFile`; FlowFileError for a file that is not a workflow or a chatflow.
-"""
+"""A DSL file as Dify exports it: the graph, the variables outside its nodes, the forms."""
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal, Protocol, Self
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from devhost.errors import DeclarationError, FlowFileError
+from devhost.files import LocalFile
 from devhost.protocol.wire import JsonObject
-from devhost.text.user_file import read_file
-from devhost.text.yaml_file import describe, load_yaml
+from devhost.text import describe, load_yaml, read_file
 
 type Mode = Literal["workflow", "advanced-chat"]
 
@@ -170,3 +167,53 @@ class FlowFile:
 def _node(entry: _NodeEntry) -> FlowNode:
     kind, title = str(entry.data.get("type", "")), str(entry.data.get("title", ""))
     return FlowNode(entry.id, kind, title, entry.data, entry.parentId)
+
+
+# A form that a Human Input node shows to a person, and the person's answer.
+
+type FieldKind = Literal["paragraph", "select", "file", "file-list"]
+type FieldValue = str | tuple[LocalFile, ...]
+"""Files of a field for one file or for several; a text of the others."""
+
+TIMEOUT = "__timeout"
+"""The handle of the edge that a flow takes when the form was not answered in time."""
+
+
+@dataclass(frozen=True)
+class FormField:
+    name: str
+    kind: FieldKind
+    default: str = ""
+    """Of a paragraph."""
+    options: tuple[str, ...] = ()
+    """Of a select."""
+
+
+@dataclass(frozen=True)
+class Button:
+    id: str
+    title: str
+
+
+@dataclass(frozen=True)
+class Form:
+    node: FlowNode
+    content: str
+    """Markdown; `{{#$output.NAME#}}` stands where a field is."""
+    fields: tuple[FormField, ...]
+    buttons: tuple[Button, ...]
+    can_time_out: bool
+    """Whether an edge leads on from a form that was not answered in time."""
+
+
+@dataclass(frozen=True)
+class FormAnswer:
+    button: str
+    """Its id, or TIMEOUT."""
+    values: Mapping[str, FieldValue] = field(default_factory=dict)
+    """By the field's name; one for each field, unless the form timed out."""
+
+
+class AnswerForm(Protocol):
+    def __call__(self, form: Form, /) -> FormAnswer:
+        """UnansweredFormError if the form stays open: the flow then stays paused."""

@@ -4,12 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from devhost.flow.document import FlowNode
-from devhost.flow.form import Form
+from devhost.flow.document import FlowNode, Form
 from devhost.models.backend import ModelDescription
 from devhost.node.outputs.run import Run
 from devhost.protocol.wire import JsonObject
-from devhost.trace.flow.lines import FlowStatus, NodeStatus
+from devhost.trace.flow import FlowStatus, NodeStatus
 
 
 @dataclass(frozen=True)

@@ -5,15 +5,14 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from devhost.errors import UnansweredFormError
-from devhost.files.local_file import LocalFile
-from devhost.flow.document import FlowFile, FlowNode
+from devhost.files import LocalFile
+from devhost.flow.document import AnswerForm, FlowFile, FlowNode, Form, FormAnswer
 from devhost.flow.events import FlowEvent
-from devhost.flow.form import AnswerForm, Form, FormAnswer
-from devhost.flow.knowledge import Knowledge
-from devhost.flow.outside.allowed import NOTHING, Allowed
-from devhost.host.tool_host import ToolHost
+from devhost.flow.outside import NOTHING, Allowed
+from devhost.flow.script import Knowledge
+from devhost.host.host import ToolHost
 from devhost.models.backend import ModelBackend
-from devhost.process.stop import Stop
+from devhost.process.session import Stop
 from devhost.protocol.wire import JsonObject
 
 

@@ -1,5 +1,5 @@
 """The Agent node and the daemon around one strategy plugin.
 
-In: a strategy's name, the values of its parameters, a model and tools. Out: a `Run`. `agent_node` builds the request,
-`backwards` and `reply` answer the plugin's calls for models and tools while the strategy works.
+`host` builds the request and returns the `Run`; `backwards` answers the plugin's calls for models and tools
+meanwhile.
 """

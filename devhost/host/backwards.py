@@ -1,37 +1,284 @@
-"""Answers a plugin's backwards calls, each in a thread of its own.
-
-In: an `Invoked` of a session. Out: response events, an error event if the call fails, and an end, on that session. A
-call goes through the daemon's decoding to what stands for Dify's API here, and its answer comes back through it.
-"""
+"""Answers a plugin's backwards calls: permissions, the daemon's words, storage, the reply's order."""
 
 import contextlib
 import json
+import queue
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
+from typing import Self
 
-from devhost.errors import HostError, InvocationError, PluginLostError, RefusedCallError
-from devhost.files.server import FileServer
-from devhost.host.invocations import Invocation, find_invocation
-from devhost.host.reply import Reply
-from devhost.host.storage import PluginStorage
+from devhost.errors import HostError, InvocationError, ParameterError, PluginLostError, RefusedCallError
+from devhost.files import FileServer
+from devhost.golang import GoDecodeError, remarshalled
 from devhost.limits import HostLimits
-from devhost.models.answers import model_answer, structured_answer
-from devhost.models.backend import ModelBackend, ModelCallError
-from devhost.models.request import OpaqueBodyPolicy
-from devhost.models.summary import summary
-from devhost.node.outputs.outputs import Finding
+from devhost.models.backend import (
+    ModelBackend,
+    ModelCallError,
+    OpaqueBodyPolicy,
+    model_answer,
+    structured_answer,
+    summary,
+)
+from devhost.node.outputs.outputs import Finding, spent
 from devhost.node.outputs.run import CallsMade
-from devhost.node.outputs.usage import spent
+from devhost.plugin.keys import Manifest, Permission
 from devhost.process.session import Session
 from devhost.protocol import answers, requests
-from devhost.protocol.failures import LONGEST_CHUNK, ApiCallError, ApiFault, ApiStalledError
-from devhost.protocol.golang.decode import GoDecodeError
-from devhost.protocol.golang.values import remarshalled
-from devhost.protocol.wire import Invoked, JsonObject
-from devhost.tools.request import ToolRequest, decode_tool_request
-from devhost.tools.tool import Surroundings, Tool, call_tool
+from devhost.protocol.failures import API, CLOSED, LONGEST_CHUNK, ApiCallError, ApiFault, ApiStalledError
+from devhost.protocol.wire import ANSWER_PLACES_FOR_EACH_OF_A_RUN, Bridge, Invoked, JsonObject
+from devhost.text import open_file
+from devhost.tools.tool import Surroundings, Tool, ToolRequest, call_tool, decode_tool_request
+
+
+@dataclass(frozen=True)
+class Invocation:
+    access: str
+    """The key of the manifest's resource.permission that must be enabled; empty for calls that are always allowed."""
+    starting: str
+    reading: str
+    path: str
+    """Of the API."""
+
+    def failed(self, error: ApiCallError) -> str:
+        match error.stage:
+            case "unanswered":
+                return f'{self.starting} failed: Post "{API}/{self.path}": {error.words}'
+            case "refused":
+                return f"{self.starting} failed: {error.words}"
+            case "broken":
+                return f"{self.reading} failed: {error.words}"
+
+    @property
+    def stalled(self) -> str:
+        return self.failed(ApiCallError("broken", CLOSED))
+
+
+def _model(name: str, access: str, path: str) -> Invocation:
+    return Invocation(access, f"invoke {name} model", f"read {name} model", path)
+
+
+INVOCATIONS: Mapping[str, Invocation] = {
+    "llm": _model("llm", "llm", "llm"),
+    "llm_structured_output": _model("llm with structured output", "llm", "llm/structured-output"),
+    "text_embedding": _model("text-embedding", "text_embedding", "text-embedding"),
+    "multimodal_embedding": _model("multimodal-embedding", "text_embedding", "multimodal-embedding"),
+    "rerank": _model("rerank", "rerank", "rerank"),
+    "multimodal_rerank": _model("multimodal-rerank", "rerank", "multimodal-rerank"),
+    "tts": _model("tts", "tts", "tts"),
+    "speech2text": _model("speech2text", "speech2text", "speech2text"),
+    "moderation": _model("moderation", "moderation", "moderation"),
+    "tool": Invocation("tool", "invoke tool", "read tool response", "tool"),
+    "node_parameter_extractor": Invocation(
+        "node", "invoke parameter extractor", "read parameter extractor", "parameter-extractor"
+    ),
+    "node_question_classifier": Invocation(
+        "node", "invoke question classifier", "read question classifier", "question-classifier"
+    ),
+    "app": Invocation("app", "invoke app", "read app", "app"),
+    "fetch_app": Invocation("app", "fetch app", "fetch app", "fetch/app/info"),
+    "storage": Invocation("storage", "invoke storage", "invoke storage", "storage"),
+    "system_summary": Invocation("llm", "invoke summary", "invoke summary", "summary"),
+    "upload_file": Invocation("", "upload file", "upload file", "upload/file/request"),
+}
+
+
+def find_invocation(kind: str, permission: Permission) -> Invocation:
+    """RefusedCallError for a kind that does not exist, and for one that the manifest does not permit."""
+    invocation = INVOCATIONS.get(kind)
+    if invocation is None:
+        raise RefusedCallError(f"unsupported invoke type: {kind}")
+    if not permission.allows(invocation.access):
+        access = invocation.access.replace("_", "-")
+        raise RefusedCallError(f"permission denied, you need to enable {access} access in plugin manifest")
+    return invocation
+
+
+# What plugins keep in storage, by plugin and key.
+#
+# With a file, what is kept outlives the command; the file is JSON, with the values in hexadecimal as they cross the
+# wire.
+
+LONGEST_KEY = 256
+MARK = {"storage": "devhost"}
+ROOT = "/app/storage/persistence/devhost"
+"""Where the daemon would keep it; plugins see it in an error only."""
+
+
+class PluginStorage:
+    """Thread-safe."""
+
+    def __init__(self, file: Path | None = None) -> None:
+        """ParameterError if the file exists and is not devhost's own."""
+        self._file = file
+        self._using = threading.Lock()
+        self._plugins: dict[str, dict[str, str]] = {} if file is None else _read(file)
+
+    def answer(self, manifest: Manifest, request: JsonObject, limits: HostLimits) -> JsonObject:
+        asked = requests.to_the_api(requests.STORAGE, request)
+        plugin, key = f"{manifest.author}/{manifest.name}", str(asked["key"])
+        with self._using:
+            kept = self._plugins.setdefault(plugin, {})
+            match asked["opt"]:
+                case "get":
+                    if key not in kept:
+                        path = f"{ROOT}/{plugin}/{key}"
+                        raise RefusedCallError(f"load data failed: open {path}: no such file or directory")
+                    return {"data": kept[key]}
+                case "exist":
+                    return {"data": key in kept}
+                case "del":
+                    kept.pop(key, None)
+                case _:
+                    _check(kept, key, str(asked["value"]), _most(manifest, limits))
+                    kept[key] = str(asked["value"])
+            self._write()
+        return {"data": "ok"}
+
+    def _write(self) -> None:
+        if self._file is not None:
+            text = json.dumps({**MARK, "plugins": self._plugins}, ensure_ascii=False, indent=2)
+            beside = self._file.with_name(f"{self._file.name}.new")
+            try:
+                beside.write_text(text, encoding="utf-8", errors="replace")
+                beside.replace(self._file)
+            except OSError as error:
+                raise RefusedCallError(f"save data failed: {error}") from error
+
+
+def _most(manifest: Manifest, limits: HostLimits) -> int:
+    declared = manifest.resource.permission.storage.size
+    return limits.storage_bytes if declared is None else min(declared, limits.storage_bytes)
+
+
+def _check(kept: Mapping[str, str], key: str, value: str, most: int) -> None:
+    """RefusedCallError for a value that the daemon does not keep."""
+    try:
+        size = len(bytes.fromhex(value))
+    except ValueError:
+        fault = "odd length hex string" if len(value) % 2 else "invalid byte"
+        raise RefusedCallError(f"decode data failed: encoding/hex: {fault}") from None
+    if len(key.encode()) > LONGEST_KEY:
+        raise RefusedCallError(f"save data failed: key length must be less than {LONGEST_KEY} characters")
+    others = sum(len(text) // 2 for name, text in kept.items() if name != key)
+    if size + others > most:
+        raise RefusedCallError("save data failed: allocated size is greater than max storage size")
+
+
+def _read(file: Path) -> dict[str, dict[str, str]]:
+    if not file.parent.is_dir():
+        raise ParameterError(f"the storage {file} cannot be written: there is no folder {file.parent}")
+    try:
+        with open_file(file) as storage:
+            data = json.load(storage)
+    except FileNotFoundError:
+        data = {**MARK, "plugins": {}}
+    except OSError as error:
+        raise ParameterError(f"the storage {file} cannot be read: {error.strerror}") from error
+    except (ValueError, RecursionError):
+        data = None
+    match data:
+        case {"storage": "devhost", "plugins": dict(plugins)}:
+            return plugins
+        case _:
+            raise ParameterError(f"{file} exists and is not a storage of devhost: name another file with --storage")
+
+
+# The answer to one backwards call: responses, an error if it fails, and an end, each written once and in order.
+#
+# The host's time limit ends it, and a run that is over gets nothing more. With a limit for bursts, only so many
+# messages can wait to be written, and one that comes while all places are taken is lost.
+
+type Event = tuple[str, str, JsonObject | None]
+"""The event's name, its message and its data."""
+
+
+class Reply:
+    def __init__(self, session: Session, request_id: str, limits: HostLimits) -> None:
+        self._session = session
+        self._request_id = request_id
+        self._ended = False
+        # Re-entrant: an answer is ended alone, and as the last step of other methods.
+        self._sending = threading.RLock()
+        self._cut_words = ""
+        self._was_cut = threading.Event()
+        self._timer = threading.Timer(limits.call_seconds, self._cut)
+        self._timer.daemon = True
+        self._bridge = Bridge(limits.burst_messages * ANSWER_PLACES_FOR_EACH_OF_A_RUN)
+        self._waiting: queue.SimpleQueue[Event | None] = queue.SimpleQueue()
+        """None: nothing more will be written."""
+
+    def __enter__(self) -> Self:
+        self._timer.start()
+        if self._bridge.places:
+            threading.Thread(target=self._write_what_waits, daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._timer.cancel()
+        self._finish()
+        self._waiting.put(None)
+
+    @property
+    def losses(self) -> list[str]:
+        return self._bridge.losses
+
+    def cut_with(self, words: str) -> None:
+        """The error that the plugin reads when the time is up."""
+        self._cut_words = words
+
+    def respond(self, data: JsonObject) -> bool:
+        """False if the answer or the session has ended: nothing more is sent."""
+        with self._sending:
+            self._ended = self._ended or self._session.is_left
+            if not self._ended and self._bridge.admits("response"):
+                self._say("response", "stream", data)
+            return not self._ended
+
+    def fail(self, message: str) -> None:
+        self._finish(message)
+
+    def wait_for_the_cut(self) -> None:
+        self._was_cut.wait()
+
+    def _finish(self, error: str | None = None) -> None:
+        with self._sending:
+            if self._ended:
+                return
+            self._ended = True
+            if not self._session.is_left:
+                if error is not None:
+                    self._say("error", error)
+                self._say("end")
+
+    def _cut(self) -> None:
+        """The daemon closes the response body when the time is up, even in the middle of a stream."""
+        with contextlib.suppress(PluginLostError):
+            self._finish(self._cut_words)
+        self._was_cut.set()
+
+    def _say(self, event: str, message: str = "", data: JsonObject | None = None) -> None:
+        if self._bridge.places:
+            self._waiting.put((event, message, data))
+        else:
+            self._session.answer(self._request_id, event, message=message, data=data)
+
+    def _write_what_waits(self) -> None:
+        with contextlib.suppress(PluginLostError):
+            while (waiting := self._waiting.get()) is not None:
+                event, message, data = waiting
+                if event == "response":
+                    self._bridge.passed_on()
+                if not self._session.is_left:
+                    self._session.answer(self._request_id, event, message=message, data=data)
+
+
+# Answers a plugin's backwards calls, each in a thread of its own.
+#
+# A call goes through the daemon's decoding to what stands for Dify's API here, and its answer comes back through it.
 
 
 class BackwardsCalls:

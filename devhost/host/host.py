@@ -1,36 +1,296 @@
-"""The Agent node and the daemon around one strategy plugin: casts the parameters, invokes, answers, folds the outputs.
+"""The Agent node and the daemon around one strategy plugin."""
 
-In: a strategy's name, parameter values, a model. Out: a `Run`. One host serves many runs at once, each from a thread
-of its own.
-"""
-
+import contextlib
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Self
+from typing import Self, TypedDict, Unpack
 
-from devhost.errors import InvocationError, RunFailure, RunStoppedError
-from devhost.host.agent_node import built_parameters, declared_outputs, find_strategy, node_request, picked_values
-from devhost.host.backwards import BackwardsCalls
-from devhost.host.storage import PluginStorage
-from devhost.host.tool_host import Started, ToolHost, started
+from devhost.errors import HostError, InvocationError, ParameterError, RunFailure, RunStoppedError
+from devhost.files import FileServer
+from devhost.host.backwards import BackwardsCalls, PluginStorage
 from devhost.limits import HostLimits
-from devhost.models.backend import ModelBackend
-from devhost.models.request import OpaqueBodyPolicy
-from devhost.node.messages.message import Message
-from devhost.node.outputs.fold import OutputsFold
-from devhost.node.outputs.outputs import Finding
+from devhost.models.backend import ModelBackend, OpaqueBodyPolicy
+from devhost.node.messages import Message, ToolFileStore
+from devhost.node.outputs.outputs import Finding, OutputsFold
 from devhost.node.outputs.run import Run, RunError
-from devhost.process.session import Session
-from devhost.process.stop import Stop
+from devhost.node.parameters import Constant, NodeVariables, Picked, Setting, node_parameters, read_setting, resolved
+from devhost.plugin.declaration import PluginDeclaration, Strategy, StrategyProvider
+from devhost.process.plugin_process import Launches, PluginProcess
+from devhost.process.session import Session, Stop, Watcher
 from devhost.process.transports.transport import TransportName
-from devhost.process.watcher import Watcher
 from devhost.protocol.failures import ApiFault
 from devhost.protocol.wire import JsonObject
-from devhost.tools.setup import ToolSetup
-from devhost.tools.tool import Tool
+from devhost.text import Secrets
+from devhost.tools.setup import ToolSetup, start_tool_plugin
+from devhost.tools.tool import Tool, plugin_tools
+
+
+def find_strategy(plugin: PluginDeclaration, name: str) -> tuple[StrategyProvider, Strategy]:
+    with contextlib.suppress(KeyError):
+        return plugin.strategies[name]
+    raise ParameterError(f"there is no strategy {name!r}; {plugin.manifest.name} has: {', '.join(plugin.strategies)}")
+
+
+def declared_outputs(strategy: Strategy) -> frozenset[str]:
+    properties = (strategy.output_schema or {}).get("properties")
+    return frozenset(properties if isinstance(properties, dict) else ())
+
+
+def picked_values(strategy: Strategy, model: JsonObject, tools: Sequence[Tool]) -> JsonObject:
+    """The values of the node's pickers for model and tools, under the names that the strategy gave them."""
+    picked: dict[str, object] = {"model-selector": model, "array[tools]": [tool.entity for tool in tools]}
+    return {parameter.name: picked[parameter.type] for parameter in strategy.parameters if parameter.type in picked}
+
+
+def built_parameters(
+    strategy: Strategy, picked: JsonObject, given: Mapping[str, object], variables: Mapping[str, object] | None
+) -> JsonObject:
+    """`given` are settings as `read_setting` reads them; `variables` by `node.name`."""
+    known = NodeVariables(variables or {})
+    settings: dict[str, Setting] = {
+        name: Picked(_filled(value, known)) for name, value in picked.items() if name not in given
+    }
+    settings |= {name: read_setting(value) for name, value in given.items()}
+    return node_parameters(strategy.parameters, settings, known)
+
+
+def _filled(picked: object, variables: NodeVariables) -> object:
+    """The texts that the panel holds for tools may be templates."""
+    if not isinstance(picked, list):
+        return picked
+    return [
+        {
+            **tool,
+            "runtime_parameters": {
+                name: resolved(Constant(value), variables) if isinstance(value, str) else value
+                for name, value in tool["runtime_parameters"].items()
+            },
+        }
+        for tool in picked
+    ]
+
+
+def node_request(provider: StrategyProvider, strategy: Strategy, parameters: JsonObject) -> JsonObject:
+    return {
+        "user_id": "devhost",
+        "type": "agent_strategy",
+        "action": "invoke_agent_strategy",
+        "agent_strategy_provider": provider.identity.name,
+        "agent_strategy": strategy.identity.name,
+        "agent_strategy_params": parameters,
+    }
+
+
+# Starts the strategy plugin and its tool plugins side by side.
+
+
+class StartOptions(TypedDict):
+    """Of `PluginProcess.start`."""
+
+    limits: HostLimits
+    python: str
+    watcher: Watcher
+    secrets: Secrets
+
+
+GRACE_SECONDS = 10.0
+"""For the others after one has failed, so that most errors are reported together."""
+
+
+def start_plugins(
+    strategies: Path | None, tools: Sequence[ToolSetup], transport: TransportName, **options: Unpack[StartOptions]
+) -> list[PluginProcess]:
+    """The strategy plugin, if any, then those of the tools. Tool plugins run locally, whatever the transport is."""
+    starts = [Start(setup.declaration.manifest.name, partial(start_tool_plugin, setup, **options)) for setup in tools]
+    if strategies is not None:
+        begin = partial(PluginProcess.start, strategies, transport=transport, **options)
+        starts = [Start(PluginDeclaration.read(strategies).manifest.name, begin), *starts]
+    return started_side_by_side(starts, options["watcher"]) if starts else []
+
+
+@dataclass(frozen=True)
+class Start:
+    name: str
+    begin: Callable[[Launches], PluginProcess]
+
+
+def started_side_by_side(starts: Sequence[Start], watcher: Watcher) -> list[PluginProcess]:
+    """HostError if one fails; after any exception, Ctrl-C included, all processes have ended."""
+    launches = Launches()
+    with ThreadPoolExecutor(len(starts)) as pool:
+        try:
+            watcher.starting([start.name for start in starts])
+            futures = [pool.submit(start.begin, launches) for start in starts]
+            for waiting in _waiting(futures):
+                names = [start.name for start, future in zip(starts, futures, strict=True) if future in waiting]
+                watcher.starting(names)
+            _raise(futures)
+            return [future.result() for future in futures]
+        except BaseException:
+            launches.end()
+            raise
+
+
+def _waiting(futures: Sequence[Future[PluginProcess]]) -> Iterator[set[Future[PluginProcess]]]:
+    """Those that are still starting, each time one is done; ends when all are, or some time after one has failed."""
+    waiting = set(futures)
+    give_up: float | None = None
+    while waiting:
+        left = None if give_up is None else max(0.0, give_up - time.monotonic())
+        done, waiting = wait(waiting, left, FIRST_COMPLETED)
+        if not done:
+            return
+        if give_up is None and any(future.exception() for future in done):
+            give_up = time.monotonic() + GRACE_SECONDS
+        yield waiting
+
+
+def _raise(futures: Sequence[Future[PluginProcess]]) -> None:
+    errors = [error for future in futures if future.done() and (error := future.exception()) is not None]
+    for error in errors:
+        if len(errors) == 1 or not isinstance(error, HostError):
+            raise error
+    if errors:
+        raise type(errors[0])("\n".join(map(str, errors))) from errors[0]
+
+
+@contextmanager
+def telling_of_failure(watcher: Watcher) -> Iterator[None]:
+    """A trace without a run says why there is none."""
+    try:
+        yield
+    except HostError as error:
+        watcher.notice(f"not started: {error}")
+        raise
+
+
+# Tool plugins that run, with Dify's services around them: the file service and the storage.
+#
+# A flow without an Agent node needs no more; `Host` adds a strategy plugin.
+
+STARTED_AGAIN = "A plugin has ended. The plugins are started again, as the daemon would start it."
+"""What a chat says where its host has lost a plugin."""
+
+
+@dataclass(frozen=True)
+class Started:
+    """What a host is made of."""
+
+    plugins: Sequence[PluginProcess]
+    """That of the strategies first, if there is one."""
+    tools: Sequence[Tool]
+    server: FileServer
+    storage: PluginStorage
+    limits: HostLimits
+    watcher: Watcher
+    secrets: Secrets
+    to_close: ExitStack
+
+
+def started(  # noqa: PLR0913 - a host's options, by keyword
+    plugin: Path | None,
+    tools: Sequence[Path | ToolSetup] = (),
+    *,
+    limits: HostLimits | None = None,
+    files: Path | None = None,
+    python: str = sys.executable,
+    transport: TransportName = "stdio",
+    watcher: Watcher | None = None,
+    storage: PluginStorage | None = None,
+) -> Started:
+    """Starts the strategy plugin, if any, and a process for each tool plugin.
+
+    Without a `storage`, what plugins store ends with the host.
+    """
+    limits = limits or HostLimits()
+    watcher = watcher or Watcher()
+    setups = [ToolSetup.read(tool) if isinstance(tool, Path) else tool for tool in tools]
+    for notice in (notice for setup in setups for notice in setup.notices):
+        watcher.notice(notice)
+    secrets = Secrets(value for setup in setups for value in setup.secrets)
+    with ExitStack() as starting, telling_of_failure(watcher):
+        store = ToolFileStore(files)
+        starting.callback(store.remove)
+        server = starting.enter_context(FileServer(store))
+        plugins = start_plugins(
+            plugin, setups, transport, limits=limits, python=python, watcher=watcher, secrets=secrets
+        )
+        for running in plugins:
+            starting.enter_context(running)
+        offered: list[Tool] = []
+        for process, setup in zip(plugins[len(plugins) - len(setups) :], setups, strict=True):
+            offered += plugin_tools(process, setup, limits)
+        kept = storage or PluginStorage()
+        return Started(plugins, offered, server, kept, limits, watcher, secrets, starting.pop_all())
+
+
+class ToolHost:
+    """A context manager."""
+
+    def __init__(self, parts: Started) -> None:
+        self.tools = list(parts.tools)
+        self.files = parts.server.store
+        self.server = parts.server
+        self.limits = parts.limits
+        self.secrets = parts.secrets
+        """The values that are replaced in everything that is shown or written of a run."""
+        self._plugins = parts.plugins
+        self._storage = parts.storage
+        self._to_close = parts.to_close
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._to_close.close()
+
+    @property
+    def lost_a_plugin(self) -> bool:
+        """Whether the process of a plugin has ended, so that the host has to be started again."""
+        return any(plugin.lost is not None for plugin in self._plugins)
+
+    def calls(
+        self,
+        model: ModelBackend,
+        tools: Sequence[Tool],
+        *,
+        opaque_body: OpaqueBodyPolicy = "drop",
+        api_fails: Mapping[str, ApiFault] | None = None,
+        failed: Callable[[str, InvocationError], None] | None = None,
+    ) -> BackwardsCalls:
+        """The backwards calls of one run, of a strategy or of a tool."""
+        return BackwardsCalls(
+            model,
+            tools,
+            server=self.server,
+            storage=self._storage,
+            limits=self.limits,
+            opaque_body=opaque_body,
+            api_fails=api_fails,
+            failed=failed,
+        )
+
+
+def start_tools(
+    tools: Sequence[Path | ToolSetup],
+    *,
+    limits: HostLimits,
+    files: Path | None = None,
+    watcher: Watcher | None = None,
+    storage: PluginStorage | None = None,
+) -> ToolHost:
+    return ToolHost(started(None, tools, limits=limits, files=files, watcher=watcher, storage=storage))
+
+
+# The Agent node and the daemon around one strategy plugin: casts the parameters, invokes, answers, folds the outputs.
+#
+# One host serves many runs at once, each from a thread of its own.
 
 type OnMessage = Callable[[JsonObject], None]
 

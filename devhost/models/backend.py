@@ -1,16 +1,150 @@
-"""The interface of a model, and the shape of its answer.
-
-A backend takes a `ModelRequest` and yields chunks (see `chunk`), or raises `ModelCallError`, which reaches the plugin
-in the words in which Dify passes a provider's error on. One backend may serve many calls at once.
-"""
+"""The interface of a model, the requests that reach it, and the calls it answers."""
 
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Annotated, Any, Literal, Protocol
 
-from devhost.models.request import ModelRequest
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictBool, StrictStr, Tag, ValidationError
+
+from devhost.golang import Record
+from devhost.protocol import requests
+from devhost.protocol.failures import ApiCallError
 from devhost.protocol.wire import JsonObject
+from devhost.text import describe
+from devhost.words import counted
+
+# A plugin's request for a model call, decoded as the daemon and then Dify's API decode it.
+#
+# What neither of them knows is dropped, as they drop it.
+
+type OpaqueBodyPolicy = Literal["drop", "refuse", "keep"]
+"""What hosts do with `opaque_body`. Today's Dify drops it from answers, and its daemon refuses a request that has one;
+with a newer Dify it arrives and is refused on its way back; a host that keeps it carries it both ways."""
+
+
+class _Decoded(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore", protected_namespaces=())
+
+
+class TextPart(_Decoded):
+    type: Literal["text"]
+    data: StrictStr
+
+
+class MediaPart(_Decoded):
+    type: Literal["image", "audio", "video", "document"]
+    format: StrictStr
+    mime_type: StrictStr
+    base64_data: StrictStr = ""
+    url: StrictStr = ""
+    filename: StrictStr = ""
+    detail: Literal["low", "high"] | None = None
+
+
+type Part = Annotated[TextPart | MediaPart, Field(discriminator="type")]
+type Content = Annotated[StrictStr, Tag("text")] | Annotated[tuple[Part, ...], Tag("parts")] | None
+
+
+class CalledFunction(_Decoded):
+    name: StrictStr
+    arguments: StrictStr
+
+
+class ToolCall(_Decoded):
+    id: StrictStr
+    type: StrictStr
+    function: CalledFunction
+
+
+class _Message(_Decoded):
+    content: Content = None
+    name: StrictStr | None = None
+
+    @property
+    def text(self) -> str:
+        """The words of the message, without its media."""
+        if isinstance(self.content, str):
+            return self.content
+        return "".join(part.data for part in self.content or () if isinstance(part, TextPart))
+
+
+class SystemMessage(_Message):
+    role: Literal["system"]
+
+
+class UserMessage(_Message):
+    role: Literal["user"]
+
+
+class AssistantMessage(_Message):
+    role: Literal["assistant"]
+    tool_calls: tuple[ToolCall, ...] = ()
+    opaque_body: JsonValue = None
+
+
+class ToolMessage(_Message):
+    role: Literal["tool"]
+    tool_call_id: StrictStr
+
+
+type PromptMessage = Annotated[
+    SystemMessage | UserMessage | AssistantMessage | ToolMessage,
+    Field(discriminator="role"),
+]
+
+
+class ModelTool(_Decoded):
+    name: StrictStr
+    description: StrictStr
+    parameters: dict[str, Any]
+
+
+class ModelRequest(_Decoded):
+    """A model call as Dify's API hands it to a model plugin: prompt messages, tools and completion parameters."""
+
+    provider: StrictStr
+    model: StrictStr
+    model_type: Literal["llm"] = "llm"
+    """The daemon leaves it out."""
+    mode: StrictStr
+    completion_params: dict[str, Any]
+    prompt_messages: tuple[PromptMessage, ...]
+    tools: tuple[ModelTool, ...] | None = None
+    stop: tuple[StrictStr, ...] | None = None
+    stream: StrictBool = True
+
+
+def decode_model_request(
+    request: JsonObject, opaque_body: OpaqueBodyPolicy, record: Record = requests.LLM
+) -> ModelRequest:
+    """`record` is what the daemon reads: a plain call, or one for structured output."""
+    bodies: list[object] = []
+    if opaque_body == "keep":
+        request, bodies = _without_opaque_bodies(request)
+    body = requests.to_the_api(record, request)
+    for message, carried in zip(body["prompt_messages"] or (), bodies, strict=False):
+        message["opaque_body"] = carried
+    try:
+        return ModelRequest.model_validate(body)
+    except ValidationError as error:
+        raise ApiCallError.invalid(f"invalid payload: {describe(error)}") from error
+
+
+def _without_opaque_bodies(request: JsonObject) -> tuple[JsonObject, list[object]]:
+    """The request as a daemon that knows the field would read it, and what it carries, by message."""
+    messages = request.get("prompt_messages")
+    if not isinstance(messages, list):
+        return request, []
+    bodies = [message.get("opaque_body") if isinstance(message, dict) else None for message in messages]
+    without = [{**message, "opaque_body": None} if isinstance(message, dict) else message for message in messages]
+    return {**request, "prompt_messages": without}, bodies
+
+
+# The interface of a model, and the shape of its answer.
+#
+# A backend takes a `ModelRequest` and yields chunks (see `chunk`), or raises `ModelCallError`, which reaches the
+# plugin in the words in which Dify passes a provider's error on. One backend may serve many calls at once.
 
 type Features = tuple[str, ...]
 DEFAULT_FEATURES: Features = ("tool-call", "multi-tool-call", "stream-tool-call", "vision")
@@ -123,3 +257,138 @@ def chunk(  # noqa: PLR0913 - a chunk's fields, by keyword
 def tool_call(call_id: str, name: str, arguments: str) -> JsonObject:
     """One call for `chunk(tool_calls=[…])`; `arguments` is JSON as a text, or a part of it."""
     return {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
+
+
+# The calls that a model answers: a plain one, and one for structured output, as Dify's API does them.
+#
+# Requests pass through the daemon's decoding first.
+
+
+def model_answer(
+    model: ModelBackend, record: Record, request: JsonObject, opaque_body: OpaqueBodyPolicy
+) -> Iterator[JsonObject]:
+    return _chunks(model, decode_model_request(request, opaque_body, record), opaque_body)
+
+
+def structured_answer(model: ModelBackend, request: JsonObject, opaque_body: OpaqueBodyPolicy) -> Iterator[JsonObject]:
+    """The model's chunks, and a last one with the JSON object in their joined texts."""
+    decoded = decode_model_request(request, opaque_body, requests.STRUCTURED)
+    return _structured(_chunks(model, decoded, opaque_body))
+
+
+def _chunks(model: ModelBackend, request: ModelRequest, opaque_body: OpaqueBodyPolicy) -> Iterator[JsonObject]:
+    for chunk in model.invoke(request):
+        match chunk:
+            case {"delta": {"message": dict(message)}} if opaque_body == "drop":
+                message.pop("opaque_body", None)
+        yield chunk
+
+
+def _structured(chunks: Iterator[JsonObject]) -> Iterator[JsonObject]:
+    texts: list[str] = []
+    last: JsonObject | None = None
+    for chunk in chunks:
+        texts.append(str(chunk["delta"]["message"]["content"]))
+        last = chunk
+        yield {**chunk, "structured_output": None}
+    try:
+        read = json.loads("".join(texts))
+    except ValueError:
+        read = None
+    if last is None or not isinstance(read, dict):
+        raise ApiCallError.stream_error("Failed to parse structured output: the answer is not a JSON object")
+    message = {**last["delta"]["message"], "content": "", "tool_calls": []}
+    yield {**last, "delta": {**last["delta"], "message": message}, "structured_output": read}
+
+
+# In place of a model where there is none: every call is refused, as Dify refuses a model that is not configured.
+
+
+class NoModel:
+    description = ModelDescription(
+        "",
+        "none",
+        "none: a tool that asks for a model is refused, and a summary is cut",
+        scripted=True,
+        context_size=None,
+    )
+
+    def invoke(self, request: ModelRequest, /) -> Iterator[JsonObject]:
+        """Raises when the first chunk is asked for."""
+        raise ApiCallError.invalid(
+            f"model {request.model} is not configured: set OPENAI_API_KEY, or OPENAI_BASE_URL with --model"
+        )
+        yield {}
+
+
+# A long text as its summary, as Dify's system model makes it for `system_summary`.
+#
+# A scripted model cannot summarize, and its turns are for other calls, so that the text is cut instead, and says so.
+
+CHARACTERS_PER_TOKEN = 4
+UNKNOWN_WINDOW = 2048
+"""Dify's number of tokens for a model whose context is not known."""
+SHORT_ENOUGH, PART = 0.6, 0.5
+"""Parts of the context: up to which a text is its own summary, and how long a part of a longer one is."""
+MOST_ROUNDS = 5
+"""Dify has no such limit: a model that never shortens keeps it busy for ever."""
+PROMPT = """You are a professional language researcher, you are interested in the language
+and you can quickly aimed at the main point of an webpage and reproduce it in your own words but
+retain the original meaning and keep the key points.
+however, the text you got is too long, what you got is possible a part of the text.
+Please summarize the text you got.
+
+Here is the extra instruction you need to follow:
+<extra_instruction>
+{instruction}
+</extra_instruction>
+"""
+
+
+def summary(model: ModelBackend, text: str, instruction: str) -> str:
+    """ModelCallError as the model's other calls raise it."""
+    window = (model.description.context_size or UNKNOWN_WINDOW) * CHARACTERS_PER_TOKEN
+    shortest = int(window * SHORT_ENOUGH)
+    for _ in range(MOST_ROUNDS):
+        if len(text) <= shortest or model.description.scripted:
+            break
+        text = "\n".join(_asked(model, part, instruction) for part in _parts(text, int(window * PART)))
+    return _cut(text, shortest)
+
+
+def _cut(text: str, length: int) -> str:
+    left = len(text) - length
+    return f"{text[:length]}… (cut by devhost: {counted(left, 'more character')})" if left > 0 else text
+
+
+def _parts(text: str, length: int) -> Iterator[str]:
+    """Whole lines together, as long as they fit; a longer line is divided."""
+    part = ""
+    for line in filter(str.strip, text.split("\n")):
+        if part and len(part) + len(line) >= length:
+            yield part
+            part = ""
+        part = f"{part}\n{line}" if part else line
+        while len(part) > length:
+            yield part[:length]
+            part = part[length:]
+    if part:
+        yield part
+
+
+def _asked(model: ModelBackend, text: str, instruction: str) -> str:
+    described = model.description
+    request = {
+        "provider": described.provider or "devhost",
+        "model": described.name,
+        "model_type": "llm",
+        "mode": "chat",
+        "completion_params": {},
+        "prompt_messages": [
+            {"role": "system", "content": PROMPT.replace("{instruction}", instruction)},
+            {"role": "user", "content": text},
+        ],
+        "stream": False,
+    }
+    chunks = model_answer(model, requests.LLM, request, "drop")
+    return "".join(str(chunk["delta"]["message"]["content"] or "") for chunk in chunks)

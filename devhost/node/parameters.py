@@ -1,23 +1,200 @@
-"""The parameters of an Agent node as Dify builds them before a run: resolved from its settings, then cast.
-
-In: what the node holds for each parameter (a constant, which may be a template, or a variable's selector) and the
-workflow's variables. Out: every declared parameter as the plugin receives it, or a `NodeParameterError` with the
-words that the node shows.
-
-A setting is written `{"variable": "node.name"}` for a selector and `{"constant": VALUE}` for a constant that looks
-like one; any other value but a `Picked` is a constant.
-"""
+"""The parameters of an Agent node as Dify builds them before a run: variables, memory, tools."""
 
 import json
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Self
 
 from devhost.errors import NodeParameterError, ParameterError
-from devhost.node.variables import NodeVariables
-from devhost.plugin.casting import PLUGIN_FILE, cast_parameters, is_file
-from devhost.plugin.keys.parameters import Parameter
+from devhost.plugin.casting import FILE_IDENTITY, FILES, PLUGIN_FILE, cast_parameter, cast_parameters, is_file
+from devhost.plugin.keys import Parameter
 from devhost.protocol.wire import JsonObject
-from devhost.text.json_value import typed_json
+from devhost.text import typed_json
+
+type ToolName = tuple[str, str]
+"""The whole id of the provider, author/plugin/provider, and the tool's own name."""
+
+
+def meant_tool(provider: str, name: str, there_are: Iterable[ToolName]) -> ToolName | None:
+    """By the whole id of the provider, else by its last part: a plugin under development may have another author."""
+    named = [tool for tool in there_are if tool[1] == name]
+    if (provider, name) in named:
+        return provider, name
+    alike = [tool for tool in named if _last(tool[0]) == _last(provider)]
+    return alike[0] if len(alike) == 1 else None
+
+
+def _last(provider: str) -> str:
+    return provider.rpartition("/")[2]
+
+
+# The variables of the workflow around an Agent node, and what text they become in a template (as in graphon 0.7).
+
+_REFERENCE = re.compile(r"\{\{#([a-zA-Z0-9_]{1,50}(?:\.[a-zA-Z_][a-zA-Z0-9_]{0,29}){1,10})#\}\}")
+_NAME = re.compile(r"[a-zA-Z0-9_]{1,50}\.[a-zA-Z_][a-zA-Z0-9_]{0,29}")
+_FILE_ATTRIBUTES = {
+    "type": "type",
+    "size": "size",
+    "name": "filename",
+    "mime_type": "mime_type",
+    "transfer_method": "transfer_method",
+    "url": "url",
+    "extension": "extension",
+    "related_id": "related_id",
+}
+"""What a selector may name of a file, and the key under which the file's dictionary has it."""
+
+
+@dataclass(frozen=True)
+class Variable:
+    value: object
+
+    @property
+    def text(self) -> str:
+        """The text that replaces it in a template."""
+        value = self.value
+        match value:
+            case None | []:
+                return ""
+            case dict():
+                return "" if is_file(value) else json.dumps(value, ensure_ascii=False)
+            case list() if all(isinstance(item, str) for item in value):
+                return json.dumps(value, ensure_ascii=False)
+            case list() if all(is_file(item) for item in value):
+                return ""
+            case _:  # a list of anything else is written as Python writes it
+                return str(value)
+
+
+class NodeVariables:
+    def __init__(self, values: Mapping[str, object]) -> None:
+        """`values`: by `node.name`; ParameterError for a name that no selector could name."""
+        for name in values:
+            if not _NAME.fullmatch(name):
+                raise ParameterError(
+                    f"variable {name!r}: the name must be NODE.NAME, such as start.items (letters, digits and _)"
+                )
+        self._values = dict(values)
+
+    def __or__(self, others: Mapping[str, object]) -> Self:
+        return type(self)({**self._values, **others})
+
+    def get(self, selector: Sequence[str]) -> Variable | None:
+        """Two parts name a variable; more go on into an object, or name an attribute of a file."""
+        name = ".".join(selector[:2])
+        if len(selector) < 2 or name not in self._values:  # noqa: PLR2004 - node and name
+            return None
+        found, path = Variable(self._values[name]), selector[2:]
+        if path and is_file(found.value):
+            return _attribute(found.value, path[0])
+        for key in path:
+            inner = found.value
+            if not isinstance(inner, dict) or is_file(inner) or key not in inner:
+                return None
+            found = Variable(inner[key])
+        return found
+
+    def filled(self, template: str) -> str:
+        """References to what does not exist leave their bare selector; text between them that is one is resolved."""
+        return "".join(self._part(part) for part in _REFERENCE.split(template) if part)
+
+    def _part(self, part: str) -> str:
+        variable = self.get(part.split(".")) if "." in part else None
+        return part if variable is None else variable.text
+
+
+def _attribute(file: JsonObject, name: str) -> Variable | None:
+    return Variable(file.get(_FILE_ATTRIBUTES[name])) if name in _FILE_ATTRIBUTES else None
+
+
+# A conversation as the node's memory hands it to a strategy: docs/host-facts.md, "Conversation memory".
+#
+# Tool calls are not in it.
+
+WINDOW_TOKENS = 2000
+WINDOW_TURNS = 500
+CHARACTERS_PER_TOKEN = 4
+MEDIA = ("image", "audio", "video", "document")
+
+
+@dataclass(frozen=True)
+class PastTurn:
+    question: str
+    answer: str
+    """The raw answer. Empty for a turn that failed: Dify keeps its question alone."""
+    files: tuple[JsonObject, ...] = ()
+
+
+class Memory:
+    def __init__(self) -> None:
+        self._turns: list[PastTurn] = []
+
+    def add(self, turn: PastTurn) -> None:
+        self._turns.append(turn)
+
+    def messages(self) -> list[JsonObject]:
+        return window(self.all_messages())
+
+    def all_messages(self) -> list[JsonObject]:
+        """For nodes with a window of their own."""
+        return [message for turn in self._turns for message in _messages(turn)]
+
+
+def window(messages: Sequence[JsonObject], tokens: int = WINDOW_TOKENS, turns: int | None = None) -> list[JsonObject]:
+    """The newest messages: of so many turns, 500 by default and at most, and of about so many tokens."""
+    questions = [position for position, message in enumerate(messages) if message["role"] == "user"]
+    kept = messages[questions[-min(turns or WINDOW_TURNS, WINDOW_TURNS, len(questions))] :] if questions else messages
+    counted = [_tokens(message) for message in kept]
+    dropped = 0
+    while sum(counted[dropped:]) > tokens and dropped < len(kept) - 1:
+        dropped += 1
+    return list(kept[dropped:])
+
+
+def estimated_tokens(text: str) -> int:
+    """Four ASCII characters are about one token, any other character is one. Dify asks the model's own tokenizer."""
+    ascii_characters = sum(character.isascii() for character in text)
+    return -(-ascii_characters // CHARACTERS_PER_TOKEN) + len(text) - ascii_characters
+
+
+def files_among(parameters: Mapping[str, object]) -> tuple[JsonObject, ...]:
+    """The question's files, from any parameter."""
+    values = [item for value in parameters.values() for item in (value if isinstance(value, list) else [value])]
+    return tuple(item for item in values if isinstance(item, dict) and item.get("dify_model_identity") == FILE_IDENTITY)
+
+
+def _messages(turn: PastTurn) -> Iterator[JsonObject]:
+    parts = [_part(file) for file in turn.files if file.get("type") in MEDIA]
+    question = [*parts, {"type": "text", "data": turn.question}] if parts else turn.question
+    yield {"role": "user", "content": question, "name": None}
+    yield {"role": "assistant", "content": turn.answer, "name": None, "tool_calls": []}
+
+
+def _part(file: JsonObject) -> JsonObject:
+    kind = file["type"]
+    return {
+        "type": kind,
+        "format": str(file.get("extension") or "").lstrip("."),
+        "mime_type": file.get("mime_type") or "",
+        "filename": file.get("filename") or "",
+        "url": file.get("url") or "",
+        "base64_data": file.get("base64_data") or "",
+        **({"detail": "high"} if kind == "image" else {}),
+    }
+
+
+def _tokens(message: JsonObject) -> int:
+    content = message["content"]
+    if isinstance(content, str):
+        return estimated_tokens(content)
+    return sum(estimated_tokens(part.get("data", "")) for part in content)
+
+
+# The parameters of an Agent node as Dify builds them before a run: resolved from its settings, then cast.
+#
+# A setting is written `{"variable": "node.name"}` for a selector and `{"constant": VALUE}` for a constant that looks
+# like one; any other value but a `Picked` is a constant.
 
 
 @dataclass(frozen=True)
@@ -106,3 +283,83 @@ def _filled(value: object, variables: NodeVariables) -> object:
         return typed_json(filled)
     except ValueError:
         return filled
+
+
+# The tools of an Agent node, as Dify sends them to a strategy (dify-api, Agent node's runtime support, 1.17.0).
+
+BY_HAND = 0
+"""`auto` of a parameter that the panel sets; the model sets the others."""
+
+
+def agent_tools(entries: object, there_are: Sequence[JsonObject], variables: NodeVariables) -> list[JsonObject]:
+    """`there_are`: each as a ToolEntity's JSON."""
+    filled = resolved(Constant(entries or []), variables)
+    if not isinstance(filled, list):
+        raise NodeParameterError("a variable's text in the settings of a tool breaks the JSON of the tools")
+    return [_tool(entry, there_are, variables) for entry in enabled_tools(filled)]
+
+
+def enabled_tools(entries: object) -> list[JsonObject]:
+    listed = entries if isinstance(entries, list) else []
+    return [entry for entry in listed if isinstance(entry, dict) and entry.get("enabled")]
+
+
+def _tool(entry: JsonObject, there_are: Sequence[JsonObject], variables: NodeVariables) -> JsonObject:
+    entity = _entity(str(entry.get("provider_name")), str(entry.get("tool_name")), there_are)
+    by_hand = dict(_by_hand(entry.get("parameters") or {}, variables))
+    settings = dict(_settings(entry.get("settings") or {}, variables))
+    declared = [Parameter.model_validate(parameter) for parameter in entity["parameters"]]
+    for parameter in declared:
+        if parameter.required and parameter.type in FILES:
+            raise NodeParameterError(f"file type parameter {parameter.name} not supported in agent")
+    described = (entry.get("extra") or {}).get("description") or entity["description"]["llm"]
+    return {
+        **entity,
+        "parameters": [
+            {**parameter, "form": "form"} if parameter["name"] in by_hand else parameter
+            for parameter in entity["parameters"]
+        ],
+        "description": {**entity["description"], "llm": described},
+        "runtime_parameters": {
+            **{
+                parameter.name: cast_parameter(parameter, settings.get(parameter.name))
+                for parameter in declared
+                if parameter.form == "form"
+            },
+            **by_hand,  # Dify casts these only when the tool is called
+        },
+        "credential_id": entry.get("credential_id"),
+    }
+
+
+def _entity(provider: str, name: str, there_are: Sequence[JsonObject]) -> JsonObject:
+    by_name = {(tool["identity"]["provider"], tool["identity"]["name"]): tool for tool in there_are}
+    found = meant_tool(provider, name, by_name)
+    if found is None:
+        raise NodeParameterError(f"tool {name} of provider {provider} not found")
+    return by_name[found]
+
+
+def _by_hand(parameters: Mapping[str, object], variables: NodeVariables) -> Iterator[tuple[str, object]]:
+    """What is left empty is the model's."""
+    for name, parameter in parameters.items():
+        match parameter:
+            case {"auto": auto, "value": value} if auto == BY_HAND:
+                if (set_by_hand := _value(value, variables)) is not None:
+                    yield name, set_by_hand
+
+
+def _settings(settings: Mapping[str, object], variables: NodeVariables) -> Iterator[tuple[str, object]]:
+    for name, setting in settings.items():
+        yield name, _value(setting.get("value") if isinstance(setting, dict) else setting, variables)
+
+
+def _value(value: object, variables: NodeVariables) -> object:
+    """Templates are filled already; older nodes hold the value itself."""
+    match value:
+        case {"type": "variable", "value": list(path)}:
+            return resolved(Selector(tuple(map(str, path))), variables)
+        case {"type": "mixed" | "constant", "value": inner}:
+            return inner
+        case _:
+            return value

@@ -1,16 +1,110 @@
-"""Fills the page from a trace: one section for each run in it.
+"""Writes the page of a trace: one section for each run in it."""
 
-In: a `Trace`. Out: HTML. Every text is escaped by the template, except what `parts/answer.py` made of Markdown.
-"""
-
+import unicodedata
 from pathlib import Path
 
-from devhost.page.environment import page_environment
-from devhost.page.parts.attachments import Attachments
-from devhost.page.parts.shown import shown_run
-from devhost.trace.lines import PrintedLine
-from devhost.trace.reader import Trace
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from devhost.errors import TraceError
+from devhost.page.calls import model_call, parameter_rows, tool_call
+from devhost.page.contents import DEEPEST, Attachments, every, hint, is_long, number, pretty, written, written_values
+from devhost.page.shown import shown_run
+from devhost.trace.lines import PrintedLine, Trace
 from devhost.trace.runs import traced_runs
+from devhost.words import counted, price_text
+
+GENERATOR = "devhost report"
+"""The page says in its head what made it, and is recognised by that."""
+MARK = f'<meta name="generator" content="{GENERATOR}">'.encode()
+HEAD_BYTES = 1_000
+
+
+def write_page(page: str, file: Path, trace: Path, *, force: bool) -> None:
+    """`force` overwrites any other file, but never the trace."""
+    try:
+        refuse_to_destroy(file, trace, force=force)
+        file.write_text(page, encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise TraceError(f"{file} cannot be written: {error.strerror}") from error
+
+
+def refuse_to_destroy(file: Path, trace: Path, *, force: bool) -> None:
+    """TraceError for a file that is not to be overwritten."""
+    if file.is_dir():
+        raise TraceError(f"{file} is a folder: name a file in it, such as {file / trace.with_suffix('.html').name}")
+    if not file.parent.is_dir():
+        raise TraceError(f"{file} cannot be written: the folder {file.parent} does not exist")
+    if file.exists() and file.samefile(trace):
+        raise TraceError(f"{file} is the trace itself: name another file")
+    if force or (file.exists() and not file.is_file()):  # a device keeps nothing
+        return
+    if file.is_symlink():
+        raise TraceError(f"{file} is a link to {file.readlink()}: name that file, or follow the link with --force")
+    if file.exists() and not _may_be_replaced(file):
+        raise TraceError(f"{file} exists and is not a page that devhost made: name another file, or give --force")
+
+
+def _may_be_replaced(file: Path) -> bool:
+    """A page of ours, or an empty file."""
+    with file.open("rb") as existing:
+        head = existing.read(HEAD_BYTES)
+    return not head or MARK in head
+
+
+# The templates, and the words that they make of values.
+
+HERE = Path(__file__).parent
+LONGEST = 20_000
+"""Characters of one text; the trace has the rest."""
+LONGEST_HEADING = 1_000
+"""Characters of a question; of a longer one, only the beginning is a heading."""
+LONGEST_OPEN = 2_000
+"""Characters of a text variable; a longer one, such as a state, is folded."""
+LONGEST_PASSAGE = 240
+"""Characters of the passage of a source; a longer one is folded."""
+
+
+def page_environment(*folders: Path) -> Environment:
+    """`folders`: those of templates besides the ones here."""
+    environment = Environment(
+        loader=FileSystemLoader([HERE, *folders]),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(
+        clip=clip, pretty=pretty, written=written, hint=hint, number=number, price=price_text, identity=id
+    )
+    environment.tests.update(long=is_long)
+    environment.globals.update(
+        model_call=model_call,
+        tool_call=tool_call,
+        written_values=written_values,
+        parameter_rows=parameter_rows,
+        every=every,
+        counted=counted,
+        DEEPEST=DEEPEST,
+        LONGEST_HEADING=LONGEST_HEADING,
+        LONGEST_OPEN=LONGEST_OPEN,
+        LONGEST_PASSAGE=LONGEST_PASSAGE,
+        GENERATOR=GENERATOR,
+    )
+    return environment
+
+
+def clip(text: str) -> str:
+    """Without control characters, and cut at `LONGEST` characters."""
+    shown = "".join(
+        "�" if unicodedata.category(letter) == "Cc" and letter not in "\n\t" else letter for letter in text[:LONGEST]
+    )
+    left = len(text) - LONGEST
+    return f"{shown}\n… {counted(left, 'more character')} in the trace" if left > 0 else shown
+
+
+# Fills the page from a trace: one section for each run in it.
+#
+# Every text is escaped by the template, except what `parts/answer.py` made of Markdown.
 
 
 def render_page(trace: Trace, folder: Path | None = None) -> str:

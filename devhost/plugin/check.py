@@ -9,16 +9,23 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from devhost.errors import ParameterError
-from devhost.plugin.contents.dependencies import dependency_problems
-from devhost.plugin.contents.files import Contents, ignore_problems
-from devhost.plugin.contents.forbidden import forbidden_problems, size_problems
-from devhost.plugin.contents.papers import privacy_problems, readme_language_problems, readme_problems
-from devhost.plugin.contents.python import compile_problems, entrypoint_problems
-from devhost.plugin.contents.secret_scan import secret_problems
-from devhost.plugin.declared import ELSEWHERE, MANIFEST_FILE, Declarations, kinds_of
+from devhost.plugin.contents import (
+    Contents,
+    compile_problems,
+    dependency_problems,
+    entrypoint_problems,
+    forbidden_problems,
+    ignore_problems,
+    privacy_problems,
+    readme_language_problems,
+    readme_problems,
+    secret_problems,
+    size_problems,
+)
+from devhost.plugin.declaration import ELSEWHERE, MANIFEST_FILE, Declarations, kinds_of
 from devhost.plugin.nearest import plugin_in
+from devhost.plugin.rules.declarations import marketplace_problems
 from devhost.plugin.rules.listed import Level, Problem
-from devhost.plugin.rules.marketplace import marketplace_problems
 
 ACCEPTABLE = ("secret", "forbidden-file")
 """Rules that Dify does not have, and whose findings may be meant."""

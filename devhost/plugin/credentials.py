@@ -11,10 +11,9 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, field_validator
 
 from devhost.errors import ParameterError
-from devhost.plugin.rules.tool import CredentialType
+from devhost.plugin.rules.declarations import CredentialType
 from devhost.protocol.wire import JsonObject
-from devhost.text.json_value import typed_json
-from devhost.text.switch import TRUE, reads_as_switch
+from devhost.text import TRUE, reads_as_switch, typed_json
 
 
 class _Declared(BaseModel):

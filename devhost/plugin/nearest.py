@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from devhost.errors import DeclarationError, ParameterError
-from devhost.text.yaml_file import load_yaml
+from devhost.text import load_yaml
 
 MANIFEST = "manifest.yaml"
 

@@ -10,9 +10,8 @@ from typing import Any
 
 from devhost.errors import RegistrationError
 from devhost.plugin.declaration import PluginDeclaration, StrategyProvider
-from devhost.plugin.keys.manifest import Manifest
-from devhost.plugin.rules.manifest import check_manifest
-from devhost.plugin.rules.strategy import check_strategy_provider
+from devhost.plugin.keys import Manifest
+from devhost.plugin.rules.declarations import check_manifest, check_strategy_provider
 from devhost.protocol.wire import JsonObject
 
 DECLARATIONS = frozenset(

@@ -4,11 +4,8 @@ In: what Dify's API or a plugin sent. Out: what the daemon passes on, or `GoDeco
 does not decode is dropped, and the plugin is not told; a strategy's message that does not decode fails its run.
 """
 
-from devhost.protocol.golang.decode import from_json
-from devhost.protocol.golang.shapes import TEXT, Content, Field, Price, Raw, Record, Scalar, Several, Table
-from devhost.protocol.golang.values import Json
-from devhost.protocol.message_types import MESSAGE_TYPES
-from devhost.protocol.wire import JsonObject
+from devhost.golang import TEXT, Content, Field, Json, Price, Raw, Record, Scalar, Several, Table, from_json
+from devhost.protocol.wire import MESSAGE_TYPES, JsonObject
 
 _COUNT = Scalar("int", nullable=True)
 

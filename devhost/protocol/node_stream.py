@@ -1,7 +1,11 @@
-"""What the Agent node reads of a run from the daemon: an envelope for each message, or for the failure that ends it."""
+"""What the Agent node reads of a run from the daemon: an envelope for each message or failure."""
+
+from collections.abc import Callable
+from typing import Any
 
 from devhost.errors import InvocationError, RunFailure, RunTimeoutError
-from devhost.protocol.golang.values import marshalled, remarshalled
+from devhost.golang import GoDecodeError, NumberRangeError, marshalled, remarshalled
+from devhost.protocol import answers
 from devhost.protocol.wire import JsonObject
 
 FAILED = -500
@@ -25,3 +29,21 @@ def failed(failure: RunFailure) -> JsonObject:
 def _error(error_type: str, message: str) -> JsonObject:
     said = {"message": message, "error_type": error_type, "args": None}
     return {"code": FAILED, "message": marshalled(said), "data": None}
+
+
+# The messages of a strategy or a tool as the daemon decodes them on their way from the plugin.
+
+
+def agent_message(said: Any) -> JsonObject:  # noqa: ANN401 - any value that the plugin streamed
+    return _read(answers.agent_message, said)
+
+
+def tool_message(said: Any) -> JsonObject:  # noqa: ANN401 - as above
+    return _read(answers.tool_message, said)
+
+
+def _read(decoded: Callable[[Any], JsonObject], said: Any) -> JsonObject:  # noqa: ANN401 - as above
+    try:
+        return decoded(said)
+    except (GoDecodeError, NumberRangeError) as error:
+        raise InvocationError("unmarshal_error", f"unmarshal json failed: {error}") from error

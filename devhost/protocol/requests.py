@@ -5,10 +5,19 @@ daemon does not know is stripped; what is missing is filled in.
 """
 
 from devhost.errors import RefusedCallError
-from devhost.protocol.golang.decode import GoDecodeError
-from devhost.protocol.golang.mapping import from_map
-from devhost.protocol.golang.shapes import TEXT, Field, Free, Raw, Record, Scalar, Several, Table
-from devhost.protocol.golang.values import NumberRangeError
+from devhost.golang import (
+    TEXT,
+    Field,
+    Free,
+    GoDecodeError,
+    NumberRangeError,
+    Raw,
+    Record,
+    Scalar,
+    Several,
+    Table,
+    from_map,
+)
 from devhost.protocol.wire import JsonObject
 
 TOOL_TYPES = frozenset({"builtin", "workflow", "api", "mcp"})

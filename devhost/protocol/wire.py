@@ -1,16 +1,16 @@
 """The protocol between the host and a plugin, as values.
 
-In: the `data` of a plugin's session message → a `SessionEvent`. Out: the envelopes of a request and of an answer to a
-backwards call, and their bytes. All transports carry these same objects; each transport frames them in its
-own way.
+All transports carry these same objects; each transport frames them in its own way.
 """
 
 import json
+import threading
 from dataclasses import dataclass
 from typing import Any
 
 from devhost.errors import WireError
-from devhost.protocol.golang.values import well_formed
+from devhost.golang import well_formed
+from devhost.words import counted
 
 type JsonObject = dict[str, Any]
 KINDS = frozenset({"stream", "invoke", "error", "end"})
@@ -111,3 +111,49 @@ def encoded(envelope: JsonObject) -> bytes:
     if "\\ud" in text:
         text = json.dumps(json.loads(well_formed(json.dumps(envelope, ensure_ascii=False))))
     return text.encode()
+
+
+# The types of messages that a tool or a strategy may send: Dify's daemon and its node know the same ones.
+#
+# A new type is added here. What becomes of it is in `devhost/node/messages` and `devhost/node/outputs`.
+
+FILE_LINKS = frozenset({"image_link", "binary_link"})
+"""Addresses of tool files; such a message becomes a file of the node."""
+MESSAGE_TYPES = FILE_LINKS | {
+    *("text", "link", "image", "blob", "blob_chunk", "file"),
+    *("json", "variable", "log", "retriever_resources"),
+}
+
+
+# The daemon's queue between a plugin and Dify's API: a message that comes while all places are taken is lost.
+#
+# The daemon has two: 128 places for a run's messages, 1,024 for the answers of a backwards call.
+
+ANSWER_PLACES_FOR_EACH_OF_A_RUN = 8
+
+
+class Bridge:
+    """Counts waiting messages; with 0 places nothing is lost. Thread-safe."""
+
+    def __init__(self, places: int) -> None:
+        self.places = places
+        self._came = 0
+        self._waiting = 0
+        self.losses: list[str] = []
+        """One sentence for each message that was lost."""
+        self._counting = threading.Lock()
+
+    def admits(self, what: str) -> bool:
+        """Whether a message gets a place; `what` names it in the list of losses."""
+        with self._counting:
+            self._came += 1
+            if self.places and self._waiting >= self.places:
+                before = f"{counted(self.places, 'message')} waited before it"
+                self.losses.append(f"message {self._came} ({what}) was lost: {before}")
+                return False
+            self._waiting += 1
+            return True
+
+    def passed_on(self) -> None:
+        with self._counting:
+            self._waiting -= 1

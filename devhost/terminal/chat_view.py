@@ -1,25 +1,33 @@
-"""The view of a conversation: each answer while it streams, and one line with the calls, tokens and seconds of it."""
+"""The view of a conversation in a terminal, and the questions that a person types."""
 
+import io
+import json
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from rich.console import Console
 from rich.text import Text
 
-from devhost.conversation.conversation import was_stopped
+from devhost.conversation import was_stopped
+from devhost.errors import ParameterError
 from devhost.models.backend import ModelDescription
 from devhost.node.outputs.run import Run
 from devhost.protocol.wire import JsonObject
-from devhost.scenario.scenario import Scenario
-from devhost.terminal.run_view import RunView
-from devhost.terminal.screen import Screen
-from devhost.terminal.tables.facts import facts_table
-from devhost.terminal.tables.failure import failure_text
-from devhost.terminal.tables.log import log_tree
-from devhost.terminal.tables.outputs import files_list, findings_list, pending_table, sources_table, variables_list
-from devhost.terminal.tables.text import printable
-from devhost.terminal.view_options import ViewOptions
-from devhost.text.counted import counted
+from devhost.scenario import Scenario
+from devhost.terminal.run_view import RunView, Screen, ViewOptions
+from devhost.terminal.tables import (
+    facts_table,
+    failure_text,
+    files_list,
+    findings_list,
+    log_tree,
+    pending_table,
+    printable,
+    sources_table,
+    variables_list,
+)
+from devhost.words import counted
 
 NOTHING_YET = "There was no run yet."
 
@@ -106,3 +114,86 @@ def summary(run: Run) -> str:
         f"{run.elapsed_seconds:.1f} s",
     ]
     return " · ".join(part for part in parts if part)
+
+
+# The questions of a conversation: typed at a prompt, or from a pipe a line each, or a JSON text each.
+#
+# Blank ones are skipped.
+#
+# A space before a slash stays, because it makes a question of what would be a command. At the prompt Ctrl-C discards
+# the line and Ctrl-D ends the chat; a text pasted over several lines is one question.
+
+PROMPT = "you> "
+
+
+def read_questions() -> Iterator[str]:
+    if sys.stdin is None:
+        raise ParameterError("a chat reads its questions from standard input, which is closed: pipe them in, or type")
+    return _typed() if sys.stdin.isatty() else _piped()
+
+
+def read_json_lines() -> Iterator[str]:
+    """From a program: each line is a text in JSON, which may have several lines; ParameterError for any other line."""
+    if sys.stdin is None:
+        raise ParameterError("--json-lines reads standard input, which is closed")
+    return _written_as_json()
+
+
+def _written_as_json() -> Iterator[str]:
+    for number, line in enumerate(_from_pipe(), start=1):
+        if line.strip() and (question := _question(_json_text(line, number))):
+            yield _shown(question)
+
+
+def _json_text(line: str, number: int) -> str:
+    try:
+        text = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise ParameterError(f"--json-lines: line {number} of the input is not JSON: {error}") from error
+    if not isinstance(text, str):
+        raise ParameterError(f'--json-lines: line {number} of the input must be a text in JSON, such as "What now?"')
+    return text.encode(errors="replace").decode()  # JSON can escape lone surrogates, which no message can contain
+
+
+def _typed() -> Iterator[str]:
+    from prompt_toolkit import PromptSession  # noqa: PLC0415 - slow to import, and only a typed chat needs it
+    from prompt_toolkit.output import create_output  # noqa: PLC0415
+
+    prompt: PromptSession[str] = PromptSession(PROMPT, output=create_output(always_prefer_tty=True))
+    while True:
+        try:
+            if question := _question(_well_formed(prompt.prompt())):
+                yield question  # inside the try: a Ctrl-C that comes just too late for a turn is one at the prompt
+        except KeyboardInterrupt:
+            continue
+        except EOFError:
+            return
+
+
+def _question(typed: str) -> str:
+    question = typed.strip()
+    return f" {question}" if question.startswith("/") and typed[0].isspace() else question
+
+
+def _well_formed(typed: str) -> str:
+    """Bytes that are not UTF-8 arrive as lone surrogates, which no message can contain."""
+    return typed.encode(errors="surrogateescape").decode(errors="replace")
+
+
+def _piped() -> Iterator[str]:
+    for line in _from_pipe():
+        if question := _question(line):
+            yield _shown(question)
+
+
+def _from_pipe() -> Iterable[str]:
+    if isinstance(sys.stdin, io.TextIOWrapper):
+        sys.stdin.reconfigure(errors="replace")
+    return sys.stdin
+
+
+def _shown(question: str) -> str:
+    """Questions are printed as they are read, so that the output reads as a conversation."""
+    sys.stdout.write(f"{PROMPT}{printable(question)}\n")
+    sys.stdout.flush()
+    return question

@@ -13,19 +13,13 @@ from rich.text import Text
 
 from devhost.errors import NodeFailedError
 from devhost.models.backend import ModelDescription
-from devhost.node.memory import files_among
-from devhost.node.messages.message import Message, read_message
-from devhost.node.messages.text import NodeText
-from devhost.terminal.chat_view import ChatView
-from devhost.terminal.questions import PROMPT
-from devhost.terminal.run_view import RunView
-from devhost.terminal.tables.facts import facts_table
-from devhost.terminal.tables.text import printable
-from devhost.terminal.view_options import ViewOptions
-from devhost.trace.lines import PrintedLine
-from devhost.trace.outcome import run_of
-from devhost.trace.reader import Trace
-from devhost.trace.runs import Arrival, TracedRun, traced_runs
+from devhost.node.messages import Message, NodeText, read_message
+from devhost.node.parameters import files_among
+from devhost.terminal.chat_view import PROMPT, ChatView
+from devhost.terminal.run_view import RunView, ViewOptions
+from devhost.terminal.tables import facts_table, printable
+from devhost.trace.lines import PrintedLine, Trace
+from devhost.trace.runs import Arrival, TracedRun, run_of, traced_runs
 
 type Pause = Callable[[float], None]
 

@@ -1,36 +1,153 @@
-"""The view of a run in a terminal: model and question, the answer while it streams, and at the end its outputs.
+"""The view of a run in a terminal: model and question, the answer while it streams, its outputs."""
 
-In: messages of the strategy as they come, then the `Run`. Out: text on a rich console, plain if it is not a terminal.
-"""
-
+import functools
+import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+import click
 from rich.console import Console, RenderableType
 from rich.rule import Rule
 from rich.text import Text
 
 from devhost.models.backend import ModelDescription
-from devhost.node.messages.thought_spans import Span, ThoughtSpans
-from devhost.node.outputs.log import OPEN, AgentLog
-from devhost.node.outputs.run import Run
+from devhost.node.messages import Span, ThoughtSpans
+from devhost.node.outputs.outputs import OPEN, AgentLog
+from devhost.node.outputs.run import Run, RunError
+from devhost.process.session import Watcher
 from devhost.protocol.wire import JsonObject
-from devhost.terminal.screen import Screen
-from devhost.terminal.tables.facts import facts_table, given_file, heading
-from devhost.terminal.tables.failure import failure_text
-from devhost.terminal.tables.log import log_tree
-from devhost.terminal.tables.outputs import (
+from devhost.terminal.tables import (
+    facts_table,
+    failure_text,
     files_list,
     findings_list,
+    given_file,
+    heading,
     json_list,
+    log_tree,
     lookups,
     pending_table,
+    printable,
     sources_table,
     usage_line,
     variables_list,
 )
-from devhost.terminal.tables.text import printable
-from devhost.terminal.view_options import ViewOptions
+
+if TYPE_CHECKING:
+    from rich.status import Status
+
+
+traceback_option = click.option("--traceback", is_flag=True, help="Show the tracebacks of the plugins' errors.")
+
+
+@dataclass(frozen=True)
+class ViewOptions:
+    color: bool = True
+    traceback: bool = False
+    verbose: bool = False
+    """Whole log entries, not the beginning of each on one line."""
+
+
+def view_options(command: Callable[..., int]) -> Callable[..., int]:
+    """The options as one argument `view_options` of the command."""
+
+    @traceback_option
+    @click.option("--verbose", is_flag=True, help="Show log entries whole, not the beginning of each.")
+    @click.option("--no-color", is_flag=True, help="Print without colours.")
+    @functools.wraps(command)
+    def with_view_options(*, traceback: bool, verbose: bool, no_color: bool, **options: object) -> int:
+        return command(**options, view_options=ViewOptions(not no_color, traceback, verbose))
+
+    return with_view_options
+
+
+# The terminal while a run goes on: text that streams, lines that come in between, and what is awaited.
+#
+# A line never stands in the middle of another one.
+
+
+class Screen(Watcher):
+    def __init__(self, console: Console, *, traceback: bool = False) -> None:
+        self.console = console
+        self.at_line_start = True
+        self._traceback = traceback
+        self._status: Status | None = None
+        self._starting: Sequence[str] = ()
+        self._start_began = 0.0
+        self._writing = threading.RLock()
+
+    def stream(self, text: str, style: str | None) -> None:
+        """A piece of a text; the next piece goes on where it ends."""
+        with self._writing:
+            self.end_status()
+            self.console.out(text, style=style, highlight=False, end="")
+            self.at_line_start = text.endswith("\n")
+
+    def end_line(self) -> None:
+        with self._writing:
+            if not self.at_line_start:
+                self.console.line()
+            self.at_line_start = True
+
+    def printed(self, plugin: str, text: str, *, exact: bool) -> None:
+        del exact  # in a terminal the time alone says where a line belongs
+        with self._writing:
+            self.end_line()
+            shown = Text.assemble((f"{printable(plugin)} | ", "magenta"), (printable(text), "dim"), overflow="fold")
+            self.console.print(shown, soft_wrap=True)
+
+    def failed(self, tool: str, error: RunError) -> None:
+        """Only with --traceback: the strategy deals with the error, and says of it what it wants."""
+        if self._traceback:
+            with self._writing:
+                self.end_line()
+                self.console.print(Text(f"tool {printable(tool)} failed", "red"))
+                self.console.print(failure_text(RunError(error.kind, error.message, error.traceback), traceback=True))
+
+    def starting(self, plugins: Sequence[str]) -> None:
+        with self._writing:
+            if not self._starting:
+                self._start_began = time.monotonic()
+            began, self._starting = bool(self._starting), plugins
+            names = f"starting {', '.join(map(printable, plugins))} …"
+            if not plugins:
+                self.end_status()
+            elif self.console.is_terminal:
+                self.show_status(names)
+            elif not began:
+                self.console.print(Text(names, "dim"))
+
+    def say_what_starts(self) -> None:
+        """After Ctrl-C: the plugins that were still starting."""
+        with self._writing:
+            self.end_status()
+            if self._starting:
+                seconds = time.monotonic() - self._start_began
+                names = ", ".join(map(printable, self._starting))
+                self.console.print(Text(f"… {names} still starting after {seconds:.1f} s", "yellow"))
+            self._starting = ()
+
+    def show_status(self, label: str) -> None:
+        """The running step, while nothing streams; below an unfinished line a status would break the line."""
+        with self._writing:
+            if not self.console.is_terminal or not self.at_line_start:
+                return
+            if self._status is None:
+                self._status = self.console.status(Text(label))
+                self._status.start()
+            else:
+                self._status.update(Text(label))
+
+    def end_status(self) -> None:
+        with self._writing:
+            if self._status is not None:
+                self._status.stop()
+                self._status = None
+
+
+# The view of a run in a terminal: model and question, the answer while it streams, and at the end its outputs.
 
 STYLES = {"good": "green", "limited": "yellow", "bad": "red bold"}
 PIPED_WIDTH = 120

@@ -11,14 +11,12 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from devhost.direct.call import ToolOutcome
+from devhost.direct import ToolOutcome
 from devhost.models.backend import ModelDescription
 from devhost.protocol.wire import JsonObject
-from devhost.terminal.screen import Screen
-from devhost.terminal.tables.failure import failure_text
-from devhost.terminal.tables.outputs import files_list, findings_list, variables_list
-from devhost.terminal.tables.text import preview, printable
-from devhost.text.counted import counted
+from devhost.terminal.run_view import Screen
+from devhost.terminal.tables import failure_text, files_list, findings_list, preview, printable, variables_list
+from devhost.words import counted
 
 
 class ToolView:

@@ -1,17 +1,20 @@
-"""A declared tool as the dictionary that Dify sends to a strategy.
+"""A declared tool as Dify sends it to a strategy, with the values of its panel."""
 
-The shape is ToolEntity's JSON plus `runtime_parameters`, `credential_id` and `provider_type`. A parameter that the
-node's panel holds a value for is form: its own form parameters (untouched, at their cast default) and what was fixed.
-"""
-
+import json
 from collections.abc import Collection, Mapping
 from typing import Any
 
 from devhost.errors import ParameterError
 from devhost.plugin.casting import FILES, cast_parameter
 from devhost.plugin.declaration import Tool, ToolProvider
-from devhost.plugin.keys.parameters import Parameter
+from devhost.plugin.keys import Parameter
 from devhost.protocol.wire import JsonObject
+
+# A declared tool as the dictionary that Dify sends to a strategy.
+#
+# The shape is ToolEntity's JSON plus `runtime_parameters`, `credential_id` and `provider_type`. A parameter that the
+# node's panel holds a value for is form: its own form parameters (untouched, at their cast default) and what was
+# fixed.
 
 
 def tool_entity(
@@ -98,3 +101,30 @@ def _described(parameter: Parameter) -> dict[str, Any]:
         for option in parameter.options
     ]
     return described
+
+
+# Values that a person types for a tool's parameters, as the widgets of Dify's panel would make them.
+
+AS_TYPED = frozenset({"string", "secret-input", "select", "dynamic-select", "number", "boolean", "date", "checkbox"})
+
+
+def typed_values(tool: Tool, texts: Mapping[str, str]) -> dict[str, object]:
+    parameters = {parameter.name: parameter for parameter in tool.parameters}
+    for name in texts:
+        if name not in parameters:
+            raise ParameterError(
+                f"tool {tool.identity.name} has no parameter {name!r}; there are: {', '.join(parameters) or 'none'}"
+            )
+    return {name: _typed(tool, parameters[name], text) for name, text in texts.items()}
+
+
+def _typed(tool: Tool, parameter: Parameter, text: str) -> object:
+    where = f"{tool.identity.name}.{parameter.name}"
+    if text == "" or (parameter.type in AS_TYPED and not parameter.multiple):
+        return text
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        if parameter.type == "any":
+            return text
+        raise ParameterError(f"{where} is of type {parameter.type}: write its value as JSON") from error

@@ -1,22 +1,51 @@
-"""A tool plugin made ready for an agent: which tools it offers, with which credentials and which values in the panel.
+"""A tool plugin made ready for an agent: environment, credentials, the values in its panel."""
 
-In: a plugin directory, credentials and fixed values as texts. Out: a `ToolSetup`, or the one sentence that says what
-is missing or unknown; nothing is started yet.
-"""
-
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Self
 
-from devhost.errors import ParameterError
+from devhost.errors import ParameterError, PluginStartError, RunFailure, ToolSetupError
+from devhost.limits import HostLimits
+from devhost.plugin.casting import guesses
 from devhost.plugin.credentials import filled_credentials, invalid_defaults
 from devhost.plugin.declaration import PluginDeclaration, Tool, ToolProvider
-from devhost.plugin.guesses import guesses
-from devhost.protocol.wire import JsonObject
-from devhost.tools.entity import declared_entity, tool_entity, why_left_out
-from devhost.tools.environment import own_python
-from devhost.tools.typed import typed_values
+from devhost.process.plugin_process import Launches, PluginProcess
+from devhost.process.session import Session, Watcher
+from devhost.process.transports.transport import TransportName
+from devhost.protocol.wire import Invoked, JsonObject
+from devhost.text import Secrets, read_file
+from devhost.tools.entity import declared_entity, tool_entity, typed_values, why_left_out
+
+OF_REQUIREMENTS = "python -m venv .venv && .venv/bin/pip install -r requirements.txt"
+OF_PROJECT = "uv sync"
+OF_NOTHING = "python -m venv .venv && .venv/bin/pip install dify_plugin (it ships no list of what else it needs)"
+
+
+def own_python(directory: Path) -> Path | None:
+    python = directory / ".venv" / "bin" / "python"
+    return python if python.is_file() else None
+
+
+def how_to_install(directory: Path) -> str:
+    """By what the plugin ships; as in Dify, pyproject.toml counts more than requirements.txt."""
+    if _is_project(directory / "pyproject.toml"):
+        return OF_PROJECT
+    return OF_REQUIREMENTS if (directory / "requirements.txt").is_file() else OF_NOTHING
+
+
+def _is_project(file: Path) -> bool:
+    """Not a file that only holds settings of tools: `uv` refuses one without a project."""
+    try:
+        return "project" in tomllib.loads(read_file(file).decode())
+    except FileNotFoundError:
+        return False
+    except (OSError, ValueError):  # uv will say what is wrong with it
+        return True
+
+
+# A tool plugin made ready for an agent: which tools it offers, with which credentials and which values in the panel.
 
 type Texts = Mapping[str, Mapping[str, str]]
 """By provider or tool, then by key."""
@@ -132,3 +161,107 @@ class ToolSetup:
             for parameter in offered.declared.parameters
             if parameter.type == "secret-input" and parameter.name in offered.fixed
         ]
+
+
+# Starts a tool plugin, and asks it what Dify's settings pages ask before an agent can use it.
+#
+# Are the credentials right (asked when they are saved), and which options does a dynamic select have (asked when its
+# picker opens)?
+
+
+def start_tool_plugin(  # noqa: PLR0913 - as `PluginProcess.start`
+    setup: ToolSetup,
+    launches: Launches | None = None,
+    *,
+    limits: HostLimits,
+    python: str,
+    watcher: Watcher,
+    secrets: Secrets,
+    transport: TransportName = "stdio",
+) -> PluginProcess:
+    """In the plugin's own Python, or else in `python`; with the other options of `PluginProcess.start`."""
+    python = str(setup.python or python)
+    try:
+        directory = setup.declaration.directory
+        plugin = PluginProcess.start(
+            directory,
+            launches,
+            transport=transport,
+            limits=limits,
+            python=python,
+            watcher=watcher,
+            secrets=secrets,
+        )
+    except PluginStartError as error:
+        if setup.python is None and "ModuleNotFoundError" in str(error):
+            raise PluginStartError(
+                f"{error}\nIt ran in devhost's Python. Install the packages that it needs "
+                f"into a .venv in its directory: {how_to_install(setup.declaration.directory)}"
+            ) from error
+        raise
+    try:
+        _check(plugin, setup, limits)
+    except BaseException:
+        plugin.stop()
+        raise
+    return plugin
+
+
+def _check(plugin: PluginProcess, setup: ToolSetup, limits: HostLimits) -> None:
+    for provider in setup.declaration.tool_providers:
+        if provider.credentials_for_provider:
+            _check_credentials(plugin, setup, provider.identity.name, limits)
+    for offered in setup.tools:
+        for parameter in offered.declared.parameters:
+            if parameter.type == "dynamic-select" and parameter.name in offered.fixed:
+                _check_option(plugin, setup, offered, parameter.name, limits)
+
+
+def _check_credentials(plugin: PluginProcess, setup: ToolSetup, provider: str, limits: HostLimits) -> None:
+    request = {
+        "type": "tool",
+        "action": "validate_tool_credentials",
+        "user_id": "devhost",
+        "provider": provider,
+        "credentials": setup.credentials[provider],
+    }
+    answers = _ask(plugin, setup, request, limits, f"{provider} refuses its credentials")
+    if not any(answer.get("result") for answer in answers):
+        raise ToolSetupError(f"{provider} refuses its credentials without a reason")
+
+
+def _check_option(
+    plugin: PluginProcess, setup: ToolSetup, offered: OfferedTool, parameter: str, limits: HostLimits
+) -> None:
+    provider = offered.provider.identity.name
+    where = f"{offered.declared.identity.name}.{parameter}"
+    request = {
+        "type": "dynamic_parameter",
+        "action": "fetch_parameter_options",
+        "user_id": "devhost",
+        "provider": provider,
+        "provider_action": offered.declared.identity.name,
+        "credentials": setup.credentials[provider],
+        "credential_type": CREDENTIAL_TYPE,
+        "parameter": parameter,
+    }
+    answers = _ask(plugin, setup, request, limits, f"the options of {where} cannot be had")
+    options = [str(option.get("value")) for answer in answers for option in answer.get("options") or ()]
+    fixed = offered.fixed[parameter]
+    if any(str(chosen) not in options for chosen in (fixed if isinstance(fixed, list) else [fixed])):
+        raise ToolSetupError(f"{where} has no such option; there are: {', '.join(options) or 'none'}")
+
+
+def _ask(
+    plugin: PluginProcess, setup: ToolSetup, request: JsonObject, limits: HostLimits, otherwise: str
+) -> list[JsonObject]:
+    try:
+        with plugin.open_session(request) as session:
+            return list(session.messages(_refuse, limits.call_seconds))
+    except RunFailure as failure:
+        said = Secrets(setup.secret_credentials).masked(str(failure))
+        raise ToolSetupError(f"{otherwise}: {said}") from None  # the cause may quote the credentials
+
+
+def _refuse(session: Session, invoked: Invoked) -> None:
+    session.answer(invoked.request_id, "error", message="devhost answers no backwards calls before a run")

@@ -1,26 +1,28 @@
-"""The tools a run can use: anything that has Dify's description of itself and answers a call with messages.
+"""The tools that a run can use: those of plugins, and Python functions."""
 
-`PluginTool` is a tool of a tool plugin that runs; it casts the parameters by the tool's declaration, as Dify does.
-`call_tool` is what Dify does around any of them: bytes in its messages become tool files.
-"""
-
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Literal, Protocol
+
+from pydantic import BaseModel, ConfigDict, StrictStr, ValidationError
 
 from devhost.errors import InvocationError, PluginLostError
 from devhost.limits import HostLimits
-from devhost.node.messages.file_messages import FileMessages, Found
-from devhost.node.messages.message import read_message
-from devhost.node.messages.tool_files import ToolFileStore
+from devhost.node.messages import FileMessages, Found, ToolFileStore, read_message
 from devhost.plugin.casting import cast_value
 from devhost.process.plugin_process import PluginProcess
 from devhost.process.session import Answer
-from devhost.protocol.message_types import MESSAGE_TYPES
-from devhost.protocol.run_messages import tool_message
-from devhost.protocol.wire import JsonObject
-from devhost.text.secrets import Secrets
+from devhost.protocol import requests
+from devhost.protocol.failures import ApiCallError
+from devhost.protocol.node_stream import tool_message
+from devhost.protocol.wire import MESSAGE_TYPES, JsonObject
+from devhost.text import Secrets, describe
 from devhost.tools.setup import CREDENTIAL_TYPE, OfferedTool, ToolSetup
+
+# The tools a run can use: anything that has Dify's description of itself and answers a call with messages.
+#
+# `PluginTool` is a tool of a tool plugin that runs; it casts the parameters by the tool's declaration, as Dify does.
+# `call_tool` is what Dify does around any of them: bytes in its messages become tool files.
 
 
 class Tool(Protocol):
@@ -107,3 +109,88 @@ def call_tool(tool: Tool, parameters: JsonObject, around: Surroundings, request_
             yield result.on_the_wire()
     for name in transformed.unfinished():
         around.found("blob-left-open", f"{name} is incomplete: a last chunk with end=true is missing")
+
+
+# A plugin's request for a tool call, decoded as the daemon and then Dify's API decode it.
+
+
+class ToolRequest(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    tool_type: Literal["builtin", "workflow", "api", "mcp"]
+    provider: StrictStr
+    tool: StrictStr
+    tool_parameters: dict[str, Any]
+    credential_id: StrictStr | None = None
+
+
+def decode_tool_request(request: JsonObject) -> ToolRequest:
+    """RefusedCallError in the daemon's words, or ApiCallError in those of the API."""
+    try:
+        return ToolRequest.model_validate(requests.to_the_api(requests.TOOL, request))
+    except ValidationError as error:
+        raise ApiCallError.invalid(f"invalid payload: {describe(error)}") from error
+
+
+# A tool without a plugin: a Python function that a strategy can call like any other tool.
+
+
+class FunctionTool:
+    """`parameters` names each parameter's type (all required, all for the model), or gives its whole description.
+
+    What the function returns is a text, a JSON object or a list of messages; what it raises fails the call as a plugin
+    tool's exception does.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        parameters: Mapping[str, str | JsonObject],
+        function: Callable[[dict[str, Any]], str | JsonObject | list[JsonObject]],
+        *,
+        provider: str = "devhost/functions/functions",
+        description: str = "",
+    ) -> None:
+        self.name = name
+        self.provider = provider
+        self._function = function
+        label = {"en_US": name}
+        self.entity: JsonObject = {
+            "identity": {"author": "devhost", "name": name, "label": label, "provider": provider, "icon": ""},
+            "parameters": [_parameter(key, described) for key, described in parameters.items()],
+            "description": {"human": {"en_US": description or name}, "llm": description or name},
+            "output_schema": {},
+            "has_runtime_parameters": False,
+            "runtime_parameters": {},
+            "credential_id": None,
+            "provider_type": "builtin",
+        }
+
+    def invoke(self, parameters: JsonObject, _answer: Answer, _request_id: str, /) -> Iterator[JsonObject]:
+        try:
+            result = self._function(parameters)
+        except Exception as error:  # any exception of a tool is its answer
+            raise InvocationError(type(error).__name__, str(error)) from error
+        if isinstance(result, str):
+            yield {"type": "text", "message": {"text": result}, "meta": None}
+        elif isinstance(result, dict):
+            yield {"type": "json", "message": {"json_object": result}, "meta": None}
+        else:
+            yield from result
+
+
+def _parameter(name: str, described: str | JsonObject) -> JsonObject:
+    given = {"type": described} if isinstance(described, str) else described
+    label = {"en_US": name}
+    return {
+        "name": name,
+        "label": label,
+        "human_description": label,
+        "type": "string",
+        "form": "llm",
+        "llm_description": "",
+        "required": True,
+        "default": None,
+        "options": [],
+        **given,
+    }

@@ -1,19 +1,103 @@
-"""The runs in a trace: what was asked, what the strategy streamed when, which calls were made, and what came of it.
-
-In: a `Trace`. Out: a `TracedRun` for each session of the strategy. A run without an end was killed, or goes on.
-"""
+"""The runs in a trace: what was asked, which calls were made, and what came of it."""
 
 import contextlib
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from typing import Any
 
-from devhost.errors import InvocationError
-from devhost.protocol.run_messages import agent_message
-from devhost.protocol.wire import JsonObject
-from devhost.trace.calls import Call, CallLog
-from devhost.trace.lines import EndLine, MessageLine, PrintedLine, RemarkLine, ServingLine
-from devhost.trace.reader import Trace
+from devhost.errors import InvocationError, WireError
+from devhost.limits import HostLimits
+from devhost.node.messages import ToolFileStore
+from devhost.node.outputs.outputs import Finding, IconLookups, LogEntry, NodeOutputs, OutputsFold, spent
+from devhost.node.outputs.run import CallsMade, NodeError, Run, RunError
+from devhost.protocol.node_stream import agent_message
+from devhost.protocol.wire import Invoked, JsonObject, read_session_event
+from devhost.trace.lines import EndLine, Failure, Log, MessageLine, PrintedLine, RemarkLine, ServingLine, Trace
+
+
+@dataclass(frozen=True)
+class Piece:
+    at: float
+    data: JsonObject
+
+
+@dataclass
+class Call:
+    plugin: str
+    """The plugin that called."""
+    kind: str
+    """llm, tool, or what the host does not answer."""
+    request: JsonObject
+    began: float
+    ended: float | None = None
+    """None if it has no end, because the run was over before."""
+    error: str = ""
+    pieces: list[Piece] = field(default_factory=list)
+    id: str = ""
+    parent: str = ""
+    """The id of the call by which a tool was asked that made this call; empty for the strategy's own calls."""
+
+    @property
+    def name(self) -> str:
+        """Of the model or the tool."""
+        return str(self.request.get("model" if self.kind == "llm" else "tool") or self.kind)
+
+    @property
+    def usage(self) -> JsonObject:
+        """Of a model call, the last one that came; empty without any."""
+        deltas = (piece.data.get("delta") for piece in reversed(self.pieces))
+        return next((delta["usage"] for delta in deltas if isinstance(delta, dict) and delta.get("usage")), {})
+
+
+class CallLog:
+    def __init__(self, served: Mapping[str, str]) -> None:
+        """`served`: by session, the id of the call that it answers."""
+        self._served = served
+        self._calls: dict[str, Call] = {}
+
+    def add(self, line: MessageLine) -> None:
+        match line.message:
+            case {"event": "session", "session_id": session_id, "data": data}:
+                try:
+                    event = read_session_event(data)
+                except WireError:
+                    return  # the host could not read it either
+                if isinstance(event, Invoked):
+                    self._calls[event.request_id] = Call(
+                        line.plugin,
+                        event.kind,
+                        event.request,
+                        line.at,
+                        id=event.request_id,
+                        parent=self._served.get(str(session_id), ""),
+                    )
+            case {
+                "event": "backwards_response",
+                "data": {"backwards_request_id": str(request_id), "event": str(event)} as data,
+            }:
+                if request_id in self._calls:
+                    _answer(self._calls[request_id], line.at, event, data)
+
+    def calls(self) -> tuple[Call, ...]:
+        return tuple(self._calls.values())
+
+
+def _answer(call: Call, at: float, event: str, data: JsonObject) -> None:
+    if event == "response":
+        piece = data.get("data")
+        call.pieces.append(Piece(at, piece if isinstance(piece, dict) else {}))
+        return
+    call.ended = at
+    if event == "error":
+        call.error = str(data.get("message") or "error")
+
+
+# The runs in a trace: what was asked, what the strategy streamed when, which calls were made, and what came of it.
+#
+# A run without an end was killed, or goes on.
 
 
 @dataclass(frozen=True)
@@ -116,3 +200,150 @@ def _remark_after(trace: Trace, finished: float) -> str:
         if line.at > finished and isinstance(line, MessageLine) and _invokes_strategy(line):
             break
     return ""
+
+
+# The tool calls that a model wrote, put together from the chunks of its answer.
+#
+# A call comes whole, in fragments, or as snapshots that grow; its later pieces repeat its id, or have neither id nor
+# name. Entries of one chunk with the same id are different calls.
+
+
+@dataclass(frozen=True)
+class WrittenCall:
+    id: str
+    name: str
+    arguments: str
+    """As the model wrote them: JSON, or what should have been JSON."""
+
+    @property
+    def values(self) -> object:
+        """The arguments as JSON, or the text where it is not JSON."""
+        try:
+            return json.loads(self.arguments)
+        except (ValueError, RecursionError):
+            return self.arguments
+
+
+@dataclass
+class _Draft:
+    id: str
+    name: str = ""
+    pieces: list[str] = field(default_factory=list)
+
+    def written(self) -> WrittenCall:
+        """Pieces are snapshots if each begins with the one before, unless only their join is JSON."""
+        joined = WrittenCall(self.id, self.name, "".join(self.pieces))
+        if len(self.pieces) < 2 or not all(after.startswith(before) for before, after in pairwise(self.pieces)):  # noqa: PLR2004 - two are needed
+            return joined
+        latest = WrittenCall(self.id, self.name, self.pieces[-1])
+        return joined if isinstance(latest.values, str) and not isinstance(joined.values, str) else latest
+
+
+def written_calls(call: Call) -> list[WrittenCall]:
+    """In the order in which they began; empty for a call of a tool."""
+    drafts: list[_Draft] = []
+    for piece in call.pieces:
+        seen = Counter[str]()
+        for entry in _entries(piece.data):
+            call_id, function = str(entry.get("id") or ""), entry.get("function")
+            said = function if isinstance(function, dict) else {}
+            draft = _draft(drafts, call_id, str(said.get("name") or ""), seen[call_id])
+            seen[call_id] += 1
+            if said.get("arguments"):
+                draft.pieces.append(str(said["arguments"]))
+    return [draft.written() for draft in drafts]
+
+
+def _draft(drafts: list[_Draft], call_id: str, name: str, before: int) -> _Draft:
+    """The call that an entry continues, or a new one; `before` entries of the same chunk have the same id."""
+    known = [draft for draft in drafts if draft.id == call_id] if call_id else []
+    if before < len(known):
+        return known[before]
+    if not call_id and not name and drafts:
+        return drafts[-1]
+    drafts.append(_Draft(call_id, name))
+    return drafts[-1]
+
+
+def _entries(data: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    match data:
+        case {"delta": {"message": {"tool_calls": list(entries)}}}:
+            yield from (entry for entry in entries if isinstance(entry, dict))
+
+
+# The `Run` of a traced run: from the end that the trace recorded, or from the messages until it was cut off.
+#
+# Nothing is computed again. A run without an end has the text, log and variables that had come, and no findings.
+
+HARMLESS = frozenset({"text", "link", "json", "variable", "log", "retriever_resources"})
+"""The messages that need neither a file nor the network."""
+UNFINISHED = RunError("TraceEndsError", "the trace ends before the run does: it was killed, or it is still going on")
+
+
+def run_of(traced: TracedRun, strategy: str) -> Run:
+    """The `Run` as the host returned it; for a run without an end, what came of it until then, and an error."""
+    messages = [arrival.message for arrival in traced.streamed]
+    if traced.end is None:
+        outputs = _so_far(traced)
+        return Run(strategy, outputs, UNFINISHED, [], messages, traced.finished - traced.began, _calls_made(traced))
+    outcome = traced.end.outcome
+    error = outcome.error
+    return Run(
+        strategy=outcome.strategy,
+        outputs=_outputs(traced.end),
+        error=None if error is None else _error(error),
+        findings=[Finding(finding.rule, finding.sentence) for finding in outcome.findings],
+        messages=messages,
+        elapsed_seconds=outcome.elapsed_seconds,
+        calls=replace(_calls_made(traced), counts=traced.end.asked),
+        session_id=traced.end.session_id,
+    )
+
+
+def _calls_made(traced: TracedRun) -> CallsMade:
+    parameters = {call.id: call.request.get("tool_parameters") for call in traced.calls if call.kind == "tool"}
+    return CallsMade(
+        Counter(call.kind for call in traced.calls),
+        {name: given for name, given in parameters.items() if isinstance(given, dict)},
+        spent(call.usage for call in traced.calls),
+        {call.id: str(call.request.get("tool")) for call in traced.calls if call.kind == "tool"},
+    )
+
+
+def _outputs(end: EndLine) -> NodeOutputs:
+    outcome = end.outcome
+    return NodeOutputs(
+        text=outcome.text,
+        files=outcome.files,
+        json=outcome.json_,
+        usage=outcome.usage,
+        variables=outcome.variables,
+        logs=[_entry(log) for log in outcome.logs],
+        dropped_retriever_resources=outcome.dropped_retriever_resources,
+        workflow_totals=outcome.workflow_totals,
+        icon_lookups=IconLookups(outcome.icon_lookups.list_plugins, outcome.icon_lookups.list_builtin_tools),
+    )
+
+
+def _error(failure: Failure) -> RunError:
+    node = failure.node
+    shown = None if node is None else NodeError(node.shows, node.type, node.inputs_kept)
+    return RunError(failure.kind, failure.message, failure.traceback, shown)
+
+
+def _entry(log: Log) -> LogEntry:
+    children = [_entry(child) for child in log.children]
+    return LogEntry(log.id, log.parent_id, log.label, log.status, log.error, log.data, log.metadata, children)
+
+
+def _so_far(traced: TracedRun) -> NodeOutputs:
+    store = ToolFileStore()
+    try:
+        fold = OutputsFold(store, HostLimits(), goes_on=True)
+        for arrival in traced.streamed:
+            if arrival.message.get("type") in HARMLESS:
+                for _ in fold.add(arrival.message):
+                    pass
+        return fold.outputs()
+    finally:
+        store.remove()

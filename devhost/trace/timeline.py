@@ -10,11 +10,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from devhost.node.outputs.log import DEEPEST, AgentLog, LogEntry
+from devhost.node.outputs.outputs import DEEPEST, AgentLog, LogEntry
 from devhost.protocol.wire import JsonObject
-from devhost.trace.calls import Call
-from devhost.trace.runs import Arrival, TracedRun
-from devhost.trace.turns import WrittenCall, written_calls
+from devhost.trace.runs import Arrival, Call, TracedRun, WrittenCall, written_calls
 
 type SpanKind = Literal["model", "tool", "group", "step", "moment"]
 OPEN = "start"

@@ -17,7 +17,7 @@ from tool_layer.database import Database
 from tool_layer.run_steps import RunStep, steps_of
 
 from devhost import Host, Run, ScriptedModel
-from devhost.scenario.scenario import Scenario
+from devhost.scenario import Scenario
 from examples.runner.playing import conversation
 from examples.runner.world import Credentials, Played
 

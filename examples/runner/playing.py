@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Self, cast
 
 from devhost import Host, HostError, Run, ToolSetup
-from devhost.cli.options.model_options import ModelOptions
-from devhost.conversation.conversation import Conversation
-from devhost.conversation.script import play as play_script
-from devhost.scenario.scenario import Scenario
+from devhost.cli.options.hosting_options import ModelOptions
+from devhost.conversation import Conversation
+from devhost.conversation import play as play_script
+from devhost.scenario import Scenario
 
 from .rows import Row
 from .scenarios import ROOT, Cast, casts

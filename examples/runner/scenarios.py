@@ -8,7 +8,7 @@ from devhost import HostLimits
 from devhost.cli.options.scenario_options import ScenarioOptions
 from devhost.models.scripted.script import Script
 from devhost.plugin.declaration import PluginDeclaration
-from devhost.scenario.scenario import SCENARIOS, SCRIPT, Scenario
+from devhost.scenario import SCENARIOS, SCRIPT, Scenario
 
 from .world import Credentials
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from devhost import Host, Run
-from devhost.scenario.scenario import Scenario
+from devhost.scenario import Scenario
 
 type Credentials = Mapping[str, Mapping[str, str]]
 """By the tool provider's name, then by the credential's."""

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from devhost.protocol.bridge import Bridge
+from devhost.protocol.wire import Bridge
 from internal.agent import FUNCTION_CALLING, Blueprint
 from internal.plan_and_reflect import PLAN_AND_REFLECT
 from strategies.gpt5_react import GPT5ReActStrategy

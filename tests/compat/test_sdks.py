@@ -9,9 +9,8 @@ import pytest
 
 from devhost import Host, HostLimits, Run, ScriptedModel, ToolSetup, Watcher
 from devhost.errors import ToolSetupError
-from devhost.text.secrets import Secrets
-from devhost.tools.panel import start_tool_plugin
-from devhost.tools.setup import Texts
+from devhost.text import Secrets
+from devhost.tools.setup import Texts, start_tool_plugin
 from devhost.tools.tool import Tool, plugin_tools
 from tests.compat.conftest import ROOT
 from tests.compat.environments import python_of, version_in

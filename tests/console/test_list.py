@@ -6,7 +6,7 @@ from pathlib import Path
 
 from playwright.sync_api import Page, expect
 
-from devhost.console.runs.setup import Setup
+from devhost.console.runs import Setup
 from tests.console.accessibility import axe, overflow
 from tests.console.browsing import OpenPage
 from tests.console.conftest import OpenConsole

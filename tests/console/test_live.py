@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, Route, expect
 
-from devhost.console.runs.setup import Setup
+from devhost.console.runs import Setup
 from tests.console.browsing import OpenPage
 from tests.console.serving import Served
 

@@ -1,6 +1,6 @@
 """The charts plugin, written as Dify's tutorial writes one: where it is, and ready for an agent."""
 
-from devhost.scenario.tool_assignments import read_tool_setups
+from devhost.scenario import read_tool_setups
 from devhost.tools.setup import ToolSetup
 from tests.devhost.conftest import CHARTS
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from starlette.testclient import TestClient
 
-from devhost.console.runs.folder import RunFolder
+from devhost.console.runs import RunFolder
 from devhost.console.server.app import application
 from devhost.console.views.console import Console
 

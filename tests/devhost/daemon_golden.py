@@ -8,14 +8,12 @@ import queue
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from devhost.files.server import FileServer
-from devhost.host.backwards import BackwardsCalls
-from devhost.host.storage import PluginStorage
+from devhost.files import FileServer
+from devhost.host.backwards import BackwardsCalls, PluginStorage
 from devhost.limits import HostLimits
-from devhost.models.backend import ModelBackend
-from devhost.models.request import OpaqueBodyPolicy
+from devhost.models.backend import ModelBackend, OpaqueBodyPolicy
 from devhost.models.scripted.model import ScriptedModel
-from devhost.node.messages.tool_files import ToolFileStore
+from devhost.node.messages import ToolFileStore
 from devhost.plugin.declaration import PluginDeclaration
 from devhost.process.session import Session
 from devhost.protocol.wire import Invoked, JsonObject

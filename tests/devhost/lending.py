@@ -12,11 +12,10 @@ from pathlib import Path
 import pytest
 
 from devhost.limits import HostLimits
-from devhost.process.launches import Launches
-from devhost.process.plugin_process import PluginProcess
+from devhost.process.plugin_process import Launches, PluginProcess
+from devhost.process.session import Watcher
 from devhost.process.transports.transport import TransportName
-from devhost.process.watcher import Watcher
-from devhost.text.secrets import Secrets
+from devhost.text import Secrets
 
 
 class Lender:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from devhost.models.request import ModelRequest
+from devhost.models.backend import ModelRequest
 
 SEARCH = {
     "name": "search",

@@ -8,8 +8,8 @@ import pytest
 import yaml
 
 from devhost.cli.commands import main
-from devhost.page.parts import attachments
-from devhost.page.parts.attachments import Attachments, ShownFile
+from devhost.page import contents as attachments
+from devhost.page.contents import Attachments, ShownFile
 from tests.devhost.conftest import PUPPET
 from tests.devhost.test_report_page import harmless
 

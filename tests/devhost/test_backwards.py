@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from devhost import FunctionTool, HostLimits, ScriptedModel
-from devhost.host.reply import Reply
-from devhost.models.request import ModelRequest
+from devhost.host.backwards import Reply
+from devhost.models.backend import ModelRequest
 from devhost.plugin.declaration import PluginDeclaration
 from devhost.process.session import Session
 from devhost.protocol.failures import FAULTS, read_fault

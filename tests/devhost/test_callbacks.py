@@ -11,17 +11,15 @@ import pytest
 from devhost import Host, Run, ScriptedModel
 from devhost.cli.commands import main
 from devhost.errors import ParameterError, RefusedCallError
-from devhost.files.server import FileServer
-from devhost.host.storage import PluginStorage
+from devhost.files import FileServer
+from devhost.host.backwards import PluginStorage
 from devhost.limits import HostLimits
-from devhost.models.backend import ModelDescription, chunk
-from devhost.models.request import ModelRequest
-from devhost.models.summary import UNKNOWN_WINDOW, summary
-from devhost.node.messages.tool_files import ToolFileStore
+from devhost.models.backend import UNKNOWN_WINDOW, ModelDescription, ModelRequest, chunk, summary
+from devhost.node.messages import ToolFileStore
 from devhost.page.page import render_page
 from devhost.plugin.declaration import PluginDeclaration
 from devhost.protocol.wire import JsonObject
-from devhost.trace.reader import read_trace
+from devhost.trace.lines import read_trace
 from devhost.trace.runs import traced_runs
 from devhost.trace.timeline import Span, timeline
 from tests.devhost.conftest import ODDMENTS, PUPPET

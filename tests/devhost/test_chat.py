@@ -15,14 +15,14 @@ import yaml
 from rich.console import Console
 
 from devhost import Host, ScriptedModel
-from devhost.chat.chat import Chat
+from devhost.chat import Chat
 from devhost.cli.commands import main
-from devhost.models.request import ModelRequest
+from devhost.models.backend import ModelRequest
 from devhost.models.scripted.script import Script
 from devhost.plugin.declaration import PluginDeclaration
-from devhost.process.stop import Stop
+from devhost.process.session import Stop
 from devhost.protocol.wire import JsonObject
-from devhost.scenario.scenario import Scenario
+from devhost.scenario import Scenario
 from devhost.terminal.chat_view import ChatView
 from tests.devhost.conftest import FIXTURES, PUPPET, ROOT, TOOLBOX
 from tests.devhost.terminal_session import CTRL_C, CTRL_D, on_a_terminal

@@ -9,8 +9,7 @@ import pytest
 
 from devhost.cli.commands import main
 from devhost.plugin.check import check_plugin
-from devhost.plugin.contents.files import Contents
-from devhost.plugin.contents.forbidden import size_problems
+from devhost.plugin.contents import Contents, size_problems
 from devhost.plugin.rules.listed import RULES, Problem
 from tests.devhost.breaches import BREACHES, DRAW, HEADER, KEY, MANIFEST, Breach, complete, replaced
 from tests.devhost.conftest import CHARTS, PUPPET, ROOT

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from devhost.cli.commands import main
-from devhost.conversation.script import conversation_report
+from devhost.conversation import conversation_report
 from tests.devhost.conftest import FIXTURES, PUPPET, ROOT
 from tests.devhost.tracing import remove_files
 from tests.devhost.waiting import PATIENCE
@@ -138,7 +138,7 @@ def test_a_signal_ends_the_command_and_its_plugins(sent: signal.Signals, code: i
 
 HIT_WHERE_EXCEPTIONS_ARE_DROPPED = """
 import os, signal, threading, weakref
-from devhost.terminal.signals.ending import end_with_signals
+from devhost.__main__ import end_with_signals
 end_with_signals()
 thread = threading.Thread()
 died = weakref.ref(thread, lambda _: os.kill(os.getpid(), signal.{sent}))

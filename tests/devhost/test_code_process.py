@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from devhost.flow.outside.allowed import JAVASCRIPT, PYTHON, Allowed
-from devhost.flow.outside.code_process import CodeError, run_program
+from devhost.flow.outside import JAVASCRIPT, PYTHON, Allowed, CodeError, run_program
 from devhost.limits import HostLimits
 
 LIMITS = HostLimits(code_seconds=60)

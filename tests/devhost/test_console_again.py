@@ -7,8 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from devhost.cli.commands import main
-from devhost.console.runs.folder import SETUP
-from devhost.console.runs.setup import Setup
+from devhost.console.runs import SETUP, Setup
 from tests.devhost.conftest import ROOT
 from tests.devhost.console import ConsoleClient, words
 from tests.devhost.lending import Lender

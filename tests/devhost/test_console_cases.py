@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from devhost.cli.commands import main
-from devhost.console.cases.expecting import suggested_name
+from devhost.console.cases import suggested_name
 from devhost.evaluation.suite import Suite
 from tests.devhost.conftest import ROOT
 from tests.devhost.console import ConsoleClient, words

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from devhost.cli.commands import commands
-from devhost.console.runs.command import chat_arguments, child_arguments, typed_command
-from devhost.console.runs.setup import Model, Setup
+from devhost.console.runs import Model, Setup, chat_arguments, child_arguments, typed_command
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=20)
 NAMES = TEXTS.filter(lambda text: bool(text) and "=" not in text)

@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from devhost.cli.commands import main
-from devhost.console.pages.events import event
-from devhost.console.runs.folder import OUTPUT, SETUP
-from devhost.console.runs.setup import Setup
+from devhost.console.pages.render import event
+from devhost.console.runs import OUTPUT, SETUP, Setup
 from tests.devhost.console import ConsoleClient, words
 from tests.devhost.lending import Lender
 from tests.devhost.test_fork import LATER

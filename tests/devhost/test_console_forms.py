@@ -9,7 +9,7 @@ from typing import Literal
 
 import pytest
 
-from devhost.console.runs.setup import Setup
+from devhost.console.runs import Setup
 from tests.devhost.conftest import CHARTS, PUPPET, ROOT, TOOLBOX
 from tests.devhost.console import ConsoleClient, words
 

@@ -8,18 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from devhost.console.listing import index as index_module
-from devhost.console.listing.index import Index
-from devhost.console.listing.store import FILE
-from devhost.console.listing.summarising import summary_of
-from devhost.console.listing.summary import Listed, Summary
-from devhost.console.runs.setup import Setup
+from devhost.console import listing as index_module
+from devhost.console.listing import FILE, Index, Listed, Summary, summary_of
+from devhost.console.runs import Setup
 from devhost.console.views import run_list
 from devhost.models.scripted.model import ScriptedModel
-from devhost.node.outputs.outputs import NodeOutputs
+from devhost.node.outputs.outputs import NodeOutputs, no_usage
 from devhost.node.outputs.run import Run, RunError
-from devhost.node.outputs.usage import no_usage
-from devhost.trace.writer import TraceWriter, is_written
+from devhost.trace.lines import TraceWriter, is_written
 from tests.devhost.console import ConsoleClient, words
 from tests.devhost.tracing import tracing
 from tests.devhost.waiting import PATIENCE, printed_until, wait_for
@@ -28,7 +24,7 @@ MODEL = ScriptedModel.of([{"text": "unused"}]).description
 WRITING = """
 import sys, time
 from pathlib import Path
-from devhost.trace.writer import TraceWriter
+from devhost.trace.lines import TraceWriter
 writer = TraceWriter(Path(sys.argv[1]))
 print("written", flush=True)
 time.sleep(600)

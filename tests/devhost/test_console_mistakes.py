@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from devhost.console.runs.setup import Setup
+from devhost.console.runs import Setup
 from devhost.errors import ConsoleError
 from tests.devhost.conftest import PUPPET
 from tests.devhost.console import ConsoleClient

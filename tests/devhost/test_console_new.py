@@ -10,13 +10,12 @@ import pytest
 from starlette.testclient import TestClient
 
 from devhost.cli.commands import COMMANDS
-from devhost.console.children import once
-from devhost.console.children.children import Children
-from devhost.console.children.once import Once
-from devhost.console.forms.choices import Choices
-from devhost.console.forms.plan import Plan, planned
-from devhost.console.runs.folder import SETUP, RunFolder
-from devhost.console.runs.setup import Setup
+from devhost.console import once
+from devhost.console.children import Children
+from devhost.console.form_plan import Plan, planned
+from devhost.console.forms import Choices
+from devhost.console.once import Once
+from devhost.console.runs import SETUP, RunFolder, Setup
 from devhost.console.server.app import application
 from devhost.console.views.console import Console
 from tests.devhost.conftest import CHARTS, PUPPET, ROOT, TOOLBOX
@@ -243,7 +242,7 @@ def test_a_form_that_is_sent_twice_starts_one_run(
     browser: TestClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As a double click does. Two pages start two runs, whatever their forms hold."""
-    monkeypatch.setattr("devhost.console.children.child.START", "pass")
+    monkeypatch.setattr("devhost.home.START", "pass")
     MovableClock(monkeypatch, once)
     keys = [re.findall(r'name="key" value="(\w+)"', browser.get("/new").text)[0] for _ in range(2)]
 
@@ -293,7 +292,7 @@ def test_what_a_child_printed_that_could_not_start_is_shown_whole(
     browser: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fails = r"print('\x1b[31mno <plugin>\x1b[0m'); raise SystemExit(2)"
-    monkeypatch.setattr("devhost.console.children.child.START", fails)
+    monkeypatch.setattr("devhost.home.START", fails)
     name = browser.post("/new", data={**MAIL, "do": "start"}).headers["location"].removeprefix("/runs/")
 
     wait_for(lambda: 'data-state="ended"' in browser.get(f"/runs/{name}/state").text, "the end")
@@ -307,7 +306,7 @@ def test_what_a_child_printed_that_could_not_start_is_shown_whole(
 def test_a_run_that_is_killed_before_its_first_question_says_so(
     browser: TestClient, children: Children, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, has_trace: bool
 ) -> None:
-    monkeypatch.setattr("devhost.console.children.child.START", "import time; time.sleep(3600)")
+    monkeypatch.setattr("devhost.home.START", "import time; time.sleep(3600)")
     name = browser.post("/new", data={**MAIL, "do": "start"}).headers["location"].removeprefix("/runs/")
     if has_trace:
         with tracing(tmp_path / f"{name}.jsonl", query=None):

@@ -11,8 +11,8 @@ from starlette.routing import Route
 from starlette.testclient import TestClient
 
 from devhost.cli.commands import main
-from devhost.console.children.children import Children
-from devhost.console.runs.folder import RunFolder
+from devhost.console.children import Children
+from devhost.console.runs import RunFolder
 from devhost.console.server.app import application
 from devhost.console.views.console import Console
 from tests.devhost.conftest import PUPPET, TOOLBOX

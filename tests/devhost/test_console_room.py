@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
-from devhost.console.children.children import Children
-from devhost.console.runs.folder import RunFolder
+from devhost.console.children import Children
+from devhost.console.runs import RunFolder
 from devhost.console.server.app import application
 from devhost.console.views.console import Console
 from tests.devhost.conftest import PUPPET, ROOT, TOOLBOX

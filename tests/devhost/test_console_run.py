@@ -9,16 +9,15 @@ import pytest
 from starlette.testclient import TestClient
 
 from devhost import FunctionTool, Host, ScriptedModel
-from devhost.console.live.listener import Listener
-from devhost.console.live.readers import RunReader
+from devhost.console.live import Listener, RunReader
 from devhost.console.pages.render import Pages
-from devhost.console.runs.folder import RunFolder
+from devhost.console.runs import RunFolder
 from devhost.console.server.app import application
 from devhost.console.views.console import Console
 from devhost.errors import TraceError
 from devhost.home import HOME
 from devhost.page.page import render_page
-from devhost.trace.reader import read_trace
+from devhost.trace.lines import read_trace
 from tests.devhost.nesting import nested
 from tests.devhost.tracing import tracing
 

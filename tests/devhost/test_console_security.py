@@ -5,9 +5,8 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
-from devhost.console.runs.folder import RunFolder
-from devhost.console.server.app import application
-from devhost.console.server.security import HEADERS
+from devhost.console.runs import RunFolder
+from devhost.console.server.app import HEADERS, application
 from devhost.console.views.console import Console
 
 PORT, TOKEN = 8765, "t0k3n"

@@ -6,12 +6,8 @@ from pathlib import Path
 import pytest
 
 from devhost import NodeOutputs, Run, RunError
-from devhost.console.asking.lines import approved, rejected, said
-from devhost.console.asking.state import ChildFacts, State, state_of
-from devhost.console.asking.waiting import suggestion, waiting_of
-from devhost.console.runs.folder import OUTPUT, SETUP, TRACE, RunFolder
-from devhost.console.runs.printed import MOST_BYTES, last_printed
-from devhost.console.runs.setup import Setup
+from devhost.console.asking import ChildFacts, State, approved, rejected, said, state_of, suggestion, waiting_of
+from devhost.console.runs import MOST_BYTES, OUTPUT, SETUP, TRACE, RunFolder, Setup, last_printed
 from devhost.node.outputs.run import CallsMade
 from tests.devhost.conftest import ROOT
 from tests.devhost.tracing import tracing

@@ -10,12 +10,9 @@ from urllib.parse import urlencode
 import pytest
 import yaml
 
-from devhost.console.suites.asked import Asked
-from devhost.console.suites.evaluated import Evaluations
-from devhost.console.suites.standing import results_of, standing
-from devhost.evaluation.results import Header, Result, read_line
+from devhost.console.suites import Asked, Evaluations, results_of, standing
+from devhost.evaluation.results import Cell, Header, Result, read_line
 from devhost.evaluation.suite import Suite
-from devhost.evaluation.summary import Cell
 from tests.devhost.conftest import ROOT
 from tests.devhost.console import ConsoleClient, words
 from tests.devhost.waiting import wait_for
@@ -194,7 +191,7 @@ def test_a_change_of_an_evaluation_costs_what_has_changed(
         rendered.append(cell.case.name)
         return cell.case.name
 
-    monkeypatch.setattr("devhost.console.suites.growing.read_line", counted)
+    monkeypatch.setattr("devhost.console.suites.read_line", counted)
     growing.write_bytes(header + results[0] + results[1][:10])
     for written in (header + results[0], header + results[0] + results[1]):
         growing.write_bytes(written)

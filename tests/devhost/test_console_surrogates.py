@@ -7,11 +7,10 @@ from urllib.parse import urlencode
 import pytest
 
 from devhost.cli.commands import main
-from devhost.console.listing.index import Index
-from devhost.console.live.listener import Listener
-from devhost.console.live.readers import RunReader
-from devhost.console.runs.setup import Setup
-from devhost.console.suites.known import cases_files
+from devhost.console.listing import Index
+from devhost.console.live import Listener, RunReader
+from devhost.console.runs import Setup
+from devhost.console.suites import cases_files
 from tests.devhost.conftest import PUPPET, TOOLBOX
 from tests.devhost.console import ConsoleClient
 from tests.devhost.lending import Lender

@@ -2,11 +2,10 @@
 
 import pytest
 
-from devhost.models.provider.tokens import Spending
-from devhost.process.transports.lines import left_out
-from devhost.terminal.tables.outputs import file_facts
-from devhost.terminal.tables.text import clipped
-from devhost.text.counted import counted
+from devhost.models.openai_api.provider import Spending
+from devhost.process.transports.transport import left_out
+from devhost.terminal.tables import clipped, file_facts
+from devhost.words import counted
 
 
 @pytest.mark.parametrize(("number", "words"), [(0, "0 cases"), (1, "1 case"), (2, "2 cases"), (1200, "1,200 cases")])

@@ -8,14 +8,13 @@ import pytest
 
 from devhost import FunctionTool, ScriptedModel
 from devhost.errors import RefusedCallError, RunFailure
-from devhost.host.reply import Reply
-from devhost.models.request import ModelRequest
+from devhost.host.backwards import Reply
+from devhost.models.backend import ModelRequest
 from devhost.protocol import requests
 from devhost.protocol.failures import read_fault
-from devhost.protocol.node_stream import failed, passed_on
-from devhost.protocol.run_messages import agent_message
+from devhost.protocol.node_stream import agent_message, failed, passed_on
 from devhost.protocol.wire import JsonObject, read_session_event
-from devhost.tools.request import decode_tool_request
+from devhost.tools.tool import decode_tool_request
 from tests.devhost.daemon_golden import LINES, Caller, backwards_calls, lines, same
 
 KINDS = {"llm_request", "tool_request", "llm_chunk", "agent_message", "backwards_failure", "run_message"}

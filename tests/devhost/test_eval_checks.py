@@ -6,10 +6,7 @@ from typing import Any
 
 import pytest
 
-from devhost.evaluation.checks.checking import checks
-from devhost.evaluation.checks.expected import Expected
-from devhost.evaluation.checks.judge import judged
-from devhost.evaluation.checks.observed import Call, Observed
+from devhost.evaluation.checks import Call, Expected, Observed, checks, judged
 from devhost.models.scripted.model import ScriptedModel
 
 SEEN = Observed(

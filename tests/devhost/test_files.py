@@ -15,14 +15,12 @@ from rich.console import Console
 
 from devhost.cli.commands import main
 from devhost.errors import ParameterError, TraceError
-from devhost.files.local_file import LocalFile, local_files
-from devhost.files.run_folder import run_folder
-from devhost.files.server import FileServer
+from devhost.files import FileServer, LocalFile, local_files, run_folder
 from devhost.limits import HostLimits
-from devhost.node.messages.tool_files import ToolFileStore
-from devhost.scenario.attached import AttachedFiles
-from devhost.terminal.tables.outputs import files_list
-from devhost.trace.reader import read_trace
+from devhost.node.messages import ToolFileStore
+from devhost.scenario import AttachedFiles
+from devhost.terminal.tables import files_list
+from devhost.trace.lines import read_trace
 from devhost.trace.runs import traced_runs
 from tests.devhost.conftest import ODDMENTS, PUPPET, ROOT
 

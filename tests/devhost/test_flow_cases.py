@@ -5,11 +5,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from devhost.cli.flow.options import FlowOptions
-from devhost.cli.flow.setup import FlowSetup
-from devhost.cli.options.model_options import ModelOptions
+from devhost.cli.flow import FlowOptions, FlowSetup
+from devhost.cli.options.hosting_options import ModelOptions
 from devhost.errors import FlowFileError, ParameterError, ScriptError
-from devhost.flow.outside.allowed import NOTHING, Allowed
+from devhost.flow.outside import NOTHING, Allowed
 from devhost.limits import HostLimits
 
 ROOT = Path(__file__).parents[2]

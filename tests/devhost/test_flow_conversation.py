@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from devhost.files.local_file import LocalFile
-from devhost.flow.chat.conversation import FlowConversation
+from devhost.files import LocalFile
+from devhost.flow.chat import FlowConversation
 from devhost.flow.document import FlowFile, FlowNode
 from devhost.flow.events import AnswerText, FlowEnded, FlowEvent
 from devhost.flow.script import FlowScript, ScriptedModels
 from devhost.flow.surroundings import FlowTurn, Surroundings
-from devhost.host.tool_host import start_tools
+from devhost.host.host import start_tools
 from devhost.limits import HostLimits
-from devhost.trace.flow.lines import FlowStatus
+from devhost.trace.flow import FlowStatus
 from tests.flows.building import START, chatflow
 
 SCRIPT = FlowScript()

@@ -7,11 +7,10 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from devhost.flow.cases.checking import checks
-from devhost.flow.cases.outcome import Outcome
+from devhost.flow.cases import Outcome, checks
 from devhost.flow.document import FlowFile
 from devhost.flow.events import FlowEnded, NodeEnded
-from devhost.flow.expectations.expected import FlowExpected
+from devhost.flow.expectations import FlowExpected
 from devhost.node.outputs.outputs import NodeOutputs
 from devhost.node.outputs.run import CallsMade, Run
 

@@ -11,14 +11,12 @@ import pytest
 from rich.console import Console
 
 from devhost.errors import FlowFileError, ParameterError, UnansweredFormError
-from devhost.files.local_file import LocalFile
-from devhost.flow.checks.check import check_flow
-from devhost.flow.document import FlowFile
-from devhost.flow.form import TIMEOUT, Button, Form, FormAnswer, FormField
-from devhost.flow.forms.answers import Answers, Given, read_answers, scripted_answers, together
-from devhost.flow.forms.asking import AskAtTerminal
+from devhost.files import LocalFile
+from devhost.flow.checks import check_flow
+from devhost.flow.document import TIMEOUT, Button, FlowFile, Form, FormAnswer, FormField
+from devhost.flow.forms import Answers, AskAtTerminal, Given, read_answers, scripted_answers, together
 from devhost.limits import HostLimits
-from devhost.text.secrets import Secrets
+from devhost.text import Secrets
 from tests.flows.building import START, Edge, chain, chatflow, node
 
 ACTIONS = [{"id": "ok", "title": "Approve"}, {"id": "no", "title": "Reject"}]

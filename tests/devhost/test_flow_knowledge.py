@@ -6,7 +6,7 @@ import pytest
 
 from devhost.errors import ParameterError
 from devhost.flow.document import FlowNode
-from devhost.flow.knowledge import read_segments, retrieved
+from devhost.flow.script import read_segments, retrieved
 
 NODE = FlowNode("1718", "knowledge-retrieval", "House rules", {})
 

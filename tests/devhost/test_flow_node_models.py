@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from devhost.cli.flow.node_models import ModelsBehindAnApi, models_behind_an_api
-from devhost.cli.options.model_options import ModelOptions
+from devhost.cli.flow import ModelsBehindAnApi, models_behind_an_api
+from devhost.cli.options.hosting_options import ModelOptions
 from devhost.errors import ParameterError
 from devhost.flow.document import FlowFile, FlowNode
-from devhost.flow.knowledge import read_knowledge
-from devhost.models.provider.catalog import DEFAULT_MODEL
+from devhost.flow.script import read_knowledge
+from devhost.models.catalog import DEFAULT_MODEL
 
 ROOT = Path(__file__).parents[2]
 KEY = {"OPENAI_API_KEY": "sk-test"}

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from devhost.cli.commands import main
+from devhost.flow.document import Form
 from devhost.flow.events import FlowEnded, FlowEvent, FlowPaused, NodeRetried, NodeStarted, SourcesRead
-from devhost.flow.form import Form
 from devhost.flow.page.page import render_flow_page
-from devhost.trace.reader import read_trace
+from devhost.trace.lines import read_trace
 from tests.devhost.test_flow_view import AGENT, END, LONG, LOOP, START, STEP, ran, told
 from tests.devhost.tracing import tracing
 

@@ -7,8 +7,7 @@ import pytest
 
 from devhost.errors import NodeParameterError
 from devhost.flow.document import FlowFile
-from devhost.flow.tools.named import missing_tools
-from devhost.flow.tools.panel import Panel
+from devhost.flow.tools import Panel, missing_tools
 from devhost.models.backend import ModelDescription
 from devhost.node.parameters import Picked
 from devhost.plugin.declaration import PluginDeclaration

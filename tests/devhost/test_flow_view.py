@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from devhost.errors import TraceError
-from devhost.flow.document import FlowNode
+from devhost.flow.document import FlowNode, Form
 from devhost.flow.events import (
     AgentLog,
     AnswerText,
@@ -22,22 +22,15 @@ from devhost.flow.events import (
     NodeRetried,
     NodeStarted,
 )
-from devhost.flow.form import Form
-from devhost.flow.traces.replay import replay_flow
-from devhost.flow.traces.writing import FlowTrace
-from devhost.flow.view.facts import FlowFacts
-from devhost.flow.view.report import findings_of, flow_report
-from devhost.flow.view.view import FlowView
-from devhost.flow.view.watching import watched
+from devhost.flow.traces import FlowTrace, replay_flow
+from devhost.flow.view import FlowFacts, FlowView, findings_of, flow_report, watched
 from devhost.models.backend import ModelDescription
-from devhost.node.outputs.log import LogEntry
-from devhost.node.outputs.outputs import Finding, NodeOutputs
+from devhost.node.outputs.outputs import Finding, LogEntry, NodeOutputs, no_usage
 from devhost.node.outputs.run import Run, RunError
-from devhost.node.outputs.usage import no_usage
 from devhost.protocol.wire import JsonObject
-from devhost.terminal.view_options import ViewOptions
-from devhost.text.secrets import Secrets
-from devhost.trace.reader import read_trace
+from devhost.terminal.run_view import ViewOptions
+from devhost.text import Secrets
+from devhost.trace.lines import read_trace
 from tests.devhost.tracing import tracing
 
 FACTS = FlowFacts("flow.yml", "Office", "chatflow", 3, 1, "What is there?", {"room": "4"}, ["plan.pdf"])

@@ -2,11 +2,9 @@
 
 from collections.abc import Sequence
 
-from devhost.page.environment import page_environment
-from devhost.page.parts.bars import Axis
-from devhost.page.parts.folds import DEEPEST, FEW_ROWS, every, open_groups
-from devhost.page.parts.words import hint
-from devhost.trace.calls import Call
+from devhost.page.contents import DEEPEST, FEW_ROWS, Axis, every, hint, open_groups
+from devhost.page.page import page_environment
+from devhost.trace.runs import Call
 from devhost.trace.timeline import Span
 
 

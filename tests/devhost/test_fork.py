@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from devhost import Host, ScriptedModel
 from devhost.cli.commands import main
-from devhost.comparison.lines import rows
-from devhost.trace.reader import read_trace
+from devhost.comparison.comparison import rows
+from devhost.trace.lines import read_trace
 from devhost.trace.runs import traced_runs
 from tests.devhost.conftest import PUPPET
 from tests.devhost.lending import Lender

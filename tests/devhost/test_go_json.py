@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from devhost.errors import RefusedCallError
-from devhost.protocol.golang.values import NumberRangeError, marshalled, remarshalled, shown
+from devhost.golang import NumberRangeError, marshalled, remarshalled, shown
 from devhost.protocol.requests import LLM, to_the_api
 
 JSON = st.recursive(

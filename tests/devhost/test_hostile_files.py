@@ -11,12 +11,10 @@ from pathlib import Path
 import pytest
 
 from devhost.cli.commands import main
-from devhost.console.listing import store
-from devhost.console.runs.folder import OUTPUT, SETUP, TRACE
-from devhost.console.runs.setup import Setup
+from devhost.console import listing as store
+from devhost.console.runs import OUTPUT, SETUP, TRACE, Setup
 from devhost.errors import DeclarationError
-from devhost.text.user_file import MOST_BYTES
-from devhost.text.yaml_file import read_yaml
+from devhost.text import MOST_BYTES, read_yaml
 from tests.devhost.conftest import PUPPET
 from tests.devhost.console import ConsoleClient, words
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from dify_plugin.entities.model.message import ensure_prompt_message
 
-from devhost.node.memory import Memory, PastTurn, estimated_tokens, files_among
+from devhost.node.parameters import Memory, PastTurn, estimated_tokens, files_among
 from devhost.plugin.casting import FILE_IDENTITY
 
 IMAGE = {

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from devhost.cli.options.model_options import ModelOptions
+from devhost.cli.options.hosting_options import ModelOptions
 from devhost.errors import ParameterError
 from devhost.models.openai_api.backend import OpenAIModel
 from devhost.models.scripted.model import ScriptedModel
 from devhost.models.scripted.script import Script
-from devhost.process.transports.program import PluginProgram
+from devhost.process.transports.transport import PluginProgram
 from tests.devhost.conftest import ROOT
 from tests.devhost.waiting import PATIENCE
 

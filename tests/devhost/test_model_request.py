@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from devhost.errors import RefusedCallError
-from devhost.models.request import AssistantMessage, ToolMessage, decode_model_request
+from devhost.models.backend import AssistantMessage, ToolMessage, decode_model_request
 from devhost.protocol.failures import ApiCallError
 
 CALL = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}

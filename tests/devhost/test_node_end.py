@@ -15,13 +15,9 @@ import pytest
 
 from devhost.errors import InvocationError, NodeFailedError, RunStoppedError, RunTimeoutError
 from devhost.limits import HostLimits
-from devhost.node.messages.message import Message
-from devhost.node.messages.text import NodeText
-from devhost.node.messages.tool_files import ToolFileStore
-from devhost.node.outputs.error import node_error
-from devhost.node.outputs.fold import OutputsFold
-from devhost.node.outputs.outputs import IconLookups
-from devhost.node.outputs.run import RunError
+from devhost.node.messages import Message, NodeText, ToolFileStore
+from devhost.node.outputs.outputs import IconLookups, OutputsFold
+from devhost.node.outputs.run import RunError, node_error
 from tests.devhost.node_golden import Line, of_kind
 
 SIX_OF_USAGE = frozenset({"prompt_tokens", "completion_tokens", "total_tokens", "total_price", "currency", "latency"})

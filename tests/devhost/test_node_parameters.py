@@ -5,9 +5,8 @@ from typing import Any
 import pytest
 
 from devhost.errors import NodeParameterError, ParameterError
-from devhost.node.parameters import Constant, Selector, Setting, node_parameters, read_setting, resolved
-from devhost.node.variables import NodeVariables
-from devhost.plugin.keys.parameters import Parameter
+from devhost.node.parameters import Constant, NodeVariables, Selector, Setting, node_parameters, read_setting, resolved
+from devhost.plugin.keys import Parameter
 from tests.devhost.node_golden import LINES, Line, of_kind, variables
 
 FILE = {"dify_model_identity": "__dify__file__", "url": "http://files/1", "type": "image", "filename": "cat.png"}

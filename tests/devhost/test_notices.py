@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from devhost.cli.commands import main
-from devhost.trace.reader import read_trace
+from devhost.trace.lines import read_trace
 from tests.devhost.conftest import CHARTS, PUPPET, TOOLBOX
 from tests.devhost.test_report_page import page_of
 from tests.devhost.tracing import remove_files

@@ -10,9 +10,8 @@ from openai.types.responses import ResponseErrorEvent
 
 from devhost.models.backend import ModelCallError
 from devhost.models.openai_api.backend import Connection, OpenAIModel
-from devhost.models.openai_api.responses_stream import responses_turn
-from devhost.models.provider.failures import reading_the_stream
-from devhost.models.provider.parameters import Api
+from devhost.models.openai_api.provider import Api, reading_the_stream
+from devhost.models.openai_api.responses import responses_turn
 from devhost.protocol.wire import JsonObject
 from tests.devhost.openai_requests import SEARCH, call, model_request, result
 from tests.fake_openai import (

@@ -4,9 +4,16 @@ from decimal import Decimal
 
 import pytest
 
-from devhost.models.provider.catalog import MODELS, facts_of
-from devhost.models.provider.parameters import Api, parameter_rules, settle
-from devhost.models.provider.tokens import PricedCall, Spending, TokenCounts, price_notice
+from devhost.models.catalog import MODELS, facts_of
+from devhost.models.openai_api.provider import (
+    Api,
+    PricedCall,
+    Spending,
+    TokenCounts,
+    parameter_rules,
+    price_notice,
+    settle,
+)
 
 
 def names(api: Api, model: str) -> set[str]:

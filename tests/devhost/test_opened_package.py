@@ -14,10 +14,8 @@ import pytest
 
 from devhost.cli.commands import main
 from devhost.errors import PackageError
-from devhost.package.opened import opened_package, unpack
-from devhost.package.pack import packed
-from devhost.plugin.contents.files import Contents
-from devhost.plugin.contents.forbidden import MAX_BYTES
+from devhost.package import opened_package, packed, unpack
+from devhost.plugin.contents import MAX_BYTES, Contents
 from tests.devhost.breaches import complete
 from tests.devhost.conftest import ROOT
 from tests.devhost.waiting import PATIENCE

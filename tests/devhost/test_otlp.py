@@ -17,8 +17,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 
 from devhost.cli.commands import main
 from devhost.errors import ParameterError
-from devhost.telemetry.sending import endpoint, send
-from devhost.telemetry.spans import AgentSpan
+from devhost.telemetry import AgentSpan, endpoint, send
 from tests.devhost.conftest import FIXTURES, PUPPET
 
 pytestmark = pytest.mark.usefixtures("lent_plugins")

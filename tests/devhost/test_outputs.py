@@ -10,11 +10,8 @@ import pytest
 
 from devhost.errors import NodeFailedError
 from devhost.limits import HostLimits
-from devhost.node.messages.saved_files import save_new
-from devhost.node.messages.tool_files import ToolFileStore
-from devhost.node.outputs.final_findings import leaves_thought_open
-from devhost.node.outputs.fold import OutputsFold
-from devhost.node.outputs.log import DEEPEST
+from devhost.node.messages import ToolFileStore, save_new
+from devhost.node.outputs.outputs import DEEPEST, OutputsFold, leaves_thought_open
 from devhost.protocol.wire import JsonObject
 
 LIMITS = HostLimits(blob_bytes=20_000)

@@ -11,10 +11,8 @@ import pytest
 from devhost.cli.commands import main
 from devhost.errors import PluginStartError
 from devhost.limits import HostLimits
-from devhost.package.commit import changed_files, unknown_files
-from devhost.package.install import serve, try_install
-from devhost.package.pack import packed
-from devhost.plugin.contents.files import Contents
+from devhost.package import changed_files, packed, serve, try_install, unknown_files
+from devhost.plugin.contents import Contents
 from tests.devhost.breaches import complete
 
 SERVES = """

@@ -6,12 +6,10 @@ from pathlib import Path
 import pytest
 
 from devhost import Host, ScriptedModel
-from devhost.page.calls.offered import parameter_rows, type_words
-from devhost.page.calls.opened import OfferedTool
-from devhost.page.environment import LONGEST_PASSAGE
-from devhost.page.page import render_page
+from devhost.page.calls import OfferedTool, parameter_rows, type_words
+from devhost.page.page import LONGEST_PASSAGE, render_page
 from devhost.protocol.wire import JsonObject
-from devhost.trace.reader import read_trace
+from devhost.trace.lines import read_trace
 from tests.devhost.conftest import PUPPET
 from tests.devhost.tracing import tracing
 

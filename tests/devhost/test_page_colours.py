@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from devhost.page.environment import HERE
+from devhost.page.page import HERE
 
 TEXT, DRAWN = 4.5, 3.0
 STYLE = (HERE / "styles" / "base.css").read_text(encoding="utf-8")

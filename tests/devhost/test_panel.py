@@ -9,11 +9,9 @@ import pytest
 from devhost.cli.commands import main
 from devhost.errors import ParameterError
 from devhost.models.scripted.script import Script
-from devhost.node.parameters import node_parameters, read_setting
-from devhost.node.variables import NodeVariables
+from devhost.node.parameters import NodeVariables, node_parameters, read_setting
 from devhost.plugin.declaration import Strategy
-from devhost.scenario.scenario import Scenario
-from devhost.scenario.settings import typed_settings
+from devhost.scenario import Scenario, typed_settings
 from tests.devhost.conftest import FIXTURES, PUPPET
 
 pytestmark = pytest.mark.usefixtures("lent_plugins")

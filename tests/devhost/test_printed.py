@@ -7,15 +7,13 @@ import pytest
 
 from devhost import Host, ScriptedModel
 from devhost.cli.commands import main
-from devhost.process.printed import LAST, LONGEST, MOST, Printed, PrintedLines
-from devhost.process.transports.lines import LONGEST as LONGEST_READ
-from devhost.process.transports.lines import Lines
-from devhost.process.transports.transport import LOST, TransportName, deliver
-from devhost.process.watcher import Watcher
+from devhost.process.plugin_process import LAST, LONGEST, MOST, Printed, PrintedLines
+from devhost.process.session import Watcher
+from devhost.process.transports.transport import LONGEST as LONGEST_READ
+from devhost.process.transports.transport import LOST, Lines, TransportName, deliver
 from devhost.protocol.wire import JsonObject
-from devhost.text.secrets import Secrets
-from devhost.trace.lines import PrintedLine
-from devhost.trace.reader import read_trace
+from devhost.text import Secrets
+from devhost.trace.lines import PrintedLine, read_trace
 from tests.devhost.charts import API_KEY
 from tests.devhost.conftest import CHARTS, FIXTURES, ODDMENTS, PUPPET
 from tests.devhost.waiting import PausingModel, wait_for

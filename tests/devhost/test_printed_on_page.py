@@ -7,11 +7,9 @@ from pathlib import Path
 import pytest
 
 from devhost import Host, ScriptedModel
-from devhost.page.parts.printed import add_moments, lines_of_calls
-from devhost.trace.calls import Call
-from devhost.trace.lines import PrintedLine
-from devhost.trace.reader import read_trace
-from devhost.trace.runs import TracedRun, traced_runs
+from devhost.page.contents import add_moments, lines_of_calls
+from devhost.trace.lines import PrintedLine, read_trace
+from devhost.trace.runs import Call, TracedRun, traced_runs
 from devhost.trace.timeline import Span
 from tests.devhost.conftest import ODDMENTS, PUPPET
 from tests.devhost.test_report_page import page_of

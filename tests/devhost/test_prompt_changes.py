@@ -6,10 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from devhost.page.calls.loops import calls_before
-from devhost.page.calls.opened import Said
-from devhost.page.calls.prompt_changes import Part, prompt_changes
-from devhost.trace.calls import Call
+from devhost.page.calls import Part, Said, calls_before, prompt_changes
+from devhost.trace.runs import Call
 from devhost.trace.timeline import Span
 
 SAID = st.builds(Said, role=st.sampled_from(["system", "user", "tool"]), text=st.text("ab", max_size=4))

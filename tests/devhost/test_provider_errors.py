@@ -10,7 +10,7 @@ import pytest
 from devhost.cli.commands import main
 from devhost.models.backend import ModelCallError
 from devhost.models.openai_api.backend import Connection, OpenAIModel
-from devhost.models.provider.parameters import Api
+from devhost.models.openai_api.provider import Api
 from tests.devhost.conftest import FIXTURES, PUPPET
 from tests.devhost.openai_requests import model_request
 from tests.fake_openai import FakeOpenAI

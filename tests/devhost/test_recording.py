@@ -11,10 +11,8 @@ import yaml
 
 from devhost import Host, ScriptedModel
 from devhost.cli.commands import main
-from devhost.trace.calls import Call
-from devhost.trace.reader import read_trace
-from devhost.trace.runs import traced_runs
-from devhost.trace.turns import written_calls
+from devhost.trace.lines import read_trace
+from devhost.trace.runs import Call, traced_runs, written_calls
 from tests.devhost.charts import API_KEY
 from tests.devhost.conftest import CHARTS, HELPDESK, PUPPET, TOOLBOX
 from tests.devhost.tracing import tracing

@@ -11,18 +11,15 @@ import pytest
 
 from devhost import FunctionTool, Host, ScriptedModel
 from devhost.cli.commands import main
-from devhost.models.request import ModelRequest
-from devhost.models.scripted.chunks import turn_chunks
-from devhost.models.scripted.turn import Turn
+from devhost.models.backend import ModelRequest
+from devhost.models.scripted.model import turn_chunks
+from devhost.models.scripted.script import Turn
 from devhost.node.outputs.run import ANSWERED, STOPPED
-from devhost.page.environment import LONGEST, clip, page_environment
-from devhost.page.page import render_page
-from devhost.page.parts.answer import passages
-from devhost.page.parts.bars import Axis, written
+from devhost.page.contents import Axis, passages, written
+from devhost.page.page import LONGEST, clip, page_environment, render_page
 from devhost.protocol.wire import JsonObject
-from devhost.trace.calls import Call, Piece
-from devhost.trace.reader import read_trace
-from devhost.trace.turns import written_calls
+from devhost.trace.lines import read_trace
+from devhost.trace.runs import Call, Piece, written_calls
 from internal.errors import StopReason
 from tests.devhost.conftest import FIXTURES, PUPPET, ROOT, TOOLBOX
 from tests.devhost.tracing import remove_files, tracing

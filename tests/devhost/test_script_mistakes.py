@@ -6,8 +6,7 @@ import pytest
 
 from devhost.cli.commands import main
 from devhost.errors import HostError, ScriptError
-from devhost.models.scripted.file import read_turns
-from devhost.models.scripted.script import Script
+from devhost.models.scripted.script import Script, read_turns
 from devhost.protocol.failures import KNOWN
 from tests.devhost.conftest import CHARTS
 

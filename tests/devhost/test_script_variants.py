@@ -9,8 +9,7 @@ import yaml
 
 from devhost.cli.commands import main
 from devhost.errors import ScriptError
-from devhost.models.scripted.script import Script
-from devhost.models.scripted.turn import Turn
+from devhost.models.scripted.script import Script, Turn
 from tests.devhost.conftest import ROOT, TOOLBOX
 
 CALLING, REACT, PLAN = "gpt5_function_calling", "gpt5_react", "gpt5_plan_and_reflect"

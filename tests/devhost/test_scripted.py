@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from devhost.errors import ScriptError
-from devhost.models.backend import ModelCallError
-from devhost.models.request import ModelRequest, decode_model_request
+from devhost.models.backend import ModelCallError, ModelRequest, decode_model_request
 from devhost.models.scripted.model import ScriptedModel
 from devhost.models.scripted.script import Script
 from devhost.protocol.wire import JsonObject

@@ -8,7 +8,7 @@ from urllib.parse import quote, quote_plus
 import pytest
 
 from devhost.node.outputs.run import RunError
-from devhost.text.secrets import Secrets
+from devhost.text import Secrets
 
 SECRETS = Secrets(["s3cret/value", "short", 'quo"te"d-one'])
 

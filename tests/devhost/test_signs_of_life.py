@@ -11,11 +11,9 @@ from devhost.limits import HostLimits
 from devhost.plugin.declaration import PluginDeclaration
 from devhost.process import plugin_process
 from devhost.process.plugin_process import PluginProcess
-from devhost.process.session import Session
-from devhost.process.transports.program import PluginProgram
-from devhost.process.transports.stdio import StdioTransport
-from devhost.process.transports.transport import Transport, TransportListener
-from devhost.process.watcher import Watcher
+from devhost.process.session import Session, Watcher
+from devhost.process.transports.streams import StdioTransport
+from devhost.process.transports.transport import PluginProgram, Transport, TransportListener
 from devhost.protocol.wire import JsonObject
 from tests.devhost.conftest import PUPPET
 from tests.devhost.waiting import MovableClock

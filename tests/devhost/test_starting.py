@@ -13,11 +13,10 @@ import pytest
 
 from devhost import Host, HostError, PluginStartError
 from devhost.errors import ToolSetupError
-from devhost.host import starting
-from devhost.host.starting import Start, started_side_by_side
-from devhost.process.launches import Launches
-from devhost.process.plugin_process import PluginProcess
-from devhost.process.watcher import Watcher
+from devhost.host import host as starting
+from devhost.host.host import Start, started_side_by_side
+from devhost.process.plugin_process import Launches, PluginProcess
+from devhost.process.session import Watcher
 from tests.devhost.conftest import FIXTURES, ODDMENTS, PUPPET, ROOT, TOOLBOX
 from tests.devhost.waiting import PATIENCE, printed_until
 

@@ -9,18 +9,12 @@ import pytest
 from rich.console import Console
 
 from devhost.models.scripted.model import ScriptedModel
-from devhost.node.outputs.error import NodeError
-from devhost.node.outputs.log import AgentLog
-from devhost.node.outputs.outputs import Finding, IconLookups, NodeOutputs
-from devhost.node.outputs.run import CallsMade, Run, RunError
-from devhost.node.outputs.usage import spent
+from devhost.node.outputs.outputs import AgentLog, Finding, IconLookups, NodeOutputs, spent
+from devhost.node.outputs.run import CallsMade, NodeError, Run, RunError
 from devhost.terminal import run_view
 from devhost.terminal.chat_view import ChatView
-from devhost.terminal.run_view import RunView
-from devhost.terminal.screen import Screen
-from devhost.terminal.tables.outputs import usage_line
-from devhost.terminal.tables.text import printable
-from devhost.terminal.view_options import ViewOptions
+from devhost.terminal.run_view import RunView, Screen, ViewOptions
+from devhost.terminal.tables import printable, usage_line
 from tests.devhost.waiting import MovableClock
 
 USAGE = {

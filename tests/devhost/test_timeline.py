@@ -9,7 +9,7 @@ import pytest
 
 from devhost import FunctionTool, Host, ScriptedModel
 from devhost.protocol.wire import JsonObject
-from devhost.trace.reader import read_trace
+from devhost.trace.lines import read_trace
 from devhost.trace.runs import traced_runs
 from devhost.trace.timeline import Span, timeline
 from tests.devhost.conftest import PUPPET, ROOT, TOOLBOX

@@ -12,10 +12,9 @@ import pytest
 
 from devhost import Host, ScriptedModel
 from devhost.cli.commands import main
-from devhost.direct.output_schema import schema_findings
-from devhost.node.messages.file_facts import file_type
-from devhost.trace.lines import MessageLine
-from devhost.trace.reader import read_trace
+from devhost.direct import schema_findings
+from devhost.node.messages import file_type
+from devhost.trace.lines import MessageLine, read_trace
 from tests.devhost.charts import API_KEY
 from tests.devhost.conftest import CHARTS, ODDMENTS, PUPPET, ROOT, TOOLBOX
 from tests.devhost.waiting import PATIENCE, printed_until

@@ -11,10 +11,9 @@ import yaml
 from devhost import Host, Run, ScriptedModel
 from devhost.cli.commands import main
 from devhost.errors import PluginStartError, ToolSetupError
-from devhost.process.watcher import Side, Watcher
+from devhost.process.session import Side, Watcher
 from devhost.protocol.wire import JsonObject
-from devhost.tools.environment import OF_NOTHING, how_to_install
-from devhost.tools.setup import ToolSetup
+from devhost.tools.setup import OF_NOTHING, ToolSetup, how_to_install
 from tests.devhost.charts import API_KEY, charts
 from tests.devhost.conftest import CHARTS, PUPPET, ROOT, TOOLBOX
 from tests.devhost.lending import Lender

@@ -9,9 +9,9 @@ import yaml
 from devhost.errors import DeclarationError, ParameterError
 from devhost.plugin.casting import cast_parameters
 from devhost.plugin.credentials import CredentialField, filled_credentials
-from devhost.plugin.keys.parameters import Parameter
+from devhost.plugin.keys import Parameter
 from devhost.protocol.wire import JsonObject
-from devhost.scenario.tool_assignments import read_tool_setups
+from devhost.scenario import read_tool_setups
 from devhost.tools.setup import ToolSetup
 from tests.devhost.charts import API_KEY, charts
 from tests.devhost.conftest import CHARTS, TOOLBOX

@@ -14,12 +14,10 @@ from devhost.cli.commands import main
 from devhost.errors import TraceError
 from devhost.process.transports.transport import TransportName
 from devhost.protocol.wire import JsonObject
-from devhost.text.secrets import Secrets
-from devhost.trace.outcome import run_of
-from devhost.trace.reader import read_trace
-from devhost.trace.runs import traced_runs
+from devhost.text import Secrets
+from devhost.trace.lines import TraceWriter, read_trace
+from devhost.trace.runs import run_of, traced_runs
 from devhost.trace.timeline import timeline
-from devhost.trace.writer import TraceWriter
 from tests.devhost.charts import API_KEY
 from tests.devhost.conftest import CHARTS, FIXTURES, PUPPET, ROOT, TOOLBOX
 from tests.devhost.tracing import FACTS, as_replayed, remove_files, tracing

@@ -9,8 +9,8 @@ import pytest
 
 from devhost.errors import PluginLostError
 from devhost.limits import HostLimits
-from devhost.process.transports import transactions
-from devhost.process.transports.transactions import PATH, Transactions
+from devhost.process.transports import serverless as transactions
+from devhost.process.transports.serverless import PATH, Transactions
 from devhost.protocol.wire import JsonObject, answer_envelope
 from tests.devhost.waiting import PATIENCE, MovableClock
 

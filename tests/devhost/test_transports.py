@@ -11,11 +11,10 @@ import pytest
 
 from devhost import Host, HostLimits, PluginStartError, Run, ScriptedModel, Stop
 from devhost.process.plugin_process import PluginProcess
-from devhost.process.transports import serverless, tcp
-from devhost.process.transports.program import LOOPBACK
-from devhost.process.transports.reserved_port import ReservedPort
-from devhost.process.transports.transport import TransportName
-from devhost.process.watcher import Watcher
+from devhost.process.session import Watcher
+from devhost.process.transports import serverless
+from devhost.process.transports import streams as tcp
+from devhost.process.transports.transport import LOOPBACK, ReservedPort, TransportName
 from devhost.protocol.wire import JsonObject
 from tests.devhost.conftest import PUPPET
 from tests.devhost.waiting import PATIENCE, PausingModel, wait_for

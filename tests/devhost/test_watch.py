@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from watchfiles import Change
 
-from devhost.cli.watching import _Sources
+from devhost.cli.run_command import _Sources
 from tests.devhost.conftest import PUPPET, ROOT, TOOLBOX
 from tests.devhost.waiting import PATIENCE, printed_until
 

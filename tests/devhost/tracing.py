@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from devhost.text.secrets import Secrets
-from devhost.trace.writer import TraceWriter
+from devhost.text import Secrets
+from devhost.trace.lines import TraceWriter
 
 FACTS = {
     "command": "run",

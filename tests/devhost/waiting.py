@@ -9,7 +9,7 @@ from typing import Self
 import pytest
 
 from devhost import ScriptedModel
-from devhost.models.request import ModelRequest
+from devhost.models.backend import ModelRequest
 from devhost.protocol.wire import JsonObject
 
 PATIENCE = 300

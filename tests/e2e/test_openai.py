@@ -12,7 +12,7 @@ import pytest
 from devhost import FunctionTool, Host, HostLimits, Run
 from devhost.cli.commands import main
 from devhost.models.openai_api.backend import Connection, OpenAIModel
-from devhost.models.provider.parameters import Api
+from devhost.models.openai_api.provider import Api
 from devhost.protocol.wire import JsonObject
 from tests.fake_openai import (
     KEY,

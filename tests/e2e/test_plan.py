@@ -8,7 +8,7 @@ import pytest
 
 from devhost import FunctionTool, Host, Run, ScriptedModel
 from devhost.models.openai_api.backend import Connection, OpenAIModel
-from devhost.models.provider.parameters import Api
+from devhost.models.openai_api.provider import Api
 from devhost.protocol.wire import JsonObject
 from tests.e2e.test_plugin_process import ended_well, labels, says, wants
 from tests.fake_openai import KEY, Call, FakeOpenAI, Turn

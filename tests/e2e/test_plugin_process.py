@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from devhost import FunctionTool, Host, Run, ScriptedModel
-from devhost.node.outputs.log import LogEntry
+from devhost.node.outputs.outputs import LogEntry
 from devhost.protocol.wire import JsonObject
 from tests.support.clock import PATIENCE
 

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from devhost.cli.commands import main
-from devhost.plugin.contents.files import Contents
+from devhost.plugin.contents import Contents
 from tests.devhost.lending import Lender
 from tests.support.documented_commands import Command, shown_commands, shown_files
 from tests.support.pages import ROOT

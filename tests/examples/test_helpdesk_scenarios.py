@@ -18,8 +18,7 @@ from helpdesk_search.terms import parse_terms
 from helpdesk_search.wording import answers_as_text, hits_as_text, pair
 
 from devhost.cli.commands import main
-from devhost.models.scripted.script import Script
-from devhost.models.scripted.turn import Turn
+from devhost.models.scripted.script import Script, Turn
 
 NAMES = ["two-topics", "single-topic", "not-found"]
 LOCAL = NgramEmbedding()

@@ -29,9 +29,7 @@ from office_store.store import FILE_NAME, Store
 
 from devhost import Host, Run, ScriptedModel
 from devhost.cli.commands import main
-from devhost.models.scripted.file import read_turns
-from devhost.models.scripted.script import Script
-from devhost.models.scripted.turn import Turn
+from devhost.models.scripted.script import Script, Turn, read_turns
 from devhost.tools.setup import ToolSetup
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from devhost.plugin.contents.ignored import Ignored
+from devhost.plugin.contents import Ignored
 from tests.support.pages import ROOT
 
 PLUGINS = sorted(file.parent for file in (ROOT / "examples").glob("*/.difyignore"))

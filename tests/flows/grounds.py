@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from devhost.host.host import Host
-from devhost.scenario.tool_assignments import read_tool_setups
+from devhost.scenario import read_tool_setups
 from examples.runner.world import Checks, World
 from tests.flows.playing import ROOT
 

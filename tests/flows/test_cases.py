@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from devhost.cli.commands import main
-from devhost.flow.cases.play import failed_expectations
+from devhost.flow.cases import failed_expectations
 from devhost.host.host import Host
 from tests.flows.building import START, answer, chain, chatflow, llm
 from tests.flows.playing import WORKFLOWS

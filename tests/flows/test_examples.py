@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from devhost.flow.cases.case import FlowCase
-from devhost.flow.cases.play import case_turns
-from devhost.flow.outside.allowed import Allowed
+from devhost.flow.cases import FlowCase, case_turns
+from devhost.flow.outside import Allowed
 from tests.flows.grounds import Grounds
 from tests.flows.playing import ROOT, WORKFLOWS
 

@@ -4,13 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from devhost.flow.checks.node_types import PLAYED
+from devhost.flow.checks import PLAYED
 from devhost.flow.document import FlowFile
 from devhost.flow.engine.factory import FlowNodeFactory
-from devhost.flow.engine.stretch import Stretch
-from devhost.flow.engine.turn.forms import Forms
-from devhost.flow.engine.turn.playing import Playing
-from devhost.flow.outside.allowed import Allowed
+from devhost.flow.engine.play import Stretch
+from devhost.flow.engine.turn import Forms, Playing
+from devhost.flow.outside import Allowed
 from devhost.flow.script import FlowScript, ScriptedModels
 from devhost.flow.surroundings import FlowTurn, Surroundings
 from tests.flows.playing import ROOT

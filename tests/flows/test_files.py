@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from devhost.cli.commands import main
-from devhost.files.local_file import LocalFile
+from devhost.files import LocalFile
 from devhost.flow.surroundings import FlowTurn
 from devhost.host.host import Host
 from devhost.limits import HostLimits

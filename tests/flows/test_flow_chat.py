@@ -11,7 +11,7 @@ import yaml
 
 from devhost.cli.commands import main
 from devhost.errors import FlowFileError
-from devhost.flow.chat.conversation import FlowConversation
+from devhost.flow.chat import FlowConversation
 from devhost.flow.document import FlowFile
 from devhost.flow.engine.play import play
 from devhost.flow.surroundings import FlowTurn

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from devhost.cli.commands import main
-from devhost.flow.cases.play import failed_expectations
+from devhost.flow.cases import failed_expectations
 from tests.flows.building import START, answer, chain, chatflow, end, node, start, tool, workflow
 from tests.flows.conftest import FIXTURES
 

@@ -10,7 +10,7 @@ from devhost.flow.page.page import render_flow_page
 from devhost.flow.surroundings import FlowTurn
 from devhost.host.host import Host
 from devhost.protocol.wire import JsonObject
-from devhost.trace.reader import read_trace
+from devhost.trace.lines import read_trace
 from tests.devhost.terminal_session import CTRL_C, on_a_terminal
 from tests.flows.building import START, answer, chatflow, iteration, llm
 from tests.flows.playing import ROOT, Played

@@ -6,16 +6,13 @@ from pathlib import Path
 from graphon.engine_events.graph import GraphRunPausedEvent, GraphRunSucceededEvent
 
 from devhost.errors import UnansweredFormError
-from devhost.files.local_file import LocalFile
-from devhost.flow.document import FlowFile
-from devhost.flow.engine.play import play
-from devhost.flow.engine.stretch import Stretch
-from devhost.flow.engine.turn.forms import Forms
-from devhost.flow.engine.turn.playing import Playing
+from devhost.files import LocalFile
+from devhost.flow.document import TIMEOUT, AnswerForm, Button, FlowFile, Form, FormAnswer, FormField
+from devhost.flow.engine.play import Stretch, play
+from devhost.flow.engine.turn import Forms, Playing
 from devhost.flow.events import AnswerText, FlowEnded, FlowEvent, FlowPaused, NodeEnded, NodeStarted
-from devhost.flow.form import TIMEOUT, AnswerForm, Button, Form, FormAnswer, FormField
 from devhost.flow.surroundings import FlowTurn
-from devhost.host.tool_host import start_tools
+from devhost.host.host import start_tools
 from devhost.limits import HostLimits
 from tests.flows.building import START, Edge, answer, chatflow, iteration, node
 from tests.flows.playing import Played, surroundings

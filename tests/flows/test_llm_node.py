@@ -9,17 +9,16 @@ from typing import Any
 import pytest
 
 from devhost.errors import ParameterError
-from devhost.files.local_file import LocalFile
+from devhost.files import LocalFile
 from devhost.flow.document import FlowFile
 from devhost.flow.engine.play import play
 from devhost.flow.events import AnswerText, NodeRetried
 from devhost.flow.surroundings import FlowTurn, Surroundings
-from devhost.host.tool_host import start_tools
+from devhost.host.host import start_tools
 from devhost.limits import HostLimits
-from devhost.models.backend import ModelDescription, chunk
-from devhost.models.request import MediaPart, ModelRequest, TextPart
+from devhost.models.backend import MediaPart, ModelDescription, ModelRequest, TextPart, chunk
 from devhost.models.scripted.model import ScriptedModel
-from devhost.node.memory import Memory, PastTurn
+from devhost.node.parameters import Memory, PastTurn
 from devhost.protocol.wire import JsonObject
 from tests.flows.building import MODEL, START, answer, chain, chatflow, end, iteration, llm, start, workflow
 from tests.flows.playing import Played

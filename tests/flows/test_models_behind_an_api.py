@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from devhost.cli.flow.node_models import ModelsBehindAnApi
-from devhost.cli.options.model_options import ModelOptions
+from devhost.cli.flow import ModelsBehindAnApi
+from devhost.cli.options.hosting_options import ModelOptions
 from devhost.flow.document import FlowFile
 from devhost.flow.engine.play import play
 from devhost.flow.events import AnswerText
 from devhost.flow.surroundings import FlowTurn, Surroundings
-from devhost.models.provider.parameters import Api
+from devhost.models.openai_api.provider import Api
 from tests.fake_openai import KEY, Call, FakeOpenAI, Turn, rate_limited
 from tests.flows.building import MODEL, START, answer, chain, chatflow, extractor, llm
 from tests.flows.playing import Played

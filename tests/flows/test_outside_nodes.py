@@ -8,10 +8,10 @@ from threading import Thread
 import pytest
 
 from devhost.errors import FlowFileError
-from devhost.flow.checks.check import check_flow
+from devhost.flow.checks import check_flow
 from devhost.flow.document import FlowFile
 from devhost.flow.engine.play import play
-from devhost.flow.outside.allowed import Allowed
+from devhost.flow.outside import Allowed
 from devhost.flow.surroundings import FlowTurn, Surroundings
 from devhost.host.host import Host
 from devhost.protocol.wire import JsonObject

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from devhost.flow.surroundings import FlowTurn
-from devhost.node.memory import Memory, PastTurn
+from devhost.node.parameters import Memory, PastTurn
 from devhost.protocol.wire import JsonObject
 from tests.flows.building import START, Edge, answer, chain, chatflow, classifier, extractor
 from tests.flows.playing import Played

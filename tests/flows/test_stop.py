@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from devhost.conversation.conversation import was_stopped
+from devhost.conversation import was_stopped
 from devhost.flow.document import FlowFile, FlowNode
 from devhost.flow.engine.play import play
 from devhost.flow.events import AgentLog, FlowEnded, NodeEnded, NodeStarted
@@ -18,9 +18,9 @@ from devhost.flow.surroundings import FlowTurn
 from devhost.host.host import Host
 from devhost.models.backend import ModelBackend
 from devhost.node.outputs.run import Run
-from devhost.process.stop import Stop
+from devhost.process.session import Stop
 from devhost.protocol.wire import JsonObject
-from devhost.text.yaml_file import load_yaml
+from devhost.text import load_yaml
 from tests.devhost.waiting import PATIENCE, wait_for
 from tests.flows.building import START, Edge, answer, chatflow, llm, tool
 from tests.flows.playing import WORKFLOWS, surroundings

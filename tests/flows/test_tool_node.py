@@ -8,8 +8,7 @@ import pytest
 from devhost.errors import ParameterError
 from devhost.flow.events import AnswerText
 from devhost.flow.surroundings import FlowTurn
-from devhost.host.host import Host
-from devhost.host.tool_host import ToolHost, start_tools
+from devhost.host.host import Host, ToolHost, start_tools
 from devhost.limits import HostLimits
 from devhost.protocol.wire import JsonObject
 from devhost.tools.setup import ToolSetup

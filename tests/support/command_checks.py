@@ -12,7 +12,7 @@ import yaml
 from pathspec import GitIgnoreSpec
 
 from devhost.cli.commands import commands
-from devhost.plugin.contents.ignored import Ignored
+from devhost.plugin.contents import Ignored
 from tests.support.documented_commands import Command, shown_commands, shown_files
 from tests.support.pages import ROOT
 

@@ -1,7 +1,4 @@
-"""What is run: which strategy of which plugin, with which tools, by which script.
-
-In: --example, --script, --tools and the options for them. Out: a `Scenario`, or a sentence about a mistake.
-"""
+"""The options that say what is run: strategy, tools, script."""
 
 import functools
 import os
@@ -12,26 +9,53 @@ from pathlib import Path
 
 import click
 
-from devhost.cli.options.tool_options import (
-    DIRECTORY,
-    FILE,
-    credential_option,
-    file_option,
-    plugin_option,
-    set_option,
-    tools_option,
-)
 from devhost.errors import ParameterError
-from devhost.host.agent_node import find_strategy
+from devhost.host.host import find_strategy
 from devhost.limits import HostLimits
 from devhost.models.scripted.script import Script
-from devhost.package.opened import opened_package
+from devhost.package import opened_package
 from devhost.plugin.declaration import PluginDeclaration
 from devhost.plugin.nearest import nearest_strategy_plugin
-from devhost.scenario.attached import AttachedFiles
-from devhost.scenario.scenario import Example, Scenario, examples_of
-from devhost.scenario.settings import parse_assignments, typed_settings
-from devhost.scenario.tool_assignments import read_tool_setups
+from devhost.scenario import (
+    AttachedFiles,
+    Example,
+    Scenario,
+    examples_of,
+    parse_assignments,
+    read_tool_setups,
+    typed_settings,
+)
+
+DIRECTORY = click.Path(file_okay=False, path_type=Path)
+FILE = click.Path(dir_okay=False, path_type=Path)
+CREDENTIAL = "A credential of a tool provider; else the variable PROVIDER_KEY, upper case, is read. Repeatable."
+PLUGIN = "The strategy plugin; by default the nearest one in or above the current folder."
+
+type Option = Callable[[Callable[..., int]], Callable[..., int]]
+
+
+def tools_option(words: str) -> Option:
+    return click.option("--tools", metavar="DIR", type=DIRECTORY, multiple=True, help=words)
+
+
+def credential_option(words: str = CREDENTIAL) -> Option:
+    return click.option("--credential", "credentials", metavar="PROVIDER.KEY=VALUE", multiple=True, help=words)
+
+
+def set_option(words: str) -> Option:
+    """A parameter of a tool as the node's panel has it."""
+    return click.option("--set", "settings", metavar="TOOL.PARAM=VALUE", multiple=True, help=words)
+
+
+def file_option(words: str) -> Option:
+    return click.option("--file", "files", metavar="PATH", type=click.Path(path_type=Path), multiple=True, help=words)
+
+
+def plugin_option(words: str = PLUGIN) -> Option:
+    return click.option("--plugin", metavar="DIR", type=DIRECTORY, help=words)
+
+
+# What is run: which strategy of which plugin, with which tools, by which script.
 
 
 def scenario_options(command: Callable[..., int]) -> Callable[..., int]:

@@ -1,4 +1,1 @@
-"""What each address of the console answers.
-
-In: a request, and the `Console` behind it. Out: pages, parts of pages and streams of events.
-"""
+"""What each address of the console answers: pages, parts of pages and streams of events."""

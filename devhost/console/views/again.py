@@ -8,11 +8,9 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 from starlette.status import HTTP_422_UNPROCESSABLE_CONTENT
 
-from devhost.console.again.changes import Changed
-from devhost.console.again.plan import ForkPlan
-from devhost.console.again.planning import planned_fork
-from devhost.console.forms.choices import WAS, after_reset
-from devhost.console.runs.fork_command import typed_fork
+from devhost.console.again import Changed, ForkPlan, planned_fork
+from devhost.console.forms import WAS, after_reset
+from devhost.console.runs import typed_fork
 from devhost.console.views.console import KEY, Console, console_of, typed
 
 

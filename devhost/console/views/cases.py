@@ -11,15 +11,13 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.status import HTTP_422_UNPROCESSABLE_CONTENT
 
-from devhost.console.cases.appending import names_in
-from devhost.console.cases.expecting import Expecting, observed_of, suggested_name
-from devhost.console.cases.keeping import keep, mistakes_of
-from devhost.console.runs.typed import typed_path
-from devhost.console.suites.known import CASES, cases_files, shortened
+from devhost.console.cases import Expecting, keep, mistakes_of, names_in, observed_of, suggested_name
+from devhost.console.runs import typed_path
+from devhost.console.suites import CASES, cases_files, shortened
 from devhost.console.views.console import Console, console_of, typed
 from devhost.errors import HostError, SuiteError
 from devhost.recording.case import runs_of
-from devhost.trace.reader import read_trace
+from devhost.trace.lines import read_trace
 
 
 def form(request: Request) -> Response:

@@ -13,17 +13,14 @@ from typing import cast
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
-from devhost.console.asking.waiting import waiting_of
-from devhost.console.children.child import Child
-from devhost.console.children.children import Children
-from devhost.console.children.once import Once
-from devhost.console.children.starting import start_run
-from devhost.console.listing.index import Index
-from devhost.console.live.readers import Readers
+from devhost.console.asking import waiting_of
+from devhost.console.children import Child, Children, start_run
+from devhost.console.listing import Index
+from devhost.console.live import Readers
+from devhost.console.once import Once
 from devhost.console.pages.render import Pages
-from devhost.console.runs.folder import RunFolder
-from devhost.console.runs.setup import Setup
-from devhost.console.suites.evaluated import Evaluations
+from devhost.console.runs import RunFolder, Setup
+from devhost.console.suites import Evaluations
 from devhost.errors import ConsoleError, TraceError
 
 KEY = "key"

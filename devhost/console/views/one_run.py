@@ -15,14 +15,12 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from devhost.console.asking.waiting import waiting_of
-from devhost.console.live.listener import Listener
-from devhost.console.live.pieces import Rendering, Section
-from devhost.console.live.search import matching_rows, row_text
+from devhost.console.asking import waiting_of
+from devhost.console.live import Listener, Rendering, Section, matching_rows, row_text
 from devhost.console.views.console import Console, console_of
 from devhost.errors import UnknownRunError
-from devhost.page.parts.shown import ShownRun
-from devhost.protocol.golang.values import well_formed
+from devhost.golang import well_formed
+from devhost.page.shown import ShownRun
 from devhost.trace.timeline import Span
 
 LEAST_SECONDS = 0.15

@@ -7,9 +7,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from devhost.console.listing.deleting import DELETED, delete_run
-from devhost.console.listing.found import Wanted, find
-from devhost.console.listing.summary import STATES, Listed
+from devhost.console.listing import DELETED, STATES, Listed, Wanted, delete_run, find
 from devhost.console.views.console import Console, console_of
 from devhost.errors import ConsoleError
 

@@ -4,14 +4,12 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from devhost.console.again.pair import read_pair, setup_of
-from devhost.console.pages.events import Part, live_part
-from devhost.console.runs.folder import OUTPUT, TRACE
-from devhost.console.runs.fork_command import typed_fork
-from devhost.console.runs.printed import last_printed
+from devhost.console.again import read_pair, setup_of
+from devhost.console.pages.render import Part, live_part
+from devhost.console.runs import OUTPUT, TRACE, last_printed, typed_fork
 from devhost.console.views.console import Console, console_of
 from devhost.errors import ParameterError
-from devhost.trace.writer import is_written
+from devhost.trace.lines import is_written
 
 
 def chosen(request: Request) -> Response:

@@ -15,19 +15,28 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from devhost.cli.options.model_options import ModelOptions
-from devhost.console.children.child import Child
-from devhost.console.pages.events import Part, live_part
-from devhost.console.runs.folder import OUTPUT
-from devhost.console.runs.typed import refusal, typed_path
-from devhost.console.suites.asked import INSTRUCTION, MOST_REPEATS, Asked, instruction_in, instruction_of
-from devhost.console.suites.evaluated import piece_id
-from devhost.console.suites.known import known_suites, shortened
-from devhost.console.suites.standing import Standing, results_of, standing, version
+from devhost.cli.options.hosting_options import ModelOptions
+from devhost.console.children import Child
+from devhost.console.pages.render import Part, live_part
+from devhost.console.runs import OUTPUT, refusal, typed_path
+from devhost.console.suites import (
+    INSTRUCTION,
+    MOST_REPEATS,
+    Asked,
+    Standing,
+    instruction_in,
+    instruction_of,
+    known_suites,
+    piece_id,
+    results_of,
+    shortened,
+    standing,
+    version,
+)
 from devhost.console.views.console import Console, console_of
 from devhost.errors import ConsoleError, HostError
 from devhost.evaluation.suite import Suite
-from devhost.text.user_file import real_path
+from devhost.text import real_path
 
 
 def suites(request: Request) -> Response:

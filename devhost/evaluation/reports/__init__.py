@@ -1,4 +1,1 @@
-"""An evaluation for people and for other programs.
-
-In: a `Summary`, perhaps with a `Comparison`. Out: tables in a terminal, an HTML page, JUnit's XML, or JSON.
-"""
+"""An evaluation for people and for other programs: tables in a terminal, an HTML page, JUnit's XML, JSON."""

@@ -1,4 +1,1 @@
-"""The trace of a flow as an HTML page.
-
-In: a `Trace` of devhost flow. Out: HTML: the nodes of each turn as rows, and under an Agent node's row its whole run.
-"""
+"""The trace of a flow as an HTML page: each turn's nodes as rows, an Agent node's whole run under its row."""

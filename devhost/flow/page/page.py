@@ -7,18 +7,14 @@ from itertools import count
 from pathlib import Path
 
 from devhost.flow.events import FlowEnded, NodeEnded, SourcesRead
-from devhost.flow.traces.traced import TracedTurn, traced_turns
-from devhost.flow.view.facts import FlowFacts
-from devhost.flow.view.nodes import Row, Rows
-from devhost.page.calls.sources import Source, retrieved
-from devhost.page.environment import page_environment
-from devhost.page.parts.answer import Passage, passages
-from devhost.page.parts.attachments import Attachments
-from devhost.page.parts.bars import Axis
-from devhost.page.parts.shown import ShownRun, shown_run
+from devhost.flow.traces import TracedTurn, traced_turns
+from devhost.flow.view import FlowFacts, Row, Rows
+from devhost.page.calls import Source, retrieved
+from devhost.page.contents import Attachments, Axis, Passage, passages
+from devhost.page.page import page_environment
+from devhost.page.shown import ShownRun, shown_run
 from devhost.protocol.wire import JsonObject
-from devhost.trace.lines import PrintedLine
-from devhost.trace.reader import Trace
+from devhost.trace.lines import PrintedLine, Trace
 
 HERE = Path(__file__).parent
 WORDS = {

@@ -1,4 +1,1 @@
-"""The model whose answers are written down.
-
-In: a script file. Out: the script for one strategy, and a model that answers each call with one of its turns.
-"""
+"""The model whose answers are written down in a script file."""

@@ -1,19 +1,372 @@
-"""A script for one strategy: what is asked, with which parameters, and how the scripted model answers, turn by turn.
+"""A script file as pydantic checks it, and what one strategy needs of it."""
 
-In: a script file, which may hold turns for several strategies, and a strategy. Out: a `Script`.
-"""
-
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import Annotated, Any, Literal, Self
 
-from devhost.models.scripted.file import FollowUp, Part, ScriptedModelCard, ScriptFile, checked, read_files
-from devhost.models.scripted.recorded import Recorded
-from devhost.models.scripted.turn import Turn
-from devhost.protocol.failures import ApiFault
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    JsonValue,
+    NonNegativeInt,
+    PositiveInt,
+    ValidationError,
+    ValidationInfo,
+    WrapValidator,
+    model_validator,
+)
+from pydantic_core import ErrorDetails, PydanticCustomError
+
+from devhost.errors import ScriptError
+from devhost.models.backend import DEFAULT_FEATURES
+from devhost.protocol.failures import ApiFault, Fault
 from devhost.protocol.wire import JsonObject
-from devhost.text.user_file import real_path
+from devhost.text import json_value, load_yaml, real_path
+
+LONGEST_DELAY = 3_600
+"""Seconds; a longer delay is taken for a mistake."""
+
+
+def one_sentence(sentence: str) -> WrapValidator:
+    """One sentence instead of pydantic's error for each branch of the union."""
+
+    def validate(value: object, handler: Callable[[object], object]) -> object:
+        try:
+            return handler(value)
+        except ValidationError as error:
+            raise PydanticCustomError("wrong_type", "{sentence}", {"sentence": sentence}) from error
+
+    return WrapValidator(validate)
+
+
+type Words = Annotated[str, one_sentence("should be a text: put yes, no and numbers in quotes")]
+"""YAML reads `no` as false and `1` as a number."""
+type _Json = Annotated[JsonValue, BeforeValidator(json_value)]
+type _Number = Annotated[float | str | None, one_sentence("should be a number, or a text")]
+
+
+class Scripted(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class ScriptedCall(Scripted):
+    name: Words
+    id: Words = ""
+    arguments: Annotated[
+        dict[str, JsonValue] | str, one_sentence("should be a mapping, or a text"), BeforeValidator(json_value)
+    ] = Field(default_factory=dict[str, JsonValue])
+    """A mapping becomes JSON; a string is sent unchanged, even if it is not valid JSON."""
+
+
+class ScriptedError(Scripted):
+    """An error of the provider, by its type and message; or any other one by all the words that the plugin reads."""
+
+    type: str = ""
+    message: str = ""
+    words: str = ""
+    after_chunks: NonNegativeInt = 0
+
+    @model_validator(mode="after")
+    def _one_form(self) -> Self:
+        if bool(self.words) == bool(self.type):
+            raise PydanticCustomError("error_form", "needs a type and a message, or the words alone")
+        return self
+
+
+class ScriptedUsage(Scripted):
+    """The fields of LLMUsage that the script sets; the others are estimated or zero."""
+
+    prompt_tokens: NonNegativeInt | None = None
+    completion_tokens: NonNegativeInt | None = None
+    total_tokens: NonNegativeInt | None = None
+    prompt_unit_price: _Number = None
+    prompt_price_unit: _Number = None
+    prompt_price: _Number = None
+    completion_unit_price: _Number = None
+    completion_price_unit: _Number = None
+    completion_price: _Number = None
+    total_price: _Number = None
+    currency: str | None = None
+    latency: float | None = None
+
+
+class Turn(Scripted):
+    thought: Words = ""
+    text: Annotated[str | tuple[str, ...], one_sentence("should be a text, or a list of texts")] = ""
+    tool_calls: tuple[ScriptedCall, ...] = ()
+    call_chunking: Literal["whole", "per_call", "fragments", "snapshots"] = "whole"
+    chunk_size: PositiveInt = 12
+    delay: Annotated[float, Field(ge=0, le=LONGEST_DELAY, allow_inf_nan=False)] = 0.0
+    """Seconds."""
+    finish_reason: str | None = None
+    usage: ScriptedUsage | None = ScriptedUsage()
+    error: ScriptedError | None = None
+    api_fails: Fault | None = None
+    """What Dify's API does in place of answering: see `devhost.protocol.failures`."""
+    opaque_body: _Json = None
+    when: Words | None = None
+    """A text that the last message of the prompt contains."""
+    when_system: Words | None = None
+    """A text that the system message contains, such as a sentence of the instruction."""
+    when_result: Words | None = None
+    """A text that a tool result since the model's last answer contains."""
+    when_asked: Words | None = None
+    """A text that a user message of the prompt contains."""
+    model: Words | None = None
+    """The model that is called."""
+    as_written: bool = False
+    """`{{query}}` and `{{tool_results}}` are not replaced."""
+
+
+def _joined(turns: object, within: tuple[int, ...] = ()) -> Iterator[object]:
+    """The turns of a list in which turns and lists of turns stand: what YAML's aliases insert."""
+    if not isinstance(turns, list | tuple):
+        yield turns
+    elif id(turns) in within:
+        raise PydanticCustomError("circle", "contains itself")
+    else:
+        for turn in turns:
+            yield from _joined(turn, (*within, id(turns)))
+
+
+def _flat(turns: object) -> object:
+    return list(_joined(turns)) if isinstance(turns, list | tuple) else turns
+
+
+type Turns = Annotated[tuple[Turn, ...], BeforeValidator(_flat)]
+type SomeTurns = Annotated[tuple[Turn, ...], Field(min_length=1), BeforeValidator(_flat)]
+
+
+# The section `recorded` of a script: tools as a strategy saw them, and what they answered.
+
+
+def beside_the_script(path: Path, validated: ValidationInfo) -> Path:
+    """The context of the validation is the script's folder."""
+    return (validated.context or Path()) / path
+
+
+def _there(path: Path) -> Path:
+    if not path.is_file():
+        raise PydanticCustomError("no_file", "there is no file {path}", {"path": str(path)})
+    return path
+
+
+def _named(entity: dict[str, Any]) -> dict[str, Any]:
+    match entity.get("identity"):
+        case {"name": str(), "provider": str()}:
+            return entity
+        case _:
+            raise PydanticCustomError("no_identity", "needs an identity with a name and a provider")
+
+
+type BesideTheScript = Annotated[Path, AfterValidator(beside_the_script)]
+type _Object = Annotated[dict[str, Any], BeforeValidator(json_value)]
+FORMS = ("text", "json", "file", "message")
+
+
+class RecordedPart(Scripted):
+    """One message of a tool's answer, in one of four forms."""
+
+    text: Words | None = None
+    json_: Annotated[dict[str, Any] | list[Any] | None, BeforeValidator(json_value)] = Field(None, alias="json")
+    file: Annotated[BesideTheScript, AfterValidator(_there)] | None = None
+    """A file that the tool made; the path is relative to the script's folder."""
+    meta: _Object = Field(default_factory=dict)
+    """Of a file: what the tool said of it, such as `mime_type` and `filename`."""
+    message: _Object | None = None
+    """A whole message, for every other type."""
+
+    @model_validator(mode="after")
+    def _one_form(self) -> Self:
+        given = [form for form in (self.text, self.json_, self.file, self.message) if form is not None]
+        if len(given) != 1:
+            raise PydanticCustomError("form", "needs one of {forms}", {"forms": ", ".join(FORMS)})
+        return self
+
+
+class RecordedCall(Scripted):
+    tool: Words
+    provider: Words
+    arguments: _Object = Field(default_factory=dict)
+    answer: tuple[RecordedPart, ...] = ()
+    error: Words | None = None
+    """After the answer: the words of the error, as the strategy read them."""
+
+
+class Recorded(Scripted):
+    tools: tuple[Annotated[_Object, AfterValidator(_named)], ...] = ()
+    """Each as Dify sends it to a strategy."""
+    calls: tuple[RecordedCall, ...] = ()
+    """In the order in which they began."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the tools."""
+        return tuple(str(entity["identity"]["name"]) for entity in self.tools)
+
+
+# A script file as pydantic checks it.
+#
+# `devhost.models.scripted.script` chooses from it what one strategy needs.
+
+type _JsonObject = Annotated[dict[str, Any], BeforeValidator(json_value)]
+type _Names = Annotated[
+    tuple[str, ...],
+    one_sentence("should be a name, or a list of names"),
+    BeforeValidator(lambda value: [value] if isinstance(value, str) else value),
+]
+
+
+type _Files = tuple[BesideTheScript, ...]
+"""Paths, relative to the script's folder."""
+
+
+class FollowUp(Scripted):
+    """What the user says later in the conversation, and how the model answers."""
+
+    query: Words
+    approval: Words | None = None
+    """The answer to calls that wait, if it is not the query."""
+    files: _Files = ()
+    """What the user sends with it."""
+    turns: SomeTurns
+
+
+class ScriptedModelCard(Scripted):
+    name: str = "scripted-gpt-5"
+    features: tuple[str, ...] = DEFAULT_FEATURES
+    context_size: PositiveInt = 400_000
+
+
+class Part(Scripted):
+    """Turns for some strategies. `model_fields_set` says what the file sets."""
+
+    strategy: _Names = ()
+    """Those whose model calls the turns fit; empty for any."""
+    params: _JsonObject = Field(default_factory=dict)
+    turns: SomeTurns = ()
+    then: tuple[FollowUp, ...] = ()
+    """The rest of the conversation, in order."""
+    otherwise: Turns | None = None
+
+    @property
+    def has_turns(self) -> bool:
+        return bool(self.turns)
+
+    def fits(self, strategy: str | None) -> bool:
+        return not self.strategy or strategy in self.strategy
+
+
+class ScriptFile(Part):
+    extends: str | None = None
+    """Another script, seen from this file's folder: what this one does not set is as there."""
+    description: str = ""
+    query: Words = ""
+    files: _Files = ()
+    """What the user sends with the query."""
+    variables: _JsonObject = Field(default_factory=dict)
+    """Of the workflow around the node, by `node.name`: what templates and selectors in `params` refer to."""
+    panel: dict[str, dict[str, str]] = Field(default_factory=dict)
+    """By tool, the parameters that the node's panel holds; a text may be a template."""
+    conversation_variables: tuple[str, ...] = ()
+    """Variables of the strategy that the app assigns to conversation variables, whose size is limited."""
+    model: ScriptedModelCard = ScriptedModelCard()
+    api_fails: dict[str, Fault] = Field(default_factory=dict)
+    """By tool, what Dify's API does each time it is called."""
+    recorded: Recorded | None = None
+    """Tools that answer from a recording."""
+    variants: tuple[Part, ...] = ()
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """The later ones go before the earlier ones."""
+        return (self, *self.variants)
+
+
+def checked(data: object, folder: Path | None = None) -> ScriptFile:
+    """A script as plain data; `folder` is where its files are, by default the current one."""
+    try:
+        return ScriptFile.model_validate(data, context=folder)
+    except ValidationError as error:
+        raise ScriptError(mistakes(error)) from error
+
+
+def read_files(file: Path) -> tuple[ScriptFile, ...]:
+    """The script behind those that it extends, of which each goes before the one in front of it."""
+    files: dict[Path, ScriptFile] = {}
+    following: Path | None = file
+    while following is not None:
+        read = files[real_path(following)] = _read_file(following)
+        following = None if read.extends is None else following.parent / read.extends
+        if following is not None and real_path(following) in files:
+            raise ScriptError(f"{file}: extends: {following} leads back to itself")
+    every = tuple(reversed(files.values()))
+    if not any("query" in each.model_fields_set for each in every):
+        raise ScriptError(f"{file}: query: Field required")
+    if not any(part.has_turns for each in every for part in each.parts):
+        raise ScriptError(f"{file}: turns: Field required")
+    return every
+
+
+def _read_file(file: Path) -> ScriptFile:
+    try:
+        return checked(load_yaml(file), file.parent)
+    except ScriptError as error:
+        raise ScriptError(f"{file}: {error}") from error
+
+
+def read_turns(turns: object) -> tuple[Turn, ...]:
+    """Turns given as plain data."""
+    return checked({"turns": turns}).turns
+
+
+def mistakes(error: ValidationError) -> str:
+    """One sentence for each, with the place in the script."""
+    sentences = []
+    for finding in _findings(error):
+        *path, key = _readable(finding["loc"])
+        where = f"{', '.join(path)}: " if path else ""
+        if finding["type"] == "extra_forbidden":
+            sentences.append(f"{where}unknown key {key!r}")
+        else:
+            sentences.append(f"{where}{key}: {finding['msg']}")
+    return "; ".join(sentences)
+
+
+def _findings(error: ValidationError) -> list[ErrorDetails]:
+    """Turns with mistakes are not counted, so pydantic also calls the list too short: that error is left out."""
+    findings = error.errors()
+
+    def holds_another(location: tuple[int | str, ...]) -> bool:
+        return any(other["loc"][: len(location)] == location != other["loc"] for other in findings)
+
+    return [finding for finding in findings if finding["type"] != "too_short" or not holds_another(finding["loc"])]
+
+
+def _readable(location: tuple[int | str, ...]) -> list[str]:
+    """`("turns", 1, "tool_calls", 0, "nmae")` → turn 2, tool call 1, nmae."""
+    names = {
+        "turns": "turn",
+        "otherwise": "turn of otherwise",
+        "tool_calls": "tool call",
+        "variants": "variant",
+        "calls": "call",
+        "answer": "part",
+    }
+    path: list[str] = []
+    for part in location:
+        if isinstance(part, int) and path:
+            path[-1] = f"{names.get(path[-1], path[-1])} {part + 1}"
+        else:
+            path.append(str(part))
+    return path
+
+
+# A script for one strategy: what is asked, with which parameters, and how the scripted model answers, turn by turn.
 
 WRITTEN_HERE = "the code that runs it"
 """The place of turns without a script file."""

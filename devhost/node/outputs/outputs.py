@@ -1,11 +1,195 @@
-"""The outputs of a node, and the findings about them."""
+"""The Agent node's outputs, folded from a strategy's messages, and the findings about them."""
 
-from collections.abc import Sequence
+import json
+import re
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from devhost.node.outputs.log import LogEntry
-from devhost.protocol.wire import JsonObject
+from pydantic import BaseModel, ConfigDict, StrictFloat, StrictInt, ValidationError, field_validator
+
+from devhost.errors import InvocationError, NodeFailedError, RunFailure
+from devhost.limits import HostLimits
+from devhost.node.messages import FileMessages, Message, NodeText, ToolFileStore, read_message
+from devhost.protocol.node_stream import agent_message
+from devhost.protocol.wire import FILE_LINKS, JsonObject
+from devhost.text import describe
+from devhost.words import MOST_DIGITS
+
+NODE_ID = "agent"
+OPEN = "start"
+"""The status of an entry that has begun and not ended."""
+DEEPEST = 100
+"""Levels of the tree. Dify has no limit, but no log for people has so many."""
+
+
+@dataclass
+class LogEntry:
+    id: str
+    parent_id: str | None
+    label: str
+    status: str
+    error: str | None
+    data: JsonObject
+    metadata: JsonObject
+    children: list["LogEntry"] = field(default_factory=list)
+
+    def stored(self) -> JsonObject:
+        """The entry as in `outputs.json`."""
+        return {
+            "id": self.id,
+            "parent_id": self.parent_id,
+            "error": self.error,
+            "status": self.status,
+            "data": self.data,
+            "label": self.label,
+            "metadata": self.metadata,
+            "node_id": NODE_ID,
+        }
+
+    def tree(self) -> JsonObject:
+        return {**self.stored(), "children": [child.tree() for child in self.children]}
+
+
+class AgentLog:
+    def __init__(self) -> None:
+        self.entries: dict[str, LogEntry] = {}
+        self.rows_with_provider = 0
+        """How many messages named a provider, whose icon Dify then looks for."""
+
+    def add(self, body: JsonObject) -> None:
+        """A known id updates the entry in its place; the entry keeps its parent."""
+        values = {
+            "label": body["label"],
+            "status": body["status"],
+            "error": body.get("error"),
+            "data": body["data"],
+            "metadata": body.get("metadata") or {},
+        }
+        if values["metadata"].get("provider"):
+            self.rows_with_provider += 1
+        known = self.entries.get(body["id"])
+        if known is None:
+            self.entries[body["id"]] = LogEntry(id=body["id"], parent_id=body.get("parent_id"), **values)
+        else:
+            for name, value in values.items():
+                setattr(known, name, value)
+
+    def roots(self) -> list[LogEntry]:
+        """The tree. Entries whose parent is missing and entries that form a circle are at the top.
+
+        Below the deepest level, entries stand side by side, so that the depth of a tree is bounded.
+        """
+        for entry in self.entries.values():
+            entry.children = []
+        roots: list[LogEntry] = []
+        for entry in self.entries.values():
+            ancestors = self._ancestors(entry)
+            if not ancestors or ancestors[-1] is entry:
+                roots.append(entry)
+            else:
+                ancestors[max(0, len(ancestors) - DEEPEST)].children.append(entry)
+        return roots
+
+    def _ancestors(self, entry: LogEntry) -> list[LogEntry]:
+        """From the parent up; the entry itself is the last of them if it is its own ancestor."""
+        found: dict[str, LogEntry] = {}
+        ancestor = self._parent(entry)
+        while ancestor is not None and ancestor.id not in found:
+            found[ancestor.id] = ancestor
+            ancestor = None if ancestor is entry else self._parent(ancestor)
+        return list(found.values())
+
+    def _parent(self, entry: LogEntry) -> LogEntry | None:
+        return self.entries.get(entry.parent_id or "")
+
+
+# A node's usage from `execution_metadata`, read by the rules of graphon 0.7, which have been strict since 0.3.1.
+
+WORKFLOW_TOTALS = ("total_tokens", "total_price", "currency")
+"""The part of `execution_metadata` that Dify keeps beside the outputs, as it was sent."""
+SECONDS = ("latency", "time_to_first_token", "time_to_generate")
+TOKENS = ("prompt_tokens", "completion_tokens", "total_tokens")
+_HELP = re.compile(r"(?<=https://errors\.pydantic\.dev/)[\d.]+(?=/)")
+_DIFYS_PYDANTIC = "2.14"
+
+
+class _Metadata(BaseModel):
+    model_config = ConfigDict(title="_LLMUsageMetadataInput")
+
+    prompt_tokens: StrictInt = 0
+    completion_tokens: StrictInt = 0
+    total_tokens: StrictInt = 0
+    prompt_unit_price: Decimal = Decimal(0)
+    completion_unit_price: Decimal = Decimal(0)
+    total_price: Decimal = Decimal(0)
+    currency: str = "USD"
+    prompt_price_unit: Decimal = Decimal(0)
+    completion_price_unit: Decimal = Decimal(0)
+    prompt_price: Decimal = Decimal(0)
+    completion_price: Decimal = Decimal(0)
+    latency: StrictInt | StrictFloat = 0.0
+    time_to_first_token: StrictInt | StrictFloat | None = None
+    time_to_generate: StrictInt | StrictFloat | None = None
+
+    @field_validator("currency", mode="before")
+    @classmethod
+    def _as_text(cls, value: object) -> str:
+        return str(value)
+
+
+def read_usage(metadata: Mapping[str, object]) -> JsonObject:
+    try:
+        read = _Metadata.model_validate(dict(metadata))
+    except ValidationError as error:
+        raise NodeFailedError(
+            "usage-types",
+            f"execution_metadata: {describe(error)}; the node fails after its text has been streamed",
+            shows=_HELP.sub(_DIFYS_PYDANTIC, str(error)),
+        ) from error
+    if read.total_tokens == 0 and (read.prompt_tokens > 0 or read.completion_tokens > 0):
+        read.total_tokens = read.prompt_tokens + read.completion_tokens
+    return _stored(read)
+
+
+def no_usage() -> JsonObject:
+    """The usage of a node that has read no JSON, or a list last: graphon writes its prices as 0.0."""
+    prices = [name for name, field in _Metadata.model_fields.items() if field.annotation is Decimal]
+    return _stored(_Metadata.model_validate(dict.fromkeys(prices, "0.0")))
+
+
+def _stored(usage: _Metadata) -> JsonObject:
+    """Prices as text, seconds as floats."""
+    values = usage.model_dump()
+    seconds = {name: None if values[name] is None else float(values[name]) for name in SECONDS}
+    return {**{name: str(value) if isinstance(value, Decimal) else value for name, value in values.items()}, **seconds}
+
+
+def spent(usages: Iterable[Mapping[str, object]]) -> JsonObject:
+    """The sum of what the answers of models reported: tokens, price and seconds; the currency is the last one's."""
+    reported = list(usages)
+    counts = {name: sum(int(_number(usage.get(name))) for usage in reported) for name in TOKENS}
+    currencies = [str(usage["currency"]) for usage in reported if usage.get("currency")]
+    return {
+        **counts,
+        "total_price": str(sum((_number(usage.get("total_price")) for usage in reported), Decimal(0))),
+        "currency": (currencies or ["USD"])[-1],
+        "latency": round(float(sum(_number(usage.get("latency")) for usage in reported)), 3),
+    }
+
+
+def _number(value: object) -> Decimal:
+    """0 for what is not a number; prices travel as texts."""
+    try:
+        number = Decimal(str(value))
+    except InvalidOperation:
+        return Decimal(0)
+    return number if number.is_finite() and abs(number.adjusted()) < MOST_DIGITS else Decimal(0)
+
+
+# The outputs of a node, and the findings about them.
 
 
 @dataclass(frozen=True)
@@ -67,3 +251,256 @@ class NodeOutputs:
 
 def _count(entries: Sequence[LogEntry]) -> int:
     return sum(1 + _count(entry.children) for entry in entries)
+
+
+# Findings that need the whole run: they are known only at its end.
+
+LEFT_OPEN = frozenset({"log-left-open", "think-left-open", "blob-left-open"})
+"""Findings about what a strategy began and did not finish."""
+STORED_BYTES = 1_024_000
+STORED_CHARACTERS = 100_000
+STORED_ITEMS = 1000
+"""What Dify keeps of a node's outputs, of one string and of one list; the rest is cut off."""
+CONVERSATION_BYTES = 204_800
+"""MAX_VARIABLE_SIZE: of one conversation variable, as Python counts the memory of a value."""
+
+
+def final_findings(
+    outputs: NodeOutputs, text: NodeText, declared: frozenset[str], kept: frozenset[str]
+) -> Iterator[Finding]:
+    for entry in _everywhere(outputs.logs):
+        if entry.status == "start":
+            yield Finding("log-left-open", f"log {entry.label!r} was not finished: Dify shows it as running")
+    yield from _of_thoughts(text)
+    for name in outputs.variables:
+        if name not in declared and name != "usage":
+            yield Finding(
+                "variable-not-declared",
+                f"variable {name!r} is not in the strategy's output_schema: no other node can choose it",
+            )
+    yield from _of_storing(outputs, kept)
+
+
+def _of_thoughts(text: NodeText) -> Iterator[Finding]:
+    if leaves_thought_open(text.said):
+        yield Finding(
+            "think-left-open",
+            "a <think> is never closed (a quoted one counts too): in the chat it swallows all that follows, "
+            "and newer Dify puts a </think> at the end",
+        )
+    for by in dict.fromkeys(text.repairs):
+        yield Finding("think-closed-early", f"a <think> was open when {by} came: newer Dify puts a </think> before it")
+
+
+def _of_storing(outputs: NodeOutputs, kept: frozenset[str]) -> Iterator[Finding]:
+    for excess in _excesses(outputs):
+        yield Finding("outputs-truncated", f"{excess}: Dify stores it cut off")
+    for name, value in outputs.by_name().items():
+        if _has_nul(value):
+            yield Finding("nul-character", f"{name} holds a NUL character, which Dify's database refuses")
+    for name in sorted(kept & outputs.variables.keys()):
+        size = sys.getsizeof(outputs.variables[name])
+        if size > CONVERSATION_BYTES:
+            yield Finding(
+                "conversation-variable-too-large",
+                f"variable {name!r} has {size:,} bytes in memory, more than {CONVERSATION_BYTES:,}: "
+                "every later message of the conversation fails",
+            )
+
+
+def leaves_thought_open(text: str) -> bool:
+    """Runs of opening tags are one block to the chat, and so are runs of closing ones; blocks nest."""
+    depth = 0
+    for tags in re.finditer(r"(?:<think>\s*)+|(?:\s*</think>)+", text):
+        depth = depth + 1 if tags.group().startswith("<think>") else max(depth - 1, 0)
+    return depth > 0
+
+
+def _everywhere(entries: Sequence[LogEntry]) -> Iterator[LogEntry]:
+    for entry in entries:
+        yield entry
+        yield from _everywhere(entry.children)
+
+
+def _excesses(outputs: NodeOutputs) -> Iterator[str]:
+    values = {"text": outputs.text, "json": outputs.json, "files": outputs.files, **outputs.variables}
+    for name, value in values.items():
+        if isinstance(value, str) and len(value) > STORED_CHARACTERS:
+            yield f"{name} has {len(value):,} characters, more than {STORED_CHARACTERS:,}"
+        if isinstance(value, list) and len(value) > STORED_ITEMS:
+            yield f"{name} has {len(value):,} items, more than {STORED_ITEMS:,}"
+    size = len(json.dumps(values, ensure_ascii=False).encode(errors="replace"))
+    if size > STORED_BYTES:
+        yield f"the outputs have {size:,} bytes, more than {STORED_BYTES:,}"
+
+
+def _has_nul(value: object) -> bool:
+    match value:
+        case str():
+            return "\0" in value
+        case dict():
+            return any(_has_nul(part) for item in value.items() for part in item)
+        case list():
+            return any(map(_has_nul, value))
+        case _:
+            return False
+
+
+# The Agent node's outputs, folded from a strategy's messages by the host's rules.
+#
+# What fails a node in Dify raises `NodeFailedError` here.
+
+
+class OutputsFold:
+    def __init__(
+        self,
+        files: ToolFileStore,
+        limits: HostLimits,
+        declared: frozenset[str] = frozenset(),
+        *,
+        kept: frozenset[str] = frozenset(),
+        goes_on: bool = False,
+    ) -> None:
+        """`declared`: the variables in the strategy's output_schema; `kept`: those that the conversation keeps.
+
+        `goes_on`: also after an error that fails the node.
+        """
+        self.failure: RunFailure | None = None
+        """The first error that failed the node, if the fold goes on after errors."""
+        self._declared = declared
+        self._kept = kept
+        self._goes_on = goes_on
+        self._store = files
+        self._file_messages = FileMessages(files, limits, self._found)
+        self._text = NodeText()
+        self._files: list[JsonObject] = []
+        self._json: list[Any] = []
+        self._usage = no_usage()
+        self._workflow_totals: JsonObject = {}
+        self._variables: JsonObject = {}
+        self._log = AgentLog()
+        self._dropped_resources = 0
+        self._findings: list[Finding] = []
+
+    def decoded(self, said: Any) -> JsonObject | None:  # noqa: ANN401 - any value that the plugin streamed
+        """The message as the daemon passes it on, for `add`. Its error ends the run, unless the fold goes on."""
+        try:
+            return agent_message(said)
+        except InvocationError as failure:
+            self._failed("message-malformed", failure)
+            return None
+
+    def add(self, data: JsonObject) -> Iterator[Message]:
+        """Folds one message in; yields the messages for the page, with links instead of bytes."""
+        try:
+            for message in self._file_messages.transform(read_message(data)):
+                self._add(message)
+                yield from self._text.take(message)
+        except NodeFailedError as failure:
+            self._failed(failure.rule, failure)
+
+    def finish(self) -> Iterator[Message]:
+        """The run is over; yields the rest for the page."""
+        yield from self._text.finish()
+
+    def outputs(self) -> NodeOutputs:
+        logs = [entry.stored() for entry in self._log.entries.values()]
+        return NodeOutputs(
+            text=self._text.passed,
+            files=list(self._files),
+            json=[*logs, *(self._json or [{"data": []}])],
+            usage=self._variables.get("usage", dict(self._usage)),
+            variables=dict(self._variables),
+            logs=self._log.roots(),
+            dropped_retriever_resources=self._dropped_resources,
+            workflow_totals=dict(self._workflow_totals),
+            icon_lookups=IconLookups.of(self._log.rows_with_provider),
+        )
+
+    def findings(self, *, was_stopped: bool = False) -> list[Finding]:
+        """The findings about single messages, then those about the finished outputs.
+
+        A strategy that a person stopped could not finish what it had begun: that is not found.
+        """
+        unfinished = [
+            Finding("blob-left-open", f"{name} is incomplete: a last chunk with end=true is missing")
+            for name in self._file_messages.unfinished()
+        ]
+        final = final_findings(self.outputs(), self._text, self._declared, self._kept)
+        found = [*self._findings, *unfinished, *final]
+        return [finding for finding in found if not was_stopped or finding.rule not in LEFT_OPEN]
+
+    def _add(self, message: Message) -> None:
+        body = message.body
+        match message.type:
+            case kind if kind in FILE_LINKS:
+                self._add_file(message)
+            case "json":
+                self._add_json(body["json_object"])
+            case "variable":
+                self._add_variable(body)
+            case "log":
+                self._add_log(body)
+            case "retriever_resources":
+                self._dropped_resources += len(body["retriever_resources"])
+
+    def _add_file(self, message: Message) -> None:
+        file = self._store.find(message.text, message.meta)
+        if file is None:
+            raise NodeFailedError(
+                "file-link-without-tool-file",
+                f"{message.type} {message.text!r} has no tool file; "
+                "send a file of your own as a blob, and an image from elsewhere as an image message",
+                shows=f"Tool file '{_sought(message)}' does not exist",
+            )
+        self._files.append(file.output())
+
+    def _add_json(self, value: object) -> None:
+        """Each JSON message replaces the usage: with its execution_metadata, or with nothing."""
+        had_usage = self._usage["total_tokens"] > 0
+        rest, metadata = value, None
+        if isinstance(value, dict):
+            rest = {key: item for key, item in value.items() if key != "execution_metadata"}
+            metadata = value.get("execution_metadata")
+        if metadata is not None and not isinstance(metadata, dict):
+            raise NodeFailedError("usage-types", "execution_metadata must be an object")
+        self._usage = read_usage(metadata or {}) if isinstance(value, dict) else no_usage()
+        self._workflow_totals = {name: metadata[name] for name in WORKFLOW_TOTALS if metadata and name in metadata}
+        if had_usage and metadata:
+            self._found("usage-replaced", "a second execution_metadata replaced the first: Dify does not add them up")
+        elif had_usage:
+            self._found(
+                "usage-reset", "a JSON message without execution_metadata came after the usage and reset it to zero"
+            )
+        if rest:
+            self._json.append(rest)
+
+    def _add_variable(self, body: JsonObject) -> None:
+        name, value = body["variable_name"], body.get("variable_value")
+        if name == "usage":
+            self._found("variable-hides-usage", "a variable called 'usage' overwrites the node's usage")
+        if body.get("stream"):
+            value = f"{self._variables.get(name, '')}{value}"
+        self._variables[name] = value
+
+    def _add_log(self, body: JsonObject) -> None:
+        self._log.add(body)
+        elapsed = (body.get("metadata") or {}).get("elapsed_time")
+        if elapsed is not None and (isinstance(elapsed, bool) or not isinstance(elapsed, int | float)):
+            self._found(
+                "log-elapsed-time", f"log {body['label']!r} has elapsed_time {elapsed!r}: the panel breaks on it"
+            )
+
+    def _failed(self, rule: str, failure: RunFailure) -> None:
+        self._found(rule, str(failure))
+        if not self._goes_on:
+            raise failure
+        self.failure = self.failure or failure
+
+    def _found(self, rule: str, sentence: str) -> None:
+        self._findings.append(Finding(rule, sentence))
+
+
+def _sought(link: Message) -> str:
+    """The id by which Dify looks for a link's file."""
+    return str(link.meta.get("tool_file_id") or link.text.rpartition("/")[2].partition(".")[0])

@@ -1,16 +1,90 @@
-"""The result of one run."""
+"""The result of a run: as a value, as JSON, and what the node shows of a failure."""
 
+import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, Self
 
-from devhost.errors import InvocationError, NodeFailedError, RunFailure, RunStoppedError
-from devhost.node.outputs.error import NodeError, node_error
-from devhost.node.outputs.outputs import Finding, NodeOutputs
-from devhost.node.outputs.usage import spent
-from devhost.protocol.golang.values import marshalled
-from devhost.protocol.node_stream import failed
+from devhost.errors import HostError, InvocationError, NodeFailedError, RunFailure, RunStoppedError
+from devhost.golang import marshalled
+from devhost.models.backend import ModelDescription
+from devhost.node.outputs.outputs import Finding, NodeOutputs, no_usage, spent
+from devhost.protocol.node_stream import FAILED, failed
 from devhost.protocol.wire import JsonObject
+
+REQUEST_ID = "0123456789"
+"""In place of the id that Dify gives each request."""
+INVOKE_ERROR = "PluginInvokeError"
+"""With which the daemon wraps what a plugin raises."""
+MODEL_ERRORS = frozenset(
+    {
+        "InvokeRateLimitError",
+        "InvokeAuthorizationError",
+        "InvokeBadRequestError",
+        "InvokeConnectionError",
+        "InvokeServerUnavailableError",
+    }
+)
+"""Dify recognises these by the names of their classes and shows only their sentence."""
+
+
+@dataclass(frozen=True)
+class NodeError:
+    shows: str
+    type: str = "WorkflowNodeError"
+    """Empty for an error that the plugin or its caller caused."""
+    inputs_kept: bool = False
+
+
+@dataclass(frozen=True)
+class PluginError:
+    """What a plugin raised, taken out of the text of a call that failed for it."""
+
+    before: str
+    """The words before it, such as `invoke tool failed: `."""
+    error_type: str
+    message: str
+    traceback: str
+
+
+def plugin_error(text: str) -> PluginError | None:
+    """None for a text in which no plugin's error stands."""
+    before, found, wrapped = text.partition(f"{INVOKE_ERROR}: ")
+    try:
+        said: Any = json.JSONDecoder().raw_decode(wrapped)[0] if found else None
+        if said["error_type"] == INVOKE_ERROR:  # an error of a model is wrapped twice
+            said = json.loads(said["message"])
+        traceback = str((said.get("args") or {}).get("traceback") or "")
+        return PluginError(before, str(said["error_type"]), str(said["message"]), traceback)
+    except (ValueError, LookupError, TypeError, AttributeError):
+        return None
+
+
+def node_error(line: str) -> NodeError:
+    """For a line that is an error, or that the node cannot read as a message."""
+    try:
+        envelope = json.loads(line)
+    except ValueError:
+        return NodeError(line)
+    if not isinstance(envelope, dict):
+        return NodeError(line)
+    if envelope.get("code") == FAILED:
+        return _of_daemon(json.loads(envelope["message"]))
+    return NodeError(str(envelope.get("error", line)))
+
+
+def _of_daemon(error: dict[str, object]) -> NodeError:
+    error_type, message = str(error["error_type"]), str(error["message"])
+    if error_type != INVOKE_ERROR:
+        return NodeError(f"req_id: {REQUEST_ID} {error_type}: {message}")
+    said = json.loads(message)
+    if said.get("error_type") in MODEL_ERRORS:
+        return NodeError(str(said["message"]))
+    shows = f"Failed to transform agent message: req_id: {REQUEST_ID} {error_type}: {message}"
+    return NodeError(shows, type="", inputs_kept=True)
+
+
+# The result of one run.
 
 ANSWERED = "answered"
 STOPPED: Mapping[str, str] = {
@@ -118,3 +192,41 @@ class Run:
         if code in ("", ANSWERED):
             return Ending("finished", "good", code)
         return Ending(STOPPED.get(code, "ended early"), "limited", code)
+
+
+# A run as one JSON object, for programs.
+
+
+def never_begun(strategy: str, error: HostError) -> Run:
+    """The run of a plugin that did not start, or ended before the run."""
+    outputs = NodeOutputs("", [], [], no_usage(), {}, [], 0)
+    return Run(strategy, outputs, RunError(type(error).__name__, str(error)), [], [], 0.0)
+
+
+def report(run: Run, model: ModelDescription, spending: JsonObject | None = None) -> dict[str, Any]:
+    outputs = run.outputs
+    sources = outputs.variables.get("sources")
+    return {
+        "text": outputs.text,
+        "files": outputs.files,
+        "json": outputs.json,
+        "usage": outputs.usage,
+        "spent": run.calls.spent,
+        "variables": outputs.variables,
+        "logs": [root.tree() for root in outputs.logs],
+        **({} if sources is None else {"sources": sources}),
+        "dropped_retriever_resources": outputs.dropped_retriever_resources,
+        "workflow_totals": outputs.workflow_totals,
+        "icon_lookups": asdict(outputs.icon_lookups),
+        "findings": [asdict(finding) for finding in run.findings],
+        "error": None if run.error is None else asdict(run.error),
+        "strategy": run.strategy,
+        "elapsed_seconds": run.elapsed_seconds,
+        "model": {
+            "name": model.name,
+            "provider": model.provider,
+            "scripted": model.scripted,
+            "notice": model.notice,
+            **({} if spending is None else {"spending": spending}),
+        },
+    }

@@ -11,7 +11,7 @@ from answering.domain.errors import AnswerSystemError, SystemCode
 from answering.domain.retrieval import RetrievalContext
 
 from devhost import Host, HostError, ModelBackend, Run, RunError
-from devhost.node.outputs.error import MODEL_ERRORS
+from devhost.node.outputs.run import MODEL_ERRORS
 
 from .prompt import parameters, variables
 

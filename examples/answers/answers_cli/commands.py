@@ -21,7 +21,7 @@ from tool_layer.errors import SetupError
 from tool_layer.run_steps import steps_of
 
 from devhost import Host, HostError, ModelBackend
-from devhost.cli.options.model_options import ModelOptions, model_options
+from devhost.cli.options.hosting_options import ModelOptions, model_options
 from devhost.models.scripted.script import Script
 
 from .agent import STRATEGIES, AgentGenerator

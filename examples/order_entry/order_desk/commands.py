@@ -15,11 +15,11 @@ from tool_layer.errors import SetupError
 from tool_layer.run_steps import make_table, steps_of
 
 from devhost import HostError
-from devhost.cli.options.model_options import ModelOptions, model_options
-from devhost.host.agent_node import find_strategy
+from devhost.cli.options.hosting_options import ModelOptions, model_options
+from devhost.host.host import find_strategy
 from devhost.models.scripted.script import Script
 from devhost.plugin.declaration import PluginDeclaration
-from devhost.terminal.questions import read_questions
+from devhost.terminal.chat_view import read_questions
 
 from .desk import AgentFailedError, Desk
 from .messages import FrontEndData

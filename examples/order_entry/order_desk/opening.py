@@ -12,7 +12,7 @@ from ordering.order_system import HttpOrderSystem
 from sqlalchemy import URL
 
 from devhost import Host, ToolSetup
-from devhost.cli.options.model_options import ModelOptions
+from devhost.cli.options.hosting_options import ModelOptions
 from devhost.models.scripted.script import Script
 
 from .agents import second_reader

@@ -4,7 +4,7 @@ from collections import Counter
 from typing import Protocol
 
 from devhost import Host, ModelBackend, Run
-from devhost.conversation.state import KeptState
+from devhost.conversation import KeptState
 from devhost.models.scripted.script import Script
 
 NEEDS_APPROVAL = "request_order"

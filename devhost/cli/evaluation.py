@@ -1,0 +1,406 @@
+"""`devhost eval`: its options, and the run of its cases."""
+
+import functools
+import json
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.text import Text
+
+from devhost.cli.options.hosting_options import (
+    KEY,
+    HostOptions,
+    ModelOptions,
+    model_options,
+    runtime_options,
+    started_host,
+)
+from devhost.cli.options.scenario_options import DIRECTORY
+from devhost.conversation import CountingModel
+from devhost.errors import ParameterError, SuiteError
+from devhost.evaluation.plan import Ground, ModelSettings, Planned, header_of, plan
+from devhost.evaluation.reports.reports import (
+    cases_table,
+    columns_table,
+    comparison_view,
+    failures,
+    json_report,
+    junit_xml,
+    refuse_output,
+    refuse_page,
+    render_evaluation,
+)
+from devhost.evaluation.results import (
+    Comparison,
+    Evaluation,
+    ResultsFile,
+    Summary,
+    compared,
+    previous_of,
+    read_evaluation,
+)
+from devhost.evaluation.running import evaluate
+from devhost.evaluation.suite import Suite
+from devhost.models.backend import ModelBackend
+from devhost.models.scripted.script import Script
+from devhost.plugin.declaration import PluginDeclaration
+from devhost.plugin.nearest import nearest_strategy_plugin
+from devhost.process.session import Watcher
+from devhost.scenario import Example, examples_of, parse_assignments, read_tool_setups
+from devhost.terminal.run_view import open_console
+from devhost.terminal.signals import on_ctrl_c
+from devhost.text import Secrets, real_path
+from devhost.words import counted, examples
+
+
+class EvaluationModels:
+    """The models of an evaluation; those behind an API serve all its runs."""
+
+    def __init__(self, options: ModelOptions, judge: str | None) -> None:
+        self._options = options
+        self._judge = judge
+        self._behind_an_api = cache(_behind_an_api)
+
+    @property
+    def settings(self) -> ModelSettings:
+        """Without a key, nothing but that: a scripted model has no settings."""
+        given = {"api": self._options.api, "features": self._options.features, "judge": self._judge}
+        return ModelSettings(
+            scripted=self._options.asks_the_script(),
+            model=self._options.name,
+            completion=parse_assignments(self._options.completion, option="--completion"),
+            others={name: value for name, value in given.items() if value is not None},
+        )
+
+    def check(self, planned: Sequence[Planned]) -> None:
+        """Mistakes in the options are found before a host starts."""
+        if self._judge is not None and self._options.asks_the_script():
+            raise SuiteError(f"--judge-model is for a model behind an API, but without {KEY} the judge is scripted")
+        for each in planned:
+            self.answering(each, each.question, asked=0)
+        self.judging()
+
+    def answering(self, planned: Planned, question: str, *, asked: int) -> CountingModel:
+        if self._options.asks_the_script():
+            return self._options.choose(planned.scenario.script, question, asked=asked)
+        column = planned.column
+        given = tuple(f"{name}={json.dumps(value)}" for name, value in column.completion.items())
+        return self._behind_an_api(
+            replace(
+                self._options, name=column.model or self._options.name, completion=(*self._options.completion, *given)
+            )
+        )
+
+    def judging(self) -> ModelBackend | None:
+        if self._options.asks_the_script():
+            return None
+        return self._behind_an_api(replace(self._options, name=self._judge or self._options.name))
+
+
+def _behind_an_api(options: ModelOptions) -> CountingModel:
+    return options.choose(None, "")
+
+
+# What is evaluated, with what, and where the results go: the options of `devhost eval` as two values.
+
+FILE = click.Path(dir_okay=False, path_type=Path)
+LAST = "last"
+
+
+def eval_options(command: Callable[..., int]) -> Callable[..., int]:
+    """What is run, as one argument `eval_options` of the command."""
+
+    @click.argument("file", metavar="CASES", type=FILE)
+    @click.option(
+        "--case", "cases", metavar="NAME", multiple=True, help="Only this case, or those of a pattern with *."
+    )
+    @click.option("--column", "columns", metavar="NAME", multiple=True, help="Only this column, or those of a pattern.")
+    @click.option(
+        "--param",
+        "assignments",
+        metavar="KEY=VALUE",
+        multiple=True,
+        help="A parameter of the strategy for every run, over the file's; repeatable.",
+    )
+    @click.option("--repeats", type=click.IntRange(min=1), help="How often each case is run, instead of the file's.")
+    @click.option("--tools", metavar="DIR", type=DIRECTORY, multiple=True, help="A further Dify tool plugin.")
+    @click.option(
+        "--credential", "credentials", metavar="PROVIDER.KEY=VALUE", multiple=True, help="As for devhost run."
+    )
+    @click.option("--set", "settings", metavar="TOOL.PARAM=VALUE", multiple=True, help="As for devhost run.")
+    @click.option("--plugin", metavar="DIR", type=DIRECTORY, help="The strategy plugin; by default the nearest one.")
+    @click.option("--examples", metavar="DIR", type=DIRECTORY, help="The folder of the examples, as for devhost run.")
+    @functools.wraps(command)
+    def with_eval_options(  # noqa: PLR0913 - click gives one argument per option
+        *,
+        file: Path,
+        cases: tuple[str, ...],
+        columns: tuple[str, ...],
+        assignments: tuple[str, ...],
+        repeats: int | None,
+        tools: tuple[Path, ...],
+        credentials: tuple[str, ...],
+        settings: tuple[str, ...],
+        plugin: Path | None,
+        examples: Path | None,
+        **options: object,
+    ) -> int:
+        chosen = EvalOptions(file, cases, columns, assignments, repeats, tools, credentials, settings, plugin, examples)
+        return command(**options, eval_options=chosen)
+
+    return with_eval_options
+
+
+@dataclass(frozen=True)
+class EvalOptions:
+    file: Path
+    cases: tuple[str, ...]
+    columns: tuple[str, ...]
+    assignments: tuple[str, ...]
+    repeats: int | None
+    tools: tuple[Path, ...]
+    credentials: tuple[str, ...] = field(repr=False)
+    settings: tuple[str, ...] = field(repr=False)
+    plugin: Path | None
+    examples: Path | None
+
+    def suite(self) -> Suite:
+        return Suite.read(self.file).only(self.cases, self.columns).repeated(self.repeats)
+
+    def ground(self, suite: Suite, host: HostOptions, models: ModelSettings) -> Ground:
+        plugin = PluginDeclaration.read(self.plugin or nearest_strategy_plugin(Path.cwd()))
+        if not plugin.strategies:
+            raise ParameterError(f"{plugin.directory} has no agent strategy")
+        examples = self.examples or examples_of(plugin.directory)
+        example = None if suite.example is None else Example.find(examples, suite.example)
+        panel = {} if example is None else Script.read(example.file).panel
+        folders = [*([] if example is None else [example.directory]), *suite.tools, *self.tools]
+        return Ground(
+            plugin,
+            tuple(read_tool_setups(folders, self.credentials, self.settings, os.environ, panel)),
+            example,
+            examples,
+            assignments=self.assignments,
+            limits=host.limits,
+            models=models,
+            strict=host.strict,
+            panel=panel,
+        )
+
+
+def report_options(command: Callable[..., int]) -> Callable[..., int]:
+    """Where the results go, as one argument `report_options` of the command."""
+
+    @click.option(
+        "--results", metavar="FILE", type=FILE, help="Where the results are kept; by default CASES.results.jsonl."
+    )
+    @click.option("--show", is_flag=True, help="Run nothing: report on the results that are kept.")
+    @click.option("--fresh", is_flag=True, help="Begin again, also where an interrupted evaluation could go on.")
+    @click.option(
+        "--against",
+        metavar="OLD",
+        help=f"Compare with the evaluation in this file of results; {LAST} is the one before this one.",
+    )
+    @click.option(
+        "--threshold",
+        metavar="SHARE",
+        type=click.FloatRange(0, 1),
+        help="Exit with 1 if a column passes a smaller share of its cases, from 0 to 1; by default the file's, or 1.",
+    )
+    @click.option("--report", "page", metavar="FILE", type=FILE, help="Write a self-contained HTML page.")
+    @click.option("--junit", metavar="FILE", type=FILE, help="Write JUnit's XML, for CI.")
+    @click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout, and the rest on stderr.")
+    @click.option("--no-color", is_flag=True, help="Print without colours.")
+    @functools.wraps(command)
+    def with_report_options(  # noqa: PLR0913 - click gives one argument per option
+        *,
+        results: Path | None,
+        show: bool,
+        fresh: bool,
+        against: str | None,
+        threshold: float | None,
+        page: Path | None,
+        junit: Path | None,
+        as_json: bool,
+        no_color: bool,
+        **options: object,
+    ) -> int:
+        chosen = ReportOptions(results, show, fresh, against, threshold, page, junit, as_json, not no_color)
+        return command(**options, report_options=chosen)
+
+    return with_report_options
+
+
+@dataclass(frozen=True)
+class ReportOptions:
+    results: Path | None
+    show: bool
+    """Whether nothing runs."""
+    fresh: bool
+    against: str | None
+    threshold: float | None
+    page: Path | None
+    junit: Path | None
+    as_json: bool
+    color: bool
+
+    def results_of(self, cases: Path) -> Path:
+        return self.results or cases.with_suffix(".results.jsonl")
+
+
+# The command `eval`: runs cases with expectations, and says which fit.
+#
+# Exit codes: 0 every column reaches the threshold, 1 one does not, 2 a mistake in the command or the file of cases.
+
+REACHED, MISSED = 0, 1
+JOBS = 4
+
+
+@click.command(
+    "eval",
+    epilog=examples(
+        "devhost eval examples/helpdesk/evaluation.yaml",
+        "devhost eval examples/helpdesk/evaluation.yaml --report evaluation.html --against last",
+    ),
+)
+@eval_options
+@click.option(
+    "--jobs", type=click.IntRange(1, 64), default=JOBS, help=f"How many runs go on at once; {JOBS} by default."
+)
+@click.option("--judge-model", metavar="NAME", help="The model that judges; by default that of --model.")
+@model_options
+@runtime_options
+@report_options
+def eval_(  # noqa: PLR0913 - click gives one argument per option
+    *,
+    eval_options: EvalOptions,
+    jobs: int,
+    judge_model: str | None,
+    model_options: ModelOptions,
+    host_options: HostOptions,
+    report_options: ReportOptions,
+) -> int:
+    """Run the cases of a file, and say which fit what they expect.
+
+    Results are kept beside the file. An interrupted evaluation goes on where it was.
+    """
+    suite = eval_options.suite()
+    _refuse_outputs(report_options)
+    file = report_options.results_of(suite.file)
+    console = open_console(stderr=report_options.as_json, color=report_options.color)
+    other = None if report_options.against is None else _other(report_options, file)
+    if report_options.show:
+        evaluation = read_evaluation(file)
+    else:
+        models = EvaluationModels(model_options, judge_model)
+        ground = eval_options.ground(suite, host_options, models.settings)
+        planned = plan(suite, ground)
+        models.check(planned)
+        header = header_of(suite, ground, planned)
+        with ResultsFile.begin(file, header, _secrets(ground), fresh=report_options.fresh) as results:
+            _run(planned, models, results, file=file, options=host_options, jobs=jobs, console=console)
+        evaluation = results.evaluation
+    summary = Summary.of(evaluation)
+    threshold = suite.threshold if report_options.threshold is None else report_options.threshold
+    _report(summary, threshold, None if other is None else compared(other, evaluation), console, report_options)
+    console.print(Text(f"results: {file}", "dim"), soft_wrap=True)
+    return REACHED if all(total.reaches(threshold) for total in summary.totals) else MISSED
+
+
+def _secrets(ground: Ground) -> Secrets:
+    return Secrets([*(value for setup in ground.tools for value in setup.secrets), os.environ.get(KEY, "").strip()])
+
+
+def _run(  # noqa: PLR0913 - what an evaluation is made of
+    planned: Sequence[Planned],
+    models: EvaluationModels,
+    results: ResultsFile,
+    *,
+    file: Path,
+    options: HostOptions,
+    jobs: int,
+    console: Console,
+) -> None:
+    """What has no result yet; a host starts only if there is something left to run."""
+    _open(console, planned, results, scripted=models.settings.scripted)
+    if len(results.done) == len(planned):
+        return
+
+    def show_how_far() -> None:
+        console.print(f"{len(results.done)} of {counted(len(planned), 'run')} kept in {file}.", soft_wrap=True)
+        console.print("The same command goes on with the others.")
+
+    hosting = started_host(planned[0].scenario, options, Watcher(), options.storage_beside(None), None)
+    with on_ctrl_c(show_how_far), _progress(console) as progress, hosting as host:
+        bar = progress.add_task("", total=len(planned), completed=len(results.done), words="")
+        for _ in evaluate(host, planned, models, results, jobs):
+            progress.update(bar, advance=1, words=_so_far(results))
+
+
+def _refuse_outputs(options: ReportOptions) -> None:
+    if options.page is not None:
+        refuse_page(options.page)
+    if options.junit is not None:
+        refuse_output(options.junit, "--junit")
+    if options.results is not None:
+        refuse_output(options.results, "--results")
+
+
+def _other(options: ReportOptions, results: Path) -> Evaluation:
+    """The results file itself names the evaluation before the one that is about to run, or that is shown."""
+    against = options.against or LAST
+    file = results if against == LAST else Path(against)
+    if real_path(file) == real_path(results) and file.exists():
+        last = read_evaluation(file)
+        if last.is_finished and not options.show:
+            return last
+        file = previous_of(file)
+    if against == LAST and not file.exists():
+        raise SuiteError(f"--against {LAST}: there is no earlier evaluation in {results}")
+    return read_evaluation(file)
+
+
+def _open(console: Console, planned: Sequence[Planned], results: ResultsFile, *, scripted: bool) -> None:
+    cases, columns = {each.case.name for each in planned}, {each.column.name for each in planned}
+    counts = ((cases, "case"), (columns, "column"), (planned, "run"))
+    console.print(", ".join(counted(len(each), noun) for each, noun in counts))
+    if scripted:
+        sentence = "scripted: models and judges answer from the cases' scripts, no provider is called"
+        console.print(Text(sentence, "yellow"))
+    if results.done:
+        console.print(f"The evaluation goes on: {counted(len(results.done), 'run')} with a result already.")
+
+
+def _progress(console: Console) -> Progress:
+    columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[words]}"), TimeElapsedColumn())
+    return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+
+
+def _so_far(results: ResultsFile) -> str:
+    passed = sum(result.passed for result in results.done.values())
+    return f"{passed} passed, {len(results.done) - passed} failed"
+
+
+def _report(
+    summary: Summary, threshold: float, comparison: Comparison | None, console: Console, options: ReportOptions
+) -> None:
+    parts = [cases_table(summary), failures(summary), columns_table(summary)]
+    for part in (*parts, None if comparison is None else comparison_view(comparison)):
+        if part is not None:
+            console.line()
+            console.print(part)
+    console.line()
+    if options.as_json:
+        click.echo(json.dumps(json_report(summary, threshold, comparison), ensure_ascii=False, indent=2))
+    if options.page is not None:
+        options.page.write_text(render_evaluation(summary, threshold, comparison), encoding="utf-8", errors="replace")
+        console.print(f"page: {options.page}", soft_wrap=True)
+    if options.junit is not None:
+        options.junit.write_bytes(junit_xml(summary))
+        console.print(f"JUnit: {options.junit}", soft_wrap=True)

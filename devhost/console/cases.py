@@ -1,0 +1,221 @@
+"""A run that is kept as a case."""
+
+import re
+import secrets
+import shutil
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from textwrap import indent
+from typing import Self
+
+import yaml
+
+from devhost.console.runs import refusal
+from devhost.console.suites import SCRIPT_OF_A_CASE
+from devhost.errors import HostError, SuiteError
+from devhost.evaluation.checks import Observed
+from devhost.evaluation.suite import Suite
+from devhost.files import BESIDE_A_TRACE
+from devhost.protocol.wire import JsonObject
+from devhost.recording.case import readable, recorded_case, runs_of, strategy_of, write_case
+from devhost.recording.files import KeptFiles
+from devhost.text import read_file
+from devhost.trace.lines import Trace, read_trace
+from devhost.trace.runs import run_of
+
+# Adds a case at the end of a file of cases; all that is there stays as it is, with its comments and its order.
+#
+# A file to which nothing can be added so is refused, and keeps its bytes.
+
+CASES = "cases"
+
+
+def names_in(file: Path) -> list[str]:
+    """Of its cases; none of a file that is not there yet. HostError for one that cannot be read."""
+    return [case.name for case in Suite.read(file).cases] if file.exists() else []
+
+
+def append_case(file: Path, case: JsonObject) -> None:
+    """The new file takes the old one's place only when it reads as the old cases and this one."""
+    before = names_in(file)
+    written = _added(file, case) if before else readable({CASES: [case]})
+    fresh = file.with_name(f".{file.stem}-{secrets.token_hex(4)}{file.suffix}")
+    try:
+        fresh.write_bytes(written.encode())
+        after = [each.name for each in Suite.read(fresh).cases]
+        if after != [*before, case["name"]]:
+            raise SuiteError(_cannot(file, "the case would not be its last one"))
+        fresh.replace(file)
+    except OSError as error:
+        raise SuiteError(f"{file} cannot be written: {error.strerror}") from error
+    except HostError as error:
+        raise SuiteError(str(error).replace(str(fresh), str(file))) from error
+    finally:
+        fresh.unlink(missing_ok=True)
+
+
+def _added(file: Path, case: JsonObject) -> str:
+    """As bytes in UTF-8, so that the ends of lines stay as they are."""
+    text = read_file(file).decode()
+    whole = yaml.compose(text, Loader=yaml.SafeLoader)
+    if not isinstance(whole, yaml.MappingNode):
+        raise SuiteError(_cannot(file, "it is not a mapping"))
+    key, cases = whole.value[-1]
+    if key.value != CASES:
+        raise SuiteError(_cannot(file, f"its last key is {key.value!r}: move {CASES} to the end"))
+    if cases.flow_style:
+        raise SuiteError(_cannot(file, f"{CASES} stands in brackets: write a line with - for each"))
+    entry = indent(readable([case]), " " * cases.start_mark.column)
+    return f"{text}{'' if text.endswith('\n') else '\n'}{entry}"
+
+
+def _cannot(file: Path, why: str) -> str:
+    return f"{file}: no case can be added at its end: {why}"
+
+
+# What is expected of a run that becomes a case.
+
+LONGEST_PART, LONGEST_NAME = 100, 60
+"""Characters of what is suggested."""
+
+
+@dataclass(frozen=True)
+class Expecting:
+    """One expectation a line; an empty text expects nothing."""
+
+    text: str = ""
+    """Parts of the answer."""
+    calls: str = ""
+    """Tools, in the order of their calls."""
+    stop_reason: str = ""
+    sources: str = ""
+    """Parts of the titles of sources that are cited."""
+
+    @classmethod
+    def of(cls, observed: Observed) -> Self:
+        """What was true of the run."""
+        first = next((line.strip() for line in observed.text.splitlines() if line.strip()), "")
+        return cls(
+            text=first[:LONGEST_PART].strip(),
+            calls="\n".join(call.name for call in observed.calls),
+            stop_reason=observed.stop_reason,
+            sources="\n".join(dict.fromkeys(observed.cited)),
+        )
+
+    @classmethod
+    def read(cls, given: Mapping[str, str]) -> Self:
+        """Those whose box is ticked."""
+        kept = {name: given.get(name, "").replace("\r\n", "\n") for name in cls.__dataclass_fields__}
+        return cls(**{name: text if given.get(f"expect.{name}") == "yes" else "" for name, text in kept.items()})
+
+    def as_plain(self) -> JsonObject:
+        """As a case has it under `expect`."""
+        text, calls, sources = map(_lines, (self.text, self.calls, self.sources))
+        whole: JsonObject = {
+            "text": {"contains": text} if text else None,
+            "calls": {"in_order": calls} if calls else None,
+            "stop_reason": self.stop_reason.strip() or None,
+            "sources": {"cited": sources} if sources else None,
+        }
+        return {name: value for name, value in whole.items() if value is not None}
+
+
+def observed_of(trace: Trace, file: Path) -> Observed:
+    """The last conversation; TraceError for a trace without a run."""
+    return Observed.of([run_of(run, strategy_of(trace, run)) for run in runs_of(trace, file)])
+
+
+def suggested_name(question: str, taken: Sequence[str]) -> str:
+    """That no other case has."""
+    words = _begin(" ".join(question.split())) or "case"
+    number = next(number for number in range(1, len(taken) + 2) if _numbered(words, number) not in taken)
+    return _numbered(words, number)
+
+
+def _begin(words: str) -> str:
+    """Whole words, if there are blanks between them, without the punctuation at the end."""
+    if len(words) > LONGEST_NAME:
+        words = words[: LONGEST_NAME + 1].rpartition(" ")[0] or words[:LONGEST_NAME]
+    while words and unicodedata.category(words[-1]) in {"Po", "Pd", "Pc", "Ps", "Pi", "Zs"}:
+        words = words[:-1]
+    return words
+
+
+def _numbered(words: str, number: int) -> str:
+    return words if number == 1 else f"{words} ({number})"
+
+
+def _lines(text: str) -> list[str]:
+    return [line.strip() for line in text.split("\n") if line.strip()]
+
+
+# Keeps a run as a case: its recorded script in a file, and its expectations in a file of cases.
+#
+# If anything cannot be written, nothing stays of it.
+
+LONGEST = 120
+"""Characters of a case's name."""
+LONGEST_FILE = 200
+"""Bytes of the name of a file of cases: file systems allow 255, and the files beside it have longer names."""
+
+
+@dataclass(frozen=True)
+class Kept:
+    case: str
+    file: Path
+    script: Path
+    lacks: tuple[str, ...]
+    """A sentence for each thing of the run that the case does not have."""
+
+
+def mistakes_of(name: str, file: Path) -> dict[str, str]:
+    """By field, before anything is written."""
+    found = {}
+    if not name or len(name) > LONGEST:
+        found["name"] = f"a case needs a name of 1 to {LONGEST} characters"
+    if len(bytes(Path(file.name))) > LONGEST_FILE:
+        found["file"] = f"the name of the file is too long: it may have {LONGEST_FILE} bytes"
+    elif why := refusal(file):
+        found["file"] = why
+    elif file.suffix not in {".yaml", ".yml"} or file.is_dir():
+        found["file"] = "name a file that ends with .yaml"
+    elif not file.parent.is_dir():
+        found["file"] = f"there is no folder {file.parent}"
+    else:
+        try:
+            taken = names_in(file)
+        except (HostError, OSError, ValueError) as error:
+            return {**found, "file": str(error)}
+        if name in taken:
+            found["name"] = f"{file} has a case of this name already"
+    return found
+
+
+def keep(trace: Path, name: str, file: Path, expecting: Expecting) -> Kept:
+    """HostError if the run cannot be recorded, or the file of cases cannot be added to."""
+    script = _free(file.parent, name)
+    copies = script.absolute().with_suffix(BESIDE_A_TRACE)
+    try:
+        case = recorded_case(read_trace(trace), trace, KeptFiles(trace, script))
+        write_case(case, script)
+        append_case(file, {"name": name, "script": script.name, "expect": expecting.as_plain()})
+    except (HostError, OSError, ValueError) as error:
+        script.unlink(missing_ok=True)
+        shutil.rmtree(copies, ignore_errors=True)
+        if isinstance(error, HostError):
+            raise
+        raise SuiteError(f"{file}: {error}") from error
+    return Kept(name, file, script, case.lacks)
+
+
+def _free(folder: Path, name: str) -> Path:
+    """A path for the script that no file has, nor the folder of its files."""
+    words = re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-").lower()[:60] or "case"
+    number = 1
+    while True:
+        script = folder / f"{words}{'' if number == 1 else f'-{number}'}{SCRIPT_OF_A_CASE}"
+        if not script.exists() and not script.with_suffix(BESIDE_A_TRACE).exists():
+            return script
+        number += 1

@@ -1,0 +1,250 @@
+"""Question after question to one strategy, and what each run leaves to the next."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from devhost.errors import ParameterError, RunStoppedError
+from devhost.files import LocalFile, local_files
+from devhost.host.host import Host, OnMessage
+from devhost.models.backend import ModelBackend
+from devhost.models.scripted.script import FollowUp, gist
+from devhost.node.outputs.run import Run, report
+from devhost.node.parameters import Memory, PastTurn
+from devhost.plugin.declaration import Strategy
+from devhost.process.session import Stop
+from devhost.protocol.wire import JsonObject
+from devhost.scenario import CONVERSATION, QUESTION, Scenario
+from devhost.tools.recorded import recorded_tools
+from devhost.tools.tool import Tool
+
+# A strategy's state from run to run, as a chatflow keeps it in a conversation variable.
+#
+# The text is never read here: only the strategy knows what it holds.
+
+STATE, APPROVAL = "state", "approval"
+"""The parameters. The first is also the name of the variable that a run puts out."""
+ACT_ON_NOTHING = frozenset({"llm", "llm_structured_output", "system_summary"})
+"""Types of backwards calls."""
+
+
+def takes_state(strategy: Strategy) -> bool:
+    """Whether the node has a field for a state and one for the user's answer to calls that wait."""
+    texts = {parameter.name for parameter in strategy.parameters if parameter.type == "string"}
+    return {STATE, APPROVAL} <= texts
+
+
+@dataclass(frozen=True)
+class KeptState:
+    """What the last run left; without a text, it left nothing."""
+
+    text: str = ""
+    waiting: tuple[object, ...] = ()
+    """The calls that wait for the user's answer, as the run put them out."""
+
+    def after(self, run: Run) -> "KeptState":
+        """A failed run leaves the state as it was, unless a call that waited in it may have been made.
+
+        With the old state, the user's next yes would make the call again.
+        """
+        if run.error is None:
+            text = run.outputs.variables.get(STATE)
+            return KeptState(text, tuple(run.outputs.pending_calls)) if text and isinstance(text, str) else KeptState()
+        may_have_acted = bool(run.asked.keys() - ACT_ON_NOTHING)
+        return KeptState() if self.waiting and may_have_acted else self
+
+    def note_on(self, run: Run) -> str:
+        """What the person has to know of the state after this run; empty after most."""
+        if run.error is None or not self.waiting:
+            return ""
+        if self.after(run).text:
+            return "This run called no tool, so the calls still wait."
+        return (
+            "The state is dropped: calls waited in it, and this run called tools before it ended. With that state, "
+            "another yes could make the same calls twice. The node's memory is left."
+        )
+
+
+# A conversation as a chatflow holds it around its Agent node: the node's memory, and the strategy's state.
+
+KEPT = "devhost.state"
+"""The variable that stands for the chatflow's conversation variable."""
+
+
+class Conversation:
+    def __init__(self, scenario: Scenario, *, conversation_id: str | None, raw: bool, strict: bool) -> None:
+        self.state = KeptState()
+        self.note = ""
+        """What the person has to know of the state after the last run."""
+        self.scenario = scenario
+        """May be replaced between runs, by one with other parameters."""
+        self._api_fails = scenario.api_fails
+        self._id = conversation_id
+        self._raw = raw
+        self._strict = strict
+        self._memory = Memory()
+        self._asked: Counter[str] = Counter()
+        self._added: tuple[LocalFile, ...] = ()
+        self._recorded: Sequence[Tool] | None = None
+
+    @property
+    def carries_state(self) -> bool:
+        """A state that the user sets is constant, as in the node."""
+        return takes_state(self.scenario.strategy) and not self.scenario.sets(STATE)
+
+    def ask(  # noqa: PLR0913 - a turn's options, by keyword
+        self,
+        host: Host,
+        question: str,
+        model: ModelBackend,
+        *,
+        on_message: OnMessage,
+        stop: Stop | None = None,
+        approval: str | None = None,
+    ) -> Run:
+        """`approval` takes the place of the question as the answer to calls that wait."""
+        files = [host.server.offer(file) for file in self._attached(question)]
+        self._asked[gist(question)] += 1
+        self._added = ()
+        variables = self.scenario.variables(question, files)
+        variables[CONVERSATION] = variables[CONVERSATION] or self._id or ""
+        run = host.run(
+            self.scenario.strategy.identity.name,
+            self._settings(question, files, approval),
+            model=model,
+            tools=[*host.tools, *self._recorded_beside(host)],
+            variables={**variables, **({KEPT: self.state.text} if self.state.text else {})},
+            conversation_variables=self.scenario.conversation_variables,
+            api_fails=self._api_fails,
+            history=self._memory.messages(),
+            conversation_id=self._id,
+            on_message=on_message,
+            stop=stop,
+            raw=self._raw,
+            strict=self._strict,
+        )
+        answer = run.outputs.text if run.error is None or was_stopped(run) else ""
+        sent = map(host.server.with_bytes, self.scenario.files(question, files, raw=self._raw))
+        self._memory.add(PastTurn(question, answer, tuple(sent)))
+        if self.carries_state:
+            self.note = self.state.note_on(run)
+            self.state = self.state.after(run)
+        return run
+
+    def _recorded_beside(self, host: Host) -> Sequence[Tool]:
+        """The same in all runs, which share the recorded answers. The host's own tools go first."""
+        if self._recorded is None:
+            self._recorded = recorded_tools(self.scenario.recorded, instead=host.tools)
+        return self._recorded
+
+    def attach(self, path: Path) -> LocalFile:
+        """To the next question; ParameterError for what Dify or the strategy does not take."""
+        added = local_files([*(file.path for file in self._added), path], self.scenario.attached.limits)
+        self.scenario.values(QUESTION, [file.described("") for file in added], raw=self._raw)
+        self._added = added
+        return added[-1]
+
+    def times_asked(self, question: str) -> int:
+        """How often it was asked before; capitals and the last full stop do not count, as in `Script.turns_for`."""
+        return self._asked[gist(question)]
+
+    def files_of(self, question: str) -> list[JsonObject]:
+        """Those that go with the question if it is asked next, without a URL."""
+        return [file.described("") for file in self._attached(question)]
+
+    def _attached(self, question: str) -> tuple[LocalFile, ...]:
+        is_first = not self._asked
+        written = self.scenario.attached.of_question(question, self.times_asked(question), is_first=is_first)
+        return (*written, *self._added)
+
+    def _settings(self, question: str, files: Sequence[JsonObject], approval: str | None) -> JsonObject:
+        """What the user set goes before what the conversation hands over."""
+        settings = self.scenario.values(question, files, raw=self._raw)
+        if self.state.text and self._raw:
+            settings = {STATE: self.state.text, APPROVAL: question, **settings}
+        elif self.state.text:
+            settings = {STATE: {"variable": KEPT}, APPROVAL: {"variable": QUESTION}, **settings}
+        return settings if approval is None else {**settings, APPROVAL: approval}
+
+
+def was_stopped(run: Run) -> bool:
+    return run.error is not None and run.error.kind == RunStoppedError.__name__
+
+
+# A script's conversation: its question, and what its user says to the answers, until a turn fails.
+
+
+class CountingModel(ModelBackend, Protocol):
+    @property
+    def afterwards(self) -> str:
+        """A sentence after the run; often empty."""
+        ...
+
+    def spent(self) -> JsonObject | None:
+        """The tokens that a provider counted."""
+        ...
+
+
+class ChooseModel[M](Protocol):
+    def __call__(self, question: str, *, asked: int) -> M:
+        """`asked`: how often the conversation had this question before, in any spelling."""
+        ...
+
+
+def refuse_alone(then: Sequence[object]) -> None:
+    """ParameterError if --alone has nothing to leave out; `then`: what the script's user says after its question."""
+    if not then:
+        raise ParameterError("--alone: the script has no `then`, so nothing follows its question: leave --alone out")
+
+
+@dataclass(frozen=True)
+class Ended:
+    run: Run
+    remark: str
+    """About the model, and about the conversation if it ends too early."""
+    report: JsonObject
+    next_question: str | None
+    """None if the conversation is over."""
+
+
+def play(
+    conversation: Conversation,
+    question: str,
+    follow_ups: Sequence[FollowUp],
+    choose_model: ChooseModel[CountingModel],
+) -> Callable[[Host, OnMessage], Iterator[Ended]]:
+    """A function, because the models are chosen, and mistakes found, before a host starts."""
+    asked: Counter[str] = Counter()
+    said: list[tuple[str, str | None, CountingModel]] = []
+    for query, approval in [(question, None), *((each.query, each.approval) for each in follow_ups)]:
+        said.append((query, approval, choose_model(query, asked=asked[gist(query)])))
+        asked[gist(query)] += 1
+
+    def turns(host: Host, on_message: OnMessage) -> Iterator[Ended]:
+        for number, (query, approval, model) in enumerate(said, start=1):
+            run = conversation.ask(host, query, model, approval=approval, on_message=on_message)
+            left = said[number:]
+            remark = " ".join(filter(None, (_of_model(model, run), conversation.note, _unsaid(run, len(left)))))
+            following = left[0][0] if left and run.error is None else None
+            yield Ended(run, remark, report(run, model.description, model.spent()), following)
+            if run.error is not None:
+                return
+
+    return turns
+
+
+def _of_model(model: CountingModel, run: Run) -> str:
+    """Nothing if the run failed before it asked the model: the model is then not what went wrong."""
+    return "" if run.error is not None and not run.asked.get("llm") else model.afterwards
+
+
+def _unsaid(run: Run, left: int) -> str:
+    return f"The conversation ends here; of the script's messages, {left} were not said." if run.error and left else ""
+
+
+def conversation_report(reports: Sequence[JsonObject]) -> JsonObject:
+    """The last turn's report, which of a conversation also has those before it."""
+    *earlier, last = reports
+    return {**last, "earlier_turns": earlier} if earlier else last

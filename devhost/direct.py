@@ -1,0 +1,230 @@
+"""One tool, called directly: without an agent, a model's decision or a script."""
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from devhost.errors import ParameterError, RunFailure
+from devhost.files import FileServer, LocalFile
+from devhost.host.backwards import BackwardsCalls
+from devhost.node.messages import RESERVED_VARIABLES, ToolFileStore
+from devhost.node.outputs.outputs import Finding
+from devhost.node.outputs.run import RunError
+from devhost.plugin.casting import FILES, cast_parameter
+from devhost.plugin.credentials import filled_credentials
+from devhost.plugin.declaration import PluginDeclaration, Tool, ToolProvider
+from devhost.plugin.keys import Parameter
+from devhost.process.plugin_process import PluginProcess
+from devhost.protocol.wire import FILE_LINKS, JsonObject
+from devhost.text import Secrets, validator_of
+from devhost.tools.entity import typed_values
+from devhost.tools.setup import OfferedTool, Texts, ToolSetup
+from devhost.tools.tool import PluginTool, Surroundings, call_tool
+
+# Which tool is called, and with which parameters.
+#
+# The parameters are what Dify's Tool node sends: what is given, the defaults, and every parameter of the panel.
+
+
+@dataclass(frozen=True)
+class AskedTool:
+    setup: ToolSetup
+    """The plugin with this tool alone."""
+    offered: OfferedTool
+    parameters: JsonObject = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Found:
+    plugin: PluginDeclaration
+    provider: ToolProvider
+    tool: Tool
+
+    @property
+    def provider_id(self) -> str:
+        return self.plugin.provider_id(self.provider)
+
+
+def tools_of(plugins: Iterable[PluginDeclaration]) -> Iterator[Found]:
+    for plugin in plugins:
+        for provider in plugin.tool_providers:
+            for tool in provider.tools:
+                yield Found(plugin, provider, tool)
+
+
+def find_tool(plugins: Sequence[PluginDeclaration], name: str) -> Found:
+    """By its name, provider/name, or that with the whole id of the provider."""
+    there_are = list(tools_of(plugins))
+    named = [found for found in there_are if name in _names(found)]
+    if not named:
+        names = ", ".join(found.tool.identity.name for found in there_are) or "none"
+        raise ParameterError(f"there is no tool {name!r}; there are: {names}")
+    if len(named) > 1:
+        names = ", ".join(f"{found.provider_id}/{found.tool.identity.name}" for found in named)
+        raise ParameterError(f"{name!r} is the name of several tools; say which: {names}")
+    return named[0]
+
+
+def ask(
+    found: Found,
+    texts: Mapping[str, str],
+    files: Sequence[tuple[str, LocalFile]],
+    credentials: Texts,
+    server: FileServer,
+) -> AskedTool:
+    """`texts` by parameter; `files` each with a parameter's name, or '' for the tool's only one."""
+    given = typed_values(found.tool, texts)
+    given |= _given_files(found.tool, files, server)
+    provider = found.provider.identity.name
+    filled = filled_credentials(
+        provider, found.provider.credentials_for_provider, credentials.get(found.provider_id, {})
+    )
+    offered = OfferedTool(found.provider, found.tool, entity={}, fixed=given)  # no agent sees an entity
+    alone = found.plugin.model_copy(update={"tool_providers": (found.provider,)})
+    return AskedTool(ToolSetup(alone, (offered,), {provider: filled}), offered, _parameters(found.tool, given))
+
+
+def _names(found: Found) -> set[str]:
+    name = found.tool.identity.name
+    return {name, f"{found.provider.identity.name}/{name}", f"{found.provider_id}/{name}"}
+
+
+def _given_files(tool: Tool, files: Sequence[tuple[str, LocalFile]], server: FileServer) -> dict[str, object]:
+    """A list for each: the cast makes one file of it where the parameter takes one."""
+    takers = [parameter.name for parameter in tool.parameters if parameter.type in FILES]
+    given: dict[str, list[JsonObject]] = {}
+    for name, file in files:
+        if name not in takers and (name or len(takers) != 1):
+            there_are = ", ".join(takers) or "none"
+            which = f"{name!r}, which is no parameter for files" if name else "no parameter"
+            raise ParameterError(
+                f"--file names {which} of {tool.identity.name}; its parameters for files are: {there_are}. "
+                "Write --file NAME=PATH"
+            )
+        given.setdefault(name or takers[0], []).append(server.offer(file))
+    return dict(given)
+
+
+def _parameters(tool: Tool, given: Mapping[str, object]) -> JsonObject:
+    """Cast as Dify casts them; a parameter of the panel is always there."""
+    missing = [parameter for parameter in tool.parameters if parameter.required and not _has_value(parameter, given)]
+    if missing:
+        options = " ".join(_option(parameter) for parameter in missing)
+        raise ParameterError(f"tool {tool.identity.name} needs {options}")
+    return {
+        parameter.name: cast_parameter(parameter, given.get(parameter.name))
+        for parameter in tool.parameters
+        if _has_value(parameter, given) or (parameter.form == "form" and parameter.type not in FILES)
+    }
+
+
+def _has_value(parameter: Parameter, given: Mapping[str, object]) -> bool:
+    return parameter.name in given or parameter.default not in (None, "")
+
+
+def _option(parameter: Parameter) -> str:
+    return f"--file {parameter.name}=PATH" if parameter.type in FILES else f"--arg {parameter.name}=VALUE"
+
+
+# Whether a tool's variables are those that its `output_schema` promises.
+#
+# Dify checks none of it: the editor offers what is declared, and a node behind the tool gets what came.
+
+
+def schema_findings(schema: Mapping[str, Any] | None, variables: Mapping[str, object]) -> Iterator[Finding]:
+    declared = (schema or {}).get("properties")
+    properties = declared if isinstance(declared, dict) else {}
+    for name, value in variables.items():
+        if name not in properties:
+            sentence = f"variable {name!r} is not in the tool's output_schema: no other node can choose it"
+            yield Finding("variable-not-declared", sentence)
+        else:
+            yield from _misfits(name, properties[name], value)
+    for name in sorted(set(map(str, properties)) - variables.keys() - RESERVED_VARIABLES):
+        sentence = f"the output_schema declares {name!r}, but no such variable came: a node that chose it gets nothing"
+        yield Finding("variable-missing", sentence)
+
+
+def _misfits(name: str, schema: object, value: object) -> Iterator[Finding]:
+    try:
+        validator = validator_of(schema)
+    except ValueError as error:
+        yield Finding("output-schema-invalid", f"the output_schema of {name!r} is not a JSON Schema: {error}")
+        return
+    fault = next((f"at {error.instance_path or 'its top'}" for error in validator.iter_errors(value)), None)
+    if fault is not None:
+        yield Finding("output-schema-misfit", f"variable {name!r} does not fit its output_schema {schema}, {fault}")
+
+
+# Calls one tool, and folds what it sends.
+
+type OnMessage = Callable[[JsonObject, float], None]
+"""The message, and the seconds since the call began."""
+
+
+@dataclass
+class ToolOutcome:
+    """What came of a call; the fields grow while the tool works."""
+
+    messages: list[JsonObject] = field(default_factory=list)
+    files: list[JsonObject] = field(default_factory=list)
+    """Those of its messages, and those that it uploaded."""
+    variables: JsonObject = field(default_factory=dict)
+    findings: list[Finding] = field(default_factory=list)
+    printed: list[str] = field(default_factory=list)
+    """Lines on stdout and stderr that are not messages."""
+    error: RunError | None = None
+    elapsed_seconds: float = 0.0
+
+    def report(self) -> dict[str, Any]:
+        """As one JSON object, for programs."""
+        return asdict(self)
+
+
+def call_directly(
+    plugin: PluginProcess, asked: AskedTool, calls: BackwardsCalls, files: ToolFileStore, on_message: OnMessage
+) -> ToolOutcome:
+    secrets = Secrets(asked.setup.secrets)
+    outcome = ToolOutcome()
+    fold = _Fold(outcome, files)
+    tool = PluginTool(plugin, asked.offered, asked.setup, plugin.limits)
+    began = time.monotonic()
+    try:
+        for sent in call_tool(tool, asked.parameters, Surroundings(calls.answer, files, plugin.limits, fold.found)):
+            message = secrets.masked(sent)
+            fold.add(message)
+            on_message(message, time.monotonic() - began)
+        outcome.findings += schema_findings(asked.offered.declared.output_schema, outcome.variables)
+    except RunFailure as failure:
+        error = secrets.masked(RunError.of(failure))
+        outcome.error = replace(error, node=None)  # that is the Agent node's
+    outcome.elapsed_seconds = round(time.monotonic() - began, 3)
+    outcome.findings += calls.findings
+    outcome.files += [file.output() for file in files.all()]
+    return outcome
+
+
+class _Fold:
+    def __init__(self, outcome: ToolOutcome, files: ToolFileStore) -> None:
+        self._outcome = outcome
+        self._files = files
+
+    def add(self, message: JsonObject) -> None:
+        self._outcome.messages.append(message)
+        body = message.get("message") or {}
+        match message["type"]:
+            case "variable":
+                name, value = body["variable_name"], body.get("variable_value")
+                if body.get("stream"):
+                    value = f"{self._outcome.variables.get(name, '')}{value}"
+                self._outcome.variables[name] = value
+            case kind if kind in FILE_LINKS:
+                self._check_link(body, message.get("meta") or {})
+
+    def found(self, rule: str, sentence: str) -> None:
+        self._outcome.findings.append(Finding(rule, sentence))
+
+    def _check_link(self, body: JsonObject, meta: JsonObject) -> None:
+        if self._files.find(str(body.get("text")), meta) is None:
+            self.found("file-link-without-tool-file", f"{body.get('text')!r} has no tool file: Dify's Tool node fails")

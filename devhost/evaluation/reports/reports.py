@@ -1,0 +1,276 @@
+"""An evaluation in each of its forms: JSON, a page, JUnit's XML, the terminal."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from devhost.errors import SuiteError
+from devhost.evaluation.checks import Check
+from devhost.evaluation.results import Cell, Change, ColumnChange, Comparison, Summary, Total
+from devhost.page.page import HEAD_BYTES, MARK, page_environment
+from devhost.terminal.tables import clipped, printable
+from devhost.words import counted, price_text
+
+
+def json_report(summary: Summary, threshold: float, comparison: Comparison | None) -> dict[str, Any]:
+    header = summary.evaluation.header
+    report: dict[str, Any] = {
+        "file": header.file,
+        "scripted": header.scripted,
+        "threshold": threshold,
+        "columns": [
+            {
+                "name": total.column,
+                "settings": header.columns[total.column],
+                "passed": total.passed,
+                "cases": total.cases,
+                "share": total.share,
+                "reaches_threshold": total.reaches(threshold),
+                "tokens_per_run": total.tokens,
+                "seconds_per_run": total.seconds,
+                "price": str(total.price),
+                "currency": total.currency,
+            }
+            for total in summary.totals
+        ],
+        "cells": [_cell(cell) for cell in summary.cells],
+    }
+    return report if comparison is None else {**report, "comparison": _comparison(comparison)}
+
+
+def _cell(cell: Cell) -> dict[str, Any]:
+    results = [result.model_dump(mode="json", exclude={"case", "column"}) for result in cell.results]
+    return {
+        "case": cell.case.name,
+        "column": cell.column,
+        "question": cell.case.question,
+        "passed": cell.passed,
+        "rate": cell.share,
+        "results": results,
+    }
+
+
+def _comparison(comparison: Comparison) -> dict[str, Any]:
+    return {
+        "columns": [
+            {
+                "name": column.column,
+                "compared": column.compared,
+                "better": [_change(change) for change in column.better],
+                "worse": [_change(change) for change in column.worse],
+                "changed_settings": list(column.settings),
+            }
+            for column in comparison.columns
+        ],
+        "only_before": comparison.only_before,
+        "only_after": comparison.only_after,
+    }
+
+
+def _change(change: Change) -> dict[str, Any]:
+    return {
+        "case": change.after.case.name,
+        "rate_before": change.before.share,
+        "rate_after": change.after.share,
+        "reasons": list(change.reasons),
+        "case_changed": change.is_another_case,
+    }
+
+
+# Numbers and shares in words, the same in the terminal and on the page.
+
+
+def share(part: int, whole: int, noun: str = "") -> str:
+    """`3 of 26`, or with a noun `3 of 26 cases`."""
+    return f"{part:,} of {counted(whole, noun) if noun else f'{whole:,}'}"
+
+
+def mark(cell: Cell | None) -> str:
+    """`passed`, `failed`, or with repeats how many fitted; a dash where there is no result."""
+    if cell is None:
+        return "–"
+    word = "passed" if cell.passed else "failed"
+    return word if len(cell.results) == 1 else f"{word} {cell.fitting}/{len(cell.results)}"
+
+
+def costs(total: Total) -> str:
+    price = f" · {price_text(str(total.price))} {total.currency}" if total.price else ""
+    return f"{total.tokens:,.0f} tokens and {total.seconds:.2f} s a run{price}"
+
+
+# An evaluation as one self-contained page, with the look of a run's report.
+
+HERE = Path(__file__).parent
+
+
+def render_evaluation(summary: Summary, threshold: float, comparison: Comparison | None = None) -> str:
+    environment = page_environment(HERE)
+    environment.globals.update(costs=costs, mark=mark, share=share)
+    return environment.get_template("evaluation.html.j2").render(
+        summary=summary, header=summary.evaluation.header, threshold=threshold, comparison=comparison
+    )
+
+
+def refuse_page(file: Path) -> None:
+    """Before the first run: SuiteError for a path that cannot become a page, or that holds another file."""
+    refuse_output(file, "--report")
+    if file.is_file():
+        with file.open("rb") as existing:
+            head = existing.read(HEAD_BYTES)
+        if head and MARK not in head:
+            raise SuiteError(f"--report {file}: this file is not a page that devhost made: name another file")
+
+
+def refuse_output(file: Path, option: str) -> None:
+    if file.is_dir():
+        raise SuiteError(f"{option} {file}: this is a folder: name a file in it")
+    if not file.parent.is_dir():
+        raise SuiteError(f"{option} {file}: the folder {file.parent} does not exist")
+
+
+# An evaluation as JUnit's XML, which CI systems read.
+#
+# A column is a test suite, a case a test case; a case that failed has a `failure` with its checks. The standard
+# library writes it: the format is three elements, and a library would be one more to keep.
+
+_ALLOWED = ((0x20, 0xD7FF), (0xE000, 0xFFFD), (0x10000, 0x10FFFF))
+
+
+def junit_xml(summary: Summary) -> bytes:
+    name = summary.evaluation.header.file
+    root = ET.Element("testsuites", name=_clean(name))
+    for total in summary.totals:
+        cells = [cell for cell in summary.cells if cell.column == total.column]
+        root.append(_suite(total, cells))
+    ET.indent(root)
+    text: bytes = ET.tostring(root, encoding="utf-8", xml_declaration=True)
+    return text + b"\n"
+
+
+def _suite(total: Total, cells: list[Cell]) -> ET.Element:
+    suite = ET.Element(
+        "testsuite",
+        name=_clean(total.column),
+        tests=str(total.cases),
+        failures=str(total.cases - total.passed),
+        errors="0",
+        skipped="0",
+        time=f"{sum(map(_seconds, cells)):.3f}",
+    )
+    suite.extend(_case(cell) for cell in cells)
+    return suite
+
+
+def _case(cell: Cell) -> ET.Element:
+    case = ET.Element(
+        "testcase", classname=_clean(cell.column), name=_clean(cell.case.name), time=f"{_seconds(cell):.3f}"
+    )
+    if not cell.passed:
+        sentences = [check.sentence for check in cell.failures]
+        message = f"{mark(cell)}: {sentences[0]}" if sentences else mark(cell)
+        failure = ET.SubElement(case, "failure", message=_clean(message.splitlines()[0]))
+        failure.text = _clean("\n".join(sentences))
+    return case
+
+
+def _seconds(cell: Cell) -> float:
+    return sum(result.observed.seconds for result in cell.results)
+
+
+def _clean(text: str) -> str:
+    """XML 1.0 allows no other control characters, not even escaped."""
+    return "".join(
+        letter if letter in "\t\n\r" or any(first <= ord(letter) <= last for first, last in _ALLOWED) else "�"
+        for letter in text
+    )
+
+
+# An evaluation in the terminal.
+
+LONGEST = 300
+"""Characters of an answer or an expectation."""
+
+
+def cases_table(summary: Summary) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("case", overflow="fold")
+    for column in summary.columns:
+        table.add_column(column, overflow="fold")
+    for case in summary.evaluation.header.cases:
+        cells = [summary.cell(case.name, column) for column in summary.columns]
+        if any(cells):
+            table.add_row(Text(printable(case.name)), *map(_marked, cells))
+    table.add_section()
+    table.add_row(Text("passed", "bold"), *(Text(share(each.passed, each.cases), "bold") for each in summary.totals))
+    return table
+
+
+def _marked(cell: Cell | None) -> Text:
+    if cell is None:
+        return Text("–", "dim")
+    return Text(f"✓ {mark(cell)}", "green") if cell.passed else Text(f"✗ {mark(cell)}", "red")
+
+
+def failures(summary: Summary) -> RenderableType | None:
+    parts = [part for cell in summary.cells if not cell.passed for part in _failed(cell)]
+    return Group(*parts) if parts else None
+
+
+def _failed(cell: Cell) -> Iterator[RenderableType]:
+    yield Text(f"✗ {printable(cell.case.name)} · {printable(cell.column)}", "red")
+    for check in cell.failures:
+        yield _indented(_words(check))
+
+
+def _words(check: Check) -> str:
+    expected, found = (clipped(printable(" ".join(text.split())), LONGEST) for text in (check.expected, check.found))
+    return f"{check.name}: expected {expected}\n  found {found}"
+
+
+def columns_table(summary: Summary) -> Table:
+    table = Table(box=None, pad_edge=False, show_header=False)
+    for total in summary.totals:
+        table.add_row(Text(printable(total.column), "bold"), share(total.passed, total.cases), costs(total))
+    return table
+
+
+def comparison_view(comparison: Comparison) -> RenderableType:
+    parts = [part for column in comparison.columns for part in _compared(column)]
+    for count, words in ((comparison.only_after, "new here"), (comparison.only_before, "only in the other evaluation")):
+        if count:
+            parts.append(Text(f"not compared: {count} {words}", "dim"))
+    return Group(*parts)
+
+
+def _compared(column: ColumnChange) -> Iterator[RenderableType]:
+    better, worse = len(column.better), len(column.worse)
+    yield Text.assemble(
+        (f"{printable(column.column)}: ", "bold"),
+        (f"{share(better, column.compared, 'case')} got better", "green" if better else ""),
+        ", ",
+        (f"{worse} got worse", "red" if worse else ""),
+    )
+    for setting in column.settings:
+        yield _indented(f"changed: {clipped(printable(setting), LONGEST)}", "yellow")
+    for change in (*column.better, *column.worse):
+        yield from _changed(change)
+    yield _indented(f"before: {costs(column.before)}\nafter:  {costs(column.after)}", "dim")
+
+
+def _changed(change: Change) -> Iterator[RenderableType]:
+    was, is_now = mark(change.before), mark(change.after)
+    also = " (the case itself changed, too)" if change.is_another_case else ""
+    style, sign = ("green", "+") if change.is_better else ("red", "-")
+    yield _indented(f"{sign} {printable(change.after.case.name)}: {was} → {is_now}{also}", style)
+    for reason in change.reasons:
+        yield _indented(clipped(printable(" ".join(reason.split())), LONGEST), "dim", levels=2)
+
+
+def _indented(text: str, style: str = "", levels: int = 1) -> RenderableType:
+    return Padding(Text(text, style), (0, 0, 0, 2 * levels), expand=False)

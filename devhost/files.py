@@ -1,0 +1,275 @@
+"""Files that plugins fetch and send over HTTP, as from Dify's file service."""
+
+import base64
+import contextlib
+import json
+import os
+import stat
+import tempfile
+import threading
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from email import policy
+from email.parser import BytesParser
+from functools import partial
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Self
+
+from devhost.errors import ParameterError, TraceError
+from devhost.limits import HostLimits
+from devhost.node.messages import AUDIO, IMAGE, VIDEO, ToolFileStore, file_type, mime_type_of, save_once
+from devhost.plugin.casting import FILE_IDENTITY
+from devhost.protocol.wire import JsonObject
+
+# Files of this machine that a person gives to a question or a tool, checked as Dify checks uploads.
+
+
+@dataclass(frozen=True)
+class LocalFile:
+    path: Path
+    size: int
+    """Bytes."""
+
+    @classmethod
+    def read(cls, path: Path, limits: HostLimits) -> Self:
+        try:
+            status = path.stat()
+        except FileNotFoundError:
+            raise ParameterError(f"there is no file {path}") from None
+        except (OSError, ValueError) as error:  # a ValueError for NUL in a path
+            reason = error.strerror if isinstance(error, OSError) else error
+            raise ParameterError(f"{str(path)!r} cannot be read: {reason}") from error
+        if stat.S_ISDIR(status.st_mode):
+            raise ParameterError(f"{path} is a folder: name a file")
+        if not stat.S_ISREG(status.st_mode):
+            raise ParameterError(f"{path} is not a file with contents, such as a document or a picture")
+        if not os.access(path, os.R_OK):
+            raise ParameterError(f"{path} cannot be read: its permissions do not allow it")
+        read = cls(path.absolute(), status.st_size)
+        read._check_size(limits)
+        return read
+
+    def __str__(self) -> str:
+        return self.path.name
+
+    @property
+    def kind(self) -> str:
+        """Dify's file type."""
+        return file_type(self._extension, mime_type_of(self.path.name))
+
+    def described(self, url: str) -> JsonObject:
+        """As it stands in a plugin's parameters (dify-api, `File.to_plugin_parameter`)."""
+        return {
+            "dify_model_identity": FILE_IDENTITY,
+            "mime_type": mime_type_of(self.path.name),
+            "filename": self.path.name,
+            "extension": self._extension,
+            "size": self.size,
+            "type": self.kind,
+            "url": url,
+        }
+
+    @property
+    def _extension(self) -> str:
+        """Dify stores it in lower case without its dot, and puts the dot before whatever it has."""
+        return f".{self.path.suffix.removeprefix('.').lower()}"
+
+    def _check_size(self, limits: HostLimits) -> None:
+        sizes = {IMAGE: limits.image_bytes, AUDIO: limits.audio_bytes, VIDEO: limits.video_bytes}
+        most = sizes.get(self.kind, limits.document_bytes)
+        if self.size > most:
+            name = self.kind if self.kind in sizes else "document"
+            raise ParameterError(
+                f"{self.path} has {self.size:,} bytes; Dify takes at most {most:,} for this type of file. "
+                f"Where your Dify takes more, give --limit {name}-bytes=NUMBER"
+            )
+
+
+def local_files(paths: Sequence[Path], limits: HostLimits) -> tuple[LocalFile, ...]:
+    """Those of one message."""
+    if len(paths) > limits.message_files:
+        raise ParameterError(
+            f"{len(paths)} files were given; Dify takes at most {limits.message_files} with a message. "
+            "Where your Dify takes more, give --limit message-files=NUMBER"
+        )
+    return tuple(LocalFile.read(path, limits) for path in paths)
+
+
+# Where the files of a run stay, so that a person can open them afterwards.
+
+BESIDE_A_TRACE = ".files"
+"""In place of the trace's own suffix."""
+SENT = "sent"
+"""The folder in it for copies of what went with the questions."""
+
+
+@contextmanager
+def run_folder(name: str, trace_file: Path | None = None) -> Iterator[Path]:
+    """The folder beside a trace is made with its first file, and is older if an older run had the same trace.
+
+    A temporary one is removed again if nothing was saved. A trace that is a device has nothing beside it; one that is
+    not there yet will be a file.
+    """
+    if trace_file is not None and (trace_file.is_file() or not trace_file.exists()):
+        beside = trace_file.absolute().with_suffix(BESIDE_A_TRACE)
+        if beside.exists() and not beside.is_dir():
+            raise TraceError(f"{beside} is a file, but the files of the run go into a folder of that name: move it")
+        yield beside
+        return
+    folder = Path(tempfile.mkdtemp(prefix=f"devhost-{name}-"))
+    try:
+        yield folder
+    finally:
+        if not any(folder.iterdir()):
+            folder.rmdir()
+
+
+# Dify's file service for plugins: it serves files of this machine, and takes those that plugins upload.
+#
+# It listens on this machine only, each URL has an id that cannot be guessed, and all end with the server.
+
+LOOPBACK = "127.0.0.1"
+FILES = "/files/"
+PREVIEW = "/file-preview"
+UPLOAD = "/files/upload/for-plugin/"
+
+
+class FileServer:
+    """A context manager."""
+
+    def __init__(self, store: ToolFileStore) -> None:
+        """`store` gets the uploads."""
+        self.store = store
+        self._awaited: dict[str, tuple[str, str]] = {}
+        self._offered: dict[str, Path] = {}
+        self.copies: Path | None = None
+        """The folder where a copy of each offered file stays, if there is one."""
+
+    def __enter__(self) -> Self:
+        self._server = ThreadingHTTPServer((LOOPBACK, 0), partial(_Handler, self))
+        self._server.daemon_threads = True
+        threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+    @property
+    def url(self) -> str:
+        return f"http://{LOOPBACK}:{self._server.server_address[1]}"
+
+    def offer(self, file: LocalFile) -> JsonObject:
+        """The file as Dify describes it to a plugin."""
+        file_id = str(uuid.uuid4())
+        if self.copies is not None:
+            with contextlib.suppress(OSError):  # the run goes on without a copy, as it does when the file is gone
+                save_once(self.copies, file.path.name, file.path.read_bytes())
+        self._offered[file_id] = file.path
+        return file.described(self.url_of(file_id))
+
+    def url_of(self, file_id: str) -> str:
+        """Of a file that is offered."""
+        return f"{self.url}{FILES}{file_id}{PREVIEW}"
+
+    def id_of(self, url: str) -> str:
+        return url.removeprefix(self.url).removeprefix(FILES).removesuffix(PREVIEW)
+
+    def file_of(self, file_id: str) -> Path | None:
+        return self._offered.get(file_id)
+
+    def with_bytes(self, file: JsonObject) -> JsonObject:
+        """As the node's memory sends it to models: with its bytes, and without a URL that only this machine reaches.
+
+        A file of another server, or one that is gone, stays as it is.
+        """
+        path = self.find(str(file.get("url")).removeprefix(self.url))
+        with contextlib.suppress(OSError):
+            if path is not None:
+                return {**file, "url": "", "base64_data": base64.b64encode(path.read_bytes()).decode()}
+        return file
+
+    def find(self, path: str) -> Path | None:
+        """The file of a URL's path: one that is offered, or one that a tool made."""
+        bare = path.partition("?")[0]
+        made = self.store.find(bare, {})
+        return self.file_of(self.id_of(bare)) if made is None else made.path
+
+    def upload_url(self, filename: str, mime_type: str) -> str:
+        """Where a plugin may send this one file."""
+        ticket = str(uuid.uuid4())
+        self._awaited[ticket] = (filename, mime_type)
+        return f"{self.url}{UPLOAD}{ticket}"
+
+    def uploaded(self, path: str, body: bytes, content_type: str) -> JsonObject | None:
+        """What Dify says of the new tool file; None for a file that was not announced."""
+        awaited = self._awaited.get(path.partition("?")[0].removeprefix(UPLOAD))
+        part = _file_part(body, content_type)
+        if awaited is None or part is None or awaited != part[:2]:
+            return None
+        filename, mime_type, data = part
+        file = self.store.save(data, mime_type, filename)
+        return {
+            "id": file.id,
+            "name": file.filename,
+            "size": file.size,
+            "extension": file.extension,
+            "mime_type": file.mime_type,
+            "preview_url": f"{self.url}{file.url}",
+            "source_url": "",
+            "original_url": None,
+            "user_id": "devhost",
+            "tenant_id": "devhost",
+            "conversation_id": None,
+            "file_key": f"tools/devhost/{file.id}{file.extension}",
+        }
+
+
+def _file_part(body: bytes, content_type: str) -> tuple[str, str, bytes] | None:
+    """The form's field `file`: its name, MIME type and bytes."""
+    head = f"Content-Type: {content_type}\r\n\r\n".encode()
+    for part in BytesParser(policy=policy.HTTP).parsebytes(head + body).iter_parts():
+        if part.get_param("name", header="content-disposition") == "file":
+            data = part.get_payload(decode=True)
+            return part.get_filename() or "", part.get_content_type(), data if isinstance(data, bytes) else b""
+    return None
+
+
+class _Handler(BaseHTTPRequestHandler):
+    def __init__(self, files: FileServer, *connection: object) -> None:
+        self._files = files
+        super().__init__(*connection)  # type: ignore[arg-type] # as the server gives them
+
+    def do_GET(self) -> None:
+        file = self._files.find(self.path)
+        try:
+            data = None if file is None else file.read_bytes()
+        except OSError:  # it was removed after the run began
+            data = None
+        if file is None or data is None:
+            self.send_error(HTTPStatus.NOT_FOUND)
+            return
+        self._say(HTTPStatus.OK, data, mime_type_of(file.name))
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        file = self._files.uploaded(self.path, body, self.headers.get("Content-Type") or "")
+        if file is None:
+            refusal = {"code": "forbidden", "message": "Invalid request.", "status": 403}
+            self._say(HTTPStatus.FORBIDDEN, json.dumps(refusal).encode())
+        else:
+            self._say(HTTPStatus.CREATED, json.dumps(file).encode())
+
+    def _say(self, status: HTTPStatus, data: bytes, content_type: str = "application/json") -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", content_type)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, *_: object) -> None:
+        """Nothing: a terminal shows the run."""

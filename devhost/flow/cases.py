@@ -1,0 +1,200 @@
+"""A flow's script played as a case: every turn beside what it is expected to be."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Self
+
+from devhost.errors import FlowFileError, ScriptError
+from devhost.evaluation.checks import Call, Check, Observed, call_checks
+from devhost.files import local_files
+from devhost.flow.chat import FlowConversation
+from devhost.flow.checks import filled_inputs, with_read_files
+from devhost.flow.document import FlowFile
+from devhost.flow.environment import load_engine
+from devhost.flow.events import FlowEnded, NodeEnded
+from devhost.flow.expectations import FlowExpected, Missing, NodeExpected, ValueExpected, found_at, value_checks
+from devhost.flow.forms import Answers, scripted_answers
+from devhost.flow.outside import NOTHING, Allowed
+from devhost.flow.script import FlowScript, ScriptedModels, TurnScript
+from devhost.flow.surroundings import Surroundings
+from devhost.flow.view import PlayedTurn, watched
+from devhost.host.host import ToolHost
+from devhost.limits import HostLimits
+from devhost.protocol.wire import JsonObject
+from devhost.text import Secrets
+
+# A case: a flow, and the script that plays it.
+
+
+@dataclass(frozen=True)
+class FlowCase:
+    file: FlowFile
+    script: FlowScript
+    place: str
+    """Where the script is written, for people."""
+    inputs: JsonObject
+    """The fields of the Start node."""
+    limits: HostLimits
+
+    @classmethod
+    def read(cls, script: Path, limits: HostLimits | None = None) -> Self:
+        """ScriptError if it does not name its flow, or does not fit it."""
+        read, limits = FlowScript.read(script), limits or HostLimits()
+        if read.flow is None:
+            raise ScriptError(f"{script} does not name its flow: add the key flow, the path of a DSL file")
+        file = FlowFile.read(read.flow)
+        refuse_misfit(file, read, str(script))
+        inputs = filled_inputs(file, with_read_files(file, read.inputs, script.parent, limits))
+        return cls(file, read, str(script), inputs, limits)
+
+    def around(self, host: ToolHost | None, said: TurnScript, allowed: Allowed) -> Surroundings:
+        """Of one turn."""
+        models = ScriptedModels(said, self.script.model, self.place)
+        answers = Answers(scripted_answers(self.file, said.answers, self.place), None, self.limits)
+        return Surroundings(host, models, answers, {**self.script.knowledge, **said.knowledge}, allowed=allowed)
+
+
+def refuse_misfit(file: FlowFile, script: FlowScript, place: str) -> None:
+    """ScriptError if a turn names a node that the flow does not have, in its models, knowledge or expectations.
+
+    ParameterError for an answer to a form that the flow does not have.
+    """
+    for number, said in enumerate(script.turns, start=1):
+        scripted_answers(file, said.answers, place)
+        named = [*(("models", name) for name in said.models), *(("knowledge", name) for name in said.knowledge)]
+        named += () if said.expect is None else ((f"expect: {key}", name) for key, name in said.expect.named())
+        for key, name in named:
+            try:
+                file.node(name)
+            except FlowFileError as error:
+                raise ScriptError(f"{place}: turn {number}: {key}: {error}") from error
+
+
+# What came of a turn of a flow.
+
+
+@dataclass(frozen=True)
+class NodeOutcome:
+    """Of a node's last run."""
+
+    status: str
+    error: str
+    outputs: JsonObject
+    calls: tuple[Call, ...]
+    """Of all its runs."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    status: str
+    error: str
+    outputs: JsonObject
+    conversation: Mapping[str, object]
+    nodes: Mapping[str, NodeOutcome]
+    """Those that ran, by id."""
+
+    @classmethod
+    def of(cls, nodes: Iterable[NodeEnded], ended: FlowEnded) -> Self:
+        """`nodes`: in the order in which they ended."""
+        outcomes: dict[str, NodeOutcome] = {}
+        for node in nodes:
+            before = outcomes.get(node.node.id)
+            calls = () if before is None else before.calls
+            outcomes[node.node.id] = NodeOutcome(node.status, node.error, node.outputs, (*calls, *_calls(node)))
+        return cls(ended.status, ended.error, ended.outputs, ended.conversation, outcomes)
+
+
+def _calls(ended: NodeEnded) -> tuple[Call, ...]:
+    return () if ended.run is None else Observed.of([ended.run]).calls
+
+
+# Whether a turn fits what its case expects.
+
+
+def checks(expected: FlowExpected, outcome: Outcome, file: FlowFile) -> Iterator[Check]:
+    yield _status("status", expected.status, outcome.status, outcome.error)
+    if expected.error is not None:
+        yield from value_checks("error", expected.error, outcome.error)
+    if expected.answer is not None:
+        yield from _values("", {"answer": expected.answer}, outcome.outputs)
+    yield from _values("output ", expected.outputs, outcome.outputs)
+    yield from _values("conversation variable ", expected.conversation, outcome.conversation)
+    ran = ", ".join(outcome.nodes) or "no node"
+    for name in expected.ran:
+        yield Check("ran", name, "" if file.node(name).id in outcome.nodes else ran)
+    for name in expected.not_run:
+        yield Check("not_run", name, ran if file.node(name).id in outcome.nodes else "")
+    for name, of_node in expected.nodes.items():
+        node = file.node(name)
+        for check in _node(of_node, outcome.nodes.get(node.id), ran):
+            yield replace(check, name=f"{node}: {check.name}")
+
+
+def _node(expected: NodeExpected, outcome: NodeOutcome | None, ran: str) -> Iterator[Check]:
+    if outcome is None:
+        yield Check("ran", "it runs", ran)
+        return
+    if expected.status:
+        yield _status("status", expected.status, outcome.status, outcome.error)
+    if expected.error is not None:
+        yield from value_checks("error", expected.error, outcome.error)
+    yield from _values("output ", expected.outputs, outcome.outputs)
+    if expected.calls is not None:
+        yield from call_checks(expected.calls, outcome.calls)
+
+
+def _status(name: str, expected: tuple[str, ...], found: str, error: str) -> Check:
+    because = f" ({error})" if error else ""
+    return Check(name, " or ".join(expected), "" if found in expected else f"{found}{because}")
+
+
+def _values(place: str, expected: Mapping[str, ValueExpected], values: Mapping[str, object]) -> Iterator[Check]:
+    for path, of_value in expected.items():
+        found = found_at(values, path)
+        if isinstance(found, Missing):
+            yield Check(f"{place}{path}", "a value", str(found))
+        else:
+            yield from value_checks(f"{place}{path}", of_value, found)
+
+
+# Plays a case, a flow's script that names its flow, beside what it expects.
+#
+# In a test: `failed_expectations(Path("cases/order.yaml"), host) == []` with a started `Host`.
+
+
+@dataclass(frozen=True)
+class CaseTurn:
+    said: TurnScript
+    played: PlayedTurn
+    failures: tuple[str, ...]
+    """A sentence for each expectation that failed: what was expected, what came, where."""
+
+    @property
+    def has_expectations(self) -> bool:
+        return self.said.expect is not None
+
+
+def failed_expectations(script: Path, host: ToolHost | None = None, allowed: Allowed = NOTHING) -> list[str]:
+    """Of all turns. `host` runs the tools and strategies of the flow, if it has any; needs the workflow engine.
+
+    `allowed`: whether HTTP request and code nodes run.
+    """
+    case = FlowCase.read(script, None if host is None else host.limits)
+    return [sentence for turn in case_turns(case, host, allowed) for sentence in turn.failures]
+
+
+def case_turns(case: FlowCase, host: ToolHost | None, allowed: Allowed = NOTHING) -> Iterator[CaseTurn]:
+    """After a turn that failed the user goes on, as in a chat."""
+    conversation = FlowConversation(case.file, load_engine(), case.inputs)
+    for number, said in enumerate(case.script.turns, start=1):
+        events = conversation.play(said.query, case.around(host, said, allowed), local_files(said.files, case.limits))
+        played = watched(events, lambda _: None, Secrets(case.file.secrets))
+        yield CaseTurn(said, played, failures(case.file, said, played, number))
+
+
+def failures(file: FlowFile, said: TurnScript, played: PlayedTurn, number: int) -> tuple[str, ...]:
+    """`number`: of the turn, from 1. A turn that expects nothing has to succeed."""
+    place = f"turn {number}" + (f" ({said.query})" if said.query else "")
+    found = checks(said.expect or FlowExpected(), Outcome.of(played.nodes, played.ended), file)
+    return tuple(f"{place}: {check.sentence}" for check in found if not check.passed)

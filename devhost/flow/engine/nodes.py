@@ -1,0 +1,433 @@
+"""The nodes that ask Dify's services in Dify, and devhost here."""
+
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from queue import SimpleQueue
+from threading import Thread
+from typing import Any, cast, override
+
+from graphon.dsl.code_runtime import SandboxCodeExecutionError, _transformer_for
+from graphon.dsl.tool_runtime import tool_runtime_message_from_payload
+from graphon.entities.base_node_data import BaseNodeData
+from graphon.enums import BuiltinNodeTypes, NodeType, WorkflowNodeExecutionMetadataKey, WorkflowNodeExecutionStatus
+from graphon.file.models import File
+from graphon.model_runtime.entities.llm_entities import LLMUsage
+from graphon.node_events.agent import AgentLogEvent
+from graphon.node_events.base import NodeEventPayload, NodeRunResult
+from graphon.node_events.node import StreamChunkEvent, StreamCompletedEvent
+from graphon.nodes.base.node import Node
+from graphon.nodes.code.entities import CodeLanguage
+from graphon.nodes.code.protocols import CodeExecutorProtocol
+from graphon.nodes.runtime import ToolNodeRuntimeProtocol
+from graphon.nodes.tool.entities import ToolNodeData
+from graphon.nodes.tool.exc import ToolNodeError, ToolRuntimeInvocationError, ToolRuntimeResolutionError
+from graphon.nodes.tool_runtime_entities import ToolRuntimeHandle, ToolRuntimeMessage, ToolRuntimeParameter
+from graphon.runtime.init_params import InitParams
+from graphon.runtime.runtime_state import RuntimeState
+from graphon.runtime.variable_pool import VariablePool
+from graphon.template_rendering import Jinja2TemplateRenderer, TemplateRenderError
+from graphon.variables.segments import StringSegment
+from graphon.variables.template_resolution import convert_template
+from jinja2 import TemplateError
+from jinja2.sandbox import SandboxedEnvironment
+from pydantic import Field
+
+from devhost.conversation import was_stopped
+from devhost.errors import HostError, InvocationError, NodeFailedError, NodeParameterError, RunFailure
+from devhost.flow.document import FlowNode
+from devhost.flow.engine.files import list_of, made_by_tool
+from devhost.flow.engine.models import AskedModel
+from devhost.flow.engine.turn import Playing, plain_variables
+from devhost.flow.outside import CodeError, run_program
+from devhost.flow.script import retrieved
+from devhost.flow.tools import Panel
+from devhost.host.host import Host, ToolHost, find_strategy
+from devhost.limits import HostLimits
+from devhost.node.outputs.run import Run
+from devhost.node.parameters import NodeVariables, Picked, meant_tool, read_setting, resolved, window
+from devhost.plugin.casting import cast_parameter
+from devhost.plugin.keys import Parameter
+from devhost.protocol.wire import JsonObject
+from devhost.tools.tool import Surroundings, Tool, call_tool
+
+# Dify's Agent node on the engine: a strategy's run as the engine's events.
+#
+# The rules are those of `devhost.node`, recorded from Dify's own node; the engine's error branch, default value and
+# retry apply to a failed run.
+
+
+class AgentNodeData(BaseNodeData):
+    type: NodeType = BuiltinNodeTypes.AGENT
+    agent_strategy_name: str
+    agent_parameters: dict[str, dict[str, Any]] = Field(default_factory=dict)
+
+
+class AgentNode(Node[AgentNodeData]):
+    node_type = BuiltinNodeTypes.AGENT
+
+    @override
+    def __init__(
+        self,
+        node_id: str,
+        data: AgentNodeData,
+        *,
+        init_params: InitParams,
+        runtime_state: RuntimeState,
+        playing: Playing,
+    ) -> None:
+        super().__init__(node_id=node_id, data=data, init_params=init_params, runtime_state=runtime_state)
+        self._playing = playing
+        self._node = playing.file.nodes[node_id]
+        self._inputs: JsonObject = {}
+        self._streamed = {"text"}
+        """Outputs that stream: an Answer node waits for the end of each before it goes on."""
+
+    @classmethod
+    @override
+    def version(cls) -> str:
+        return "1"
+
+    @override
+    def _run(self) -> Generator[NodeEventPayload, None, None]:
+        with self._playing.mistakes.watched():
+            yield from self._played()
+
+    def _played(self) -> Iterator[NodeEventPayload]:
+        said: SimpleQueue[JsonObject | Run | Exception] = SimpleQueue()
+        variables = plain_variables(self.runtime_state.variable_pool)
+        Thread(target=self._play_into, args=(variables, said), daemon=True).start()
+        while True:
+            match message := said.get():
+                case Run():
+                    if was_stopped(message):
+                        self._playing.ending.wait()
+                    for output in sorted(self._streamed):
+                        yield self._chunk(output, "", is_final=True)
+                    yield StreamCompletedEvent(node_run_result=self._result(message))
+                    return
+                case NodeParameterError():
+                    yield StreamCompletedEvent(node_run_result=_failed(message.words, type(message).__name__))
+                    return
+                case Exception():
+                    raise message
+                case _:
+                    yield from self._events(message)
+
+    def _play_into(self, variables: JsonObject, said: SimpleQueue[JsonObject | Run | Exception]) -> None:
+        try:
+            said.put(self._play(variables, said.put))
+        except Exception as error:  # noqa: BLE001 - raised again in the engine's thread
+            said.put(error)
+
+    def _play(self, variables: JsonObject, on_message: Any) -> Run:  # noqa: ANN401 - the queue's put
+        turn, around = self._playing.turn, self._playing.around
+        host = around.host
+        if not isinstance(host, Host):
+            raise HostError(f"{self._node} needs a strategy plugin, and none was started")
+        model = around.model(self._node, turn.query)
+        _, strategy = find_strategy(host.plugin.declaration, self.node_data.agent_strategy_name)
+        panel = Panel(model.description, self._memory(), [tool.entity for tool in host.tools])
+        settings = panel.settings(strategy, self.node_data.agent_parameters, variables)
+        self._inputs = host.secrets.masked(_shown_inputs(settings, variables))
+        run = host.run(
+            strategy.identity.name,
+            settings,
+            model=model,
+            conversation_id=turn.conversation_id or None,
+            variables=variables,
+            on_message=on_message,
+            stop=self._playing.ending.stop,
+        )
+        self._playing.runs[self.execution_id] = (run, model.description)
+        return run
+
+    def _memory(self) -> list[JsonObject]:
+        """Dify's Agent node reads the size of the window even where the window is off."""
+        match self.node_data.get("memory"):
+            case {"window": {"size": int(turns)}}:
+                return window(self._playing.turn.history, turns=turns)
+            case dict():
+                return window(self._playing.turn.history)
+        return []
+
+    def _events(self, message: JsonObject) -> Iterator[NodeEventPayload]:
+        match message:
+            case {"type": "text" | "link", "message": {"text": str(text)}}:
+                yield self._chunk("text", text)
+            case {
+                "type": "variable",
+                "message": {"variable_name": str(name), "variable_value": str(text), "stream": True},
+            }:
+                yield self._chunk(name, text)
+            case {"type": "log", "message": dict(entry)}:
+                yield AgentLogEvent(
+                    message_id=entry["id"],
+                    label=entry["label"],
+                    node_execution_id=self.execution_id,
+                    parent_id=entry.get("parent_id"),
+                    error=entry.get("error"),
+                    status=entry["status"],
+                    data=entry["data"],
+                    metadata=entry.get("metadata") or {},
+                    node_id=self.id,
+                )
+
+    def _result(self, run: Run) -> NodeRunResult:
+        if run.error is not None:
+            shows = run.error.node.shows if run.error.node else run.error.message
+            return _failed(shows, run.error.node.type if run.error.node else run.error.kind, self._inputs)
+        files = [made_by_tool(self._playing.files.tool_file(file["id"])) for file in run.outputs.files]
+        return NodeRunResult(
+            status=WorkflowNodeExecutionStatus.SUCCEEDED,
+            inputs=self._inputs,
+            outputs={**run.outputs.by_name(), "files": list_of(files)},
+            metadata={
+                WorkflowNodeExecutionMetadataKey(key): value
+                for key, value in run.outputs.workflow_totals.items()
+                if key in set(WorkflowNodeExecutionMetadataKey)
+            },
+        )
+
+    def _chunk(self, output: str, text: str, *, is_final: bool = False) -> StreamChunkEvent:
+        self._streamed.add(output)
+        return StreamChunkEvent(selector=[self.id, output], chunk=text, is_final=is_final)
+
+
+def _shown_inputs(settings: Mapping[str, object], variables: JsonObject) -> JsonObject:
+    """What the node's row shows: the parameters before their cast, without those that the pickers fill."""
+    known = NodeVariables(variables)
+    read = {name: read_setting(value) for name, value in settings.items()}
+    return {name: resolved(setting, known) for name, setting in read.items() if not isinstance(setting, Picked)}
+
+
+def _failed(shows: str, error_type: str, inputs: JsonObject | None = None) -> NodeRunResult:
+    failed = WorkflowNodeExecutionStatus.FAILED
+    return NodeRunResult(status=failed, inputs=inputs or {}, error=shows, error_type=error_type)
+
+
+# Dify's Knowledge Retrieval node on the engine, with given segments in the place of a knowledge base.
+#
+# Which segments fit the query is not asked: they are those that a test wants to be found.
+
+
+class KnowledgeNodeData(BaseNodeData):
+    type: NodeType = BuiltinNodeTypes.KNOWLEDGE_RETRIEVAL
+    query_variable_selector: list[str] = Field(default_factory=list)
+
+
+class KnowledgeNode(Node[KnowledgeNodeData]):
+    node_type = BuiltinNodeTypes.KNOWLEDGE_RETRIEVAL
+
+    @override
+    def __init__(
+        self,
+        node_id: str,
+        data: KnowledgeNodeData,
+        *,
+        init_params: InitParams,
+        runtime_state: RuntimeState,
+        playing: Playing,
+    ) -> None:
+        super().__init__(node_id=node_id, data=data, init_params=init_params, runtime_state=runtime_state)
+        self._playing = playing
+
+    @classmethod
+    @override
+    def version(cls) -> str:
+        return "1"
+
+    @override
+    def _run(self) -> NodeRunResult:
+        query = self.runtime_state.variable_pool.get(self.node_data.query_variable_selector)
+        if not isinstance(query, StringSegment):
+            return _refused("Query variable is not string type.")
+        if not query.value:
+            return _refused("Query is required.")
+        with self._playing.mistakes.watched():
+            found = retrieved(self._playing.around.knowledge, self._playing.file.nodes[self.id])
+        return NodeRunResult(
+            status=WorkflowNodeExecutionStatus.SUCCEEDED,
+            inputs={"query": query.value},
+            outputs={"result": found},
+        )
+
+
+def _refused(words: str) -> NodeRunResult:
+    """The words are Dify's; they were not compared with a running one."""
+    return NodeRunResult(status=WorkflowNodeExecutionStatus.FAILED, error=words, error_type="ValueError")
+
+
+# Code nodes on the engine: the program that Dify sends to its sandbox runs in a process of this machine.
+
+
+class LocalCode(CodeExecutorProtocol):
+    def __init__(self, limits: HostLimits) -> None:
+        self._limits = limits
+
+    @override
+    def execute(self, *, language: CodeLanguage, code: str, inputs: Mapping[str, Any]) -> Mapping[str, Any]:
+        """How inputs go in and a result comes out is the engine's own, although it has no public name."""
+        transformer = _transformer_for(language)
+        program = transformer.build_program(code=code, inputs=inputs)
+        return transformer.parse_result(run_program(language.value, program.code, self._limits))
+
+    @override
+    def is_execution_error(self, error: Exception) -> bool:
+        return isinstance(error, CodeError | SandboxCodeExecutionError)
+
+
+# Jinja templates of prompts and template nodes.
+#
+# A file from someone else must not run code here: Dify renders templates in a container, devhost in Jinja's sandbox.
+
+
+class SandboxedTemplates(Jinja2TemplateRenderer):
+    @override
+    def render_template(self, template: str, variables: Mapping[str, Any]) -> str:
+        try:
+            return SandboxedEnvironment().from_string(template).render(**variables)
+        except TemplateError as error:
+            raise TemplateRenderError(str(error)) from error
+
+
+# A Tool node's tool on the engine: a tool of a plugin that runs here.
+
+
+@dataclass(frozen=True)
+class _Prepared:
+    tool: Tool
+    declared: Sequence[Parameter]
+    settings: JsonObject = field(repr=False)
+    """The panel's values."""
+
+
+class ToolRuntime(ToolNodeRuntimeProtocol):
+    """Of one run of a node."""
+
+    def __init__(self, node: FlowNode, playing: Playing) -> None:
+        self._node = node
+        self._playing = playing
+
+    @override
+    def get_runtime(
+        self,
+        *,
+        node_id: str,
+        node_data: ToolNodeData,
+        variable_pool: VariablePool | None,
+        node_execution_id: str | None = None,
+    ) -> ToolRuntimeHandle:
+        """`variable_pool` is None for a node of an older Dify, whose settings are plain values."""
+        with self._playing.mistakes.watched(ToolNodeError):
+            tools = {(tool.provider, tool.name): tool for tool in self._host.tools}
+            found = meant_tool(node_data.provider_id, node_data.tool_name, tools)
+            if found is None:
+                raise ToolRuntimeResolutionError(f"tool {node_data.tool_name} of {node_data.provider_id} not found")
+            tool = tools[found]
+            declared = [Parameter.model_validate(parameter) for parameter in tool.entity["parameters"]]
+            given = node_data.tool_configurations
+            settings = {
+                parameter.name: _setting(parameter, given.get(parameter.name), variable_pool)
+                for parameter in declared
+                if parameter.form == "form"
+            }
+            return ToolRuntimeHandle(_Prepared(tool, declared, settings))
+
+    @override
+    def get_runtime_parameters(self, *, tool_runtime: ToolRuntimeHandle) -> Sequence[ToolRuntimeParameter]:
+        return [
+            ToolRuntimeParameter(parameter.name, parameter.required) for parameter in _prepared(tool_runtime).declared
+        ]
+
+    @override
+    def invoke(
+        self,
+        *,
+        tool_runtime: ToolRuntimeHandle,
+        tool_parameters: Mapping[str, Any],
+        workflow_call_depth: int,
+        provider_name: str,
+    ) -> Generator[ToolRuntimeMessage, None, None]:
+        prepared = _prepared(tool_runtime)
+        parameters = {name: _for_plugin(value) for name, value in {**tool_parameters, **prepared.settings}.items()}
+        host = self._host
+        calls = host.calls(AskedModel(self._node, self._playing), host.tools)
+        around = Surroundings(calls.answer, host.files, host.limits, _not_kept)
+        with self._playing.mistakes.watched(ToolNodeError):
+            try:
+                for message in self._playing.ending.until_stopped(call_tool(prepared.tool, parameters, around)):
+                    yield tool_runtime_message_from_payload(message)
+            except RunFailure as failure:
+                raise ToolRuntimeInvocationError(_words(failure, provider_name)) from failure
+            if calls.fault is not None:
+                raise calls.fault
+
+    @override
+    def get_usage(self, *, tool_runtime: ToolRuntimeHandle) -> LLMUsage:
+        """A plugin's tool has none: its own calls of models are not the node's."""
+        return LLMUsage.empty_usage()
+
+    @override
+    def build_file_reference(self, *, mapping: Mapping[str, Any]) -> File:
+        return self._playing.files.build_from_mapping(mapping=mapping)
+
+    @property
+    def _host(self) -> ToolHost:
+        host = self._playing.around.host
+        if host is None:
+            raise HostError(f"{self._node} needs a tool plugin, and none was started")
+        return host
+
+
+def _prepared(handle: ToolRuntimeHandle) -> _Prepared:
+    return cast("_Prepared", handle.raw)
+
+
+def _setting(parameter: Parameter, given: object, pool: VariablePool | None) -> object:
+    try:
+        return cast_parameter(parameter, given if pool is None else _resolved(given, pool))
+    except NodeParameterError as error:
+        raise ToolRuntimeResolutionError(error.words) from error
+
+
+def _resolved(given: object, pool: VariablePool) -> object:
+    match given:
+        case {"type": "variable", "value": list(selector)}:
+            variable = pool.get(selector)
+            if variable is None:
+                raise ToolRuntimeResolutionError(f"Variable {selector} does not exist")
+            return variable.value
+        case {"type": "mixed" | "constant", "value": value} if value is not None:
+            return convert_template(pool, str(value)).text
+        case {"value": value}:
+            return value
+        case _:
+            return given
+
+
+def _for_plugin(value: object) -> object:
+    match value:
+        case File():
+            return value.to_plugin_parameter()
+        case list():
+            return [_for_plugin(each) for each in value]
+        case _:
+            return value
+
+
+def _words(failure: RunFailure, provider: str) -> str:
+    """As Dify's node words what its plugin client raises."""
+    match failure:
+        case InvocationError():
+            return (
+                f"An error occurred in the {provider}, please contact the author of {provider} for help, "
+                f"error type: {failure.error_type}, error details: {failure.message}"
+            )
+        case NodeFailedError():
+            return failure.shows
+        case _:
+            return f"Failed to invoke tool, error: {failure}"
+
+
+def _not_kept(rule: str, sentence: str) -> None:
+    """`devhost tool` shows the rules of Dify that a tool breaks without failing."""

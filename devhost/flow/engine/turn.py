@@ -1,0 +1,313 @@
+"""What the nodes of one turn share."""
+
+import re
+import threading
+import time
+import uuid
+from collections import defaultdict, deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from queue import SimpleQueue
+from threading import Thread
+from typing import Any, override
+
+from graphon.engine_events.graph import GraphRunPausedEvent
+from graphon.entities.pause_reason import HitlRequired
+from graphon.enums import BuiltinNodeTypes
+from graphon.file.models import File
+from graphon.nodes.human_input.entities import Completed, Expired, HITLContext, HITLDecision, PauseRequested
+from graphon.runtime.execution import GraphExecution
+from graphon.runtime.runtime_state_protocol import ReadOnlyVariablePool
+from graphon.runtime.variable_pool import VariablePool
+from graphon.variables.factory import TypeMismatchError, build_segment, build_segment_with_type
+from graphon.variables.segments import Segment
+from graphon.variables.template_resolution import convert_template
+from graphon.variables.types import SegmentType
+from graphon.workflow_type_encoder import WorkflowRuntimeTypeConverter
+
+from devhost.errors import FlowFileError, RunFailure, RunStoppedError
+from devhost.files import FileServer
+from devhost.flow.document import TIMEOUT, FieldValue, FlowFile, FlowVariable, Form, FormAnswer, FormField
+from devhost.flow.engine.files import FileService, all_uploaded, with_files
+from devhost.flow.forms import DeclaredForm, filled_content
+from devhost.flow.surroundings import FlowTurn, Surroundings
+from devhost.models.backend import ModelDescription
+from devhost.node.outputs.run import Run
+from devhost.process.session import Stop
+from devhost.protocol.wire import JsonObject
+
+# How a turn ends before its nodes do: a person stops it, or a branch fails while others still work.
+#
+# What agents, tools and models still send is dropped then, as in Dify: their plugins and providers are not told.
+
+
+class Ending:
+    def __init__(self, stop: Stop | None) -> None:
+        """`stop`: a person's, if there is one."""
+        self.stop = stop or Stop()
+        self._is_over = False
+        self._execution: GraphExecution | None = None
+
+    def begins(self, execution: GraphExecution) -> None:
+        """A stretch of the turn, with the engine's record of it."""
+        self._execution = execution
+
+    def end(self) -> None:
+        """The engine has no more events."""
+        self._is_over = True
+        self.stop.request()
+
+    def wait(self) -> None:
+        """Until the engine knows of the stop: a node that ended before would fail, and take an error branch."""
+        while not (self._is_over or (self._execution is not None and self._execution.aborted)):
+            time.sleep(0.01)
+
+    def until_stopped[T](self, values: Iterable[T]) -> Iterator[T]:
+        """The values as they come; RunStoppedError as soon as the turn ends."""
+        reading = _Reading(values)
+        self.stop.ends(reading)
+        try:
+            yield from reading
+        except RunStoppedError:
+            self.wait()
+            raise
+        finally:
+            reading.stop()
+
+
+class _Reading[T]:
+    """Reads in a thread of its own, because what is read may not send anything for a long time."""
+
+    def __init__(self, values: Iterable[T]) -> None:
+        self._values = values
+        self._said: SimpleQueue[tuple[T] | Exception | None] = SimpleQueue()
+        self._stopped = False
+
+    def __iter__(self) -> Iterator[T]:
+        Thread(target=self._read, daemon=True).start()
+        while True:
+            said = self._said.get()
+            if self._stopped:
+                raise RunStoppedError("the run was stopped")
+            match said:
+                case (value,):
+                    yield value
+                case Exception():
+                    raise said
+                case None:
+                    return
+
+    def stop(self) -> None:
+        """May be called from a signal handler: it takes no lock."""
+        self._stopped = True
+        self._said.put(None)
+
+    def _read(self) -> None:
+        try:
+            for value in self._values:
+                if self._stopped:
+                    return
+                self._said.put((value,))
+            self._said.put(None)
+        except Exception as error:  # noqa: BLE001 - raised again where the values are read
+            self._said.put(error)
+
+
+# Human Input on the engine: a form pauses the flow until it has an answer.
+
+ACTION, CONTENT = "__action_id", "__rendered_content"
+"""Outputs that a form has besides its fields."""
+
+
+class _Variables:
+    def __init__(self, pool: ReadOnlyVariablePool) -> None:
+        self._pool = pool
+
+    def rendered(self, template: str) -> str:
+        return convert_template(self._pool, template).markdown
+
+    def value(self, selector: Sequence[str]) -> object:
+        found = self._pool.get(selector)
+        return None if found is None else found.to_object()
+
+
+class Forms:
+    """Of one turn. In an iteration a node asks several times: its answers are taken in the order of its questions."""
+
+    def __init__(self, file: FlowFile, server: FileServer | None = None) -> None:
+        self._file = file
+        self._server = server
+        self._asked: dict[str, Form] = {}
+        self._answers: defaultdict[str, deque[tuple[Form, FormAnswer]]] = defaultdict(deque)
+
+    def decide(self, context: HITLContext) -> HITLDecision:
+        if answers := self._answers[context.node_id]:
+            return _decided(*answers.popleft(), self._server)
+        node = self._file.nodes[context.node_id]
+        session = str(uuid.uuid4())
+        self._asked[session] = DeclaredForm.of(node).asked(self._file, node, _Variables(context.variable_pool))
+        return PauseRequested(session)
+
+    def open(self, event: GraphRunPausedEvent) -> tuple[Form, ...]:
+        """Those that the flow is paused for."""
+        return tuple(self._asked[reason.session_id] for reason in event.reasons if isinstance(reason, HitlRequired))
+
+    def answer(self, form: Form, answer: FormAnswer) -> None:
+        self._answers[form.node.id].append((form, answer))
+
+
+def _decided(form: Form, answer: FormAnswer, server: FileServer | None) -> HITLDecision:
+    """Handles and outputs as of graphon 0.5.0, whose node had them in itself."""
+    if answer.button == TIMEOUT:
+        return Expired(TIMEOUT, {ACTION: build_segment("")})
+    values = {each.name: _segment(each, answer.values[each.name], server) for each in form.fields}
+    own = {ACTION: answer.button, CONTENT: filled_content(form, answer.values)}
+    return Completed(answer.button, values, {**values, **{name: build_segment(value) for name, value in own.items()}})
+
+
+def _segment(asked: FormField, value: FieldValue, server: FileServer | None) -> Segment:
+    if isinstance(value, str):
+        return build_segment(value)
+    files = all_uploaded(value, server)
+    return build_segment(files.value[0]) if asked.kind == "file" else files
+
+
+# Mistakes of the command or in devhost, which end a flow at once.
+#
+# A failure of the flow itself fails its node, and the engine's retry, error branch and default value apply. A
+# mistake, such as a node without turns in the script, is not the flow's: no branch of it may hide it. The engine
+# cannot tell the two apart, so that devhost's nodes do everything inside `watched()`.
+
+
+class Mistakes:
+    """Thread-safe: nodes run side by side."""
+
+    def __init__(self) -> None:
+        self._first: Exception | None = None
+        self._noting = threading.Lock()
+
+    @contextmanager
+    def watched(self, *failures: type[Exception]) -> Iterator[None]:
+        """Notes every exception but a `RunFailure` and `failures`, which are the flow's own.
+
+        After a mistake no further node does anything: the mistake is raised at once.
+        """
+        self.raise_first()
+        try:
+            yield
+        except Exception as error:
+            if isinstance(error, (RunFailure, *failures)):
+                raise
+            with self._noting:
+                self._first = self._first or error
+            raise
+
+    def raise_first(self) -> None:
+        if self._first is not None:
+            raise self._first
+
+
+# The engine's variable pool: filled before a turn, and read by devhost's nodes as plain JSON.
+
+USER = "devhost"
+REFERABLE = re.compile(r"[a-zA-Z0-9_]{1,50}\.[a-zA-Z_][a-zA-Z0-9_]{0,29}")
+"""What a template can name; of the rest no node can ask."""
+
+
+def filled_pool(file: FlowFile, turn: FlowTurn, run_id: str, server: FileServer | None) -> VariablePool:
+    pool = VariablePool()
+    for name, value in _system(file, turn, run_id, server).items():
+        pool.add(("sys", name), value)
+    for variable in file.environment_variables:
+        pool.add(("env", variable.name), variable.value)
+    for variable in file.conversation_variables:
+        value = turn.conversation.get(variable.name, variable.value)
+        pool.add(("conversation", variable.name), _typed(file, variable, value))
+    for node in file.nodes.values():
+        if node.type == BuiltinNodeTypes.START:
+            for name, value in with_files(turn.inputs, server).items():
+                pool.add((node.id, name), value)
+    return pool
+
+
+def _typed(file: FlowFile, variable: FlowVariable, value: object) -> Segment:
+    """Of the declared type, which the engine's Variable Assigner asks for: an empty list has none of its own."""
+    try:
+        declared = SegmentType(variable.value_type)
+        return SegmentType.get_zero_value(declared) if value is None else build_segment_with_type(declared, value)
+    except (ValueError, TypeMismatchError) as error:
+        raise FlowFileError(
+            f"{file.path}: the conversation variable {variable.name!r} is declared as {variable.value_type}, "
+            f"which its value does not fit: {error}"
+        ) from error
+
+
+def plain_variables(pool: VariablePool) -> JsonObject:
+    """By `node.name`."""
+    known = {name: value for name, value in pool.flatten().items() if REFERABLE.fullmatch(name)}
+    return dict(_ForPlugins().to_json_encodable(known))
+
+
+def plain(values: Mapping[str, Any]) -> JsonObject:
+    """Segments and files as JSON."""
+    return dict(WorkflowRuntimeTypeConverter().to_json_encodable(values))
+
+
+class _ForPlugins(WorkflowRuntimeTypeConverter):
+    @override
+    def value_to_json_encodable_recursive(self, value: Any) -> Any:
+        """A plugin reaches a file at the file service."""
+        if isinstance(value, File):
+            return {**value.to_dict(), "url": value.generate_url(for_external=False)}
+        return super().value_to_json_encodable_recursive(value)
+
+
+def conversation_of(pool: VariablePool) -> Mapping[str, object]:
+    return pool.get_by_prefix("conversation")
+
+
+def _system(file: FlowFile, turn: FlowTurn, run_id: str, server: FileServer | None) -> Mapping[str, object]:
+    system: dict[str, object] = {
+        "user_id": USER,
+        "app_id": file.path.stem,
+        "workflow_id": file.path.stem,
+        "workflow_run_id": run_id,
+        "files": all_uploaded(turn.files, server),
+    }
+    if not file.is_chatflow:
+        return system
+    return {
+        **system,
+        "query": turn.query,
+        "conversation_id": turn.conversation_id,
+        "dialogue_count": turn.dialogue_count,
+    }
+
+
+# What the nodes of one turn share.
+
+
+@dataclass(frozen=True)
+class Playing:
+    file: FlowFile
+    turn: FlowTurn
+    around: Surroundings
+    forms: Forms
+    started: set[str] = field(default_factory=set)
+    """Executions of nodes: after a pause, the engine begins that of the form once more."""
+    runs: dict[str, tuple[Run, ModelDescription]] = field(default_factory=dict)
+    """The runs of strategies with their models, by the id of the node's execution."""
+    retries: dict[str, list[str]] = field(default_factory=dict)
+    """The errors of the tries that failed, by the id of the node's execution."""
+    mistakes: Mistakes = field(default_factory=Mistakes)
+
+    @cached_property
+    def ending(self) -> Ending:
+        return Ending(self.around.stop)
+
+    @cached_property
+    def files(self) -> FileService:
+        host = self.around.host
+        return FileService(None if host is None else host.server)

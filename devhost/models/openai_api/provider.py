@@ -1,0 +1,426 @@
+"""What the streams of both of OpenAI's APIs have in common: failures, parameters, tokens and turn events."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import Any, Literal, Self
+
+import openai
+
+from devhost.models.backend import ModelCallError
+from devhost.models.catalog import PRICES_AS_OF, Prices, facts_of, has_reasoning_modes, has_verbosity, is_openais
+from devhost.protocol.wire import JsonObject
+from devhost.text import Secrets
+from devhost.words import counted, price_text
+
+# A provider's failures in the words in which Dify's openai plugin passes them on.
+
+_DESCRIPTIONS = {
+    "InvokeConnectionError": "Connection Error",
+    "InvokeServerUnavailableError": "Server Unavailable Error",
+    "InvokeRateLimitError": "Rate Limit Error",
+    "InvokeBadRequestError": "Bad Request Error",
+}
+_RAISED: tuple[tuple[type[openai.APIError], str], ...] = (
+    (openai.APIConnectionError, "InvokeConnectionError"),
+    (openai.InternalServerError, "InvokeServerUnavailableError"),
+    (openai.RateLimitError, "InvokeRateLimitError"),
+    (openai.AuthenticationError, "InvokeAuthorizationError"),
+    (openai.PermissionDeniedError, "InvokeAuthorizationError"),
+    (openai.APIStatusError, "InvokeBadRequestError"),
+)
+_IN_STREAM = {
+    "rate_limit_exceeded": "InvokeRateLimitError",
+    "insufficient_quota": "InvokeRateLimitError",
+    "server_error": "InvokeServerUnavailableError",
+    "server_is_overloaded": "InvokeServerUnavailableError",
+}
+"""Codes, and types, of errors that come after the 200."""
+_HELPS = {
+    "InvokeConnectionError": "check that a server runs there, or set OPENAI_BASE_URL",
+    "InvokeAuthorizationError": "check OPENAI_API_KEY",
+}
+_NOT_FOUND = 404
+_HELPS_NOT_FOUND = "check the path in OPENAI_BASE_URL, the model's name and --api"
+_PAGE = "an HTML page instead of JSON"
+_LONGEST = 1_000
+"""Characters of a server's own text."""
+_HTML = re.compile(r"\s*<(?:!doctype|html|head|body)\b", re.IGNORECASE)
+_TITLE = re.compile(r"<title[^>]*>(.{1,200}?)</title>", re.IGNORECASE | re.DOTALL)
+
+
+def failure(error_type: str, message: str) -> ModelCallError:
+    """The message for a refused key quotes nothing, as in Dify's openai plugin, so no part of the key is shown."""
+    if error_type == "InvokeAuthorizationError":
+        return ModelCallError(error_type, "[models] Incorrect model credentials provided, please check and try again. ")
+    return ModelCallError(error_type, f"[models] {_DESCRIPTIONS[error_type]}, {message}")
+
+
+def refused(message: str) -> ModelCallError:
+    """A request that the provider's API cannot express."""
+    return failure("InvokeBadRequestError", message)
+
+
+def cut_off(missing: str) -> ModelCallError:
+    return failure("InvokeConnectionError", f"the stream ended without {missing}: stream cut off")
+
+
+def failed_in_stream(code: str | None, message: str, kind: str | None = None) -> ModelCallError:
+    error_type = _IN_STREAM.get(code or "") or _IN_STREAM.get(kind or "") or "InvokeBadRequestError"
+    return failure(error_type, f"{code or kind or 'error'}: {message}")
+
+
+def refuse_a_page(content_type: str) -> None:
+    """A web page has no events, so that it would read as an empty stream."""
+    if content_type.startswith("text/html"):
+        raise failure("InvokeBadRequestError", f"the answer is {_PAGE}")
+
+
+@contextmanager
+def provider_failures(key: str, url: str) -> Iterator[None]:
+    """Turns every failure of the call inside into a ModelCallError without the key; `url` has no credentials."""
+    try:
+        yield
+    except (ModelCallError, openai.APIError, ValueError) as error:
+        worded = _worded(error)
+        said = _on_one_line(Secrets([key]).masked(worded.message))
+        help_ = _help(error, worded)
+        where = f"server: {url}; {help_}" if help_ else f"server: {url}"
+        raise ModelCallError(worded.error_type, f"{said} ({where})") from None
+
+
+def _help(error: Exception, worded: ModelCallError) -> str:
+    if getattr(error, "status_code", None) == _NOT_FOUND or _PAGE in worded.message:
+        return _HELPS_NOT_FOUND
+    return _HELPS.get(worded.error_type, "")
+
+
+def _on_one_line(text: str) -> str:
+    line = " ".join(text.split())
+    return f"{line[:_LONGEST]}…" if len(line) > _LONGEST else line
+
+
+@contextmanager
+def reading_the_stream() -> Iterator[None]:
+    """The client does not check events: one with an unexpected shape fails where it is first used."""
+    try:
+        yield
+    except (AttributeError, TypeError, LookupError, ValueError, RecursionError) as error:
+        said = f"[models] Error: the server's stream cannot be read: {_detail(error)}"
+        raise ModelCallError("InvokeError", said) from error
+
+
+def _detail(error: Exception) -> str:
+    if isinstance(error, ValueError):  # an event that is not valid JSON
+        return str(error)
+    return f"an event is not of the form that the API gives it ({type(error).__name__}: {error})"
+
+
+def _worded(error: ModelCallError | openai.APIError | ValueError) -> ModelCallError:
+    if isinstance(error, ModelCallError):
+        return error
+    if isinstance(error, ValueError):  # a text with half a character, for instance
+        return ModelCallError("InvokeError", f"[models] Error: the request cannot be sent: {error}")
+    for raised, error_type in _RAISED:
+        if isinstance(error, raised):
+            cause = f" {error.__cause__}" if isinstance(error, openai.APIConnectionError) and error.__cause__ else ""
+            return failure(error_type, f"{error}{_page_or_text(error)}{cause}")
+    return failed_in_stream(error.code, error.message, error.type)
+
+
+def _page_or_text(error: openai.APIError) -> str:
+    """What a server said that is not JSON; a proxy or a wrong address answers with a whole HTML page."""
+    body = error.body
+    if not isinstance(body, str) or not body:
+        return ""
+    if not _HTML.match(body):
+        return f" - {body}"
+    title = _TITLE.search(body)
+    return f" - {_PAGE}" + (f" with the title {' '.join(title.group(1).split())!r}" if title else "")
+
+
+# The parameters of a model: as rules for the entity, and checked as a model plugin's SDK checks them.
+#
+# What no rule names is dropped, a wrong type or option is an error, in the SDK's words (0.10.2).
+
+type Api = Literal["responses", "chat"]
+_MOST_TOKENS = 128_000
+
+
+def parameter_rules(api: Api, model: str) -> tuple[JsonObject, ...]:
+    return tuple(_rules(api, model))
+
+
+def _rules(api: Api, model: str) -> Iterator[JsonObject]:
+    efforts = facts_of(model).efforts
+    ours = is_openais(model)
+    yield _rule("max_tokens", "int", min=1, max=_MOST_TOKENS if ours else None)
+    if not efforts:
+        yield _rule("temperature", "float", min=0, max=2)
+        yield _rule("top_p", "float", min=0, max=1)
+        if api == "chat":
+            yield _rule("presence_penalty", "float", min=-2, max=2)
+            yield _rule("frequency_penalty", "float", min=-2, max=2)
+            yield _rule("seed", "int")
+    if efforts or not ours:
+        yield _rule("reasoning_effort", "string", options=list(efforts))
+    if api == "responses" and (efforts or not ours):
+        yield _rule("reasoning_summary", "string", options=["auto", "concise", "detailed"])
+    if api == "responses" and has_reasoning_modes(model):
+        yield _rule("reasoning_mode", "string", options=["standard", "pro"])
+        yield _rule("reasoning_context", "string", options=["auto", "current_turn", "all_turns"])
+    if has_verbosity(model):
+        yield _rule("verbosity", "string", options=["low", "medium", "high"])
+    yield _rule("response_format", "string", options=["text", "json_object", "json_schema"])
+    yield _rule("json_schema", "text")
+    if ours:
+        yield _rule("service_tier", "string", options=["auto", "default", "flex", "priority"])
+
+
+def _rule(name: str, kind: str, **more: object) -> JsonObject:
+    label = {"en_US": name}
+    common = {"name": name, "use_template": None, "label": label, "type": kind, "help": None, "required": False}
+    return {**common, "default": None, "min": None, "max": None, "precision": None, "options": [], **more}
+
+
+def settle(params: Mapping[str, object], rules: Iterable[JsonObject]) -> JsonObject:
+    """What reaches the provider; ValueError in the SDK's words."""
+    settled: JsonObject = {}
+    for rule in rules:
+        value = params.get(rule["name"])
+        if value is not None:
+            _check(rule, value)
+            settled[rule["name"]] = value
+    return settled
+
+
+def guesses(params: Mapping[str, object], rules: Iterable[JsonObject]) -> Iterator[str]:
+    """What the SDK lets pass although it does not fit, because Python counts true and false as whole numbers."""
+    for rule in rules:
+        value = params.get(rule["name"])
+        if isinstance(value, bool):
+            yield f"{rule['name']} is {str(value).lower()}, not a number: Dify sends it all the same"
+
+
+def _check(rule: JsonObject, value: object) -> None:
+    begin = f"Model Parameter {rule['name']} should be"
+    kinds: dict[str, tuple[type, ...]] = {"int": (int,), "float": (float, int), "string": (str,), "text": (str,)}
+    if not isinstance(value, kinds[rule["type"]]):
+        raise ValueError(f"{begin} {'string' if rule['type'] == 'text' else rule['type']}.")  # noqa: TRY004 - as the SDK
+    if isinstance(value, int | float):
+        if rule["min"] is not None and value < rule["min"]:
+            raise ValueError(f"{begin} greater than or equal to {rule['min']}.")
+        if rule["max"] is not None and value > rule["max"]:
+            raise ValueError(f"{begin} less than or equal to {rule['max']}.")
+    if rule["options"] and value not in rule["options"]:
+        raise ValueError(f"{begin} one of {rule['options']}.")
+
+
+# Tokens of model calls and what they cost.
+
+_MILLIONTH = Decimal("0.000001")
+_SMALLEST = Decimal("0.0000001")
+"""Model plugins round prices to seven digits."""
+_FREE = Prices(Decimal(0), Decimal(0), Decimal(0), Decimal(0))
+
+
+@dataclass(frozen=True)
+class TokenCounts:
+    prompt: int = 0
+    cached: int = 0
+    """Of the prompt: found in the provider's cache."""
+    written: int = 0
+    """Of the prompt: put there."""
+    completion: int = 0
+    reasoning: int = 0
+    """Of the completion."""
+
+    @classmethod
+    def read(cls, usage: Mapping[str, object], prompt: str, completion: str) -> Self:
+        """From a provider's usage, whose two sides are named so; compatible servers leave out what they do not know."""
+        details = [usage.get(f"{prompt}_details"), usage.get(f"{completion}_details")]
+        of_prompt, of_completion = (detail if isinstance(detail, Mapping) else {} for detail in details)
+        return cls(
+            prompt=_count(usage.get(prompt)),
+            cached=_count(of_prompt.get("cached_tokens")),
+            written=_count(of_prompt.get("cache_write_tokens")),
+            completion=_count(usage.get(completion)),
+            reasoning=_count(of_completion.get("reasoning_tokens")),
+        )
+
+
+def _count(value: object) -> int:
+    return value if isinstance(value, int) else 0
+
+
+@dataclass(frozen=True)
+class Spending:
+    """The sum over all calls of a backend."""
+
+    calls: int = 0
+    uncounted: int = 0
+    """Calls of which the server did not count the tokens."""
+    tokens: TokenCounts = TokenCounts()
+    dollars: Decimal = Decimal(0)
+
+    def plus_uncounted(self) -> "Spending":
+        return replace(self, calls=self.calls + 1, uncounted=self.uncounted + 1)
+
+    def plus(self, counts: TokenCounts, price: Decimal) -> "Spending":
+        had = self.tokens
+        tokens = TokenCounts(
+            prompt=had.prompt + counts.prompt,
+            cached=had.cached + counts.cached,
+            written=had.written + counts.written,
+            completion=had.completion + counts.completion,
+            reasoning=had.reasoning + counts.reasoning,
+        )
+        return replace(self, calls=self.calls + 1, tokens=tokens, dollars=self.dollars + price)
+
+    def __str__(self) -> str:
+        tokens = self.tokens
+        if self.uncounted and self.uncounted == self.calls:
+            return f"Model calls answered: {self.calls}. The server did not count their tokens."
+        uncounted = (
+            f" The server did not count the tokens of {counted(self.uncounted, 'call')}." if self.uncounted else ""
+        )
+        return (
+            f"Model calls answered: {self.calls}. "
+            f"Prompt tokens: {tokens.prompt:,}, of which {tokens.cached:,} from the cache. "
+            f"Completion tokens: {tokens.completion:,}, of which {tokens.reasoning:,} for reasoning.{uncounted}"
+        )
+
+    def as_json(self) -> JsonObject:
+        return {
+            "calls": self.calls,
+            "uncounted_calls": self.uncounted,
+            "prompt_tokens": self.tokens.prompt,
+            "cached_tokens": self.tokens.cached,
+            "cache_write_tokens": self.tokens.written,
+            "completion_tokens": self.tokens.completion,
+            "reasoning_tokens": self.tokens.reasoning,
+            "total_price": price_text(self.dollars),
+            "currency": "USD",
+        }
+
+
+@dataclass(frozen=True)
+class PricedCall:
+    """One call's counts at its model's prices; an unlisted model costs nothing here."""
+
+    counts: TokenCounts
+    prices: Prices
+    seconds: float
+
+    @classmethod
+    def of(cls, model: str, counts: TokenCounts, seconds: float) -> Self:
+        prices = facts_of(model).prices or _FREE
+        return cls(counts, prices.at(counts.prompt), seconds)
+
+    @property
+    def prompt_price(self) -> Decimal:
+        counts, prices = self.counts, self.prices
+        fresh = max(0, counts.prompt - counts.cached - counts.written)
+        return _dollars(fresh * prices.prompt + counts.cached * prices.cached + counts.written * prices.written)
+
+    @property
+    def completion_price(self) -> Decimal:
+        return _dollars(self.counts.completion * self.prices.completion)
+
+    @property
+    def total_price(self) -> Decimal:
+        return self.prompt_price + self.completion_price
+
+    def usage(self) -> JsonObject:
+        return {
+            "prompt_tokens": self.counts.prompt,
+            "prompt_unit_price": str(self.prices.prompt),
+            "prompt_price_unit": f"{_MILLIONTH:f}",
+            "prompt_price": f"{self.prompt_price:f}",
+            "completion_tokens": self.counts.completion,
+            "completion_unit_price": str(self.prices.completion),
+            "completion_price_unit": f"{_MILLIONTH:f}",
+            "completion_price": f"{self.completion_price:f}",
+            "total_tokens": self.counts.prompt + self.counts.completion,
+            "total_price": f"{self.total_price:f}",
+            "currency": "USD",
+            "latency": round(self.seconds, 3),
+        }
+
+
+def _dollars(millionths: Decimal) -> Decimal:
+    return (millionths * _MILLIONTH).quantize(_SMALLEST)
+
+
+def price_notice(model: str) -> str:
+    if facts_of(model).prices is None:
+        return f"devhost knows no price of {model} and counts 0"
+    return f"OpenAI's prices of {PRICES_AS_OF}"
+
+
+# What a provider's stream says, whichever API it came over: text, pieces of tool calls, and the end of the turn.
+#
+# Text carries thoughts as `<think>` blocks, which `ThoughtText` opens and closes.
+
+
+@dataclass(frozen=True)
+class Said:
+    text: str
+
+
+@dataclass(frozen=True)
+class Called:
+    """Tool calls, or fragments of them, in the form of a chunk's `tool_calls`."""
+
+    calls: tuple[JsonObject, ...]
+
+
+@dataclass(frozen=True)
+class Finished:
+    reason: str
+    calls: tuple[JsonObject, ...] = ()
+    opaque_body: Any = None
+    tokens: TokenCounts | None = None
+    """None when the server did not count."""
+
+
+type TurnEvent = Said | Called | Finished
+
+_BLOCK = re.compile(r"<think>\n.*?\n</think>\n*", re.DOTALL)
+
+
+class ThoughtText:
+    """Joins thoughts and answer into one text, with the thoughts between tags."""
+
+    def __init__(self) -> None:
+        self._thinking = False
+
+    def thought(self, text: str) -> str:
+        if not text:
+            return ""
+        opening = "" if self._thinking else "<think>\n"
+        self._thinking = True
+        return opening + text
+
+    def words(self, text: str) -> str:
+        return self.end() + text if text else ""
+
+    def end(self) -> str:
+        if not self._thinking:
+            return ""
+        self._thinking = False
+        return "\n</think>\n"
+
+
+def text_of(value: object) -> str:
+    """The text of a field that may be absent; the client passes on any value that the server sent."""
+    if not isinstance(value, str | None):
+        raise TypeError(f"{value!r} is not a text")
+    return value or ""
+
+
+def without_thoughts(text: str) -> str:
+    """The text for a provider: without the thoughts that `ThoughtText` put in."""
+    return _BLOCK.sub("", text)

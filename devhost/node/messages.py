@@ -1,0 +1,530 @@
+"""What Dify's Agent node does with each message of a tool or a strategy.
+
+Errors that fail the node are `NodeFailedError`.
+"""
+
+import base64
+import binascii
+import mimetypes
+import re
+import shutil
+import tempfile
+import threading
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import count
+from pathlib import Path
+
+import httpx
+
+from devhost.errors import NodeFailedError
+from devhost.golang import marshalled
+from devhost.limits import HostLimits
+from devhost.protocol.node_stream import passed_on
+from devhost.protocol.wire import MESSAGE_TYPES, JsonObject
+
+# What Dify says of a file: its type, its MIME type and its extension.
+
+IMAGE, VIDEO, AUDIO, DOCUMENT, CUSTOM = "image", "video", "audio", "document", "custom"
+UNKNOWN_MIME_TYPE, UNKNOWN_EXTENSION = "application/octet-stream", ".bin"
+_EXTENSIONS: Mapping[str, frozenset[str]] = {
+    IMAGE: frozenset({"jpg", "jpeg", "png", "webp", "gif", "svg"}),
+    VIDEO: frozenset({"mp4", "mov", "mpeg", "webm"}),
+    AUDIO: frozenset({"mp3", "m4a", "wav", "amr", "mpga"}),
+    DOCUMENT: frozenset(
+        {
+            *("txt", "markdown", "md", "mdx", "pdf", "html", "htm", "xlsx", "xls", "vtt", "properties"),
+            *("doc", "docx", "csv", "eml", "msg", "ppt", "pptx", "xml", "epub"),
+        }
+    ),
+}
+_IN_MIME_TYPES = (("image", IMAGE), ("video", VIDEO), ("audio", AUDIO), ("text", DOCUMENT), ("pdf", DOCUMENT))
+_OFFICE = "application/vnd.openxmlformats-officedocument."
+_LACKING = {
+    ".docx": f"{_OFFICE}wordprocessingml.document",
+    ".xlsx": f"{_OFFICE}spreadsheetml.sheet",
+    ".pptx": f"{_OFFICE}presentationml.presentation",
+    ".epub": "application/epub+zip",
+    ".md": "text/markdown",
+    ".webp": "image/webp",
+    ".m4a": "audio/mp4",
+    ".amr": "audio/amr",
+    ".wav": "audio/wav",
+}
+"""What Python's own table lacks or calls differently; a browser and Dify's machine know it."""
+
+
+def file_type(extension: str, mime_type: str) -> str:
+    """By the extension, else by the MIME type."""
+    bare = extension.removeprefix(".").lower()
+    for kind, extensions in _EXTENSIONS.items():
+        if bare in extensions:
+            return kind
+    return _by_mime_type(mime_type)
+
+
+def tool_file_type(extension: str, mime_type: str) -> str:
+    """By the MIME type, which Dify looks at first for a tool file, else by the extension."""
+    kind = _by_mime_type(mime_type)
+    return file_type(extension, mime_type) if kind == CUSTOM else kind
+
+
+def mime_type_of(filename: str) -> str:
+    return _table().guess_type(filename)[0] or UNKNOWN_MIME_TYPE
+
+
+def extension_of(mime_type: str) -> str:
+    return _table().guess_extension(mime_type) or UNKNOWN_EXTENSION
+
+
+def _by_mime_type(mime_type: str) -> str:
+    return next((kind for word, kind in _IN_MIME_TYPES if word in mime_type), CUSTOM)
+
+
+@cache
+def _table() -> mimetypes.MimeTypes:
+    """Python's own, since those of a machine would give one file two types."""
+    table = mimetypes.MimeTypes()
+    for extension, mime_type in _LACKING.items():
+        table.add_type(mime_type, extension)
+    return table
+
+
+# The messages of a tool or a strategy, read as strictly as Dify reads them from the daemon.
+
+LOG_STATUSES = ("start", "success", "error")
+RESERVED_VARIABLES = frozenset({"text", "json", "files"})
+
+
+@dataclass(frozen=True)
+class Message:
+    type: str
+    body: JsonObject
+    meta: JsonObject = field(default_factory=dict)
+
+    @property
+    def text(self) -> str:
+        return str(self.body.get("text", ""))
+
+    def on_the_wire(self) -> JsonObject:
+        return {"type": self.type, "message": self.body, "meta": self.meta or None}
+
+
+def read_message(data: JsonObject) -> Message:
+    kind, body, meta = data.get("type"), data.get("message"), data.get("meta")
+    if not isinstance(kind, str) or kind not in MESSAGE_TYPES:
+        raise _malformed(data, f"{kind!r} is an unknown message type")
+    if meta is not None and not isinstance(meta, dict):
+        raise _malformed(data, f"a {kind} message needs meta that is an object")
+    message = Message(kind, body if isinstance(body, dict) else {}, meta or {})
+    if message.type != "file":  # a file's body is a marker without content
+        problem = _problem(message)
+        if problem is not None:
+            raise _malformed(data, f"a {kind} message {problem}")
+    if message.type == "variable" and (name := message.body["variable_name"]) in RESERVED_VARIABLES:
+        sentence = f"a variable may not be called {name!r}: the node has that output"
+        raise NodeFailedError("variable-name-reserved", sentence, shows=_line(data))
+    return message
+
+
+def _problem(message: Message) -> str | None:  # noqa: C901, PLR0912 - one case per message type
+    body = message.body
+    match message.type:
+        case "json":
+            if not isinstance(body.get("json_object"), dict | list):
+                return "needs a json_object that is an object or a list"
+        case "variable":
+            return _variable_problem(body)
+        case "log":
+            if not isinstance(body.get("id"), str) or not isinstance(body.get("label"), str):
+                return "needs an id and a label"
+            if body.get("status") not in LOG_STATUSES:
+                return f"has status {body.get('status')!r}, which is none of {', '.join(LOG_STATUSES)}"
+            if not isinstance(body.get("data"), dict) or not isinstance(body.get("metadata") or {}, dict):
+                return "needs data and metadata that are objects"
+            if not all(isinstance(body.get(name), str | None) for name in ("parent_id", "error")):
+                return "needs a parent_id and an error that are strings, if any"
+        case "blob":
+            if not isinstance(body.get("blob"), str):
+                return "needs a blob"
+        case "blob_chunk":
+            if not isinstance(body.get("blob"), str) or not isinstance(body.get("id"), str):
+                return "needs an id and a blob"
+        case "retriever_resources":
+            if not isinstance(body.get("retriever_resources"), list):
+                return "needs a list of retriever_resources"
+        case _:
+            if not isinstance(body.get("text"), str):
+                return "needs a text"
+    return None
+
+
+def _variable_problem(body: JsonObject) -> str | None:
+    if not isinstance(body.get("variable_name"), str) or "variable_value" not in body:
+        return "needs a variable_name and a variable_value"
+    if body.get("stream") and not isinstance(body.get("variable_value"), str):
+        return "that streams needs a value that is a string"
+    return None
+
+
+def _malformed(data: JsonObject, sentence: str) -> NodeFailedError:
+    return NodeFailedError("message-malformed", f"{sentence}; Dify fails the node on it", shows=_line(data))
+
+
+def _line(data: JsonObject) -> str:
+    """The message that Dify could not read, as the daemon sent it: the node shows nothing else."""
+    return marshalled(passed_on(data))
+
+
+# Bytes of others in a folder of this machine, under names that do no harm.
+#
+# Nothing that exists is overwritten, and the file is nowhere but directly in the folder.
+
+LONGEST_NAME = 150
+"""Bytes; file systems take 255, and a number may follow."""
+_REFUSED = frozenset('/\\:*?"<>|')
+"""Elsewhere they part folders or mean something else."""
+
+
+def save_once(folder: Path, name: str, data: bytes) -> Path:
+    """As `save_new`, but a file that has the name and the bytes already serves."""
+    there = folder / safe_name(name)
+    return there if there.is_file() and there.read_bytes() == data else save_new(folder, name, data)
+
+
+def save_new(folder: Path, name: str, data: bytes) -> Path:
+    """Makes the folder too."""
+    folder.mkdir(parents=True, exist_ok=True)
+    safe = Path(safe_name(name))
+    for number in count(1):
+        path = folder / (safe.name if number == 1 else f"{safe.stem}-{number}{safe.suffix}")
+        try:
+            with path.open("xb") as file:
+                file.write(data)
+        except FileExistsError:
+            continue
+        return path
+    raise AssertionError  # the numbers do not end
+
+
+def safe_name(name: str) -> str:
+    """The name without what could leave the folder, hide the file or deceive the eye; it keeps its suffix."""
+    kept = "".join(letter if letter.isprintable() and letter not in _REFUSED else "_" for letter in name)
+    path = Path(kept.strip(" .").lstrip("-") or "file")
+    suffix = _cut(path.suffix, LONGEST_NAME // 2)
+    return f"{_cut(path.stem, LONGEST_NAME - len(suffix.encode()))}{suffix}"
+
+
+def _cut(text: str, most_bytes: int) -> str:
+    return text.encode()[:most_bytes].decode(errors="ignore")
+
+
+# Splits a streamed answer into thoughts and speech, wherever chunk borders cut the tags.
+#
+# The tags themselves are kept among the thoughts for a view without colours, where they alone show that a block is
+# closed.
+
+type Span = tuple[bool, str]
+_TAG = re.compile(r"</?think>")
+_TAGS = ("<think>", "</think>")
+
+
+class ThoughtSpans:
+    def __init__(self, *, keep_tags: bool = False) -> None:
+        self._keep_tags = keep_tags
+        self._thinking = False
+        self._waiting = ""
+
+    def feed(self, text: str) -> Iterator[Span]:
+        text = self._waiting + text
+        cut = len(text) - possible_tag(text)
+        ready, self._waiting = text[:cut], text[cut:]
+        start = 0
+        for tag in _TAG.finditer(ready):
+            yield from self._span(ready[start : tag.start()])
+            self._thinking = tag.group() == "<think>"
+            if self._keep_tags:
+                yield True, tag.group()
+            start = tag.end()
+        yield from self._span(ready[start:])
+
+    def finish(self) -> Iterator[Span]:
+        yield from self._span(self._waiting)
+        self._waiting = ""
+
+    def _span(self, text: str) -> Iterator[Span]:
+        if text:
+            yield self._thinking, text
+
+
+def possible_tag(text: str) -> int:
+    """How many characters at the end may be the beginning of a tag."""
+    start = text.rfind("<")
+    tail = text[start:] if start >= 0 else ""
+    return len(tail) if any(tag.startswith(tail) and tag != tail for tag in _TAGS) else 0
+
+
+# Dify's store of tool files, as a directory: bytes go in, a `/files/tools/<id>.<ext>` link and its meta come out.
+
+_LINK = re.compile(r"/files/tools/([0-9a-zA-Z-]+)")
+
+
+@dataclass(frozen=True)
+class ToolFile:
+    id: str
+    filename: str
+    """As Dify's table of tool files has it: made up, or with a suffix from the MIME type, where the tool gave none."""
+    mime_type: str
+    size: int
+    path: Path
+
+    @property
+    def extension(self) -> str:
+        """By the MIME type, whatever the name says."""
+        return extension_of(self.mime_type)
+
+    @property
+    def url(self) -> str:
+        return f"/files/tools/{self.id}{self.extension}"
+
+    @property
+    def kind(self) -> str:
+        """Dify's file type."""
+        return tool_file_type(self.extension, self.mime_type)
+
+    def output(self) -> JsonObject:
+        """As it stands in the output `files` of a node, with the path on this machine."""
+        return {
+            "dify_model_identity": "__dify__file__",
+            "id": self.id,
+            "type": self.kind,
+            "transfer_method": "tool_file",
+            "related_id": self.id,
+            "filename": self.filename,
+            "extension": self.extension,
+            "mime_type": self.mime_type,
+            "size": self.size,
+            "url": self.url,
+            "path": str(self.path),
+        }
+
+    def link(self, meta: JsonObject, *, is_image: bool) -> JsonObject:
+        """The message that replaces the file: its meta is the tool's own and the id, so it may have no `filename`."""
+        return {
+            "type": "image_link" if is_image else "binary_link",
+            "message": {"text": self.url},
+            "meta": {**meta, "tool_file_id": self.id},
+        }
+
+
+class ToolFileStore:
+    """Files are in `directory`, or else in a temporary one that `remove` deletes. Thread-safe."""
+
+    def __init__(self, directory: Path | None = None) -> None:
+        """`directory` is made with the first file."""
+        self._temporary = directory is None
+        self.directory = directory or Path(tempfile.mkdtemp(prefix="devhost-files-"))
+        self._files: dict[str, ToolFile] = {}
+        self._adding = threading.Lock()
+
+    def save(self, data: bytes, mime_type: str = UNKNOWN_MIME_TYPE, filename: str | None = None) -> ToolFile:
+        """Without a `filename` Dify makes one up; one without a dot gets a suffix."""
+        extension = extension_of(mime_type)
+        name = f"{uuid.uuid4().hex}{extension}" if filename is None else filename
+        if "." not in name:
+            name += extension
+        file = ToolFile(str(uuid.uuid4()), name, mime_type, len(data), save_new(self.directory, name, data))
+        with self._adding:
+            self._files[file.id] = file
+        return file
+
+    def find(self, url: str, meta: JsonObject) -> ToolFile | None:
+        """The file of a link message: by the id in its meta, else by the one in its URL."""
+        link = _LINK.search(url)
+        file_id = meta.get("tool_file_id") or (link and link.group(1))
+        return self._files.get(str(file_id))
+
+    def all(self) -> list[ToolFile]:
+        """In the order in which they came."""
+        with self._adding:
+            return list(self._files.values())
+
+    def remove(self) -> None:
+        if self._temporary:
+            shutil.rmtree(self.directory)
+
+
+# What Dify's page gets during a run: text in events, with repaired think tags.
+#
+# Newer Dify (its own `think_tags.py`, September 2026) repairs tags and counts every tag, quoted ones too; an older
+# one passes text on as it was said.
+
+EVENT_CHARACTERS = 64
+OPENING, CLOSING = "<think>", "</think>"
+_EITHER_TAG = re.compile(f"{OPENING}|{CLOSING}")
+
+
+class NodeText:
+    def __init__(self) -> None:
+        self.repairs: list[str] = []
+        """The kinds of message before which a thought was closed; the end of the text is not among them."""
+        self._said: list[str] = []
+        self._passed: list[str] = []
+        self._open = False
+        self._waiting = ""
+
+    @property
+    def said(self) -> str:
+        """The text as the strategy sent it, and as an older Dify stores it."""
+        return "".join(self._said)
+
+    @property
+    def passed(self) -> str:
+        """All text so far: what was passed on, and what still waits."""
+        return "".join([*self._passed, self._waiting])
+
+    def take(self, message: Message) -> Iterator[Message]:
+        match message.type:
+            case "text":
+                yield from self._feed(message.text)
+            case "link":
+                yield from self._interrupt("a link")
+                yield from self._feed(f"Link: {message.text}\n")
+            case "log":
+                yield from self._interrupt("a log")
+                yield message
+            case _:
+                yield message
+
+    def finish(self) -> Iterator[Message]:
+        yield from self._flush()
+        yield from self._close()
+
+    def _feed(self, text: str) -> Iterator[Message]:
+        """A tail that may become a tag waits for the next piece."""
+        self._said.append(text)
+        text = self._waiting + text
+        cut = len(text) - possible_tag(text)
+        ready, self._waiting = text[:cut], text[cut:]
+        yield from self._pass_on(_EITHER_TAG.sub(self._repaired, ready))
+
+    def _repaired(self, tag: re.Match[str]) -> str:
+        was_open, self._open = self._open, tag.group() == OPENING
+        if not (was_open and self._open):
+            return tag.group()
+        self.repairs.append(f"another {OPENING}")
+        return CLOSING + OPENING
+
+    def _interrupt(self, by: str) -> Iterator[Message]:
+        yield from self._flush()
+        if self._open:
+            self.repairs.append(by)
+        yield from self._close()
+
+    def _flush(self) -> Iterator[Message]:
+        waiting, self._waiting = self._waiting, ""
+        yield from self._pass_on(waiting)
+
+    def _close(self) -> Iterator[Message]:
+        was_open, self._open = self._open, False
+        yield from self._pass_on(CLOSING if was_open else "")
+
+    def _pass_on(self, text: str) -> Iterator[Message]:
+        self._passed.append(text)
+        for start in range(0, len(text), EVENT_CHARACTERS):
+            yield Message("text", {"text": text[start : start + EVENT_CHARACTERS]})
+
+
+# The first step for every message of a tool or a strategy in Dify: bytes become tool files, files become links.
+#
+# One object per stream, since the chunks of a file belong together; both limits on chunks are the daemon's.
+
+IMAGE_SECONDS = 20.0
+
+
+type Found = Callable[[str, str], None]
+"""A rule's name, and what broke it."""
+
+
+class FileMessages:
+    def __init__(self, files: ToolFileStore, limits: HostLimits, found: Found) -> None:
+        """`found` is called for each rule that a message breaks without failing the node."""
+        self._files = files
+        self._limits = limits
+        self._found = found
+        self._unfinished: dict[str, bytearray] = {}
+        self._names: dict[str, str] = {}
+
+    def transform(self, message: Message) -> Iterator[Message]:
+        match message.type:
+            case "blob":
+                yield self._saved(_decoded(message), message)
+            case "blob_chunk":
+                yield from self._chunk(message)
+            case "image":
+                yield self._downloaded(message)
+            case "file":
+                self._found("file-message-dropped", "Dify silently drops a file message")
+            case _:
+                yield message
+
+    def unfinished(self) -> list[str]:
+        """Files whose last chunk is missing."""
+        return list(self._names.values())
+
+    def _saved(self, data: bytes, message: Message) -> Message:
+        mime_type, name = message.meta.get("mime_type"), message.meta.get("filename")
+        file = self._files.save(data, str(mime_type or UNKNOWN_MIME_TYPE), None if name is None else str(name))
+        return _link(file, message, is_image="image" in file.mime_type)
+
+    def _chunk(self, message: Message) -> Iterator[Message]:
+        """The last chunk only says that it is the last: the daemon does not look at its bytes."""
+        blob_id = message.body["id"]
+        if not isinstance(message.body.get("total_length"), int):
+            self._found("blob-chunk-skipped", "a chunk of a file has no total_length: the daemon skips it silently")
+            return
+        if message.body.get("end"):
+            if message.body["blob"]:
+                self._found("blob-end-has-bytes", "a file's last chunk (end=true) is not empty: its bytes are lost")
+            self._names.pop(blob_id, None)
+            yield self._saved(bytes(self._unfinished.pop(blob_id, b"")), message)
+            return
+        data = _decoded(message)
+        if len(data) > self._limits.blob_chunk_bytes:
+            raise NodeFailedError(
+                "blob-chunk-too-large",
+                f"a blob chunk of {len(data):,} bytes came; the daemon takes {self._limits.blob_chunk_bytes:,} at most",
+            )
+        self._names[blob_id] = f"file {message.meta.get('filename') or blob_id!r}"
+        blob = self._unfinished.setdefault(blob_id, bytearray())
+        if len(blob) + len(data) > self._limits.blob_bytes:
+            raise NodeFailedError(
+                "blob-too-large",
+                f"a file grew beyond {self._limits.blob_bytes:,} bytes, the most that the daemon puts together",
+            )
+        blob += data
+
+    def _downloaded(self, message: Message) -> Message:
+        try:
+            response = httpx.get(message.text, timeout=IMAGE_SECONDS, follow_redirects=True)
+            response.raise_for_status()
+        except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:  # ValueError: a host that IDNA has no name for
+            self._found("image-not-downloaded", f"{message.text} cannot be downloaded: the answer's text says so")
+            return Message("text", {"text": f"Failed to download image: {message.text}: {error}"})
+        by_name, header = mime_type_of(message.text), response.headers.get("content-type", "").partition(";")[0].strip()
+        mime_type = header or UNKNOWN_MIME_TYPE if by_name == UNKNOWN_MIME_TYPE else by_name
+        return _link(self._files.save(response.content, mime_type), message, is_image=True)
+
+
+def _link(file: ToolFile, message: Message, *, is_image: bool) -> Message:
+    link = file.link(message.meta, is_image=is_image)
+    return Message(link["type"], link["message"], link["meta"])
+
+
+def _decoded(message: Message) -> bytes:
+    try:
+        return base64.b64decode(message.body["blob"], validate=True)
+    except (binascii.Error, ValueError) as error:
+        raise NodeFailedError("message-malformed", f"a {message.type} message is not base64: {error}") from error

@@ -1,0 +1,221 @@
+"""What a plugin declares, and how well, in lines for a terminal: the commands `list` and `check`."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+import click
+from rich.text import Text
+
+from devhost.direct import Found, tools_of
+from devhost.errors import HostError
+from devhost.flow.checks import seen_in_the_editor, wrong_in_file
+from devhost.flow.document import FlowFile
+from devhost.models.scripted.script import Script
+from devhost.plugin.casting import range_text
+from devhost.plugin.check import Checked, check_plugin
+from devhost.plugin.declaration import PluginDeclaration
+from devhost.plugin.keys import Parameter
+from devhost.plugin.nearest import nearest_plugin, nearest_strategy_plugin
+from devhost.plugin.rules.listed import Level
+from devhost.scenario import SCENARIOS, SCRIPT, examples_of
+from devhost.terminal.run_view import open_console
+from devhost.terminal.tables import preview, printable
+from devhost.text import real_path
+from devhost.tools.entity import refused_parameters
+from devhost.words import counted, examples
+
+# What a static check found, in lines.
+
+HEADINGS: Mapping[Level, str] = {"marketplace": "for the marketplace: ", "notice": "notice: ", "refused": ""}
+STYLES: Mapping[Level, str] = {"marketplace": "yellow", "notice": "yellow", "refused": "bold"}
+
+
+def check_lines(checked: Checked, *, marketplace: bool = False) -> Iterator[Text]:
+    """With `marketplace`, what only the marketplace refuses counts as refused."""
+    refused = checked.of("refused", *(("marketplace",) if marketplace else ()))
+    for problem in checked.problems:
+        where = f"{problem.file}: {problem.key}" if problem.key else problem.file
+        level: Level = "refused" if problem in refused else problem.level
+        style = STYLES[level]
+        found = Text.assemble(HEADINGS[level], (printable(where), style), f": {printable(problem.sentence)}")
+        yield found.append(f" ({problem.rule})", "dim")
+        if problem.words:
+            yield Text(f"    {printable(problem.words)}", "dim")
+    if checked.unchecked:
+        kinds = ", ".join(checked.unchecked)
+        yield Text(f"not checked: {kinds} (devhost has rules for the manifest, tools and strategies only)", "yellow")
+    files = f"{checked.declarations} declarations and {len(checked.contents.paths)} files"
+    if not refused:
+        yield Text(f"{files}, as Dify takes them", "green")
+    else:
+        count = len(refused)
+        yield Text(f"{counted(count, 'refusal')} in {files}", "red")
+
+
+# Strategies, tools and their parameters, a line each.
+
+INDENT = "    "
+
+
+def tool_lines(tools: Iterable[Found]) -> Iterator[Text]:
+    for found in tools:
+        files = refused_parameters(found.tool)
+        note = f"  (needs a file, so that no agent can have it: {', '.join(files)})" if files else ""
+        name = f"{found.provider.identity.name}/{found.tool.identity.name}"
+        yield line(name, found.tool.description.human.en_US, note)
+        yield from parameter_lines(found.tool.parameters)
+
+
+def parameter_lines(parameters: Sequence[Parameter]) -> Iterator[Text]:
+    width = max((len(parameter.name) for parameter in parameters), default=0)
+    for parameter in parameters:
+        about = parameter.human_description or parameter.label
+        facts = ", ".join(_facts(parameter))
+        yield Text.assemble(
+            INDENT,
+            printable(parameter.name).ljust(width),
+            (f"  {printable(facts)}", "cyan"),
+            (f"  {_plain(about.en_US)}", "dim"),
+        )
+
+
+def line(name: str, description: str, note: str = "") -> Text:
+    return Text.assemble(
+        (printable(name), "bold"),
+        f"  {_plain(description)}",
+        (printable(note), "yellow"),
+    )
+
+
+def _facts(parameter: Parameter) -> Iterator[str]:
+    yield f"{parameter.type}[]" if parameter.multiple else parameter.type
+    if parameter.required:
+        yield "required"
+    if parameter.form == "form":
+        yield "set in the panel"
+    if parameter.options:
+        yield f"one of {' | '.join(option.value for option in parameter.options)}"
+    if limits := range_text(parameter):
+        yield limits
+    if parameter.default not in (None, ""):
+        yield f"default {preview(parameter.default)}"
+
+
+def _plain(text: str) -> str:
+    return " ".join(printable(text).split())
+
+
+# What there is in and beside a plugin: strategies, tools, examples and their scenarios, a line each.
+
+
+def inventory(plugin: PluginDeclaration, examples: Path | None) -> Iterator[Text]:
+    """`examples` is None for a plugin that has no strategies, and so nothing to show one with."""
+    yield line(f"plugin {plugin.manifest.author}/{plugin.manifest.name} {plugin.manifest.version}", "")
+    for name, (_, strategy) in plugin.strategies.items():
+        yield line(f"strategy {name}", strategy.description.en_US)
+        yield from parameter_lines(strategy.parameters)
+    yield from _tools(plugin)
+    for script in sorted(examples.glob(f"*/{SCRIPT}")) if examples is not None else ():
+        yield from _example(script.parent)
+
+
+def _tools(plugin: PluginDeclaration) -> Iterator[Text]:
+    for text in tool_lines(tools_of([plugin])):
+        yield text if text.plain.startswith(" ") else Text.assemble(("tool ", "bold"), text)
+
+
+def _example(directory: Path) -> Iterator[Text]:
+    yield line(f"example {directory.name}", _description(directory / SCRIPT))
+    for scenario in sorted((directory / SCENARIOS).glob("*.yaml")):
+        yield line(f"scenario {directory.name}/{scenario.stem}", _description(scenario))
+    try:
+        tools = list(_tools(PluginDeclaration.read(directory)))
+    except HostError:  # an example need not be a tool plugin
+        tools = []
+    yield from (text for text in tools if not text.plain.startswith(" "))
+
+
+def _description(script: Path) -> str:
+    try:
+        return Script.read(script).description
+    except HostError as error:
+        return f"cannot be read: {error}"
+
+
+# The commands `check` and `list`, which read a plugin's files and start nothing.
+
+WELL, REFUSED = 0, 1
+
+
+def _plugin_argument(command: Callable[..., int]) -> Callable[..., int]:
+    argument = click.argument(
+        "plugin", metavar="[PLUGIN]", required=False, type=click.Path(file_okay=False, path_type=Path)
+    )
+    return argument(click.option("--no-color", is_flag=True, help="Print without colours.")(command))
+
+
+accept_option = click.option(
+    "--accept",
+    metavar="RULE:FILE",
+    multiple=True,
+    help="A finding that is meant, such as secret:README.md; it becomes a notice. Can be repeated.",
+)
+
+
+@click.command(
+    epilog=examples(
+        "devhost check",
+        "devhost check examples/helpdesk",
+        "devhost check examples/workflows/approval.yml",
+    )
+)
+@click.argument("plugin", metavar="[PLUGIN | APP]", required=False, type=click.Path(path_type=Path))
+@click.option("--no-color", is_flag=True, help="Print without colours.")
+@accept_option
+def check(*, plugin: Path | None, accept: tuple[str, ...], no_color: bool) -> int:
+    """Check a plugin by the daemon's rules, or an app by the editor's.
+
+    Nothing is started. PLUGIN is a folder; by default the nearest plugin in or above the current one. APP is a file
+    that Dify exports; its Agent nodes are checked against the nearest plugin with strategies.
+    """
+    if plugin is not None and plugin.is_file():
+        return _check_app(plugin, color=not no_color)
+    checked = check_plugin(real_path(plugin or nearest_plugin(Path.cwd())), accept)
+    console = open_console(stderr=False, color=not no_color)
+    for text in check_lines(checked):
+        console.print(text, soft_wrap=True)
+    return REFUSED if checked.refusals else WELL
+
+
+def _check_app(path: Path, *, color: bool) -> int:
+    file = FlowFile.read(path)
+    has_agent = any(node.type == "agent" for node in file.nodes.values())
+    declared = PluginDeclaration.read(nearest_strategy_plugin(Path.cwd())) if has_agent else None
+    found = wrong_in_file(file, declared) or seen_in_the_editor(file, declared)
+    console = open_console(stderr=False, color=color)
+    for sentence in found:
+        console.print(Text(printable(sentence), "bold"), soft_wrap=True)
+    if not found:
+        console.print(Text(f"{file.kind} with {counted(len(file.nodes), 'node')}: Dify's editor publishes it", "green"))
+    return REFUSED if found else WELL
+
+
+@click.command(
+    "list",
+    epilog=examples(
+        "devhost list",
+        "devhost list examples/helpdesk",
+    ),
+)
+@_plugin_argument
+def list_(*, plugin: Path | None, no_color: bool) -> int:
+    """List a plugin's strategies, tools, parameters and examples.
+
+    PLUGIN is a folder; by default the nearest plugin in or above the current one.
+    """
+    declaration = PluginDeclaration.read(plugin or nearest_plugin(Path.cwd()))
+    examples = examples_of(declaration.directory) if declaration.strategies else None
+    console = open_console(stderr=False, color=not no_color)
+    for text in inventory(declaration, examples):
+        console.print(text, soft_wrap=True)
+    return WELL

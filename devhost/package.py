@@ -1,0 +1,285 @@
+"""A plugin as one file: written, installed, opened.
+
+`devhost/plugin/check.py` says before what Dify would refuse.
+"""
+
+import hashlib
+import io
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import zipfile
+import zlib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+import click
+from rich.text import Text
+
+from devhost.errors import PackageError, PluginStartError
+from devhost.limits import HostLimits
+from devhost.overview import accept_option, check_lines
+from devhost.plugin.check import check_plugin
+from devhost.plugin.contents import MAX_BYTES, MAX_FILES, REQUIREMENTS, Contents, requirement_lines
+from devhost.plugin.declaration import MANIFEST_FILE, PluginDeclaration
+from devhost.plugin.nearest import nearest_plugin
+from devhost.process.plugin_process import PluginProcess
+from devhost.terminal.run_view import open_console
+from devhost.terminal.tables import printable
+from devhost.text import real_path
+from devhost.words import counted, examples
+
+# How the files of a package compare with the last commit.
+#
+# A package of a commit is the same everywhere, and holds nothing that a person or a program left in the folder.
+
+
+def unknown_files(contents: Contents) -> tuple[str, ...]:
+    """Those that were never added to git, also where git ignores them."""
+    known = _listed(contents.directory, "ls-files", "-z")
+    strange = tuple(path for path in contents.paths if path not in known)
+    return strange if len(strange) < len(contents.paths) else ()
+
+
+def changed_files(contents: Contents) -> tuple[str, ...]:
+    """Those that git knows, and that are not as in the last commit."""
+    changed = _listed(contents.directory, "diff", "--name-only", "--relative", "-z", "HEAD")
+    return tuple(path for path in contents.paths if path in changed)
+
+
+def folded(paths: Sequence[str], whole: Sequence[str]) -> tuple[str, ...]:
+    """A folder in place of what it holds, if all of the `whole` paths in it are among these paths."""
+    others = set(whole) - set(paths)
+
+    def shown(path: str) -> str:
+        folders = (path[: place + 1] for place, letter in enumerate(path) if letter == "/")
+        return next((folder for folder in folders if not any(each.startswith(folder) for each in others)), path)
+
+    return tuple(dict.fromkeys(map(shown, paths)))
+
+
+def _listed(directory: Path, *question: str) -> frozenset[str]:
+    git = shutil.which("git")
+    if git is None:
+        return frozenset()
+    told = subprocess.run([git, *question], check=False, capture_output=True, cwd=directory)
+    return frozenset(told.stdout.decode(errors="replace").split("\0")) if told.returncode == 0 else frozenset()
+
+
+# The bytes of a `.difypkg`: a zip file of a plugin's contents.
+#
+# Folders have no entries, as in those of Dify's own packager.
+
+EARLIEST = (1980, 1, 1, 0, 0, 0)
+"""The first time that a zip file can hold."""
+UNIX = 3
+READABLE = 0o100644 << 16
+"""A file that its owner may write and all may read, in the place of a zip entry for Unix's mode."""
+
+
+def packed(contents: Contents) -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as package:
+        for path in contents.paths:
+            entry = zipfile.ZipInfo(path, EARLIEST)
+            entry.create_system, entry.external_attr = UNIX, READABLE
+            package.writestr(entry, contents.read(path), zipfile.ZIP_DEFLATED, 9)
+    return file.getvalue()
+
+
+# A `.difypkg` in a temporary folder, from which devhost runs it as any plugin.
+
+UNREADABLE = (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError)
+"""What the library raises for a file that is damaged, encrypted, or compressed in another way."""
+LINK = 0o120000
+COMPRESSIONS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
+"""That Dify's daemon reads, and that can be read in small steps."""
+STEP = 64 * 1024
+"""Bytes that are unpacked at a time: the size in the directory may be forged, and the library checks it afterwards."""
+
+
+@contextmanager
+def opened_package(file: Path) -> Iterator[Path]:
+    """The folder has the name of the file: errors and traces name it."""
+    with tempfile.TemporaryDirectory(prefix="devhost-package-") as home:
+        folder = Path(home) / file.stem
+        unpack(file, folder)
+        yield folder
+
+
+def unpack(file: Path, folder: Path) -> None:
+    """`folder` is made; PackageError for a file that Dify would refuse to open."""
+    try:
+        if (size := file.stat().st_size) > MAX_BYTES:
+            raise PackageError(f"{file} has {size:,} bytes; Dify takes packages of {MAX_BYTES:,} bytes")
+        with zipfile.ZipFile(file) as package:
+            entries = [entry for entry in package.infolist() if not entry.is_dir()]
+            _refuse(file, entries)
+            for entry in entries:
+                target = folder / entry.filename
+                target.parent.mkdir(parents=True, exist_ok=True)
+                with package.open(entry) as packed, target.open("wb") as unpacked:
+                    shutil.copyfileobj(packed, unpacked, STEP)
+    except OSError as error:
+        raise PackageError(f"{file} cannot be opened: {error.strerror or error}") from error
+    except UNREADABLE as error:
+        raise PackageError(f"{file} is not a package, or is damaged: {error}. Make it again") from error
+
+
+def _refuse(file: Path, entries: list[zipfile.ZipInfo]) -> None:
+    """Before anything is written."""
+    size = sum(entry.file_size for entry in entries)
+    if size > MAX_BYTES or len(entries) > MAX_FILES:
+        limit = f"Dify takes {MAX_FILES:,} files with {MAX_BYTES:,} bytes"
+        raise PackageError(f"{file} holds {len(entries):,} files with {size:,} bytes; {limit}")
+    names = Counter(entry.filename for entry in entries)
+    for entry in entries:
+        name = PurePosixPath(entry.filename)
+        # In the name that is in the file: the library cuts it at a NUL, and reads a backslash as a slash on Windows.
+        if name.is_absolute() or ".." in name.parts or "\\" in entry.orig_filename or ":" in name.parts[0]:
+            raise PackageError(f"{file} is not safe to unpack: its file {entry.orig_filename!r} is outside the package")
+        if (entry.external_attr >> 16) & 0o170000 == LINK:
+            raise PackageError(f"{file} is not safe to unpack: its file {entry.filename!r} is a symbolic link")
+        if entry.compress_type not in COMPRESSIONS:
+            raise PackageError(f"{file} cannot be read by Dify: {entry.filename!r} is compressed in another way")
+        if names[entry.filename] > 1:
+            raise PackageError(f"{file} holds the file {entry.filename!r} twice: make it again")
+    if MANIFEST_FILE not in names:
+        raise PackageError(f"{file} is not a plugin's package: it has no {MANIFEST_FILE} at its top")
+
+
+# Whether a package can be installed and started with what it declares, and nothing else.
+#
+# The environment is new and has only the package's dependencies; the plugin is run as by Dify's serverless runtime,
+# as the marketplace's pre-check does.
+
+LAST_LINES = 15
+MARKETPLACE = HostLimits(launch_seconds=20)
+"""How long the marketplace's pre-check waits."""
+
+
+@dataclass(frozen=True)
+class Installed:
+    """Seconds."""
+
+    installing: float
+    starting: float
+
+
+def try_install(package: bytes, limits: HostLimits | None = None) -> Installed:
+    with tempfile.TemporaryDirectory(prefix="devhost-install-") as home:
+        file, plugin, environment = (Path(home) / name for name in ("plugin.difypkg", "plugin", "environment"))
+        file.write_bytes(package)
+        unpack(file, plugin)
+        requirements = Path(home) / REQUIREMENTS
+        requirements.write_text("\n".join(requirement_lines(Contents.of(plugin))), encoding="utf-8")
+        begun = time.monotonic()
+        python = environment / "bin" / "python"
+        _call("an environment cannot be made", [sys.executable, "-m", "venv", str(environment)])
+        options = ["--quiet", "--disable-pip-version-check", "--no-input"]
+        install = [str(python), "-m", "pip", "install", *options, "-r", str(requirements)]
+        _call("its dependencies cannot be installed", install)
+        installed = time.monotonic()
+        return Installed(installed - begun, serve(plugin, python, limits or HostLimits()))
+
+
+def serve(plugin: Path, python: Path, limits: HostLimits) -> float:
+    """The seconds until it answers; then it is stopped."""
+    begun = time.monotonic()
+    with PluginProcess.start(plugin, transport="http", python=str(python), limits=limits):
+        return time.monotonic() - begun
+
+
+def _call(failure: str, command: list[str]) -> None:
+    done = subprocess.run(command, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    if done.returncode:
+        words = "\n".join(done.stdout.strip().splitlines()[-LAST_LINES:])
+        raise PluginStartError(f"the package cannot be installed: {failure}\n{words}")
+
+
+# `devhost package`: a plugin as the file that Dify installs.
+
+WELL, REFUSED = 0, 1
+FOLDER = Path("dist")
+
+
+@click.command(
+    epilog=examples(
+        "devhost package examples/helpdesk",
+        "devhost package examples/helpdesk --no-install -o helpdesk.difypkg",
+    )
+)
+@click.argument("plugin", metavar="[PLUGIN]", required=False, type=click.Path(file_okay=False, path_type=Path))
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help=f"The package; by default {FOLDER}/NAME-VERSION.difypkg in the current folder.",
+)
+@accept_option
+@click.option("--marketplace", is_flag=True, help="Also refuse what only the marketplace refuses.")
+@click.option("--install/--no-install", default=True, help="Whether to install and start the package first.")
+@click.option("--no-color", is_flag=True, help="Print without colours.")
+def package(  # noqa: PLR0913 - its options
+    *,
+    plugin: Path | None,
+    output: Path | None,
+    accept: tuple[str, ...],
+    marketplace: bool,
+    install: bool,
+    no_color: bool,
+) -> int:
+    """Check a plugin, pack it, and try to install the package.
+
+    It is installed in an environment of its own. PLUGIN is a folder; by default the nearest plugin in or above the
+    current one. A refused package is not written.
+    """
+    directory = real_path(plugin or nearest_plugin(Path.cwd()))
+    checked = check_plugin(directory, accept)
+    console = open_console(stderr=False, color=not no_color)
+    for text in check_lines(checked, marketplace=marketplace):
+        console.print(text, soft_wrap=True)
+    if checked.of("refused", *(("marketplace",) if marketplace else ())):
+        return REFUSED
+    if strange := unknown_files(checked.contents):
+        remedy = f"git add what belongs to it, and name the rest in {checked.contents.ignored_by or '.difyignore'}"
+        names = printable(", ".join(folded(strange, checked.contents.paths)))
+        console.print(Text(f"not packed: git does not know {names}; {remedy}", "red"), soft_wrap=True)
+        return REFUSED
+    if changed := changed_files(checked.contents):
+        names = printable(", ".join(changed))
+        console.print(Text(f"notice: not as in the last commit: {names}", "yellow"), soft_wrap=True)
+    manifest = PluginDeclaration.read(directory).manifest
+    target = output or FOLDER / f"{manifest.name}-{manifest.version}.difypkg"
+    content = packed(checked.contents)
+    if install:
+        console.print(Text("installing it into an environment of its own …", "dim"))
+        took = try_install(content, MARKETPLACE if marketplace else None)
+        seconds = f"installed in {took.installing:.0f} s, answered after {took.starting:.1f} s"
+        console.print(Text(seconds, "green"), soft_wrap=True)
+    _write(target, content)
+    digest = hashlib.sha256(content).hexdigest()
+    files = f"{counted(len(checked.contents.paths), 'file')}, {counted(len(content), 'byte')}, sha256 {digest}"
+    console.print(Text(f"{target}: {files}"), soft_wrap=True)
+    return WELL
+
+
+def _write(target: Path, content: bytes) -> None:
+    """Whole, or not at all."""
+    unfinished = target.with_name(f".{target.name}.{os.getpid()}")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            unfinished.write_bytes(content)
+            unfinished.replace(target)
+        finally:
+            unfinished.unlink(missing_ok=True)
+    except OSError as error:
+        raise PackageError(f"{target} cannot be written: {error.strerror}") from error

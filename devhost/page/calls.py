@@ -1,0 +1,368 @@
+"""What the calls of a run say: prompts, answers, arguments, results, and what changed from prompt to prompt."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from typing import Any, Literal
+
+from devhost.node.messages import ThoughtSpans
+from devhost.node.outputs.run import plugin_error
+from devhost.protocol.wire import JsonObject
+from devhost.trace.runs import Call, TracedRun, WrittenCall, written_calls
+from devhost.trace.timeline import Span
+
+# What a call on the timeline shows when it is opened, taken from the messages that crossed.
+
+
+@dataclass(frozen=True)
+class Said:
+    role: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Result:
+    kind: str
+    value: object
+    """A text, or what is shown as JSON."""
+
+
+@dataclass(frozen=True)
+class OfferedTool:
+    """A tool as the model was told of it."""
+
+    name: str
+    description: str
+    schema: str
+    """The JSON Schema of its parameters, as text."""
+
+
+@dataclass(frozen=True)
+class ModelCall:
+    prompt: tuple[Said, ...]
+    tools: tuple[OfferedTool, ...]
+    completion_params: JsonObject
+    thought: str
+    text: str
+    called: tuple[WrittenCall, ...]
+    usage: JsonObject
+    finish_reason: str
+    chunks: int
+    first_at: float | None
+    error: str
+
+    @property
+    def prompt_characters(self) -> int:
+        return sum(len(said.text) for said in self.prompt)
+
+
+@dataclass(frozen=True)
+class ToolCall:
+    provider: str
+    arguments: JsonObject
+    results: tuple[Result, ...]
+    error: str
+    traceback: str = ""
+
+
+def model_call(call: Call) -> ModelCall:
+    deltas = [_mapping(piece.data.get("delta")) for piece in call.pieces]
+    messages = [_mapping(delta.get("message")) for delta in deltas]
+    spans = ThoughtSpans()
+    said = [span for message in messages for span in spans.feed(_words(message.get("content")))]
+    said += spans.finish()
+    return ModelCall(
+        prompt=prompt_of(call),
+        tools=offered_tools(call),
+        completion_params=_mapping(call.request.get("completion_params")),
+        thought="".join(text for is_thought, text in said if is_thought).strip(),
+        text="".join(text for is_thought, text in said if not is_thought).strip(),
+        called=tuple(written_calls(call)),
+        usage=call.usage,
+        finish_reason=next((str(reason) for delta in reversed(deltas) if (reason := delta.get("finish_reason"))), ""),
+        chunks=len(deltas),
+        first_at=call.pieces[0].at if call.pieces else None,
+        error=call.error,
+    )
+
+
+def prompt_of(call: Call) -> tuple[Said, ...]:
+    return tuple(_said(message) for message in _items(call.request.get("prompt_messages")))
+
+
+def offered_tools(call: Call) -> tuple[OfferedTool, ...]:
+    return tuple(
+        OfferedTool(
+            str(tool.get("name")),
+            str(tool.get("description") or ""),
+            json.dumps(tool.get("parameters"), ensure_ascii=False, indent=2),
+        )
+        for tool in _items(call.request.get("tools"))
+    )
+
+
+def tool_call(call: Call) -> ToolCall:
+    raised = plugin_error(call.error)
+    return ToolCall(
+        provider=str(call.request.get("provider") or call.kind),
+        arguments=_mapping(call.request.get("tool_parameters")) or ({} if call.kind == "tool" else call.request),
+        results=tuple(_result(piece.data) for piece in call.pieces),
+        error=call.error if raised is None else f"{raised.error_type}: {raised.message}",
+        traceback="" if raised is None else raised.traceback,
+    )
+
+
+def _said(message: JsonObject) -> Said:
+    lines = [_words(message.get("content"))]
+    for tool_call in _items(message.get("tool_calls")):
+        function = _mapping(tool_call.get("function"))
+        lines.append(f"→ {function.get('name')} {function.get('arguments')}")
+    return Said(str(message.get("role")), "\n".join(filter(None, lines)))
+
+
+def _words(content: object) -> str:
+    if isinstance(content, str):
+        return content
+    return "".join(
+        str(part.get("data")) if part.get("type") == "text" else f"[{part.get('type')}: {_about(part)}]"
+        for part in _items(content)
+    )
+
+
+def _about(part: JsonObject) -> str:
+    return str(part.get("filename") or part.get("mime_type") or part.get("format"))
+
+
+def _result(data: JsonObject) -> Result:
+    if "type" not in data:  # the answer to what a tool asks for: a summary, storage
+        return Result("answer", data)
+    kind = str(data["type"]).replace("_", " ")
+    match data.get("message"):
+        case {"text": text} | {"json_object": text}:
+            return Result(kind, text)
+        case body:
+            return Result(kind, body)
+
+
+def _mapping(value: object) -> JsonObject:
+    return value if isinstance(value, dict) else {}
+
+
+def _items(value: object) -> list[dict[str, Any]]:
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+# The sources of an answer, each with its passage.
+
+
+@dataclass(frozen=True)
+class Source:
+    number: str
+    title: str
+    document: str
+    """Its id or dataset, where that is not the title."""
+    is_cited: bool | None
+    """None if that is not known."""
+    passage: str
+    """Empty if no resource fits."""
+
+
+def sources_of(variable: object, run: TracedRun) -> list[Source]:
+    sent = [resource for arrival in run.streamed for resource in _resources(arrival.message)]
+    if not isinstance(variable, list):
+        return retrieved(sent)
+    of_tools = [resource for call in run.calls for piece in call.pieces for resource in _resources(piece.data)]
+    listed = [source for source in variable if isinstance(source, dict)]
+    return [_source(source, place, [*sent, *of_tools]) for place, source in enumerate(listed, start=1)]
+
+
+def retrieved(resources: Sequence[JsonObject]) -> list[Source]:
+    return [
+        Source(
+            number=str(resource.get("position") or place),
+            title=_first(resource, "title", "document_name", "document_id"),
+            document=str(resource.get("dataset_name") or ""),
+            is_cited=None,
+            passage=str(resource.get("content") or ""),
+        )
+        for place, resource in enumerate(resources, start=1)
+    ]
+
+
+def _first(resource: JsonObject, *names: str) -> str:
+    return next((str(resource[name]) for name in names if resource.get(name)), "source")
+
+
+def _source(source: JsonObject, place: int, resources: Sequence[JsonObject]) -> Source:
+    number, title, document = source.get("number", place), source.get("title"), source.get("document_id")
+    return Source(
+        number=str(number),
+        title=str(title or document or "source"),
+        document=str(document) if title and document else "",
+        is_cited=bool(source.get("cited")),
+        passage=_passage(source, number, resources),
+    )
+
+
+def _passage(source: JsonObject, number: object, resources: Sequence[JsonObject]) -> str:
+    """Of the resource with the number of the source, else of the one with its score; both of the same document."""
+    same = [each for each in resources if each.get("document_id") == source.get("document_id")]
+    for name, value in (("position", number), ("score", source.get("score"))):
+        for resource in same:
+            if value is not None and resource.get(name) == value:
+                return str(resource.get("content") or "")
+    return ""
+
+
+def _resources(message: JsonObject) -> Iterator[JsonObject]:
+    match message:
+        case {"type": "retriever_resources", "message": {"retriever_resources": list(resources)}}:
+            yield from (resource for resource in resources if isinstance(resource, dict))
+
+
+# Which model call came before which, in the same loop of rounds.
+
+type Found = tuple[int, int, Call]
+"""The `id()` of the list in which the span stands, of the list in which its group stands, and the call."""
+
+
+def calls_before(spans: Sequence[Span]) -> Mapping[str, Call]:
+    """Calls of one loop stand beside each other, or in groups that do, and their prompts begin with the same messages.
+
+    Without an entry: the first call of a loop, and one whose prompt begins differently, such as a judgement.
+    """
+    before: dict[str, Call] = {}
+    loops: dict[tuple[int, tuple[Said, ...]], Call] = {}
+    for own, around, call in sorted(_model_calls(spans, 0), key=lambda found: found[2].began):
+        begin = _beginning(prompt_of(call))
+        for place in (own, around):
+            earlier = loops.get((place, begin))
+            if earlier is not None and earlier.ended is not None and earlier.ended <= call.began:
+                before[call.id] = earlier
+                break
+        loops[own, begin] = loops[around, begin] = call
+    return before
+
+
+def _model_calls(spans: Sequence[Span], around: int) -> Iterator[Found]:
+    for span in spans:
+        for call in span.calls:
+            if call.kind == "llm":
+                yield id(spans), around, call
+        yield from _model_calls(span.children, id(spans))
+
+
+def _beginning(prompt: Sequence[Said]) -> tuple[Said, ...]:
+    """The messages up to the first one of the user's."""
+    first = next((place for place, said in enumerate(prompt) if said.role == "user"), 0)
+    return tuple(prompt[: first + 1])
+
+
+# The parameters of an offered tool, as a table says them.
+
+
+@dataclass(frozen=True)
+class ParameterRow:
+    name: str
+    type: str
+    is_required: bool
+    description: str
+
+
+def parameter_rows(tool: OfferedTool) -> list[ParameterRow]:
+    """Empty if the schema, which may come from any plugin, has no properties."""
+    schema = json.loads(tool.schema)
+    properties = schema.get("properties") if isinstance(schema, dict) else None
+    if not isinstance(properties, dict):
+        return []
+    required = schema.get("required")
+    needed = required if isinstance(required, list) else []
+    return [_row(name, value, is_required=name in needed) for name, value in properties.items()]
+
+
+def _row(name: str, schema: object, *, is_required: bool) -> ParameterRow:
+    given = schema if isinstance(schema, dict) else {}
+    return ParameterRow(name, type_words(schema), is_required, str(given.get("description") or ""))
+
+
+def type_words(schema: object) -> str:
+    """Such as "string or null", "array of integer", or `one of "a", "b"`; "any" where the schema says none."""
+    match schema:
+        case {"enum": list(options)}:
+            return f"one of {', '.join(json.dumps(option, ensure_ascii=False) for option in options)}"
+        case {"anyOf": list(options)} | {"oneOf": list(options)}:
+            return " or ".join(dict.fromkeys(map(type_words, options)))
+        case {"type": "array", "items": dict(items)}:
+            return f"array of {type_words(items)}"
+        case {"type": list(types)}:
+            return " or ".join(map(str, types))
+        case {"type": str(name)}:
+            return name
+        case _:
+            return "any"
+
+
+# What changed in a prompt since the round before.
+
+type Change = Literal["same", "new", "shortened", "removed"]
+
+
+@dataclass(frozen=True)
+class Part:
+    """Neighbouring messages of which the same is to be said; one message if it was shortened."""
+
+    change: Change
+    messages: tuple[Said, ...]
+    """As they are now; those that were removed as they were."""
+    before: Said | None = None
+    """Of a shortened message, what it was."""
+
+
+@dataclass(frozen=True)
+class PromptChanges:
+    parts: tuple[Part, ...]
+
+    def count(self, change: Change) -> int:
+        """Messages."""
+        return sum(len(part.messages) for part in self.parts if part.change == change)
+
+    @property
+    def words(self) -> str:
+        """Such as "2 new, 1 removed, 12 as in the round before"."""
+        names: dict[Change, str] = {"new": "new", "shortened": "shortened", "removed": "removed"}
+        counted = [f"{self.count(change)} {word}" for change, word in names.items() if self.count(change)]
+        return ", ".join([*counted, f"{self.count('same')} as in the round before"])
+
+
+def prompt_changes(before: Sequence[Said], now: Sequence[Said]) -> PromptChanges:
+    return PromptChanges(tuple(_parts(before, now)))
+
+
+def _parts(before: Sequence[Said], now: Sequence[Said]) -> Iterator[Part]:
+    for kind, old_from, old_to, new_from, new_to in SequenceMatcher(None, before, now, autojunk=False).get_opcodes():
+        if kind == "equal":
+            yield Part("same", tuple(now[new_from:new_to]))
+        else:
+            yield from _replaced(list(before[old_from:old_to]), now[new_from:new_to])
+
+
+def _replaced(old: list[Said], new: Sequence[Said]) -> Iterator[Part]:
+    """A message is shortened if the next one of its role that disappeared was longer."""
+    added: list[Said] = []
+    for said in new:
+        place = next((place for place, gone in enumerate(old) if gone.role == said.role), None)
+        if place is None or len(old[place].text) <= len(said.text):
+            added.append(said)
+            continue
+        yield from _part("new", added)
+        yield from _part("removed", old[:place])
+        yield Part("shortened", (said,), old[place])
+        added, old = [], old[place + 1 :]
+    yield from _part("removed", old)
+    yield from _part("new", added)
+
+
+def _part(change: Change, messages: Sequence[Said]) -> Iterator[Part]:
+    if messages:
+        yield Part(change, tuple(messages))

@@ -1,0 +1,495 @@
+"""What a package of a plugin holds, and the rules for its files, rule by rule."""
+
+import math
+import posixpath
+import re
+import stat
+import tomllib
+import warnings
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from typing import Self
+
+from markdown_it import MarkdownIt
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+
+from devhost.errors import DeclarationError
+from devhost.plugin.rules.listed import Level, Problem
+from devhost.protocol.wire import JsonObject
+
+# The lines of an ignore file as Dify's packager reads them.
+#
+# It is not git's reading: each line is one pattern, matched alone, and the first that matches a path leaves it out,
+# so that a line with `!` changes nothing (docs/host-facts.md, "Packages"; recorded in
+# tests/fixtures/dify/packager.json).
+
+NEGATION = "!"
+ANY_FOLDERS = "**"
+
+
+@dataclass(frozen=True)
+class Ignored:
+    patterns: tuple["_Pattern", ...]
+    negations: tuple[tuple[int, str], ...]
+    """Lines that begin with `!`, with their numbers from 1."""
+
+    @classmethod
+    def of(cls, text: str) -> Self:
+        lines = [(number, line.strip()) for number, line in enumerate(text.split("\n"), start=1)]
+        counted = [(number, line) for number, line in lines if line and not line.startswith("#")]
+        patterns = (_Pattern.of(line) for _, line in counted if not line.startswith(NEGATION))
+        return cls(tuple(patterns), tuple((number, line) for number, line in counted if line.startswith(NEGATION)))
+
+    def leaves_out(self, path: str, *, is_folder: bool) -> bool:
+        names = path.split("/")
+        return any(pattern.matches(names, is_folder=is_folder) for pattern in self.patterns)
+
+
+@dataclass(frozen=True)
+class _Pattern:
+    names: tuple[str, ...]
+    folders_only: bool
+
+    @classmethod
+    def of(cls, line: str) -> Self:
+        return cls(tuple(line.removesuffix("/").split("/")), line.endswith("/"))
+
+    def matches(self, path: list[str], *, is_folder: bool) -> bool:
+        if len(self.names) > 1:
+            return self._matches_from_the_root(path, is_folder=is_folder)
+        place = next((place for place, name in enumerate(path) if _fits(self.names[0], name)), None)
+        return place is not None and not (self.folders_only and not is_folder and place == len(path) - 1)
+
+    def _matches_from_the_root(self, path: list[str], *, is_folder: bool) -> bool:
+        """What remains of the path when the pattern is used up does not matter: it is inside of what matched."""
+        matched = skips = False
+        for position, name in enumerate(self.names):
+            if name == "":
+                skips = False
+            elif name == ANY_FOLDERS:
+                if position == len(self.names) - 1:
+                    break
+                skips = True
+            elif ANY_FOLDERS in name or not path:
+                return False
+            elif skips:
+                skips = False
+                place = next((place for place, part in enumerate(path) if _fits(name, part)), None)
+                matched = place is not None
+                path = path[place + 1 :] if place is not None else []
+            elif _fits(name, path[0]):
+                matched, path = True, path[1:]
+            else:
+                return False
+        return matched and not (self.folders_only and not is_folder and not path)
+
+
+def _fits(pattern: str, name: str) -> bool:
+    expression = _expression(pattern)
+    return expression is not None and expression.fullmatch(name) is not None
+
+
+CLASS = re.compile(r"\[(\^?)((?:(?:\\.|[^]\\-])(?:-(?:\\.|[^]\\-]))?)+)\]", re.DOTALL)
+"""As in Go's path/filepath: `^` negates, `!` does not, and neither `]` nor `-` stands alone in one."""
+
+
+@cache
+def _expression(pattern: str) -> re.Pattern[str] | None:
+    """None for a pattern that Go cannot read: it matches nothing."""
+    parts, place = [], 0
+    while place < len(pattern):
+        letter, place = pattern[place], place + 1
+        if letter in "*?":
+            parts.append(".*" if letter == "*" else ".")
+        elif letter == "[":
+            found = CLASS.match(pattern, place - 1)
+            if found is None:
+                return None
+            parts.append(_class(found[2], is_negated=bool(found[1])))
+            place = found.end()
+        elif letter == "\\":
+            if place == len(pattern):
+                return None
+            parts.append(re.escape(pattern[place]))
+            place += 1
+        else:
+            parts.append(re.escape(letter))
+    return re.compile("".join(parts), re.DOTALL)
+
+
+def _class(listed: str, *, is_negated: bool) -> str:
+    """Of single letters and ranges; a range that runs backwards has no letters."""
+    ends = re.findall(r"(\\?.)(?:-(\\?.))?", listed, re.DOTALL)
+    ranges = [(low[-1], (high or low)[-1]) for low, high in ends]
+    letters = "".join(f"{re.escape(low)}-{re.escape(high)}" for low, high in ranges if low <= high)
+    if not letters:
+        return "." if is_negated else "(?!)"
+    return f"[{'^' if is_negated else ''}{letters}]"
+
+
+# The files of a folder that Dify's packager takes: all but those that `.difyignore` names.
+#
+# Without a `.difyignore`, `.gitignore` counts; without both, all is packed.
+
+IGNORE_FILES = (".difyignore", ".gitignore")
+FORBIDDEN_FOLDERS = frozenset(
+    {
+        *(".git", ".venv", "venv", "env", "node_modules", ".idea", ".vscode", "__pycache__"),
+        *(".mypy_cache", ".ruff_cache", ".pytest_cache", ".hypothesis", ".tox"),
+    }
+)
+
+
+@dataclass(frozen=True)
+class Contents:
+    directory: Path
+    ignored_by: str
+    """The name of the file with the patterns; empty without one."""
+    paths: tuple[str, ...]
+    """Relative, with slashes, in the order of their code points."""
+    forbidden_folders: tuple[str, ...]
+    """Not looked into: what they hold is not among the paths."""
+    negations: tuple[tuple[int, str], ...] = ()
+    """Lines of the ignore file that Dify's packager does not understand, with their numbers from 1."""
+
+    @classmethod
+    def of(cls, directory: Path) -> Self:
+        ignored_by = next((name for name in IGNORE_FILES if (directory / name).is_file()), "")
+        lines = (directory / ignored_by).read_text(encoding="utf-8", errors="replace") if ignored_by else ""
+        ignored = Ignored.of(lines)
+        forbidden: list[str] = []
+        paths = sorted(_walk(directory, ignored, forbidden))
+        return cls(directory, ignored_by, tuple(paths), tuple(sorted(forbidden)), ignored.negations)
+
+    def __contains__(self, path: str) -> bool:
+        return path in self.paths
+
+    def absent(self, path: str) -> str:
+        """Why the package does not have the file, as the end of a sentence; empty if it has it."""
+        path = posixpath.normpath(path)
+        if path in self.paths:
+            return ""
+        if not (self.directory / path).is_file():
+            return "does not exist"
+        if path.startswith(("../", "/")):
+            return "is outside the plugin"
+        return f"is left out by {self.ignored_by}" if self.ignored_by else "is in a folder that is not packaged"
+
+    def is_regular(self, path: str) -> bool:
+        """Neither a link nor a pipe, a socket or a device."""
+        return stat.S_ISREG((self.directory / path).lstat().st_mode)
+
+    def read(self, path: str) -> bytes:
+        """What is not a regular file reads as empty: it is refused by the rule `forbidden-file`."""
+        try:
+            return (self.directory / path).read_bytes() if self.is_regular(path) else b""
+        except OSError as error:
+            raise DeclarationError(f"{self.directory / path} cannot be read: {error.strerror}") from error
+
+    def text(self, path: str) -> str:
+        """With replacement characters for what is not UTF-8."""
+        return self.read(path).decode("utf-8", errors="replace")
+
+
+def ignore_problems(contents: Contents) -> Iterator[Problem]:
+    """A `.gitignore` is git's first, where such a line is right: there it is a notice."""
+    for number, line in contents.negations:
+        sentence = f"{line!r} does nothing: Dify's packager has no exceptions; name only the files to leave out"
+        level: Level = "refused" if contents.ignored_by == IGNORE_FILES[0] else "notice"
+        yield Problem("ignore-file", contents.ignored_by, f"line {number}", sentence, level=level)
+
+
+def _walk(directory: Path, ignored: Ignored, forbidden: list[str]) -> Iterator[str]:
+    for folder, folders, files in directory.walk():
+        relative = folder.relative_to(directory)
+        kept = []
+        for name in folders:
+            path = (relative / name).as_posix()
+            if ignored.leaves_out(path, is_folder=True):
+                continue
+            if name in FORBIDDEN_FOLDERS:
+                forbidden.append(path)
+            else:
+                kept.append(name)
+        folders[:] = kept
+        for name in files:
+            path = (relative / name).as_posix()
+            if not ignored.leaves_out(path, is_folder=False):
+                yield path
+
+
+# What a package needs to be installed.
+#
+# The daemon installs from pyproject.toml if the package has one, else from requirements.txt.
+
+REQUIREMENTS, PYPROJECT = "requirements.txt", "pyproject.toml"
+SDK = "dify-plugin"
+OLDEST_SDK = Version("0.9.0")
+"""That the marketplace takes."""
+
+
+def dependency_problems(contents: Contents) -> Iterator[Problem]:
+    file = PYPROJECT if PYPROJECT in contents else REQUIREMENTS
+    if file not in contents:
+        yield Problem("dependency", file, "", f"it {contents.absent(file)}: Dify cannot install the plugin")
+        return
+    try:
+        lines = list(_lines(contents, file))
+    except tomllib.TOMLDecodeError as error:
+        yield Problem("dependency", file, "", f"not valid TOML: {error}")
+        return
+    sdk: Requirement | None = None
+    for key, line in lines:
+        try:
+            requirement = Requirement(line)
+        except InvalidRequirement:
+            sentence = f"{line!r} is not a name with a version, such as httpx==0.28.1"
+            yield Problem("dependency", file, key, sentence)
+            continue
+        yield from _requirement_problems(file, key, requirement)
+        if canonicalize_name(requirement.name) == SDK:
+            sdk = requirement
+    if sdk is None:
+        yield Problem("dependency", file, "", f"{SDK} is missing: without the SDK the plugin does not start")
+    elif not sdk.specifier.contains(OLDEST_SDK) and not _is_newer(sdk):
+        sentence = f"{sdk} is older than {OLDEST_SDK}, the oldest SDK that the marketplace takes"
+        yield Problem("dependency", file, "", sentence, level="marketplace")
+
+
+def _requirement_problems(file: str, key: str, requirement: Requirement) -> Iterator[Problem]:
+    if requirement.url:
+        yield Problem("dependency", file, key, f"{requirement.name} comes from a URL: give a version from the registry")
+    elif not requirement.specifier:
+        yield Problem("dependency", file, key, f"{requirement.name} has no version, such as {requirement.name}==1.0")
+    elif all(each.operator in {">", ">=", "!="} for each in requirement.specifier):
+        sentence = f"{requirement} also allows versions of the future: add an upper bound, or pin it"
+        yield Problem("dependency", file, key, sentence, level="notice")
+
+
+def _is_newer(sdk: Requirement) -> bool:
+    """Pinned to, or bounded by, versions above the oldest that counts."""
+    return any(
+        each.operator in {"==", ">=", "~=", ">"} and Version(each.version.removesuffix(".*")) > OLDEST_SDK
+        for each in sdk.specifier
+    )
+
+
+def requirement_lines(contents: Contents) -> list[str]:
+    """For pip: the file from which the daemon installs, without comments and hashes."""
+    return [line for _, line in _lines(contents, PYPROJECT if PYPROJECT in contents else REQUIREMENTS)]
+
+
+def _lines(contents: Contents, file: str) -> Iterator[tuple[str, str]]:
+    """Each requirement with its place, without comments and hashes."""
+    if file == PYPROJECT:
+        for number, line in enumerate(_of_pyproject(contents)):
+            yield f"project.dependencies[{number}]", line
+        return
+    whole = contents.text(file).replace("\\\n", " ")
+    for number, line in enumerate(whole.splitlines(), start=1):
+        requirement = line.partition(" #")[0].partition(" --hash")[0].strip()
+        if requirement and not requirement.startswith("#"):
+            yield f"line {number}", requirement
+
+
+def _of_pyproject(contents: Contents) -> list[str]:
+    match tomllib.loads(contents.text(PYPROJECT)):
+        case {"project": {"dependencies": list(listed)}}:
+            return [str(line) for line in listed]
+        case _:
+            return []
+
+
+# Files that a package must not hold, and how much it may hold.
+#
+# The names are those of the marketplace's pre-check; the sizes are the daemon's (MAX_PLUGIN_PACKAGE_SIZE) and the
+# pre-check's.
+
+MAX_BYTES = 50 * 1024 * 1024
+"""Of all files together, and of the package."""
+MAX_FILES = 5000
+PATTERNS = (
+    *(".env", ".env.*", ".DS_Store", "*.pyc", "*.pyo", "*.log", "*.pem", "*.key", "*.tmp", "*.bak", "*.difypkg"),
+    *("*~", "*.swp", "*.swo"),
+    *("*.so", "*.dll", "*.dylib", "*.exe", "*.o", "*.a"),
+)
+ALLOWED = frozenset({".env.example"})
+PROGRAMS = (b"\x7fELF", b"MZ\x90\x00", b"\xcf\xfa\xed\xfe", b"\xfe\xed\xfa\xcf", b"\xca\xfe\xba\xbe")
+"""How programs of Linux, Windows and macOS begin."""
+
+
+def forbidden_problems(contents: Contents) -> Iterator[Problem]:
+    remedy = f"add it to {contents.ignored_by or '.difyignore'}"
+    for folder in contents.forbidden_folders:
+        yield Problem("forbidden-file", f"{folder}/", "", f"a package must not hold it; {remedy}")
+    for path in contents.paths:
+        name = path.rpartition("/")[2]
+        if not contents.is_regular(path):
+            sentence = f"a link or a device, not a file; put the file itself here, or {remedy}"
+            yield Problem("forbidden-file", path, "", sentence)
+        elif name not in ALLOWED and any(fnmatch(name, pattern) for pattern in PATTERNS):
+            yield Problem("forbidden-file", path, "", f"a package must not hold it; {remedy}")
+        elif contents.read(path).startswith(PROGRAMS):
+            yield Problem("forbidden-file", path, "", f"a program for one kind of machine; {remedy}")
+
+
+def size_problems(contents: Contents, most_bytes: int = MAX_BYTES, most_files: int = MAX_FILES) -> Iterator[Problem]:
+    sizes = {path: (contents.directory / path).lstat().st_size for path in contents.paths}
+    if (total := sum(sizes.values())) > most_bytes:
+        largest = max(sizes, key=lambda path: sizes[path])
+        sentence = f"{total:,} bytes are more than {most_bytes:,}; the largest file is {largest}"
+        yield Problem("size", ".", "", f"{sentence} ({sizes[largest]:,})")
+    if len(sizes) > most_files:
+        yield Problem("size", ".", "", f"{len(sizes):,} files are more than {most_files:,}")
+
+
+# The documents of a package: READMEs and the privacy policy.
+#
+# Only the marketplace asks for them: Dify installs a plugin without.
+
+README = "README.md"
+FOLDER = "readme/"
+LOCALIZED = re.compile(r"README_[a-z]{2}_[A-Za-z]{2,}\.md")
+IDEOGRAPH = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]")
+TEMPLATE = "please fill in the privacy policy"
+"""What Dify's template for a new plugin says in its place."""
+
+
+def readme_problems(contents: Contents, manifest: JsonObject) -> Iterator[Problem]:
+    if README not in contents:
+        yield Problem("readme", README, "", f"it {contents.absent(README)}", level="marketplace")
+        return
+    text = contents.text(README)
+    for number, line in _prose(text):
+        if found := IDEOGRAPH.search(line):
+            sentence = f"{found[0]!r} is a Chinese character outside a code block; READMEs in other languages"
+            sentence += " are readme/README_zh_Hans.md and so on"
+            yield Problem("readme", README, f"line {number}", sentence, level="marketplace")
+    repo = manifest.get("repo")
+    if isinstance(repo, str) and repo and repo not in text:
+        yield Problem("readme", README, "", f"it does not contain the repository's address {repo}", level="marketplace")
+
+
+def _prose(text: str) -> Iterator[tuple[int, str]]:
+    """The lines outside code blocks, numbered from 1."""
+    blocks = [token.map for token in MarkdownIt().parse(text) if token.type in {"fence", "code_block"} and token.map]
+    code = {number for first, end in blocks for number in range(first + 1, end + 1)}
+    for number, line in enumerate(text.splitlines(), start=1):
+        if number not in code:
+            yield number, line
+
+
+def readme_language_problems(contents: Contents) -> Iterator[Problem]:
+    for path in contents.paths:
+        if path.startswith(FOLDER) and not LOCALIZED.fullmatch(path.removeprefix(FOLDER)):
+            sentence = "Dify finds only names such as readme/README_ja_JP.md"
+            yield Problem("readme-language", path, "", sentence, level="notice")
+
+
+def privacy_problems(contents: Contents, manifest: JsonObject) -> Iterator[Problem]:
+    path = manifest.get("privacy")
+    if not isinstance(path, str) or not path or re.match(r"[a-z]+://", path):
+        return
+    if reason := contents.absent(path):
+        yield Problem("privacy", "manifest.yaml", "privacy", f"{path} {reason}", level="marketplace")
+        return
+    text = contents.text(path).strip()
+    if not text or TEMPLATE in text.lower():
+        sentence = "it is empty" if not text else "it is the template's: say which data the plugin handles"
+        yield Problem("privacy", path, "", sentence, level="marketplace")
+
+
+# The Python files of a package.
+#
+# The daemon runs compileall after the installation, and starts `python -m ENTRYPOINT`.
+
+
+def compile_problems(contents: Contents) -> Iterator[Problem]:
+    for path in contents.paths:
+        if not path.endswith(".py"):
+            continue
+        try:
+            with warnings.catch_warnings(action="ignore"):
+                compile(contents.read(path), path, "exec", dont_inherit=True)
+        except SyntaxError as error:
+            yield Problem("compile", path, f"line {error.lineno or 1}", f"{error.msg}")
+        except ValueError as error:  # NUL bytes
+            yield Problem("compile", path, "", str(error))
+
+
+def entrypoint_problems(contents: Contents, manifest: JsonObject) -> Iterator[Problem]:
+    match manifest:
+        case {"meta": {"runner": {"entrypoint": str(module)}}} if module:
+            path = f"{module.replace('.', '/')}.py"
+            if (reason := contents.absent(path)) and f"{module.replace('.', '/')}/__main__.py" not in contents:
+                yield Problem("entrypoint", "manifest.yaml", "meta.runner.entrypoint", f"{path} {reason}")
+
+
+# Keys, tokens and passwords in the files of a package.
+#
+# The value itself is not quoted. What has no fixed beginning counts if it is assigned to a name such as api_key and
+# looks random. Placeholders do not count: words, such as in xoxb-your-access-token, one letter over and over, and a
+# key's first line alone.
+
+PRIVATE_KEY = re.compile(r"-----BEGIN (?:[A-Z]+ )*PRIVATE KEY-----")
+KEY_BODY = re.compile(r"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{40,}")
+"""A line of the key itself; its first lines may be headers."""
+KEY_LINES = 6
+KINDS: Mapping[str, re.Pattern[str]] = {
+    "a key of a model's API": re.compile(r"\bsk-(?:[a-z]+-)*[A-Za-z0-9_]{20,}"),
+    "a token of GitHub": re.compile(r"\b(?:gh[opsur]_[A-Za-z0-9]{30,}|github_pat_[A-Za-z0-9_]{30,})"),
+    "a key of AWS": re.compile(r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b"),
+    "a key of Google": re.compile(r"\bAIza[0-9A-Za-z_-]{35}"),
+    "a token of Slack": re.compile(r"\bxox[abprs]-[0-9A-Za-z-]{10,}"),
+    "a JSON Web Token": re.compile(r"\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}"),
+}
+PREFIX = re.compile(r"sk-(?:(?:proj|ant|live|test|or)-)*|[a-z]+_(?:pat_)?|A[A-Z]IA|AIza|xox[abprs]-")
+"""What tokens of these kinds begin with."""
+WORDS = re.compile(r"(?i)[a-z]{2,}(?:[-_][a-z]+)+$|.*(?:example|placeholder|your|dummy|change_?me)")
+ASSIGNED = re.compile(
+    r"(?i)(?:api_?key|secret|token|passw(?:or)?d|credential)\w*[\"']?\s*[:=]\s*[\"']?([A-Za-z0-9+/_=-]{20,})"
+)
+BEGINNING = 8000
+"""Bytes; a NUL in them means, as for git, that the file is not a text."""
+RANDOM_BITS = 4.0
+"""Of entropy a character: words of a language have fewer, random letters and digits more."""
+
+
+def secret_problems(contents: Contents) -> Iterator[Problem]:
+    for path in contents.paths:
+        if b"\0" in contents.read(path)[:BEGINNING]:
+            continue
+        lines = contents.text(path).splitlines()
+        for number, line in enumerate(lines, start=1):
+            if kind := _kind(line, lines[number : number + KEY_LINES]):
+                yield Problem("secret", path, f"line {number}", f"it seems to contain {kind}; a package is public")
+
+
+def _kind(line: str, following: list[str]) -> str:
+    if found := PRIVATE_KEY.search(line):
+        body = (line[found.end() :].replace("\\n", "\n"), *following)
+        return "a private key" if any(KEY_BODY.search(part) for part in body) else ""
+    for kind, pattern in KINDS.items():
+        if any(not _is_placeholder(found[0]) for found in pattern.finditer(line)):
+            return kind
+    return next(("a secret value" for found in ASSIGNED.finditer(line) if _looks_random(found[1])), "")
+
+
+def _is_placeholder(token: str) -> bool:
+    value = PREFIX.sub("", token, count=1)
+    steps = [abs(ord(after) - ord(before)) for before, after in pairwise(value)]
+    return bool(WORDS.match(value)) or sum(step <= 1 for step in steps) > len(steps) / 2
+
+
+def _looks_random(text: str) -> bool:
+    """Letters and digits mixed, few of them twice."""
+    shares = [count / len(text) for count in Counter(text).values()]
+    entropy = -sum(share * math.log2(share) for share in shares)
+    return entropy >= RANDOM_BITS and bool(re.search(r"\d", text)) and bool(re.search(r"[A-Za-z]", text))

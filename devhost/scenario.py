@@ -1,0 +1,467 @@
+"""What a command runs: an example's script, a strategy, the values of its parameters, its tools."""
+
+import json
+import shlex
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Self
+
+from devhost.errors import ParameterError
+from devhost.files import LocalFile, local_files
+from devhost.home import HOME
+from devhost.limits import HostLimits
+from devhost.models.scripted.script import FollowUp, Recorded, Script, gist
+from devhost.node.parameters import Constant, NodeVariables, files_among, node_parameters, read_setting, resolved
+from devhost.plugin.casting import guesses
+from devhost.plugin.credentials import environment_name
+from devhost.plugin.declaration import PluginDeclaration, Strategy
+from devhost.plugin.keys import Parameter
+from devhost.protocol.failures import ApiFault
+from devhost.protocol.wire import JsonObject
+from devhost.text import real_path, typed_json
+from devhost.tools.setup import Texts, ToolSetup
+
+FILES = "sys.files"
+"""The variable that the files of a question are, as in a chatflow."""
+LIST_OF_FILES = "array[file]"
+
+
+@dataclass(frozen=True)
+class AttachedFiles:
+    first: tuple[LocalFile, ...] = ()
+    """Of the first question, whatever it is."""
+    said: tuple[tuple[str, tuple[LocalFile, ...]], ...] = ()
+    """What the script's user says, in order, each with its files."""
+    limits: HostLimits = field(default_factory=HostLimits)
+
+    @classmethod
+    def of(cls, script: Script | None, given: Sequence[Path], limits: HostLimits) -> Self:
+        """`given` take the place of the script's files for its first question."""
+        if script is None:
+            return cls(local_files(given, limits), limits=limits)
+        first = local_files(given or script.files, limits)
+        later = [(each.query, local_files(each.files, limits)) for each in script.then]
+        return cls(first, ((script.query, first), *later), limits)
+
+    def of_question(self, question: str, asked: int, *, is_first: bool) -> tuple[LocalFile, ...]:
+        """`asked`: how often the conversation had this question before."""
+        if is_first:
+            return self.first
+        written = [files for said, files in self.said if gist(said) == gist(question)]
+        return written[asked] if asked < len(written) else ()
+
+    def of_turns(self) -> Iterator[tuple[LocalFile, ...]]:
+        yield self.first
+        for _, files in self.said[1:]:
+            yield files
+
+
+def file_setting(strategy: Strategy, files: Sequence[JsonObject], value: object) -> JsonObject:
+    """`value` for the parameter in which the strategy takes files; nothing without files."""
+    if not files:
+        return {}
+    takers = [
+        parameter.name
+        for parameter in strategy.parameters
+        if parameter.type in {"file", "files"} or (parameter.type == "any" and parameter.scope == LIST_OF_FILES)
+    ]
+    if not takers:
+        raise ParameterError(
+            f"{strategy.identity.name} has no parameter for files, which is one of type any with the scope "
+            f'{LIST_OF_FILES}. Choose another with --param \'NAME={{"variable": "{FILES}"}}\''
+        )
+    return {takers[0]: value}
+
+
+# Values for a strategy's parameters, as the node's panel would hold them.
+
+PICKED = frozenset({"model-selector", "array[tools]"})
+"""Types of parameters that devhost fills itself, as the node's pickers do."""
+TEXT_FIELDS = frozenset({"string", "secret-input", "select"})
+
+
+def parse_assignments(assignments: Iterable[str], *, option: str = "--param") -> JsonObject:
+    """KEY=VALUE pairs; a value that is JSON is parsed, any other is a text."""
+    return {key: json_or_text(text) for key, text in pairs(assignments, option)}
+
+
+def typed_settings(strategy: Strategy, assignments: Iterable[str]) -> JsonObject:
+    """`--param KEY=VALUE` pairs: a text field holds what is typed, other widgets hold what the JSON says."""
+    declared = {parameter.name: parameter for parameter in strategy.parameters}
+    settings: JsonObject = {}
+    for name, text in pairs(assignments, "--param"):
+        value = json_or_text(text)
+        is_text = name in declared and _is_text_field(declared[name]) and read_setting(value) == Constant(value)
+        settings[name] = text if is_text else value
+    return settings
+
+
+def checked_settings(strategy: Strategy, values: Mapping[str, object], variables: NodeVariables) -> JsonObject:
+    """The values as settings; ParameterError for unknown parameters and for values that Dify's node refuses."""
+    settable = [parameter for parameter in strategy.parameters if parameter.type not in PICKED]
+    names = [parameter.name for parameter in settable]
+    for name in values:
+        if name not in names:
+            raise ParameterError(
+                f"{strategy.identity.name} has no parameter {name!r} to set; there are: {', '.join(names)}"
+            )
+    settings = {
+        parameter.name: _in_widget(parameter, values[parameter.name])
+        for parameter in settable
+        if parameter.name in values
+    }
+    node_parameters(settable, {name: read_setting(value) for name, value in settings.items()}, variables)
+    return settings
+
+
+def pairs(assignments: Iterable[str], option: str) -> Iterator[tuple[str, str]]:
+    for assignment in assignments:
+        key, equals, text = assignment.partition("=")
+        if not equals or not key:
+            raise ParameterError(f"{option} {assignment!r} is not KEY=VALUE")
+        yield key, text
+
+
+def json_or_text(text: str) -> object:
+    try:
+        return typed_json(text)
+    except ValueError:
+        return text
+
+
+def _is_text_field(parameter: Parameter) -> bool:
+    """A number without both bounds is typed, too; with them it is a slider."""
+    is_slider = parameter.min is not None and parameter.max is not None
+    return parameter.type in TEXT_FIELDS or (parameter.type == "number" and not is_slider)
+
+
+def _in_widget(parameter: Parameter, value: object) -> object:
+    """An object or a list in a script's params becomes JSON in a text field, as a person would type it."""
+    is_plain = isinstance(value, dict | list) and read_setting(value) == Constant(value)
+    return json.dumps(value, ensure_ascii=False) if parameter.type == "string" and is_plain else value
+
+
+# The options about tools, sorted by the plugins that they are about.
+#
+# No sentence ever quotes a value: it may be a secret.
+
+type Owners = dict[str, list[str]]
+"""The full names for each name that may be written: a short name can mean several."""
+
+
+def read_tool_setups(
+    directories: Iterable[Path],
+    credentials: Iterable[str],
+    settings: Iterable[str],
+    environment: MutableMapping[str, str],
+    panel: Texts | None = None,
+) -> list[ToolSetup]:
+    """`panel`: of a script; the settings go before it.
+
+    Credentials are removed from the environment, because every process that devhost starts inherits it.
+    """
+    plugins = [PluginDeclaration.read(directory) for directory in dict.fromkeys(map(real_path, directories))]
+    credential_texts = read_credentials(plugins, credentials, environment)
+    scripted = [f"{tool}.{name}={text}" for tool, texts in (panel or {}).items() for name, text in texts.items()]
+    of_script, given = (
+        _by_owner(assignments, option, "TOOL.PARAM=VALUE", "tool", _owners(plugins, _tools))
+        for assignments, option in ((scripted, "panel"), (settings, "--set"))
+    )
+    setups = []
+    for plugin in plugins:
+        of_providers = {name: credential_texts[full] for full, name in _providers(plugin)}
+        of_tools = {name: {**of_script.get(full, {}), **given.get(full, {})} for full, name in _tools(plugin)}
+        setups.append(ToolSetup.of(plugin, of_providers, of_tools))
+    return setups
+
+
+def read_credentials(
+    plugins: Sequence[PluginDeclaration], credentials: Iterable[str], environment: MutableMapping[str, str]
+) -> Texts:
+    """By the whole id of a provider: those of the environment, which are removed from it, and over them the given."""
+    given = _by_owner(credentials, "--credential", "PROVIDER.KEY=VALUE", "tool provider", _owners(plugins, _providers))
+    return {full: {**taken, **given.get(full, {})} for full, taken in _taken_from(environment, plugins).items()}
+
+
+def _providers(plugin: PluginDeclaration) -> list[tuple[str, str]]:
+    return [(plugin.provider_id(provider), provider.identity.name) for provider in plugin.tool_providers]
+
+
+def _tools(plugin: PluginDeclaration) -> list[tuple[str, str]]:
+    return [
+        (f"{plugin.provider_id(provider)}/{tool.identity.name}", f"{provider.identity.name}/{tool.identity.name}")
+        for provider in plugin.tool_providers
+        for tool in provider.tools
+    ]
+
+
+def _owners(
+    plugins: Sequence[PluginDeclaration], named: Callable[[PluginDeclaration], list[tuple[str, str]]]
+) -> Owners:
+    """A tool is known by its name, provider/name, and both with the whole id of the provider; a provider likewise."""
+    owners: Owners = defaultdict(list)
+    for plugin in plugins:
+        for full, short in named(plugin):
+            for name in dict.fromkeys((short.rpartition("/")[2], short, full)):
+                owners[name].append(full)
+    return owners
+
+
+def _by_owner(assignments: Iterable[str], option: str, form: str, kind: str, owners: Owners) -> Texts:
+    sorted_out: dict[str, dict[str, str]] = {}
+    for assignment in assignments:
+        target, equals, value = assignment.partition("=")
+        owner, dot, key = target.rpartition(".")
+        if not (equals and dot and owner and key):
+            written = f" {target!r}" if equals else ""  # without a sign of equality all of it may be the secret
+            raise ParameterError(f"{option}{written} is not {form}")
+        full_names = owners.get(owner, [])
+        if not full_names:
+            there_are = ", ".join(name for name in owners if "/" not in name) or "none"
+            raise ParameterError(f"{option} {target}: there is no {kind} {owner!r}; there are: {there_are}")
+        if len(full_names) > 1:
+            raise ParameterError(
+                f"{option} {target}: {owner!r} is the name of several; say which: {', '.join(full_names)}"
+            )
+        sorted_out.setdefault(full_names[0], {})[key] = value
+    return sorted_out
+
+
+def _taken_from(
+    environment: MutableMapping[str, str], plugins: Iterable[PluginDeclaration]
+) -> dict[str, dict[str, str]]:
+    fields = [
+        (plugin.provider_id(provider), key, environment_name(provider.identity.name, key))
+        for plugin in plugins
+        for provider in plugin.tool_providers
+        for key in provider.credentials_for_provider
+    ]
+    taken: dict[str, dict[str, str]] = {
+        plugin.provider_id(provider): {} for plugin in plugins for provider in plugin.tool_providers
+    }
+    for full, key, name in fields:
+        if name in environment:
+            taken[full][key] = environment[name]
+    for _, _, name in fields:  # two providers of one name read the same variable
+        environment.pop(name, None)
+    return taken
+
+
+# What a command asks for: an example's script, a strategy, and the values of its parameters.
+
+EXAMPLES = "examples"
+SCRIPT = "script.yaml"
+SCENARIOS = "scenarios"
+"""The folder of an example's other scripts."""
+QUESTION = "sys.query"
+"""The variable that the node's query is, as in a chatflow."""
+CONVERSATION = "sys.conversation_id"
+"""Empty outside a conversation."""
+
+
+def examples_of(plugin: Path) -> Path:
+    """The folder of the plugin's own examples, or else that of devhost's."""
+    return plugin / EXAMPLES if (plugin / EXAMPLES).is_dir() else HOME / EXAMPLES
+
+
+@dataclass(frozen=True)
+class Example:
+    name: str
+    directory: Path
+    file: Path
+    """The script that was chosen."""
+
+    @classmethod
+    def find(cls, examples: Path, name: str, scenario: str | None = None) -> "Example":
+        names = sorted(file.parent.name for file in examples.glob(f"*/{SCRIPT}"))
+        if name not in names:
+            raise ParameterError(
+                f"there is no example {name!r}; there are: {', '.join(names) or f'none in {examples}'}"
+            )
+        return cls(name, examples / name, _script_file(examples / name, scenario))
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """All its scripts, the default one first."""
+        return (self.directory / SCRIPT, *sorted((self.directory / SCENARIOS).glob("*.yaml")))
+
+
+def _script_file(example: Path, scenario: str | None) -> Path:
+    if scenario is None:
+        return example / SCRIPT
+    names = sorted(file.stem for file in (example / SCENARIOS).glob("*.yaml"))
+    if scenario not in names:
+        raise ParameterError(
+            f"the example {example.name} has no scenario {scenario!r}; there are: {', '.join(names) or 'none'}"
+        )
+    return example / SCENARIOS / f"{scenario}.yaml"
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """What a command asks for, apart from the question."""
+
+    name: str
+    """The example's; empty without one."""
+    script: Script | None
+    """Without one, only a real model can answer."""
+    plugin: Path
+    strategy: Strategy
+    tools: tuple[ToolSetup, ...]
+    given: JsonObject
+    """Settings of the strategy's parameters, over the script's."""
+    given_variables: JsonObject = field(default_factory=dict)
+    """Of the workflow, over the script's."""
+    attached: AttachedFiles = field(default_factory=AttachedFiles)
+    scripts: tuple[Path, ...] = ()
+    """The example's, among which one may fit if this one does not."""
+
+    @property
+    def description(self) -> str:
+        return "" if self.script is None else self.script.description
+
+    @property
+    def api_fails(self) -> Mapping[str, ApiFault]:
+        """By tool; ParameterError for a tool that is not offered."""
+        faults = {} if self.script is None else self.script.api_fails
+        names = {offered.declared.identity.name for setup in self.tools for offered in setup.tools}
+        names |= set(self.recorded_names)
+        for name in faults:
+            if name not in names:
+                there_are = ", ".join(sorted(names)) or "none"
+                raise ParameterError(f"api_fails names the tool {name!r}, which is not offered; there are: {there_are}")
+        return faults
+
+    @property
+    def recorded(self) -> Recorded | None:
+        return None if self.script is None else self.script.recorded
+
+    @property
+    def recorded_names(self) -> tuple[str, ...]:
+        """Of tools."""
+        return () if self.recorded is None else self.recorded.names
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        of_tools = tuple(notice for setup in self.tools for notice in setup.notices)
+        if not self.recorded_names:
+            return of_tools
+        return (*of_tools, f"tools that answer from a recording: {', '.join(self.recorded_names)}")
+
+    def guesses(self, question: str, *, raw: bool = False) -> tuple[str, ...]:
+        """What Dify makes of odd values of the strategy's parameters; of raw ones it makes nothing."""
+        return () if raw else tuple(guesses(self.strategy.parameters, self._resolved(question), "parameter "))
+
+    def question(self, query: str | None) -> str:
+        if query is not None:
+            return query
+        if self.script is None:
+            raise ParameterError("there is no question: give --query TEXT, or a script that has a query")
+        return self.script.query
+
+    def sets(self, name: str) -> bool:
+        """Whether the script or the command line sets the parameter."""
+        return name in self.given or (self.script is not None and name in self.script.params)
+
+    def follow_ups(self, question: str) -> tuple[FollowUp, ...]:
+        """What the script's user says after this question, which is the script's own or another."""
+        if self.script is None or not self.script.begins_with(question):
+            return ()
+        for number, said in enumerate(self.script.then, start=1):
+            if said.approval is not None and "approval" not in {each.name for each in self.strategy.parameters}:
+                raise ParameterError(f"then {number}: {self.strategy.identity.name} has no parameter 'approval'")
+        return self.script.then
+
+    def check(self, question: str, *, raw: bool = False) -> None:
+        """ParameterError for what the node would refuse, before anything starts: files have no URLs yet."""
+        for files in self.attached.of_turns():
+            self.values(question, [file.described("") for file in files], raw=raw)
+
+    def values(self, question: str, files: Sequence[JsonObject] = (), *, raw: bool = False) -> JsonObject:
+        """The settings: the script's, over them the question, over them the command line's; raw ones go unchecked."""
+        params = {} if self.script is None else self.script.params
+        if raw:
+            return {**params, **file_setting(self.strategy, files, list(files)), "query": question, **self.given}
+        values = {**params, "query": {"variable": QUESTION}, **self.given}
+        if FILES not in str(values):
+            values = {**file_setting(self.strategy, files, {"variable": FILES}), **values}
+        return checked_settings(self.strategy, values, NodeVariables(self.variables(question, files)))
+
+    def variables(self, question: str, files: Sequence[JsonObject] = ()) -> JsonObject:
+        """By `node.name`; includes the system variables that a chatflow always has."""
+        variables = {**({} if self.script is None else self.script.variables), **self.given_variables}
+        if QUESTION in variables:
+            raise ParameterError(f"variable {QUESTION!r} is the question itself: give it as query, or with --query")
+        if files and FILES in variables:
+            raise ParameterError(f"variable {FILES!r} is what --file and a script's files give: leave out one of them")
+        return {FILES: list(files), CONVERSATION: "", **variables, QUESTION: question}
+
+    @property
+    def conversation_variables(self) -> tuple[str, ...]:
+        return () if self.script is None else self.script.conversation_variables
+
+    def files(self, question: str, files: Sequence[JsonObject] = (), *, raw: bool = False) -> tuple[JsonObject, ...]:
+        """The question's files, from any parameter."""
+        return files_among(self.values(question, files, raw=True) if raw else self._resolved(question, files))
+
+    def _resolved(self, question: str, files: Sequence[JsonObject] = ()) -> JsonObject:
+        """The values before Dify casts them."""
+        variables = NodeVariables(self.variables(question, files))
+        return {name: resolved(read_setting(value), variables) for name, value in self.values(question, files).items()}
+
+
+# Whether a script has the turns that a run will ask for.
+#
+# A script is written for strategies, and with its own values of the parameters that change what the model is asked.
+
+CHANGE_THE_TURNS = ("answer_schema", "answer_criteria")
+"""Parameters with which a strategy wants other turns: the first an answer as a call, the second judgements."""
+
+
+def refuse_misfit(scenario: Scenario) -> None:
+    """For a scripted model: a real one answers whatever is asked."""
+    script, strategy = scenario.script, scenario.strategy.identity.name
+    if script is None:
+        return
+    others = [name for name in CHANGE_THE_TURNS if name in scenario.given and _differs(scenario, script, name)]
+    if script.fits and not others:
+        return
+    lacks = f"{script.place} has no turns for the strategy {strategy}, only for {_listed(script.written_for)}"
+    if script.fits:
+        lacks = f"{script.place} has no turns for a run with this {_listed(others)}"
+    there_are = ", ".join(_fitting(scenario, strategy, others)) or "none here"
+    raise ParameterError(f"{lacks}; scripts that have: {there_are}; a real model needs no script: set OPENAI_API_KEY")
+
+
+def _differs(scenario: Scenario, script: Script, name: str) -> bool:
+    return _plain(scenario.given[name]) != _plain(script.params.get(name))
+
+
+def _plain(value: object) -> object:
+    """A text that is JSON and the value itself are the same to the node, and so are blank and missing."""
+    if isinstance(value, str):
+        try:
+            return typed_json(value)
+        except ValueError:
+            return value.strip() or None
+    return value
+
+
+def _fitting(scenario: Scenario, strategy: str, needed: list[str]) -> Iterator[str]:
+    """The options that choose them. A parameter is then the script's own, so it is left out of the command."""
+    without = "".join(f" without --param {name}" for name in needed)
+    for file in scenario.scripts:
+        script = Script.read(file, strategy)
+        if script.fits and all(bool(script.params.get(name)) == bool(scenario.given[name]) for name in needed):
+            option = f"--example {shlex.quote(scenario.name)}"
+            yield (
+                f"{option}{without}"
+                if file.name == SCRIPT
+                else f"{option} --scenario {shlex.quote(file.stem)}{without}"
+            )
+
+
+def _listed(names: list[str] | tuple[str, ...]) -> str:
+    return " and ".join(names)

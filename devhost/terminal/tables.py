@@ -1,0 +1,271 @@
+"""Parts of a run as objects that rich prints."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from textwrap import indent
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.rule import Rule
+from rich.style import Style
+from rich.table import Table
+from rich.text import Text
+from rich.tree import Tree
+
+from devhost.models.backend import ModelDescription
+from devhost.node.outputs.outputs import Finding, IconLookups, LogEntry
+from devhost.node.outputs.run import NodeError, RunError, plugin_error
+from devhost.protocol.wire import JsonObject
+from devhost.words import counted, price_text
+
+# Texts for a line of a terminal: printable, on one line, cut.
+
+LONGEST_VALUE, BEGINNING = 200, 40
+"""Characters of a text variable on its one line; of a longer one, such as a state, its beginning and its length."""
+_JOINERS = "\u200c\u200d\u2060"
+"""Persian and emoji need the first two; the third is in tags that an answer quotes."""
+
+
+def printable(value: object) -> str:
+    """Without control characters: what comes from the wire must not move the cursor or reverse the line."""
+    kept = f"\n\t{_JOINERS}"
+    return "".join(letter if letter.isprintable() or letter in kept else "�" for letter in str(value))
+
+
+def preview(value: object) -> str:
+    """JSON on one line."""
+    return " ".join(json.dumps(value, ensure_ascii=False, default=str).split())
+
+
+def on_a_line(text: str) -> str:
+    return text if len(text) <= LONGEST_VALUE else f"{text[:BEGINNING]}… ({len(text):,} characters)"
+
+
+def clipped(text: str, longest: int) -> str:
+    left = len(text) - longest
+    return f"{text[:longest]}… ({counted(left, 'more character')})" if left > 0 else text
+
+
+# Why a run failed, and what the node shows of it in Dify.
+
+LONGEST_ERROR = 2_000
+
+
+def failure_text(error: RunError, *, traceback: bool) -> RenderableType:
+    lines = [Text(f"{error.kind}: {printable(_sentence(error.message))}", "red")]
+    if error.traceback and traceback:
+        lines.append(Text(printable(error.traceback.rstrip()), "dim"))
+    elif error.traceback:
+        lines.append(Text("--traceback prints the traceback.", "dim"))
+    if error.node is not None:
+        lines.append(_at_the_node(error, error.node, traceback=traceback))
+    return Group(*lines)
+
+
+def _sentence(message: str) -> str:
+    """A strategy may pass on the error of a call as it got it, which is JSON within JSON."""
+    found = plugin_error(message)
+    return message if found is None else f"{found.before}{found.error_type}: {found.message}"
+
+
+def _at_the_node(error: RunError, node: NodeError, *, traceback: bool) -> Text:
+    inputs = "its inputs are kept" if node.inputs_kept else "its inputs are lost"
+    if node.shows == error.message:
+        return Text(f"Dify's node shows this message; {inputs}.", "dim")
+    if error.traceback and not traceback:
+        return Text(f"Dify's node shows it with its traceback, {len(node.shows):,} characters; {inputs}.", "dim")
+    return _node_error_text(node)
+
+
+def _node_error_text(error: NodeError) -> Text:
+    """The error as the failed node shows it in Dify."""
+    shown = printable(error.shows)
+    inputs = "its inputs are kept" if error.inputs_kept else "its inputs are lost"
+    return Text.assemble(
+        (f"Dify's node shows ({len(shown):,} characters; {inputs}):\n", "bold"), clipped(shown, LONGEST_ERROR)
+    )
+
+
+# The log of a run as a tree.
+
+FOR_PROGRAMS = frozenset({"request_ids"})
+"""Fields of a log entry that its one line leaves out."""
+_MARKS = {"success": ("✓", "green"), "error": ("✗", "red"), "start": ("…", "yellow")}
+
+
+def log_tree(
+    roots: Sequence[LogEntry],
+    sent: Mapping[str, JsonObject] | None = None,
+    *,
+    whole: bool = False,
+    open_for: Mapping[str, float] | None = None,
+) -> RenderableType:
+    """`sent`: by the id of the request, what each tool got; shown where it differs from what the model wrote.
+
+    `whole`: all that each entry holds; else the beginning, on one line. `open_for`: seconds, by the entry's id.
+    """
+    written = partial(_entry, sent=sent or {}, whole=whole, open_for=open_for or {})
+
+    def branch(entry: LogEntry, tree: Tree) -> Tree:
+        for child in entry.children:
+            branch(child, tree.add(written(child)))
+        return tree
+
+    return Group(*(branch(root, Tree(written(root), guide_style="dim")) for root in roots))
+
+
+def _entry(entry: LogEntry, *, sent: Mapping[str, JsonObject], whole: bool, open_for: Mapping[str, float]) -> Text:
+    mark, style = _MARKS[entry.status]
+    fit: dict[str, Any] = {"overflow": "fold"} if whole else {"overflow": "ellipsis", "no_wrap": True}
+    line = Text.assemble((f"{mark} ", style), printable(entry.label), **fit)
+    elapsed = entry.metadata.get("elapsed_time")
+    if isinstance(elapsed, int | float):
+        line.append(f"  {elapsed:.3f} s", "cyan")
+    if entry.status == "start":
+        open_ = f"  not finished after {open_for[entry.id]:.1f} s" if entry.id in open_for else "  never finished"
+        line.append(open_, "yellow")
+    if entry.error:
+        line.append(f"\n  {printable(entry.error)}", "red")
+    if whole and entry.data:
+        line.append(
+            "\n" + indent(printable(json.dumps(entry.data, ensure_ascii=False, indent=2, default=str)), "  "), "dim"
+        )
+    elif shown := {name: value for name, value in entry.data.items() if name not in FOR_PROGRAMS}:
+        line.append(f"\n  {printable(preview(shown))}", "dim")
+    if changed := _sent_otherwise(entry, sent):
+        line.append(f"\n  sent: {printable(preview(changed))}", "dim")
+    return line
+
+
+def _sent_otherwise(entry: LogEntry, sent: Mapping[str, JsonObject]) -> JsonObject:
+    """What the tool got and the model did not write: values of another type, defaults, the panel's values."""
+    ids, written = entry.data.get("request_ids"), entry.data.get("arguments", {})
+    last = ids[-1] if isinstance(ids, list) and ids else None
+    if not isinstance(last, str) or not isinstance(written, dict):
+        return {}
+    return {
+        name: value
+        for name, value in sent.get(last, {}).items()
+        if name not in written or (type(value), value) != (type(written[name]), written[name])
+    }
+
+
+# The outputs of a run: sources, files, variables, calls that wait, usage, findings.
+
+LONGEST_ARGUMENTS = 500
+
+
+def sources_table(sources: Sequence[object]) -> RenderableType:
+    table = Table(box=None, pad_edge=False, show_header=False)
+    for source in sources:
+        if isinstance(source, dict):
+            title, document = source.get("title") or "", source.get("document_id") or ""
+            cited = ("cited", "green") if source.get("cited") else ("", "")
+            table.add_row(
+                Text(f"[{source.get('number', '?')}]"),
+                Text(printable(title)),
+                Text(printable(document), "dim"),
+                Text(*cited),
+            )
+        else:
+            table.add_row("", Text(printable(source)), "", "")
+    return table
+
+
+def files_list(files: Sequence[JsonObject]) -> RenderableType:
+    """Two lines each: what the file is, and its path, which a terminal opens when it is clicked."""
+    lines = []
+    for file in files:
+        path = str(file["path"])
+        link = Style(link=Path(path).absolute().as_uri())
+        lines.append(Text.assemble((printable(file["filename"]), "bold"), f"  {file_facts(file)}"))
+        lines.append(Text.assemble("  ", (printable(path), link)))
+    return Group(*lines)
+
+
+def file_facts(file: JsonObject) -> str:
+    return printable(f"{file.get('type')}, {file.get('mime_type')}, {counted(file.get('size') or 0, 'byte')}")
+
+
+def variables_list(variables: Mapping[str, object]) -> RenderableType:
+    width = max(len(name) for name in variables)
+    lines = [Text(overflow="ellipsis", no_wrap=True) for _ in variables]
+    for line, (name, value) in zip(lines, variables.items(), strict=True):
+        line.append(printable(name).ljust(width), "bold")
+        line.append(f"  {printable(on_a_line(value) if isinstance(value, str) else preview(value))}")
+    return Group(*lines)
+
+
+def pending_table(calls: Sequence[object]) -> RenderableType:
+    """Each call with its arguments, because a person decides by them."""
+    table = Table(box=None, pad_edge=False, show_header=False)
+    for call in calls:
+        match call:
+            case {"id": name, "tool": tool, "arguments": arguments}:
+                shown = clipped(printable(preview(arguments)), LONGEST_ARGUMENTS)
+                table.add_row(Text(printable(tool), "bold"), Text(shown, overflow="fold"), Text(printable(name), "dim"))
+            case _:
+                table.add_row("", Text(clipped(printable(preview(call)), LONGEST_ARGUMENTS), overflow="fold"), "")
+    return table
+
+
+def json_list(values: Sequence[object]) -> RenderableType:
+    return Group(*(Text(printable(preview(value)), overflow="ellipsis", no_wrap=True) for value in values))
+
+
+def usage_line(usage: object) -> Text:
+    """A usage of another shape is printed as JSON: a variable called usage replaces it."""
+    match usage:
+        case {
+            "total_tokens": int(total),
+            "prompt_tokens": int(prompt),
+            "completion_tokens": int(completion),
+            "total_price": str() | int() | float() as price,
+            "currency": str(currency),
+            "latency": int() | float() as latency,
+        }:
+            return Text.assemble(
+                (counted(total, "token"), "bold"),
+                f" = {prompt:,} prompt + {completion:,} completion",
+                f" · {printable(price_text(price))} {printable(currency)} · {latency:.3f} s in the model",
+            )
+        case _:
+            return Text(printable(usage if isinstance(usage, str) else preview(usage)))
+
+
+def lookups(found: IconLookups) -> str:
+    return f"{found.list_plugins:,} × list_plugins and {found.list_builtin_tools:,} × list_builtin_tools"
+
+
+def findings_list(findings: Sequence[Finding]) -> RenderableType:
+    return Group(*(Text.assemble((finding.rule, "yellow"), f": {printable(finding.sentence)}") for finding in findings))
+
+
+# What is known before a run: its example, strategy, model and files; and the heading of a part.
+
+
+def facts_table(
+    example: str, description: str, strategy: str, model: ModelDescription, notices: Iterable[str] = ()
+) -> Table:
+    """The example, the strategy and the model of a run, and what to know before it."""
+    facts = Table.grid(padding=(0, 2))
+    facts.add_column(style="bold")
+    for name, fact in (("example", example), ("script", description)):
+        if fact:
+            facts.add_row(name, Text(fact))
+    facts.add_row("strategy", Text(strategy))
+    facts.add_row("model", Text(model.name))
+    facts.add_row("", Text(model.notice, "yellow" if model.scripted else ""))
+    for notice in notices:
+        facts.add_row("notice", Text(printable(notice), "yellow"))
+    return facts
+
+
+def given_file(file: JsonObject) -> str:
+    return f"{printable(file.get('filename'))} ({file_facts(file)})"
+
+
+def heading(title: str) -> Rule:
+    return Rule(Text(title, "bold cyan"), align="left", style="dim")

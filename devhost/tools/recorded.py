@@ -1,0 +1,111 @@
+"""Tools that answer from a recording, without a plugin."""
+
+import base64
+import json
+import threading
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+
+from devhost.errors import InvocationError, RefusedCallError
+from devhost.golang import remarshalled
+from devhost.models.scripted.script import Recorded, RecordedCall, RecordedPart
+from devhost.plugin.casting import is_file
+from devhost.process.session import Answer
+from devhost.protocol.wire import JsonObject
+from devhost.tools.tool import Tool
+
+# The recorded answers, found by tool and arguments.
+#
+# Number types, the order of keys and the addresses of files make no difference. Thread-safe.
+
+SAME_FILE = ("filename", "size", "type")
+"""A file has another address in every run."""
+LONGEST = 500
+"""Characters of arguments in a sentence."""
+
+
+class RecordedAnswers:
+    def __init__(self, calls: Iterable[RecordedCall], *, once: bool = False) -> None:
+        """`once`: each answer serves one call. Otherwise the last one to the same call serves all later ones."""
+        self._waiting: dict[str, list[RecordedCall]] = defaultdict(list)
+        self._names: Counter[str] = Counter()
+        self._once = once
+        self._taking = threading.Lock()
+        for call in calls:
+            self._waiting[_key(call.provider, call.tool, call.arguments)].append(call)
+            self._names[call.tool] += 1
+
+    def take(self, provider: str, tool: str, arguments: JsonObject) -> RecordedCall | None:
+        with self._taking:
+            waiting = self._waiting.get(_key(provider, tool, arguments))
+            if not waiting:
+                return None
+            return waiting.pop(0) if self._once or len(waiting) > 1 else waiting[0]
+
+    def lacks(self, tool: str, arguments: JsonObject) -> str:
+        """The sentence about a call that was not recorded."""
+        shown = json.dumps(arguments, ensure_ascii=False)
+        shown = shown if len(shown) <= LONGEST else f"{shown[:LONGEST]}…"
+        there_are = self._names[tool]
+        others = f"the recording has {there_are} with other arguments" if there_are else "the recording has none"
+        return f"this call of {tool} with {shown} was not recorded; {others}"
+
+
+def _key(provider: str, tool: str, arguments: JsonObject) -> str:
+    return json.dumps([provider, tool, _without_addresses(remarshalled(arguments))], sort_keys=True)
+
+
+def _without_addresses(value: object) -> object:
+    if is_file(value):
+        return {name: value.get(name) for name in SAME_FILE}
+    if isinstance(value, dict):
+        return {key: _without_addresses(item) for key, item in value.items()}
+    return [_without_addresses(item) for item in value] if isinstance(value, list) else value
+
+
+# A tool that answers from a recording.
+
+NOT_RECORDED = "NotRecordedError"
+
+
+class RecordedTool:
+    def __init__(self, entity: JsonObject, answers: RecordedAnswers) -> None:
+        identity = entity["identity"]
+        self.provider, self.name = str(identity["provider"]), str(identity["name"])
+        self.entity = entity
+        self._answers = answers
+
+    def invoke(self, parameters: JsonObject, _answer: Answer, _request_id: str, /) -> Iterator[JsonObject]:
+        """InvocationError, as for an exception of a tool, if the call was not recorded."""
+        recorded = self._answers.take(self.provider, self.name, parameters)
+        if recorded is None:
+            raise InvocationError(NOT_RECORDED, self._answers.lacks(self.name, parameters))
+        yield from replayed(recorded)
+
+
+def replayed(recorded: RecordedCall) -> Iterator[JsonObject]:
+    """The messages of the answer; RefusedCallError, whose words reach the plugin unchanged, if the call failed."""
+    yield from map(_message, recorded.answer)
+    if recorded.error is not None:
+        raise RefusedCallError(recorded.error)
+
+
+def recorded_tools(recorded: Recorded | None, instead: Sequence[Tool] = ()) -> list[Tool]:
+    """Those that `instead` does not have."""
+    if recorded is None:
+        return []
+    answers = RecordedAnswers(recorded.calls)
+    taken = {(tool.provider, tool.name) for tool in instead}
+    tools = [RecordedTool(entity, answers) for entity in recorded.tools]
+    return [tool for tool in tools if (tool.provider, tool.name) not in taken]
+
+
+def _message(part: RecordedPart) -> JsonObject:
+    if part.text is not None:
+        return {"type": "text", "message": {"text": part.text}, "meta": None}
+    if part.json_ is not None:
+        return {"type": "json", "message": {"json_object": part.json_}, "meta": None}
+    if part.file is not None:
+        data = base64.b64encode(part.file.read_bytes()).decode()
+        return {"type": "blob", "message": {"blob": data}, "meta": part.meta}
+    return dict(part.message or {})

@@ -1,0 +1,108 @@
+"""What a flow adds to a trace, as data."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+type NodeStatus = Literal["succeeded", "failed", "exception"]
+"""`exception`: it failed, and the flow goes on, on its error branch or with its default value."""
+type FlowStatus = Literal["succeeded", "partial-succeeded", "failed", "stopped", "paused"]
+
+
+class Line(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True)
+
+
+class Timed(Line):
+    at: Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
+class FlowLine(Timed):
+    event: Literal["flow"] = "flow"
+    file: str
+    name: str
+    kind: str
+    nodes: int
+    turn: int
+    query: str
+    inputs: dict[str, Any]
+    files: tuple[str, ...]
+
+
+class TracedNode(Line):
+    id: str
+    type: str
+    title: str
+    container: str | None = None
+    error_strategy: str | None = None
+    """`fail-branch` or `default-value`, as in the DSL."""
+
+
+class NodeStartLine(Timed):
+    event: Literal["node_start"] = "node_start"
+    execution: str
+    node: TracedNode
+    round: int | None = None
+
+
+class NodeRetryLine(Timed):
+    event: Literal["node_retry"] = "node_retry"
+    execution: str
+    attempt: int
+    error: str
+
+
+class NodeEndLine(Timed):
+    event: Literal["node_end"] = "node_end"
+    execution: str
+    status: NodeStatus
+    seconds: float
+    inputs: dict[str, Any]
+    outputs: dict[str, Any]
+    error: str = ""
+    metadata: dict[str, Any] = Field(default_factory=dict)
+    process: dict[str, Any] = Field(default_factory=dict)
+    session_id: str = ""
+    """Of the strategy's run; empty for every other node."""
+
+
+class FlowTextLine(Timed):
+    """A piece of the text that the user of the app sees."""
+
+    event: Literal["flow_text"] = "flow_text"
+    node: str
+    text: str
+
+
+class NodeSourcesLine(Timed):
+    """Segments of knowledge that a model node has put into its prompt."""
+
+    event: Literal["node_sources"] = "node_sources"
+    execution: str
+    sources: tuple[dict[str, Any], ...]
+
+
+class FlowPauseLine(Timed):
+    event: Literal["flow_pause"] = "flow_pause"
+    nodes: tuple[str, ...]
+    """Those whose forms wait for a person."""
+
+
+class FlowEndLine(Timed):
+    event: Literal["flow_end"] = "flow_end"
+    status: FlowStatus
+    outputs: dict[str, Any]
+    error: str = ""
+    conversation: dict[str, Any] = Field(default_factory=dict)
+
+
+type FlowTraceLine = (
+    FlowLine
+    | NodeStartLine
+    | NodeRetryLine
+    | NodeEndLine
+    | NodeSourcesLine
+    | FlowTextLine
+    | FlowPauseLine
+    | FlowEndLine
+)

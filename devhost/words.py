@@ -1,0 +1,29 @@
+"""Words that many commands and pages share: examples in a help, counts, prices."""
+
+from decimal import Decimal
+
+UNWRAPPED = "\b\n"
+"""With this, click leaves the lines of a paragraph as they are."""
+
+
+def examples(*lines: str) -> str:
+    """For `epilog=` of a command."""
+    return UNWRAPPED + "\n".join(("For example:", *(f"  {line}" for line in lines)))
+
+
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """`1 case`, `26 cases`. `plural`: of a noun that does not just get an s."""
+    return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
+
+
+MOST_DIGITS = 40
+"""A number with more cannot be a price; it is shown as it came, because `1E+1000000` has a million digits."""
+
+
+def price_text(price: object) -> str:
+    """`0E-7` → `0`, `1.0E-6` → `0.000001`; what is not a finite number stays as it is."""
+    try:
+        number = Decimal(str(price)).normalize()
+    except ArithmeticError:  # not a number, or one beyond every range
+        return str(price)
+    return f"{number:f}" if number.is_finite() and abs(number.adjusted()) < MOST_DIGITS else str(price)
