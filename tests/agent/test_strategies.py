@@ -102,49 +102,8 @@ def test_tools_and_a_model_that_cannot_call_them_are_one_clear_error() -> None:
     assert outcome.model.requests == []
 
 
-@pytest.mark.parametrize("feature", ["tool-call", "multi-tool-call", "stream-tool-call"])
-def test_any_feature_of_tool_calls_is_enough(feature: str) -> None:
-    assert run([search(), ANSWER], FOUND, {"model": model(features=[feature])}).error is None
-
-
-def test_a_model_without_a_description_is_tried() -> None:
-    outcome = run([search(), ANSWER], FOUND, {"model": model(features=None)})
-
-    assert outcome.error is None
-    assert outcome.tool_results() == ["found"]
-
-
 def test_a_model_without_tool_calls_answers_where_there_are_no_tools() -> None:
     assert run([ANSWER], params={"model": model(features=[])}).text == "Done."
-
-
-UNUSABLE: dict[str, dict[str, Any]] = {
-    "no model": {"model": None},
-    "a model without a name": {"model": {"provider": "p"}},
-    "nothing to answer": {"query": "  "},
-}
-
-
-@pytest.mark.parametrize("params", UNUSABLE.values(), ids=UNUSABLE)
-def test_parameters_that_make_a_run_impossible_are_one_clear_error_before_any_call(params: dict[str, Any]) -> None:
-    outcome = run([], FOUND, params)
-
-    assert isinstance(outcome.error, InvokeBadRequestError)
-    assert next(iter(params)) in str(outcome.error)
-    assert outcome.model.requests == []
-
-
-LEFT_ALONE: list[Any] = ["", None, [], [None]]
-
-
-@pytest.mark.parametrize("value", LEFT_ALONE)
-def test_empty_parameters_are_defaults(value: object) -> None:
-    names = set(StrategyParams.model_fields) - {"model", "query", "tools"}
-
-    outcome = run([search(), ANSWER], FOUND, dict.fromkeys(names, value))
-
-    assert outcome.error is None
-    assert (outcome.text, outcome.notes) == ("Done.", [])
 
 
 def test_runs_of_one_process_share_nothing() -> None:

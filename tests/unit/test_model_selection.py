@@ -20,16 +20,8 @@ def select(raw: object) -> tuple[ModelSelection, list[str]]:
     return ModelSelection.read(raw, notes.append), notes
 
 
-def history_with_a_tool_call() -> list[PromptMessage]:
-    return [
-        UserPromptMessage(content="before"),
-        AssistantPromptMessage(content="", tool_calls=[sdk_call("c1", "search")]),
-        ToolPromptMessage(content="found", tool_call_id="c1", name="search"),
-    ]
-
-
 def test_the_plain_config_goes_into_a_request_without_entity_and_history() -> None:
-    selection, notes = select(model(completion_params={"max_tokens": 100}))
+    selection, notes = select(model(completion_params={"max_tokens": 100}, mode=None))
 
     assert selection.config.model_dump(mode="json") == {
         "provider": "langgenius/openai/openai",
@@ -40,11 +32,6 @@ def test_the_plain_config_goes_into_a_request_without_entity_and_history() -> No
     }
     assert selection.context_size == 400_000
     assert notes == []
-
-
-@pytest.mark.parametrize("params", [None, "", [], {}], ids=repr)
-def test_empty_completion_params_are_an_empty_object(params: object) -> None:
-    assert select(model(completion_params=params))[0].config.completion_params == {}
 
 
 @pytest.mark.parametrize(
@@ -63,8 +50,9 @@ def test_stop_words_are_taken_out_of_the_completion_params(stop: object, words: 
     ("value", "expected"),
     [(None, 0), (100, 100), ("100", 100), (0, 0), (-3, 0), ("many", 0), (float("inf"), 0), ([1], 0)],
 )
-def test_max_tokens_is_what_the_developer_reserved(value: object, expected: int) -> None:
+def test_sizes_may_be_texts_and_odd_ones_are_unset(value: object, expected: int) -> None:
     assert select(model(completion_params={"max_tokens": value}))[0].max_tokens == expected
+    assert select(model(context_size=value))[0].context_size == (expected or None)
 
 
 @pytest.mark.parametrize(
@@ -87,29 +75,32 @@ def test_a_model_without_an_entity_is_tried_and_one_without_the_feature_is_not(
 
 
 @pytest.mark.parametrize(
-    "entity",
-    [{}, {"features": None, "model_properties": None}, {"features": "odd", "model_properties": {"context_size": "?"}}],
+    "odd",
+    [
+        {"entity": {}},
+        {"entity": {"features": None, "model_properties": None}, "completion_params": None},
+        {"entity": {"features": "odd", "model_properties": 7}, "completion_params": [], "history_prompt_messages": {}},
+    ],
     ids=repr,
 )
-def test_an_empty_entity_has_no_features_and_no_context_size(entity: dict[str, Any]) -> None:
-    selection, notes = select({**model(), "entity": entity})
+def test_what_is_empty_or_odd_is_nothing(odd: dict[str, Any]) -> None:
+    selection, notes = select({**model(), **odd})
 
-    assert selection.features == frozenset()
-    assert selection.context_size is None
+    assert (selection.features, selection.context_size) == (frozenset(), None)
+    assert (selection.config.completion_params, selection.history) == ({}, ())
     assert notes == []
 
 
-@pytest.mark.parametrize("size", [128_000, "128000"], ids=repr)
-def test_the_context_size_may_be_a_text(size: object) -> None:
-    assert select(model(context_size=size))[0].context_size == 128_000
-
-
 def test_the_history_is_read_in_order() -> None:
-    raw = [message.model_dump(mode="json") for message in history_with_a_tool_call()]
+    history: list[PromptMessage] = [
+        UserPromptMessage(content="before"),
+        AssistantPromptMessage(content="", tool_calls=[sdk_call("c1", "search")]),
+        ToolPromptMessage(content="found", tool_call_id="c1", name="search"),
+    ]
 
-    selection, notes = select(model(history_prompt_messages=raw))
+    selection, notes = select(model(history_prompt_messages=[each.model_dump(mode="json") for each in history]))
 
-    assert list(selection.history) == history_with_a_tool_call()
+    assert list(selection.history) == history
     assert notes == []
 
 
@@ -135,12 +126,3 @@ def test_an_unreadable_message_of_the_history_is_left_out(odd: object) -> None:
     assert [message.content for message in selection.history] == ["kept"]
     assert len(notes) == 1
     assert "message 1" in notes[0]
-
-
-@pytest.mark.parametrize("history", [None, "", {}], ids=repr)
-def test_a_history_that_is_none_is_empty(history: object) -> None:
-    assert select(model(history_prompt_messages=history))[0].history == ()
-
-
-def test_a_missing_mode_is_chat() -> None:
-    assert select(model(mode=None))[0].config.mode == "chat"

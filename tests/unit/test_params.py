@@ -1,5 +1,6 @@
 """StrategyParams in every shape in which Dify sends the node's parameters."""
 
+import re
 from typing import Any
 
 import hypothesis
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from internal.errors import InvalidParameters
-from internal.node.params import ExtraOutput, StrategyParams, Text, read_params
+from internal.node.params import ExtraOutput, StrategyParams, Text, node_secrets, read_params
 from internal.text.secrets import Redactor
 from tests.support.wire import model, parameter, tool
 from tests.unit.generators import any_text, json_values
@@ -242,44 +243,25 @@ def test_texts_are_texts_that_can_be_written(given: object, expected: str) -> No
     assert read(query=given).query == expected
 
 
-def test_an_unreadable_tool_is_left_out() -> None:
-    params = read(tools=[tool("first"), "odd", None, tool("second"), 7])
-
-    assert [item["identity"]["name"] for item in params.tools] == ["first", "second"]
-    assert len(params.notes) == 2
-    assert "item 2" in params.notes[0]
-    assert "item 5" in params.notes[1]
-
-
-def test_a_tool_may_come_as_a_pydantic_entity() -> None:
+def test_tools_come_as_dicts_or_entities_and_an_unreadable_one_is_left_out() -> None:
     class Entity(BaseModel):
         identity: dict[str, str]
         parameters: list[dict[str, Any]]
 
     entity = Entity(identity={"name": "search"}, parameters=[parameter("q")])
 
-    assert read(tools=[entity]).tools == (entity.model_dump(mode="json"),)
+    params = read(tools=[entity, "odd", None, tool("second"), 7])
+
+    assert params.tools == (entity.model_dump(mode="json"), tool("second"))
+    assert [re.findall(r"item \d", note) for note in params.notes] == [["item 2"], ["item 5"]]
 
 
-@pytest.mark.parametrize("given", [[FILE], [File.model_validate(FILE)], FILE, [None, FILE]])
-def test_files_come_as_dicts_or_as_the_sdks_files(given: object) -> None:
-    (file,) = read(files=given).files
+@pytest.mark.parametrize("given", [[FILE], [File.model_validate(FILE)], FILE, [{"url": "x"}, None, FILE, "odd"]])
+def test_files_come_as_dicts_or_as_the_sdks_files_and_an_unreadable_one_is_left_out(given: object) -> None:
+    params = read(files=given)
 
-    assert file.type is FileType.IMAGE
-    assert file.filename == "a.png"
-
-
-def test_an_unreadable_file_is_left_out() -> None:
-    params = read(files=[{"url": "x"}, FILE, "odd"])
-
-    assert [file.filename for file in params.files] == ["a.png"]
-    assert len(params.notes) == 2
-
-
-def test_context_is_passed_on_as_it_came() -> None:
-    context = [{"content": "x", "metadata": {"score": None}}]
-
-    assert read(context=context).context == context
+    assert [(file.type, file.filename) for file in params.files] == [(FileType.IMAGE, "a.png")]
+    assert len(params.notes) == (2 if isinstance(given, list) and "odd" in given else 0)
 
 
 @pytest.mark.parametrize(
@@ -309,3 +291,54 @@ def test_the_nodes_secrets_are_replaced_in_every_text_parameter() -> None:
     assert params.query == "Is it [redacted]?"
     assert (params.approval, params.answer_criteria) == ("no, [redacted]", "without [redacted]")
     assert params.answer_language == "in [redacted]"
+
+
+def hides(raw: dict[str, Any], text: str = SECRET) -> bool:
+    return text not in node_secrets([raw]).text(f"<{text}>")
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        tool("a", parameter("pin", "secret-input", form="form"), runtime_parameters={"pin": SECRET}),
+        tool("a", parameter("pin", "secret-input"), runtime_parameters={"pin": SECRET}),
+        tool("a", parameter("token", form="form"), runtime_parameters={"token": SECRET}),
+        tool("a", runtime_parameters={"api_key": SECRET}),
+        tool("a", runtime_parameters={"headers": [{"Authorization": SECRET}]}),
+        tool("a", runtime_parameters={"credentials": {"user": [SECRET]}}),
+    ],
+    ids=["by type", "by type, of the model's form", "by name", "undeclared", "by a name within", "below a name"],
+)
+def test_a_value_is_secret_by_its_parameters_type_or_name(raw: dict[str, Any]) -> None:
+    assert hides(raw)
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        tool("a", runtime_parameters={"city": SECRET}),
+        tool("a", parameter("token", "select", form="form"), runtime_parameters={"token": SECRET}),
+        tool("a", runtime_parameters={"next_page_token": SECRET}),
+        tool("a", parameter("token", default=SECRET)),
+        {"runtime_parameters": [SECRET], "parameters": [SECRET]},
+        {},
+    ],
+    ids=["another name", "an option", "a cursor", "a default", "odd", "nothing"],
+)
+def test_any_other_value_is_not(raw: dict[str, Any]) -> None:
+    assert not hides(raw)
+
+
+def test_a_number_is_a_secret_by_its_name_unless_it_is_declared_as_a_number() -> None:
+    limit = parameter("max_token", "number", form="form")
+
+    assert hides(tool("a", runtime_parameters={"password": 12345678}), "12345678")
+    assert not hides(tool("a", limit, runtime_parameters={"max_token": 100_000}), "100000")
+
+
+def test_all_tools_count_and_only_their_texts_of_six_characters_and_more() -> None:
+    redactor = node_secrets(
+        [tool("a", runtime_parameters={"token": "short"}), tool("b", runtime_parameters={"token": SECRET})]
+    )
+
+    assert redactor.text(f"short {SECRET}") == "short [redacted]"

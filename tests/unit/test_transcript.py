@@ -1,7 +1,7 @@
-"""One conversation with the model: append-only, and valid for every provider at any time."""
+"""One conversation with the model: append-only, valid for every provider, within the model's window and a request."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import zip_longest
 from typing import Any
 from unittest.mock import patch
@@ -12,6 +12,7 @@ from dify_plugin.entities.model.message import (
     ImagePromptMessageContent,
     PromptMessage,
     PromptMessageContentUnionTypes,
+    PromptMessageTool,
     SystemPromptMessage,
     TextPromptMessageContent,
     ToolPromptMessage,
@@ -21,7 +22,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from internal.call import EndedCall, ToolCall
-from internal.host.session import carries_opaque_body
+from internal.errors import InvalidParameters
+from internal.host.session import MAX_REQUEST_BYTES, HostSession, ModelRequest, carries_opaque_body
+from internal.node.model import ModelSelection
 from internal.tooling import MAX_ARGUMENTS_LENGTH
 from internal.transcript import transcript as transcript_module
 from internal.transcript.transcript import (
@@ -30,25 +33,40 @@ from internal.transcript.transcript import (
     HostHabits,
     Transcript,
     Weight,
+    Window,
+    estimate_tokens,
     weight_of,
-    without_first_medium,
-    without_result,
 )
 from prompt import template
+from tests.support.host import ScriptedModel, Tools, make_session
+from tests.support.wire import model, says
 from tests.unit.builders import ended
-from tests.unit.generators import any_text, json_objects, readable_text, text_from_the_host
+from tests.unit.generators import any_text, json_objects, json_values, readable_text, text_from_the_host
 
 OPENING: list[PromptMessage] = [
     SystemPromptMessage(content="system"),
     AssistantPromptMessage(content="before"),
     UserPromptMessage(content="question"),
 ]
-IMAGE = ImagePromptMessageContent(format="png", base64_data="AAAA", mime_type="image/png")
+
+
+def image(size: int = 4) -> ImagePromptMessageContent:
+    return ImagePromptMessageContent(format="png", base64_data="A" * size, mime_type="image/png")
 
 
 def result(call_id: str, name: str, arguments: str, text: str) -> EndedCall:
     return ended(ToolCall(call_id, name, arguments), text)
 
+
+def transcript_of(*results: str, opening: Sequence[PromptMessage] = OPENING) -> Transcript:
+    """A round per result."""
+    transcript = Transcript(opening)
+    for number, text in enumerate(results):
+        transcript.append_round("", None, [result(f"c{number}", "search", "{}", text)])
+    return transcript
+
+
+# --- every conversation ----------------------------------------------------------------------------------------------
 
 results = st.builds(
     result,
@@ -58,7 +76,7 @@ results = st.builds(
     text=text_from_the_host | st.just("long result " * 30),
 )
 parts: st.SearchStrategy[PromptMessageContentUnionTypes] = st.one_of(
-    st.builds(TextPromptMessageContent, data=readable_text), st.just(IMAGE)
+    st.builds(TextPromptMessageContent, data=readable_text), st.builds(image)
 )
 contents: st.SearchStrategy[Content] = st.one_of(text_from_the_host, st.lists(parts, max_size=3))
 
@@ -80,19 +98,15 @@ def drop_opaque(transcript: Transcript, _: st.DataObject) -> None:
 STEPS: list[Callable[[Transcript, st.DataObject], None]] = [append, append, shorten, drop_opaque]
 
 
-def calls_and_answers(messages: list[PromptMessage]) -> list[tuple[AssistantPromptMessage, list[PromptMessage]]]:
-    """Every assistant turn that called tools, with the messages up to the next turn."""
+def assert_valid_for_every_provider(messages: list[PromptMessage]) -> None:
     turns: list[tuple[AssistantPromptMessage, list[PromptMessage]]] = []
     for message in messages:
+        assert message.model_dump_json()
         if isinstance(message, AssistantPromptMessage):
             turns.append((message, []))
-        elif turns:
+        else:
             turns[-1][1].append(message)
-    return turns
-
-
-def assert_valid_for_every_provider(messages: list[PromptMessage]) -> None:
-    for turn, answers in calls_and_answers(messages):
+    for turn, answers in turns:
         assert turn.content is not None
         for call, answer in zip_longest(turn.tool_calls, answers):
             assert isinstance(answer, ToolPromptMessage)
@@ -100,8 +114,6 @@ def assert_valid_for_every_provider(messages: list[PromptMessage]) -> None:
             assert answer.name == call.function.name != ""
             assert answer.content is not None
             assert isinstance(json.loads(call.function.arguments), dict)
-    for message in messages:
-        assert message.model_dump_json()
 
 
 def only_grew(before: list[PromptMessage], after: list[PromptMessage]) -> bool:
@@ -128,36 +140,26 @@ def test_after_any_steps_every_call_has_its_answer_and_the_prefix_is_unchanged(
         assert only_grew(before, after)
         assert after[: len(OPENING)] == OPENING
         assert_valid_for_every_provider(after[len(OPENING) :])
+        assert drop_opaque not in steps[: steps.index(step)] or not any(map(carries_opaque_body, after))
         assert transcript.weight == sum(map(weight_of, after), Weight())
     assert transcript.rounds == steps.count(append)
 
 
-def one_round(*items: EndedCall, content: str = "", opaque: object = None) -> Transcript:
-    transcript = Transcript(OPENING)
-    transcript.append_round(content, opaque, items)
-    return transcript
-
-
 def test_a_round_is_one_turn_and_one_result_per_call_in_their_order() -> None:
-    transcript = one_round(
-        result("b", "fetch", '{ "u":1 }', "one"),
-        result("a", "search", "", "two"),
-        content="<think>x</think>Hm.",
-        opaque={"o": 1},
-    )
+    transcript = Transcript(OPENING)
+    answered = [result("b", "fetch", '{ "u":1 }', "one"), result("a", "search", "", "two")]
+    transcript.append_round("<think>x</think>Hm.", {"o": 1}, answered)
+    transcript.append_note("Answer now.")
 
-    turn, *answers = transcript.messages()[len(OPENING) :]
+    turn, *answers, note = transcript.messages()[len(OPENING) :]
     assert isinstance(turn, AssistantPromptMessage)
     assert (turn.content, turn.opaque_body) == ("<think>x</think>Hm.", {"o": 1})
     assert [(call.id, call.function.arguments) for call in turn.tool_calls] == [("b", '{ "u":1 }'), ("a", "{}")]
-    assert [(answer.content, answer.name) for answer in answers] == [("one", "fetch"), ("two", "search")]
-
-
-def test_arguments_that_do_not_parse_are_written_back_as_an_empty_object() -> None:
-    turn = one_round(result("a", "search", '{"q": ', "parse error")).messages()[-2]
-
-    assert isinstance(turn, AssistantPromptMessage)
-    assert turn.tool_calls[0].function.arguments == "{}"
+    assert [(answer.content, getattr(answer, "name", "")) for answer in answers] == [
+        ("one", "fetch"),
+        ("two", "search"),
+    ]
+    assert note == UserPromptMessage(content="Answer now.")
 
 
 @pytest.mark.parametrize(
@@ -169,12 +171,17 @@ def test_arguments_that_do_not_parse_are_written_back_as_an_empty_object() -> No
         ("", "unnamed"),
     ],
 )
-def test_a_name_that_an_api_would_refuse_is_rewritten(called: str, written: str) -> None:
-    turn, answer = one_round(result("a", called, "{}", "unknown tool")).messages()[-2:]
+def test_names_and_arguments_that_an_api_would_refuse_are_rewritten(called: str, written: str) -> None:
+    transcript = Transcript(OPENING)
+    transcript.append_round(
+        "", None, [result("a", called, json.dumps({"q": "x" * MAX_ARGUMENTS_LENGTH}), "unknown tool")]
+    )
 
+    turn, answer = transcript.messages()[-2:]
     assert isinstance(turn, AssistantPromptMessage)
     assert isinstance(answer, ToolPromptMessage)
     assert (turn.tool_calls[0].function.name, answer.name) == (written, written)
+    assert turn.tool_calls[0].function.arguments == "{}"
 
 
 @pytest.mark.parametrize("nothing", ["", " \n", []])
@@ -187,75 +194,20 @@ def test_a_turn_with_nothing_in_it_is_left_out(nothing: Content) -> None:
     assert len(transcript.messages()) == len(OPENING) + 1
 
 
-def test_a_note_is_a_user_message_at_the_end() -> None:
-    transcript = one_round(result("a", "search", "", "one"))
-    before = transcript.messages()
-    transcript.append_note("Answer now.")
+def test_a_host_that_refuses_opaque_bodies_gets_none_in_any_conversation_of_the_run() -> None:
+    sealed: list[PromptMessageContentUnionTypes] = [TextPromptMessageContent(data="hm", opaque_body={"o": 1}), image()]
+    habits = HostHabits()
+    first, second = (Transcript(OPENING, habits) for _ in range(2))
+    for transcript in (first, second):
+        transcript.append_answer(sealed, {"o": 2})
+    assert any(map(carries_opaque_body, second.messages()))
 
-    assert transcript.messages() == [*before, UserPromptMessage(content="Answer now.")]
+    first.drop_opaque_bodies()
 
-
-def test_the_list_of_messages_is_the_callers() -> None:
-    transcript = Transcript(OPENING)
-    transcript.messages().clear()
-
-    assert transcript.messages() == OPENING
-
-
-def test_opaque_bodies_are_dropped_for_good() -> None:
-    transcript = one_round(result("a", "search", "", "one"), opaque={"o": 1})
-    assert any(map(carries_opaque_body, transcript.messages()))
-
-    transcript.drop_opaque_bodies()
-    transcript.append_round("", {"o": 2}, [result("b", "search", "", "two")])
-
-    assert not any(map(carries_opaque_body, transcript.messages()))
-
-
-def test_opaque_bodies_of_parts_are_dropped_too() -> None:
-    sealed: list[PromptMessageContentUnionTypes] = [TextPromptMessageContent(data="hm", opaque_body={"o": 1}), IMAGE]
-    transcript = Transcript(OPENING)
-    transcript.append_answer(sealed, None)
-    assert any(map(carries_opaque_body, transcript.messages()))
-
-    transcript.drop_opaque_bodies()
-
-    assert not any(map(carries_opaque_body, transcript.messages()))
-    assert transcript.messages()[-1].content == [TextPromptMessageContent(data="hm"), IMAGE]
-
-
-def test_arguments_that_no_request_could_carry_are_written_back_as_an_empty_object() -> None:
-    endless = json.dumps({"q": "x" * MAX_ARGUMENTS_LENGTH})
-
-    turn = one_round(result("a", "search", endless, "too large")).messages()[-2]
-
-    assert isinstance(turn, AssistantPromptMessage)
-    assert turn.tool_calls[0].function.arguments == "{}"
-
-
-def test_results_shrink_once_and_oldest_first() -> None:
-    transcript = one_round(
-        *(result(name, "search", "", name * 200) for name in "abc"), result("d", "search", "", "short")
-    )
-    first = len(OPENING) + 1
-
-    assert transcript.shorten(without_result, lambda: transcript.messages()[first].content != "a" * 200) == 1
-    assert transcript.messages()[first].content == template.ELIDED_TOOL_RESULT
-    assert transcript.shorten(without_result) == 2
-    assert transcript.shorten(without_result) == 0
-    assert [str(message.content)[0] for message in transcript.messages()[first:]] == ["[", "[", "[", "s"]
-
-
-def test_media_shrink_to_a_note_that_names_their_kind_one_by_one() -> None:
-    text = TextPromptMessageContent(data="see")
-    first, second = UserPromptMessage(content=[text, IMAGE, IMAGE]), UserPromptMessage(content=[IMAGE])
-    transcript = Transcript([first, second])
-
-    assert transcript.shorten(without_first_medium, lambda: transcript.messages()[0] != first) == 1
-
-    note = TextPromptMessageContent(data="[image left out here to save space]")
-    assert [message.content for message in transcript.messages()] == [[text, note, IMAGE], [IMAGE]]
-    assert transcript.shorten(without_first_medium) == 2
+    for transcript in (first, second):
+        transcript.append_answer("Because.", {"o": 3})
+        assert not any(map(carries_opaque_body, transcript.messages()))
+        assert transcript.messages()[-2].content == [TextPromptMessageContent(data="hm"), image()]
 
 
 def test_a_message_is_weighed_once_however_many_rounds_follow() -> None:
@@ -280,14 +232,154 @@ def test_the_results_of_later_rounds_are_those_since() -> None:
     assert transcript.results_since(lengths[2]) == []
 
 
-def test_what_one_conversation_learns_of_the_host_applies_to_the_whole_run() -> None:
-    habits = HostHabits()
-    first, second = (Transcript([UserPromptMessage(content="Why?")], habits) for _ in range(2))
-    for transcript in (first, second):
-        transcript.append_answer("Because.", {"sealed": 1})
-    assert any(map(carries_opaque_body, second.messages()))
+# --- what fits into the model's window and into one line to the host -------------------------------------------------
 
-    first.drop_opaque_bodies()
 
-    assert not any(map(carries_opaque_body, second.messages()))
-    assert [getattr(message, "opaque_body", None) for message in second.messages()] == [None, None]
+def left_in(transcript: Transcript) -> str:
+    """Of each image and each result the first letter, "-" where it became a note; "*" for an opaque body."""
+    left = ""
+    for message in transcript.messages():
+        content = message.content if isinstance(message.content, list) else []
+        left += "".join("i" if part.type.value == "image" else "-" for part in content[1:])
+        if isinstance(message, ToolPromptMessage):
+            left += "-" if message.content == template.ELIDED_TOOL_RESULT else str(message.content)[0]
+        left += "*" * carries_opaque_body(message)
+    return left
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [("", 0), ("abcd", 1), ("abc", 0), ("日本語", 3), ("abcd日本", 3), ("a" * 400, 100), ("é" * 4, 4)],
+)
+def test_tokens_are_estimated_without_a_tokenizer(text: str, tokens: int) -> None:
+    assert estimate_tokens(text) == tokens
+
+
+@pytest.mark.parametrize(
+    ("context_size", "max_tokens", "left"),
+    [(None, 100, None), (1000, 0, 1000), (1000, 100, 900), (1000, 500, 500), (1000, 8192, 500)],
+)
+def test_the_answer_has_its_share_of_the_window_and_never_more_than_half(
+    context_size: int | None, max_tokens: int, left: int | None
+) -> None:
+    assert Window((), context_size, max_tokens).prompt_tokens == left
+
+
+def test_a_prompt_that_fits_or_has_nothing_to_leave_out_is_sent_unchanged() -> None:
+    fits, has_only_a_question = (
+        transcript_of("a" * 4000),
+        transcript_of(opening=[UserPromptMessage(content="x" * 100_000)]),
+    )
+
+    assert [*Window((), 10_000).fit(fits), *Window(()).fit(transcript_of("a" * 200_000))] == []
+    assert [*Window((), 1_000).fit(has_only_a_question), *Window((), 1_000).shrink(has_only_a_question)] == []
+    assert fits.messages()[-1].content == "a" * 4000
+
+
+def test_after_the_providers_error_a_quarter_is_left_out() -> None:
+    transcript = transcript_of(*(letter * 40_000 for letter in "abcde"))
+
+    (note,) = Window(()).shrink(transcript)
+
+    assert left_in(transcript) == "--cde"
+    assert note.endswith("left out, the oldest first: 2 tool results")
+
+
+@pytest.mark.parametrize(("context_size", "max_tokens"), [(10_000, 0), (20_000, 10_000)])
+def test_over_the_window_the_oldest_results_become_notes_until_three_quarters_are_reached_and_stay_so(
+    context_size: int, max_tokens: int
+) -> None:
+    transcript = transcript_of(*(letter * 4_000 for letter in "abcdefghijk"))
+    window = Window((), context_size, max_tokens)
+    assert window.weigh(transcript).tokens > 10_000
+
+    (note,) = window.fit(transcript)
+
+    assert left_in(transcript) == "----efghijk"
+    assert window.weigh(transcript).tokens <= 7_500 < window.weigh(transcript).tokens + 1_000
+    assert "4 tool results" in note
+    before = transcript.messages()
+    assert list(window.fit(transcript)) == []
+    assert transcript.messages() == before
+
+
+@pytest.mark.parametrize(
+    ("limit", "left"), [(90_000, "-iab*"), (70_000, "--ab*"), (50_000, "---b*"), (30_000, "----*"), (9_000, "----")]
+)
+def test_over_the_line_limit_oldest_images_yield_first_then_oldest_results_then_opaque_bodies(
+    limit: int, left: str
+) -> None:
+    pictures: list[PromptMessageContentUnionTypes] = [
+        TextPromptMessageContent(data="see"),
+        image(20_000),
+        image(20_000),
+    ]
+    transcript = transcript_of("a" * 20_000, "b" * 20_000, opening=[UserPromptMessage(content=pictures)])
+    transcript.append_answer("Because.", {"sealed": "s" * 20_000})
+
+    (note,) = Window((), longest_request=limit).fit(transcript)
+
+    assert left_in(transcript) == left
+    assert ("1 opaque bodies" in note) == ("*" not in left)
+
+
+def test_opaque_bodies_count_as_tokens_too() -> None:
+    transcript = Transcript([UserPromptMessage(content="Why?")])
+    for body in ("a" * 40_000, "b" * 4_000):
+        transcript.append_answer("Because.", {"sealed": body})
+    assert Window(()).weigh(transcript).tokens > 11_000
+
+    (note,) = Window((), 10_000).fit(transcript)
+
+    assert left_in(transcript) == "*"
+    assert "1 opaque bodies" in note
+
+
+def test_a_prompt_that_cannot_fit_is_an_error_that_says_what_to_shorten() -> None:
+    transcript = transcript_of("a" * 5_000, opening=[UserPromptMessage(content="x" * 20_000)])
+
+    with pytest.raises(InvalidParameters, match="instruction, query, context"):
+        list(Window((), longest_request=10_000).fit(transcript))
+    assert Window(()).longest_request == MAX_REQUEST_BYTES == 4 * 1024 * 1024
+
+
+@st.composite
+def conversations(draw: st.DrawFn) -> Transcript:
+    opening: list[PromptMessage] = [
+        SystemPromptMessage(content=draw(readable_text)),
+        AssistantPromptMessage(content=draw(readable_text)),
+        UserPromptMessage(
+            content=[TextPromptMessageContent(data=draw(readable_text)), image(draw(st.integers(0, 500)))]
+        ),
+    ]
+    transcript = Transcript(opening)
+    for _ in range(draw(st.integers(0, 2))):
+        answered = result(draw(readable_text), draw(readable_text), '{"q": "\\u65e5\\n"}', draw(text_from_the_host))
+        transcript.append_round(draw(text_from_the_host), draw(json_values), [answered] * 2)
+    return transcript
+
+
+def length_on_the_wire(transcript: Transcript, tools: list[PromptMessageTool]) -> int:
+    """The longest line that the SDK itself writes for this request."""
+    session, transport = make_session(ScriptedModel([says("ok")]), Tools({}))
+    config = ModelSelection.read(model(), list[str]().append).config
+    request = ModelRequest(config, transcript.messages(), tools)
+    list(HostSession(session).stream_model(request, "0", lambda: 10.0, 10.0))
+    return transport.longest_line
+
+
+@given(conversations(), st.lists(st.tuples(readable_text, st.dictionaries(readable_text, json_values)), max_size=3))
+def test_the_weight_is_never_smaller_than_the_line_that_is_written(
+    transcript: Transcript, described: list[tuple[str, dict[str, Any]]]
+) -> None:
+    tools = [PromptMessageTool(name="t", description=text, parameters=schema) for text, schema in described]
+
+    assert Window(tools).weigh(transcript).size >= length_on_the_wire(transcript, tools)
+
+
+def test_the_weight_stays_above_the_line_in_long_conversations_of_odd_characters() -> None:
+    transcript = transcript_of(*['\x00\x1f"\\\u2028日本😀</' * 300] * 50)
+
+    weight, line = Window(()).weigh(transcript).size, length_on_the_wire(transcript, [])
+
+    assert line <= weight <= line + 4096 + 1000
