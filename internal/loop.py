@@ -1,7 +1,7 @@
 """The agent's loop: ask, read, answer every call, append, decide; and what counts as its answer."""
 
 import json
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, assert_never
 
@@ -78,78 +78,54 @@ MIN_CLOSING_SECONDS = 5
 """The closing answer has as much even when the rounds took longer than they should have."""
 
 
-class TextAnswer:
-    """The answer is the text of the first turn without calls. One object for each answer that is written."""
+@dataclass
+class Answer:
+    """What counts as the answer: the text of the first turn without calls, or a valid call of ``submit_answer``.
 
-    is_text = True
-    closing_note = template.CLOSING_NOTE
-    """Tells the model that the answer is due."""
-    revision_note = template.REVISION_NOTE
-    """Tells the model what is wrong with its answer: a template with ``criteria``, ``problems`` and ``look_up``."""
-    submissions: int = 0
+    Errors in such a call go back to the model, and text is answered with one reminder.
+    """
+
+    is_text: bool
+    submissions: int = field(default=0, init=False)
     """Rounds in which the answer was handed over, validly or not; they are not rounds of tools."""
+    _refused: int = field(default=0, init=False)
+    _has_been_reminded: bool = field(default=False, init=False)
 
     def after_text(self, turn: ModelTurn, closing: StopReason | None) -> Finish | str:
         """What follows a turn whose calls, if it has any, do not run; a text is what the model reads next.
 
-        ``closing`` is what ended the tool phase, None while it lasts.
+        ``closing`` is what ended the tool phase, None while it lasts. What was wrong with the turn itself wins over it,
+        unless a closing answer ran out of time; empty is never a success.
         """
-        return judge_final_turn(turn, closing or StopReason.ANSWERED)
-
-    def after_calls(self, turn: ModelTurn, judged: Sequence[JudgedCall], closing: StopReason | None) -> None:
-        """The end, if the calls of a turn bring it: never of this kind of answer."""
-
-
-class CallAnswer:
-    """The answer is a valid call; errors in it go back to the model, and text is answered with one reminder."""
-
-    is_text = False
-    closing_note = template.CLOSING_NOTE_FOR_SUBMISSION
-    revision_note = template.REVISION_NOTE_FOR_SUBMISSION
-
-    def __init__(self) -> None:
-        self.submissions = 0
-        self._refused = 0
-        self._has_been_reminded = False
-
-    def after_text(self, turn: ModelTurn, closing: StopReason | None) -> Finish | str:
+        if not (self.is_text or turn.cut):
+            if self._has_been_reminded:
+                return Finish(StopReason.ANSWER_INVALID, turn.text)
+            self._has_been_reminded = True
+            return template.SUBMIT_ANSWER_REMINDER
+        reason = closing or StopReason.ANSWERED
         if turn.cut:
-            return judge_final_turn(turn, closing or StopReason.ANSWERED)
-        if self._has_been_reminded:
-            return Finish(StopReason.ANSWER_INVALID, turn.text)
-        self._has_been_reminded = True
-        return template.SUBMIT_ANSWER_REMINDER
+            reason = reason if closing and turn.cut is StopReason.TIME_LIMIT else turn.cut
+        elif turn.is_empty:
+            reason = StopReason.EMPTY
+        return Finish(reason, turn.text, cut=turn.cut)
 
     def after_calls(self, turn: ModelTurn, judged: Sequence[JudgedCall], closing: StopReason | None) -> Finish | None:
+        """The end, if the calls of a turn bring it."""
         submitted = [call for call in judged if hands_over(call)]
-        self.submissions += bool(submitted)
         for call in submitted:
             if isinstance(call, ValidCall):
-                return Finish(closing or StopReason.ANSWERED, written_out(call.arguments), call.arguments)
+                self.submissions += 1
+                written = json.dumps(call.arguments, ensure_ascii=False, indent=2)
+                return Finish(closing or StopReason.ANSWERED, written, call.arguments)
         if submitted:
+            self.submissions += 1
             self._refused += 1
             is_over = self._refused > MAX_CORRECTIONS
-        else:  # in the closing answer, the refusal of the other calls is the reminder
-            is_over = closing is not None and self._has_been_reminded
-            self._has_been_reminded = self._has_been_reminded or closing is not None
+        elif closing:  # the refusal of the other calls is the reminder
+            is_over, self._has_been_reminded = self._has_been_reminded, True
+        else:
+            is_over = False
         return Finish(StopReason.ANSWER_INVALID, turn.text if closing else "") if is_over else None
-
-
-def judge_final_turn(turn: ModelTurn, reason: StopReason) -> Finish:
-    """What was wrong with the final turn itself wins over what ended the tool phase; empty is never a success.
-
-    A closing answer that ran out of time keeps the reason that ended the tool phase.
-    """
-    if turn.cut is StopReason.TIME_LIMIT and reason is not StopReason.ANSWERED:
-        return Finish(reason, turn.text, cut=turn.cut)
-    if turn.cut:
-        return Finish(turn.cut, turn.text, cut=turn.cut)
-    return Finish(StopReason.EMPTY if turn.is_empty else reason, turn.text)
-
-
-def written_out(answer: Mapping[str, Any]) -> str:
-    """The answer as text: JSON that a person can read."""
-    return json.dumps(answer, ensure_ascii=False, indent=2)
 
 
 def should_continue(*, iteration: int, maximum_iterations: int, has_tool_call: bool) -> bool:
@@ -177,7 +153,7 @@ class AgentLoop:
     """Answers the calls that an earlier run left waiting in this transcript."""
     asked: int = field(init=False)
     """Rounds begun, those of an earlier loop below the same log row included."""
-    answer: TextAnswer | CallAnswer = field(init=False)
+    answer: Answer = field(init=False)
     _is_draft: bool = field(default=False, init=False)
     _closings: int = field(default=0, init=False)
     _first_words: str = field(default="", init=False)
@@ -186,7 +162,7 @@ class AgentLoop:
     def __post_init__(self) -> None:
         """The answer is a call where the tool that takes it is among the tools."""
         self.asked = self.part.asked
-        self.answer = CallAnswer() if SUBMIT_ANSWER in self.models.toolbox.tools else TextAnswer()
+        self.answer = Answer(is_text=SUBMIT_ANSWER not in self.models.toolbox.tools)
 
     def run(self, *, is_draft: bool = False) -> Generator[Event, None, Finish]:
         """Ask until there is an answer; the text of a draft is not shown, but that of a closing answer is."""
@@ -202,8 +178,6 @@ class AgentLoop:
                     step = yield from self._take_turn(f"round{self.asked}", f"ROUND {self.asked}", None)
                 case ClosingAnswer(reason):
                     self._closings += 1
-                    if self._closings == 1:
-                        self.rounds.transcript.append_note(self.answer.closing_note)
                     name = "closing" if self._closings == 1 else f"closing{self._closings}"
                     step = yield from self._take_turn(name, "CLOSING ANSWER", reason)
                 case Finish():
@@ -217,7 +191,7 @@ class AgentLoop:
         Calls that handed over the answer before were not calls of tools, so they cost no rounds.
         """
         self.maximum_iterations += self.answer.submissions
-        self.answer = type(self.answer)()
+        self.answer = Answer(self.answer.is_text)
         self.rounds.transcript.append_note(note)
         return (yield from self.run(is_draft=is_draft))
 
@@ -235,6 +209,10 @@ class AgentLoop:
             self.models = self.models.offering(toolbox.with_tool(read_result_tool()))
         if closing is None and self.runs_tools and (note := self.models.budget.note(transcript)):
             transcript.append_note(note)
+        if closing and self._closings == 1:
+            transcript.append_note(
+                template.CLOSING_NOTE if self.answer.is_text else template.CLOSING_NOTE_FOR_SUBMISSION
+            )
         span = self._span(name, is_closing=closing is not None)
         row = SpanStarted(span.round_key, label, is_round=closing is None)
         return (yield from in_row(row, self._turn(span, closing), self.models.clock))
@@ -273,8 +251,10 @@ class AgentLoop:
         if closing is None:
             judged = self.rounds.approvals.hold(judged, toolbox, self.part.subtask)
         finish = None if waits(judged) else self.answer.after_calls(turn, judged, closing)
-        if closing is None:
-            yield from self._announce(turn)
+        if closing is None and self.show_thoughts and not turn.has_shown:
+            used = (call.name for call in turn.calls if call.name not in RESERVED_NAMES)
+            if line := tools_line(used, self.words):  # of a round in which the model says nothing
+                yield Remark(line)
         allowed = without_tools(judged) if closing or finish else within_budget(judged, budget)
         yield from self.rounds.run(turn, allowed, span, self.end if closing else self.tool_deadline)
         if waits(judged):
@@ -297,13 +277,6 @@ class AgentLoop:
         if reason is None:
             return step
         return ClosingAnswer(reason) if self.part.closes_on_budget else Finish(reason, self._first_words)
-
-    def _announce(self, turn: ModelTurn) -> Iterator[Event]:
-        """Where thoughts are shown, the user reads which tools were used even if the model says nothing."""
-        if self.show_thoughts and not turn.has_shown:
-            names = (call.name for call in turn.calls if call.name not in RESERVED_NAMES)
-            if line := tools_line(names, self.words):
-                yield Remark(line)
 
     def _span(self, name: str, *, is_closing: bool) -> TurnSpan:
         """Where the next turn stands in the log, on the screen and in time."""

@@ -1,12 +1,11 @@
 """The strategy with a plan: subtasks side by side, a judgement on each, and one answer from what they found."""
 
+import math
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import takewhile
 from typing import Annotated
-
-from pydantic_core import to_json
 
 from internal.agent import Blueprint
 from internal.calls.judging import RepeatGuard
@@ -48,7 +47,7 @@ from internal.run import Run
 from internal.sentences import findings_shown, plan_shown
 from internal.sources import escaped
 from internal.text.texts import cut_evenly
-from internal.transcript.transcript import Window, estimate_tokens, without_result
+from internal.transcript.transcript import Transcript, estimate_tokens, without_result
 from prompt import template
 
 PLAN_SHARE = 0.4
@@ -77,9 +76,8 @@ type PlanRun = Run[PlanAndReflectParams]
 
 def plan_and_reflect(run: PlanRun) -> Generator[Event, None, Result]:
     """Run the strategy; a plan in which calls waited continues where it was."""
-    begun = run.dialogue.waiting_plan
-    if begun:
-        subtasks: Sequence[SubtaskRecord] = begun.subtasks
+    if run.dialogue.open and run.dialogue.open.plan:
+        subtasks: Sequence[SubtaskRecord] = run.dialogue.open.plan.subtasks
     else:
         subtasks = yield from in_row(SpanStarted("plan", "PLAN"), _plan(run), run.clock, _named)
     workers = [SubtaskWorker(run, subtasks, number) for number in range(1, len(subtasks) + 1)]
@@ -204,7 +202,6 @@ def _work(worker: "SubtaskWorker", post: Post) -> SubtaskOutcome:
     return outcome
 
 
-@dataclass
 class SubtaskWorker:
     """Attempts one subtask, each time in a loop of its own, until a judgement says that it is completed.
 
@@ -212,26 +209,19 @@ class SubtaskWorker:
     notes.
     """
 
-    run: PlanRun
-    plan: Sequence[SubtaskRecord]
-    """As far as an earlier run has come with it."""
-    number: int
-    """From 1; its place in the plan."""
-    _guard: RepeatGuard = field(default_factory=RepeatGuard, init=False)
-    _loops: list[AgentLoop] = field(default_factory=list, init=False)
-    """Of the attempts in this run."""
-
-    def __post_init__(self) -> None:
-        """Open its conversation with the request, or as an earlier run left it."""
-        begun = self._begun = self.plan[self.number - 1]
-        self.name, self.key = begun.name, f"subtask{self.number}"
+    def __init__(self, run: PlanRun, plan: Sequence[SubtaskRecord], number: int) -> None:
+        """Open its conversation with the request, or as an earlier run left it; ``number`` is its place, from 1."""
+        self.run, self.plan, self.number = run, plan, number
+        begun = self._begun = plan[number - 1]
+        self.name, self.key = begun.name, f"subtask{number}"
         self._attempts, self._advised, self._nearest = begun.attempts, begun.advised, begun.nearest
+        self._guard, self._loops = RepeatGuard(), list[AgentLoop]()
         if begun.entries:
-            self._transcript = self.run.resumed(begun.entries[:-1])
+            self._transcript = run.resumed(begun.entries[:-1])
         else:
-            task, name = escaped(self.run.task.text), escaped(self.name)
+            task, name = escaped(run.task.text), escaped(self.name)
             request = template.SUBTASK_REQUEST.format(task=task, plan=self._numbered_plan, subtask=name)
-            self._transcript = self.run.transcript(request)
+            self._transcript = run.transcript(request)
         of_attempt = takewhile(lambda entry: not isinstance(entry, AnswerRecord), reversed(begun.entries[:-1]))
         left_open = sum(1 + len(entry.calls) if isinstance(entry, RoundRecord) else 1 for entry in of_attempt)
         self._opened = self._transcript.length - left_open
@@ -376,16 +366,19 @@ def answer_from_findings(
 def _ask(run: PlanRun, findings: Sequence[FindingRecord], second_look: SecondLook) -> Generator[Event, None, Finish]:
     """Ask with as much of the findings as fits, and with less if the provider says that it is too much."""
     toolbox, asked = run.answering(Toolbox()), 0
-    window = run.models.offering(toolbox).window
+    answers = [finding.answer for finding in findings]
+    room = run.models.offering(toolbox).window.room(_conversation(run, findings, [""] * len(answers)))
     for share in _KEPT_SHARES:
-        kept = _fitted(run, window, findings, share)
-        if any(len(short.answer) < len(whole.answer) for short, whole in zip(kept, findings, strict=True)):
+        if math.isinf(room) and share != _KEPT_SHARES[0]:
+            room = sum(map(estimate_tokens, answers))
+        kept = cut_evenly(answers, share * room, estimate_tokens)
+        if kept != answers:
             yield Noted(OurWords("the findings were too long for one prompt and were cut evenly"), "answer")
         rounds = MAX_CORRECTIONS + 1 if run.submit else 1
         part = LoopPart(tool_share=1, maximum_iterations=rounds, parent="answer", asked=asked)
-        loop = run.loop(run.transcript(_request(run, kept)), toolbox, part)
+        loop = run.loop(_conversation(run, findings, kept), toolbox, part)
         try:
-            return (yield from second_look.answer(loop, [finding.answer for finding in kept]))
+            return (yield from second_look.answer(loop, kept))
         except ModelCallFailed as failure:
             asked = loop.asked
             if failure.kind is not FailureKind.CONTEXT_LENGTH or share == _KEPT_SHARES[-1]:
@@ -393,21 +386,8 @@ def _ask(run: PlanRun, findings: Sequence[FindingRecord], second_look: SecondLoo
     raise AssertionError  # the last share either brings an ending or raises
 
 
-def _request(run: PlanRun, findings: Sequence[FindingRecord]) -> str:
-    return template.ANSWER_REQUEST.format(task=escaped(run.task.text), findings=findings_block(findings))
-
-
-def _fitted(run: PlanRun, window: Window, findings: Sequence[FindingRecord], share: float) -> list[FindingRecord]:
-    """The findings, with answers cut so that they fit into the window with the rest of the prompt."""
-    without = [finding.model_copy(update={"answer": ""}) for finding in findings]
-    rest = window.weigh(run.transcript(_request(run, without)))
-    answers = cut_evenly([finding.answer for finding in findings], share * (window.longest_request - rest.size), _bytes)
-    if window.prompt_tokens is not None:
-        answers = cut_evenly(answers, share * (window.prompt_tokens - rest.tokens), estimate_tokens)
-    elif share != _KEPT_SHARES[0]:
-        answers = cut_evenly(answers, share * sum(map(estimate_tokens, answers)), estimate_tokens)
-    return [finding.model_copy(update={"answer": answer}) for finding, answer in zip(findings, answers, strict=True)]
-
-
-def _bytes(text: str) -> int:
-    return len(to_json(text))
+def _conversation(run: PlanRun, findings: Sequence[FindingRecord], answers: Sequence[str]) -> Transcript:
+    """The request for the answer, with these answers of the findings."""
+    shown = [finding.model_copy(update={"answer": text}) for finding, text in zip(findings, answers, strict=True)]
+    request = template.ANSWER_REQUEST.format(task=escaped(run.task.text), findings=findings_block(shown))
+    return run.transcript(request)

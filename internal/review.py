@@ -107,9 +107,7 @@ class SecondLook:
         """The variable ``review``, where the node has criteria."""
         if not self.criteria:
             return {}
-        return {
-            "review": {"passed": self._passed, "problems": list(self._problems), "revisions": self._revisions},
-        }
+        return {"review": {"passed": self._passed, "problems": list(self._problems), "revisions": self._revisions}}
 
     def answer(self, loop: AgentLoop, findings: Sequence[str] | None = None) -> Generator[Event, None, Finish]:
         """Run the loop to an answer that passes, or that is not judged any more.
@@ -151,20 +149,14 @@ class SecondLook:
         results = loop.rounds.transcript.results_since(0) if findings is None else findings
         deadline = min(loop.tool_deadline, self.run.deadline(TOOL_PHASE_SHARE))
         otherwise = OurWords("no judgement came; the draft is the answer")
-        request = self._fitted(models, draft, list(map(quoted_result, results)))
+        quoted = list(map(quoted_result, results))
+        most = min(_JUDGED_TOKENS, models.window.room(self._request(draft, [""] * len(quoted))))
+        request = self._request(draft, cut_evenly(quoted, most, estimate_tokens))
         asking = ask_for_call(models, request, row.key, deadline)
         reply = yield from judge(asking, row, self.run.clock, otherwise, {"draft": draft})
         self._passed = reply["passes"] if reply else None
         if reply and not self._passed:
             self._problems = [problem.strip() for problem in reply["problems"] if problem.strip()]
-
-    def _fitted(self, models: ModelCaller, draft: str, results: Sequence[str]) -> Transcript:
-        """The judge's request, with as much of the results as fits into its window."""
-        most = _JUDGED_TOKENS
-        if models.window.prompt_tokens is not None:
-            rest = models.window.weigh(self._request(draft, [""] * len(results)))
-            most = min(most, max(0, models.window.prompt_tokens - rest.tokens))
-        return self._request(draft, cut_evenly(results, most, estimate_tokens))
 
     def _request(self, draft: str, results: Sequence[str]) -> Transcript:
         judged = "\n".join(template.JUDGED_RESULT.format(result=escaped(result)) for result in results)
@@ -180,7 +172,8 @@ class SecondLook:
         )
 
     def _note(self, loop: AgentLoop) -> str:
-        return loop.answer.revision_note.format(
+        note = template.REVISION_NOTE if loop.answer.is_text else template.REVISION_NOTE_FOR_SUBMISSION
+        return note.format(
             criteria=escaped(self.criteria),
             problems="\n".join(f"- {escaped(problem)}" for problem in self._problems),
             look_up=template.LOOK_UP_FIRST if loop.runs_tools else "",

@@ -15,7 +15,6 @@ from internal.events import Event, Noted, SpanStarted, Tally, in_row
 from internal.loop import AgentLoop, LoopPart
 from internal.memory.records import (
     EntryRecord,
-    PlanRecord,
     RoundRecord,
     State,
     UserRecord,
@@ -40,11 +39,11 @@ class Dialogue:
     """What was said before a run, and whether the user now answers calls that waited."""
 
     strategy: str
-    """The name of the run's own; only the same strategy goes on with calls that wait."""
+    """The run's own; only the same strategy continues with calls that wait."""
     state: State | None
     """Of an earlier run; it takes the place of the node's memory."""
     resumption: Resumption | None
-    """How calls go on that an earlier run of this strategy left waiting; None if there are none, or no answer."""
+    """The user's answer to calls that an earlier run of this strategy left waiting; None if none wait."""
     earlier: tuple[EntryRecord, ...]
     """The conversation before this run, where calls wait up to them; the node's memory only if a state is put out."""
     history: tuple[PromptMessage, ...]
@@ -54,6 +53,8 @@ class Dialogue:
 
     A short answer does not change the language of the conversation; the answer to calls never does.
     """
+    notes: tuple[Sentence, ...]
+    """What of the approval means nothing, and why calls that waited count as not approved."""
 
     @classmethod
     def of(cls, params: StrategyParams, toolbox: Toolbox, strategy: str, state: State | None) -> "Dialogue":
@@ -73,39 +74,23 @@ class Dialogue:
         else:
             earlier = state.entries[:-1] if resumption else settled(state)
             history = tuple(messages_of(earlier, toolbox))
-        entries = state.entries if state else ()
-        texts = [entry.text for entry in entries if isinstance(entry, UserRecord)]
-        words = deciding_text(text for text in texts if text != template.SEE_ATTACHED_FILES)
+        asked = (entry.text for entry in (state.entries if state else ()) if isinstance(entry, UserRecord))
+        words = deciding_text(text for text in asked if text != template.SEE_ATTACHED_FILES)
         if not words or resumption is None or resumption.has_question:
             words = deciding_text((words, params.query))
-        return cls(strategy, state, resumption, earlier, history, words)
+        waiting, notes = [call.id for call in state.waiting] if state else [], tuple[Sentence, ...]()
+        if resumption:
+            notes = tuple(resumption.notes(waiting))
+        elif waiting:
+            why = "approval: the user gave none" if is_own else "state: it is of another strategy"
+            count = f"{len(waiting)} waiting calls count" if len(waiting) > 1 else "1 waiting call counts"
+            notes = (OurWords(f"{why}, so {count} as not approved"),)
+        return cls(strategy, state, resumption, earlier, history, words, notes)
 
     @property
-    def notes(self) -> list[Sentence]:
-        """What of the approval means nothing; and why calls count as not approved, where it is not the reason."""
-        waiting = [call.id for call in self.state.waiting] if self.state else []
-        if self.resumption:
-            return list(self.resumption.notes(waiting))
-        if self.state is None or not waiting:
-            return []
-        number = len(waiting)
-        result = (
-            f"{number} waiting calls count as not approved" if number > 1 else "1 waiting call counts as not approved"
-        )
-        if self.state.strategy != self.strategy:
-            return [OurWords(f"state: it is of another strategy, so {result}")]
-        return [OurWords(f"approval: the user gave none, so {result}")]
-
-    @property
-    def waiting_round(self) -> RoundRecord | None:
-        """The round that an earlier run left open; None where nothing waits, or only in subtasks."""
-        last = self.state.entries[-1] if self.state and self.resumption and self.state.entries else None
-        return last if isinstance(last, RoundRecord) else None
-
-    @property
-    def waiting_plan(self) -> PlanRecord | None:
-        """The plan in which calls wait, if any do."""
-        return self.state.plan if self.state and self.resumption else None
+    def open(self) -> State | None:
+        """The state that this run continues: calls wait in it, and the user has answered."""
+        return self.state if self.resumption else None
 
     @property
     def has_question(self) -> bool:
@@ -120,13 +105,12 @@ class Dialogue:
 
     def task(self, said: UserRecord) -> UserRecord:
         """What the answer is for: what the user says, or the question of the run that goes on, with what is added."""
-        entries = self.state.entries if self.state and self.resumption else ()
+        entries = self.open.entries if self.open else ()
         asked = next((entry for entry in reversed(entries) if isinstance(entry, UserRecord)), None)
         if asked is None:
             return said
         new = said if self.has_question else UserRecord(text="")
-        text = "\n\n".join(part for part in (asked.text, new.text) if part)
-        context = "\n\n".join(part for part in (asked.context, new.context) if part)
+        text, context = _joined(asked.text, new.text), _joined(asked.context, new.context)
         return asked.model_copy(update={"text": text, "files": (*asked.files, *new.files), "context": context})
 
 
@@ -174,14 +158,14 @@ class Run[P: StrategyParams]:
 
     def transcript(self, text: str) -> Transcript:
         """A new conversation: the system prompt, the history, and a message of context, text and files."""
-        message = user_message(_with_context(self.task.context, text), self.files)
+        message = user_message(_joined(self.task.context, text), self.files)
         opening = opening_messages(self.dialogue.history, self.instruction, message)
         record = [*self.dialogue.earlier, self.task.model_copy(update={"text": text})]
         return Transcript(opening, self.habits, self.long_results, record)
 
     def request(self, text: str) -> Transcript:
         """A conversation of its own: the system prompt, and a message of context and text."""
-        message = user_message(_with_context(self.task.context, text), ())
+        message = user_message(_joined(self.task.context, text), ())
         return Transcript(opening_messages((), self.instruction, message), self.habits)
 
     def resumed(self, entries: Sequence[EntryRecord] = ()) -> Transcript:
@@ -193,7 +177,8 @@ class Run[P: StrategyParams]:
 
     def first_loop(self, toolbox: Toolbox, part: LoopPart | None = None) -> AgentLoop:
         """The loop over the user's question, or over the conversation in which calls wait."""
-        waiting = self.dialogue.waiting_round
+        last = self.dialogue.open.entries[-1:] if self.dialogue.open else ()
+        waiting = next((entry for entry in last if isinstance(entry, RoundRecord)), None)
         transcript = self.resumed() if waiting else self.transcript(self.said.text)
         return self.loop(transcript, toolbox, part, waiting=waiting)
 
@@ -247,9 +232,9 @@ class Run[P: StrategyParams]:
         self.approvals.note_approved(judged)
         yield from rounds.resume(waiting, judged, key, deadline)
         if resumption.has_question:
-            message = user_message(_with_context(self.said.context, self.said.text), self.files)
+            message = user_message(_joined(self.said.context, self.said.text), self.files)
             rounds.transcript.append_question(message, self.said)
 
 
-def _with_context(context: str, text: str) -> str:
-    return "\n\n".join(part for part in (context, text) if part)
+def _joined(*texts: str) -> str:
+    return "\n\n".join(text for text in texts if text)

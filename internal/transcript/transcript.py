@@ -4,6 +4,7 @@ They are valid for every provider at any time. They change in three cases only, 
 subtask is tried again, and one line is left of each earlier result; the host refuses opaque bodies.
 """
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -303,6 +304,11 @@ class Window:
     def weigh(self, transcript: Transcript) -> Weight:
         """The weight of a request."""
         return transcript.weight + self._weight_beside
+
+    def room(self, transcript: Transcript) -> float:
+        """Tokens that may be added to a request; infinite when the context size is unknown."""
+        limit = self.prompt_tokens
+        return math.inf if limit is None else max(0, limit - self.weigh(transcript).tokens)
 
     @cached_property
     def _weight_beside(self) -> Weight:
