@@ -10,17 +10,7 @@ from internal.call import CallStatus, EndedCall, JudgedCall, RejectedCall, Signa
 from internal.errors import Quoting, Sentence
 from internal.host.files import still_answers
 from internal.host.session import MAX_EXACT_INTEGER
-from internal.memory.approval import (
-    Approved,
-    ByCall,
-    Decision,
-    PendingCall,
-    Rejected,
-    call_id,
-    is_same_call,
-    not_approved_text,
-    read_decision,
-)
+from internal.memory.approval import Decision, PendingCall, call_id, is_same_call, not_approved_text, read_decision
 from internal.memory.records import CallRecord, EntryRecord, State, UserRecord, call_of, waiting_record
 from internal.memory.state import MAX_WAITING, size_of_waiting
 from internal.node.schema import Check, Fitter, Problem, Unchecked, sentences
@@ -371,12 +361,11 @@ class Resumption:
         decision = read_decision(approval) if state.waiting else None
         if decision is None:
             return None
-        return cls(decision, _is_message(decision, approval, query, question_of(state.entries)), query.strip())
+        return cls(decision, _is_message(decision, query, question_of(state.entries)), query.strip())
 
     def notes(self, waiting: Collection[str]) -> Iterator[Sentence]:
         """What of the approval means nothing."""
-        answered = self.decision.answers if isinstance(self.decision, ByCall) else ()
-        for unknown in [each for each in answered if each not in waiting][:_APPROVALS_MAX_NAMED]:
+        for unknown in [each for each in self.decision.answers if each not in waiting][:_APPROVALS_MAX_NAMED]:
             yield Quoting(f"approval: no call {unknown!r} waits")
 
     def judge(self, call: CallRecord, toolbox: Toolbox, seconds: float) -> JudgedCall:
@@ -410,14 +399,9 @@ def question_of(entries: tuple[EntryRecord, ...]) -> str:
     return next((entry.text for entry in reversed(entries) if isinstance(entry, UserRecord)), "")
 
 
-def _is_message(decision: Decision, approval: str, query: str, question: str) -> bool:
-    """Whether the query says more than the approval and the question before it."""
+def _is_message(decision: Decision, query: str, question: str) -> bool:
+    """Whether the query says more than the decision and the question before it."""
     said = query.strip()
-    match decision:
-        case Rejected(text=text) if text == said:
-            return True
-        case Approved() if isinstance(read_decision(said), Approved):
-            return False
-        case ByCall() if said == approval.strip():
-            return False
+    if read_decision(said) == decision:
+        return bool(decision.others.reason)
     return said not in ("", question.strip())

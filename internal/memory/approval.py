@@ -5,7 +5,7 @@ import json
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
@@ -21,11 +21,8 @@ from internal.tooling import refuse_constant
 from prompt import template
 from prompt.approval_words import APPROVAL_WORDS
 
-# What the user decided about the calls that wait.
-#
-# It fails closed: only a whole text that says nothing but yes, or JSON's ``true`` under a call's id, approves.
-#
-# Texts come in here, because JSON can escape what a text must not hold: reasons are made well-formed.
+# What the user decided about the calls that wait. It fails closed: only a whole text that says nothing but yes, or
+# JSON's ``true`` under a call's id, approves.
 
 MAX_REASON_LENGTH = 4_000
 """Characters of what the user said that stand in a call's result."""
@@ -52,40 +49,17 @@ class Verdict:
     """What the user said to it, whole; "" where nothing was said."""
 
 
-_NOT_APPROVED = Verdict(approved=False)
-
-
 @dataclass(frozen=True)
-class Approved:
-    """Every call is approved."""
+class Decision:
+    """What the user decided about the calls that wait."""
 
-    def verdict(self, _call_id: str) -> Verdict:
-        return Verdict(approved=True)
-
-
-@dataclass(frozen=True)
-class ByCall:
-    """Each call has an answer of its own; a call without one is not approved."""
-
-    answers: Mapping[str, Verdict]
+    others: Verdict
+    """On each call that has no answer of its own."""
+    answers: Mapping[str, Verdict] = field(default_factory=dict)
     """By the call's id."""
 
     def verdict(self, call_id: str) -> Verdict:
-        return self.answers.get(call_id, _NOT_APPROVED)
-
-
-@dataclass(frozen=True)
-class Rejected:
-    """No call is approved; the user said this instead."""
-
-    text: str
-    """Without white space around it."""
-
-    def verdict(self, _call_id: str) -> Verdict:
-        return Verdict(approved=False, reason=self.text)
-
-
-type Decision = Approved | ByCall | Rejected
+        return self.answers.get(call_id, self.others)
 
 
 def read_decision(approval: str) -> Decision | None:
@@ -94,12 +68,13 @@ def read_decision(approval: str) -> Decision | None:
     if text in _NOTHING:
         return None
     if len(text) <= _MAX_WORDS_LENGTH and _says_yes(text):
-        return Approved()
+        return Decision(Verdict(approved=True))
     fenced = _FENCED_JSON.fullmatch(text)
     answers = _read_object(fenced[1].strip() if fenced else text)
     if answers is None:
-        return Rejected(text)
-    return ByCall({call_id: _read_answer(answer) for call_id, answer in answers.items()})
+        return Decision(Verdict(approved=False, reason=text))
+    by_call = {call_id: _read_answer(answer) for call_id, answer in answers.items()}
+    return Decision(Verdict(approved=False), by_call)
 
 
 def not_approved_text(reason: str) -> str:
@@ -165,14 +140,11 @@ def _read_answer(answer: object) -> Verdict:
     )
 
 
-# The id of a call that waits: a number, and a digest of all that the user approves.
-#
-# That is the tool with its setting in the node, the checked arguments, and the files that they name. It guards
-# against damage, mistakes and changes of the node, not against forgery: the digest needs no secret.
+# The id of a call that waits: a number, and a digest of all that the user approves: the tool with its setting in the
+# node, the checked arguments, and the files that they name. It guards against damage, mistakes and changes of the node,
+# not against forgery: the digest needs no secret.
 
-_DIGEST_LENGTH = 8
-"""Hexadecimal digits."""
-_ID = re.compile(rf"call_[0-9]+_(?P<digest>[0-9a-f]{{{_DIGEST_LENGTH}}})")
+_ID = re.compile(r"call_[0-9]+_(?P<digest>[0-9a-f]{8})")
 _SIGNATURE = frozenset({"timestamp", "nonce", "sign"})
 """What Dify signs the address of a file with; the file is the same behind another signature."""
 
@@ -192,7 +164,7 @@ def _digest(tool: Tool, arguments: Mapping[str, Any], files: Mapping[str, File])
     named = [_file_identity(files[name]) for name in tool.files_in(arguments) if name in files]
     canonical = canonical_json([tool.provider, tool.own_name, tool.setting, arguments, named])
     # Arguments may come from a state: half a surrogate pair in them is no reason to fail.
-    return hashlib.sha256(canonical.encode(errors="surrogatepass")).hexdigest()[:_DIGEST_LENGTH]
+    return hashlib.sha256(canonical.encode(errors="surrogatepass")).hexdigest()[:8]
 
 
 def _file_identity(file: File) -> list[object]:
@@ -206,10 +178,9 @@ def _file_identity(file: File) -> list[object]:
 
 
 # The question whether calls may run, as the user reads it: Markdown in which a person sees all, and nothing acts.
-#
-# Values are code whose fence they cannot close and in which no character is invisible: what a person approves is what
-# a person sees. What could push the rest off the screen is shortened, with a count: long white space, the same
-# invisible character again and again, and marks that stack on one letter.
+# Values are code whose fence they cannot close and in which no character is invisible. What could push the rest off the
+# screen is shortened, with a count: long white space, the same invisible character again and again, and marks that
+# stack on one letter.
 
 _INVISIBLE = re.compile(
     r"\r(?!\n)|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\xa0\xad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2"
@@ -228,7 +199,6 @@ _MOST_BLANKS, _MOST_LINE_ENDS, _MOST_MARKS = 40, 4, 4
 """Side by side. Code is indented by less, and letters of all scripts have fewer marks."""
 _BLANKS = re.compile(rf"\s{{{_MOST_LINE_ENDS + 1},}}")
 _SAME = re.compile(rf"({_INVISIBLE.pattern})\1{{{_MOST_BLANKS},}}")
-_MOST_IN_FOUR_DIGITS = 0xFFFF
 _BACKTICKS = re.compile("`+")
 
 
@@ -276,7 +246,7 @@ def _escape(found: re.Match[str]) -> str:
     """How a character is written out; of a run of the same one, its first."""
     character = found[0][0]
     number, short = ord(character), _SHORT_ESCAPES.get(character)
-    return short or (f"\\u{number:04x}" if number <= _MOST_IN_FOUR_DIGITS else f"\\U{number:08x}")
+    return short or (f"\\u{number:04x}" if character <= "\uffff" else f"\\U{number:08x}")
 
 
 def _fence(text: str, least: int) -> str:

@@ -1,4 +1,8 @@
-"""A conversation as records: what the state variable holds, how a run becomes records, and records a prompt."""
+"""A conversation as records, which the state variable holds: how a run becomes records, and records a prompt.
+
+They have what users, models and tools said, and the calls that wait for an approval; no system prompt, no media, no
+thoughts, no opaque bodies and no notes of one run. They come back as input: each class is also the schema of its JSON.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Annotated, Any, Literal, Self
@@ -13,27 +17,23 @@ from dify_plugin.entities.model.message import (
 )
 from dify_plugin.file.entities import FileType
 from dify_plugin.file.file import File
-from pydantic import BaseModel, ConfigDict, FailFast, Field, NonNegativeInt, PositiveInt
+from pydantic import BaseModel, ConfigDict, FailFast, Field
 
 from internal.call import CallStatus, EndedCall, ToolCall, WaitingCall
 from internal.clock import in_turns
-from internal.node.tools import Toolbox, ToolKind, name_in_history
+from internal.host.session import MAX_EXACT_INTEGER
+from internal.node.tools import Toolbox, ToolKind
 from internal.sources import Source, attribute, escaped
 from internal.text.secrets import Redactor
 from internal.text.texts import cut_to_size
 from prompt import template
-
-# The record of a conversation, as frozen values: what the ``state`` variable holds.
-#
-# It has what users, models and tools said, and the calls that wait for an approval; no system prompt, no media, no
-# thoughts, no opaque bodies and no notes of one run. It comes back as input, which is trusted as little as any other,
-# so that each class is also the schema that a text is checked against.
 
 type Several[T] = Annotated[tuple[T, ...], FailFast()]
 """Without ``FailFast``, a text with a million wrong items would make a million errors."""
 MAX_SUBTASKS = 8
 """Of a plan; a subtask has fewer attempts."""
 type Few[T] = Annotated[tuple[T, ...], Field(max_length=MAX_SUBTASKS), FailFast()]
+type Count = Annotated[int, Field(ge=0, le=MAX_EXACT_INTEGER)]
 
 
 class _Record(BaseModel):
@@ -130,8 +130,8 @@ class SubtaskRecord(_Record):
     answer: str = ""
     """"" while calls of it wait."""
     completed: bool = False
-    attempts: NonNegativeInt = 0
-    rounds: NonNegativeInt = 0
+    attempts: Count = 0
+    rounds: Count = 0
     advised: Few[str] = ()
     """Advice from the judgements of earlier attempts."""
     nearest: str = ""
@@ -147,7 +147,7 @@ class PlanRecord(_Record):
 
 
 class SourceRecord(_Record):
-    number: PositiveInt
+    number: Annotated[int, Field(ge=1, le=MAX_EXACT_INTEGER)]
     title: str
     document_id: str | None = None
 
@@ -168,15 +168,25 @@ class State(_Record):
     plan: PlanRecord | None = None
     sources: Several[SourceRecord] = ()
     """Sources of this conversation, in the order of their numbers; not all of them in a long one."""
-    last_source: NonNegativeInt = 0
+    last_source: Count = 0
     """The highest number that a source of this conversation has had."""
-    last_call: NonNegativeInt = 0
+    last_call: Count = 0
     """How many calls of this conversation have waited."""
 
     @property
     def conversations(self) -> tuple[tuple[EntryRecord, ...], ...]:
         """The entries, and those of each subtask."""
         return self.entries, *(subtask.entries for subtask in (self.plan.subtasks if self.plan else ()))
+
+    def with_conversations(self, conversations: Iterable[Iterable[EntryRecord]]) -> Self:
+        """The same with these entries, and these of each subtask."""
+        entries, *of_subtasks = map(tuple, conversations)
+        subtasks = [
+            subtask.model_copy(update={"entries": own})
+            for subtask, own in zip(self.plan.subtasks if self.plan else (), of_subtasks, strict=True)
+        ]
+        plan = self.plan and self.plan.model_copy(update={"subtasks": tuple(subtasks)})
+        return self.model_copy(update={"entries": entries, "plan": plan})
 
     @property
     def waiting(self) -> tuple[CallRecord, ...]:
@@ -204,23 +214,10 @@ class State(_Record):
         return type(self).model_validate(changed(self.model_dump()))
 
 
-# Tool results as a model reads them outside of their conversation: cut short.
+# A recorded conversation as the messages of a prompt, and as quotations within another.
 
 _ONE_RESULT, _ALL_RESULTS = 4_000, 12_000
 """Characters of one result, and of all results that no answer puts into words."""
-
-
-def quoted_result(result: str) -> str:
-    return cut_to_size(result, _ONE_RESULT)
-
-
-def unread_results(results: Iterable[str]) -> str:
-    """What a finding has where its model did not put the results into words."""
-    quoted = "\n\n".join(map(quoted_result, results))
-    return template.UNREAD_RESULTS.format(results=cut_to_size(quoted, _ALL_RESULTS))
-
-
-# A recorded conversation as the messages of a prompt.
 
 
 def messages_of(entries: Iterable[EntryRecord], toolbox: Toolbox) -> Iterator[PromptMessage]:
@@ -235,20 +232,15 @@ def messages_of(entries: Iterable[EntryRecord], toolbox: Toolbox) -> Iterator[Pr
             case RoundRecord(said=said, calls=calls):
                 written = [call_of(call, toolbox).written_back() for call in in_turns(calls)]
                 yield AssistantPromptMessage(content=said, tool_calls=written)
-                for call in in_turns(calls):
+                for call, shown in zip(calls, written, strict=True):
                     result = template.APPROVAL_NOT_GIVEN if call.result is None else call.result
-                    name = name_in_history(_name(call, toolbox))
-                    yield ToolPromptMessage(content=result, tool_call_id=call.id, name=name)
+                    yield ToolPromptMessage(content=result, tool_call_id=call.id, name=shown.function.name)
 
 
 def call_of(call: CallRecord, toolbox: Toolbox) -> ToolCall:
     """A recorded call as the model would write it now."""
-    return ToolCall(call.id, _name(call, toolbox), call.arguments)
-
-
-def _name(call: CallRecord, toolbox: Toolbox) -> str:
     tool = toolbox.find(call.provider, call.tool, call.setting)
-    return tool.name if tool else call.tool
+    return ToolCall(call.id, tool.name if tool else call.tool, call.arguments)
 
 
 def _text(entry: UserRecord) -> str:
@@ -266,10 +258,18 @@ def findings_block(findings: Iterable[FindingRecord]) -> str:
     )
 
 
+def quoted_result(result: str) -> str:
+    """A tool's result as it is read outside of its conversation."""
+    return cut_to_size(result, _ONE_RESULT)
+
+
+def unread_results(results: Iterable[str]) -> str:
+    """What a finding has where its model did not put the results into words."""
+    quoted = "\n\n".join(map(quoted_result, results))
+    return template.UNREAD_RESULTS.format(results=cut_to_size(quoted, _ALL_RESULTS))
+
+
 # What a run did, as records of its conversation.
-#
-# Calls of virtual tools are left out: they hand over what stands elsewhere. Where a call waits, one that was not
-# taken stays: the model has yet to read why.
 
 _MAX_ID_LENGTH = 100
 """Characters of a provider's id; a longer one is replaced."""
@@ -279,7 +279,7 @@ _MAX_TITLE_LENGTH = 200
 
 
 def record_of_round(said: str, ended: Sequence[EndedCall]) -> RoundRecord | None:
-    """A turn and what became of its calls; None if all of them were of virtual tools."""
+    """A turn and what became of its calls; None if all of them were of virtual tools, which are left out."""
     waits = any(each.status is CallStatus.WAITING for each in ended)
     calls = [_record(at, each) for at, each in enumerate(ended, start=1) if _is_recorded(each, waits=waits)]
     return RoundRecord(said=said, calls=tuple(calls)) if calls else None
@@ -289,6 +289,7 @@ def _is_recorded(ended: EndedCall, *, waits: bool) -> bool:
     tool = ended.judged.tool
     if ended.call.is_reading:
         return False
+    # Where a call waits, one that was not taken stays: the model has yet to read why.
     return tool is None or tool.kind is ToolKind.RUNS or (waits and ended.status is CallStatus.REFUSED)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import jinja2
 import pytest
 
-from internal.memory.approval import Approved, Rejected, read_decision
+from internal.memory.approval import Decision, Verdict, read_decision
 
 from .workflow import ROOT, Node, Workflow
 
@@ -131,9 +131,11 @@ def test_only_the_button_of_the_form_approves(reason: str) -> None:
     buttons = [action["id"] for action in form().nodes["form"].data["user_actions"]]
     assert buttons == ["yes", "no"]
 
-    assert decided("yes", reason) == Approved()
-    assert isinstance(decided("no", reason), Rejected)
-    assert isinstance(decided("", reason), Rejected)
+    assert decided("yes", reason) == Decision(Verdict(approved=True))
+    for rejection in (decided("no", reason), decided("", reason)):
+        assert rejection is not None
+        assert not rejection.others.approved
+        assert rejection.others.reason
 
 
 def test_the_page_names_every_file() -> None:

@@ -10,15 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from internal.memory.approval import (
-    MAX_REASON_LENGTH,
-    Approved,
-    ByCall,
-    Rejected,
-    Verdict,
-    not_approved_text,
-    read_decision,
-)
+from internal.memory.approval import MAX_REASON_LENGTH, Decision, Verdict, not_approved_text, read_decision
 from internal.text.texts import has_lone_surrogate
 from prompt import template
 from prompt.approval_words import APPROVAL_WORDS
@@ -27,12 +19,18 @@ from tests.unit.generators import any_text, json_values, readable_text
 WORDS = [words for of_language in APPROVAL_WORDS.values() for words in of_language]
 NO = Verdict(approved=False)
 YES = Verdict(approved=True)
+APPROVED = Decision(YES)
 any_words = st.sampled_from(WORDS)
 
 
-def by_call(text: str) -> ByCall:
+def rejected(text: str) -> Decision:
+    return Decision(Verdict(approved=False, reason=text))
+
+
+def by_call(text: str) -> Decision:
     decision = read_decision(text)
-    assert isinstance(decision, ByCall)
+    assert decision is not None
+    assert decision.others == NO
     return decision
 
 
@@ -43,10 +41,8 @@ def test_each_language_has_at_least_fifteen_words_that_differ(language: str) -> 
 
 @pytest.mark.parametrize("words", WORDS)
 def test_each_listed_word_approves_every_call(words: str) -> None:
-    decision = read_decision(words)
-
-    assert isinstance(decision, Approved)
-    assert decision.verdict("any") == YES
+    assert read_decision(words) == APPROVED
+    assert APPROVED.verdict("any") == YES
 
 
 NEGATIONS = {
@@ -88,7 +84,7 @@ def test_width_case_white_space_and_final_punctuation_make_no_difference(
 ) -> None:
     written = re.sub(r"[\s,，、]+", gap, change(words))
 
-    assert read_decision(f"{before}{quotes[:1]}{written}{end}{quotes[1:]}{end}") == Approved()
+    assert read_decision(f"{before}{quotes[:1]}{written}{end}{quotes[1:]}{end}") == APPROVED
 
 
 @pytest.mark.parametrize(
@@ -184,7 +180,7 @@ def test_width_case_white_space_and_final_punctuation_make_no_difference(
 def test_any_other_text_rejects_every_call_with_that_text(text: str) -> None:
     decision = read_decision(f" {text} ")
 
-    assert decision == Rejected(text.strip())
+    assert decision == rejected(text.strip())
     assert decision.verdict("call_1") == Verdict(approved=False, reason=text.strip())
 
 
@@ -211,7 +207,7 @@ SIGNS = APPROVAL_WORDS["any"]
     ],
 )
 def test_a_sign_after_a_word_and_emphasis_around_it_make_no_difference(text: str) -> None:
-    assert read_decision(text) == Approved()
+    assert read_decision(text) == APPROVED
 
 
 LISTED = {re.sub(r"[\W_]", "", unicodedata.normalize("NFKC", words)).casefold() for words in WORDS}
@@ -227,7 +223,7 @@ def test_a_word_more_makes_it_a_rejection(words: str, word: str, gap: str, *, is
     text = f"{word}{gap}{words}" if is_before else f"{words}{gap}{word}"
     is_listed = re.sub(r"[\W_]", "", unicodedata.normalize("NFKC", text)).casefold() in LISTED
 
-    assert read_decision(text) == Rejected(text) or (is_listed and "?" not in text)
+    assert read_decision(text) == rejected(text) or (is_listed and "?" not in text)
 
 
 @given(words=any_words, letters=st.integers(0, 30), character=st.characters(exclude_categories=["Cs"]))
@@ -237,7 +233,7 @@ def test_a_letter_or_sign_within_makes_it_a_rejection(words: str, letters: int, 
     listed = {re.sub(r"[\s,、.]", "", unicodedata.normalize("NFKC", words)).casefold() for words in WORDS}
     without_sign = {compared.removesuffix(sign) for sign in SIGNS}
 
-    assert read_decision(text) != Approved() or listed & {compared, *without_sign}
+    assert read_decision(text) != APPROVED or listed & {compared, *without_sign}
 
 
 @pytest.mark.parametrize("text", ["", " \n", "null", "None", "[]", " None\n", "\ufeff", "\u3000"])
@@ -316,7 +312,7 @@ def test_a_call_is_approved_by_nothing_but_true(answers: dict[str, Any]) -> None
 def test_any_text_is_one_decision(text: str) -> None:
     decision = read_decision(text)
 
-    assert decision is None or not decision.verdict("call_1").approved or decision == Approved()
+    assert decision is None or not decision.verdict("call_1").approved or decision == APPROVED
 
 
 @pytest.mark.parametrize(
@@ -337,7 +333,7 @@ def test_any_text_is_one_decision(text: str) -> None:
     ],
 )
 def test_hostile_texts_are_rejections(text: str) -> None:
-    assert read_decision(text) == Rejected(text)
+    assert read_decision(text) == rejected(text)
 
 
 def test_the_model_reads_what_the_user_said() -> None:

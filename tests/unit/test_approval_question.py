@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from internal.memory.approval import Approved, ByCall, PendingCall, approval_question, how_to_answer, read_decision
+from internal.memory.approval import Decision, PendingCall, Verdict, approval_question, how_to_answer, read_decision
 from internal.text.secrets import Redactor
 from prompt import template
 from tests.unit.generators import any_text, joined, json_values
@@ -114,7 +114,7 @@ Answer "yes" to approve all of them, or say what should be different. To decide 
 `{"call_1_0a1b2c3d": true, "call_2_0a1b2c3d": {"approved": false, "reason": "…"}}`"""
     )
     decision = read_decision(codes(question)[-1])
-    assert isinstance(decision, ByCall)
+    assert decision is not None
     assert [decision.verdict(call_id).approved for call_id in ("call_1_0a1b2c3d", "call_2_0a1b2c3d")] == [True, False]
 
 
@@ -128,7 +128,7 @@ def test_the_language_is_that_of_the_query_and_the_word_it_names_approves(langua
     assert (str(count) in question.split("\n")[0]) == (count > 1)
     word = re.search(r'["“「](\w+)["”」]', answer)
     assert word is not None
-    assert read_decision(word[1]) == Approved()
+    assert read_decision(word[1]) == Decision(Verdict(approved=True))
     assert {tuple(texts) for name, texts in vars(template).items() if name.startswith("HOW_TO_APPROVE")} == {
         ("en", "ja", "zh")
     }
