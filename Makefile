@@ -1,6 +1,6 @@
 # make demo           a question, answered with real tools over a real database; no Dify, no key
 # make test           the gate: format, lint, types, tests with coverage
-# make quick          unit and agent tests only
+# make quick          what breaks first: types, declarations and imports of the plugin, its unit and agent tests
 # make lint           one step of the gate; also: types, tests
 # make branches       steps beside the gate, by what you touched (CONTRIBUTING.md); also: properties, compat,
 #                     processes, examples, flows, browser

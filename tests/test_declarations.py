@@ -81,7 +81,7 @@ def texts(declared: object, where: str) -> Iterator[Any]:
     ],
 )
 def test_every_text_has_exactly_the_four_languages(text: dict[str, str]) -> None:
-    assert set(text) == LANGUAGES
+    assert set(text) == LANGUAGES, f"a text needs {sorted(LANGUAGES)}, and this one has {sorted(text)}"
     for translation in text.values():
         assert translation == translation.strip()
         assert 1 <= len(translation) < 1024
@@ -224,7 +224,9 @@ def test_strategy_identity(name: str, strategy: Yaml) -> None:
 @each_strategy
 def test_common_parameters_and_variables_are_declared_alike_in_all_strategies(strategy: Yaml) -> None:
     """In the same order; parameters and variables of one strategy come after the common ones."""
-    assert strategy["parameters"][: len(COMMON)] == COMMON
+    here = {parameter["name"]: parameter for parameter in strategy["parameters"]}
+    differing = [parameter["name"] for parameter in COMMON if parameter != here.get(parameter["name"], parameter)]
+    assert differing == [], "declare them alike in each YAML of strategies/: type, default, label and help"
     variables = STRATEGY["gpt5_function_calling"]["output_schema"]["properties"]
     assert list(strategy["output_schema"]["properties"].items())[: len(variables)] == list(variables.items())
 
@@ -363,7 +365,12 @@ def test_every_stop_reason_is_named_where_the_variable_is_declared(strategy: Yam
 @pytest.mark.parametrize(("name", "strategy"), STRATEGY.items(), ids=STRATEGY)
 def test_declared_parameters_are_the_fields_of_the_params_model(name: str, strategy: Yaml) -> None:
     """In the model's order: fields that a strategy adds come last."""
-    assert [parameter["name"] for parameter in strategy["parameters"]] == list(PARAMS_TYPES[name].model_fields)
+    declared, params_type = [parameter["name"] for parameter in strategy["parameters"]], PARAMS_TYPES[name]
+    fields, where = list(params_type.model_fields), f"{params_type.__name__} ({params_type.__module__})"
+
+    assert set(declared) <= set(fields), f"{sorted({*declared} - {*fields})} of {name}.yaml: no such field in {where}"
+    assert set(fields) <= set(declared), f"{sorted({*fields} - {*declared})} of {where}: not declared in {name}.yaml"
+    assert declared == fields, f"{name}.yaml and {where} have the same parameters in another order"
 
 
 def test_only_plan_and_reflect_has_parameters_of_its_own() -> None:
