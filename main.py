@@ -7,7 +7,8 @@ Out: a running plugin. The SDK validates the environment while it is imported, s
 import gc
 import logging
 import os
-from collections.abc import Mapping, MutableMapping
+import threading
+from collections.abc import Iterator, Mapping, MutableMapping
 from typing import NamedTuple
 
 import yaml
@@ -96,16 +97,45 @@ changes = [*settle_timeouts(os.environ, given), *settle_log_content(os.environ, 
 
 from dify_plugin import DifyPluginEnv, Plugin  # noqa: E402 - reads the environment as settled above
 from dify_plugin.config.logger_format import plugin_logger_handler  # noqa: E402 - belongs to the import above
+from dify_plugin.core.entities.plugin.io import PluginInStream  # noqa: E402
+from dify_plugin.core.server.__base.request_reader import RequestReader  # noqa: E402
 
-from internal.host.lost_host import end_with_any_thread, end_with_its_stream  # noqa: E402 - imports the SDK, too
+logger = logging.getLogger(__name__)
+
+
+class HostLost(BaseException):
+    """Dify's plugin daemon does not answer any more. An ``Exception`` would only be a line in the SDK's log.
+
+    The SDK alone would keep the process: for remote debugging it calls a reader that has ended again and again, without
+    a pause, and a serverless process whose port is taken waits for requests that cannot come.
+    """
+
+
+def end_the_process(failed: threading.ExceptHookArgs, /) -> None:
+    """Exit code 1 and one sentence when a thread fails: all are the SDK's, and it needs each of them."""
+    logger.critical("The plugin ends, because it can serve Dify no longer: %s", failed.exc_value)
+    os._exit(1)
+
+
+def end_with_its_stream(reader: RequestReader) -> None:
+    """The same when no more requests can come."""
+    read = reader._read_stream  # noqa: SLF001 - the one place where its end can be seen
+
+    def read_to_the_end() -> Iterator[PluginInStream]:
+        try:
+            yield from read()
+        except OSError as error:
+            raise HostLost(f"Dify's plugin daemon has gone, and cannot be reached again: {error}") from error
+
+    vars(reader)["_read_stream"] = read_to_the_end
+
 
 if __name__ == "__main__":
     # The SDK reads the plugin's declarations with the YAML loader in Python; the same in C takes an eighth of the time.
     vars(yaml)["SafeLoader"] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    end_with_any_thread()
+    threading.excepthook = end_the_process
     plugin = Plugin(DifyPluginEnv())
     end_with_its_stream(plugin.request_reader)
-    logger = logging.getLogger(__name__)
     for name in (__name__, "internal"):
         logging.getLogger(name).addHandler(plugin_logger_handler)
     for change in changes:  # not earlier: the first line that Dify reads must be the manifest, which Plugin() writes

@@ -156,6 +156,7 @@ def built[P: StrategyParams](
             BoundedSemaphore(params.parallel_tool_calls),  # over all loops of the run
             secrets,
             budget,
+            params.tool_result_limit,
             keeps_json=ExtraOutput.TOOL_RESULTS in params.extra_outputs,
         ),
         budget=budget,

@@ -108,7 +108,6 @@ class Budget:
     """That are sent to the host."""
     tokens: int = field(default=0, init=False)
     calls: int = field(default=0, init=False)
-    """Sent, or about to be."""
     _has_estimates: bool = field(default=False, init=False)
     _told: set[Hashable] = field(default_factory=set, init=False)
 
@@ -122,10 +121,6 @@ class Budget:
             return self.refusal(reason)
         self.calls += 1
         return None
-
-    def give_back(self, calls: int) -> None:
-        """Count so many calls less: they were allowed, and not sent."""
-        self.calls -= calls
 
     def reached(self) -> StopReason | None:
         """The limit that is reached; of both the limit of tokens."""

@@ -1,11 +1,11 @@
-"""A tool call in its three shapes: as the model wrote it, as it was judged, and as it ended."""
+"""A tool call in its shapes: as the model wrote it, as it was judged, and as it ended."""
 
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from dify_plugin.entities.model.message import AssistantPromptMessage
 from dify_plugin.file.file import File
@@ -17,7 +17,7 @@ from internal.tooling import ToolArgumentsParseResult, parse_tool_arguments
 
 
 class CallStatus(StrEnum):
-    """How a tool call ended; the words stand in the ``tool_runs`` variable."""
+    """How a tool call ended, in the words of the ``tool_runs`` variable."""
 
     OK = "ok"
     ERROR = "error"
@@ -39,25 +39,21 @@ class ToolCall:
 
     @cached_property
     def parsed(self) -> ToolArgumentsParseResult:
-        """What the arguments say; they are parsed once, and every later step reads this."""
+        """The arguments, parsed once for every later step."""
         return parse_tool_arguments(self.arguments)
 
     @property
     def is_reading(self) -> bool:
-        """Whether it asks for more of a long result. The name is reserved, so that a tool of the node has another."""
+        """Whether it asks for more of a long result. The name is reserved: no tool of the node has it."""
         return self.name == READ_RESULT
 
     def written_back(self) -> AssistantPromptMessage.ToolCall:
         """The call as later prompts show it: arguments that are not a JSON object become ``{}``."""
-        is_kept = self.parsed.ok and self.arguments
-        return AssistantPromptMessage.ToolCall(
-            id=self.id,
-            type="function",
-            function=AssistantPromptMessage.ToolCall.ToolCallFunction(
-                name=name_in_history(self.name),
-                arguments=self.arguments if is_kept else "{}",
-            ),
+        arguments = self.arguments if self.parsed.ok and self.arguments else "{}"
+        function = AssistantPromptMessage.ToolCall.ToolCallFunction(
+            name=name_in_history(self.name), arguments=arguments
         )
+        return AssistantPromptMessage.ToolCall(id=self.id, type="function", function=function)
 
 
 def canonical_json(value: object) -> str:
@@ -65,16 +61,8 @@ def canonical_json(value: object) -> str:
     return json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
 
 
-@dataclass(frozen=True)
-class Signature:
-    """What makes two calls the same for the repeat guard: the tool and the checked arguments."""
-
-    tool: str
-    arguments: str
-
-    @classmethod
-    def of(cls, tool: str, arguments: Mapping[str, Any]) -> "Signature":
-        return cls(tool, canonical_json(arguments))
+type Signature = tuple[str, str]
+"""What makes two calls the same for the repeat guard: the tool's name and the checked arguments as canonical JSON."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +76,7 @@ class ValidCall:
 
     @cached_property
     def signature(self) -> Signature:
-        return Signature.of(self.tool.name, self.arguments)
+        return self.tool.name, canonical_json(self.arguments)
 
 
 @dataclass(frozen=True)
@@ -102,6 +90,7 @@ class RejectedCall:
     signature: Signature | None = None
     """Set when the call was valid and only the repeat guard refused it."""
     ends_tool_phase: bool = False
+    """The model was told of the repetition already: the answer is due."""
 
 
 @dataclass(frozen=True)
@@ -130,12 +119,12 @@ type JudgedCall = ValidCall | RejectedCall | WaitingCall
 
 @dataclass(frozen=True)
 class EndedCall:
-    """A call with its result."""
+    """A call with its result as the log, the variables and the repeat guard have it."""
 
     judged: JudgedCall
     status: CallStatus
     tool_response: str
-    """The result, redacted; ``calls.rounds`` cuts it to the limit before anyone reads it."""
+    """Redacted, and cut to the limit."""
     error: str | None = None
     """For the log: why it failed; None for a call that succeeded."""
     elapsed_seconds: float = 0.0
@@ -144,15 +133,17 @@ class EndedCall:
     sources: tuple[Source, ...] = ()
     sent_json: tuple[str, ...] = ()
     """What the tool sent as JSON, each value as its text; not redacted, and kept only where the run puts it out."""
-    missing: int = 0
-    """Characters that were not kept of a result which is not cut yet; they count as left out."""
-    shown: str | None = None
-    """What the model reads, where that is not ``tool_response``: its note says how to read on, in this run only."""
 
     @property
     def call(self) -> ToolCall:
         return self.judged.call
 
-    @property
-    def read_by_model(self) -> str:
-        return self.tool_response if self.shown is None else self.shown
+
+class Result(NamedTuple):
+    """What the model reads as the result of a call."""
+
+    call: ToolCall
+    shown: str
+    """With the numbers of its sources, within the limit; the note of a cut says how to read on, in this run only."""
+    lasting: str
+    """The same for later runs and other conversations."""

@@ -118,7 +118,6 @@ _AT_THE_NODE: dict[FailureKind, tuple[type[InvokeError], str]] = {
         "The provider of the {} refused its credentials. Check the model's API key in Dify",
     ),
     FailureKind.CONNECTION: _NOT_REACHED,
-    FailureKind.CONNECTION_REFUSED: _NOT_REACHED,
     FailureKind.CUT_STREAM: _NOT_REACHED,
     FailureKind.TIMEOUT: (InvokeConnectionError, "The {} did not answer in time. Try again later"),
     FailureKind.UNAVAILABLE: (InvokeServerUnavailableError, "The {} is unavailable at the moment. Try again later"),

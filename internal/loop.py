@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, assert_never
 
 from internal.call import JudgedCall, RejectedCall, ValidCall
-from internal.calls.judging import hands_over, judge_calls, waits, within_budget, without_tools
+from internal.calls.judging import hands_over, judge_calls, waits, without_tools
 from internal.calls.rounds import ToolRounds
 from internal.clock import TOOL_PHASE_SHARE, Deadline
 from internal.errors import StopReason
@@ -237,7 +237,7 @@ class AgentLoop:
         self, turn: ModelTurn, span: TurnSpan, closing: StopReason | None
     ) -> Generator[Event, None, NextStep]:
         """Answer every call of the turn, append both, and decide."""
-        transcript, toolbox, budget = self.rounds.transcript, self.models.toolbox, self.models.budget
+        transcript, toolbox = self.rounds.transcript, self.models.toolbox
         if turn.cut or not turn.calls or (closing and self.answer.is_text):
             if not turn.calls and not turn.cut:
                 transcript.append_answer(turn.content, turn.opaque_body)
@@ -255,7 +255,7 @@ class AgentLoop:
             used = (call.name for call in turn.calls if call.name not in RESERVED_NAMES)
             if line := tools_line(used, self.words):  # of a round in which the model says nothing
                 yield Remark(line)
-        allowed = without_tools(judged) if closing or finish else within_budget(judged, budget)
+        allowed = without_tools(judged) if closing or finish else judged
         yield from self.rounds.run(turn, allowed, span, self.end if closing else self.tool_deadline)
         if waits(judged):
             return Finish(StopReason.APPROVAL_REQUIRED)

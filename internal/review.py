@@ -4,7 +4,7 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from internal.call import CallStatus, EndedCall, RejectedCall, ValidCall
+from internal.call import RejectedCall, Result, ValidCall
 from internal.calls.judging import RepeatGuard, judge_calls
 from internal.clock import TOOL_PHASE_SHARE, Clock, Deadline
 from internal.errors import AgentError, OurWords, Quoting, StopReason
@@ -53,7 +53,7 @@ def ask_for_call(
                 return call.arguments
         rejected = [call for call in judged if isinstance(call, RejectedCall)]
         if rejected:
-            results = [EndedCall(call, CallStatus.REFUSED, call.text) for call in rejected]
+            results = [Result(call.call, call.text, call.text) for call in rejected]
             request.append_round(turn.content, turn.opaque_body, results)
         else:
             request.append_answer(turn.content, turn.opaque_body)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from dify_plugin.entities.model.message import PromptMessage, PromptMessageContentUnionTypes
 
 from internal.budget import Budget
-from internal.calls.judging import Approvals, RepeatGuard, Resumption, within_budget
+from internal.calls.judging import Approvals, RepeatGuard, Resumption
 from internal.calls.rounds import ToolRounds
 from internal.calls.runner import ToolRunner
 from internal.clock import Clock, Deadline
@@ -200,7 +200,6 @@ class Run[P: StrategyParams]:
             transcript=transcript,
             bibliography=self.bibliography,
             guard=guard or RepeatGuard(),
-            result_limit=params.tool_result_limit,
             approvals=self.approvals,
         )
         tool_deadline = self.deadline(part.tool_share)
@@ -228,7 +227,7 @@ class Run[P: StrategyParams]:
         if resumption is None:
             return
         left = self.deadline(1).left
-        judged = within_budget((resumption.judge(call, self.toolbox, left()) for call in waiting.waiting), self.budget)
+        judged = [resumption.judge(call, self.toolbox, left()) for call in waiting.waiting]
         self.approvals.note_approved(judged)
         yield from rounds.resume(waiting, judged, key, deadline)
         if resumption.has_question:

@@ -1,11 +1,11 @@
 """A tool call's arguments checked against what the model was told of the tool."""
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
 
-from internal.budget import Budget
 from internal.call import CallStatus, EndedCall, JudgedCall, RejectedCall, Signature, ToolCall, ValidCall, WaitingCall
 from internal.errors import Quoting, Sentence
 from internal.host.files import still_answers
@@ -167,60 +167,45 @@ def _place_of_secret(value: object, secrets: KnownSecrets) -> tuple[str | int, .
 # A guard, one for each transcript, stops endless loops of one identical call.
 
 REPEATED_FAILURE = "tool invoke error: repeated failure detected; skipped duplicate call"
-_TRANSIENT_CHANCES = 2
+_CHANCES = 2
+"""Transient failures that count as one that would come again."""
 
 
-@dataclass(frozen=True)
-class Refuse:
-    """The call must not run; the model reads ``text`` instead of a result."""
-
-    text: str
-    ends_tool_phase: bool = False
-    """The model was told already and asks again: no more rounds, the answer is due."""
-
-
-@dataclass(frozen=True)
-class _Past:
-    """How the calls with one signature ended in earlier rounds."""
-
-    failed: bool = False
-    transient_failures: int = 0
-    last: str | None = None
-    repeats: bool = False
-    """The last two results were equal."""
-    told: bool = False
-
-
-@dataclass
 class RepeatGuard:
-    """Remembers the calls of one transcript."""
+    """Stops endless loops of one identical call; remembers the calls of one transcript."""
 
-    _past: dict[Signature, _Past] = field(default_factory=dict)
+    def __init__(self) -> None:
+        self._failures: Counter[Signature] = Counter()
+        self._last: dict[Signature, str] = {}
+        self._repeating: set[Signature] = set()
+        """Calls whose last two results, of different rounds, were equal."""
+        self._told: set[Signature] = set()
+        """Those that the model made once more, and was told so."""
 
-    def judge(self, signature: Signature) -> Refuse | None:
-        """Why the call must not run; None if it may."""
-        past = self._past.get(signature, _Past())
-        if past.failed or past.transient_failures >= _TRANSIENT_CHANCES:
-            return Refuse(REPEATED_FAILURE)
-        if past.repeats and past.last is not None:
-            return Refuse(f"{past.last}\n\n{template.REPEATED_RESULT_NOTE}", ends_tool_phase=past.told)
-        return None
+    def judge(self, call: ValidCall) -> ValidCall | RejectedCall:
+        """The call itself if it may run; the text of a rejected one is what the model reads as its result."""
+        this = call.signature
+        if self._failures[this] >= _CHANCES:
+            return RejectedCall(call.call, REPEATED_FAILURE, call.tool, this)
+        if this in self._repeating:
+            text = f"{self._last[this]}\n\n{template.REPEATED_RESULT_NOTE}"
+            return RejectedCall(call.call, text, call.tool, this, ends_tool_phase=this in self._told)
+        return call
 
     def record_round(self, ended: Sequence[EndedCall]) -> None:
         """Remember a round that is over. Of several equal calls in it every failure counts, and the last result."""
         known = [(call.judged.signature, call) for call in ended if call.judged.signature is not None]
-        results = {signature: call.tool_response for signature, call in known if call.status is CallStatus.OK}
-        for signature, call in known:
-            past = self._past.get(signature, _Past())
-            if call.status is CallStatus.REFUSED:
-                self._past[signature] = replace(past, told=past.repeats)
-            elif call.status is CallStatus.ERROR and call.transient:
-                self._past[signature] = replace(past, transient_failures=past.transient_failures + 1)
-            elif call.status is CallStatus.ERROR:
-                self._past[signature] = replace(past, failed=True)
-        for signature, text in results.items():
-            past = self._past.get(signature, _Past())
-            self._past[signature] = replace(past, last=text, repeats=past.last == text)
+        for this, call in known:
+            if call.status is CallStatus.ERROR:
+                self._failures[this] += 1 if call.transient else _CHANCES
+            elif call.status is CallStatus.REFUSED and this in self._repeating:
+                self._told.add(this)
+        for this, text in {this: call.tool_response for this, call in known if call.status is CallStatus.OK}.items():
+            if self._last.get(this) == text:
+                self._repeating.add(this)
+            else:
+                self._repeating.discard(this)
+            self._last[this] = text
 
 
 REFUSED_AT_THE_END = "not run: no more tools run in this conversation turn"
@@ -235,17 +220,6 @@ def without_tools(judged: Iterable[JudgedCall]) -> tuple[JudgedCall, ...]:
     return tuple(
         call if hands_over(call) else RejectedCall(call.call, REFUSED_AT_THE_END, call.tool) for call in judged
     )
-
-
-def within_budget(judged: Iterable[JudgedCall], budget: Budget) -> tuple[JudgedCall, ...]:
-    """Refuse the calls of tools that exceed a limit of the run; the first ones are counted, and may run."""
-    return tuple(_within_budget(call, budget) for call in judged)
-
-
-def _within_budget(call: JudgedCall, budget: Budget) -> JudgedCall:
-    is_sent = isinstance(call, ValidCall) and call.tool.kind is ToolKind.RUNS
-    refusal = budget.take_call() if is_sent else None
-    return RejectedCall(call.call, refusal, call.tool) if refusal else call
 
 
 def refuse_calls(calls: Iterable[ToolCall]) -> tuple[JudgedCall, ...]:
@@ -276,9 +250,7 @@ def _judge(call: ToolCall, toolbox: Toolbox, guard: RepeatGuard) -> JudgedCall:
     valid = ValidCall(call, tool, arguments)
     if hands_over(valid):  # the same answer may be handed over again
         return valid
-    if verdict := guard.judge(valid.signature):
-        return RejectedCall(call, verdict.text, tool, valid.signature, verdict.ends_tool_phase)
-    return valid
+    return guard.judge(valid)
 
 
 # Calls of tools that need an approval wait at the end of a run, and the next run has the user's answer to them.

@@ -1,17 +1,12 @@
-"""The tool rounds of one loop: calls are answered, and the answers written down where later rounds look for them.
-
-In: a turn and its judged calls. Out: events; then the transcript has the turn with one result per call, the
-bibliography the sources, and the guard the calls. Results are cut to the limit here and nowhere else; the whole text of
-one that is cut stays readable for the model. A turn that only reads such texts is not a tool round.
-"""
+"""The tool rounds of one loop: calls are answered, and the answers written down where later rounds look for them."""
 
 from collections.abc import Generator, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 
-from internal.call import CallStatus, EndedCall, JudgedCall, RejectedCall, ValidCall, WaitingCall
+from internal.call import CallStatus, EndedCall, JudgedCall, RejectedCall, Result, ValidCall, WaitingCall
 from internal.calls.judging import Approvals, RepeatGuard, refuse_calls, waits
-from internal.calls.runner import ToolRunner, changed
+from internal.calls.runner import Answer, ToolRunner
 from internal.clock import Deadline
 from internal.errors import OurWords
 from internal.events import CallsAnswered, Event, ToolFinished, ToolStarted
@@ -33,8 +28,6 @@ class ToolRounds:
     transcript: Transcript
     bibliography: Bibliography
     guard: RepeatGuard
-    result_limit: int
-    """Characters of one result that the model reads."""
     approvals: Approvals
     _before: int = field(default=0, init=False)
 
@@ -52,51 +45,50 @@ class ToolRounds:
     ) -> Generator[Event, None, None]:
         """Answer the calls and append the round; sources are numbered in the model's order, not as calls end."""
         only_reads = self._only_reads(judged)
-        in_order = yield from self._answer_all(_by_key(judged, span.round_key), deadline, may_read=only_reads)
-        results = [self._for_model(call) for call in in_order]
+        ended, results = yield from self._answer_all(_by_key(judged, span.round_key), deadline, may_read=only_reads)
         if not waits(judged):  # else the run that has the user's answer closes the round
             self.transcript.append_round(turn.content, turn.opaque_body, results, is_tool_round=not only_reads)
-        if record := record_of_round(turn.text, results):
+        if record := record_of_round(turn.text, ended, results):
             self.transcript.record.append(record)
-        yield from self._record(in_order, span.round)
+        yield from self._record(ended, span.round)
 
     def resume(
         self, waiting: RoundRecord, judged: Sequence[JudgedCall], parent: str, deadline: Deadline
     ) -> Generator[Event, None, None]:
         """Close the round that an earlier run left open; ``judged`` are its calls that waited, in their order."""
-        in_order = yield from self._answer_all(_by_key(judged, parent), deadline)
-        results = [self._for_model(call) for call in in_order]
-        shown = waiting.answered(call.read_by_model for call in results)
-        record = waiting.answered(call.tool_response for call in results)
+        ended, results = yield from self._answer_all(_by_key(judged, parent), deadline)
+        shown = waiting.answered(result.shown for result in results)
+        record = waiting.answered(result.lasting for result in results)
         toolbox = self.tools.toolbox
         self.transcript.append_restored(messages_of([shown], toolbox), messages_of([record], toolbox))
         self.transcript.record.append(record)
-        yield from self._record(in_order, 0)
+        yield from self._record(ended, 0)
         self._before = self.transcript.rounds
-
-    def _answer_all(
-        self, calls: Mapping[str, JudgedCall], deadline: Deadline, *, may_read: bool = False
-    ) -> Generator[Event, None, list[EndedCall]]:
-        """Answer the calls; the results in the model's order."""
-        may_read = may_read or self.transcript.long_results.of_run.reading_turns_left > 0
-        ended = yield from self._answer_at_once(calls, may_read=may_read)
-        to_run = {key: call for key, call in calls.items() if isinstance(call, ValidCall) and key not in ended}
-        ended |= yield from changed(self.tools.run(to_run, deadline), self._event_for_people)
-        return [ended[key] for key in calls]
-
-    def _record(self, in_order: Iterable[EndedCall], number: int) -> Generator[Event, None, None]:
-        """Let the variables and the guard know of a round's calls; ``number`` is 0 for one of an earlier run."""
-        answered = tuple(self._for_people(call) for call in in_order if not call.call.is_reading)
-        if answered:
-            yield CallsAnswered(number, answered)
-        # To read the same again does no harm: it has a limit of its own, and the window may have dropped the first.
-        self.guard.record_round(answered)
 
     def refuse(self, turn: ModelTurn, span: TurnSpan) -> Generator[Event, None, None]:
         """Calls of a cut or closing turn do not run, and the model reads no answer; the log shows them."""
-        ended = yield from self._answer_at_once(_by_key(refuse_calls(turn.calls), span.round_key), may_read=False)
-        if answered := tuple(call for call in ended.values() if not call.call.is_reading):
+        answers = yield from self._answer_at_once(_by_key(refuse_calls(turn.calls), span.round_key), may_read=False)
+        if answered := tuple(each.ended for each in answers.values() if not each.ended.call.is_reading):
             yield CallsAnswered(span.round, answered)
+
+    def _answer_all(
+        self, calls: Mapping[str, JudgedCall], deadline: Deadline, *, may_read: bool = False
+    ) -> Generator[Event, None, tuple[list[EndedCall], list[Result]]]:
+        """Answer the calls; how they ended and what the model reads, in the model's order."""
+        may_read = may_read or self.transcript.long_results.of_run.reading_turns_left > 0
+        answers = yield from self._answer_at_once(calls, may_read=may_read)
+        to_run = {key: call for key, call in calls.items() if isinstance(call, ValidCall) and key not in answers}
+        answers |= yield from self.tools.run(to_run, deadline)
+        in_order = [answers[key] for key in calls]
+        return [answer.ended for answer in in_order], [self._result(answer) for answer in in_order]
+
+    def _record(self, ended: Iterable[EndedCall], number: int) -> Generator[Event, None, None]:
+        """Let the variables and the guard know of a round's calls; ``number`` is 0 for one of an earlier run."""
+        # To read the same again does no harm: it has a limit of its own, and the window may have dropped the first.
+        answered = tuple(call for call in ended if not call.call.is_reading)
+        if answered:
+            yield CallsAnswered(number, answered)
+        self.guard.record_round(answered)
 
     def _only_reads(self, judged: Sequence[JudgedCall]) -> bool:
         """Whether the turn does not count as a tool round; a run has a number of such turns, so that it ends."""
@@ -108,54 +100,49 @@ class ToolRounds:
 
     def _answer_at_once(
         self, calls: Mapping[str, JudgedCall], *, may_read: bool
-    ) -> Generator[Event, None, dict[str, EndedCall]]:
+    ) -> Generator[Event, None, dict[str, Answer]]:
         """Answer the calls that no tool has to run for: rejected ones, those that wait, and those of virtual tools."""
-        ended: dict[str, EndedCall] = {}
+        answers: dict[str, Answer] = {}
         for key, call in calls.items():
             if isinstance(call, ValidCall) and call.tool.kind is ToolKind.RUNS:
                 continue
             yield ToolStarted(key, call)
-            ended[key] = self._answer(call, may_read=may_read)
-            yield ToolFinished(key, ended[key])
-        return ended
+            ended = self._ended(call, may_read=may_read)
+            answers[key] = Answer(ended, Excerpt(ended.tool_response))
+            yield ToolFinished(key, ended)
+        return answers
 
-    def _answer(self, call: JudgedCall, *, may_read: bool) -> EndedCall:
+    def _ended(self, call: JudgedCall, *, may_read: bool) -> EndedCall:
         if isinstance(call, WaitingCall):
             return EndedCall(call, CallStatus.WAITING, template.WAITS_FOR_APPROVAL)
         if isinstance(call, RejectedCall):
-            text = cut_to_size(call.text, self.result_limit)
+            text = cut_to_size(call.text, self.tools.result_limit)
             return EndedCall(call, CallStatus.REFUSED, text, OurWords("not run"))
         if call.tool.kind is ToolKind.HANDS_OVER:
             return EndedCall(call, CallStatus.OK, template.ACCEPTED)
         if not may_read:
             return EndedCall(call, CallStatus.REFUSED, template.NO_MORE_READING, OurWords("not run"))
         started = self.tools.clock.now()
-        reply = read_result(self.transcript.long_results, call.arguments, self.result_limit)
+        reply = read_result(self.transcript.long_results, call.arguments, self.tools.result_limit)
         status = CallStatus.ERROR if reply.error else CallStatus.OK
         return EndedCall(call, status, reply.text, reply.error, self.tools.clock.now() - started)
 
-    def _event_for_people(self, event: Event) -> Event:
-        return replace(event, call=self._for_people(event.call)) if isinstance(event, ToolFinished) else event
-
-    def _for_people(self, call: EndedCall) -> EndedCall:
-        """The call with its result as log, variables and guard have it."""
-        return replace(call, tool_response=cut_to_size(call.tool_response, self.result_limit, call.missing), missing=0)
-
-    def _for_model(self, call: EndedCall) -> EndedCall:
-        """The call with its result as the model reads it: with the numbers of its sources, within the limit.
+    def _result(self, answer: Answer) -> Result:
+        """The result as the model reads it: with the numbers of its sources, within the limit.
 
         A whole result that does not fit is kept, and the note in what is shown says how to read on.
         """
-        numbers = self.bibliography.add(call.sources)
-        cited = cut_to_size(citation_lines(zip(numbers, call.sources, strict=True)), self.result_limit // 2)
+        call, limit, whole = answer.ended.call, self.tools.result_limit, answer.whole
+        numbers = self.bibliography.add(answer.ended.sources)
+        cited = cut_to_size(citation_lines(zip(numbers, answer.ended.sources, strict=True)), limit // 2)
         end = f"\n\n{cited}" if cited else ""
-        text, room = call.tool_response, self.result_limit - len(end)
-        result = replace(call, tool_response=cut_to_size(text, room, call.missing) + end, missing=0)
-        name = self.transcript.long_results.keep(Excerpt(text, call.missing)) if len(text) > room else None
+        room = limit - len(end)
+        lasting = cut_to_size(whole.text, room, whole.missing) + end
+        name = self.transcript.long_results.keep(whole) if len(whole.text) > room else None
         if name is None:
-            return result
+            return Result(call, lasting, lasting)
         note = partial(template.CHARACTERS_TO_READ.format, id=name)
-        return replace(result, shown=cut_to_size(text, room, call.missing, note) + end)
+        return Result(call, cut_to_size(whole.text, room, whole.missing, note) + end, lasting)
 
 
 def _by_key(judged: Iterable[JudgedCall], parent: str) -> dict[str, JudgedCall]:

@@ -1,31 +1,34 @@
-"""Several jobs at once, their events as they happen."""
+"""Jobs side by side, and the valid calls of one turn among them.
+
+A call that is still running at the deadline is given up and counts as timed out. No call is repeated, whatever its
+error says: that is the tool's own word, and it may have acted before it failed.
+"""
 
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
+from typing import Any, NamedTuple
 
 import gevent
 from dify_plugin.entities.tool import ToolProviderType
 from gevent.lock import BoundedSemaphore
 from gevent.queue import Empty, Queue
+from pydantic_core import to_json
 
 from internal.budget import Budget
 from internal.call import CallStatus, EndedCall, ValidCall
 from internal.calls.judging import call_parameters, rounded_arguments
 from internal.calls.output import NOT_BEGUN, TIMED_OUT, TOOL_FAILED, ToolFailure, ToolOutput
 from internal.clock import Clock, Deadline, in_turns
-from internal.errors import OurWords
+from internal.errors import OurWords, Sentence
 from internal.events import Event, FileForwarded, Noted, ToolFinished, ToolStarted
-from internal.host.failures import HostFailure, is_transient
-from internal.host.session import DeadlinePassed, HostSession, RequestTooLarge, new_request_id
+from internal.host.failures import HostFailure
+from internal.host.session import MAX_REQUEST_BYTES, DeadlinePassed, HostSession, new_request_id
 from internal.node.tools import Toolbox
+from internal.sources import Source
 from internal.text.secrets import KnownSecrets
+from internal.text.texts import Excerpt, cut_to_size
 from prompt import template
-
-# Several jobs at once, their events as they happen.
-#
-# Each job has a greenlet, the queue is unbounded, and jobs that are left at the end are killed: with the SDK,
-# shutting down a pool waits for a silent tool, and a bounded queue hangs.
 
 GRACE_SECONDS = 1.0
 """How long after the deadline a job may take to return what it has."""
@@ -42,7 +45,11 @@ class _Result[T]:
 
 
 def run_side_by_side[T](jobs: Sequence[Job[T]], deadline: Deadline) -> Generator[Event, None, dict[int, T]]:
-    """Run the jobs. A job must not raise: its exception would be lost."""
+    """Run the jobs. A job must not raise: its exception would be lost.
+
+    Each has a greenlet, the queue is unbounded, and jobs that are left at the end are killed: with the SDK, shutting
+    down a pool waits for a silent tool, and a bounded queue hangs (docs/host-facts.md, "Many runs in one process").
+    """
     inbox: Queue[Event | _Result[T]] = Queue()
     results: dict[int, T] = {}
 
@@ -69,17 +76,6 @@ def run_side_by_side[T](jobs: Sequence[Job[T]], deadline: Deadline) -> Generator
     return results
 
 
-def changed[T](events: Generator[Event, None, T], change: Callable[[Event], Event]) -> Generator[Event, None, T]:
-    """A generator's events, each as ``change`` makes it, and its result."""
-    while True:
-        try:
-            event = next(events)
-        except StopIteration as end:
-            result: T = end.value
-            return result
-        yield change(event)
-
-
 def drain[T](events: Generator[Event, None, T], post: Post) -> T:
     """Post a generator's events, and return its result."""
     while True:
@@ -91,24 +87,24 @@ def drain[T](events: Generator[Event, None, T], post: Post) -> T:
         post(event)
 
 
-# Valid calls of one turn, run side by side.
-#
-# A call that is still running at the deadline is given up and counts as timed out. No call is repeated, whatever its
-# error says: that is the tool's own word, and it may have acted before it failed.
+class Answer(NamedTuple):
+    """A call that has ended, and its whole result: the round cuts it, once the sources have numbers."""
 
-TOO_LARGE = f"{TOOL_FAILED}: invalid input: too large; all parameters of a call together may have 4 MiB"
+    ended: EndedCall
+    whole: Excerpt
 
 
 @dataclass
-class _Job:
+class _Call:
     """One call on its way to the host."""
 
     key: str
     """Its row in the log."""
-    call: ValidCall
+    valid: ValidCall
     deadline: Deadline
+    started: float
+    is_in_log: bool = False
     request_id: str = field(default_factory=new_request_id)
-    was_sent: bool = False
 
 
 @dataclass(frozen=True)
@@ -121,91 +117,96 @@ class ToolRunner:
     slots: BoundedSemaphore
     secrets: KnownSecrets
     budget: Budget
-    """Has counted the calls; those that are not sent are given back."""
+    result_limit: int
+    """Characters of one result that anybody reads."""
     keeps_json: bool = False
     """Whether what tools send as JSON is kept with their results."""
 
-    def run(
-        self, calls: Mapping[str, ValidCall], deadline: Deadline
-    ) -> Generator[Event, None, Mapping[str, EndedCall]]:
+    def run(self, calls: Mapping[str, ValidCall], deadline: Deadline) -> Generator[Event, None, dict[str, Answer]]:
         """Run calls, each under its key in the log; one that has not ended at the deadline counts as timed out."""
-        in_log: set[str] = set()
-
-        def note_start(event: Event) -> Event:
-            in_log.update([event.key] if isinstance(event, ToolStarted) else [])
-            return event
-
-        started = self.clock.now()
-        jobs = [_Job(key, call, deadline) for key, call in calls.items()]
-        results = yield from changed(run_side_by_side([partial(self._work, job) for job in jobs], deadline), note_start)
-        self.budget.give_back(sum(not job.was_sent for job in jobs))
-        ended: dict[str, EndedCall] = {}
+        jobs = [_Call(key, call, deadline, self.clock.now()) for key, call in calls.items()]
+        results = yield from run_side_by_side([partial(self._work, job) for job in jobs], deadline)
+        answers: dict[str, Answer] = {}
         for position, job in enumerate(jobs):
-            if position in results:
-                ended[job.key] = results[position]
-                continue
-            if job.key not in in_log:
-                yield ToolStarted(job.key, job.call)
-            late, elapsed = TIMED_OUT, self.clock.now() - started
-            ended[job.key] = EndedCall(job.call, CallStatus.ERROR, late.told, late.message, elapsed, transient=True)
-            yield ToolFinished(job.key, ended[job.key])
-        return ended
+            answers[job.key] = results.get(position) or self._answer(job, Excerpt(""), TIMED_OUT)
+            if not job.is_in_log:
+                yield ToolStarted(job.key, job.valid)
+            if position not in results or not job.is_in_log:
+                yield ToolFinished(job.key, answers[job.key].ended)
+        return answers
 
-    def _work(self, job: _Job, post: Post) -> EndedCall:
-        """One call from its start in the log to its end; it never raises."""
-        key, call = job.key, job.call
+    def _work(self, job: _Call, post: Post) -> Answer:
+        """One call from its start in the log to its end; it never raises. One that comes too late is not in the log."""
         with self.slots:
-            post(ToolStarted(key, call, job.request_id))
-            started = self.clock.now()
+            if job.deadline.has_passed():
+                return self._answer(job, Excerpt(""), NOT_BEGUN)
+            job.started, job.is_in_log = self.clock.now(), True
+            parameters = call_parameters(job.valid.tool, job.valid.arguments, self.toolbox)
+            refusal = self._refusal(parameters)
+            post(ToolStarted(job.key, job.valid, None if refusal else job.request_id))
             try:
-                ended = self._execute(job, post)
-            except RequestTooLarge as reason:
-                job.was_sent = False
-                ended = EndedCall(call, CallStatus.REFUSED, TOO_LARGE, f"not run: {reason}")
+                answer = self._answer(job, Excerpt(""), refusal) if refusal else self._execute(job, parameters, post)
             except Exception as defect:  # noqa: BLE001 - a result that cannot be read costs this call, not the run
                 error = f"what the tool said could not be read ({type(defect).__name__})"
-                ended = EndedCall(call, CallStatus.ERROR, TOOL_FAILED, error)
-            ended = replace(ended, elapsed_seconds=self.clock.now() - started)
-            post(ToolFinished(key, ended))
-            return ended
+                answer = self._answer(job, Excerpt(""), ToolFailure(TOOL_FAILED, error))
+            post(ToolFinished(job.key, answer.ended))
+            return answer
 
-    def _execute(self, job: _Job, post: Post) -> EndedCall:
-        """Call the tool and read what it says."""
-        key, call = job.key, job.call
-        for name in rounded_arguments(call.tool, call.arguments):
-            rounds = OurWords(f"the host rounds integers above 2^53 within the argument {name!r}")
-            post(Noted(rounds.of(call.call.name), key))
+    def _refusal(self, parameters: Mapping[str, Any]) -> ToolFailure | None:
+        """Why a call is not sent; one that is sent counts in the budget."""
+        size = len(to_json(parameters))
+        if size > MAX_REQUEST_BYTES:
+            error = f"not run: the parameters have {size:,} bytes; at most {MAX_REQUEST_BYTES:,} reach the host"
+            told = f"{TOOL_FAILED}: invalid input: too large; all parameters of a call together may have 4 MiB"
+            return ToolFailure(told, error, status=CallStatus.REFUSED)
+        refusal = self.budget.take_call()
+        return ToolFailure(refusal, OurWords("not run"), status=CallStatus.REFUSED) if refusal else None
+
+    def _execute(self, job: _Call, parameters: Mapping[str, Any], post: Post) -> Answer:
+        """Call the tool and read what it says, on until it ends or fails."""
+        tool = job.valid.tool
+
+        def note(*notes: Sentence) -> None:
+            for each in notes:
+                post(Noted(each.of(job.valid.call.name), job.key))
+
+        for name in rounded_arguments(tool, job.valid.arguments):
+            note(OurWords(f"the host rounds integers above 2^53 within the argument {name!r}"))
         # Text blocks of an MCP server are a text each; other tools stream one text in pieces.
-        between = "\n" if call.tool.provider_type is ToolProviderType.MCP else ""
+        between = "\n" if tool.provider_type is ToolProviderType.MCP else ""
         output = ToolOutput(self.secrets, between, keeps_json=self.keeps_json)
-        failure = self._invoke(job, output, post)
-        said = output.rendered()
-        for note in output.notes:
-            post(Noted(note.of(call.call.name), key))
-        text = "\n\n".join(part for part in (failure.told if failure else "", said.text) if part)
-        return EndedCall(
-            judged=call,
-            status=CallStatus.ERROR if failure else CallStatus.OK,
-            tool_response=text if text.strip() else template.NO_OUTPUT,
-            missing=said.missing,
-            error=failure.message if failure else None,
-            transient=failure is not None and is_transient(failure.kind),
-            sources=tuple(output.sources),
-            sent_json=tuple(output.sent_json),
-        )
-
-    def _invoke(self, job: _Job, output: ToolOutput, post: Post) -> ToolFailure | None:
-        """Call the tool, and read on until it ends or fails."""
-        if job.deadline.has_passed():
-            return NOT_BEGUN
-        tool, job.was_sent = job.call.tool, True
-        parameters = call_parameters(tool, job.call.arguments, self.toolbox)
+        failure: ToolFailure | None = None
         try:
             for message in in_turns(self.host.invoke_tool(tool, parameters, job.request_id, job.deadline.left)):
                 if file := output.take(message):
                     post(FileForwarded(file))
         except DeadlinePassed:
-            return TIMED_OUT
-        except HostFailure as failure:
-            return ToolFailure.of(failure, self.secrets)
-        return None
+            failure = TIMED_OUT
+        except HostFailure as reason:
+            failure = ToolFailure.of(reason, self.secrets)
+        said = output.rendered()
+        note(*output.notes)
+        return self._answer(job, said, failure, tuple(output.sources), tuple(output.sent_json))
+
+    def _answer(
+        self,
+        job: _Call,
+        said: Excerpt,
+        failure: ToolFailure | None,
+        sources: tuple[Source, ...] = (),
+        sent_json: tuple[str, ...] = (),
+    ) -> Answer:
+        """The end of a call: why it failed, then what it had said."""
+        text = "\n\n".join(part for part in (failure.told if failure else "", said.text) if part)
+        whole = Excerpt(text if text.strip() else template.NO_OUTPUT, said.missing)
+        ended = EndedCall(
+            judged=job.valid,
+            status=failure.status if failure else CallStatus.OK,
+            tool_response=cut_to_size(whole.text, self.result_limit, whole.missing),
+            error=failure.error if failure else None,
+            elapsed_seconds=self.clock.now() - job.started,
+            transient=failure is not None and failure.transient,
+            sources=sources,
+            sent_json=sent_json,
+        )
+        return Answer(ended, whole)

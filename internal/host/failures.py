@@ -159,7 +159,6 @@ class FailureKind(StrEnum):
 
     RATE_LIMITED = "rate limited"
     UNAVAILABLE = "unavailable"
-    CONNECTION_REFUSED = "connection refused"
     CONNECTION = "connection failed"
     CUT_STREAM = "stream cut off"
     CONTEXT_LENGTH = "context length exceeded"
@@ -214,7 +213,6 @@ _TRANSIENT = frozenset(
     {
         FailureKind.RATE_LIMITED,
         FailureKind.UNAVAILABLE,
-        FailureKind.CONNECTION_REFUSED,
         FailureKind.CONNECTION,
         FailureKind.CUT_STREAM,
         FailureKind.TIMEOUT,
@@ -277,7 +275,6 @@ _WORDS: tuple[tuple[FailureKind, re.Pattern[str]], ...] = tuple(
             r"exited without response|timed? ?-?out|deadline exceeded|use of closed network connection",
         ),
         (FailureKind.RATE_LIMITED, r"rate.?limit|too many requests|quota exceeded|exceeded your current quota"),
-        (FailureKind.CONNECTION_REFUSED, r"connection refused|ECONNREFUSED|actively refused"),
         (
             FailureKind.CUT_STREAM,
             r"failed to read (?:data|system header|(?:the )?(?:response|body|stream|chunk))",
@@ -297,7 +294,8 @@ _WORDS: tuple[tuple[FailureKind, re.Pattern[str]], ...] = tuple(
         ),
         (
             FailureKind.CONNECTION,
-            r"connection|disconnected|network|reset by peer|broken pipe|\bdns\b|name resolution|unreachable",
+            r"connection|ECONNREFUSED|disconnected|network",
+            r"reset by peer|broken pipe|\bdns\b|name resolution|unreachable",
         ),
         (
             FailureKind.INVALID_REQUEST,
@@ -327,8 +325,6 @@ def _kind_of(message: HostMessage) -> FailureKind:
         kind = _kind_of_status(message.status)
     if kind in {None, FailureKind.INVALID_REQUEST} and _CONTEXT_LENGTH.search(words):
         return FailureKind.CONTEXT_LENGTH
-    if kind is FailureKind.CONNECTION and "refused" in words.lower():
-        return FailureKind.CONNECTION_REFUSED
     return kind or next((kind for kind, pattern in _WORDS if pattern.search(words)), FailureKind.UNKNOWN)
 
 

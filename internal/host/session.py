@@ -13,7 +13,6 @@ from dify_plugin.entities.model.llm import LLMModelConfig, LLMResult, LLMResultC
 from dify_plugin.entities.model.message import (
     AssistantPromptMessage,
     PromptMessage,
-    PromptMessageContentUnionTypes,
     PromptMessageTool,
     TextPromptMessageContent,
 )
@@ -22,17 +21,30 @@ from dify_plugin.invocations.model.llm import LLMInvocation
 from dify_plugin.invocations.tool import ToolInvocation
 from gevent.queue import Empty, Queue
 from pydantic import BaseModel
-from pydantic_core import to_json
 
 from internal.clock import in_turns
 from internal.flow import extract_blocking_tool_calls
 from internal.host.failures import HostFailure
 from internal.text.texts import wellformed, wellformed_json
 
-# One model call, as it is sent to the host, and the opaque bodies that a request may carry.
-
 MAX_REQUEST_BYTES = 4 * 1024 * 1024
-"""Bytes; the daemon kills a plugin whose stdout line exceeds 5 MiB: docs/host-facts.md, "Size limits"."""
+"""The daemon kills a plugin whose stdout line exceeds 5 MiB: docs/host-facts.md, "Size limits"."""
+MAX_EXACT_INTEGER = 2**53
+"""The host's daemon reads numbers as floats and rounds larger integers (docs/host-facts.md, "Numbers and keys")."""
+
+
+def exact_integers(value: Any) -> Any:  # noqa: ANN401 - JSON in, JSON out
+    """A JSON value in which the integers that the host would round are texts."""
+    match value:
+        case bool():
+            return value
+        case int():
+            return value if abs(value) <= MAX_EXACT_INTEGER else str(value)
+        case dict():
+            return {name: exact_integers(item) for name, item in value.items()}
+        case list() | tuple():
+            return [exact_integers(item) for item in value]
+    return value
 
 
 @dataclass(frozen=True)
@@ -45,7 +57,7 @@ class ModelRequest:
     stop: Sequence[str] = ()
 
     def carries_opaque_body(self) -> bool:
-        return any(carries_opaque_body(message) for message in self.messages)
+        return any(map(carries_opaque_body, self.messages))
 
 
 def carries_opaque_body(message: PromptMessage) -> bool:
@@ -64,14 +76,6 @@ def without_opaque_body(message: PromptMessage) -> PromptMessage:
     return message.model_copy(update=changes) if changes else message
 
 
-# Makes the host's answers well-formed as they come in.
-#
-# The arguments of tool calls stay as the model wrote them.
-
-MAX_EXACT_INTEGER = 2**53
-"""The host's daemon reads numbers as floats and rounds larger integers (docs/host-facts.md, "Numbers and keys")."""
-
-
 class WireMessage(BaseModel):
     """A tool's message in the shape that the daemon guarantees (docs/host-facts.md, "Tool messages")."""
 
@@ -81,21 +85,21 @@ class WireMessage(BaseModel):
 
 
 def wellformed_message(message: WireMessage) -> WireMessage:
-    return message.model_copy(
-        update={"message": wellformed_json(message.message), "meta": wellformed_json(message.meta)}
-    )
+    changes = {"message": wellformed_json(message.message), "meta": wellformed_json(message.meta)}
+    return message.model_copy(update=changes)
 
 
 def wellformed_chunk(chunk: LLMResultChunk) -> LLMResultChunk:
-    """A model's chunk, changed in place: it was just read, and nothing else holds it."""
+    """A model's chunk, changed in place; the arguments of tool calls and opaque bodies stay as they came."""
     delta, message = chunk.delta, chunk.delta.message
     if isinstance(message.content, str):
         text = wellformed(message.content)
         if text is not message.content:  # assigning a field of the SDK's models is slow
             message.content = text
-    elif message.content:
-        for part in in_turns(message.content):
-            _make_wellformed(part)
+    for part in in_turns(message.content if isinstance(message.content, list) else ()):
+        is_text = isinstance(part, TextPromptMessageContent)
+        for name in ("data",) if is_text else ("format", "mime_type", "filename", "url", "base64_data"):
+            setattr(part, name, wellformed(getattr(part, name)))
     for call in message.tool_calls or ():
         call.id, call.function.name = wellformed(call.id), wellformed(call.function.name)
     if delta.finish_reason:
@@ -105,33 +109,8 @@ def wellformed_chunk(chunk: LLMResultChunk) -> LLMResultChunk:
     return chunk
 
 
-def _make_wellformed(part: PromptMessageContentUnionTypes) -> None:
-    """Every text of a part but its opaque body, which is the provider's."""
-    if isinstance(part, TextPromptMessageContent):
-        part.data = wellformed(part.data)
-        return
-    for name in ("format", "mime_type", "filename", "url", "base64_data"):
-        setattr(part, name, wellformed(getattr(part, name)))
-
-
-def exact_integers(value: Any) -> Any:  # noqa: ANN401 - JSON in, JSON out
-    """A JSON value as the host keeps it: integers that it would round are texts."""
-    match value:
-        case bool():
-            return value
-        case int():
-            return value if abs(value) <= MAX_EXACT_INTEGER else str(value)
-        case dict():
-            return {name: exact_integers(item) for name, item in value.items()}
-        case list() | tuple():
-            return [exact_integers(item) for item in value]
-    return value
-
-
-# The answers of a call, read ahead, so that all that waits already is handled at once.
-#
-# A greenlet reads while the run is busy with the batch before, so a burst costs the run a few steps and not one for
-# each item. No item waits for a batch to fill.
+# The answers of a call are read ahead by a greenlet while the run is busy with the batch before: a burst costs the run
+# a few steps and not one for each item. No item waits for a batch to fill.
 
 MAX_WAITING = 250
 """Items of a batch, about as many short lines as the SDK reads at once (64 KiB). The reader stops there until they are
@@ -192,26 +171,16 @@ def _take[T](inbox: "Queue[T | _End]", seconds: float, silence: float) -> list[T
 
 
 def _read[T](items: Generator[T, None, None], inbox: "Queue[T | _End]") -> None:
-    """Put all items into the inbox, and last how they ended; other sessions run now and then, however large items are.
-
-    The broad ``except`` stands around the host alone: the SDK reports every failure as a bare ``Exception``.
-    """
+    """Put all items into the inbox, and last how they ended."""
     end = _End()
     try:
         for item in in_turns(items):
             inbox.put(item)
-    except Exception as failure:  # noqa: BLE001 - see above
+    except Exception as failure:  # noqa: BLE001 - the SDK reports every failure of the host as a bare ``Exception``
         end = _End(wellformed(str(failure)))
     finally:
         items.close()
     inbox.put(end)
-
-
-# The SDK's calls of models and tools, each sent under an id that is known before.
-#
-# The SDK asks for the id once for each request, in every install method (``BackwardsInvocation._backwards_invoke``,
-# 0.4.4 to 0.10.2). An SDK that does not ask sends an id of its own: then the call works as before, and the log has an
-# id that is not on the wire.
 
 
 def new_request_id() -> str:
@@ -219,40 +188,29 @@ def new_request_id() -> str:
     return uuid.uuid4().hex
 
 
-class ModelInvocation(LLMInvocation):
+class _SentUnder:
+    """An invocation of the SDK that is sent under an id that the log knows before.
+
+    The SDK asks for the id once for each request (``BackwardsInvocation._backwards_invoke``, 0.4.4 to 0.10.2). One that
+    does not ask sends an id of its own, and the log has an id that is not on the wire.
+    """
+
+    request_id: str
+
+    def _generate_backwards_request_id(self) -> str:
+        return self.request_id
+
+
+class _ModelInvocation(_SentUnder, LLMInvocation):
     """One call of a model."""
 
-    def __init__(self, session: Session, request_id: str) -> None:
-        super().__init__(session)
-        self._request_id = request_id
 
-    def _generate_backwards_request_id(self) -> str:
-        return self._request_id
-
-
-class LenientToolInvocation(ToolInvocation):
+class _ToolInvocation(_SentUnder, ToolInvocation):
     """One call of a tool; reads messages of any type: one unknown type would end the SDK's own generator."""
-
-    def __init__(self, session: Session, request_id: str) -> None:
-        super().__init__(session)
-        self._request_id = request_id
-
-    def _generate_backwards_request_id(self) -> str:
-        return self._request_id
 
     def _backwards_invoke(self, type: InvokeType, data_type: Any, data: dict[str, Any]) -> Any:  # noqa: A002, ANN401
         del data_type
         return super()._backwards_invoke(type, WireMessage, data)  # type: ignore[arg-type] # what this class is for
-
-
-# The only module that calls the SDK's Session.
-#
-# A call that fails raises HostFailure, DeadlinePassed or RequestTooLarge. Each call sets the session's limit on
-# silence; nothing else is kept from one call to the next.
-
-
-class RequestTooLarge(Exception):  # noqa: N818 - says what is the matter
-    """The request would be a line at which the daemon kills the plugin."""
 
 
 class HostTool(Protocol):
@@ -290,7 +248,9 @@ class HostSession:
             DeadlinePassed: while waiting for the next chunk.
         """
         self._bound_silence(most)
-        answer = ModelInvocation(self._session, request_id).invoke(
+        invocation = _ModelInvocation(self._session)
+        invocation.request_id = request_id
+        answer = invocation.invoke(
             model_config=request.config,
             prompt_messages=list(request.messages),
             tools=list(request.tools),
@@ -308,16 +268,16 @@ class HostSession:
     ) -> Iterator[WireMessage]:
         """Call a tool with its own credential, under ``request_id``, a new one for each call.
 
+        As JSON the parameters have at most ``MAX_REQUEST_BYTES``.
+
         Raises:
             HostFailure: the tool or the host failed.
             DeadlinePassed: while waiting for the next message.
-            RequestTooLarge: the request was not sent.
         """
-        size = len(to_json(parameters))
-        if size > MAX_REQUEST_BYTES:
-            raise RequestTooLarge(f"the parameters have {size:,} bytes; at most {MAX_REQUEST_BYTES:,} reach the host")
         self._bound_silence(left())
-        messages = LenientToolInvocation(self._session, request_id).invoke(
+        invocation = _ToolInvocation(self._session)
+        invocation.request_id = request_id
+        messages = invocation.invoke(
             tool.provider_type, tool.provider, tool.own_name, dict(parameters), credential_id=tool.credential_id
         )
         read = cast("Generator[WireMessage, None, None]", messages)

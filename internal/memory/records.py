@@ -19,7 +19,7 @@ from dify_plugin.file.entities import FileType
 from dify_plugin.file.file import File
 from pydantic import BaseModel, ConfigDict, FailFast, Field
 
-from internal.call import CallStatus, EndedCall, ToolCall, WaitingCall
+from internal.call import CallStatus, EndedCall, Result, ToolCall, WaitingCall, canonical_json
 from internal.clock import in_turns
 from internal.host.session import MAX_EXACT_INTEGER
 from internal.node.tools import Toolbox, ToolKind
@@ -278,10 +278,11 @@ _MAX_TITLE_LENGTH = 200
 """Characters."""
 
 
-def record_of_round(said: str, ended: Sequence[EndedCall]) -> RoundRecord | None:
+def record_of_round(said: str, ended: Sequence[EndedCall], results: Sequence[Result]) -> RoundRecord | None:
     """A turn and what became of its calls; None if all of them were of virtual tools, which are left out."""
     waits = any(each.status is CallStatus.WAITING for each in ended)
-    calls = [_record(at, each) for at, each in enumerate(ended, start=1) if _is_recorded(each, waits=waits)]
+    numbered = enumerate(zip(ended, results, strict=True), start=1)
+    calls = [_record(at, each, result) for at, (each, result) in numbered if _is_recorded(each, waits=waits)]
     return RoundRecord(said=said, calls=tuple(calls)) if calls else None
 
 
@@ -293,7 +294,7 @@ def _is_recorded(ended: EndedCall, *, waits: bool) -> bool:
     return tool is None or tool.kind is ToolKind.RUNS or (waits and ended.status is CallStatus.REFUSED)
 
 
-def _record(position: int, ended: EndedCall) -> CallRecord:
+def _record(position: int, ended: EndedCall, result: Result) -> CallRecord:
     judged, tool = ended.judged, ended.judged.tool
     if isinstance(judged, WaitingCall):
         return waiting_record(judged)
@@ -303,7 +304,7 @@ def _record(position: int, ended: EndedCall) -> CallRecord:
         tool=tool.own_name if tool else judged.call.name,
         setting=tool.setting if tool else "",
         arguments=judged.call.written_back().function.arguments,
-        result=ended.tool_response,
+        result=result.lasting,
     )
 
 
@@ -315,7 +316,7 @@ def waiting_record(call: WaitingCall) -> CallRecord:
         provider=tool.provider,
         tool=tool.own_name,
         setting=tool.setting,
-        arguments=call.valid.signature.arguments,
+        arguments=canonical_json(call.valid.arguments),
         attached=tuple(
             FileRecord(name=name, kind=file.type.value, **file.model_dump(exclude={"dify_model_identity", "type"}))
             for name, file in call.files.items()

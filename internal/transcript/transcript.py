@@ -22,7 +22,7 @@ from dify_plugin.entities.model.message import (
 )
 from pydantic_core import to_json
 
-from internal.call import EndedCall
+from internal.call import Result
 from internal.clock import in_turns
 from internal.errors import InvalidParameters, OurWords
 from internal.host.session import MAX_REQUEST_BYTES, without_opaque_body
@@ -160,7 +160,7 @@ class Transcript:
         self,
         content: Content,
         opaque_body: Any,  # noqa: ANN401 - the provider's
-        ended: Sequence[EndedCall],
+        results: Sequence[Result],
         *,
         is_tool_round: bool = True,
     ) -> None:
@@ -169,12 +169,11 @@ class Transcript:
         ``content`` is what the model said, thoughts included: some providers rebuild their reasoning from it.
         """
         self.rounds += is_tool_round
-        calls = [each.call.written_back() for each in ended]
+        calls = [each.call.written_back() for each in results]
         self._append(AssistantPromptMessage(content=content, tool_calls=calls, opaque_body=opaque_body))
-        for each in ended:
-            name, for_others = name_in_history(each.call.name), None if each.shown is None else each.tool_response
-            result = ToolPromptMessage(content=each.read_by_model, tool_call_id=each.call.id, name=name)
-            self._append(result, for_others)
+        for call, shown, lasting in results:
+            result = ToolPromptMessage(content=shown, tool_call_id=call.id, name=name_in_history(call.name))
+            self._append(result, lasting if lasting != shown else None)
 
     def append_restored(self, messages: Iterable[PromptMessage], for_others: Iterable[PromptMessage]) -> None:
         """Append a round that an earlier run began; ``for_others`` are the same messages without notes for this run."""

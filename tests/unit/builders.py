@@ -5,7 +5,7 @@ from typing import Any
 from dify_plugin.entities.model.message import AssistantPromptMessage
 from dify_plugin.file.file import File
 
-from internal.call import CallStatus, EndedCall, RejectedCall, ToolCall
+from internal.call import Result, ToolCall
 from internal.node.tools import Tool, Toolbox, ToolParameter, build_toolbox, name_files
 from tests.support.wire import parameter, tool
 
@@ -34,6 +34,6 @@ def parameter_of(kind: str = "string", **more: Any) -> ToolParameter:  # noqa: A
     return tool_of(parameter("x", kind, **more)).parameters["x"]
 
 
-def ended(call: ToolCall, text: str) -> EndedCall:
+def ended(call: ToolCall, text: str) -> Result:
     """A call whose result is this text, whatever became of it."""
-    return EndedCall(RejectedCall(call, text), CallStatus.REFUSED, text)
+    return Result(call, text, text)

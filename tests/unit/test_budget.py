@@ -1,71 +1,24 @@
 """What a run may still use: calls are counted before they run, and the model is told once that little is left."""
 
-from collections.abc import Sequence
-
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from internal.budget import Budget
-from internal.call import JudgedCall, RejectedCall, ToolCall, ValidCall
-from internal.calls.judging import within_budget
 from internal.errors import StopReason
-from internal.node.virtual_tools import plan_tool
-from tests.unit.builders import tool_of
-
-CALL = ToolCall("call_1", "search", "{}")
-REAL = ValidCall(CALL, tool_of(), {})
-VIRTUAL = ValidCall(CALL, plan_tool(4), {})
-REFUSED = RejectedCall(CALL, "tool arguments parse error")
-
-turns = st.lists(st.lists(st.sampled_from([REAL, REAL, VIRTUAL, REFUSED]), max_size=5), max_size=6)
 
 
-def may_run(judged: Sequence[JudgedCall]) -> int:
-    """How many of these calls are sent to the host."""
-    return sum(call is REAL for call in judged)
+def refusals(budget: Budget, calls: int) -> list[str | None]:
+    """What becomes of so many calls that are about to be sent."""
+    return [budget.take_call() for _ in range(calls)]
 
 
-@given(turns, st.integers(0, 8))
-def test_never_more_calls_may_run_than_the_limit_and_the_first_ones_do(
-    asked: list[list[JudgedCall]], most: int
-) -> None:
-    budget = Budget(maximum_calls=most)
-
-    allowed = [within_budget(turn, budget) for turn in asked]
-
-    wanted = [call for turn in asked for call in turn]
-    got = [call for turn in allowed for call in turn]
-    expected = min(most, may_run(wanted)) if most else may_run(wanted)
-    assert budget.calls == may_run(got) == expected
-    cut = next((place for place in range(len(wanted)) if got[place] is not wanted[place]), len(wanted))
-    assert got[:cut] == wanted[:cut]
-    assert may_run(got[cut:]) == 0
-    assert all(one is other for one, other in zip(got, wanted, strict=True) if other is not REAL)
-
-
-@given(st.lists(st.booleans(), max_size=20), st.integers(1, 5))
-def test_a_call_that_was_not_sent_leaves_its_place_to_another(was_sent: list[bool], most: int) -> None:
-    budget, sent = Budget(maximum_calls=most), 0
-
-    for is_sent in was_sent:
-        if within_budget([REAL], budget)[0] is REAL:
-            sent += is_sent
-            budget.give_back(not is_sent)
-
-    assert sent == min(most, sum(was_sent))
-
-
-def test_a_refused_call_says_which_limit_is_reached() -> None:
-    _, refused = within_budget([REAL, REAL], Budget(maximum_calls=1))
-    assert isinstance(refused, RejectedCall)
-    assert refused.text == "limit reached: not run, since the tool calls of this run are limited to 1"
-
-    spent = Budget(maximum_tokens=12_000)
+def test_the_first_calls_are_sent_and_a_refused_one_says_which_limit_is_reached() -> None:
+    budget, spent = Budget(maximum_calls=2), Budget(maximum_tokens=12_000)
     spent.spend(12_000)
-    (refused,) = within_budget([REAL], spent)
-    assert isinstance(refused, RejectedCall)
-    assert refused.text == "limit reached: not run, since the tokens of this run are limited to 12,000"
+
+    refusal = "limit reached: not run, since the tool calls of this run are limited to 2"
+    assert refusals(budget, 4) == [None, None, refusal, refusal]
+    assert budget.calls == 2
+    assert refusals(spent, 1) == ["limit reached: not run, since the tokens of this run are limited to 12,000"]
 
 
 @pytest.mark.parametrize(
@@ -80,7 +33,7 @@ def test_a_refused_call_says_which_limit_is_reached() -> None:
 def test_the_limit_that_is_reached(tokens: int, calls: int, reason: StopReason | None) -> None:
     budget = Budget(100, 5)
     budget.spend(tokens)
-    within_budget([REAL] * calls, budget)
+    refusals(budget, calls)
 
     assert budget.reached() is reason
 
@@ -89,7 +42,7 @@ def test_zero_means_no_limit() -> None:
     budget = Budget()
     budget.spend(10**9, is_estimate=True)
 
-    assert within_budget([REAL] * 1000, budget) == (REAL,) * 1000
+    assert refusals(budget, 1000) == [None] * 1000
     assert (budget.reached(), budget.note("a conversation"), budget.estimate_note()) == (None, None, None)
 
 
@@ -99,7 +52,7 @@ def test_from_80_percent_of_either_limit_each_conversation_is_told_once(
 ) -> None:
     budget = Budget(100, 5)
     budget.spend(tokens)
-    within_budget([REAL] * calls, budget)
+    refusals(budget, calls)
 
     assert [budget.note(name) is not None for name in ("one", "one", "other")] == [is_told, False, is_told]
 
@@ -108,7 +61,7 @@ def test_the_note_has_the_numbers_of_the_limits_that_are_set() -> None:
     both, calls = Budget(12_000, 5), Budget(maximum_calls=5)
     for budget in (both, calls):
         budget.spend(10_000)
-        within_budget([REAL] * 4, budget)
+        refusals(budget, 4)
 
     assert "about 2,000 of 12,000 tokens (prompts included) and 1 of 5 tool calls." in (both.note("one") or "")
     assert "may use: 1 of 5 tool calls." in (calls.note("one") or "")

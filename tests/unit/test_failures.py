@@ -18,7 +18,7 @@ def as_dify_words_it(error_type: str, message: str) -> str:
         ("InvokeRateLimitError", "reduce the length: too many tokens per minute", FailureKind.RATE_LIMITED),
         ("InvokeServerUnavailableError", "try again", FailureKind.UNAVAILABLE),
         ("InvokeConnectionError", "reset by peer", FailureKind.CONNECTION),
-        ("InvokeConnectionError", "Connection refused", FailureKind.CONNECTION_REFUSED),
+        ("InvokeConnectionError", "Connection refused", FailureKind.CONNECTION),
         ("InvokeAuthorizationError", "quota of this key", FailureKind.UNAUTHORIZED),
         ("InvokeBadRequestError", "rate of sampling not found", FailureKind.INVALID_REQUEST),
         ("InvokeBadRequestError", "maximum context length is 8192 tokens", FailureKind.CONTEXT_LENGTH),
@@ -55,7 +55,7 @@ def test_an_answer_that_is_too_long_is_not_a_context_length_error(kind: str) -> 
     [
         ("Rate limit reached for gpt-5", FailureKind.RATE_LIMITED),
         ("HTTP 429", FailureKind.RATE_LIMITED),
-        ("[Errno 111] Connection refused", FailureKind.CONNECTION_REFUSED),
+        ("[Errno 111] Connection refused", FailureKind.CONNECTION),
         ("invocation exited without response after 250 seconds", FailureKind.TIMEOUT),
         ("read timed out", FailureKind.TIMEOUT),
         ("504 Gateway Time-out", FailureKind.TIMEOUT),
@@ -160,7 +160,6 @@ def test_a_host_failure_has_the_innermost_message_and_keeps_the_whole(message: s
         FailureKind.RATE_LIMITED,
         FailureKind.UNAVAILABLE,
         FailureKind.CONNECTION,
-        FailureKind.CONNECTION_REFUSED,
         FailureKind.CUT_STREAM,
     ],
 )
@@ -245,7 +244,7 @@ def test_the_message_of_provider_or_tool_is_taken_out_of_the_wrapping() -> None:
     ],
 )
 def test_a_kind_is_not_read_out_of_an_address(message: str) -> None:
-    assert classify(message) is FailureKind.CONNECTION_REFUSED
+    assert classify(message) is FailureKind.CONNECTION
 
 
 def test_a_kind_is_not_read_out_of_a_traceback_beside_the_message() -> None:

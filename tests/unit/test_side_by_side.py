@@ -7,7 +7,7 @@ import gevent
 from gevent.event import Event as Signal
 
 from internal.calls import runner as side_by_side
-from internal.calls.runner import Post, changed, drain, run_side_by_side
+from internal.calls.runner import Post, drain, run_side_by_side
 from internal.clock import Clock, Deadline
 from internal.errors import OurWords
 from internal.events import AnswerText, Event, Noted
@@ -161,12 +161,6 @@ def test_a_run_that_is_collected_while_the_hub_runs_ends_its_jobs_too() -> None:
 
     assert ended.wait(PATIENCE)
     assert failures == []
-
-
-def test_each_event_is_changed_and_the_result_stays() -> None:
-    events = changed(saying("one", "TWO"), lambda event: Noted(OurWords(text_of(event) * 2)))
-
-    assert collect(events) == (["oneone", "TWOTWO"], 2)
 
 
 def test_draining_posts_every_event_in_order() -> None:

@@ -88,12 +88,10 @@ def test_text_json_and_lines_are_separated() -> None:
 
 
 @pytest.mark.parametrize("value", [{"a": 1, "b": ["x"]}, [1, 2], {"id": 2**60}, {"s": "\0"}], ids=json.dumps)
-@pytest.mark.parametrize("split", [False, True], ids=["one text", "two texts"])
-def test_json_that_repeats_the_text_of_a_workflow_tool_is_dropped(value: object, split: bool) -> None:  # noqa: FBT001
+def test_json_that_repeats_the_text_of_a_workflow_tool_is_dropped(value: object) -> None:
     said = json.dumps(value, indent=1)
-    texts = [text(said[:5]), text(said[5:])] if split else [text(said)]
 
-    assert read(*texts, json_value(value)) == said
+    assert read(text(said), json_value(value)) == said
 
 
 @pytest.mark.parametrize("value", [{"a": 1.0}, [1.0, {"b": 2.5}]], ids=json.dumps)
@@ -106,21 +104,6 @@ def test_a_number_that_lost_its_decimals_counts_as_the_same(value: object) -> No
 
 def test_each_json_is_compared_with_the_text_before_it() -> None:
     assert read(text("[1]"), json_value([1]), text("[2]"), json_value([2]), json_value([3])) == "[1][2]\n\n[3]"
-
-
-def test_however_many_messages_come_each_text_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The whole text would be read for every value otherwise."""
-    read_texts: list[int] = []
-
-    def counted(text: str) -> object:
-        read_texts.append(len(text))
-        return [None]
-
-    monkeypatch.setattr("internal.calls.output.json.loads", counted)
-    collected(*[part for number in range(1_000) for part in (text(f"[{number},"), json_value(number))])
-
-    assert len(read_texts) == 1_001  # the texts together are compared once
-    assert max(read_texts) < 10
 
 
 def test_json_that_only_resembles_the_text_is_kept() -> None:

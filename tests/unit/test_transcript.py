@@ -21,7 +21,7 @@ from dify_plugin.entities.model.message import (
 from hypothesis import given
 from hypothesis import strategies as st
 
-from internal.call import EndedCall, ToolCall
+from internal.call import Result, ToolCall
 from internal.errors import InvalidParameters
 from internal.host.session import MAX_REQUEST_BYTES, HostSession, ModelRequest, carries_opaque_body
 from internal.node.model import ModelSelection
@@ -54,7 +54,7 @@ def image(size: int = 4) -> ImagePromptMessageContent:
     return ImagePromptMessageContent(format="png", base64_data="A" * size, mime_type="image/png")
 
 
-def result(call_id: str, name: str, arguments: str, text: str) -> EndedCall:
+def result(call_id: str, name: str, arguments: str, text: str) -> Result:
     return ended(ToolCall(call_id, name, arguments), text)
 
 
