@@ -1,47 +1,23 @@
-"""Drops the white space around a text."""
+"""What of a turn the user sees while it streams: text is held back until it is clearly the answer.
+
+A remark before tool calls becomes a thought, or goes to the log only.
+"""
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from enum import Enum, auto
 
 from internal.clock import in_turns
 from internal.events import AnswerBreak, AnswerText, Shown, ThoughtText
 from internal.flow import should_emit_response_text
-from internal.text.thoughts import MAX_STEP_LENGTH, OpenEnds, Piece, PieceKind, ThoughtSplitter, settled
-
-# Drops the white space around a text.
-
-
-class Trimmer:
-    """Drops white space at the beginning and end of a text that comes in pieces."""
-
-    def __init__(self) -> None:
-        self._held: list[str] = []
-        self._has_begun = False
-
-    def feed(self, text: str) -> str:
-        kept = text.rstrip()
-        if not kept:
-            if self._has_begun:
-                self._held.append(text)
-            return ""
-        held, self._held = self._held, [text[len(kept) :]]
-        if not self._has_begun:
-            self._has_begun = True
-            return kept.lstrip()
-        return "".join([*held, kept])
-
-    @property
-    def held(self) -> str:
-        """The white space at the end so far."""
-        return "".join(self._held)
-
-
-# What of a turn the user sees while it streams.
-#
-# Text is held back until it is clearly the answer; a remark before tool calls becomes a thought, or goes to the log
-# only.
+from internal.text.thoughts import (
+    MAX_STEP_LENGTH,
+    OPENS_A_BLOCK,
+    Piece,
+    PieceKind,
+    ThoughtSplitter,
+    without_was_thought,
+)
 
 PLAINLY_AN_ANSWER = 400
 """Letters. A remark before tool calls is shorter, almost always; a longer one is shown as if it were the answer."""
@@ -57,7 +33,7 @@ before tool calls")."""
 
 @dataclass(frozen=True)
 class DisplayRule:
-    """How a turn is shown, and where it stands among the rounds of its loop."""
+    """How a turn is shown, and its place among the rounds of its loop."""
 
     show_thoughts: bool
     step: int
@@ -80,17 +56,6 @@ class DisplayRule:
         return self.step < self.last_step
 
 
-class _TextIs(Enum):
-    """What the visible text of a turn is taken for."""
-
-    UNDECIDED = auto()
-    """An answer, or a remark before tool calls: held back."""
-    ANSWER = auto()
-    """Shown as it comes."""
-    REMARK = auto()
-    """Held back to the end of the turn, however long it is: calls have come, or the answer has to be a call."""
-
-
 class TurnDisplay:
     """Shows one turn; ``feed`` it chunks of raw text, then ``finish`` it once."""
 
@@ -98,12 +63,14 @@ class TurnDisplay:
         self._rule = rule
         self._splitter = ThoughtSplitter()
         self._text_trimmer, self._thought_trimmer = Trimmer(), Trimmer()
-        self._text_is = _TextIs.UNDECIDED if rule.may_call_tools else _TextIs.ANSWER
-        if not rule.text_is_answer:
-            self._text_is = _TextIs.REMARK
+        self._is_answer = (None if rule.may_call_tools else True) if rule.text_is_answer else False
+        """Whether the visible text is shown as it comes; None: it may still be a remark, and is held back."""
         self._shown, self._held = list[str](), list[str]()  # of the visible text
         self._thoughts = list[str]()
-        self._open_ends = OpenEnds() if rule.may_ask and rule.may_call_tools else None
+        self._may_hide = rule.may_ask and rule.may_call_tools
+        """Whether text may hide a question that follows it."""
+        self._has_opened = False
+        """Whether what is held back may open a block that hides what follows."""
 
     @property
     def text(self) -> str:
@@ -117,8 +84,7 @@ class TurnDisplay:
     @property
     def is_answering(self) -> bool:
         """Whether the answer is under way: its text has been shown, or would have been."""
-        has_begun = self._shown or (self._holds_some and self._held)
-        return self._text_is is _TextIs.ANSWER and bool(has_begun)
+        return bool(self._is_answer and (self._shown or (self._holds_some and self._held)))
 
     @property
     def has_shown(self) -> bool:
@@ -128,17 +94,16 @@ class TurnDisplay:
     @property
     def _holds_some(self) -> bool:
         """Whether text of an answer may wait for the end of the turn."""
-        return self._rule.holds_answer or self._open_ends is not None
+        return self._rule.holds_answer or self._may_hide
 
     def expect_calls(self) -> None:
         """Note that calls have come: text that is held back is a remark on the way to them."""
-        if self._text_is is _TextIs.UNDECIDED or (self._holds_some and not self._shown):
-            self._text_is = _TextIs.REMARK
+        if self._is_answer is None or (self._holds_some and not self._shown):
+            self._is_answer = False
 
     def feed(self, text: str) -> Iterator[Shown]:
         """Take more of the turn's text, and show what can be shown."""
-        steps = in_turns(range(0, len(text), MAX_STEP_LENGTH))
-        yield from self._show([piece for at in steps for piece in self._splitter.feed(text[at : at + MAX_STEP_LENGTH])])
+        yield from self._show(self._splitter.feed(text))
 
     def finish(self, *, has_tool_calls: bool, is_cut: bool = False, is_judged: bool = True) -> Iterator[Shown]:
         """Show the rest, now that it is known what the turn was.
@@ -154,74 +119,81 @@ class TurnDisplay:
             max_iteration_steps=rule.last_step,
             emit_intermediate_thoughts=False,
         )
-        if is_answer:
-            if not (rule.holds_answer and is_judged):
-                yield from self._show_as_answer()
-        elif rule.show_thoughts:
-            yield from self._show_as_thought()
+        if is_answer and not (rule.holds_answer and is_judged):
+            yield from self._show_as_answer(self._take_held())
+        elif not is_answer and rule.show_thoughts and (text := self._take_held()):
+            self._shown.append(text)
+            remark = text.lstrip()  # its beginning may have been shown
+            yield from _steps(ThoughtText, f"\n{remark}" if self._thoughts else remark)
 
     def _show(self, pieces: list[Piece]) -> Iterator[Shown]:
         """Show pieces that came together, as far as it is known what they are."""
         if not self._shown and any(piece.kind is PieceKind.WAS_THOUGHT for piece in pieces):
             before = self._take_held() + self._text_trimmer.held
-            pieces = settled([Piece(PieceKind.TEXT, before), *pieces])
+            pieces = without_was_thought([Piece(PieceKind.TEXT, before), *pieces])
             self._text_trimmer = Trimmer()
-            if self._open_ends and self._text_is is _TextIs.ANSWER:
-                self._text_is, self._open_ends = _TextIs.UNDECIDED, OpenEnds()
+            if self._may_hide and self._is_answer:
+                self._is_answer, self._has_opened = None, False
         for piece in in_turns(pieces):
             match piece.kind:
                 case PieceKind.THOUGHT:
-                    yield from self._think(piece.text)
+                    if text := self._thought_trimmer.feed(piece.text):
+                        self._thoughts.append(text)
+                        yield from _steps(ThoughtText, text) if self._rule.show_thoughts else ()
                 case PieceKind.TEXT:
-                    yield from self._say(piece.text)
+                    if text := self._text_trimmer.feed(piece.text):
+                        self._held.append(text)
+                        yield from self._show_early()
                 case PieceKind.WAS_THOUGHT:
                     pass  # the user has read the text as the answer: it stays one
 
-    def _say(self, raw: str) -> Iterator[Shown]:
-        if text := self._text_trimmer.feed(raw):
-            self._held.append(text)
-            if self._text_is is _TextIs.UNDECIDED and is_plainly_an_answer("".join(self._held)):
-                self._text_is = _TextIs.ANSWER
-            if self._text_is is _TextIs.ANSWER and not self._rule.holds_answer:
-                yield from self._show_early()
-
-    def _think(self, raw: str) -> Iterator[Shown]:
-        if text := self._thought_trimmer.feed(raw):
-            self._thoughts.append(text)
-            if self._rule.show_thoughts:
-                yield ThoughtText(text)
-
     def _show_early(self) -> Iterator[Shown]:
-        """Show what is held, as far as it cannot hide what may have to follow it."""
-        if self._open_ends is None:
-            yield from self._show_as_answer()
-        elif not self._open_ends.is_found:
-            text = self._take_held()
-            harmless = self._open_ends.harmless(text)
-            self._held = [text[:harmless]]
-            yield from self._show_as_answer()
-            self._held = [text[harmless:]] if harmless < len(text) else []
+        """Show what is held if it is plainly the answer, as far as it cannot hide a question behind it."""
+        if self._is_answer is None and is_plainly_an_answer("".join(self._held)):
+            self._is_answer = True
+        if not self._is_answer or self._rule.holds_answer or self._has_opened:
+            return
+        text = self._take_held()
+        opening = OPENS_A_BLOCK.search(text) if self._may_hide else None
+        end = len(text[: opening.start()].rstrip()) if opening else len(text)
+        self._has_opened = opening is not None and opening["whole"] is not None
+        yield from self._show_as_answer(text[:end])
+        self._held = [text[end:]] if end < len(text) else []
 
-    def _show_as_answer(self) -> Iterator[Shown]:
-        self._text_is = _TextIs.ANSWER
-        if text := self._take_held():
+    def _show_as_answer(self, text: str) -> Iterator[Shown]:
+        self._is_answer = True
+        if text:
             if not self._shown:
                 yield AnswerBreak()
             self._shown.append(text)
-            yield AnswerText(text)
-
-    def _show_as_thought(self) -> Iterator[Shown]:
-        if text := self._take_held():
-            self._shown.append(text)
-            remark = text.lstrip()  # its beginning may have been shown
-            yield ThoughtText(f"\n{remark}" if self._thoughts else remark)
+            yield from _steps(AnswerText, text)
 
     def _take_held(self) -> str:
         text, self._held = "".join(self._held), []
         return text
 
 
+class Trimmer:
+    """Drops white space at the beginning and end of a text that comes in pieces."""
+
+    def __init__(self) -> None:
+        self.held = ""
+        """The white space at the end so far."""
+        self._has_begun = False
+
+    def feed(self, text: str) -> str:
+        text = self.held + text if self._has_begun else text.lstrip()
+        kept = text.rstrip()
+        self.held = text[len(kept) :]
+        self._has_begun = self._has_begun or bool(kept)
+        return kept
+
+
+def _steps(kind: type[AnswerText | ThoughtText], text: str) -> Iterator[Shown]:
+    return (kind(text[at : at + MAX_STEP_LENGTH]) for at in range(0, len(text), MAX_STEP_LENGTH))
+
+
 def is_plainly_an_answer(text: str) -> bool:
-    """Whether a text is long enough, or laid out like an answer. A text that is stays so however it goes on."""
+    """Whether a text is long enough, or laid out like an answer; more text does not change that."""
     letters = len(text) + (_LETTERS_OF_A_WIDE_ONE - 1) * len(_WIDE.findall(text))
     return letters >= PLAINLY_AN_ANSWER or _BEGINS_A_BLOCK.search(text) is not None

@@ -1,10 +1,11 @@
-"""The content of a model's answer: text, parts of text, and images."""
+"""Reads a model's stream: shows what can be shown, puts the tool calls together, and says what the turn was."""
 
 import base64
 import binascii
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Any
 
 from dify_plugin.entities.model.llm import LLMResultChunk, LLMUsage
@@ -34,209 +35,9 @@ from internal.events import (
 from internal.flow import SdkToolCall, extract_stream_tool_calls
 from internal.model.display import DisplayRule, TurnDisplay
 from internal.text.texts import without_escaped_nul
+from internal.text.thoughts import MAX_STEP_LENGTH
 from internal.tooling import MAX_ARGUMENTS_LENGTH
 from internal.transcript.transcript import Content, estimate_tokens
-
-# The content of a model's answer: text, parts of text, and images.
-
-
-def joined(content: Sequence[str | PromptMessageContentUnionTypes]) -> Content:
-    """Text alone as one string; with parts among it, a list in which each stretch of text is one part."""
-    parts: list[PromptMessageContentUnionTypes] = []
-    text: list[str] = []
-    for item in content:
-        if isinstance(item, str):
-            text.append(item)
-        else:
-            parts += [*_text_part(text), item]
-            text = []
-    return [*parts, *_text_part(text)] if parts else "".join(text)
-
-
-def _text_part(texts: list[str]) -> list[PromptMessageContentUnionTypes]:
-    return [TextPromptMessageContent(data="".join(texts))] if texts else []
-
-
-def forward_image(part: ImagePromptMessageContent) -> Event:
-    """An image that the model made, by address or as bytes."""
-    if part.url and not part.url.startswith("data:"):
-        return FileForwarded(ExternalImage(part.url))
-    try:
-        data = base64.b64decode(part.url.partition(",")[2] or part.base64_data, validate=True)
-    except (binascii.Error, ValueError):
-        return Noted(OurWords("an image of the model could not be read"))
-    if len(data) > MAX_FILE_BYTES:
-        return Noted(OurWords("an image of the model is larger than 15 MiB and is left out"))
-    return FileForwarded(FileBytes(data, part.mime_type, part.filename))
-
-
-# Joins what the user sees at once into few events of bounded size.
-
-MAX_BYTES = 200 * 1024
-"""In UTF-8, after which an event is complete. With the piece that reaches this it still fits into one message."""
-_MAX_PIECE_LENGTH = 12 * 1024
-"""Characters of a piece of a longer text."""
-_MIN_SIZE = 400
-"""Bytes that a part counts for at least, since each costs time however short it is."""
-
-
-def together(events: Iterable[Event]) -> Iterator[Event]:
-    """Nothing is held back beyond the last event."""
-    parts, size = list[Shown](), 0
-    for event in events:
-        if isinstance(event, AnswerText | AnswerBreak | ThoughtText):
-            for part in _pieces(event):
-                parts.append(part)
-                size += _size(part)
-                if size >= MAX_BYTES:
-                    yield ShownTogether(tuple(parts))
-                    parts, size = [], 0
-        else:
-            if parts:
-                yield ShownTogether(tuple(parts))
-                parts, size = [], 0
-            yield event
-    if parts:
-        yield ShownTogether(tuple(parts))
-
-
-def _pieces(shown: Shown) -> Iterator[Shown]:
-    if isinstance(shown, AnswerBreak) or len(shown.text) <= _MAX_PIECE_LENGTH:
-        yield shown
-        return
-    for start in range(0, len(shown.text), _MAX_PIECE_LENGTH):
-        yield type(shown)(shown.text[start : start + _MAX_PIECE_LENGTH])
-
-
-def _size(part: Shown) -> int:
-    return _MIN_SIZE if isinstance(part, AnswerBreak) else max(_MIN_SIZE, len(part.text.encode()))
-
-
-# Tool calls put together from what a stream brings: fragments, growing snapshots, duplicates, missing or equal ids.
-#
-# One rule serves all providers (docs/model-facts.md, "How tool calls stream"), and it is applied once, when the
-# stream has ended. What is kept and looked at is bounded by MAX_ARGUMENTS_LENGTH, however the stream cuts it up.
-
-_MAX_KEPT = MAX_ARGUMENTS_LENGTH + 1
-"""Characters; one more than are accepted, so that a longer text is still recognised as too long."""
-
-
-@dataclass
-class _Fragments:
-    """The pieces of one call's arguments.
-
-    They are taken for snapshots as long as each is a prefix of the next; then they are fragments.
-    """
-
-    _latest: str = ""
-    """The longest snapshot; the others are its beginnings."""
-    _lengths: list[int] = field(default_factory=list)
-    """Of all snapshots, until their join is longer than arguments may be."""
-    _pieces: list[str] | None = None
-    """Set once the pieces are known to be fragments."""
-    _size: int = 0
-    """Characters of the join."""
-
-    def take(self, piece: str) -> None:
-        if self._pieces is None and len(self._latest) >= _MAX_KEPT:
-            return  # too long, whatever comes
-        if self._pieces is None and piece.startswith(self._latest):
-            self._latest = piece[:_MAX_KEPT]
-            if self._size < _MAX_KEPT:
-                self._lengths.append(len(piece))
-        else:
-            self._pieces = self._pieces if self._pieces is not None else list(self._snapshots())
-            if self._size < _MAX_KEPT:
-                self._pieces.append(piece[:_MAX_KEPT])
-        self._size += len(piece)
-
-    def _snapshots(self) -> Iterator[str]:
-        return (self._latest[:length] for length in self._lengths)
-
-    def readings(self) -> Iterator[str]:
-        """What the arguments may be, the likeliest first.
-
-        The last piece alone if the pieces are snapshots, else their join. A key such as ``{`` can make the pieces of
-        one object look like snapshots: the join of those is the second reading.
-        """
-        if self._size == 0:
-            yield "{}"
-        elif self._pieces is not None:
-            yield "".join(self._pieces)[:_MAX_KEPT]
-        else:
-            yield self._latest
-            if len(self._lengths) > 1 and self._size <= MAX_ARGUMENTS_LENGTH:
-                yield "".join(self._snapshots())
-
-
-@dataclass
-class _Draft:
-    """A call that is still coming in."""
-
-    id: str
-    name: str = ""
-    arguments: _Fragments = field(default_factory=_Fragments)
-
-    def call(self, fallback_id: str) -> ToolCall:
-        """The whole call: with the first reading that is a JSON object, or the likeliest where none is."""
-        call_id = self.id or fallback_id
-        texts = ((text, without_escaped_nul(text)) for text in self.arguments.readings())
-        readings = (ToolCall(call_id, self.name, kept, had_nul=kept != text) for text, kept in texts)
-        likeliest = next(readings)
-        return next((call for call in (likeliest, *readings) if call.parsed.ok), likeliest)
-
-
-class CallAssembler:
-    """Collects the tool calls of one turn."""
-
-    def __init__(self, fallback_id: str) -> None:
-        """A call without an id gets ``{fallback_id}_{position}``."""
-        self._fallback_id = fallback_id
-        self._drafts: list[_Draft] = []
-        self._by_id: dict[str, list[_Draft]] = {}
-        self._calls: tuple[ToolCall, ...] | None = None
-
-    def take(self, entries: Iterable[SdkToolCall]) -> None:
-        """Take the entries of one chunk; entries of one chunk with the same id are different calls."""
-        self._calls = None
-        seen = Counter[str]()
-        for entry in entries:
-            draft = self._draft_for(entry, seen[entry.id])
-            seen[entry.id] += 1
-            draft.name = draft.name or entry.function.name
-            if entry.function.arguments:
-                draft.arguments.take(entry.function.arguments)
-
-    def _draft_for(self, entry: SdkToolCall, before: int) -> _Draft:
-        """The draft that an entry continues, or a new one; ``before`` entries of the same chunk have the same id.
-
-        It continues a draft of its id, or, without id and name, the last draft.
-        """
-        known = self._by_id.setdefault(entry.id, []) if entry.id else []
-        if before < len(known):
-            return known[before]
-        if not entry.id and not entry.function.name and self._drafts:
-            return self._drafts[-1]
-        draft = _Draft(entry.id)
-        self._drafts.append(draft)
-        known.append(draft)
-        return draft
-
-    @property
-    def has_begun(self) -> bool:
-        """Whether any entry has come."""
-        return bool(self._drafts)
-
-    def calls(self) -> tuple[ToolCall, ...]:
-        """The whole calls; they are put together and parsed once."""
-        if self._calls is None:
-            self._calls = tuple(
-                draft.call(f"{self._fallback_id}_{position}") for position, draft in enumerate(self._drafts, start=1)
-            )
-        return self._calls
-
-
-# Reads a model's stream, and judges it when it has ended.
 
 # How providers say that a turn was cut: docs/model-facts.md, "Finish reasons".
 _CUT_REASONS = {
@@ -244,16 +45,18 @@ _CUT_REASONS = {
     "max_tokens": StopReason.LENGTH,
     "max_output_tokens": StopReason.LENGTH,
     "incomplete": StopReason.LENGTH,
-    "content_filter": StopReason.CONTENT_FILTER,
-    "safety": StopReason.CONTENT_FILTER,
     "model_context_window_exceeded": StopReason.LENGTH,
-    "prohibited_content": StopReason.CONTENT_FILTER,
-    "blocklist": StopReason.CONTENT_FILTER,
-    "recitation": StopReason.CONTENT_FILTER,
-    "refusal": StopReason.CONTENT_FILTER,
-    "sensitive": StopReason.CONTENT_FILTER,
-    "spii": StopReason.CONTENT_FILTER,
+    **dict.fromkeys(
+        ("content_filter", "safety", "prohibited_content", "blocklist", "recitation", "refusal", "sensitive", "spii"),
+        StopReason.CONTENT_FILTER,
+    ),
 }
+_MAX_KEPT = MAX_ARGUMENTS_LENGTH + 1
+"""Characters of one call's arguments; one more than are accepted, so that a longer text is still found too long."""
+_MAX_TOGETHER = 16 * MAX_STEP_LENGTH
+"""Characters of what goes out in one event, so that none takes long."""
+_MIN_SIZE = 200
+"""Characters that a piece counts for at least, since each takes time however short it is."""
 
 
 @dataclass(frozen=True)
@@ -281,7 +84,7 @@ class ModelTurn:
 
 @dataclass(frozen=True)
 class TurnSpan:
-    """Where a turn stands: in the log tree, on screen and in time."""
+    """Where a turn belongs: in the log tree, on screen and in time."""
 
     key: str
     """The turn's row in the log."""
@@ -360,8 +163,7 @@ class Reading:
         cut = cut or _CUT_REASONS.get((self.finish_reason or "").rpartition(".")[2].lower())
         calls = self.calls
         is_cut = cut is not None or (self.was_cut_off and not calls)
-        rest = self.display.finish(has_tool_calls=bool(calls), is_cut=is_cut, is_judged=cut is None)
-        yield from self._seen(rest)
+        yield from self._seen(self.display.finish(has_tool_calls=bool(calls), is_cut=is_cut, is_judged=cut is None))
         if any(call.had_nul for call in calls):
             yield Noted(OurWords("NUL characters were taken out of the arguments of a call"), self.span.key)
         return ModelTurn(
@@ -376,9 +178,7 @@ class Reading:
 
     def _seen(self, events: Iterable[Event]) -> Iterator[Event]:
         """What goes out together, without texts that the user must not see."""
-        for event in together(events):
-            if self.span.rule.is_seen or not isinstance(event, ShownTogether):
-                yield event
+        return (event for event in together(events) if self.span.rule.is_seen or not isinstance(event, ShownTogether))
 
     def _read(self, chunks: Iterable[LLMResultChunk]) -> Iterator[Event]:
         """Texts that follow each other are shown as one: many short ones cost little more than a long one."""
@@ -413,3 +213,137 @@ class Reading:
         if text:
             yield from self.display.feed("".join(text))
             text.clear()
+
+
+def together(events: Iterable[Event]) -> Iterator[Event]:
+    """What the user sees at once as few events of bounded size; nothing is held back beyond the last event."""
+    parts, size = list[Shown](), 0
+    for event in events:
+        shown = event if isinstance(event, AnswerText | AnswerBreak | ThoughtText) else None
+        if parts and (shown is None or size >= _MAX_TOGETHER):
+            yield ShownTogether(tuple(parts))
+            parts, size = [], 0
+        if shown is None:
+            yield event
+        else:
+            parts.append(shown)
+            size += max(_MIN_SIZE, 0 if isinstance(shown, AnswerBreak) else len(shown.text))
+    if parts:
+        yield ShownTogether(tuple(parts))
+
+
+def joined(content: Sequence[str | PromptMessageContentUnionTypes]) -> Content:
+    """Text alone as one string; with parts among it, a list in which each stretch of text is one part."""
+    parts: list[PromptMessageContentUnionTypes] = []
+    for is_text, group in groupby(content, lambda item: isinstance(item, str)):
+        if is_text:
+            parts.append(TextPromptMessageContent(data="".join(map(str, group))))
+        else:
+            parts += [item for item in group if not isinstance(item, str)]
+    return parts if any(not isinstance(item, str) for item in content) else "".join(map(str, content))
+
+
+def forward_image(part: ImagePromptMessageContent) -> Event:
+    """An image that the model made, by address or as bytes."""
+    if part.url and not part.url.startswith("data:"):
+        return FileForwarded(ExternalImage(part.url))
+    try:
+        data = base64.b64decode(part.url.partition(",")[2] or part.base64_data, validate=True)
+    except (binascii.Error, ValueError):
+        return Noted(OurWords("an image of the model could not be read"))
+    if len(data) > MAX_FILE_BYTES:
+        return Noted(OurWords("an image of the model is larger than 15 MiB and is left out"))
+    return FileForwarded(FileBytes(data, part.mime_type, part.filename))
+
+
+@dataclass
+class _Draft:
+    """A call that is still coming in; however the stream cuts its arguments up, what is kept of them is bounded."""
+
+    id: str
+    name: str = ""
+    _pieces: list[str] = field(default_factory=list)
+    """Of the arguments, until their join is longer than arguments may be."""
+    _size: int = 0
+    """Characters of the join of all pieces."""
+    _snapshot: str | None = ""
+    """The last piece, as long as each was the beginning of the next."""
+
+    def take(self, piece: str) -> None:
+        if self._size < _MAX_KEPT:
+            self._pieces.append(piece[:_MAX_KEPT])
+        self._size += len(piece)
+        if self._snapshot is not None and len(self._snapshot) < _MAX_KEPT:
+            self._snapshot = piece[:_MAX_KEPT] if piece.startswith(self._snapshot) else None
+
+    def call(self, fallback_id: str) -> ToolCall:
+        """The whole call: with the first reading that is a JSON object, or the likeliest where none is."""
+        texts = ((text, without_escaped_nul(text)) for text in self._readings())
+        readings = (ToolCall(self.id or fallback_id, self.name, kept, had_nul=kept != text) for text, kept in texts)
+        likeliest = next(readings)
+        return next((call for call in (likeliest, *readings) if call.parsed.ok), likeliest)
+
+    def _readings(self) -> Iterator[str]:
+        """What the arguments may be, the likeliest first.
+
+        A key such as ``{`` can make the pieces of one object look like snapshots: their join is the second reading.
+        """
+        if self._snapshot:
+            yield self._snapshot
+        if self._snapshot is None or (len(self._pieces) > 1 and self._size <= MAX_ARGUMENTS_LENGTH):
+            yield "".join(self._pieces)[:_MAX_KEPT]
+        if not self._size:
+            yield "{}"
+
+
+class CallAssembler:
+    """Puts the tool calls of one turn together from fragments, growing snapshots and duplicates, with any ids.
+
+    One rule serves all providers (docs/model-facts.md, "How tool calls stream").
+    """
+
+    def __init__(self, fallback_id: str) -> None:
+        """A call without an id gets ``{fallback_id}_{position}``."""
+        self._fallback_id = fallback_id
+        self._drafts: list[_Draft] = []
+        self._by_id: dict[str, list[_Draft]] = {}
+        self._calls: tuple[ToolCall, ...] | None = None
+
+    def take(self, entries: Iterable[SdkToolCall]) -> None:
+        """Take the entries of one chunk; entries of one chunk with the same id are different calls."""
+        self._calls = None
+        seen = Counter[str]()
+        for entry in entries:
+            draft = self._draft_for(entry, seen[entry.id])
+            seen[entry.id] += 1
+            draft.name = draft.name or entry.function.name
+            if entry.function.arguments:
+                draft.take(entry.function.arguments)
+
+    def _draft_for(self, entry: SdkToolCall, before: int) -> _Draft:
+        """The draft that an entry continues, or a new one; ``before`` entries of the same chunk have the same id.
+
+        It continues a draft of its id, or, without id and name, the last draft.
+        """
+        known = self._by_id.setdefault(entry.id, []) if entry.id else []
+        if before < len(known):
+            return known[before]
+        if not entry.id and not entry.function.name and self._drafts:
+            return self._drafts[-1]
+        draft = _Draft(entry.id)
+        self._drafts.append(draft)
+        known.append(draft)
+        return draft
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether any entry has come."""
+        return bool(self._drafts)
+
+    def calls(self) -> tuple[ToolCall, ...]:
+        """The whole calls; they are put together and parsed once."""
+        if self._calls is None:
+            self._calls = tuple(
+                draft.call(f"{self._fallback_id}_{position}") for position, draft in enumerate(self._drafts, start=1)
+            )
+        return self._calls

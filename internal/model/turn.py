@@ -1,12 +1,12 @@
-"""Which model a run calls: the node's own, and its fallback from the moment when the first one has failed for good."""
+"""One model turn: the request, the stream, another try when it fails, and the fallback model when no try helps."""
 
 import contextlib
 import json
 import re
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field, replace
 
-from dify_plugin.entities.model.llm import LLMModelConfig, LLMResultChunk
+from dify_plugin.entities.model.llm import LLMModelConfig
 
 from internal.budget import Budget, Usage
 from internal.call import ToolCall
@@ -20,20 +20,24 @@ from internal.node.tools import Toolbox
 from internal.text.secrets import KnownSecrets, texts_in
 from internal.transcript.transcript import Transcript, Window
 
-# Which model a run calls: the node's own, and its fallback from the moment when the first one has failed for good.
-#
-# All loops of a run share one object.
+RETRY_WAITS = (1.0, 4.0)
+"""Seconds before the second and the third try of a call that failed for a temporary reason."""
+_TIME_WAS_UP = OurWords("the time was up before the answer had ended; what had come of it is kept")
+# Each provider refuses a body in its own words; some of those words are not known here.
+_MAY_REFUSE_A_BODY = frozenset({FailureKind.INVALID_REQUEST, FailureKind.UNKNOWN})
 
 
 @dataclass
 class ModelInUse:
-    """The model that answers a run's requests."""
+    """The model that answers a run's requests: the node's own, and its fallback once that one has failed for good.
+
+    All loops of a run share one object.
+    """
 
     first: LLMModelConfig
-    """The node's own."""
     fallback: LLMModelConfig | None = None
     _failure: ModelCallFailed | None = field(default=None, init=False)
-    """How the first one failed; None while it is in use."""
+    """How the first one failed; None while it is in use. Of several conversations the first one's counts."""
 
     @property
     def now(self) -> LLMModelConfig:
@@ -44,141 +48,11 @@ class ModelInUse:
         return self.fallback is not None and model is self.first
 
     def use_fallback(self, failure: ModelCallFailed) -> None:
-        """Use the fallback from now on; ``failure`` says why. Of several conversations the first one's counts."""
         self._failure = self._failure or failure
 
     def told(self, model: LLMModelConfig, failure: ModelCallFailed) -> ModelCallFailed:
         """How this model failed; of the fallback, with the reason for which it was in use."""
         return failure if model is self.first or self._failure is None else self._failure.then(failure)
-
-
-def name_of(model: LLMModelConfig) -> str:
-    return f"{model.provider}/{model.model}"
-
-
-# Remedies for a failed model call: waiting, a shorter prompt, a prompt without opaque bodies.
-#
-# Each remedy is used a limited number of times, so a turn ends.
-
-RETRY_WAITS = (1.0, 4.0)
-"""Seconds before the second and the third try of a call that failed for a temporary reason."""
-# Each provider refuses a body in its own words; some of those words are not known here.
-_MAY_REFUSE_A_BODY = frozenset({FailureKind.INVALID_REQUEST, FailureKind.UNKNOWN})
-
-
-@dataclass
-class Recovery:
-    """What has been done so far to save one turn."""
-
-    transcript: Transcript
-    window: Window
-    clock: Clock
-    span: TurnSpan
-    is_used_up: bool = False
-    """Whether the request is sent once, whatever comes of it."""
-    _retries: int = 0
-    _has_shrunk: bool = False
-    _has_repeated: bool = False
-
-    def prepare(self, failure: HostFailure, request: ModelRequest) -> Generator[Event, None, bool]:
-        """Do what may let the next try succeed; False when nothing is left.
-
-        Whether opaque bodies are to blame is judged by this request: another conversation of the run may have dropped
-        them since it was sent.
-        """
-        if self.is_used_up:
-            return False
-        if failure.names_opaque_body and request.carries_opaque_body():
-            return (yield from self._do_without_opaque_bodies())
-        if is_transient(failure.kind) and (yield from self._wait(failure.kind)):
-            return True
-        if failure.kind is FailureKind.CONTEXT_LENGTH and not self._has_shrunk:
-            self._has_shrunk = True
-            if (yield from self._shrink()):
-                return True
-        if failure.kind in _MAY_REFUSE_A_BODY and request.carries_opaque_body():
-            return (yield from self._do_without_opaque_bodies())
-        return False
-
-    def repeat_if_lost(self, reading: Reading) -> Generator[Event, None, bool]:
-        """Whether a stream that was cut without an error has to be asked for again; a turn has one such repetition."""
-        if not reading.was_cut_off:
-            return False
-        is_lost = not reading.calls and not reading.has_shown and self._use_repetition()
-        consequence = "it is asked for once more" if is_lost else "what came last may be missing"
-        note = OurWords(f"the stream ended with neither finish reason nor usage, so it was cut: {consequence}")
-        yield Noted(note, self.span.key)
-        return is_lost
-
-    def _use_repetition(self) -> bool:
-        if self._has_repeated or self.is_used_up:
-            return False
-        self._has_repeated = True
-        return not self.span.deadline.has_passed()
-
-    def _wait(self, kind: FailureKind) -> Generator[Event, None, bool]:
-        wait = RETRY_WAITS[self._retries] if self._retries < len(RETRY_WAITS) else None
-        if wait is None or wait >= self.span.deadline.left():
-            return False
-        self._retries += 1
-        yield Noted(OurWords(f"{kind}; tried again after {wait:g} s"), self.span.key)
-        self.clock.sleep(wait)
-        return True
-
-    def _shrink(self) -> Generator[Event, None, bool]:
-        notes = list(self.window.shrink(self.transcript))
-        for note in notes:
-            yield Noted(note, self.span.key)
-        return bool(notes)
-
-    def _do_without_opaque_bodies(self) -> Generator[Event, None, bool]:
-        self.transcript.drop_opaque_bodies()
-        note = OurWords("the host refused the provider's opaque bodies; the run goes on without them")
-        yield Noted(note, self.span.key)
-        return True
-
-
-# What the model gives to a tool's ``secret-input`` parameters.
-#
-# The model still reads them, because it had them before.
-
-_VALUE = r"""(?:"((?:[^"\\]|\\.)*+)|'((?:[^'\\]|\\.)*+)|([^\s"'{}\[\],;]++))"""
-
-
-def given_secrets(call: ToolCall, toolbox: Toolbox) -> Iterator[str]:
-    """The values of these parameters; a call that will not run counts too."""
-    tool = toolbox.tools.get(call.name)
-    names = [parameter.name for parameter in tool.parameters.values() if parameter.is_secret] if tool else []
-    if not names:
-        return
-    if call.parsed.ok:
-        yield from texts_in([call.parsed.args.get(name) for name in names])
-        return
-    yield from _beside(names, call.arguments)
-
-
-def _beside(names: Iterable[str], text: str) -> Iterator[str]:
-    """What stands beside these names in a text that is not JSON: in double quotes, in single quotes, or bare."""
-    written = "|".join(form for name in names for form in _forms(name))
-    for found in re.finditer(rf"(?:{written})\s*[:=]\s*{_VALUE}", text):
-        value = next(value for value in found.groups() if value is not None)
-        yield value
-        with contextlib.suppress(ValueError):
-            yield json.loads(f'"{value}"')
-
-
-def _forms(name: str) -> tuple[str, str, str]:
-    bare = re.escape(name)
-    # A bare name counts only at the beginning of a pair; elsewhere it is a word of a text.
-    return re.escape(json.dumps(name)), f"'{bare}'", rf"(?:^|[{{,])\s*{bare}"
-
-
-# One model turn: the request, the stream, and another try when it fails.
-#
-# A failed call is tried again while the user has seen nothing of the turn (recovery), and at last with the fallback
-# model (in_use); an answer that stalls after that is kept as far as it has come.
-
-_TIME_WAS_UP = OurWords("the time was up before the answer had ended; what had come of it is kept")
 
 
 @dataclass(frozen=True)
@@ -187,20 +61,6 @@ class TimeIsUp:
 
     words: str = ""
     """What the model had said until then, if it may have been the beginning of an answer."""
-
-
-@dataclass(frozen=True)
-class _AskAgain:
-    """The try failed, and another may succeed."""
-
-
-@dataclass(frozen=True)
-class _Failed:
-    """The model's side failed for good."""
-
-    failure: ModelCallFailed
-    was_shown: bool
-    """Whether the user has seen anything of the turn."""
 
 
 @dataclass(frozen=True)
@@ -222,146 +82,190 @@ class ModelCaller:
         return replace(self, toolbox=toolbox, window=replace(self.window, tools=toolbox.prompt_tools))
 
     def take_turn(self, transcript: Transcript, span: TurnSpan) -> Generator[Event, None, ModelTurn | TimeIsUp]:
-        """Have the model take a turn; if it fails for good, have the fallback model take it.
+        """Have the model take a turn; if it fails for good, have the fallback model take it, with one try.
 
         Raises:
             ModelCallFailed: nothing is left to try, or something of the turn was shown already.
             InvalidParameters: the request cannot be made to fit.
         """
-        model = self.models.now
-        outcome = yield from self._ask(model, Recovery(transcript, self.window, self.clock, span))
-        if not isinstance(outcome, _Failed):
-            return outcome
-        if outcome.was_shown or not self.models.can_replace(model):
-            raise self.models.told(model, outcome.failure)
-        yield from self._use_fallback(transcript, span, outcome)
-        beside = replace(span, key=f"{span.key}_fallback")
-        once = Recovery(transcript, self.window, self.clock, beside, is_used_up=True)
-        second = yield from self._ask(self.models.now, once)
-        if isinstance(second, _Failed):
-            raise outcome.failure.then(second.failure)
-        return second
+        asked = _Asked(self, self.models.now, transcript, span)
+        outcome = yield from asked.run()
+        can_replace = self.models.can_replace(asked.model) and not asked.reading.has_shown
+        if isinstance(outcome, ModelCallFailed) and can_replace:
+            self.models.use_fallback(outcome)
+            transcript.drop_opaque_bodies()  # another model has no use for them
+            second = self.models.now
+            note = f"the model failed ({outcome.kind}); the run continues with the fallback model"
+            yield Noted(OurWords(f"{note} {second.provider}/{second.model}"), span.round_key)
+            asked = _Asked(self, second, transcript, replace(span, key=f"{span.key}_fallback"), has_one_try=True)
+            outcome = yield from asked.run()
+        if isinstance(outcome, ModelCallFailed):
+            raise self.models.told(asked.model, outcome)
+        return outcome
 
-    def _use_fallback(self, transcript: Transcript, span: TurnSpan, failed: _Failed) -> Generator[Event, None, None]:
-        """Go on with the fallback model in all conversations of the run; it has no use for another's opaque bodies."""
-        self.models.use_fallback(failed.failure)
-        transcript.drop_opaque_bodies()
-        second = name_of(self.models.now)
-        note = f"the model failed ({failed.failure.kind}); the run goes on with the fallback model {second}"
-        yield Noted(OurWords(note), span.round_key)
 
-    def _ask(self, model: LLMModelConfig, recovery: Recovery) -> Generator[Event, None, ModelTurn | TimeIsUp | _Failed]:
-        """Have this model take the turn, with as many tries as recovery allows; one row of the log."""
-        span, request_id = recovery.span, new_request_id()
-        yield ModelStarted(span.key, model.model, request_id)
-        started, spent = self.clock.now(), Usage()
+@dataclass
+class _Asked:
+    """One model, asked for one turn: its tries, and what was done between them; each remedy is used a few times."""
+
+    caller: ModelCaller
+    model: LLMModelConfig
+    transcript: Transcript
+    span: TurnSpan
+    has_one_try: bool = False
+    reading: Reading = field(init=False)
+    """Of the last try."""
+    _retries: int = field(default=0, init=False)
+    _has_shrunk: bool = field(default=False, init=False)
+    _has_repeated: bool = field(default=False, init=False)
+
+    def run(self) -> Generator[Event, None, ModelTurn | TimeIsUp | ModelCallFailed]:
+        """The turn, with as many tries as help; one row of the log."""
+        span, clock, spent = self.span, self.caller.clock, Usage()
+        request_id, started = new_request_id(), clock.now()
+        yield ModelStarted(span.key, self.model.model, request_id)
         while True:
-            reading = Reading(span)
-            outcome = yield from self._try(model, request_id, reading, recovery)
-            spent += self._used(reading, recovery.transcript)
-            if isinstance(outcome, _AskAgain):
-                request_id = new_request_id()
-                yield RequestRepeated(span.key, request_id)
-                continue
-            if reading.was_cut_off:
-                yield Noted(OurWords("the stream was cut before its usage came; its tokens are estimated"), span.key)
-            finished = _finished(reading, self.clock.now() - started, spent)
-            if isinstance(outcome, HostFailure):
-                failure = ModelCallFailed.of(model, outcome)
-                yield replace(finished, error=failure.detail)
-                return _Failed(failure, reading.has_shown)
-            error = OurWords("no answer in the time that was left") if isinstance(outcome, TimeIsUp) else None
-            yield replace(finished, error=error)
-            return outcome
+            self.reading = reading = Reading(span)
+            outcome = yield from self._try(request_id)
+            spent += self._used()
+            if outcome is not None:
+                break
+            request_id = new_request_id()
+            yield RequestRepeated(span.key, request_id)
+        if reading.was_cut_off:
+            yield self._note("the stream was cut before its usage came; its tokens are estimated")
+        result = ModelCallFailed.of(self.model, outcome) if isinstance(outcome, HostFailure) else outcome
+        late = "no answer in the time that was left" if isinstance(outcome, TimeIsUp) else None
+        yield ModelFinished(
+            key=span.key,
+            elapsed_seconds=clock.now() - started,
+            usage=spent,
+            text=reading.display.text,
+            thought=reading.display.thought,
+            calls=tuple(call.name for call in reading.calls),
+            finish_reason=reading.finish_reason,
+            round=span.round,
+            error=result.detail if isinstance(result, ModelCallFailed) else late,
+        )
+        return result
 
-    def _try(
-        self, model: LLMModelConfig, request_id: str, reading: Reading, recovery: Recovery
-    ) -> Generator[Event, None, ModelTurn | TimeIsUp | HostFailure | _AskAgain]:
-        """Send the request and read the stream to its end."""
-        span, transcript = recovery.span, recovery.transcript
-        for note in self.window.fit(transcript):
-            yield Noted(note, span.key)
-        stop = self.stop if model is self.models.first else ()
-        request = ModelRequest(model, transcript.messages(), self.window.tools, stop)
+    def _try(self, request_id: str) -> Generator[Event, None, ModelTurn | TimeIsUp | HostFailure | None]:
+        """Send the request and read the stream to its end; None if the model is to be asked again."""
+        caller, reading = self.caller, self.reading
+        for note in caller.window.fit(self.transcript):
+            yield Noted(note, self.span.key)
+        stop = caller.stop if self.model is caller.models.first else ()
+        request = ModelRequest(self.model, self.transcript.messages(), caller.window.tools, stop)
         try:
-            batches = self.host.stream_model(request, request_id, reading.seconds_left, span.end.left())
-            yield from self._stream(batches, reading)
+            yield from self._read(request, request_id)
         except DeadlinePassed:
             if not reading.is_answering:
                 return TimeIsUp(reading.words)
-            return (yield from _kept(reading, _TIME_WAS_UP))
+            return (yield from self._kept(_TIME_WAS_UP))
         except HostFailure as failure:
-            if not reading.has_shown and (yield from self._prepare(failure, request, recovery)):
-                return _AskAgain()
-            is_stalled = failure.kind is FailureKind.TIMEOUT and (reading.is_answering or bool(reading.words))
-            if not is_stalled:
+            if not reading.has_shown and (yield from self._remedy(failure, request)):
+                return None
+            if failure.kind is not FailureKind.TIMEOUT or not (reading.is_answering or reading.words):
                 return failure
-            said = f"{failure.kind}: {failure.reason}; what had come of the answer is kept"
-            return (yield from _kept(reading, Quoting(said)))
-        return (yield from self._ended(reading, request, recovery))
+            return (
+                yield from self._kept(Quoting(f"{failure.kind}: {failure.reason}; what had come of the answer is kept"))
+            )
+        return (yield from self._ended(request))
 
-    def _ended(
-        self, reading: Reading, request: ModelRequest, recovery: Recovery
-    ) -> Generator[Event, None, ModelTurn | HostFailure | _AskAgain]:
-        """What a stream that ended without an error has brought."""
+    def _ended(self, request: ModelRequest) -> Generator[Event, None, ModelTurn | HostFailure | None]:
+        """What a stream that ended without an error has brought; None as above."""
+        reading = self.reading
         if reading.chunks == 0:
             silent = HostFailure("the stream ended without a single chunk: stream cut off")
-            if (yield from self._prepare(silent, request, recovery)):
-                return _AskAgain()
-            if self.models.can_replace(request.config):
+            if (yield from self._remedy(silent, request)):
+                return None
+            if self.caller.models.can_replace(self.model):
                 return silent
-        if (yield from recovery.repeat_if_lost(reading)):
-            return _AskAgain()
+        if reading.was_cut_off:
+            is_tried = self._has_repeated or self.has_one_try or self.span.deadline.has_passed()
+            is_lost = not (is_tried or reading.calls or reading.has_shown)
+            consequence = "it is asked for once more" if is_lost else "what came last may be missing"
+            yield self._note(f"the stream ended with neither finish reason nor usage, so it was cut: {consequence}")
+            if is_lost:
+                self._has_repeated = True
+                return None
         return (yield from reading.finish())
 
-    def _prepare(self, failure: HostFailure, request: ModelRequest, recovery: Recovery) -> Generator[Event, None, bool]:
-        """Whether another try of the same model makes sense; not when the run goes on with the fallback already."""
-        return request.config is self.models.now and (yield from recovery.prepare(failure, request))
-
-    def _stream(self, batches: Iterator[list[LLMResultChunk]], reading: Reading) -> Generator[Event, None, None]:
+    def _read(self, request: ModelRequest, request_id: str) -> Iterator[Event]:
         """Read to the end; what the model passes on as a secret is known before more of its text is shown."""
+        caller, reading = self.caller, self.reading
         try:
-            for chunks in batches:
+            for chunks in caller.host.stream_model(request, request_id, reading.seconds_left, self.span.end.left()):
                 yield from reading.take(chunks)
         finally:
             for call in reading.calls:
-                self.secrets.learn(given_secrets(call, self.toolbox))
+                caller.secrets.learn(given_secrets(call, caller.toolbox))
 
-    def _used(self, reading: Reading, transcript: Transcript) -> Usage:
+    def _kept(self, note: Sentence) -> Generator[Event, None, ModelTurn]:
+        """An answer that stalled, as far as it has come; the note says why it ends there."""
+        turn = yield from self.reading.finish(StopReason.TIME_LIMIT)
+        yield Noted(note, self.span.key)
+        return turn
+
+    def _remedy(self, failure: HostFailure, request: ModelRequest) -> Generator[Event, None, bool]:
+        """Wait, shorten the prompt, or leave opaque bodies out, so that the next try may succeed; whether one may.
+
+        Not where the run uses the fallback by now. The request tells whether opaque bodies are to blame: another
+        conversation of the run may have dropped them since.
+        """
+        if self.has_one_try or self.model is not self.caller.models.now:
+            return False
+        may_blame_body = failure.names_opaque_body or failure.kind in _MAY_REFUSE_A_BODY
+        if may_blame_body and request.carries_opaque_body():
+            self.transcript.drop_opaque_bodies()
+            yield self._note("the host refused the provider's opaque bodies; the run continues without them")
+            return True
+        if is_transient(failure.kind) and self._retries < len(RETRY_WAITS):
+            wait = RETRY_WAITS[self._retries]
+            if wait < self.span.deadline.left():
+                self._retries += 1
+                yield self._note(f"{failure.kind}; tried again after {wait:g} s")
+                self.caller.clock.sleep(wait)
+                return True
+        if failure.kind is FailureKind.CONTEXT_LENGTH and not self._has_shrunk:
+            self._has_shrunk = True
+            notes = list(self.caller.window.shrink(self.transcript))
+            yield from (Noted(note, self.span.key) for note in notes)
+            return bool(notes)
+        return False
+
+    def _note(self, words: str) -> Noted:
+        return Noted(OurWords(words), self.span.key)
+
+    def _used(self) -> Usage:
         """What a try has cost: as reported, or estimated if the stream was cut before.
 
         The run's budget counts an estimate of whatever the provider did not report.
         """
-        usage, prompt, completion = reading.usage, 0, 0
-        reported = usage.total_tokens
-        if reading.chunks and reported <= usage.completion_tokens:
-            prompt = self.window.weigh(transcript).tokens
-        if reading.chunks and reported <= usage.prompt_tokens:
+        reading, usage, prompt, completion = self.reading, self.reading.usage, 0, 0
+        if reading.chunks and usage.total_tokens <= usage.completion_tokens:
+            prompt = self.caller.window.weigh(self.transcript).tokens
+        if reading.chunks and usage.total_tokens <= usage.prompt_tokens:
             completion = reading.estimated_tokens()
         missing = prompt + completion
-        self.budget.spend(reported + missing, is_estimate=missing > 0)
-        return (
-            Usage(prompt_tokens=prompt, completion_tokens=completion, total_tokens=missing)
-            if (reading.was_cut_off)
-            else usage
-        )
+        self.caller.budget.spend(usage.total_tokens + missing, is_estimate=missing > 0)
+        estimate = Usage(prompt_tokens=prompt, completion_tokens=completion, total_tokens=missing)
+        return estimate if reading.was_cut_off else usage
 
 
-def _finished(reading: Reading, elapsed: float, spent: Usage) -> ModelFinished:
-    return ModelFinished(
-        key=reading.span.key,
-        elapsed_seconds=elapsed,
-        usage=spent,
-        text=reading.display.text,
-        thought=reading.display.thought,
-        calls=tuple(call.name for call in reading.calls),
-        finish_reason=reading.finish_reason,
-        round=reading.span.round,
-    )
-
-
-def _kept(reading: Reading, note: Sentence) -> Generator[Event, None, ModelTurn]:
-    """An answer that stalled, as far as it has come; the note says why it ends there."""
-    turn = yield from reading.finish(StopReason.TIME_LIMIT)
-    yield Noted(note, reading.span.key)
-    return turn
+def given_secrets(call: ToolCall, toolbox: Toolbox) -> Iterator[str]:
+    """What the model gives to a tool's ``secret-input`` parameters; a call that will not run counts too."""
+    tool = toolbox.tools.get(call.name)
+    names = [parameter.name for parameter in tool.parameters.values() if parameter.is_secret] if tool else []
+    if call.parsed.ok:
+        yield from texts_in([call.parsed.args.get(name) for name in names])
+    elif names:
+        # A bare name counts only at the beginning of a pair; elsewhere it is a word of a text.
+        name = "|".join(map(re.escape, names))
+        written = rf"""(?:(?P<quote>["'])(?:{name})(?P=quote)|(?:^|[{{,])\s*(?:{name}))\s*[:=]\s*"""
+        value = r"""(?:"(?P<text>(?:[^"\\]|\\.)*+)|'(?P<python>(?:[^'\\]|\\.)*+)|(?P<bare>[^\s"'{}\[\],;]++))"""
+        for found in re.finditer(written + value, call.arguments):
+            given = found["text"] or found["python"] or found["bare"] or ""
+            yield given
+            with contextlib.suppress(ValueError):
+                yield json.loads(f'"{given}"')

@@ -281,7 +281,7 @@ def test_the_log_has_a_note_and_a_row_of_its_own_for_the_second_model() -> None:
     assert (first["label"], first["status"], first["error"]) == (MODEL, "error", "unauthorized: wrong key")
     assert (second["label"], second["status"], second["parent_id"]) == (NAME, "success", outcome.logs["round1"]["id"])
     assert (later["label"], later["status"]) == (NAME, "success")
-    said = f"the model failed (unauthorized); the run goes on with the fallback model {FALLBACK}"
+    said = f"the model failed (unauthorized); the run continues with the fallback model {FALLBACK}"
     assert [note for note in outcome.notes if "fallback" in note] == [said]
 
 

@@ -138,45 +138,14 @@ def test_missing_ids_become_unique_and_no_call_is_lost(calls: list[Wanted], one_
     assert all(call.id for call in assembled)
 
 
-A, B = '{"q": "a"}', '{"q": "b"}'
-TWO = [("c1", "search", A), ("c2", "fetch", B)]
-PROVIDERS: dict[str, tuple[Chunks, list[tuple[str, str, str]]]] = {
-    "openai: all complete in the last chunk": ([[], [], [sdk_call(*call) for call in TWO]], TWO),
-    "azure responses: one complete call per chunk": ([[sdk_call(*call)] for call in TWO], TWO),
-    "azure chat: a growing list, again with every chunk": (
-        [
-            [sdk_call("c1", "search", "")],
-            [sdk_call("c1", "search", '{"q"')],
-            [sdk_call("c1", "search", A)],
-            [sdk_call("c1", "search", A), sdk_call("c2", "fetch", '{"q": ')],
-            [sdk_call("c1", "search", A), sdk_call("c2", "fetch", B)],
-            [sdk_call("c1", "search", A), sdk_call("c2", "fetch", B)],
-        ],
-        TWO,
-    ),
-    "openai compatible: merged, then a usage chunk": ([[sdk_call(*call) for call in TWO], []], TWO),
-    "openai compatible, legacy: one constant id": (
-        [[sdk_call("tool_call_id", "search", A)]],
-        [("tool_call_id", "search", A)],
-    ),
-    "anthropic: all complete when the message stops": ([[sdk_call(*call) for call in TWO]], TWO),
-    "gemini: complete, one per chunk, made-up ids": (
-        [[sdk_call("gemini_call_search_1", "search", A)], [sdk_call("gemini_call_search_2", "search", A)]],
-        [("gemini_call_search_1", "search", A), ("gemini_call_search_2", "search", A)],
-    ),
-    "tongyi: the id is the name, twice": (
-        [[sdk_call("search", "search", A), sdk_call("search", "search", B)]],
-        [("search", "search", A), ("search", "search", B)],
-    ),
-    "ollama: the id is the index": (
-        [[sdk_call("0", "search", A), sdk_call("1", "search", B)]],
-        [("0", "search", A), ("1", "search", B)],
-    ),
-    "zhipuai: a whole call per delta": ([[sdk_call(*call)] for call in TWO], TWO),
-    "the contract: fragments with neither id nor name": (
+A = '{"q": "a"}'
+SHAPES: dict[str, tuple[Chunks, list[tuple[str, str, str]]]] = {
+    "no entries": ([[], []], []),
+    "fragments with neither id nor name": (
         [[sdk_call("c1", "search", "")], [sdk_call(None, None, '{"q": ')], [sdk_call("", "", '"a"}')]],
         [("c1", "search", A)],
     ),
+    "a fragment before any call": ([[sdk_call("", "", "{}")]], [("made_up_1", "", "{}")]),
     "no arguments at all": ([[sdk_call("c1", "clock", "")], [sdk_call("", "", None)]], [("c1", "clock", "{}")]),
     "broken in the last fragment": (
         [[sdk_call("c1", "search", '{"q": ')], [sdk_call("", "", '"a')]],
@@ -193,19 +162,10 @@ PROVIDERS: dict[str, tuple[Chunks, list[tuple[str, str, str]]]] = {
 }
 
 
-@pytest.mark.parametrize(("chunks", "expected"), PROVIDERS.values(), ids=PROVIDERS.keys())
-def test_the_calls_of_each_provider(chunks: Chunks, expected: list[tuple[str, str, str]]) -> None:
+@pytest.mark.parametrize(("chunks", "expected"), SHAPES.values(), ids=SHAPES)
+def test_odd_shapes(chunks: Chunks, expected: list[tuple[str, str, str]]) -> None:
+    """Those of the providers are in tests/agent/test_provider_shapes.py."""
     assert [(call.id, call.name, call.arguments) for call in assemble(chunks)] == expected
-
-
-def test_a_fragment_before_any_call_is_a_call_without_a_name() -> None:
-    (call,) = assemble([[sdk_call("", "", "{}")]])
-
-    assert (call.id, call.name) == ("made_up_1", "")
-
-
-def test_a_turn_without_entries_has_no_calls() -> None:
-    assert assemble([[], []]) == []
 
 
 def growing(text: str, step: int) -> Iterator[list[SdkToolCall]]:
@@ -229,25 +189,19 @@ def test_of_growing_snapshots_only_the_last_is_kept() -> None:
     assert most < 4_000_000  # all snapshots together have 288 million characters
 
 
-def test_endless_fragments_are_kept_up_to_the_limit() -> None:
-    (call,) = assemble([[sdk_call("c1" if number == 0 else "", "", f"{number:01000}")] for number in range(5_000)])
+ENDLESS: dict[str, Chunks] = {
+    "fragments": [[sdk_call("c1" if number == 0 else "", "", f"{number:01000}")] for number in range(5_000)],
+    "snapshots that end as fragments": [*growing("x" * 10_000, 10), [sdk_call("c1", "", "}")]],
+    "one snapshot": [[sdk_call("c1", "search", "{" * MAX_ARGUMENTS_LENGTH * 2)], [sdk_call("c1", "", "{}")]],
+}
+
+
+@pytest.mark.parametrize("chunks", ENDLESS.values(), ids=ENDLESS)
+def test_endless_arguments_are_kept_up_to_the_limit(chunks: Chunks) -> None:
+    (call,) = assemble(chunks)
 
     assert len(call.arguments) == MAX_ARGUMENTS_LENGTH + 1
     assert "longer than" in str(call.parsed.error)
-
-
-def test_snapshots_that_end_as_fragments_are_joined_within_the_same_bounds() -> None:
-    snapshots_first = [*growing("x" * 10_000, 10), [sdk_call("c1", "", "}")]]
-
-    (call,) = assemble(snapshots_first)
-
-    assert len(call.arguments) == MAX_ARGUMENTS_LENGTH + 1
-
-
-def test_one_endless_snapshot_makes_the_arguments_too_long() -> None:
-    (call,) = assemble([[sdk_call("c1", "search", "{" * MAX_ARGUMENTS_LENGTH * 2)], [sdk_call("c1", "", "{}")]])
-
-    assert len(call.arguments) == MAX_ARGUMENTS_LENGTH + 1
 
 
 def test_calls_are_put_together_and_parsed_once() -> None:
@@ -255,9 +209,8 @@ def test_calls_are_put_together_and_parsed_once() -> None:
     assembler.take([sdk_call("c1", "search", A)])
     (call,) = assembler.calls()
 
-    assert assembler.calls() == (call,)
     assert assembler.calls()[0] is call
     assert call.parsed is call.parsed
 
-    assembler.take([sdk_call("c2", "fetch", B)])
-    assert said(assembler.calls()) == [("search", A), ("fetch", B)]
+    assembler.take([sdk_call("c2", "fetch", A)])
+    assert said(assembler.calls()) == [("search", A), ("fetch", A)]

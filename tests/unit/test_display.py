@@ -9,8 +9,11 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from internal.events import AnswerBreak, AnswerText, Shown
+from internal.errors import OurWords
+from internal.events import AnswerBreak, AnswerText, Noted, Shown, ShownTogether, ThoughtText
 from internal.model.display import PLAINLY_AN_ANSWER, DisplayRule, Trimmer, TurnDisplay, is_plainly_an_answer
+from internal.model.reading import together
+from internal.render.messages import MAX_TEXT_BYTES
 from internal.text.thoughts import PieceKind, ThoughtSplitter
 from tests.unit.generators import cut, cut_lists, joined
 
@@ -56,23 +59,6 @@ def lacks_a_beginning(text: str, *, calls: bool) -> bool:
     return any(piece.kind is PieceKind.WAS_THOUGHT for piece in pieces)
 
 
-@given(joined(PARTS), cut_lists(), RULES, st.booleans())
-def test_an_answer_that_is_held_back_is_not_shown_and_everything_else_is(
-    text: str,
-    cuts: list[int],
-    rule: DisplayRule,
-    calls: bool,  # noqa: FBT001 - drawn
-) -> None:
-    held = replace(rule, holds_answer=True)
-
-    shown = show(held, *cut(text, cuts), calls=calls)
-
-    assert not {"break", "AnswerText"} & {kind for kind, _ in shown}
-    is_remark = calls and not is_plainly_an_answer(text)
-    if rule.show_thoughts and is_remark and "\n" not in text and not lacks_a_beginning(text, calls=calls):
-        assert shown == show(rule, text, calls=calls)
-
-
 @given(joined(PARTS), cut_lists(), RULES)
 def test_an_answer_that_is_held_back_is_shown_whole_if_it_is_not_judged(
     text: str, cuts: list[int], rule: DisplayRule
@@ -102,8 +88,10 @@ def test_the_user_sees_the_same_however_a_text_is_cut(
 ) -> None:
     """Not so where a thought's beginning is missing: what was shown before its end came cannot be taken back."""
     assume(not lacks_a_beginning(text, calls=calls))
+    whole = show(rule, text, calls=calls)
 
-    assert show(rule, *cut(text, cuts), calls=calls) == show(rule, text, calls=calls)
+    assert show(rule, *cut(text, cuts), calls=calls) == whole
+    assert rule.show_thoughts or "ThoughtText" not in {kind for kind, _ in whole}
 
 
 @given(joined(PARTS), joined(PARTS), RULES, st.booleans())
@@ -118,30 +106,6 @@ def test_text_before_a_closing_tag_without_an_opening_one_is_not_the_answer(
     answers = [text for kind, text in show(rule, f"{before}</think>\n{after}", calls=calls) if kind == "AnswerText"]
 
     assert answers == [text for kind, text in show(rule, after, calls=calls) if kind == "AnswerText"]
-
-
-@given(joined(["word", " ", "\n", "<", "`"]), cut_lists(20))
-@example("word word", [5])
-def test_a_thought_without_its_beginning_keeps_its_white_space_however_it_is_cut(text: str, cuts: list[int]) -> None:
-    rule = replace(SHOWN, text_is_answer=False)  # nothing is shown before the end of the thought is known
-
-    assert show(rule, *cut(f"{text}</think>\nYes.", cuts)) == show(rule, f"{text}</think>\nYes.")
-
-
-@given(joined(PARTS), RULES, st.booleans())
-def test_nothing_of_a_thought_is_seen_when_thoughts_are_hidden(text: str, rule: DisplayRule, calls: bool) -> None:  # noqa: FBT001
-    kinds = {kind for kind, _ in show(rule, text, calls=calls)}
-
-    assert rule.show_thoughts or "ThoughtText" not in kinds
-
-
-def test_an_answer_is_held_back_until_the_turn_has_ended_without_calls() -> None:
-    display = TurnDisplay(HIDDEN)
-
-    assert list(display.feed("It is y.")) == []
-    assert not display.has_shown
-    assert list(display.finish(has_tool_calls=False)) == [AnswerBreak(), AnswerText("It is y.")]
-    assert display.has_shown
 
 
 @pytest.mark.parametrize(
@@ -194,46 +158,6 @@ def test_a_list_and_other_short_text_may_be_a_remark(text: str) -> None:
 @given(joined(PARTS), joined(PARTS))
 def test_text_that_is_clearly_an_answer_stays_one(text: str, rest: str) -> None:
     assert not is_plainly_an_answer(text) or is_plainly_an_answer(text + rest)
-
-
-def test_thoughts_do_not_count_as_visible_characters() -> None:
-    assert list(TurnDisplay(HIDDEN).feed(f"<think>{'x' * 1000}</think>short")) == []
-
-
-def test_nothing_is_held_back_when_no_call_can_follow() -> None:
-    assert words(TurnDisplay(CLOSING).feed("a")) == answer("a")
-
-
-@pytest.mark.parametrize(
-    ("rule", "expected"),
-    [(HIDDEN, []), (SHOWN, [("ThoughtText", "I will look.")]), (CLOSING, answer("I will look."))],
-    ids=["hidden", "shown", "closing answer"],
-)
-def test_text_before_calls_was_a_preamble(rule: DisplayRule, expected: list[tuple[str, str]]) -> None:
-    assert show(rule, "I will ", "look.", calls=True) == expected
-
-
-def test_a_preamble_is_separate_from_the_thought_before_it() -> None:
-    assert show(SHOWN, "<think>hm</think>\n\nI will look.\n", calls=True) == [("ThoughtText", "hm\nI will look.")]
-
-
-@pytest.mark.parametrize("calls", [True, False])
-def test_thoughts_stream_when_they_are_shown(calls: bool) -> None:  # noqa: FBT001 - drawn
-    display = TurnDisplay(SHOWN)
-
-    assert words(display.feed("<think>\n one")) == [("ThoughtText", "one")]
-    assert words(display.feed(" two")) == [("ThoughtText", " two")]
-    assert words(display.finish(has_tool_calls=calls)) == []
-    assert display.thought == "one two"
-
-
-def test_hidden_thoughts_are_kept_for_the_log() -> None:
-    display = TurnDisplay(HIDDEN)
-    list(display.feed("<think>\nhm\n</think>\n\nIt is y.\n"))
-    list(display.finish(has_tool_calls=False))
-
-    assert display.thought == "hm"
-    assert display.text == "It is y."
 
 
 @pytest.mark.parametrize("text", ["", " \n\n ", "<think></think>\n", "<think>\n\n</think>"], ids=repr)
@@ -310,22 +234,6 @@ def test_what_waited_and_was_a_thought_keeps_nothing_waiting() -> None:
     assert words(display.feed(f"</think>\n{long}")) == [("ThoughtText", f"<b>{long}"), *answer(long)]
 
 
-def test_a_closing_answer_streams_since_no_question_follows_it() -> None:
-    assert words(TurnDisplay(may_ask(CLOSING)).feed("<b>")) == answer("<b>")
-
-
-def test_text_that_was_shown_does_not_become_a_thought() -> None:
-    display = TurnDisplay(SHOWN)
-    shown = [
-        *display.feed("x" * PLAINLY_AN_ANSWER),
-        *display.feed("</think>\ny"),
-        *display.finish(has_tool_calls=False),
-    ]
-
-    assert words(shown) == answer("x" * PLAINLY_AN_ANSWER + "\ny")
-    assert (display.text, display.thought) == ("x" * PLAINLY_AN_ANSWER + "\ny", "")
-
-
 def test_text_that_turns_out_to_be_a_thought_does_not_count_as_visible() -> None:
     display = TurnDisplay(HIDDEN)
     half = "x" * (PLAINLY_AN_ANSWER // 2)
@@ -335,20 +243,32 @@ def test_text_that_turns_out_to_be_a_thought_does_not_count_as_visible() -> None
     assert (display.text, display.thought) == (f"{half}y", half)
 
 
-def test_a_turn_that_was_cut_among_its_calls_shows_its_text() -> None:
-    display = TurnDisplay(HIDDEN)
-
-    shown = [*display.feed("Half of\n<think>hm"), *display.finish(has_tool_calls=True, is_cut=True)]
-
-    assert words(shown) == answer("Half of")
-
-
-def test_an_answer_loses_the_space_around_it_and_keeps_the_space_within() -> None:
-    assert show(HIDDEN, "\n\n a", "\n\n", "b \n") == answer("a\n\nb")
-
-
 @given(st.text(" \nab", max_size=20), cut_lists(20))
 def test_a_trimmer_trims_a_text_in_pieces_as_a_whole_one(text: str, cuts: list[int]) -> None:
     trimmer = Trimmer()
 
     assert "".join(map(trimmer.feed, cut(text, cuts))) == text.strip()
+
+
+SHOWN_PIECES = st.one_of(
+    st.builds(AnswerText, st.text("ab", min_size=1, max_size=3)),
+    st.builds(ThoughtText, st.text("ab", min_size=1, max_size=3)),
+    st.just(AnswerBreak()),
+)
+
+
+@given(st.lists(SHOWN_PIECES, min_size=1, max_size=12))
+def test_what_is_there_at_once_goes_out_as_one_event_and_others_keep_their_place(parts: list[Shown]) -> None:
+    note, seen = Noted(OurWords("n")), ShownTogether(tuple(parts))
+
+    assert list(together([*parts, note, *parts])) == [seen, note, seen]
+
+
+@pytest.mark.parametrize("text", ["a" * 600_000, "<think>a</think>\n" * 3_000], ids=["long", "many"])
+def test_a_large_text_is_several_events_of_bounded_size(text: str) -> None:
+    events = [event for event in together(TurnDisplay(SHOWN).feed(text)) if isinstance(event, ShownTogether)]
+    sizes = [sum(len(getattr(part, "text", "")) for part in event.parts) for event in events]
+
+    assert max(sizes) <= MAX_TEXT_BYTES
+    assert max(len(event.parts) for event in events) <= 1_000
+    assert len(events) <= len(text) // 100_000 + 5

@@ -12,8 +12,8 @@ from internal.text.thoughts import (
     Piece,
     PieceKind,
     ThoughtSplitter,
-    settled,
     without_thoughts,
+    without_was_thought,
 )
 from tests.unit.generators import cut, cut_lists, joined
 
@@ -37,7 +37,7 @@ def fed(chunks: list[str], **end: bool) -> list[Piece]:
 
 def read(text: str, **end: bool) -> tuple[str, str]:
     """The visible text and the thoughts of a whole text."""
-    pieces = settled(fed([text], **end))
+    pieces = without_was_thought(fed([text], **end))
     visible = "".join(piece.text for piece in pieces if piece.kind is PieceKind.TEXT)
     return visible, "".join(piece.text for piece in pieces if piece.kind is PieceKind.THOUGHT)
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from internal.render.messages import message_texts
-from internal.text.thoughts import TextStream, unquoted
+from internal.text.thoughts import TextStream, without_thoughts
 from tests.unit.generators import cut, cut_lists, joined
 
 KINDS = ["thought", "remark", "answer", "new_paragraph", "host"]
@@ -100,7 +100,7 @@ def test_closing_without_an_open_block_writes_nothing() -> None:
 )
 def test_a_quoted_tag_has_a_word_joiner_after_its_bracket(text: str, written: str) -> None:
     assert write(TextStream(), [("answer", text)]) == written
-    assert unquoted(written) == text
+    assert without_thoughts(written) == text
 
 
 @given(joined(PARTS), cut_lists(60), st.sampled_from(["answer", "thought"]))
@@ -110,7 +110,7 @@ def test_no_quoted_tag_is_left_however_the_text_is_cut(text: str, cuts: list[int
 
     assert written == write(TextStream(), [(kind, text)])
     assert not AS_HOSTS_READ_TAGS.search(inside)
-    assert inside.replace("\u2060", "") == unquoted(inside) == text
+    assert inside.replace("\u2060", "") == text
 
 
 def test_only_the_beginning_of_a_tag_waits() -> None:
