@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 import devhost
-import internal
 from scripts import docs, example_apps
 from tests.support.command_checks import NEW_PLUGIN
 from tests.support.pages import FENCE, LINK, PAGES, ROOT, TRANSLATIONS, prose, section
@@ -161,9 +160,20 @@ def listed(docstring: str | None) -> list[str]:
     return re.findall(r"^    ([\w.]+)  ", docstring or "", re.MULTILINE)
 
 
-def test_the_page_on_architecture_has_the_order_of_the_packages() -> None:
-    assert packages("### Who may import whom") == listed(internal.__doc__)
+def test_the_page_on_architecture_has_the_order_of_the_packages_of_devhost() -> None:
     assert packages("## devhost") == listed(devhost.__doc__)
+
+
+@pytest.mark.parametrize(
+    ("heading", "most"),
+    [("### One tool call, from chunk to result", 15), ("### One piece of visible text, from chunk to screen", 8)],
+)
+def test_a_walk_through_the_agent_names_few_modules(heading: str, most: int) -> None:
+    assert 1 <= len(set(re.findall(r"`(internal/[\w/]+\.py)`", section(ARCHITECTURE, heading)))) <= most
+
+
+def test_the_architecture_of_the_agent_fits_two_screens() -> None:
+    assert len(section(ARCHITECTURE, "## The agent").splitlines()) <= 100
 
 
 def test_the_page_on_architecture_names_every_module_that_cleans_texts() -> None:
