@@ -25,8 +25,8 @@ from internal.node.params import ExtraOutput, StrategyParams, node_secrets, read
 from internal.node.tools import Toolbox, build_toolbox, name_files
 from internal.node.virtual_tools import RESERVED_NAMES, answer_tool
 from internal.policy import DEFAULT_POLICY, PolicyTexts, build_system_instruction
+from internal.render.log import LogContent
 from internal.render.messages import paced, render
-from internal.render.outgoing import LogContent
 from internal.review import SecondLook
 from internal.run import Dialogue, Run
 from internal.sources import Bibliography, context_block, read_context

@@ -1,23 +1,32 @@
-"""Token usage and price of a run, summed over its model calls."""
+"""What a run has used: tokens and prices over its model calls, and its limits of tokens and tool calls."""
 
 import math
 from collections.abc import Hashable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from decimal import Decimal
+from typing import Any
 
 from dify_plugin.entities.model.llm import LLMUsage
 
 from internal.errors import OurWords, StopReason
 from prompt import template
 
-# Token usage and price of a run, summed over its model calls.
-
 _ZERO = Decimal(0)
+_LATEST = frozenset(
+    {
+        "prompt_unit_price",
+        "prompt_price_unit",
+        "completion_unit_price",
+        "completion_price_unit",
+        "currency",
+    }
+)
+"""Of these the latest known value counts; all others are added up."""
 
 
 @dataclass(frozen=True)
 class Usage:
-    """Tokens, prices in ``currency`` and seconds, over any number of model calls."""
+    """Tokens, prices in ``currency`` and seconds, over any number of model calls: the fields of the SDK's LLMUsage."""
 
     prompt_tokens: int = 0
     prompt_unit_price: Decimal = _ZERO
@@ -34,65 +43,33 @@ class Usage:
 
     @classmethod
     def of(cls, usage: LLMUsage | None) -> "Usage":
-        """One call's usage; all zero if the call reported none. A negative number of tokens counts as 0."""
+        """One call's usage; what it did not report, or what cannot be added up, counts as 0."""
         if usage is None:
             return cls()
-        prompt, completion = max(0, usage.prompt_tokens), max(0, usage.completion_tokens)
-        return cls(
-            prompt_tokens=prompt,
-            prompt_unit_price=_finite(usage.prompt_unit_price),
-            prompt_price_unit=_finite(usage.prompt_price_unit),
-            prompt_price=_finite(usage.prompt_price),
-            completion_tokens=completion,
-            completion_unit_price=_finite(usage.completion_unit_price),
-            completion_price_unit=_finite(usage.completion_price_unit),
-            completion_price=_finite(usage.completion_price),
-            total_tokens=max(0, usage.total_tokens) or prompt + completion,
-            total_price=_finite(usage.total_price),
-            currency=usage.currency,
-            latency=usage.latency if math.isfinite(usage.latency) else 0.0,
-        )
+        one = cls(**{name: _usable(getattr(usage, name)) for name in _NAMES})
+        return one if one.total_tokens else replace(one, total_tokens=one.prompt_tokens + one.completion_tokens)
 
     def __add__(self, later: "Usage") -> "Usage":
-        """Tokens, prices and seconds are added; of unit prices and currency the latest known value counts."""
-        return Usage(
-            prompt_tokens=self.prompt_tokens + later.prompt_tokens,
-            prompt_unit_price=later.prompt_unit_price or self.prompt_unit_price,
-            prompt_price_unit=later.prompt_price_unit or self.prompt_price_unit,
-            prompt_price=self.prompt_price + later.prompt_price,
-            completion_tokens=self.completion_tokens + later.completion_tokens,
-            completion_unit_price=later.completion_unit_price or self.completion_unit_price,
-            completion_price_unit=later.completion_price_unit or self.completion_price_unit,
-            completion_price=self.completion_price + later.completion_price,
-            total_tokens=self.total_tokens + later.total_tokens,
-            total_price=self.total_price + later.total_price,
-            currency=later.currency or self.currency,
-            latency=self.latency + later.latency,
-        )
+        pairs = ((name, getattr(self, name), getattr(later, name)) for name in _NAMES)
+        return Usage(**{name: (new or old) if name in _LATEST else old + new for name, old, new in pairs})
 
     def execution_metadata(self) -> dict[str, int | float | str]:
-        """All fields of LLMUsage in the types that Dify's strict reader takes."""
-        return {
-            "prompt_tokens": self.prompt_tokens,
-            "prompt_unit_price": str(self.prompt_unit_price),
-            "prompt_price_unit": str(self.prompt_price_unit),
-            "prompt_price": str(self.prompt_price),
-            "completion_tokens": self.completion_tokens,
-            "completion_unit_price": str(self.completion_unit_price),
-            "completion_price_unit": str(self.completion_price_unit),
-            "completion_price": str(self.completion_price),
-            "total_tokens": self.total_tokens,
-            "total_price": str(self.total_price),
-            "currency": self.currency or "USD",
-            "latency": round(self.latency, 3),
-        }
+        """All fields in the types that Dify's strict reader takes."""
+        values = ((name, getattr(self, name)) for name in _NAMES)
+        texts = {name: str(value) if isinstance(value, Decimal) else value for name, value in values}
+        return {**texts, "currency": self.currency or "USD", "latency": round(self.latency, 3)}
 
 
-def _finite(price: Decimal) -> Decimal:
-    return price if price.is_finite() else _ZERO
+_NAMES = tuple(each.name for each in fields(Usage))
 
 
-# How many tokens and tool calls one run may use; all its loops and subtasks share one Budget.
+def _usable(value: Any) -> Any:  # noqa: ANN401 - a field's value, of its type
+    if isinstance(value, Decimal):
+        return value if value.is_finite() else _ZERO
+    if isinstance(value, float):
+        return value if math.isfinite(value) else 0.0
+    return max(0, value) if isinstance(value, int) else value
+
 
 NOTE_SHARE = 0.8
 """Of a limit; from then on little is left."""
@@ -100,7 +77,7 @@ NOTE_SHARE = 0.8
 
 @dataclass
 class Budget:
-    """What a run has used of its limits; a limit of 0 is none."""
+    """What a run, with all its loops and subtasks, has used of its limits; a limit of 0 is none."""
 
     maximum_tokens: int = 0
     """Of prompts and completions, over all tries of all model calls."""

@@ -1,4 +1,8 @@
-"""Files that can be forwarded to the user, as values: ``results`` makes them, ``render`` writes them out."""
+"""What happens in a run, as values: everything the agent does leaves it as one of these, for ``render`` to write out.
+
+A ``key`` names a row of the log: a row below another begins with that row's key and a dot, as in
+``subtask1.attempt1``. A key that was started is always finished.
+"""
 
 from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -12,8 +16,6 @@ from internal.memory.records import State
 from internal.node.params import ExtraOutput
 from internal.node.virtual_tools import StructuredOutput
 from internal.sources import Source
-
-# Files that can be forwarded to the user, as values: ``results`` makes them, ``render`` writes them out.
 
 MAX_FILE_BYTES = 15 * 1024 * 1024
 """Bytes; the daemon refuses a larger blob: docs/host-facts.md, "Size limits"."""
@@ -50,12 +52,6 @@ class FileBytes:
 
 
 type UserFile = HostedFile | ExternalImage | FileBytes
-
-
-# What happens in a run, as values: everything the agent does leaves it as one of these.
-#
-# They go from the loop to ``render``. A ``key`` names a row of the log tree: a row below another begins with that
-# row's key and a dot, as in ``subtask1.attempt1``. A key that was started is always finished.
 
 
 @dataclass(frozen=True)
@@ -203,6 +199,37 @@ class Thought:
     """The subtask of a plan that the turn worked on."""
 
 
+@dataclass
+class Tally:
+    """What a run has cost and done so far, read from its events, so that a loop that is given up still counts."""
+
+    keeps_thoughts: bool = False
+    usage: Usage = field(default_factory=Usage)
+    tool_rounds: list[CallsAnswered] = field(default_factory=list)
+    rounds: int = 0
+    files: int = 0
+    """Files that the user has got."""
+    thoughts: list[Thought] = field(default_factory=list)
+    _names: dict[str, str] = field(default_factory=dict, init=False)
+    """What the rows at the top work on, by their keys: the names of subtasks."""
+
+    def watch(self, events: "Iterable[Event]") -> "Generator[Event, None, None]":
+        for event in events:
+            if isinstance(event, ModelFinished):
+                self.usage += event.usage
+                if self.keeps_thoughts and event.thought.strip():
+                    name = self._names.get(event.key.partition(".")[0], "")
+                    self.thoughts.append(Thought(event.round, event.thought, name))
+            elif isinstance(event, CallsAnswered):
+                self.tool_rounds.append(event)
+            elif isinstance(event, FileForwarded):
+                self.files += 1
+            elif isinstance(event, SpanStarted):
+                self.rounds += event.is_round
+                self._names |= {event.key: event.about} if event.about else {}
+            yield event
+
+
 @dataclass(frozen=True)
 class RunSummary:
     """What is left when a run is over: feeds the variables, ``decision_summary`` and the last log."""
@@ -211,24 +238,20 @@ class RunSummary:
     rounds: int
     """Of all loops of the run."""
     answer: str
-    usage: Usage
-    tool_rounds: tuple[CallsAnswered, ...] = ()
-    sources: tuple[tuple[int, Source], ...] = field(default=())
+    tally: Tally
+    sources: tuple[tuple[int, Source], ...] = ()
     """By number, in order."""
     earlier_sources: tuple[tuple[int, Source], ...] = ()
     """Of earlier runs of the conversation, without their content."""
     structured_output: StructuredOutput | None = None
     """None where no answer in a schema was asked for."""
     variables: Mapping[str, Any] = field(default_factory=dict)
-    """What a strategy or parameter puts out beside the common variables."""
+    """Of a strategy or a parameter."""
     extra_outputs: frozenset[ExtraOutput] = frozenset()
-    """The optional variables that the run puts out; ``state`` is among ``variables``."""
-    thoughts: tuple[Thought, ...] = ()
-    """Kept for the variable of that name."""
     decisions: Mapping[str, Any] = field(default_factory=dict)
     """What it adds to ``decision_summary``."""
     state: State | None = None
-    """What a later run can go on from; None where the run does not put it out."""
+    """For a later run; None where the run does not put it out."""
     sources_heading: str = ""
     """Above the list of cited sources at the end of the answer; "" where there is to be no list."""
 
@@ -244,43 +267,6 @@ type LogEvent = (
 """What the log shows; mypy names the places that must handle one more."""
 
 type Event = LogEvent | Shown | ShownTogether | Remark | CallsAnswered | FileForwarded | RunFinished
-
-
-# What a run has cost and done so far.
-
-
-@dataclass
-class Tally:
-    """What a run has cost and done so far, read from its events, so that a loop that is given up still counts."""
-
-    keeps_thoughts: bool = False
-    usage: Usage = field(default_factory=Usage)
-    tool_rounds: list[CallsAnswered] = field(default_factory=list)
-    rounds: int = 0
-    files: int = 0
-    """Files that the user has got."""
-    thoughts: list[Thought] = field(default_factory=list)
-    _names: dict[str, str] = field(default_factory=dict, init=False)
-    """What the rows at the top work on, by their keys: the names of subtasks."""
-
-    def watch(self, events: Iterable[Event]) -> Generator[Event, None, None]:
-        for event in events:
-            if isinstance(event, ModelFinished):
-                self.usage += event.usage
-                self._think(event)
-            elif isinstance(event, CallsAnswered):
-                self.tool_rounds.append(event)
-            elif isinstance(event, FileForwarded):
-                self.files += 1
-            elif isinstance(event, SpanStarted):
-                self.rounds += event.is_round
-                self._names |= {event.key: event.about} if event.about else {}
-            yield event
-
-    def _think(self, turn: ModelFinished) -> None:
-        if self.keeps_thoughts and turn.thought.strip():
-            name = self._names.get(turn.key.partition(".")[0], "")
-            self.thoughts.append(Thought(turn.round, turn.thought, name))
 
 
 def in_row[T](

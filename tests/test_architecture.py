@@ -55,9 +55,17 @@ def test_only_the_host_package_uses_the_sdk_session(path: Path) -> None:
 
 MAKE_WELL_FORMED = {
     *("node.params", "memory.approval", "host.session", "host.failures", "host.files"),
-    *("render.messages", "render.outgoing", "memory.state"),
+    *("render.messages", "render.log", "memory.state"),
 }
-REPLACE_SECRETS = {"node.params", "node.model", "calls.output", "render.outgoing", "memory.records"}
+REPLACE_SECRETS = {
+    "node.params",
+    "node.model",
+    "calls.output",
+    "render.log",
+    "render.outputs",
+    "render.messages",
+    "memory.records",
+}
 """The modules in which texts come in and go out; docs/architecture.md names them."""
 
 

@@ -1,9 +1,13 @@
-"""The metadata of a finished log row: what it has cost, and where Dify finds its icon."""
+"""The log of a run, as a person reads it: ROUND n, below it the model's turn and each CALL.
+
+A row shows the beginnings of values, without secrets. The row above it sums up what it has cost and brought. Dify
+shows about 24 characters of a label, in capitals, and sorts the names in a row's data (docs/host-facts.md, "Log
+entries").
+"""
 
 import json
 import re
 import uuid
-from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, assert_never
@@ -14,22 +18,159 @@ from dify_plugin.entities.provider_config import LogMetadata
 
 from internal import events as e
 from internal.budget import Usage
-from internal.call import CallStatus, WaitingCall
-from internal.errors import OurWords
+from internal.call import CallStatus, ToolCall, WaitingCall
+from internal.errors import OurWords, Sentence
+from internal.host.failures import FailureKind, classify
+from internal.host.session import MAX_EXACT_INTEGER
 from internal.node.tools import Tool
-from internal.render.outgoing import LogContent, Outgoing
+from internal.node.virtual_tools import RESERVED_NAMES
+from internal.text.secrets import REDACTED, KnownSecrets, Redactor, looks_secret, without_named
+from internal.text.texts import wellformed
 
-# The metadata of a finished log row: what it has cost, and where Dify finds its icon.
-#
-# Dify reads tokens, price and currency there. For every finished row that names a provider its API looks the icon up
-# while the stream waits; a row that brings its icon costs no look-up (docs/host-facts.md, "Icons and log look-ups").
+VARIABLE = "LOG_CONTENT"
+_KINDS = frozenset(FailureKind)
+_OURS = frozenset({"status", "stop_reason", "finish_reason"})
+"""Fields of a row's data whose texts are words of ours."""
+_TOOLS = frozenset({"tool", "tool_calls"})
+"""Fields with names of tools, which a model can invent."""
+
+MAX_PREVIEW_LENGTH = 2_000
+"""Characters of one value; Dify stores every row twice (docs/host-facts.md, "Log entries")."""
+_ERROR_ENDS = 900, 100
+"""Characters of a long error's beginning and end that are shown."""
+_MAX_LABEL_LENGTH = 120
+_MAX_BEGINNING = 300
+"""Characters of a call's arguments and of its result in the row above it."""
+_MAX_NOTES = 50
+"""Notes in the last row."""
 
 MAX_PROVIDERS = 20
 """Rows of a run that name a provider: each holds the stream up by about half a second on a busy machine."""
-_ICON = "icon"
-_MAX_ICON_LENGTH = 1_000
-_ADDRESS = re.compile(r"https?://\S+", re.IGNORECASE)
-_ASSET = re.compile(r"[\w-][\w.-]*\.(?:svg|png|jpe?g|gif|webp|ico)", re.IGNORECASE)
+_ADDRESS = re.compile(r"https?://\S{1,1000}", re.IGNORECASE)
+_ASSET = re.compile(r"[\w-][\w.-]{0,1000}\.(?:svg|png|jpe?g|gif|webp|ico)", re.IGNORECASE)
+
+# In JSON within JSON, backslashes stand before a quote; the value's quote then looks like the name's.
+_QUOTED_NAME = r"""(?P<quote>\\{0,15}["'])(?P<name>[^"'\\\n]{1,100})(?P=quote)"""
+_NAME = re.compile(rf"{_QUOTED_NAME}(?P<bare>)\s*:\s*")
+_ANY_NAME = re.compile(rf"(?:{_QUOTED_NAME}|(?<![\w.-])(?P<bare>[\w.-]{{1,100}}+))\s*[:=]\s*")
+_FLAT = r"""(?:[^][{}"]|"(?:[^"\\]|\\.)*+")*+"""
+_VALUE = re.compile(
+    rf"""
+    (?P<quote>\\{{0,15}}["'])(?:.*?(?<!\\)(?P=quote)|.*)    # a text, or one that is cut
+    | \{{{_FLAT}\}} | \[{_FLAT}\] | [\[{{].*                # an object or a list; one that nests hides what follows
+    | [^\s,;&}}\]"'\\]*                                     # anything else
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_SAYS_NOTHING = frozenset({"", "null", "true", "false", '""', "[]", "{}"})
+_written = json.JSONEncoder(ensure_ascii=False).encode
+
+
+_Status = InvokeMessage.LogMessage.LogStatus
+
+
+@dataclass(frozen=True)
+class LogContent:
+    """How much of a run's contents its log shows: all of it, or names, sizes and kinds."""
+
+    is_shown: bool = True
+    tools: Mapping[str, Tool] = field(default_factory=dict)
+    """The tools that the model knows: no other name of a tool or an argument is one."""
+
+    @classmethod
+    def read(cls, environment: Mapping[str, str]) -> "LogContent":
+        """From the environment, as main.py has settled it: any value but ``on`` keeps contents out."""
+        return cls(environment.get(VARIABLE, "on") == "on")
+
+    def data(self, data: Mapping[str, Any]) -> Mapping[str, Any]:
+        return data if self.is_shown else {name: self._sized(name, value) for name, value in data.items()}
+
+    def arguments(self, call: ToolCall) -> Mapping[str, Any] | str:
+        """Only the size of each argument, whatever its type: a number may be an account's."""
+        arguments = call.parsed.args if call.parsed.ok else call.arguments
+        if self.is_shown:
+            return arguments
+        if isinstance(arguments, str):
+            return size_of(arguments)
+        tool = self.tools.get(call.name)
+        known = tool.prompt_tool.parameters.get("properties", {}) if tool else {}
+        return {name if name in known else f"a name of {size_of(name)}": size_of(arguments[name]) for name in arguments}
+
+    def name(self, tool: str) -> str:
+        return tool if self.is_shown or tool in self.tools or tool in RESERVED_NAMES else f"a name of {size_of(tool)}"
+
+    def words(self, text: Sentence) -> str:
+        return text if self.is_shown or isinstance(text, OurWords) else size_of(text)
+
+    def error(self, error: str) -> str:
+        """The error, or what kind of failure it is."""
+        if self.is_shown or isinstance(error, OurWords):
+            return error
+        named = error.partition(":")[0]
+        return named if named in _KINDS else classify(error).value
+
+    def _sized(self, name: str, value: object) -> object:
+        """A value whose texts are replaced by their sizes."""
+        if isinstance(value, str):
+            if name in _TOOLS:
+                return self.name(value)
+            return value if name in _OURS or not value else size_of(value)
+        if isinstance(value, Mapping):
+            return {key: self._sized(key, item) for key, item in value.items()}
+        return [self._sized(name, item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def size_of(value: object) -> str:
+    text = value if isinstance(value, str) else _written(value)
+    return f"{len(text):,} character{'' if len(text) == 1 else 's'}"
+
+
+def error_text(error: str, secrets: KnownSecrets) -> str:
+    """What went wrong, without what has the shape or the name of a secret; a long one loses its middle."""
+    shown = without_named(wellformed(secrets.for_people.error(error)))
+    head, tail = _ERROR_ENDS
+    return shown if len(shown) <= head + tail else f"{shown[:head]} … {shown[-tail:]}"
+
+
+def preview(value: object, redactor: Redactor, *, with_bare_names: bool = False) -> object:
+    """A value as a row shows it: the beginning of its text where it is long, without secrets.
+
+    Values under a secret's name are hidden too: here one too many is better than one too few.
+    ``with_bare_names`` is for a text that should have been JSON.
+    """
+    text = value if isinstance(value, str) else _written(value)
+    names = _ANY_NAME if with_bare_names else _NAME
+    if len(text) > MAX_PREVIEW_LENGTH:
+        return f"{_hidden_in(redactor.head(text, MAX_PREVIEW_LENGTH), names)}… ({len(text):,} characters)"
+    return _hidden_in(redactor.text(value), names) if isinstance(value, str) else _hidden(redactor.json(value))
+
+
+def _hidden(value: object) -> object:
+    """A copy without values under a secret's name; an integer that the host would round is a text."""
+    if isinstance(value, str):
+        return _hidden_in(value, _NAME)
+    if isinstance(value, int):
+        return value if abs(value) <= MAX_EXACT_INTEGER else str(value)
+    if isinstance(value, Mapping):
+        return {
+            name: REDACTED
+            if looks_secret(name) and not isinstance(item, bool) and item not in (None, "", [], {})
+            else _hidden(item)
+            for name, item in value.items()
+        }
+    return [_hidden(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def _hidden_in(text: str, names: re.Pattern[str]) -> str:
+    """A text that may hold JSON, whole or cut, without the values under a secret's name."""
+    pieces, end = list[str](), 0
+    while found := names.search(text, end):
+        pieces.append(text[end : found.end()])
+        end = found.end()
+        if looks_secret(found["name"] or found["bare"]) and (value := _VALUE.match(text, end)):
+            quote, end = found["quote"] or "", value.end()
+            pieces.append(value[0] if value[0] in _SAYS_NOTHING else f"{quote}{REDACTED}{quote}")
+    return "".join([*pieces, text[end:]])
 
 
 class LogRow(InvokeMessage.LogMessage):
@@ -39,22 +180,205 @@ class LogRow(InvokeMessage.LogMessage):
 
 
 @dataclass
-class Icons:
-    """Chooses the source of each tool row's icon.
+class _OpenRow:
+    """A row that was started, and what it will say of the rows below it."""
 
-    Rows of models name no provider: they end while the answer streams, which would wait for the look-up.
-    """
+    label: str
+    data: dict[str, Any]
+    is_call: bool = False
+    said: str = ""
+    """By the model, in the turn right below."""
+    calls: dict[str, Mapping[str, str]] = field(default_factory=dict)
+    """Right below, by their keys."""
+    usage: Usage | None = None
+    """None if no model was called."""
+    failed_calls: int = 0
 
-    _looked_up: set[str] = field(default_factory=set)
 
-    def of_tool(self, tool: Tool) -> dict[str, str]:
-        """The icon that the tool brings, else its provider in the first row of the tool."""
+class LogTree:
+    """Writes log messages and remembers which rows are open."""
+
+    def __init__(self, secrets: KnownSecrets, content: LogContent) -> None:
+        self._secrets = secrets
+        self._content = content
+        self._run = uuid.uuid4().hex[:12]
+        self._open: dict[str, _OpenRow] = {}
+        self._notes = 0
+        self._notes_of_run: list[object] = []
+        self._looked_up: set[str] = set()
+        """Tools whose rows have named their provider."""
+
+    def messages(self, event: e.LogEvent) -> Iterator[AgentInvokeMessage]:
+        """The log messages of an event."""
+        match event:
+            case e.Noted():
+                yield from self._note(event)
+            case e.SpanStarted():
+                about = event.about if self._content.is_shown else ""
+                label = f"{event.number}. {about}" if about and event.number else about or event.label
+                yield self._start(event.key, label, {"row": event.label} if about else {})
+            case e.SpanFinished():
+                yield from self._round_finished(event)
+            case e.ModelStarted():
+                yield self._start(event.key, event.model, {"request_ids": [event.request_id]})
+            case e.ModelFinished():
+                yield self._model_finished(event)
+            case e.ToolStarted():
+                yield self._tool_started(event)
+            case e.ToolFinished():
+                yield self._tool_finished(event)
+            case e.RequestRepeated():
+                row = self._open[event.key]
+                row.data = {**row.data, "request_ids": [*row.data["request_ids"], event.request_id]}
+                yield self._write(event.key, _Status.START, row.label, row.data)
+            case _:
+                assert_never(event)
+
+    def summary(self, summary: e.RunSummary, data: Mapping[str, Any]) -> AgentInvokeMessage:
+        """The last log of a run."""
+        label = f"RUN FINISHED: {summary.stop_reason}"
+        return self._write("summary", _Status.SUCCESS, label, {**self._shown(data), **self._listed_notes()})
+
+    def close_all(self, error: str) -> Iterator[AgentInvokeMessage]:
+        """Finish every open log in error, innermost first; without a last row, the run's notes get one."""
+        for key in reversed(list(self._open)):
+            yield self._finish(key, error=error)
+        if self._notes_of_run:
+            yield self._write("notes", _Status.SUCCESS, "NOTES", self._listed_notes())
+
+    def _note(self, event: e.Noted) -> Iterator[AgentInvokeMessage]:
+        text = self._secrets.for_people.error(self._content.words(event.text))
+        shown = preview(text, self._secrets.for_people)
+        if event.parent is None and not event.is_row:
+            self._notes_of_run.append(shown)
+            return
+        self._notes += 1
+        key = f"{event.parent}.note{self._notes}" if event.parent else f"note{self._notes}"
+        yield self._write(key, _Status.SUCCESS, f"NOTE {text}"[:_MAX_LABEL_LENGTH], {"note": shown})
+
+    def _listed_notes(self) -> dict[str, Any]:
+        notes, more = self._notes_of_run[:_MAX_NOTES], len(self._notes_of_run) - _MAX_NOTES
+        return {"notes": [*notes, f"and {more} more"] if more > 0 else notes} if notes else {}
+
+    def _round_finished(self, event: e.SpanFinished) -> Iterator[AgentInvokeMessage]:
+        for key in [key for key in reversed(self._open) if key.startswith(f"{event.key}.")]:
+            if self._open[key].is_call:
+                self._count_failed(key)
+            yield self._finish(key, error=event.error or OurWords("left unfinished"))
+        row = self._open[event.key]
+        data = self._shown({"assistant": row.said, **event.data})
+        if row.calls:  # in the model's order: call2 before call10
+            data["calls"] = [row.calls[key] for key in sorted(row.calls, key=lambda key: (len(key), key))]
+        if row.usage:
+            data["cost"] = cost_in_words(row.usage)
+        if row.failed_calls:
+            data["failed_calls"] = row.failed_calls
+        metadata = cost(row.usage) if row.usage else {}
+        yield self._finish(event.key, event.elapsed_seconds, data, metadata, error=event.error)
+
+    def _model_finished(self, event: e.ModelFinished) -> AgentInvokeMessage:
+        data = {
+            "text": event.text,
+            "thought": event.thought,
+            "tool_calls": list(event.calls),
+            "finish_reason": event.finish_reason,
+            "prompt_tokens": event.usage.prompt_tokens,
+            "completion_tokens": event.usage.completion_tokens,
+        }
+        for row in self._above(event.key):
+            row.usage = row.usage + event.usage if row.usage else event.usage
+        if event.text and (above := self._open.get(_key_above(event.key))):
+            above.said = event.text
+        return self._finish(event.key, event.elapsed_seconds, self._shown(data), cost(event.usage), error=event.error)
+
+    def _tool_started(self, event: e.ToolStarted) -> AgentInvokeMessage:
+        call, content, data = event.call.call, self._content, dict[str, Any]()
+        if shown := content.arguments(call):
+            is_text = isinstance(shown, str)
+            whole = wellformed(shown) if isinstance(shown, str) else shown
+            data["arguments"] = preview(whole, self._secrets.for_people, with_bare_names=is_text)
+        if content.is_shown:
+            data["tool_call_id"] = preview(call.id, self._secrets.for_people)
+        if event.request_id:
+            data["request_ids"] = [event.request_id]
+        waits = ", waits for approval" if isinstance(event.call, WaitingCall) else ""
+        return self._start(event.key, f"CALL {content.name(call.name)}{waits}", data, is_call=True)
+
+    def _tool_finished(self, event: e.ToolFinished) -> AgentInvokeMessage:
+        call, row = event.call, self._open[event.key]
+        shown = self._shown({"tool_response": call.tool_response, "status": call.status.value})
+        if failed := call.status in {CallStatus.ERROR, CallStatus.REFUSED}:
+            self._count_failed(event.key)
+        if above := self._open.get(_key_above(event.key)):
+            given = row.data.get("arguments", {})
+            name = self._secrets.for_people.text(self._content.name(call.call.name))
+            above.calls[event.key] = {
+                "call": f"{name} {given if isinstance(given, str) else _written(given)}"[:_MAX_BEGINNING],
+                "result": str(shown.get("tool_response", ""))[:_MAX_BEGINNING],
+                "status": call.status.value,
+            }
+        error = (call.error or OurWords(call.status.value)) if failed else None
+        icon = self._icon(call.judged.tool) if call.judged.tool else {}
+        return self._finish(event.key, call.elapsed_seconds, shown, icon, error=error)
+
+    def _icon(self, tool: Tool) -> dict[str, str]:
+        """The icon that the tool brings, else its provider in the first row of the tool.
+
+        For every finished row that names a provider Dify looks the icon up while the stream waits; a row that brings
+        its icon costs nothing (docs/host-facts.md, "Icons and log look-ups"). So rows of models name none.
+        """
         if is_shown(tool.icon, tool.provider):
-            return {_ICON: tool.icon}
+            return {"icon": tool.icon}
         if not tool.provider or tool.name in self._looked_up or len(self._looked_up) == MAX_PROVIDERS:
             return {}
         self._looked_up.add(tool.name)
         return {LogMetadata.PROVIDER.value: tool.provider}
+
+    def _above(self, key: str) -> Iterator[_OpenRow]:
+        while key := _key_above(key):
+            yield self._open[key]
+
+    def _count_failed(self, key: str) -> None:
+        for row in self._above(key):
+            row.failed_calls += 1
+
+    def _start(self, key: str, label: str, data: dict[str, Any], *, is_call: bool = False) -> AgentInvokeMessage:
+        row = _OpenRow(self._secrets.for_people.text(label)[:_MAX_LABEL_LENGTH], data, is_call)
+        self._open[key] = row
+        return self._write(key, _Status.START, row.label, data)
+
+    def _finish(
+        self,
+        key: str,
+        elapsed_seconds: float | None = None,
+        data: Mapping[str, Any] | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        error: str | None = None,
+    ) -> AgentInvokeMessage:
+        """Finish an open row; ``data`` is as it may be shown."""
+        row, status = self._open.pop(key), _Status.SUCCESS
+        shown = {**row.data, **(data or {})}
+        elapsed = {} if elapsed_seconds is None else {LogMetadata.ELAPSED_TIME.value: round(elapsed_seconds, 3)}
+        if error:
+            error, status = error_text(self._content.error(error), self._secrets), _Status.ERROR
+            shown["error"] = preview(error, self._secrets.for_people)
+        return self._write(key, status, row.label, shown, error=error, metadata={**elapsed, **(metadata or {})})
+
+    def _shown(self, data: Mapping[str, Any]) -> dict[str, Any]:
+        """What the log shows of these fields, without empty ones."""
+        fields = self._content.data(data).items()
+        return {name: preview(value, self._secrets.for_people) for name, value in fields if value not in (None, "", [])}
+
+    def _write(self, key: str, status: _Status, label: str, data: Mapping[str, Any], **end: Any) -> AgentInvokeMessage:  # noqa: ANN401 - error and metadata
+        """Keys are unique in a run, ids must be among all runs of a workflow."""
+        above = f"{self._run}-{_key_above(key)}" if _key_above(key) else None
+        row = LogRow(id=f"{self._run}-{key}", parent_id=above, status=status, label=label, data=data, **end)
+        return AgentInvokeMessage(type=InvokeMessage.MessageType.LOG, message=row)
+
+
+def _key_above(key: str) -> str:
+    """The key of the row that a row hangs from; "" for one at the top."""
+    return key.rpartition(".")[0]
 
 
 def is_shown(icon: str, provider: str) -> bool:
@@ -62,8 +386,7 @@ def is_shown(icon: str, provider: str) -> bool:
 
     The provider of a plugin is ``author/plugin/provider``; a file name of any other leads nowhere.
     """
-    is_asset = "/" in provider and _ASSET.fullmatch(icon) is not None
-    return len(icon) <= _MAX_ICON_LENGTH and (is_asset or _ADDRESS.fullmatch(icon) is not None)
+    return bool(_ADDRESS.fullmatch(icon) or ("/" in provider and _ASSET.fullmatch(icon)))
 
 
 def cost(usage: Usage) -> dict[str, Any]:
@@ -78,261 +401,3 @@ def cost(usage: Usage) -> dict[str, Any]:
 def cost_in_words(usage: Usage) -> str:
     tokens = f"{usage.total_tokens:,} tokens"
     return f"{tokens}, {usage.total_price:f} {usage.currency or 'USD'}" if usage.total_price else tokens
-
-
-def elapsed(seconds: float | None) -> dict[str, float]:
-    return {} if seconds is None else {LogMetadata.ELAPSED_TIME.value: round(seconds, 3)}
-
-
-@dataclass
-class Totals:
-    """What the rows below each row of a run have cost, and how many calls among them failed.
-
-    A row's key says what stands above it.
-    """
-
-    _usage: dict[str, Usage] = field(default_factory=dict)
-    _failed: dict[str, int] = field(default_factory=lambda: defaultdict(int))
-
-    def add_turn(self, key: str, usage: Usage) -> None:
-        for above in _keys_above(key):
-            self._usage[above] = self._usage.get(above, Usage()) + usage
-
-    def add_call(self, key: str, *, failed: bool) -> None:
-        for above in _keys_above(key):
-            self._failed[above] += failed
-
-    def usage_below(self, key: str) -> Usage | None:
-        """None if no model was called."""
-        return self._usage.get(key)
-
-    def failed_below(self, key: str) -> dict[str, int]:
-        """Empty if none failed."""
-        return {"failed_calls": self._failed[key]} if self._failed.get(key) else {}
-
-
-def key_above(key: str) -> str | None:
-    """The key of the row that a row hangs from; None for one at the top."""
-    return key.rpartition(".")[0] or None
-
-
-def _keys_above(key: str) -> Iterator[str]:
-    parts = key.split(".")
-    return (".".join(parts[:count]) for count in range(1, len(parts)))
-
-
-# The log that a person reads: ROUND n, below it the model's turn and each CALL.
-#
-# Each inner row says what the model said, its calls with their results, and the cost of the rows below it; the last
-# row has the notes that belong to no other. Labels are short: Dify shows about 24 characters, in capitals. Dify also
-# sorts the names in a row's data (docs/host-facts.md, "Log entries").
-
-_MAX_LABEL_LENGTH = 120
-_MAX_BEGINNING = 300
-"""Characters of a call's arguments and of its result in the row above it."""
-_MAX_NOTES = 50
-"""Notes in the last row."""
-_LEFT_UNFINISHED = OurWords("left unfinished")
-
-_Status = LogRow.LogStatus
-
-
-class LogTree:
-    """Writes log messages and remembers which of them are open."""
-
-    def __init__(self, out: Outgoing, content: LogContent) -> None:
-        self._out = out
-        self._content = content
-        self._run = uuid.uuid4().hex[:12]
-        self._notes = 0
-        self._of_run: list[str] = []
-        self._said: dict[str, str] = {}
-        self._calls: dict[str, dict[str, dict[str, str]]] = {}
-        self._open: dict[str, LogRow] = {}
-        self._open_calls: set[str] = set()
-        self._icons = Icons()
-        self._totals = Totals()
-
-    def messages(self, event: e.LogEvent) -> Iterator[AgentInvokeMessage]:
-        """The log messages of an event."""
-        match event:
-            case e.Noted():
-                yield from self._note(event)
-            case e.SpanStarted():
-                number = f"{event.number}. " if event.number else ""
-                about = f"{number}{event.about}" if event.about and self._content.is_shown else ""
-                yield self._start(event.key, about or event.label, {"row": event.label} if about else {})
-            case e.SpanFinished():
-                yield from self._round_finished(event)
-            case e.ModelStarted():
-                yield self._start(event.key, event.model, _sent_under(event.request_id))
-            case e.ModelFinished():
-                yield self._model_finished(event)
-            case e.ToolStarted():
-                yield self._tool_started(event)
-            case e.ToolFinished():
-                yield self._tool_finished(event)
-            case e.RequestRepeated():
-                yield self._repeated(event)
-            case _:
-                assert_never(event)
-
-    def summary(self, summary: e.RunSummary, data: Mapping[str, Any]) -> AgentInvokeMessage:
-        """The last log of a run."""
-        shown, label = {**self._shown(data), **self._notes_of_run()}, f"RUN FINISHED: {summary.stop_reason}"
-        return self._write(self._new("summary", None, label, _Status.SUCCESS, shown))
-
-    def close_all(self, error: str) -> Iterator[AgentInvokeMessage]:
-        """Finish every open log in error, innermost first; without a last row, the run's notes get one."""
-        for key in reversed(list(self._open)):
-            yield self._finish(key, None, error=error)
-        if self._of_run:
-            yield self._write(self._new("notes", None, "NOTES", _Status.SUCCESS, self._notes_of_run()))
-
-    def _note(self, event: e.Noted) -> Iterator[AgentInvokeMessage]:
-        text = self._out.words(self._content.words(event.text))
-        if event.parent is None and not event.is_row:
-            self._of_run.append(str(self._out.preview(text)))
-            return
-        self._notes += 1
-        data = self._preview({"note": text})
-        yield self._write(self._new(f"note{self._notes}", event.parent, f"NOTE {text}", _Status.SUCCESS, data))
-
-    def _notes_of_run(self) -> dict[str, list[str]]:
-        more = [f"and {len(self._of_run) - _MAX_NOTES} more"] if len(self._of_run) > _MAX_NOTES else []
-        return {"notes": self._of_run[:_MAX_NOTES] + more} if self._of_run else {}
-
-    def _round_finished(self, event: e.SpanFinished) -> Iterator[AgentInvokeMessage]:
-        inner = [key for key in self._open if key.startswith(f"{event.key}.")]
-        for key in reversed(inner):
-            if key in self._open_calls:
-                self._totals.add_call(key, failed=True)
-            yield self._finish(key, None, error=event.error or _LEFT_UNFINISHED)
-        usage, calls = self._totals.usage_below(event.key), self._calls.get(event.key, {})
-        data: dict[str, Any] = {
-            **self._shown({"assistant": self._said.get(event.key, ""), **event.data}),
-            **({"calls": [calls[key] for key in sorted(calls, key=_in_order)]} if calls else {}),
-            **({"cost": cost_in_words(usage)} if usage else {}),
-            **self._totals.failed_below(event.key),
-        }
-        yield self._finish(event.key, event.elapsed_seconds, data, cost(usage) if usage else {}, error=event.error)
-
-    def _model_finished(self, event: e.ModelFinished) -> AgentInvokeMessage:
-        data = {
-            "text": event.text,
-            "thought": event.thought,
-            "tool_calls": list(event.calls),
-            "finish_reason": event.finish_reason,
-            "prompt_tokens": event.usage.prompt_tokens,
-            "completion_tokens": event.usage.completion_tokens,
-        }
-        self._totals.add_turn(event.key, event.usage)
-        if event.text and (above := key_above(event.key)):
-            self._said[above] = event.text
-        return self._finish(event.key, event.elapsed_seconds, self._shown(data), cost(event.usage), error=event.error)
-
-    def _tool_started(self, event: e.ToolStarted) -> AgentInvokeMessage:
-        call = event.call.call
-        shown = self._content.arguments(call)
-        data = {"arguments": self._out.arguments(shown)} if shown else {}
-        data |= self._shown({"tool_call_id": call.id}) if self._content.is_shown else {}
-        data |= _sent_under(event.request_id) if event.request_id else {}
-        self._open_calls.add(event.key)
-        waits = ", waits for approval" if isinstance(event.call, WaitingCall) else ""
-        return self._start(event.key, f"CALL {self._content.name(call.name)}{waits}", data)
-
-    def _tool_finished(self, event: e.ToolFinished) -> AgentInvokeMessage:
-        call = event.call
-        data = {"tool_response": call.tool_response, "status": call.status.value}
-        failed = call.status in {CallStatus.ERROR, CallStatus.REFUSED}
-        self._totals.add_call(event.key, failed=failed)
-        error = (call.error or OurWords(call.status.value)) if failed else None
-        icon = self._icons.of_tool(call.judged.tool) if call.judged.tool else {}
-        shown = self._shown(data)
-        if above := key_above(event.key):
-            given = self._open[event.key].data.get("arguments", {})
-            written = given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
-            self._calls.setdefault(above, {})[event.key] = {
-                "call": f"{self._out.text(self._content.name(call.call.name))} {written}"[:_MAX_BEGINNING],
-                "result": str(shown.get("tool_response", ""))[:_MAX_BEGINNING],
-                "status": call.status.value,
-            }
-        return self._finish(event.key, call.elapsed_seconds, shown, icon, error=error)
-
-    def _repeated(self, event: e.RequestRepeated) -> AgentInvokeMessage:
-        opened = self._open[event.key]
-        data = {**opened.data, "request_ids": [*opened.data["request_ids"], event.request_id]}
-        self._open[event.key] = opened.model_copy(update={"data": data})
-        return self._write(self._open[event.key])
-
-    def _start(self, key: str, label: str, data: Mapping[str, Any]) -> AgentInvokeMessage:
-        self._open[key] = self._new(key, key_above(key), label, _Status.START, data)
-        return self._write(self._open[key])
-
-    def _finish(
-        self,
-        key: str,
-        elapsed_seconds: float | None,
-        data: Mapping[str, Any] | None = None,
-        metadata: Mapping[str, Any] | None = None,
-        error: str | None = None,
-    ) -> AgentInvokeMessage:
-        """Finish an open log under its own id; ``data`` is as it may be shown."""
-        opened = self._open.pop(key)
-        self._open_calls.discard(key)
-        error = self._out.error(self._content.error(error)) if error else None
-        finished = opened.model_copy(
-            update={
-                "status": _Status.ERROR if error else _Status.SUCCESS,
-                "error": error,
-                "data": {
-                    **opened.data,
-                    **(data or {}),
-                    **(self._preview({"error": error}) if error else {}),
-                },
-                "metadata": {**elapsed(elapsed_seconds), **(metadata or {})},
-            }
-        )
-        return self._write(finished)
-
-    def _new(
-        self,
-        key: str,
-        parent: str | None,
-        label: str,
-        status: LogRow.LogStatus,
-        data: Mapping[str, Any],
-    ) -> LogRow:
-        return LogRow(
-            id=self._id(key),
-            parent_id=self._id(parent) if parent else None,
-            label=self._out.text(label)[:_MAX_LABEL_LENGTH],
-            status=status,
-            data=dict(data),
-        )
-
-    def _id(self, key: str) -> str:
-        """Keys are unique in a run, ids must be among all runs of a workflow."""
-        return f"{self._run}-{key}"
-
-    def _shown(self, data: Mapping[str, Any]) -> dict[str, Any]:
-        return self._preview(self._content.data(data))
-
-    def _preview(self, data: Mapping[str, Any]) -> dict[str, Any]:
-        """The data, redacted and then cut to size, without empty values."""
-        said = {name: value for name, value in data.items() if value not in (None, "", [], {})}
-        together = self._out.preview(said)
-        return together if isinstance(together, dict) else {name: self._out.preview(said[name]) for name in said}
-
-    def _write(self, log: LogRow) -> AgentInvokeMessage:
-        return AgentInvokeMessage(type=InvokeMessage.MessageType.LOG, message=log)
-
-
-def _in_order(key: str) -> tuple[int, str]:
-    """The model's order of calls, which end in any: ``call2`` before ``call10``."""
-    return len(key), key
-
-
-def _sent_under(request_id: str) -> dict[str, Any]:
-    """The ids of a row's requests on the wire: one for each try."""
-    return {"request_ids": [request_id]}

@@ -1,8 +1,8 @@
-"""Turns events into the messages that Dify understands: text here, the log in log_tree, the rest in outputs."""
+"""Turns events into the messages that Dify understands: text here, the rest in ``log`` and ``outputs``."""
 
 from collections import deque
 from collections.abc import Generator, Iterable, Iterator
-from typing import assert_never
+from dataclasses import dataclass
 
 from dify_plugin.entities.agent import AgentInvokeMessage
 from dify_plugin.entities.invoke_message import InvokeMessage
@@ -16,55 +16,53 @@ from internal.events import (
     Event,
     ExternalImage,
     FileForwarded,
-    ModelFinished,
-    ModelStarted,
     Noted,
     Remark,
-    RequestRepeated,
     RunFinished,
     RunSummary,
+    Shown,
     ShownTogether,
-    SpanFinished,
-    SpanStarted,
     ThoughtText,
-    ToolFinished,
-    ToolStarted,
 )
-from internal.render.log import LogTree
-from internal.render.outgoing import LogContent, Outgoing, redacted_text
-from internal.render.outputs import RunVariables, closing_messages, decision_summary, file_messages
+from internal.render.log import LogContent, LogTree, error_text
+from internal.render.outputs import Variables, closing_messages, decision_summary, file_messages
 from internal.sources import source_list
 from internal.text.secrets import KnownSecrets
 from internal.text.texts import wellformed
 from internal.text.thoughts import TextStream
 
-# Turns events into the messages that Dify understands: text here, the log in log_tree, the rest in outputs.
-#
-# If the run fails, what is open is closed before the failure goes on to the host.
-
 MAX_TEXT_BYTES = 256 * 1024
 """Bytes of one text message in UTF-8."""
 _MAX_CHARACTER_BYTES = 4
+
+MAX_AT_ONCE = 100
+"""Messages. The daemon passes a run's messages on through a queue of 128 places, and drops messages without an error
+when it is full. With a pause of 10 ms after every 100 none was lost (docs/host-facts.md, "Bursts of messages")."""
+AT_ONCE_SECONDS = 0.020
+PAUSE_SECONDS = 0.010
 
 
 def render(
     events: Iterable[Event], secrets: KnownSecrets, log_content: LogContent, *, may_ask: bool = False
 ) -> Generator[AgentInvokeMessage, None, None]:
-    """The messages of a run, while it happens; ``may_ask``: it may end in a question whether calls may run."""
-    out = Outgoing(secrets)
-    text, logs = TextStream(may_ask=may_ask), LogTree(out, log_content)
+    """The messages of a run, while it happens; ``may_ask``: it may end in a question whether calls may run.
+
+    If the run fails, what is open is closed before the failure is raised, without the secrets in its text.
+    """
+    text, logs = TextStream(may_ask=may_ask), LogTree(secrets, log_content)
     try:
-        for event in redacted_text(events, out):
-            yield from _text_messages(_written(event, text))
+        for event in redacted_text(events, secrets):
+            if words := _written(event, text):
+                yield from _text_messages(words)
             match event:
                 case FileForwarded(file):
-                    yield from file_messages(file, out)
+                    yield from file_messages(file, secrets.for_people)
                 case RunFinished(summary):
-                    yield from _text_messages(_list_of_sources(summary, text, out))
-                    variables = RunVariables.of(summary, out)
-                    decisions = decision_summary(summary, variables)
+                    yield from _text_messages(_list_of_sources(summary, text, secrets))
+                    variables = Variables.of(summary, secrets)
+                    decisions = decision_summary(summary, variables, secrets.for_people)
                     yield logs.summary(summary, decisions)
-                    yield from closing_messages(summary, variables, decisions, out)
+                    yield from closing_messages(summary, variables, decisions, secrets.for_people)
                 case AnswerText() | AnswerBreak() | ThoughtText() | ShownTogether() | Remark() | CallsAnswered():
                     pass
                 case _:
@@ -72,8 +70,59 @@ def render(
     except Exception as failure:
         yield from _text_messages(text.finish())
         yield from logs.close_all(failure.detail if isinstance(failure, AgentError) else str(failure))
-        out.clean(failure)
+        if isinstance(failure, AgentError):  # of any other ``errors.reported`` shows no text
+            failure.args = (error_text(str(failure), secrets),)
         raise
+
+
+def redacted_text(events: Iterable[Event], secrets: KnownSecrets) -> Iterator[Event]:
+    """Redact the texts of a run, which come in pieces; if it fails, what was held back comes before the failure."""
+    text = _StreamedText(secrets)
+    try:
+        for event in events:
+            match event:
+                case AnswerText() | ThoughtText():
+                    yield from text.take(event)
+                case ShownTogether(parts):
+                    if shown := tuple(redacted for part in parts for redacted in text.take(part)):
+                        yield ShownTogether(shown)
+                case Noted():  # may come amid a text, and is for the log only
+                    yield event
+                case Remark(remark):
+                    yield Remark(secrets.for_people.text(remark))
+                case _:
+                    yield from text.rest()
+                    yield event
+    except Exception:
+        yield from text.rest()
+        raise
+    yield from text.rest()
+
+
+@dataclass
+class _StreamedText:
+    """The text or thought that is under way."""
+
+    secrets: KnownSecrets
+    _held: AnswerText | ThoughtText | None = None
+    """What may be the beginning of a secret."""
+
+    def take(self, part: Shown) -> Iterator[Shown]:
+        """What is certain of the text so far; whatever is not its continuation ends it."""
+        if type(part) is not type(self._held):
+            yield from self.rest()
+        if not isinstance(part, AnswerText | ThoughtText):
+            yield part
+            return
+        certain, held = self.secrets.for_people.split(self._held.text + part.text if self._held else part.text)
+        self._held = type(part)(held) if held else None
+        if certain:
+            yield type(part)(certain)
+
+    def rest(self) -> Iterator[Shown]:
+        held, self._held = self._held, None
+        if held:
+            yield type(held)(self.secrets.for_people.text(held.text))
 
 
 def _written(event: Event, text: TextStream) -> str:
@@ -94,31 +143,25 @@ def _written(event: Event, text: TextStream) -> str:
             return text.leave_a_line()
         case FileForwarded() | RunFinished():
             return text.finish()
-        case Noted() | SpanStarted() | SpanFinished() | ModelStarted() | ModelFinished() | RequestRepeated():
-            return text.close_thought()
-        case ToolStarted() | ToolFinished() | CallsAnswered():
-            return text.close_thought()
         case _:
-            assert_never(event)
+            return text.close_thought()
 
 
-def _list_of_sources(summary: RunSummary, text: TextStream, out: Outgoing) -> str:
-    entries = (*summary.earlier_sources, *summary.sources)
-    listed = source_list(summary.answer, entries, out.text) if summary.sources_heading else ""
-    if not listed:
-        return ""
-    return text.new_paragraph() + text.answer(f"{summary.sources_heading}\n\n{listed}") + text.finish()
+def _list_of_sources(summary: RunSummary, text: TextStream, secrets: KnownSecrets) -> str:
+    entries = (*summary.earlier_sources, *summary.sources) if summary.sources_heading else ()
+    if listed := source_list(summary.answer, entries, secrets.for_people.text):
+        return text.new_paragraph() + text.answer(f"{summary.sources_heading}\n\n{listed}") + text.finish()
+    return ""
 
 
 def _text_messages(text: str) -> Iterator[AgentInvokeMessage]:
-    """A text in messages whose lines stay far below the length that kills a plugin."""
     for piece in message_texts(wellformed(text)):
         body = InvokeMessage.TextMessage(text=piece)
         yield AgentInvokeMessage(type=InvokeMessage.MessageType.TEXT, message=body)
 
 
 def message_texts(text: str) -> Iterator[str]:
-    """A text in pieces of at most MAX_TEXT_BYTES bytes; no character is cut."""
+    """A text in pieces of at most MAX_TEXT_BYTES bytes, far below the line that kills a plugin; no character is cut."""
     start = 0
     while start < len(text):
         piece = text[start : start + MAX_TEXT_BYTES]
@@ -126,17 +169,6 @@ def message_texts(text: str) -> Iterator[str]:
             piece = piece.encode()[:MAX_TEXT_BYTES].decode(errors="ignore")
         yield piece
         start += len(piece)
-
-
-# Keeps a run's messages from coming faster than the host can take them.
-#
-# The daemon passes a run's messages on through a queue of 128 places, and drops messages without an error when it is
-# full. With a pause of 10 ms after every 100 messages none was lost (docs/host-facts.md, "Bursts of messages").
-
-MAX_AT_ONCE = 100
-"""Messages."""
-AT_ONCE_SECONDS = 0.020
-PAUSE_SECONDS = 0.010
 
 
 def paced(messages: Iterable[AgentInvokeMessage], clock: Clock) -> Iterator[AgentInvokeMessage]:

@@ -8,7 +8,7 @@ import pytest
 
 from internal.errors import OurWords, Quoting
 from internal.plan_and_reflect import PLAN_AND_REFLECT
-from internal.render.outgoing import LogContent, size_of
+from internal.render.log import LogContent, size_of
 from tests.agent.scenes import ANSWER, log_of
 from tests.support.host import CallFails, Handler
 from tests.support.run import Outcome, run

@@ -9,8 +9,7 @@ from internal.agent import FUNCTION_CALLING, run_agent
 from internal.budget import Usage
 from internal.call import RejectedCall, ToolCall
 from internal.plan_and_reflect import PLAN_AND_REFLECT
-from internal.render.log import MAX_PROVIDERS, LogTree
-from internal.render.outgoing import LogContent, Outgoing
+from internal.render.log import MAX_PROVIDERS, LogContent, LogTree
 from internal.text.secrets import KnownSecrets, Redactor
 from tests.agent.scenes import ANSWER, log_of, search
 from tests.support.host import Json, ScriptedModel, Tools, make_session
@@ -138,7 +137,7 @@ def test_attempts_and_subtasks_sum_up_their_rounds() -> None:
 
 
 def test_a_call_that_a_failed_subtask_left_open_counts_as_failed() -> None:
-    tree = LogTree(Outgoing(KnownSecrets(Redactor())), LogContent())
+    tree = LogTree(KnownSecrets(Redactor()), LogContent())
     events: list[e.LogEvent] = [
         e.SpanStarted("round1", "ROUND 1"),
         e.ToolStarted("round1.call1", RejectedCall(ToolCall("call_1", "search", "{}"), "")),
@@ -150,7 +149,7 @@ def test_a_call_that_a_failed_subtask_left_open_counts_as_failed() -> None:
 
 
 def test_a_rows_key_alone_says_what_it_hangs_from_and_where_its_cost_counts() -> None:
-    tree = LogTree(Outgoing(KnownSecrets(Redactor())), LogContent())
+    tree = LogTree(KnownSecrets(Redactor()), LogContent())
     usage = Usage(prompt_tokens=1, completion_tokens=2, total_tokens=3)
     events: list[e.LogEvent] = [
         e.SpanStarted("debate1", "DEBATE 1"),

@@ -5,9 +5,8 @@ from typing import Any
 
 import pytest
 
-from internal.render.log import LogTree
+from internal.render.log import LogContent, LogTree
 from internal.render.messages import render
-from internal.render.outgoing import LogContent, Outgoing
 from internal.text.secrets import KnownSecrets, Redactor
 from tests.agent.scenes import ANSWER, log_of, search
 from tests.support.host import CallFails, Json
@@ -203,4 +202,4 @@ def test_an_event_of_an_unknown_type_is_an_error_and_not_passed_over() -> None:
     with pytest.raises(AssertionError, match="unreachable"):
         list(render([unknown], secrets, LogContent()))
     with pytest.raises(AssertionError, match="unreachable"):
-        list(LogTree(Outgoing(secrets), LogContent()).messages(unknown))
+        list(LogTree(secrets, LogContent()).messages(unknown))

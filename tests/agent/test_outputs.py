@@ -8,14 +8,12 @@ import pytest
 from dify_plugin.entities.agent import AgentInvokeMessage
 from dify_plugin.entities.invoke_message import InvokeMessage
 
-from internal.budget import Usage
 from internal.call import CallStatus, EndedCall, RejectedCall, ToolCall
 from internal.errors import StopReason
-from internal.events import CallsAnswered, RunSummary
+from internal.events import CallsAnswered, RunSummary, Tally
 from internal.memory.state import decode
 from internal.node.virtual_tools import StructuredOutput
-from internal.render.outgoing import Outgoing
-from internal.render.outputs import RunVariables, closing_messages, decision_summary
+from internal.render.outputs import Variables, closing_messages, decision_summary
 from internal.sources import RESOURCE_FIELDS
 from internal.text.secrets import KnownSecrets, Redactor
 from tests.agent.scenes import ANSWER, search
@@ -172,28 +170,15 @@ def test_many_large_sources_are_handed_on_in_messages_that_fit_a_line() -> None:
     assert [item["position"] for item in listed] == list(range(1, 31))
 
 
-def test_of_more_sources_than_fit_the_cited_ones_come_first_and_the_rest_is_counted() -> None:
-    sources = [{"title": f"{number} " + "検" * 190, "content": str(number)} for number in range(1, 2_501)]
-
-    outcome = run([says("It is so [2400] [7].")], params={"context": sources, "model": model(context_size=None)})
-
-    assert longest_line(outcome) < LONGEST_LINE
-    listed = outcome.variables["sources"]
-    assert [item["number"] for item in listed[:4]] == [7, 2400, 1, 2]
-    assert outcome.last_json["decision_summary"]["left_out"] == {"sources": 2_500 - len(listed)}
-    assert [item["number"] for item in outcome.last_json["decision_summary"]["sources_used"]] == [7, 2400]
-
-
 def closed(summary: RunSummary) -> list[AgentInvokeMessage]:
-    out = Outgoing(KnownSecrets(Redactor()))
-    variables = RunVariables.of(summary, out)
-    return list(closing_messages(summary, variables, decision_summary(summary, variables), out))
+    variables, redactor = Variables.of(summary, KnownSecrets(Redactor())), Redactor()
+    return list(closing_messages(summary, variables, decision_summary(summary, variables, redactor), redactor))
 
 
-def test_more_tool_runs_than_fit_a_line_are_counted() -> None:
+def test_a_list_of_which_no_line_can_carry_all_loses_its_end_and_the_rest_is_counted() -> None:
     call = RejectedCall(ToolCall("call_1", "検" * 200, "{}"), "")
     answered = CallsAnswered(1, (EndedCall(call, CallStatus.OK, "", elapsed_seconds=0.5),) * 10_000)
-    summary = RunSummary(StopReason.ANSWERED, 1, "Done.", Usage(), tool_rounds=(answered,))
+    summary = RunSummary(StopReason.ANSWERED, 1, "Done.", Tally(tool_rounds=[answered]))
 
     *_, last = closed(summary)
 
@@ -204,25 +189,24 @@ def test_more_tool_runs_than_fit_a_line_are_counted() -> None:
     assert decided["left_out"] == {"tool_runs": 10_000 - len(decided["tool_calls"])}
 
 
-def test_a_variable_that_no_line_can_carry_is_left_out() -> None:
-    answer = {"x": "y" * 2**23}
-    summary = RunSummary(StopReason.ANSWERED, 1, "Done.", Usage(), structured_output=StructuredOutput(answer, answer))
+def test_where_one_line_cannot_carry_all_variables_the_largest_is_nothing() -> None:
+    large = {f"plan{number}": "y" * 1_000_000 for number in range(4)}
+    answer = {"x": "y" * 1_000_100}
+    structured = StructuredOutput(answer, answer)
+    summary = RunSummary(StopReason.ANSWERED, 1, "Done.", Tally(), variables=large, structured_output=structured)
 
     sent = [message.model_dump(mode="json")["message"] for message in closed(summary)]
 
-    assert len(str(sent)) < LONGEST_LINE
+    assert max(len(json.dumps(body)) for body in sent) < LONGEST_LINE
     assert [body["variable_value"] for body in sent if body.get("variable_name") == "structured_output"] == [None]
+    assert sent[-2]["json_object"]["variables"] == {
+        "stop_reason": "answered",
+        "sources": [],
+        "tool_runs": [],
+        "structured_output": None,
+        **large,
+    }
     assert sent[-1]["json_object"]["decision_summary"]["left_out"] == {"structured_output": 1}
-
-
-def test_the_json_with_all_variables_lacks_the_largest_where_a_line_cannot_carry_all() -> None:
-    large = {f"plan{number}": "y" * 1_000_000 for number in range(4)}
-    summary = RunSummary(StopReason.ANSWERED, 1, "Done.", Usage(), variables={**large, "plan": "y" * 1_000_100})
-
-    *_, before, _last = (message.model_dump(mode="json")["message"] for message in closed(summary))
-
-    assert len(json.dumps(before)) < LONGEST_LINE
-    assert set(before["json_object"]["variables"]) == {"stop_reason", "sources", "tool_runs", *large}
 
 
 def test_tool_runs_have_the_status_of_every_call() -> None:

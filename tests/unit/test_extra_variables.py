@@ -7,14 +7,12 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from internal.budget import Usage
 from internal.call import CallStatus, EndedCall, RejectedCall, ToolCall
 from internal.errors import StopReason
-from internal.events import CallsAnswered, RunSummary, Thought
+from internal.events import CallsAnswered, RunSummary, Tally, Thought
 from internal.memory.records import State, UserRecord
 from internal.node.params import ExtraOutput
-from internal.render.outgoing import Outgoing
-from internal.render.outputs import MAX_EXTRA_BYTES, MAX_THOUGHTS, ExtraVariables, extra_variables
+from internal.render.outputs import MAX_EXTRA_BYTES, MAX_THOUGHTS, Variables
 from internal.text.secrets import KnownSecrets, Redactor
 
 KIB = 1024
@@ -25,7 +23,7 @@ TEXTS = st.builds(lambda character, times: character * times, CHARACTERS, st.int
 
 def made(
     texts: list[str] | None = None, thoughts: list[str] | None = None, state: str = "", arguments: str = ""
-) -> ExtraVariables:
+) -> Variables:
     """The variables of a run with one call for each text, and a thought in each round."""
     written = json.dumps({"q": arguments})
     ended = [
@@ -36,13 +34,14 @@ def made(
         StopReason.ANSWERED,
         1,
         "Done.",
-        Usage(),
-        tool_rounds=tuple(CallsAnswered(number, (call,)) for number, call in enumerate(ended, start=1)),
-        thoughts=tuple(Thought(number, said) for number, said in enumerate(thoughts or (), start=1)),
+        Tally(
+            tool_rounds=[CallsAnswered(number, (call,)) for number, call in enumerate(ended, start=1)],
+            thoughts=[Thought(number, said) for number, said in enumerate(thoughts or (), start=1)],
+        ),
         extra_outputs=frozenset(ExtraOutput),
         state=State(strategy="s", entries=(UserRecord(text=state),)),
     )
-    return extra_variables(summary, Outgoing(KnownSecrets(Redactor())))
+    return Variables.of(summary, KnownSecrets(Redactor()))
 
 
 def size(value: object) -> int:
@@ -64,12 +63,12 @@ def test_together_with_the_state_they_never_exceed_the_limit(
 
     assert size(results) + size(thought) + size(extra.values["state"]) <= MAX_EXTRA_BYTES
     assert sum(len(entry["text"]) for entry in thought) <= MAX_THOUGHTS
-    assert rounds(results) == list(range(1, len(texts) + 1))[extra.left_out["tool_results"] :]
+    assert rounds(results) == list(range(1, len(texts) + 1))[extra.left_out.get("tool_results", 0) :]
     assert rounds(thought) == list(range(1, len(thoughts) + 1))[len(thoughts) - len(thought) :]
     assert all(entry["text"] in {"", texts[entry["round"] - 1]} for entry in results)
     assert all(thoughts[entry["round"] - 1].endswith(entry["text"]) for entry in thought)
     empty = sum(not entry["text"] and bool(texts[entry["round"] - 1]) for entry in results)
-    assert empty <= extra.left_out["tool_results.text"]
+    assert empty <= extra.left_out.get("tool_results.text", 0)
 
 
 @given(st.lists(st.integers(1, 60_000), max_size=20))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from internal.render.outgoing import MAX_PREVIEW_LENGTH, preview
+from internal.render.log import MAX_PREVIEW_LENGTH, preview
 from internal.text.secrets import REDACTED, Redactor
 from tests.unit.generators import json_values, text_from_the_host
 
@@ -63,7 +63,7 @@ def test_other_names_and_prose_stay(value: object) -> None:
     ],
 )
 def test_arguments_that_do_not_parse_hide_it_as_far_as_they_go(arguments: str) -> None:
-    shown = str(preview(arguments, NONE, with_unquoted_names=True))
+    shown = str(preview(arguments, NONE, with_bare_names=True))
 
     assert "ethereum" not in shown
     assert REDACTED in shown

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from internal.errors import OurWords
 from internal.events import AnswerBreak, AnswerText, Event, Noted, ShownTogether, ThoughtText
-from internal.render.outgoing import Outgoing, redacted_text
+from internal.render.messages import redacted_text
 from internal.text.secrets import KnownSecrets, Redactor
 from tests.unit.generators import cut, cut_lists, joined
 
@@ -16,7 +16,7 @@ SECRET = "hunter2-hunter2"
 
 
 def shown(*events: Event) -> list[Event]:
-    return list(redacted_text(events, Outgoing(KnownSecrets(Redactor.of([SECRET])))))
+    return list(redacted_text(events, KnownSecrets(Redactor.of([SECRET]))))
 
 
 @given(joined([SECRET, "hunter", "2", " "]), cut_lists(100), st.sampled_from([AnswerText, ThoughtText]))
@@ -66,7 +66,7 @@ def test_a_secret_that_is_learnt_while_text_streams_is_hidden_from_then_on() -> 
         known.learn(["letme-in"])
         yield AnswerText("letme-in")
 
-    assert list(redacted_text(events(), Outgoing(known))) == [AnswerText("letme-in "), AnswerText("[redacted]")]
+    assert list(redacted_text(events(), known)) == [AnswerText("letme-in "), AnswerText("[redacted]")]
 
 
 def test_a_run_that_fails_keeps_what_was_held_back() -> None:
@@ -76,6 +76,6 @@ def test_a_run_that_fails_keeps_what_was_held_back() -> None:
 
     written: list[Event] = []
     with pytest.raises(ValueError, match="the end"):
-        written.extend(redacted_text(events(), Outgoing(KnownSecrets(Redactor.of([SECRET])))))
+        written.extend(redacted_text(events(), KnownSecrets(Redactor.of([SECRET]))))
 
     assert written == [AnswerText("my "), AnswerText("hunt")]
