@@ -1,7 +1,7 @@
-"""Starts the plugin: first its settings are checked, then the SDK serves Dify over stdio, TCP or HTTP.
+"""Starts the plugin: its settings are checked, then the SDK serves Dify over stdio, TCP or HTTP.
 
-In: MAX_REQUEST_TIMEOUT and MAX_INVOCATION_TIMEOUT (seconds) and LOG_CONTENT (on or off) from the environment or `.env`.
-Out: a running plugin. The SDK validates the environment while it is imported, so one bad value would prevent the start.
+The settings are in the environment or `.env`. The SDK validates them while it is imported, so a bad one would prevent
+the start.
 """
 
 import gc
@@ -44,36 +44,18 @@ def settle_timeouts(environment: MutableMapping[str, str], dotenv: Mapping[str, 
         asked = environment.get(name, dotenv.get(name))
         if asked is None and not timeout.is_always_set:
             continue
-        seconds, change = settle(timeout, asked or "")
+        try:
+            wanted = round(float(asked or ""))
+            seconds = min(max(wanted, timeout.least), timeout.most)
+            problem = f"{wanted} is outside {timeout.least} to {timeout.most}" if seconds != wanted else ""
+        except (ValueError, OverflowError):
+            seconds, problem = timeout.default, "not a number of seconds" if asked and asked.strip() else ""
         environment[name] = str(seconds)
-        if change:
-            changes.append(f"{name}: {change}")
+        changes += [f"{name}: {problem}; {seconds} is used"] if problem else []
     return changes
 
 
-def settle(timeout: Timeout, asked: str) -> tuple[int, str]:
-    """The seconds to use, and what was changed, if anything; a blank ``asked`` means the default."""
-    try:
-        wanted = round(float(asked))
-    except (ValueError, OverflowError):
-        return timeout.default, asked.strip() and f"not a number of seconds; {timeout.default} is used"
-    seconds = min(max(wanted, timeout.least), timeout.most)
-    if seconds == wanted:
-        return seconds, ""
-    return seconds, f"{wanted} is outside {timeout.least} to {timeout.most}; {seconds} is used"
-
-
-SWITCH = {
-    "": "on",
-    "on": "on",
-    "true": "on",
-    "yes": "on",
-    "1": "on",
-    "off": "off",
-    "false": "off",
-    "no": "off",
-    "0": "off",
-}
+ON, OFF = {"", "on", "true", "yes", "1"}, {"off", "false", "no", "0"}
 
 
 def settle_log_content(environment: MutableMapping[str, str], dotenv: Mapping[str, str | None]) -> list[str]:
@@ -84,9 +66,9 @@ def settle_log_content(environment: MutableMapping[str, str], dotenv: Mapping[st
     asked = environment.get("LOG_CONTENT", dotenv.get("LOG_CONTENT"))
     if asked is None:
         return []
-    understood = SWITCH.get(asked.strip().lower())
-    environment["LOG_CONTENT"] = understood or "off"
-    return [] if understood else ["LOG_CONTENT: neither on nor off; off is used"]
+    word = asked.strip().lower()
+    environment["LOG_CONTENT"] = "on" if word in ON else "off"
+    return [] if word in ON | OFF else ["LOG_CONTENT: neither on nor off; off is used"]
 
 
 if __name__ == "__main__":
