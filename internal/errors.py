@@ -16,7 +16,7 @@ from dify_plugin.errors.model import (
     InvokeServerUnavailableError,
 )
 
-from internal.host.failures import FailureKind, HostFailure, remedy_for
+from internal.host.failures import FailureKind, HostFailure
 
 
 class _Sentence(str):
@@ -96,7 +96,7 @@ class ModelCallFailed(AgentError):  # noqa: N818 - as above
         named = f"{model.model} ({model.provider.rpartition('/')[2]})"
         said = failure.said_plainly() or "the log of the run has the details"
         sentence = _AT_THE_NODE[failure.kind][1].format(f"model {named}", said=said)
-        advice = f" ({remedy})" if (remedy := remedy_for(failure)) else ""
+        advice = f" ({failure.remedy})" if failure.remedy else ""
         return cls(f"{sentence}.{advice}", failure.kind, f"{failure.kind}: {failure.reason}{advice}")
 
     def then(self, later: "ModelCallFailed") -> "ModelCallFailed":

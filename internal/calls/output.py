@@ -27,7 +27,7 @@ from internal.events import (
     HostedFile,
     UserFile,
 )
-from internal.host.failures import FailureKind, HostFailure, is_transient, without_directories, without_tracebacks
+from internal.host.failures import FailureKind, HostFailure, without_directories, without_tracebacks
 from internal.host.files import FileRefused, is_local_path, read_local_file, sniff_mime_type
 from internal.host.session import WireMessage
 from internal.sources import Source, read_source
@@ -68,7 +68,7 @@ class ToolFailure:
         said = "" if failure.is_hosts_own else plain_reason(failure.reason, secrets.for_model)
         reason = said or _WORDS.get(failure.kind, "")
         told = f"{TOOL_FAILED}: {reason}" if reason else TOOL_FAILED
-        return cls(told, failure.reason, transient=is_transient(failure.kind))
+        return cls(told, failure.reason, transient=failure.is_transient)
 
 
 TIMED_OUT = ToolFailure(f"{TOOL_FAILED}: timeout", "no answer before the run's deadline", transient=True)

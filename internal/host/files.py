@@ -16,16 +16,9 @@ from gevent.socket import getaddrinfo
 
 from internal.text.texts import wellformed
 
-# The guard of local files: a tool may name a path, and only files under ``/files`` are read.
-#
-# Everything is checked on the open descriptor, so that a path that changes meanwhile makes no difference.
-
 FILES_ROOT = Path("/files")
 MAX_LOCAL_FILE_BYTES = 5 * 1024 * 1024
-"""Bytes."""
-
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_MAX_PATH_LENGTH = 1024
 
 
 class FileRefused(Exception):  # noqa: N818 - says what happened
@@ -56,8 +49,10 @@ def is_local_path(location: str) -> bool:
 def read_local_file(location: str, *, root: Path = FILES_ROOT, limit: int = MAX_LOCAL_FILE_BYTES) -> LocalFile:
     """Read the file that a path or ``file:`` URL names.
 
+    Everything is checked on the open descriptor, so that a path that changes meanwhile makes no difference.
+
     Raises:
-        FileRefused: it is outside the root, no regular file, too large, or cannot be read.
+        FileRefused: it is outside the root, not a regular file, too large, or cannot be read.
     """
     try:
         path = unquote(urlsplit(location).path) if location.startswith("file:") else location
@@ -66,29 +61,24 @@ def read_local_file(location: str, *, root: Path = FILES_ROOT, limit: int = MAX_
         if not _lies_under(resolved, allowed):
             raise FileRefused
         descriptor = os.open(resolved, _FLAGS)
+        try:
+            data = _read_checked(descriptor, allowed, limit)
+        finally:
+            os.close(descriptor)
     except (OSError, ValueError):
         raise FileRefused from None
-    try:
-        data = _read_checked(descriptor, allowed, limit)
-    finally:
-        os.close(descriptor)
     name = wellformed(os.path.basename(resolved))  # noqa: PTH119 - a string all the way
     return LocalFile(data, name, sniff_mime_type(data))
 
 
 def _read_checked(descriptor: int, allowed: str, limit: int) -> bytes:
     """Check the descriptor itself, then read; a file that grows meanwhile is refused too."""
-    try:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode) or status.st_size > limit:
-            raise FileRefused
-        if not _lies_under(_path_of(descriptor), allowed):
-            raise FileRefused
-        data = b""
-        while len(data) <= limit and (block := os.read(descriptor, limit + 1 - len(data))):
-            data += block
-    except OSError:
-        raise FileRefused from None
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode) or status.st_size > limit or not _lies_under(_path_of(descriptor), allowed):
+        raise FileRefused
+    data = b""
+    while len(data) <= limit and (block := os.read(descriptor, limit + 1 - len(data))):
+        data += block
     if len(data) > limit:
         raise FileRefused
     return data
@@ -101,7 +91,7 @@ def _lies_under(path: str, root: str) -> bool:
 def _path_of(descriptor: int) -> str:
     """The real path of an open file, from the kernel."""
     if hasattr(fcntl, "F_GETPATH"):  # macOS, for debugging
-        return os.fsdecode(fcntl.fcntl(descriptor, fcntl.F_GETPATH, bytes(_MAX_PATH_LENGTH)).rstrip(b"\0"))
+        return os.fsdecode(fcntl.fcntl(descriptor, fcntl.F_GETPATH, bytes(1024)).rstrip(b"\0"))
     return os.readlink(f"/proc/self/fd/{descriptor}")  # noqa: PTH115 - a string all the way
 
 
@@ -117,15 +107,16 @@ def sniff_mime_type(data: bytes) -> str:
     return "application/octet-stream" if "\0" in text else "text/plain"
 
 
-# Files of the turn, read from their addresses: of Dify's own file service, or wherever a user's link points.
-#
-# Dify's proxy against forged requests is used where the environment has one (docs/host-facts.md, "Files of a turn").
+# Files of the turn, read from their addresses: of Dify's own file service, or wherever a user's link points. Dify's
+# proxy against forged requests is used where the environment has one (docs/host-facts.md, "Files of a turn").
 
 _SECONDS = 10
 """For each step: to connect, and from one piece to the next. The whole has a limit of its caller's."""
 _MOST_REDIRECTS = 5
+_HEADERS = {"Accept-Encoding": "identity"}
+"""A small file can unpack to gigabytes, and the whole process would wait for it."""
 _OWN = ("INTERNAL_FILES_URL", "FILES_URL", "CONSOLE_API_URL")
-"""Variables of Dify with the beginning of its own files' addresses, which no proxy has to stand before."""
+"""Variables of Dify with the beginning of its own files' addresses, which need no proxy."""
 
 
 class FileUnavailable(Exception):  # noqa: N818 - its text is what the model reads
@@ -140,9 +131,20 @@ class FileUnavailable(Exception):  # noqa: N818 - its text is what the model rea
 def fetch_file(address: str, size: int, most_bytes: int) -> bytes:
     """The content of at most so many bytes. ``size``: what Dify says of it; 0 if it does not."""
     too_large = FileUnavailable(f"larger than {most_bytes / 2**20:.2f} MiB, not shown")
+
+    def content(response: httpx.Response) -> bytes:
+        if response.raise_for_status().headers.get("Content-Encoding", "identity") != "identity":
+            raise FileUnavailable("could not be fetched: its server sends it compressed")
+        data = bytearray()
+        for block in response.iter_raw():
+            data += block
+            if len(data) > most_bytes:
+                raise too_large
+        return bytes(data)
+
     if size > most_bytes:
         raise too_large
-    return _read(address, lambda response: _content(response, most_bytes, too_large))
+    return _read(address, content)
 
 
 def still_answers(address: str, seconds: float) -> bool:
@@ -169,22 +171,6 @@ def _read[T](address: str, read: Callable[[httpx.Response], T]) -> T:
     except (httpx.HTTPError, httpx.InvalidURL, ValueError, OSError):  # a host that IDNA cannot write is a ValueError
         pass
     raise FileUnavailable("could not be fetched", is_of_the_network=True)
-
-
-_HEADERS = {"Accept-Encoding": "identity"}
-"""A small file can unpack to gigabytes, and the whole process would wait for it."""
-
-
-def _content(response: httpx.Response, most_bytes: int, too_large: FileUnavailable) -> bytes:
-    response.raise_for_status()
-    if response.headers.get("Content-Encoding", "identity") != "identity":
-        raise FileUnavailable("could not be fetched: its server sends it compressed")
-    data = bytearray()
-    for block in response.iter_raw():
-        data += block
-        if len(data) > most_bytes:
-            raise too_large
-    return bytes(data)
 
 
 def _proxy(url: httpx.URL) -> str | None:

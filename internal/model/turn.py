@@ -13,7 +13,7 @@ from internal.call import ToolCall
 from internal.clock import Clock
 from internal.errors import ModelCallFailed, OurWords, Quoting, Sentence, StopReason
 from internal.events import Event, ModelFinished, ModelStarted, Noted, RequestRepeated
-from internal.host.failures import FailureKind, HostFailure, is_transient
+from internal.host.failures import FailureKind, HostFailure
 from internal.host.session import DeadlinePassed, HostSession, ModelRequest, new_request_id
 from internal.model.reading import ModelTurn, Reading, TurnSpan
 from internal.node.tools import Toolbox
@@ -220,7 +220,7 @@ class _Asked:
             self.transcript.drop_opaque_bodies()
             yield self._note("the host refused the provider's opaque bodies; the run continues without them")
             return True
-        if is_transient(failure.kind) and self._retries < len(RETRY_WAITS):
+        if failure.is_transient and self._retries < len(RETRY_WAITS):
             wait = RETRY_WAITS[self._retries]
             if wait < self.span.deadline.left():
                 self._retries += 1

@@ -20,7 +20,7 @@ from internal import events as e
 from internal.budget import Usage
 from internal.call import CallStatus, ToolCall, WaitingCall
 from internal.errors import OurWords, Sentence
-from internal.host.failures import FailureKind, classify
+from internal.host.failures import FailureKind, HostFailure
 from internal.host.session import MAX_EXACT_INTEGER
 from internal.node.tools import Tool
 from internal.node.virtual_tools import RESERVED_NAMES
@@ -107,7 +107,7 @@ class LogContent:
         if self.is_shown or isinstance(error, OurWords):
             return error
         named = error.partition(":")[0]
-        return named if named in _KINDS else classify(error).value
+        return named if named in _KINDS else HostFailure(error).kind.value
 
     def _sized(self, name: str, value: object) -> object:
         """A value whose texts are replaced by their sizes."""

@@ -1,11 +1,20 @@
-"""What kind of failure a message of the host means."""
+"""What a failure message of the host means: its kind, and what the model reads of a tool's."""
 
 import json
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from internal.host.failures import FailureKind, HostFailure, classify, is_transient
+from internal.calls.output import MAX_REASON_LENGTH, TOOL_FAILED, ToolFailure, plain_reason
+from internal.host.failures import FailureKind, HostFailure
+from internal.text.secrets import KnownSecrets, Redactor
 from tests.support.recordings import DAEMON, recorded
+from tests.unit.generators import joined, text_from_the_host
+
+
+def kind_of(message: str) -> FailureKind:
+    return HostFailure(message).kind
 
 
 def as_dify_words_it(error_type: str, message: str) -> str:
@@ -17,71 +26,54 @@ def as_dify_words_it(error_type: str, message: str) -> str:
     [
         ("InvokeRateLimitError", "reduce the length: too many tokens per minute", FailureKind.RATE_LIMITED),
         ("InvokeServerUnavailableError", "try again", FailureKind.UNAVAILABLE),
-        ("InvokeConnectionError", "reset by peer", FailureKind.CONNECTION),
         ("InvokeConnectionError", "Connection refused", FailureKind.CONNECTION),
         ("InvokeAuthorizationError", "quota of this key", FailureKind.UNAUTHORIZED),
         ("InvokeBadRequestError", "rate of sampling not found", FailureKind.INVALID_REQUEST),
         ("InvokeBadRequestError", "maximum context length is 8192 tokens", FailureKind.CONTEXT_LENGTH),
         ("InvokeBadRequestError", "prompt is too long: 9 > 8", FailureKind.CONTEXT_LENGTH),
         ("InvokeBadRequestError", "exceeds the maximum number of 8192 tokens", FailureKind.CONTEXT_LENGTH),
+        ("InvokeBadRequestError", "exceeds the maximum number of output tokens (8)", FailureKind.INVALID_REQUEST),
         ("ToolProviderCredentialValidationError", "invalid", FailureKind.UNAUTHORIZED),
         ("ToolParameterValidationError", "city not found", FailureKind.INVALID_REQUEST),
         ("ToolProviderNotFoundError", "x", FailureKind.NOT_FOUND),
         ("ToolNotFoundError", "x", FailureKind.NOT_FOUND),
+        ("ReadTimeout", "", FailureKind.TIMEOUT),
     ],
 )
 def test_a_named_error_type_counts_before_the_words_around_it(error_type: str, message: str, kind: FailureKind) -> None:
-    assert classify(as_dify_words_it(error_type, message)) is kind
+    assert kind_of(as_dify_words_it(error_type, message)) is kind
 
 
 def test_the_type_is_that_of_the_innermost_error_not_of_a_traceback_before_it() -> None:
-    args = {"traceback": "raise InvokeServerUnavailableError"}
+    args = {"traceback": "raise InvokeServerUnavailableError  # timeout"}
     inner = json.dumps({"args": args, "error_type": "InvokeBadRequestError", "message": "bad"})
     outer = json.dumps({"message": inner, "args": args, "error_type": "InvokeConnectionError"})
 
-    assert classify(f"PluginInvokeError: {inner}") is FailureKind.INVALID_REQUEST
-    assert classify(f"PluginInvokeError: {outer}") is FailureKind.INVALID_REQUEST
+    assert kind_of(f"PluginInvokeError: {inner}") is FailureKind.INVALID_REQUEST
+    assert kind_of(f"PluginInvokeError: {outer}") is FailureKind.INVALID_REQUEST
 
 
-@pytest.mark.parametrize("kind", ["output", "completion"])
-def test_an_answer_that_is_too_long_is_not_a_context_length_error(kind: str) -> None:
-    message = f"max_tokens (9) exceeds the maximum number of {kind} tokens (8)"
-
-    assert classify(as_dify_words_it("InvokeBadRequestError", message)) is FailureKind.INVALID_REQUEST
-
-
-@pytest.mark.parametrize(
-    ("message", "kind"),
-    [
-        ("Rate limit reached for gpt-5", FailureKind.RATE_LIMITED),
-        ("HTTP 429", FailureKind.RATE_LIMITED),
-        ("[Errno 111] Connection refused", FailureKind.CONNECTION),
-        ("invocation exited without response after 250 seconds", FailureKind.TIMEOUT),
-        ("read timed out", FailureKind.TIMEOUT),
-        ("504 Gateway Time-out", FailureKind.TIMEOUT),
-        ("failed to read response body", FailureKind.CUT_STREAM),
-        ("unexpected EOF", FailureKind.CUT_STREAM),
-        ("403 Forbidden", FailureKind.UNAUTHORIZED),
-        ("page does not exist", FailureKind.NOT_FOUND),
-        ("502 Bad Gateway", FailureKind.UNAVAILABLE),
-        ("invoke llm model failed: dial tcp: lookup api on 127.0.0.11:53: no such host", FailureKind.CONNECTION),
-        ("invoke llm model failed: dial tcp 10.0.0.7:5001: i/o timeout", FailureKind.TIMEOUT),
-        ("Server disconnected without sending a response.", FailureKind.CONNECTION),
-        ("Overloaded", FailureKind.UNAVAILABLE),
-        ("Temporary failure in name resolution", FailureKind.CONNECTION),
-        ("1 validation error for Request", FailureKind.INVALID_REQUEST),
-        ("This model's context window is exceeded", FailureKind.CONTEXT_LENGTH),
-        ("killed by a cosmic ray", FailureKind.UNKNOWN),
-        ("", FailureKind.UNKNOWN),
-    ],
-)
-def test_without_a_type_the_words_decide(message: str, kind: FailureKind) -> None:
-    assert classify(message) is kind
-
-
-# As dify_plugin (AIModel._transform_invoke_error), its OpenAI-compatible model and raise_for_status word them; Dify
-# passes on the message alone.
-PROVIDERS_WORDS = {
+# Bare words; then as dify_plugin (AIModel._transform_invoke_error), its OpenAI-compatible model and raise_for_status
+# word them. Dify passes on the message alone.
+WORDS = {
+    "Rate limit reached for gpt-5": FailureKind.RATE_LIMITED,
+    "HTTP 429": FailureKind.RATE_LIMITED,
+    "[Errno 111] Connection refused": FailureKind.CONNECTION,
+    "invocation exited without response after 250 seconds": FailureKind.TIMEOUT,
+    "504 Gateway Time-out": FailureKind.TIMEOUT,
+    "failed to read response body": FailureKind.CUT_STREAM,
+    "403 Forbidden": FailureKind.UNAUTHORIZED,
+    "page does not exist": FailureKind.NOT_FOUND,
+    "502 Bad Gateway": FailureKind.UNAVAILABLE,
+    "invoke llm model failed: dial tcp: lookup api on 127.0.0.11:53: no such host": FailureKind.CONNECTION,
+    "invoke llm model failed: dial tcp 10.0.0.7:5001: i/o timeout": FailureKind.TIMEOUT,
+    "connect http://search.internal:8080/mcp?timeout=32s: connection refused": FailureKind.CONNECTION,
+    "Server disconnected without sending a response.": FailureKind.CONNECTION,
+    "Overloaded": FailureKind.UNAVAILABLE,
+    "1 validation error for Request": FailureKind.INVALID_REQUEST,
+    "This model's context window is exceeded": FailureKind.CONTEXT_LENGTH,
+    "no route: 503": FailureKind.UNKNOWN,
+    "killed by a cosmic ray": FailureKind.UNKNOWN,
     "[OpenAI] Incorrect model credentials provided, please check and try again. ": FailureKind.UNAUTHORIZED,
     "[openai] Rate Limit Error, Error code: 429 - {'error': {'message': 'Limit: 3 invalid tokens'}}": (
         FailureKind.RATE_LIMITED
@@ -99,13 +91,10 @@ PROVIDERS_WORDS = {
     **{
         f"[compatible] Error: API request failed with status code {status}: {body}": kind
         for status, kind in (
-            (401, FailureKind.UNAUTHORIZED),
             (403, FailureKind.UNAUTHORIZED),
             (404, FailureKind.NOT_FOUND),
             (429, FailureKind.RATE_LIMITED),
             (500, FailureKind.UNAVAILABLE),
-            (502, FailureKind.UNAVAILABLE),
-            (503, FailureKind.UNAVAILABLE),
             (504, FailureKind.TIMEOUT),
         )
         for body in ('{"error": {"message": "It said no"}}', '{"message": "It said no"}', "<html>no</html>", "")
@@ -113,72 +102,30 @@ PROVIDERS_WORDS = {
 }
 
 
-@pytest.mark.parametrize(("message", "kind"), PROVIDERS_WORDS.items())
-def test_what_providers_say_has_its_kind_without_the_name_of_an_error(message: str, kind: FailureKind) -> None:
-    assert classify(message) is kind
-    assert classify(f"request failed: {as_dify_words_it('Exception', message)}") is kind
+@pytest.mark.parametrize(("message", "kind"), WORDS.items())
+def test_without_a_type_the_words_decide(message: str, kind: FailureKind) -> None:
+    assert kind_of(message) is kind
+    assert kind_of(f"request failed: {as_dify_words_it('Exception', message)}") is kind
 
 
-@pytest.mark.parametrize(
-    ("message", "reason"),
-    [
-        ("HTTP 429", "HTTP 429"),
-        (as_dify_words_it("InvokeBadRequestError", "no such model"), "no such model"),
-        (f"req_id: 1 {as_dify_words_it('X', as_dify_words_it('Y', 'inside'))}", "inside"),
-        (as_dify_words_it("X", ""), "X"),
-        ("read tool response failed: request failed: tool invoke error: failed to execute tool search: boom", "boom"),
-        (f"read llm model failed: request failed: {as_dify_words_it('X', 'inside')}", "inside"),
-        ('broken {"message": "x"', 'broken {"message": "x"'),
-        ('a {"code": 5}', 'a {"code": 5}'),
-        ("{" * 5, "{" * 5),
-        ('{"a":' * 4_000, '{"a":' * 4_000),
-    ],
-    ids=[
-        "bare",
-        "wrapped",
-        "wrapped twice",
-        "only its type inside",
-        "a tool's",
-        "a model's",
-        "broken",
-        "no message",
-        "only braces",
-        "too deep",
-    ],
-)
+REASONS = {
+    "bare": ("HTTP 429", "HTTP 429"),
+    "wrapped twice": (f"req_id: 1 {as_dify_words_it('X', as_dify_words_it('Y', 'inside'))}", "inside"),
+    "only its type": (as_dify_words_it("X", ""), "X"),
+    "a tool's": (
+        "read tool response failed: request failed: tool invoke error: failed to execute tool search: boom",
+        "boom",
+    ),
+    "a model's": (f"read llm model failed: request failed: {as_dify_words_it('X', 'inside')}", "inside"),
+    "broken": ('broken {"message": "x"', 'broken {"message": "x"'),
+    "no message": ('a {"code": 5}', 'a {"code": 5}'),
+    "too deep": ('{"a":' * 4_000, '{"a":' * 4_000),
+}
+
+
+@pytest.mark.parametrize(("message", "reason"), REASONS.values(), ids=REASONS)
 def test_a_host_failure_has_the_innermost_message_and_keeps_the_whole(message: str, reason: str) -> None:
-    failure = HostFailure(message)
-
-    assert failure.kind is classify(message)
-    assert failure.reason == reason
-    assert str(failure) == message
-
-
-@pytest.mark.parametrize(
-    "kind",
-    [
-        FailureKind.RATE_LIMITED,
-        FailureKind.UNAVAILABLE,
-        FailureKind.CONNECTION,
-        FailureKind.CUT_STREAM,
-    ],
-)
-def test_a_failure_that_may_pass_is_transient(kind: FailureKind) -> None:
-    assert is_transient(kind)
-
-
-@pytest.mark.parametrize(
-    "kind",
-    [
-        FailureKind.CONTEXT_LENGTH,
-        FailureKind.INVALID_REQUEST,
-        FailureKind.UNAUTHORIZED,
-        FailureKind.NOT_FOUND,
-        FailureKind.UNKNOWN,
-    ],
-)
-def test_a_failure_that_would_come_again_is_not(kind: FailureKind) -> None:
-    assert not is_transient(kind)
+    assert (HostFailure(message).reason, str(HostFailure(message))) == (reason, message)
 
 
 DAEMONS_WORDS = {
@@ -219,46 +166,14 @@ def test_each_error_of_the_daemon_has_its_kind_and_its_origin() -> None:
     }
 
     assert {fault: (failure.kind, failure.is_hosts_own) for fault, failure in heard.items()} == DAEMONS_WORDS
-
-
-def test_the_message_of_provider_or_tool_is_taken_out_of_the_wrapping() -> None:
-    rows = {row["fault"]: row for row in recorded(DAEMON, "backwards_failure")}
-
-    def reason(fault: str) -> str:
-        return HostFailure(rows[fault]["plugin_reads"][-2]["message"]).reason
-
-    assert reason("a tool: the API's stream holds an error") == "boom"
-    assert reason("the API's stream holds an error of the model plugin (a rate limit)") == (
+    assert heard["a tool: the API's stream holds an error"].reason == "boom"
+    assert heard["the API's stream holds an error of the model plugin (a rate limit)"].reason == (
         "[models] Rate Limit Error, Error code: 429 - {'error': {'message': 'Rate limit reached for gpt-5'}}"
     )
-    assert reason("opaque_body is an object") == "prompt_messages[0].opaque_body was refused"
+    assert heard["opaque_body is an object"].reason == "prompt_messages[0].opaque_body was refused"
 
 
-@pytest.mark.parametrize(
-    "message",
-    [
-        "connect http://search.internal:8080/mcp?timeout=32s: connection refused",
-        "Max retries exceeded with url: /mcp?timeout=32s (Caused by: Connection refused)",
-        "dial tcp: lookup timeout.example.com on 127.0.0.11:53: connection refused",
-        "rate-limit.internal.example:443: connection refused",
-    ],
-)
-def test_a_kind_is_not_read_out_of_an_address(message: str) -> None:
-    assert classify(message) is FailureKind.CONNECTION
-
-
-def test_a_kind_is_not_read_out_of_a_traceback_beside_the_message() -> None:
-    wrapped = {"args": {"traceback": "self.timeout = timeout  # rate limit"}, "error_type": "ValueError"}
-
-    assert classify(f"PluginInvokeError: {json.dumps({**wrapped, 'message': 'boom'})}") is FailureKind.UNKNOWN
-    assert classify(f"PluginInvokeError: {json.dumps({**wrapped, 'message': 'no route: 503'})}") is FailureKind.UNKNOWN
-
-
-def test_the_name_of_an_error_counts_when_its_message_is_empty() -> None:
-    assert classify(as_dify_words_it("ReadTimeout", "")) is FailureKind.TIMEOUT
-
-
-@pytest.mark.parametrize("said", ["network", "timed out", "rate limit", "connection refused"])
+@pytest.mark.parametrize("said", ["timed out", "rate limit"])
 def test_a_refused_opaque_body_is_recognised_by_its_field_whatever_value_is_quoted(said: str) -> None:
     message = (
         "unmarshal backwards invoke request failed: error decoding map: 1 error(s) decoding:\n\n"
@@ -284,10 +199,11 @@ def test_a_tool_may_speak_of_something_called_opaque_body() -> None:
 HUGE = {
     "letters": "a" * 6_000_000,
     "braces": "{" * 6_000_000,
-    "quotes": '\\"' * 3_000_000,
     "paths": "/a?" * 2_000_000,
+    "folders": "/a" * 3_000_000,
     "addresses": "a://" * 1_500_000,
     "prefixes": "request failed: " * 400_000,
+    "tracebacks": "Traceback (most recent call last): File " * 150_000,
     "wrapped": as_dify_words_it("ValueError", "a" * 6_000_000),
 }
 
@@ -298,11 +214,93 @@ def test_of_a_huge_message_its_beginning_and_end_are_read(message: str) -> None:
 
     assert failure.kind is FailureKind.UNKNOWN
     assert len(failure.reason) < 50_000
+    assert len(reason(failure.reason)) <= MAX_REASON_LENGTH
 
 
-def test_words_count_near_the_ends_of_a_long_message_only() -> None:
-    padding = "x" * 100_000
+# What the model reads of a tool's failure; tests/agent/test_tool_failures.py has the reasons themselves.
 
-    assert classify(f"timed out {padding}") is FailureKind.TIMEOUT
-    assert classify(f"{padding} timed out") is FailureKind.TIMEOUT
-    assert classify(f"{padding} timed out {padding}") is FailureKind.UNKNOWN
+SECRET = "hunter2-hunter2"
+REDACTOR = Redactor.of([SECRET, "two\n\nlines of it"])
+
+
+def reason(message: str) -> str:
+    return plain_reason(message, REDACTOR)
+
+
+TOLD = {
+    "a rate limit with words": ("request failed: 429: wait 5 minutes", ": 429: wait 5 minutes"),
+    "a refusal in an address": (
+        'invoke tool failed: Post "http://a.example/x?timeout=32s": dial tcp 10.0.0.1:1: connect: connection refused',
+        ": unavailable",
+    ),
+    "a chunk above 30 MiB": (
+        "read tool response failed: data length is too long: 32505934",
+        ": its result is too large",
+    ),
+    "nothing": ("", ""),
+}
+
+
+@pytest.mark.parametrize(("message", "expected"), TOLD.values(), ids=TOLD)
+def test_the_model_reads_the_innermost_message_or_one_word(message: str, expected: str) -> None:
+    assert ToolFailure.of(HostFailure(message), KnownSecrets(REDACTOR)).told == TOOL_FAILED + expected
+
+
+TRACEBACK = 'Traceback (most recent call last):\n  File "/app/x.py", line 3, in f\n    go()\n    ~~^^\n'
+CHAINED = "During handling of the above exception, another exception occurred:"
+PLAIN = {
+    "a path": ("no /srv/app/data/a.csv here", "no a.csv here"),
+    "a path in brackets": ("failed (/srv/app.py:3)", "failed (app.py:3)"),
+    "a folder": ("in /var/lib/x/ it is", "in x/ it is"),
+    "a folder at the end": ("cannot write to /var/data/out/.", "cannot write to out/."),
+    "slashes in a row": ("no /srv//app/a.csv", "no a.csv"),
+    "a file's URL": ("no file:///srv/app/a.csv", "no a.csv"),
+    "a URL": ("404 for https://a.example/v1/users?q=/x/y#z", "404 for https://a.example/v1/users?q=/x/y#z"),
+    "a URL with a port": ("no http://[::1]:80/a/b, http://a:80/c/d", "no http://[::1]:80/a/b, http://a:80/c/d"),
+    "a route": ("GET /v1/users: 404, with url: /v1/users", "GET /v1/users: 404, with url: /v1/users"),
+    "no path": ("and/or 1/2 of a/b/c is n/a", "and/or 1/2 of a/b/c is n/a"),
+    "a traceback": (f"{TRACEBACK}ValueError: boom\nat line 3", "ValueError: boom\nat line 3"),
+    "a traceback after words": (f"It failed:\n\n{TRACEBACK}ValueError: boom", "It failed:\nValueError: boom"),
+    "a traceback on the same line": (f"It failed: {TRACEBACK}ValueError: boom", "It failed:\nValueError: boom"),
+    "tracebacks in a chain": (
+        f"{TRACEBACK}KeyError: 1\n\n{CHAINED}\n\n{TRACEBACK}ValueError: boom",
+        "ValueError: boom",
+    ),
+    "a traceback in JSON": (f"{TRACEBACK}ValueError: boom".replace("\n", "\\n"), "ValueError: boom"),
+    "frames of JavaScript": ("Error: boom\n    at f (/app/x.js:1:2)\n    at async main (node:1:2)", "Error: boom"),
+}
+
+
+@pytest.mark.parametrize(("message", "expected"), PLAIN.values(), ids=PLAIN)
+def test_directories_and_tracebacks_are_not_told(message: str, expected: str) -> None:
+    assert reason(message) == expected
+
+
+def test_a_reason_is_short_and_its_first_lines() -> None:
+    text = reason("first line\n\n" + "x" * 10_000)
+
+    assert len(text) == MAX_REASON_LENGTH
+    assert text.startswith("first line\nx")
+    assert text.endswith("…")
+
+
+@pytest.mark.parametrize("padding", [0, 485, 490, 495])
+def test_no_part_of_a_secret_is_told(padding: int) -> None:
+    text = reason(
+        f"{'x ' * (padding // 2)}{SECRET} two\n\nlines of it {TRACEBACK}E: sk-abcdefghijkl at /{SECRET}/a.txt"
+    )
+
+    assert "hunter" not in text
+    assert "lines of it" not in text
+    assert "sk-abc" not in text
+
+
+PIECES = ["/", "//", "a", '"', "'", " ", "\n", "    at ", "Traceback (most recent call last)", "file://", "."]
+
+
+@given(joined(PIECES) | text_from_the_host | st.sampled_from(PIECES).map(lambda piece: piece * 5_000))
+def test_the_reason_of_any_message_is_short_and_can_be_written(message: str) -> None:
+    text = reason(message)
+
+    assert len(text) <= MAX_REASON_LENGTH
+    assert text.encode().decode() == text
