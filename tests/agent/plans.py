@@ -116,6 +116,11 @@ def subtask(outcome: Outcome, name: str) -> Json:
     return next(entry for entry in outcome.variables["subtasks"] if entry["name"] == name)
 
 
+def found(name: str, answer: str, *, attempts: int = 1) -> Json:
+    """A completed subtask as the variable shows it."""
+    return {"name": name, "answer": answer, "completed": True, "attempts": attempts}
+
+
 def tree(outcome: Outcome) -> list[Any]:
     """The log as nested lists of labels, by parent."""
     children: dict[str | None, list[Json]] = {}

@@ -1,23 +1,29 @@
-"""Plan and reflect without failures: the plan, its subtasks side by side, one answer."""
+"""Plan and reflect without failures: the plan, its subtasks side by side, one answer, and what the user sees of it."""
 
 import re
 from collections.abc import Iterator
 
 import pytest
-from dify_plugin.entities.agent import AgentRuntime
 from dify_plugin.errors.model import InvokeBadRequestError
 from gevent.event import Event
+from hypothesis import given
+from hypothesis import strategies as st
 
 from internal.node.params import read_params
 from internal.plan_and_reflect import PLAN_AND_REFLECT, PlanAndReflectParams
+from internal.text.texts import cut_evenly
 from prompt import template
-from strategies.gpt5_plan_and_reflect import GPT5PlanAndReflectStrategy
 from tests.agent.plans import (
     ANSWER,
+    advised,
     answers,
+    blocks,
     completed,
     done_at_once,
     echo,
+    found,
+    incomplete,
+    judges,
     looked_up,
     of_answer,
     of_reflection,
@@ -26,56 +32,48 @@ from tests.agent.plans import (
     opening,
     plan_run,
     plans,
+    tree,
+    verdict,
     works_on,
 )
 from tests.agent.scenes import live, search, text, wait_for
 from tests.support.clock import PATIENCE
-from tests.support.host import Handler, Json, ScriptedModel, Tools, When, make_session
-from tests.support.run import run
-from tests.support.wire import breaks, calls, model, says
+from tests.support.host import Handler, Json, Step, When, text_of
+from tests.support.wire import MODEL, breaks, calls, fails, model, says
 
 NAMES = ["alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta"]
-
-
-def meeting(size: int) -> tuple[Handler, list[str]]:
-    """A tool that answers only when so many calls of it are under way at once, and who came."""
-    came: list[str] = []
-    all_here = Event()
-
-    def handler(request: Json) -> Iterator[Json]:
-        came.append(request["tool_parameters"]["q"])
-        if len(came) == size:
-            all_here.set()
-        assert all_here.wait(PATIENCE), f"only {came} were under way at once"
-        yield from echo(request)
-
-    return handler, came
+TWO = [plans("alpha", "beta"), *looked_up("alpha"), *done_at_once("beta")]
 
 
 def test_a_plan_of_one_is_one_subtask_one_judgement_and_one_answer() -> None:
     outcome = plan_run([plans("alpha"), *looked_up("alpha"), answers("All ", "found.")], {"search": echo})
 
-    assert outcome.error is None
-    assert (outcome.text, outcome.stop_reason) == ("All found.", "answered")
+    assert (outcome.error, outcome.text, outcome.stop_reason) == (None, "All found.", "answered")
     assert outcome.variables["plan"] == ["alpha"]
-    assert outcome.variables["subtasks"] == [
-        {"name": "alpha", "answer": "Answer to alpha.", "completed": True, "attempts": 1}
-    ]
+    assert outcome.variables["subtasks"] == [found("alpha", "Answer to alpha.")]
+    offers = [offered(request) for request in outcome.model.requests]
+    assert offers == [["submit_plan"], ["search"], ["search"], ["submit_reflection"], []]
     assert outcome.messages[-1]["type"] == "json"
 
 
-@pytest.mark.parametrize("count", [2, 4, 8])
+@pytest.mark.parametrize("count", [2, 8])
 def test_all_subtasks_of_a_plan_run_their_tools_at_the_same_time(count: int) -> None:
-    names = NAMES[:count]
-    handler, came = meeting(count)
-    steps = [plans(*names), *(step for name in names for step in looked_up(name)), answers()]
+    """The tool answers only when so many calls of it are under way at once."""
+    names, came, all_here = NAMES[:count], list[str](), Event()
 
-    outcome = plan_run(steps, {"search": handler}, {"maximum_subtasks": 8})
+    def meeting(request: Json) -> Iterator[Json]:
+        came.append(request["tool_parameters"]["q"])
+        if len(came) == count:
+            all_here.set()
+        assert all_here.wait(PATIENCE), f"only {came} were under way at once"
+        yield from echo(request)
+
+    steps = [plans(*names), *(step for name in names for step in looked_up(name)), answers()]
+    outcome = plan_run(steps, {"search": meeting}, {"maximum_subtasks": 8})
 
     assert sorted(came) == sorted(names)
     assert outcome.text == ANSWER
-    assert [entry["name"] for entry in outcome.variables["subtasks"]] == outcome.variables["plan"] == names
-    assert all(entry["completed"] for entry in outcome.variables["subtasks"])
+    assert outcome.variables["subtasks"] == [found(name, f"Answer to {name}.") for name in names]
 
 
 @pytest.mark.parametrize("limit", [1, 3])
@@ -92,40 +90,14 @@ def test_the_limit_on_parallel_calls_holds_over_all_subtasks(limit: int) -> None
         yield from echo(request)
         under_way -= 1
 
-    two = {name: calls(("search", {"q": name}), ("search", {"q": f"more of {name}"})) for name in names}
-    scripts = [
-        [works_on(name, two[name]), When(f"result for more of {name}", says("Done.")), completed(name)]
-        for name in names
-    ]
-    steps = [plans(*names), *(step for script in scripts for step in script), answers()]
+    steps = list[Step]()
+    for name in names:
+        steps.append(works_on(name, calls(("search", {"q": name}), ("search", {"q": f"more of {name}"}))))
+        steps += [When(f"result for more of {name}", says("Done.")), completed(name)]
 
-    outcome = plan_run(steps, {"search": counting}, {"parallel_tool_calls": limit})
+    outcome = plan_run([plans(*names), *steps, answers()], {"search": counting}, {"parallel_tool_calls": limit})
 
-    assert outcome.error is None
-    assert len(outcome.tools.requests) == 8
-    assert most == limit
-
-
-def test_each_model_call_offers_only_the_tools_that_it_needs() -> None:
-    outcome = plan_run([plans("alpha"), *looked_up("alpha"), answers()], {"search": echo})
-
-    assert [offered(request) for request in outcome.model.requests] == [
-        ["submit_plan"],
-        ["search"],
-        ["search"],
-        ["submit_reflection"],
-        [],
-    ]
-
-
-def test_the_answer_of_a_subtask_is_its_last_text_and_costs_no_extra_call() -> None:
-    outcome = plan_run(
-        [plans("alpha", "beta"), *looked_up("alpha"), *done_at_once("beta"), answers()], {"search": echo}
-    )
-
-    assert len(of_subtask(outcome, "alpha")) == 2
-    assert len(of_subtask(outcome, "beta")) == 1
-    assert len(outcome.model.requests) == 1 + (2 + 1) + (1 + 1) + 1
+    assert (outcome.error, len(outcome.tools.requests), most) == (None, 8, limit)
 
 
 def test_every_subtask_sees_the_whole_plan_and_the_answer_sees_question_and_pairs() -> None:
@@ -159,28 +131,25 @@ def test_a_subtask_has_guards_of_its_own() -> None:
     assert sorted(item["status"] for item in outcome.variables["tool_runs"]) == ["error", "error", "refused", "refused"]
 
 
-def test_a_subtask_has_all_the_rounds_for_itself() -> None:
+def test_each_attempt_at_each_subtask_has_all_the_rounds_for_itself() -> None:
     names = NAMES[:2]
-    steps = [
-        plans(*names),
-        *(works_on(name, search(name)) for name in names),
-        *(When(template.CLOSING_NOTE, says("As far as I got.")) for _ in names),
-        *map(completed, names),
-        answers(),
-    ]
+    closing = [When(template.CLOSING_NOTE, says("As far as I got.")) for _ in names]
+    again = [(incomplete(name, f"More {name}."), advised(f"More {name}.", search(f"more {name}"))) for name in names]
+    first = [plans(*names), *(works_on(name, search(name)) for name in names), *closing]
+    steps = [*first, *(step for steps in again for step in steps), *closing, *map(completed, names), answers()]
 
     outcome = plan_run(steps, {"search": echo}, {"maximum_iterations": 1})
 
-    assert [len(of_subtask(outcome, name)) for name in names] == [2, 2]
-    assert [entry["answer"] for entry in outcome.variables["subtasks"]] == ["As far as I got."] * 2
-    assert outcome.last_json["decision_summary"]["rounds"] == 3
+    assert len(outcome.tools.requests) == 4
+    assert [len(of_subtask(outcome, name)) for name in names] == [4, 4]
+    assert outcome.variables["subtasks"] == [found(name, "As far as I got.", attempts=2) for name in names]
+    assert outcome.last_json["decision_summary"]["rounds"] == 5
 
 
 def test_the_answer_streams_as_it_comes() -> None:
     half_is_shown = Event()
     last = [text("Half,"), wait_for(half_is_shown), *says(" and the rest.")]
-    steps = [plans("alpha"), *done_at_once("alpha"), When("<findings>", last)]
-    run = live(steps, blueprint=PLAN_AND_REFLECT)
+    run = live([plans("alpha"), *done_at_once("alpha"), When("<findings>", last)], blueprint=PLAN_AND_REFLECT)
 
     assert run.until("text")["text"] == "Half,"
     half_is_shown.set()
@@ -207,25 +176,6 @@ def test_logs_and_files_of_a_subtask_come_while_the_others_still_work() -> None:
     assert run.until("text")["text"] == ANSWER
 
 
-@pytest.mark.parametrize("name", ["submit_plan", "submit_reflection", "submit_answer"])
-def test_the_names_of_virtual_tools_are_reserved_against_the_nodes_tools(name: str) -> None:
-    """The node's tool is offered under another name, and called by its own."""
-    other = f"tools_{name}"
-    steps = [
-        plans("alpha"),
-        works_on("alpha", calls((other, {"q": "x"}))),
-        When("result for x", says("Done.")),
-        completed("alpha"),
-        answers(),
-    ]
-
-    outcome = plan_run(steps, {name: echo})
-    plain = run([calls((other, {"q": "x"})), says("Done.")], {name: echo})
-
-    assert offered(of_subtask(outcome, "alpha")[0]) == offered(plain.model.requests[0]) == [other]
-    assert [request["tool"] for request in (*outcome.tools.requests, *plain.tools.requests)] == [name, name]
-
-
 @pytest.mark.parametrize("handlers", [{}, {"search": echo}], ids=["no tools", "with tools"])
 def test_a_model_that_cannot_call_tools_is_one_clear_error_before_any_call(handlers: dict[str, Handler]) -> None:
     outcome = plan_run([], handlers, {"model": model(features=["vision"])})
@@ -235,35 +185,150 @@ def test_a_model_that_cannot_call_tools_is_one_clear_error_before_any_call(handl
     assert outcome.model.requests == []
 
 
-def test_a_model_without_a_description_is_tried() -> None:
-    outcome = plan_run([plans("alpha"), *done_at_once("alpha"), answers()], params={"model": model(features=None)})
-
-    assert (outcome.error, outcome.text) == (None, ANSWER)
-
-
-def test_the_strategy_as_dify_calls_it() -> None:
-    scripted = ScriptedModel([plans("alpha"), *done_at_once("alpha"), answers()])
-    session, _ = make_session(scripted, Tools({}))
-    strategy = GPT5PlanAndReflectStrategy(runtime=AgentRuntime(user_id="user-1"), session=session)
-
-    said = [message.model_dump() for message in strategy.invoke({"model": model(), "query": "?", "tools": None})]
-
-    assert [message["message"]["text"] for message in said if message["type"].value == "text"] == [ANSWER]
-
-
-LIMITS: dict[str, tuple[object, int, int]] = {
-    "left alone": ("", 4, 3),
-    "as text": ("2", 2, 2),
-    "too many": (99, 8, 5),
-    "too few": (0, 1, 1),
-    "no number": ("many", 4, 3),
-}
-
-
-@pytest.mark.parametrize(("given", "subtasks", "attempts"), LIMITS.values(), ids=LIMITS)
-def test_limits_of_a_plan_are_read_leniently(given: object, subtasks: int, attempts: int) -> None:
-    raw = {"model": model(), "query": "?", "maximum_subtasks": given, "maximum_attempts": given}
+@pytest.mark.parametrize(
+    ("said", "subtasks", "attempts"), [("", 4, 3), ("2", 2, 2), (99, 8, 5), (0, 1, 1), ("many", 4, 3)]
+)
+def test_limits_of_a_plan_are_read_leniently(said: object, subtasks: int, attempts: int) -> None:
+    raw = {"model": model(), "query": "?", "maximum_subtasks": said, "maximum_attempts": said}
     params = read_params(raw, PlanAndReflectParams)
 
     assert (params.maximum_subtasks, params.maximum_attempts) == (subtasks, attempts)
-    assert len(params.notes) == (0 if given in ("", "2") else 2)
+    assert len(params.notes) == (0 if said in ("", "2") else 2)
+
+
+def test_with_thoughts_shown_the_plan_is_a_closed_block_and_the_thoughts_of_the_answer_begin_with_the_findings() -> (
+    None
+):
+    steps = [*TWO, answers(f"<think>hm</think>{ANSWER}")]
+    outcome = plan_run(steps, {"search": echo}, {"emit_intermediate_thoughts": True})
+
+    plan, findings = blocks(outcome.text)
+    assert plan == "Plan:\n\n1. alpha\n2. beta"
+    assert findings == (
+        "What the subtasks found:\n\n**1. alpha**\n\nAnswer to alpha.\n\n**2. beta**\n\nAnswer to beta.\n\nhm"
+    )
+    assert re.sub(r"<think>.*?</think>", "", outcome.text, flags=re.DOTALL).strip() == ANSWER
+    assert outcome.text.endswith(f"</think>\n\n{ANSWER}")
+
+
+def test_thoughts_and_remarks_of_a_subtask_are_never_shown() -> None:
+    steps = [
+        plans("alpha"),
+        works_on("alpha", search("alpha", text="<think>secretly</think>I look it up." + "." * 500)),
+        When("result for alpha", says("<think>hm</think>Answer to alpha.")),
+        judges("alpha", [*says("<think>well</think>I judge.")[:-1], *verdict(is_completed=True)]),
+        answers(f"<think>Hm.</think>{ANSWER}"),
+    ]
+
+    hidden = plan_run(steps, {"search": echo})
+    shown = plan_run(steps, {"search": echo}, {"emit_intermediate_thoughts": True})
+
+    assert hidden.text == ANSWER
+    assert len(blocks(shown.text)) == 1
+    assert not any(words in shown.text for words in ("secretly", "I look it up", "hm", "well", "I judge"))
+
+
+def test_log_and_summary_have_plan_subtasks_attempts_and_answer() -> None:
+    steps = [
+        plans("alpha", "beta"),
+        *looked_up("alpha"),
+        works_on("beta", says("No.")),
+        incomplete("beta", "Look elsewhere."),
+        advised("Look elsewhere.", says("Still no.")),
+        incomplete("beta", "Look up."),
+        answers(),
+    ]
+
+    outcome = plan_run(steps, {"search": echo}, {"maximum_attempts": 2})
+
+    once = [["ROUND 1", [MODEL]], ["REFLECTION", [MODEL]]]
+    rounds = [["ROUND 1", [MODEL], ["CALL search"]], ["ROUND 2", [MODEL]]]
+    assert tree(outcome) == [
+        ["PLAN", [MODEL]],
+        ["1. alpha", ["ATTEMPT 1", *rounds, ["REFLECTION", [MODEL]]]],
+        ["2. beta", ["ATTEMPT 1", *once], ["ATTEMPT 2", *once]],
+        ["ANSWER", ["ROUND 1", [MODEL]]],
+        ["RUN FINISHED: answered"],
+    ]
+    assert {log["status"] for log in outcome.logs.values()} == {"success"}
+    summary = outcome.last_json["decision_summary"]
+    assert (summary["subtasks"], summary["subtasks_completed"], summary["attempts"]) == (2, 1, 3)
+    assert (summary["rounds"], summary["stop_reason"]) == (5, "answered")
+    assert outcome.variables["tool_runs"] == summary["tool_calls"]
+
+
+def test_sources_of_subtasks_are_numbered_once_for_the_whole_run() -> None:
+    def handler(request: Json) -> Iterator[Json]:
+        resource = {"document_name": f"Book of {request['tool_parameters']['q']}", "content": "Words."}
+        body = {"retriever_resources": [resource], "context": ""}
+        yield {"type": "retriever_resources", "message": body, "meta": None}
+        yield from echo(request)
+
+    steps = [plans("alpha", "beta"), *looked_up("alpha"), *looked_up("beta"), answers("As [1] and [2] say.")]
+
+    outcome = plan_run(steps, {"search": handler})
+
+    numbers = {source["title"].removeprefix("Book of "): source["number"] for source in outcome.variables["sources"]}
+    assert sorted(numbers) == ["alpha", "beta"]
+    assert sorted(numbers.values()) == [1, 2]
+    assert all(source["cited"] for source in outcome.variables["sources"])
+    for name, number in numbers.items():
+        assert f"[{number}] Book of {name}" in text_of(of_subtask(outcome, name)[1]["prompt_messages"][-1])
+
+
+# Findings that together exceed the window.
+
+LONG = "word " * 2_000
+TOO_LONG = When("<findings>", fails("InvokeBadRequestError", "This model's maximum context length is 8192 tokens"))
+LONG_FINDINGS = [
+    plans("alpha", "beta", "gamma"),
+    *(works_on(name, says(f"{name}: {LONG}")) for name in ("alpha", "beta")),
+    works_on("gamma", says("A short finding.")),
+    *map(completed, ("alpha", "beta", "gamma")),
+]
+
+
+def findings_in(request: Json) -> list[str]:
+    return [part.partition("\n")[2].partition("\n</finding>")[0] for part in opening(request).split("<finding ")[1:]]
+
+
+def test_findings_that_exceed_the_window_are_cut_evenly_and_answered() -> None:
+    outcome = plan_run([*LONG_FINDINGS, answers()], params={"model": model(context_size=4_000)})
+
+    assert (outcome.text, outcome.stop_reason) == (ANSWER, "answered")
+    first, second, third = findings_in(of_answer(outcome)[0])
+    assert len(first) == pytest.approx(len(second), abs=5)
+    assert 3_000 < len(first) < len(LONG)
+    assert first.startswith("alpha: word")
+    assert third == "A short finding."
+    assert any("cut evenly" in note for note in outcome.notes)
+    assert len(outcome.variables["subtasks"][0]["answer"]) > len(LONG) - 10
+
+
+def test_findings_that_the_provider_calls_too_long_are_cut_and_asked_for_once_more() -> None:
+    outcome = plan_run([*LONG_FINDINGS, TOO_LONG, answers()], params={"model": model(context_size=None)})
+
+    assert (outcome.error, outcome.text, outcome.stop_reason) == (None, ANSWER, "answered")
+    whole, cut = of_answer(outcome)
+    assert len(findings_in(whole)[0]) > len(LONG) - 10
+    assert 0.4 * len(LONG) < len(findings_in(cut)[0]) < 0.6 * len(LONG)
+    assert {log["status"] for key, log in outcome.logs.items() if key.startswith("answer.round2")} == {"success"}
+
+
+def test_findings_that_stay_too_long_are_one_error() -> None:
+    outcome = plan_run([*LONG_FINDINGS, TOO_LONG, TOO_LONG, TOO_LONG])
+
+    assert isinstance(outcome.error, InvokeBadRequestError)
+    assert "too long for the model" in str(outcome.error)
+    assert outcome.logs["answer"]["status"] == "error"
+
+
+@given(st.lists(st.text(max_size=3_000), max_size=6), st.integers(0, 20_000))
+def test_long_texts_are_cut_to_the_limit_together_and_short_ones_stay_whole(texts: list[str], most: int) -> None:
+    cut = cut_evenly(texts, most, len)
+
+    if sum(map(len, texts)) <= most:
+        assert cut == texts
+    else:
+        assert sum(map(len, cut)) <= max(most, 200 * len(texts))
+    assert all(new == old or len(new) <= max(200, len(old)) for old, new in zip(texts, cut, strict=True))

@@ -27,11 +27,13 @@ STRATEGIES: dict[str, tuple[Blueprint[Any], list[Any]]] = {
     "react": (GPT5ReActStrategy.blueprint, []),
     "plan and reflect": (PLAN_AND_REFLECT, [plans("alpha"), *done_at_once("alpha")]),
 }
-TOKENS_BEFORE = {name: len(before) * USAGE["total_tokens"] for name, (_, before) in STRATEGIES.items()}
 every_strategy = pytest.mark.parametrize("strategy", STRATEGIES)
 with_and_without_thoughts = pytest.mark.parametrize("shows", [False, True], ids=["hidden", "shown"])
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 WITH_SCHEMA: dict[str, Any] = {"answer_schema": json.dumps(SCHEMA)}
+TURN = USAGE["total_tokens"]
+WRONG_KEY = fails("InvokeAuthorizationError", "wrong key")
+BROKEN = fails("InvokeBadRequestError", "broken")
 
 
 def passes(*remarks: str) -> list[Any]:
@@ -61,9 +63,10 @@ def reviewed(
     return run([*before, *steps], tools, given, blueprint=blueprint, clock=clock, environment=environment)
 
 
-def judged(outcome: Outcome) -> list[Json]:
-    """The requests of the judge."""
-    return [request for request in outcome.model.requests if offered(request) == ["submit_review"]]
+def judged(outcome: Outcome) -> list[str]:
+    """What the judge was asked, each time."""
+    asked = [request for request in outcome.model.requests if offered(request) == ["submit_review"]]
+    return [request["prompt_messages"][-1]["content"] for request in asked]
 
 
 def answered(outcome: Outcome) -> list[Json]:
@@ -71,6 +74,11 @@ def answered(outcome: Outcome) -> list[Json]:
     others = [request for request in outcome.model.requests if offered(request) != ["submit_review"]]
     opening = others[-1]["prompt_messages"][:2]
     return [request for request in others if request["prompt_messages"][:2] == opening]
+
+
+def last_note(outcome: Outcome, back: int = 1) -> str:
+    """What the writer of the answer read last."""
+    return str(answered(outcome)[-1]["prompt_messages"][-back]["content"])
 
 
 def review(outcome: Outcome) -> tuple[bool | None, list[str], int]:
@@ -90,17 +98,21 @@ def positions(outcome: Outcome, kind: str, within: str) -> list[int]:
     return [at for at, message in found if message["type"] == kind and within in json.dumps(message)]
 
 
+def results_of(asked: str) -> list[str]:
+    return [part.partition("\n</result>")[0] for part in asked.split("<result>\n")[1:]]
+
+
 @every_strategy
 @with_and_without_thoughts
 def test_a_draft_that_passes_is_shown_at_once_and_after_its_judgement(strategy: str, *, shows: bool) -> None:
     draft = "It has 1,000,000 people [1]. " + "word " * 200
-    thought = "<think>I add it up.</think>"
-    turn = says(thought, *(draft[at : at + 50] for at in range(0, len(draft), 50)))
+    turn = says("<think>I add it up.</think>", *(draft[at : at + 50] for at in range(0, len(draft), 50)))
 
-    outcome = reviewed(turn, passes(), strategy=strategy, emit_intermediate_thoughts=shows)
+    outcome = reviewed(turn, passes("A bit long."), strategy=strategy, emit_intermediate_thoughts=shows)
 
     assert outcome.error is None
     assert (outcome.stop_reason, review(outcome)) == ("answered", (True, [], 0))
+    assert log_of(outcome, "REVIEW 1")["data"]["problems"] == ["A bit long."]
     assert outcome.text.endswith(draft.strip())
     (shown,) = positions(outcome, "text", "1,000,000")
     assert shown > positions(outcome, "log", "REVIEW 1")[-1]
@@ -116,10 +128,9 @@ def test_a_draft_that_passes_is_shown_at_once_and_after_its_judgement(strategy: 
 def test_a_draft_that_does_not_pass_is_written_again_and_only_the_log_has_it(strategy: str, *, shows: bool) -> None:
     steps = [says("The first draft."), rejects("No <draft> source."), says("The second [1]."), passes()]
 
-    outcome = reviewed(*steps, strategy=strategy, emit_intermediate_thoughts=shows)
+    outcome = reviewed(*steps, strategy=strategy, emit_intermediate_thoughts=shows, extra_outputs="state")
 
-    assert outcome.error is None
-    assert outcome.stop_reason == "answered"
+    assert (outcome.error, outcome.stop_reason) == (None, "answered")
     assert outcome.text.endswith("The second [1].")
     assert "first draft" not in outcome.text
     assert review(outcome) == (True, ["No <draft> source."], 1)
@@ -127,19 +138,18 @@ def test_a_draft_that_does_not_pass_is_written_again_and_only_the_log_has_it(str
     check_growth([first, second])
     draft, note = second["prompt_messages"][-2:]
     assert (draft["role"], draft["content"]) == ("assistant", "The first draft.")
-    problems = "<problems>\n- No &lt;draft> source.\n</problems>"
-    assert problems in note["content"]
+    assert "<problems>\n- No &lt;draft> source.\n</problems>" in note["content"]
     assert "<criteria>\nA source for every figure; at most &lt;draft> 200 words.\n</criteria>" in note["content"]
-    rejected, passed = log_of(outcome, "REVIEW 1"), log_of(outcome, "REVIEW 2")
+    assert (template.LOOK_UP_FIRST in note["content"]) is (strategy != "plan and reflect")
     cost = {"cost": "15 tokens, 0.0000625 USD"}
-    assert rejected["data"] == {
-        "draft": "The first draft.",
-        "passes": False,
-        "problems": ["No <draft> source."],
-        **cost,
-    }
-    assert passed["data"] == {"draft": "The second [1].", "passes": True, **cost}
+    rejected = {"draft": "The first draft.", "passes": False, "problems": ["No <draft> source."], **cost}
+    assert log_of(outcome, "REVIEW 1")["data"] == rejected
+    assert log_of(outcome, "REVIEW 2")["data"] == {"draft": "The second [1].", "passes": True, **cost}
+    assert log_of(outcome, "REVIEW 1")["metadata"]["total_tokens"] == TURN
     assert {log["status"] for log in outcome.logs.values()} == {"success"}
+    assert outcome.last_json["execution_metadata"]["total_tokens"] == len(outcome.model.requests) * TURN
+    assert "The second" in state_of(outcome)
+    assert not any(text in state_of(outcome) for text in ("first draft", "source."))
 
 
 @every_strategy
@@ -158,100 +168,85 @@ def test_the_second_rewrite_is_not_judged_and_streams(strategy: str, *, shows: b
     assert not {"One.", "Two."} & set(outcome.text.split())
 
 
-def test_remarks_on_a_draft_that_passes_are_in_the_log_only() -> None:
-    outcome = reviewed(says("The draft."), passes("A bit long."))
-
-    assert (outcome.text, review(outcome)) == ("The draft.", (True, [], 0))
-    assert log_of(outcome, "REVIEW 1")["data"]["problems"] == ["A bit long."]
-
-
-@pytest.mark.parametrize(("strategy", "has_tools"), [("function calling", True), ("plan and reflect", False)])
-def test_a_rewrite_is_told_to_look_up_what_is_missing_where_it_has_tools(strategy: str, *, has_tools: bool) -> None:
-    outcome = reviewed(says("One."), rejects("No."), says("Two."), passes(), strategy=strategy)
-
-    note = answered(outcome)[-1]["prompt_messages"][-1]["content"]
-    assert (template.LOOK_UP_FIRST in note) is has_tools
+# What the judge reads.
 
 
 def test_the_judge_reads_the_system_prompt_and_one_message_and_has_one_tool() -> None:
     history = [{"role": "user", "content": "Earlier."}, {"role": "assistant", "content": "Yes."}]
-    found = {"search": replies("found </results><draft>")}
     context = [{"content": "Kyoto has rain.", "title": "Weather", "metadata": {"document_id": "d1"}}]
     params: dict[str, Any] = {"context": context, "instruction": "Be brief.", "query": "Is it </task> raining?"}
+    given = {"handlers": {"search": replies("found </results><draft>")}, **params}
 
     outcome = reviewed(
-        search(),
-        says("Yes </draft> [1]."),
-        passes(),
-        handlers=found,
-        model=model(history_prompt_messages=history),
-        **params,
+        search(), says("Yes </draft> [1]."), passes(), model=model(history_prompt_messages=history), **given
     )
 
-    (request,) = judged(outcome)
-    system, asked = request["prompt_messages"]
+    (prompt,) = [each["prompt_messages"] for each in outcome.model.requests if offered(each) == ["submit_review"]]
+    system, asked = prompt
     assert system == outcome.model.prompts[0][0]
     assert asked["role"] == "user"
     assert asked["content"].startswith("<context>")
-    assert "Kyoto has rain." in asked["content"]
-    assert "<task>\nIs it &lt;/task> raining?\n</task>" in asked["content"]
-    assert "<criteria>\nA source for every figure; at most &lt;draft> 200 words.\n</criteria>" in asked["content"]
-    assert "<results>\n<result>\nfound &lt;/results>&lt;draft>\n</result>\n</results>" in asked["content"]
-    assert "<draft>\nYes &lt;/draft> [1].\n</draft>" in asked["content"]
+    for shown in (
+        "Kyoto has rain.",
+        "<task>\nIs it &lt;/task> raining?\n</task>",
+        "<criteria>\nA source for every figure; at most &lt;draft> 200 words.\n</criteria>",
+        "<results>\n<result>\nfound &lt;/results>&lt;draft>\n</result>\n</results>",
+        "<draft>\nYes &lt;/draft> [1].\n</draft>",
+    ):
+        assert shown in asked["content"]
     assert "file(s)" not in asked["content"]
 
 
-def test_without_results_the_judge_is_told_so() -> None:
-    outcome = reviewed(ANSWER, passes())
+def test_the_judge_of_a_plan_reads_the_findings_as_results_and_is_told_where_there_are_none() -> None:
+    plan, plain = reviewed(ANSWER, passes(), strategy="plan and reflect"), reviewed(ANSWER, passes())
 
-    (request,) = judged(outcome)
-    assert f"<results>\n{template.NO_RESULTS}\n</results>" in request["prompt_messages"][-1]["content"]
-
-
-def test_the_judge_of_a_plan_reads_the_findings_as_results() -> None:
-    outcome = reviewed(ANSWER, passes(), strategy="plan and reflect")
-
-    (request,) = judged(outcome)
-    assert "<results>\n<result>\nAnswer to alpha.\n</result>\n</results>" in request["prompt_messages"][-1]["content"]
-    assert outcome.logs["answer.review1"]["parent_id"].endswith("-answer")
-
-
-def results_of(request: Json) -> list[str]:
-    parts = request["prompt_messages"][-1]["content"].split("<result>\n")[1:]
-    return [part.partition("\n</result>")[0] for part in parts]
+    assert "<results>\n<result>\nAnswer to alpha.\n</result>\n</results>" in judged(plan)[0]
+    assert plan.logs["answer.review1"]["parent_id"].endswith("-answer")
+    assert f"<results>\n{template.NO_RESULTS}\n</results>" in judged(plain)[0]
 
 
 def test_results_are_cut_to_fit_into_the_judges_window_beside_the_criteria() -> None:
-    found = {"search": replies("word " * 700)}
-    turn = calls(("search", {"q": "a"}), ("search", {"q": "b"}))
+    turn, found = calls(("search", {"q": "a"}), ("search", {"q": "b"})), {"search": replies("word " * 700)}
 
     outcome = reviewed(
         turn, ANSWER, passes(), handlers=found, answer_criteria="Short. " * 1_400, model=model(context_size=4_000)
     )
 
-    (request,) = judged(outcome)
-    first, second = results_of(request)
+    first, second = results_of(judged(outcome)[0])
     assert 1_000 < len(first) == len(second) < 3_000
     assert "characters left out" in first
-    assert sum(len(message["content"]) for message in request["prompt_messages"]) < 4 * 4_000
+    assert len(judged(outcome)[0]) < 4 * 4_000
 
 
-def test_many_results_are_cut_to_what_a_judgement_may_cost() -> None:
-    found = {"search": replies("日本" * 3_000)}
+def test_many_results_are_cut_to_what_a_judgement_may_cost_and_each_to_4000_characters() -> None:
     turn = calls(*(("search", {"q": str(number)}) for number in range(20)))
 
-    outcome = reviewed(turn, ANSWER, passes(), handlers=found)
+    many = reviewed(turn, ANSWER, passes(), handlers={"search": replies("日本" * 3_000)})
+    one = reviewed(search(), ANSWER, passes(), handlers={"search": replies("word " * 3_000)})
 
-    results = results_of(judged(outcome)[0])
+    results = results_of(judged(many)[0])
     assert len(results) == 20
     assert 40_000 < sum(map(len, results)) < 51_000
+    assert [len(result) for result in results_of(judged(one)[0])] == [4_000]
 
 
-def test_one_long_result_is_cut_for_the_judge() -> None:
-    outcome = reviewed(search(), ANSWER, passes(), handlers={"search": replies("word " * 3_000)})
+def test_the_judge_is_told_of_the_files_that_the_user_sees() -> None:
+    outcome = reviewed([text([image()]), *says("Here it is.")], passes())
 
-    (result,) = results_of(judged(outcome)[0])
-    assert len(result) == 4_000
+    assert template.FILES_BESIDE_DRAFT.format(count=1) in judged(outcome)[0]
+    assert review(outcome) == (True, [], 0)
+
+
+def test_the_judge_reads_what_tools_brought_in_earlier_turns_of_a_state() -> None:
+    first = reviewed(search(), says("One."), passes(), extra_outputs="state")
+
+    (asked,) = judged(reviewed(says("Two."), passes(), state=first.variables["state"]))
+
+    assert results_of(asked) == ["found"]
+    assert "One." not in asked
+
+
+# Rewrites with tools, and within the limits of the run.
 
 
 def test_tools_may_be_called_during_a_rewrite_and_their_results_are_judged() -> None:
@@ -262,36 +257,35 @@ def test_tools_may_be_called_during_a_rewrite_and_their_results_are_judged() -> 
 
     assert (outcome.text, review(outcome)) == ("Better.", (True, ["No figures."], 1))
     check_growth(answered(outcome))
-    first, second = (request["prompt_messages"][-1]["content"] for request in judged(outcome))
-    assert ("result for a" in first, "result for b" in first) == (True, False)
-    assert ("result for a" in second, "result for b" in second) == (True, True)
+    assert [results_of(asked) for asked in judged(outcome)] == [["result for a"], ["result for a", "result for b"]]
     assert [item["round"] for item in outcome.variables["tool_runs"]] == [1, 3]
-    assert [key for key in outcome.logs if key.startswith("round") and "." not in key] == [
-        "round1",
-        "round2",
-        "round3",
-        "round4",
-    ]
+    rounds = [key for key in outcome.logs if key.startswith("round") and "." not in key]
+    assert rounds == ["round1", "round2", "round3", "round4"]
     assert outcome.last_json["decision_summary"]["rounds"] == 4
 
 
-def test_a_rewrite_has_the_rounds_that_are_left_and_its_closing_answer_is_not_judged() -> None:
-    steps = [search("a"), says("Draft."), rejects("No figures."), search("b"), says("Closed.")]
-
-    outcome = reviewed(*steps, maximum_iterations=2)
-
-    assert (outcome.text, outcome.stop_reason) == ("Closed.", "iteration_limit")
-    assert review(outcome) == (None, ["No figures."], 1)
-    assert answered(outcome)[-1]["prompt_messages"][-1]["content"] == template.CLOSING_NOTE
-
-
 def test_a_repeated_call_in_a_rewrite_is_known_from_before() -> None:
-    steps = [search(), search(), says("Draft."), rejects("No."), search(), says("Better."), passes()]
-
-    outcome = reviewed(*steps)
+    outcome = reviewed(search(), search(), says("Draft."), rejects("No."), search(), says("Better."), passes())
 
     assert template.REPEATED_RESULT_NOTE in results_in(answered(outcome)[-1]["prompt_messages"])[-1]
     assert len(outcome.tools.requests) == 2
+
+
+LIMITS: dict[str, dict[str, Any]] = {
+    "iteration_limit": {"maximum_iterations": 2},
+    "call_limit": {"maximum_tool_calls": 2},
+}
+
+
+@pytest.mark.parametrize("reason", LIMITS)
+def test_a_rewrite_has_the_rounds_and_calls_that_are_left_and_its_closing_answer_is_not_judged(reason: str) -> None:
+    steps = [search("a"), says("Draft."), rejects("No figures."), search("b"), says("Closed.")]
+
+    outcome = reviewed(*steps, **LIMITS[reason])
+
+    assert (outcome.text, outcome.stop_reason) == ("Closed.", reason)
+    assert review(outcome) == (None, ["No figures."], 1)
+    assert last_note(outcome) == template.CLOSING_NOTE
 
 
 def test_at_the_iteration_limit_the_closing_answer_streams_and_is_not_judged() -> None:
@@ -303,12 +297,16 @@ def test_at_the_iteration_limit_the_closing_answer_streams_and_is_not_judged() -
 
 
 def test_after_the_time_limit_nothing_is_judged(time: FakeTime) -> None:
+    """Nor is a long remark taken for the answer whose calls stall."""
     handlers = {"slow": silent(time, 27.5)}
+    stalled = [text("word " * 200), *search()[:1], silence(time, 27.5)]
 
-    outcome = reviewed(calls(("slow", {})), ANSWER, handlers=handlers, clock=time.clock, maximum_seconds=30)
+    late = reviewed(calls(("slow", {})), ANSWER, handlers=handlers, clock=time.clock, maximum_seconds=30)
+    remark = reviewed(stalled, ANSWER, clock=time.clock, maximum_seconds=30)
 
-    assert (outcome.text, outcome.stop_reason) == ("Done.", "time_limit")
-    assert is_unjudged(outcome)
+    for outcome in (late, remark):
+        assert (outcome.text, outcome.stop_reason) == ("Done.", "time_limit")
+        assert is_unjudged(outcome)
 
 
 def test_a_draft_that_comes_too_late_to_be_judged_is_the_answer(time: FakeTime) -> None:
@@ -334,7 +332,7 @@ def test_a_plan_that_ran_out_of_time_for_a_subtask_is_not_judged(time: FakeTime)
 
 @every_strategy
 def test_a_draft_that_uses_up_the_tokens_of_the_run_is_the_answer(strategy: str) -> None:
-    spent = TOKENS_BEFORE[strategy] + USAGE["total_tokens"]
+    spent = (len(STRATEGIES[strategy][1]) + 1) * TURN
 
     outcome = reviewed(says("The draft."), strategy=strategy, maximum_total_tokens=spent)
 
@@ -343,34 +341,21 @@ def test_a_draft_that_uses_up_the_tokens_of_the_run_is_the_answer(strategy: str)
     assert any("the draft is not judged" in note for note in outcome.notes)
 
 
-def test_a_judgement_that_uses_up_the_tokens_of_the_run_leaves_a_closing_answer() -> None:
+@pytest.mark.parametrize(("tools", "reason"), [(FOUND, "token_limit"), ({}, "answered")], ids=["tools", "no tools"])
+def test_when_a_judgement_uses_up_the_tokens_the_rewrite_streams_unjudged(
+    tools: dict[str, Handler], reason: str
+) -> None:
     steps = [says("The draft."), rejects("No source."), says("Closed ", "with a source.")]
 
-    outcome = reviewed(*steps, maximum_total_tokens=2 * USAGE["total_tokens"])
+    outcome = reviewed(*steps, handlers=tools, maximum_total_tokens=2 * TURN)
 
-    assert (outcome.text, outcome.stop_reason) == ("Closed with a source.", "token_limit")
+    assert (outcome.text, outcome.stop_reason) == ("Closed with a source.", reason)
     assert review(outcome) == (None, ["No source."], 1)
     assert len(outcome.bodies("text")) == 2
-    assert "<problems>" in answered(outcome)[-1]["prompt_messages"][-2]["content"]
+    assert "<problems>" in last_note(outcome, back=2 if tools else 1)
 
 
-def test_without_tools_a_rewrite_streams_when_no_tokens_are_left_to_judge_it() -> None:
-    steps = [says("The draft."), rejects("No source."), says("Better, ", "with a source.")]
-
-    outcome = reviewed(*steps, handlers={}, maximum_total_tokens=2 * USAGE["total_tokens"])
-
-    assert (outcome.text, outcome.stop_reason) == ("Better, with a source.", "answered")
-    assert review(outcome) == (None, ["No source."], 1)
-    assert len(outcome.bodies("text")) == 2
-
-
-def test_the_calls_of_a_rewrite_count_against_the_limit_of_the_run() -> None:
-    steps = [search("a"), says("Draft."), rejects("No."), search("b"), says("Closed.")]
-
-    outcome = reviewed(*steps, maximum_tool_calls=2)
-
-    assert (outcome.text, outcome.stop_reason) == ("Closed.", "call_limit")
-    assert review(outcome) == (None, ["No."], 1)
+# Drafts and judges that fail.
 
 
 @every_strategy
@@ -382,35 +367,21 @@ def test_a_cut_draft_is_shown_as_it_is(strategy: str, reason: str) -> None:
     assert is_unjudged(outcome)
 
 
-def test_an_empty_draft_is_not_judged() -> None:
-    outcome = reviewed(says(""))
-
-    assert outcome.stop_reason == "empty"
-    assert is_unjudged(outcome)
-
-
 def image() -> Json:
     return {"type": "image", "format": "png", "url": "https://a.test/1.png", "mime_type": "image/png"}
 
 
-def test_a_draft_of_files_alone_is_not_judged() -> None:
-    outcome = reviewed([text([image()]), *says()])
+@pytest.mark.parametrize(("turn", "reason"), [(says(""), "empty"), ([text([image()]), *says()], "answered")])
+def test_a_draft_without_text_is_not_judged(turn: list[Any], reason: str) -> None:
+    outcome = reviewed(turn)
 
-    assert outcome.stop_reason == "answered"
+    assert outcome.stop_reason == reason
     assert is_unjudged(outcome)
-    assert len(outcome.bodies("image")) == 1
-
-
-def test_the_judge_is_told_of_the_files_that_the_user_sees() -> None:
-    outcome = reviewed([text([image()]), *says("Here it is.")], passes())
-
-    (request,) = judged(outcome)
-    assert template.FILES_BESIDE_DRAFT.format(count=1) in request["prompt_messages"][-1]["content"]
-    assert review(outcome) == (True, [], 0)
+    assert len(outcome.bodies("image")) == (reason == "answered")
 
 
 FAILING_JUDGES = {
-    "an error": [fails("InvokeAuthorizationError", "wrong key")],
+    "an error": [WRONG_KEY],
     "text alone": [says("It is fine.")] * 3,
     "wrong calls": [calls(("submit_review", {"passes": "perhaps", "problems": []}))] * 3,
     "problems that are not named": [rejects(), rejects(" "), rejects()],
@@ -427,24 +398,16 @@ def test_a_judge_that_fails_lets_the_draft_through_and_the_log_says_so(strategy:
     assert (outcome.text, outcome.stop_reason) == ("The draft.", "answered")
     assert review(outcome) == (None, [], 0)
     assert "no judgement came; the draft is the answer" in outcome.notes
+    row = log_of(outcome, "REVIEW 1")
+    assert ("wrong key" in (row["error"] or ""), row["status"] == "error") == (judge == [WRONG_KEY],) * 2
 
 
 @every_strategy
 def test_a_judge_that_fails_for_a_rewrite_lets_the_rewrite_through(strategy: str) -> None:
-    steps = [says("One."), rejects("No."), says("Two."), fails("InvokeAuthorizationError", "wrong key")]
-
-    outcome = reviewed(*steps, strategy=strategy)
+    outcome = reviewed(says("One."), rejects("No."), says("Two."), WRONG_KEY, strategy=strategy)
 
     assert (outcome.text, outcome.stop_reason) == ("Two.", "answered")
     assert review(outcome) == (None, ["No."], 1)
-
-
-def test_the_row_of_a_judge_that_fails_says_why() -> None:
-    outcome = reviewed(says("The draft."), fails("InvokeAuthorizationError", "wrong key"))
-
-    row = log_of(outcome, "REVIEW 1")
-    assert row["status"] == "error"
-    assert "wrong key" in row["error"]
 
 
 def test_a_judge_that_stays_silent_lets_the_draft_through_at_the_end_of_the_tool_phase(time: FakeTime) -> None:
@@ -482,37 +445,50 @@ def test_a_temporary_failure_in_a_held_draft_is_retried(time: FakeTime) -> None:
 
 @every_strategy
 def test_a_run_that_fails_after_a_rejected_draft_ends_in_the_error(strategy: str) -> None:
-    steps = [says("Draft."), rejects("No."), fails("InvokeBadRequestError", "broken")]
-
-    outcome = reviewed(*steps, strategy=strategy)
+    outcome = reviewed(says("Draft."), rejects("No."), BROKEN, strategy=strategy)
 
     assert isinstance(outcome.error, InvokeBadRequestError)
     assert "broken" in str(outcome.error)
     assert "Draft." not in outcome.text
 
 
+def test_a_plan_whose_rewrite_does_not_fit_asks_with_shorter_findings_and_keeps_count() -> None:
+    too_long = fails("InvokeBadRequestError", "context length exceeded")
+    steps = [says("One."), rejects("No."), too_long, says("Two."), rejects("Still no."), says("Three.")]
+
+    outcome = reviewed(*steps, strategy="plan and reflect", model=model(context_size=None))
+
+    assert outcome.error is None
+    assert (outcome.text, review(outcome)) == ("Three.", (None, ["Still no."], 2))
+    rows = [key for key in outcome.logs if key.startswith("answer.round") and key.count(".") == 1]
+    assert [outcome.logs[key]["label"] for key in rows] == ["ROUND 1", "ROUND 2", "ROUND 3", "ROUND 4"]
+
+
+# Answers in a schema.
+
+
 @every_strategy
 @with_and_without_thoughts
 def test_an_answer_in_a_schema_is_judged_as_json_and_handed_over_again(strategy: str, *, shows: bool) -> None:
     steps = [submits("Köln"), rejects("Not a capital."), submits("Berlin"), passes()]
+    params = {"emit_intermediate_thoughts": shows, "extra_outputs": "state", **WITH_SCHEMA}
 
-    outcome = reviewed(*steps, strategy=strategy, emit_intermediate_thoughts=shows, **WITH_SCHEMA)
+    outcome = reviewed(*steps, strategy=strategy, **params)
 
     assert outcome.error is None
     assert (outcome.stop_reason, review(outcome)) == ("answered", (True, ["Not a capital."], 1))
     assert outcome.variables["structured_output"] == {"city": "Berlin"}
     assert outcome.text.endswith('{\n  "city": "Berlin"\n}')
     assert outcome.text.count("Berlin") == 1
-    assert "Köln" not in outcome.text
+    assert "Köln" not in outcome.text + state_of(outcome)
     check_growth(answered(outcome))
     handed_over, accepted, note = answered(outcome)[1]["prompt_messages"][-3:]
     assert handed_over["tool_calls"][0]["function"]["name"] == "submit_answer"
     assert accepted["content"] == template.ACCEPTED
     assert "- Not a capital." in note["content"]
     assert "submit_answer" in note["content"]
-    request = judged(outcome)[0]["prompt_messages"][-1]["content"]
-    assert '<draft>\n{\n  "city": "Köln"\n}\n</draft>' in request
-    assert template.ACCEPTED not in judged(outcome)[1]["prompt_messages"][-1]["content"]
+    assert '<draft>\n{\n  "city": "Köln"\n}\n</draft>' in judged(outcome)[0]
+    assert template.ACCEPTED not in judged(outcome)[1]
 
 
 @every_strategy
@@ -544,6 +520,9 @@ def test_an_answer_in_a_schema_that_closes_the_run_is_not_judged() -> None:
     assert is_unjudged(outcome)
 
 
+# What else a draft meets.
+
+
 def test_sources_are_cited_by_the_final_text_only() -> None:
     context = [{"content": f"Page {number}.", "title": f"Page {number}"} for number in (1, 2)]
     steps = [says("By page one [1]."), rejects("Page one is old."), says("By page two [2]."), passes()]
@@ -553,43 +532,25 @@ def test_sources_are_cited_by_the_final_text_only() -> None:
     assert [source["cited"] for source in outcome.variables["sources"]] == [False, True]
 
 
-def test_usage_counts_judgements_and_rejected_drafts() -> None:
-    steps = [says("Draft."), rejects("No."), says("Better."), passes()]
-
-    outcome = reviewed(*steps)
-
-    assert outcome.last_json["execution_metadata"]["total_tokens"] == 4 * USAGE["total_tokens"]
-    assert log_of(outcome, "REVIEW 1")["metadata"]["total_tokens"] == USAGE["total_tokens"]
-    assert outcome.variables["tool_runs"] == []
-
-
 def test_without_log_contents_a_judgement_shows_its_verdict_and_sizes() -> None:
     steps = [says("Marmalade."), rejects("Marmalade is missing."), says("Better."), passes()]
 
     outcome = reviewed(*steps, environment={"LOG_CONTENT": "off"})
 
     assert "Marmalade" not in json.dumps(outcome.bodies("log"))
-    assert log_of(outcome, "REVIEW 1")["data"] == {
-        "draft": "10 characters",
-        "passes": False,
-        "problems": ["21 characters"],
-        "cost": "15 tokens, 0.0000625 USD",
-    }
+    sizes = {"draft": "10 characters", "passes": False, "problems": ["21 characters"]}
+    assert log_of(outcome, "REVIEW 1")["data"] == {**sizes, "cost": "15 tokens, 0.0000625 USD"}
 
 
 def test_a_secret_in_a_draft_is_neither_in_the_log_nor_in_the_variable() -> None:
     """The model knows it, since it gave it to a tool itself."""
     secret = "kd83-jw02-9sk1"
-    tools = [tool("search", parameter("password", "secret-input"))]
-    steps = [
-        calls(("search", {"password": secret})),
-        says(f"The key is {secret}."),
-        rejects(f"It names {secret}."),
-        says("Done."),
-        passes(),
-    ]
+    named = [says(f"The key is {secret}."), rejects(f"It names {secret}.")]
+    given = calls(("search", {"password": secret}))
 
-    outcome = reviewed(*steps, tools=tools)
+    outcome = reviewed(
+        given, *named, says("Done."), passes(), tools=[tool("search", parameter("password", "secret-input"))]
+    )
 
     assert outcome.text == "Done."
     assert secret not in json.dumps(outcome.messages)
@@ -605,10 +566,16 @@ def test_blank_criteria_change_nothing(criteria: object) -> None:
     assert len(outcome.model.requests) == 1
 
 
-def test_without_tools_an_answer_is_held_back_too() -> None:
-    outcome = reviewed(says("Draft ", "one."), rejects("No."), says("Better."), passes(), handlers={})
+def test_without_tools_an_answer_is_held_back_too_and_stop_words_are_dropped_since_the_judge_answers_by_a_call() -> (
+    None
+):
+    stopped = model(completion_params={"stop": ["END"]})
+
+    outcome = reviewed(says("Draft ", "one."), rejects("No."), says("Better."), passes(), handlers={}, model=stopped)
 
     assert outcome.text == "Better."
+    assert all(not request.get("stop") for request in outcome.model.requests)
+    assert any("'stop' is dropped" in note for note in outcome.notes)
 
 
 def test_a_remark_before_calls_is_neither_judged_nor_shown() -> None:
@@ -616,15 +583,6 @@ def test_a_remark_before_calls_is_neither_judged_nor_shown() -> None:
     outcome = reviewed(search(text="word " * 200), says("Done."), passes())
 
     assert (outcome.text, len(judged(outcome))) == ("Done.", 1)
-
-
-def test_a_long_remark_whose_calls_stall_is_not_taken_for_the_answer(time: FakeTime) -> None:
-    stalled = [text("word " * 200), *search()[:1], silence(time, 27.5)]
-
-    outcome = reviewed(stalled, ANSWER, clock=time.clock, maximum_seconds=30)
-
-    assert (outcome.text, outcome.stop_reason) == ("Done.", "time_limit")
-    assert is_unjudged(outcome)
 
 
 def test_a_model_that_cannot_call_tools_is_one_clear_error() -> None:
@@ -635,26 +593,7 @@ def test_a_model_that_cannot_call_tools_is_one_clear_error() -> None:
     assert outcome.model.requests == []
 
 
-def test_stop_words_are_dropped_since_the_judge_answers_by_a_call() -> None:
-    outcome = reviewed(ANSWER, passes(), handlers={}, model=model(completion_params={"stop": ["END"]}))
-
-    assert all(not request.get("stop") for request in outcome.model.requests)
-    assert any("'stop' is dropped" in note for note in outcome.notes)
-
-
-def test_a_plan_whose_rewrite_does_not_fit_asks_with_shorter_findings_and_keeps_count() -> None:
-    too_long = fails("InvokeBadRequestError", "context length exceeded")
-    steps = [says("One."), rejects("No."), too_long, says("Two."), rejects("Still no."), says("Three.")]
-
-    outcome = reviewed(*steps, strategy="plan and reflect", model=model(context_size=None))
-
-    assert outcome.error is None
-    assert (outcome.text, review(outcome)) == ("Three.", (None, ["Still no."], 2))
-    labels = [
-        log["label"] for key, log in outcome.logs.items() if key.startswith("answer.round") and key.count(".") == 1
-    ]
-    assert labels == ["ROUND 1", "ROUND 2", "ROUND 3", "ROUND 4"]
-
+# Approvals.
 
 ASKING = {"approval_required": "order", "query": "Order a lamp.", "answer_criteria": CRITERIA}
 ACTING = {"search": replies("found"), "order": replies("ordered lamp 7")}
@@ -668,23 +607,10 @@ def state_of(outcome: Outcome) -> str:
     return state.model_dump_json()
 
 
-def test_no_rejected_draft_and_no_problem_is_in_the_state() -> None:
-    steps = [says("The first draft."), rejects("No source."), says("The second."), passes()]
-
-    outcome = reviewed(*steps, extra_outputs="state")
-
-    assert "The second." in state_of(outcome)
-    assert "first draft" not in state_of(outcome)
-    assert "No source." not in state_of(outcome)
-
-
-def test_no_rejected_answer_in_a_schema_is_in_the_state() -> None:
-    steps = [submits("Köln"), rejects("Not a capital."), submits("Berlin"), passes()]
-
-    outcome = reviewed(*steps, extra_outputs="state", **WITH_SCHEMA)
-
-    assert "Berlin" in state_of(outcome)
-    assert "Köln" not in state_of(outcome)
+def approved(*steps: Any) -> Outcome:  # noqa: ANN401 - turns
+    first = run([ORDER], ACTING, ASKING)
+    assert review(first) == (None, [], 0)
+    return run(steps, ACTING, {**ASKING, "state": first.variables["state"], "approval": "yes", "query": "yes"})
 
 
 def test_a_call_of_a_rewrite_that_waits_for_approval_leaves_the_answer_unjudged() -> None:
@@ -695,24 +621,15 @@ def test_a_call_of_a_rewrite_that_waits_for_approval_leaves_the_answer_unjudged(
 
 
 def test_the_answer_after_an_approval_is_judged_by_what_the_call_brought() -> None:
-    first = run([ORDER], ACTING, ASKING)
-    resumed = {**ASKING, "state": first.variables["state"], "approval": "yes", "query": "yes"}
+    outcome = approved(says("Ordered."), rejects("No number."), says("Lamp 7 is ordered."), passes())
 
-    outcome = run([says("Ordered."), rejects("No number."), says("Lamp 7 is ordered."), passes()], ACTING, resumed)
-
-    assert review(first) == (None, [], 0)
     assert (outcome.text, review(outcome)) == ("Lamp 7 is ordered.", (True, ["No number."], 1))
-    request = judged(outcome)[0]["prompt_messages"][-1]["content"]
-    assert "ordered lamp 7" in request
-    assert "<task>\nOrder a lamp.\n</task>" in request
+    assert "ordered lamp 7" in judged(outcome)[0]
+    assert "<task>\nOrder a lamp.\n</task>" in judged(outcome)[0]
 
 
 def test_a_rewrite_that_fails_after_an_approved_call_keeps_the_state() -> None:
-    first = run([ORDER], ACTING, ASKING)
-    resumed = {**ASKING, "state": first.variables["state"], "approval": "yes", "query": "yes"}
-    steps = [says("Ordered."), rejects("No number."), fails("InvokeBadRequestError", "broken")]
-
-    outcome = run(steps, ACTING, resumed)
+    outcome = approved(says("Ordered."), rejects("No number."), BROKEN)
 
     assert (outcome.error, outcome.stop_reason) == (None, "model_failed")
     assert review(outcome) == (None, ["No number."], 1)
@@ -724,12 +641,3 @@ def test_a_plan_whose_subtask_waits_for_approval_is_not_judged() -> None:
 
     assert outcome.stop_reason == "approval_required"
     assert is_unjudged(outcome)
-
-
-def test_the_judge_reads_what_tools_brought_in_earlier_turns_of_a_state() -> None:
-    first = reviewed(search(), says("One."), passes(), handlers=ACTING, extra_outputs="state")
-
-    outcome = reviewed(says("Two."), passes(), handlers=ACTING, state=first.variables["state"])
-
-    assert results_of(judged(outcome)[0]) == ["found"]
-    assert "One." not in judged(outcome)[0]["prompt_messages"][-1]["content"]

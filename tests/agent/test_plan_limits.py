@@ -1,0 +1,325 @@
+"""The deadline and the budgets in the middle of a plan: subtasks end in time for an answer from what they found."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from gevent.event import Event
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from internal.loop import MIN_CLOSING_SECONDS
+from internal.plan_and_reflect import PLAN_AND_REFLECT
+from prompt import template
+from tests.agent.plans import (
+    ANSWER,
+    advised,
+    answers,
+    blocks,
+    completed,
+    done_at_once,
+    echo,
+    incomplete,
+    judges,
+    of_answer,
+    of_plan,
+    of_reflection,
+    of_subtask,
+    opening,
+    plan_run,
+    plans,
+    subtask,
+    verdict,
+    works_on,
+)
+from tests.agent.scenes import cut_off, results_in, search, silence, silent, text, wait_for
+from tests.support.clock import FakeTime
+from tests.support.host import CallFails, Handler, Step, When
+from tests.support.run import Outcome, run
+from tests.support.wire import USAGE, calls, replies, says
+
+SCHEMA = '{"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}'
+SHORT = {"maximum_seconds": 100}
+PLANNING_IS_OVER, TOOLS_ARE_OVER, SUBTASKS_ARE_OVER = 40.5, 70.5, 85.5
+"""Seconds of a run of 100 after which the phase has ended, by the shares of planning, tools and subtasks."""
+QUERY = "What is it?"
+TURN = USAGE["total_tokens"]
+ECHO: dict[str, Handler] = {"search": echo}
+DONE = [plans("alpha"), *done_at_once("alpha")]
+HANGS = CallFails("invocation exited without response after 250 seconds")
+
+
+def all_finished(outcome: Outcome) -> bool:
+    return "start" not in {log["status"] for log in outcome.logs.values()}
+
+
+def findings(outcome: Outcome) -> str:
+    """What the answer was written from."""
+    return opening(of_answer(outcome)[0])
+
+
+@pytest.mark.parametrize("said", ["Hm.", ""], ids=["silent", "late"])
+def test_a_plan_that_takes_too_long_leaves_time_to_work_and_is_not_asked_for_again(said: str, time: FakeTime) -> None:
+    late = silence(time, PLANNING_IS_OVER) if said else lambda: time.advance(PLANNING_IS_OVER)
+
+    outcome = plan_run([[text("Hm."), late, text("So.")], *done_at_once(QUERY), answers()], None, SHORT, time.clock)
+
+    assert outcome.variables["plan"] == [QUERY]
+    assert subtask(outcome, QUERY)["completed"] is True
+    assert (outcome.error, outcome.text, outcome.stop_reason) == (None, ANSWER, "answered")
+    assert any("no plan came" in note for note in outcome.notes)
+    assert all_finished(outcome)
+
+
+def test_a_tool_that_is_silent_at_the_deadline_leaves_time_for_judgement_and_answer(time: FakeTime) -> None:
+    steps = [
+        *(plans("quick", "slow"), *done_at_once("quick"), works_on("slow", search())),
+        *(When(template.CLOSING_NOTE, says("No result in time.")), incomplete("slow", "Wait longer."), answers()),
+    ]
+
+    outcome = plan_run(steps, {"search": silent(time, TOOLS_ARE_OVER)}, SHORT, clock=time.clock)
+
+    assert (outcome.text, outcome.stop_reason) == (ANSWER, "time_limit")
+    (late,) = results_in(of_subtask(outcome, "slow")[-1]["prompt_messages"])
+    assert late.endswith("timeout")
+    assert [entry["completed"] for entry in outcome.variables["subtasks"]] == [True, False]
+    assert subtask(outcome, "slow")["attempts"] == 1
+    assert all_finished(outcome)
+
+
+def test_a_subtask_whose_model_never_answers_is_given_up_and_thoughts_and_answer_say_so(time: FakeTime) -> None:
+    steps = [
+        *(plans("quick", "slow"), *done_at_once("quick"), works_on("slow", search())),
+        When("result for x", [text("Hm."), silence(time, SUBTASKS_ARE_OVER)]),
+        *(When(template.CLOSING_NOTE, [silence(time, MIN_CLOSING_SECONDS)]), answers()),
+    ]
+
+    outcome = plan_run(steps, ECHO, {**SHORT, "emit_intermediate_thoughts": True}, clock=time.clock)
+
+    slow = subtask(outcome, "slow")
+    assert (outcome.error, outcome.stop_reason, slow["completed"]) == (None, "time_limit", False)
+    assert outcome.text.endswith(f"\n\n{ANSWER}")
+    assert blocks(outcome.text)[-1].endswith(f"**2. slow**\n\n{slow['answer']}")
+    assert "Answer to quick." in findings(outcome)
+    assert slow["answer"] in findings(outcome)
+    assert all_finished(outcome)
+    assert outcome.logs["subtask1"]["status"] == "success"
+    told = (len(outcome.model.requests) - 2) * TURN  # of the other two, one was cut, one silent
+    estimated = [log["data"]["prompt_tokens"] for key, log in outcome.logs.items() if key.endswith("round2.model")]
+    assert outcome.last_json["execution_metadata"]["total_tokens"] == told + sum(estimated)
+    assert sum("its tokens are estimated" in note for note in outcome.notes) == 1
+    assert [item["status"] for item in outcome.variables["tool_runs"]] == ["ok"]
+
+
+def test_what_a_subtask_had_found_before_its_time_was_over_is_not_lost(time: FakeTime) -> None:
+    steps = [
+        *(plans("alpha"), works_on("alpha", says("Step one is X [1].")), incomplete("alpha", "Find step two.")),
+        advised("Find step two.", [text("Hm."), silence(time, SUBTASKS_ARE_OVER)]),
+        *(When(template.CLOSING_NOTE, [silence(time, MIN_CLOSING_SECONDS)]), answers()),
+    ]
+
+    outcome = plan_run(steps, ECHO, SHORT, clock=time.clock)
+
+    assert outcome.stop_reason == "time_limit"
+    assert "Step one is X [1]." in subtask(outcome, "alpha")["answer"]
+    assert "Step one is X [1]." in findings(outcome)
+
+
+def test_a_deadline_while_a_judgement_is_made_means_not_completed() -> None:
+    time = FakeTime()
+    late = judges("alpha", [text("Hm."), lambda: time.advance(SUBTASKS_ARE_OVER), *verdict(is_completed=True)])
+
+    outcome = plan_run([plans("alpha"), works_on("alpha", says("So.")), late, answers()], None, SHORT, time.clock)
+
+    assert subtask(outcome, "alpha")["completed"] is False
+    assert "So." in findings(outcome)
+    assert outcome.text == ANSWER
+
+
+@pytest.mark.parametrize("said", [[], [text("<think>hm")]], ids=["silent", "thinking"])
+@pytest.mark.parametrize("schema", ["", SCHEMA], ids=["text", "schema"])
+def test_when_no_answer_comes_in_time_the_findings_are_the_answer(said: list[Any], schema: str) -> None:
+    time = FakeTime()
+    late: list[Any] = [*said, lambda: time.advance(120), CallFails("exited without response")]
+    steps = [plans("alpha", "beta"), *done_at_once("alpha"), *done_at_once("beta"), When("<findings>", late), late]
+
+    outcome = plan_run(steps, params={**SHORT, "answer_schema": schema}, clock=time.clock)
+
+    assert (outcome.error, outcome.stop_reason) == (None, "time_limit")
+    assert outcome.text == "**alpha**\n\nAnswer to alpha.\n\n**beta**\n\nAnswer to beta."
+    assert outcome.variables.get("structured_output") is None
+    assert all_finished(outcome)
+
+
+def test_when_the_answering_call_hangs_three_times_the_findings_are_the_answer() -> None:
+    outcome = plan_run([*DONE, *[When("<findings>", [HANGS])] * 3], clock=FakeTime().clock)
+
+    assert outcome.error is None
+    assert (outcome.text, outcome.stop_reason) == ("**alpha**\n\nAnswer to alpha.", "time_limit")
+
+
+@pytest.mark.parametrize("by_deadline", [True, False], ids=["deadline", "limit on silence"])
+def test_an_answer_that_stalls_after_its_first_words_keeps_them(*, by_deadline: bool) -> None:
+    time = FakeTime()
+    stalls: list[Any] = [text("All of it is"), *([lambda: time.advance(120), text("!")] if by_deadline else [HANGS])]
+
+    outcome = plan_run([*DONE, When("<findings>", stalls)], None, SHORT, time.clock)
+
+    assert outcome.error is None
+    assert (outcome.text.replace("!", ""), outcome.stop_reason) == (cut_off("All of it is"), "time_limit")
+
+
+# Budgets.
+
+
+def searching(name: str) -> Step:
+    return works_on(name, calls(("search", {"q": name})))
+
+
+def test_at_the_call_limit_all_subtasks_stop_without_closing_calls_or_judgements() -> None:
+    steps = [plans("alpha", "beta"), searching("alpha"), searching("beta"), answers()]
+    params = {"maximum_tool_calls": 1, "parallel_tool_calls": 1, "emit_intermediate_thoughts": True}
+
+    outcome = plan_run(steps, ECHO, params)
+
+    assert outcome.stop_reason == "call_limit"
+    assert len(outcome.model.requests) == 4
+    assert [entry["completed"] for entry in outcome.variables["subtasks"]] == [False, False]
+    assert subtask(outcome, "beta")["answer"] == template.SUBTASK_STOPPED
+    assert outcome.logs["subtask1"]["status"] == "success"
+    (sent,) = outcome.tools.requests
+    assert f"result for {sent['tool_parameters']['q']}" in findings(outcome)
+    assert "limit reached" not in findings(outcome)
+    assert "result for" not in outcome.text
+    assert template.SUBTASK_STOPPED in blocks(outcome.text)[-1]
+    assert outcome.text.endswith(ANSWER)
+
+
+@settings(max_examples=20)
+@given(st.lists(st.integers(1, 3), min_size=1, max_size=4), st.integers(1, 6))
+def test_subtasks_side_by_side_never_send_more_calls_than_the_limit(sizes: list[int], most: int) -> None:
+    names = [f"part {number}" for number in range(len(sizes))]
+    steps: list[Step] = [plans(*names), answers(), *(When("Little is left", says("So far.")) for _ in names)]
+    for name, size in zip(names, sizes, strict=True):
+        steps.append(works_on(name, calls(*(("search", {"q": f"{name}, {position}"}) for position in range(size)))))
+        steps += [When(f"result for {name}", says(f"Answer to {name}.")), completed(name)]
+
+    params = {"maximum_tool_calls": most, "maximum_subtasks": 4}
+    with FakeTime().governed():
+        outcome = run(steps, ECHO, params, blueprint=PLAN_AND_REFLECT, expect_all_steps=False)
+
+    assert (outcome.error, outcome.text) == (None, ANSWER)
+    assert len(outcome.tools.requests) == min(most, sum(sizes))
+    assert outcome.stop_reason == ("call_limit" if sum(sizes) >= most else "answered")
+
+
+@pytest.mark.parametrize(("others", "most"), [(1, 3_000), (7, 8_000)], ids=["each", "all together"])
+def test_the_results_that_reach_the_findings_are_cut_short(others: int, most: int) -> None:
+    turn = calls(("long", {}), *(("short", {"q": str(number)}) for number in range(others)))
+    tools = {"long": replies("x" * 20_000), "short": replies("y" * 3_000)}
+
+    outcome = plan_run([plans("alpha"), works_on("alpha", turn), answers()], tools, {"maximum_tool_calls": 1 + others})
+
+    assert 3_500 < findings(outcome).count("xxx") * 3 <= 4_000
+    assert most - 500 < findings(outcome).count("yyy") * 3 <= most
+    assert "xxx" not in subtask(outcome, "alpha")["answer"]
+
+
+@pytest.mark.parametrize("planning", [plans("alpha", "beta"), says("alpha, then beta")], ids=["plan", "no plan"])
+def test_when_planning_uses_up_the_tokens_no_subtask_begins_and_no_plan_is_corrected(planning: list[Any]) -> None:
+    outcome = plan_run([planning, answers()], ECHO, {"maximum_total_tokens": TURN})
+
+    assert (outcome.text, outcome.stop_reason) == (ANSWER, "token_limit")
+    assert len(of_plan(outcome)) == 1
+    assert len(outcome.model.requests) == 2
+    assert {entry["attempts"] for entry in outcome.variables["subtasks"]} == {0}
+
+
+def test_an_answer_that_could_not_be_judged_any_more_is_the_nearest_finding() -> None:
+    steps = [plans("alpha"), works_on("alpha", says("Alpha is 7 [1].")), answers()]
+
+    outcome = plan_run(steps, ECHO, {"maximum_total_tokens": 2 * TURN})
+
+    assert (outcome.stop_reason, of_reflection(outcome, "alpha")) == ("token_limit", [])
+    assert subtask(outcome, "alpha")["answer"].endswith(" What came nearest: Alpha is 7 [1].")
+    assert "Alpha is 7 [1]." in findings(outcome)
+
+
+@pytest.mark.parametrize("turn", [verdict(is_completed=False, advice="Go on."), says("Good enough.")])
+def test_no_attempt_and_no_correction_follows_a_judgement_that_uses_up_the_tokens(turn: list[Any]) -> None:
+    steps = [plans("alpha"), works_on("alpha", says("Step one is X.")), judges("alpha", turn), answers()]
+
+    outcome = plan_run(steps, ECHO, {"maximum_total_tokens": 3 * TURN})
+
+    assert outcome.stop_reason == "token_limit"
+    assert (len(of_subtask(outcome, "alpha")), len(of_reflection(outcome, "alpha"))) == (1, 1)
+    assert "Step one is X." in findings(outcome)
+
+
+@pytest.mark.parametrize("judgement", [verdict(is_completed=True), verdict(is_completed=False, advice="Go on.")])
+def test_a_plan_that_was_worked_off_is_answered_even_if_the_last_judgement_reaches_the_limit(
+    judgement: Sequence[Any],
+) -> None:
+    steps = [plans("alpha"), works_on("alpha", says("It is X.")), judges("alpha", judgement), answers()]
+
+    outcome = plan_run(steps, ECHO, {"maximum_total_tokens": 3 * TURN, "maximum_attempts": 1})
+
+    assert outcome.stop_reason == "answered"
+
+
+def test_words_of_a_subtask_that_stalled_are_added_to_its_earlier_finding(time: FakeTime) -> None:
+    began = Event()
+    steps = [
+        *(plans("alpha", "beta"), works_on("alpha", says("Step one is X.")), incomplete("alpha", "Find step two.")),
+        When("Advice: Find step two.", [text("Step two is"), began.set, silence(time, 71)]),
+        *(works_on("beta", [wait_for(began), *search()]), answers()),
+    ]
+
+    outcome = plan_run(steps, ECHO, {"maximum_tool_calls": 1, **SHORT}, clock=time.clock)
+
+    assert outcome.stop_reason == "call_limit"
+    assert "Step one is X.\n\nStep two is" in findings(outcome)
+
+
+def test_a_subtask_that_was_completed_before_keeps_its_answer() -> None:
+    judged = Event()
+    steps = [
+        *(plans("alpha", "beta"), works_on("alpha", says("Alpha is 7."))),
+        judges("alpha", [*verdict(is_completed=True), judged.set]),
+        *(works_on("beta", [wait_for(judged), lambda: None, *search("beta")]), answers()),
+    ]
+
+    outcome = plan_run(steps, ECHO, {"maximum_tool_calls": 1})
+
+    assert outcome.stop_reason == "call_limit"
+    assert [entry["completed"] for entry in outcome.variables["subtasks"]] == [True, False]
+    assert "Alpha is 7." in findings(outcome)
+    assert "result for beta" in findings(outcome)
+
+
+def test_each_subtask_reads_once_that_little_is_left() -> None:
+    turn = calls(*(("search", {"q": str(number)}) for number in range(4)))
+    steps = [
+        *(plans("alpha"), works_on("alpha", turn), When("Little is left", says("It is X."))),
+        *(incomplete("alpha", "Go on."), When("Advice: Go on.", says("It is X, I am sure."))),
+        *(completed("alpha"), answers()),
+    ]
+
+    outcome = plan_run(steps, ECHO, {"maximum_tool_calls": 5})
+
+    assert outcome.stop_reason == "answered"
+    last = of_subtask(outcome, "alpha")[-1]["prompt_messages"]
+    assert sum("Little is left" in str(message["content"]) for message in last) == 1
+
+
+def test_with_an_answer_schema_the_answer_may_still_be_corrected() -> None:
+    steps: list[Step] = [plans("alpha"), When("<findings>", calls(("submit_answer", {})))]
+
+    outcome = plan_run(
+        [*steps, calls(("submit_answer", {"city": "Bonn"}))],
+        ECHO,
+        {"maximum_total_tokens": TURN, "answer_schema": SCHEMA},
+    )
+
+    assert outcome.stop_reason == "token_limit"
+    assert outcome.variables["structured_output"] == {"city": "Bonn"}
