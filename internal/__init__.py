@@ -13,7 +13,6 @@ Each imports only those above it in this list (tests/test_architecture.py checks
     budget            the tokens and tool calls of a run: used, and allowed
     node              the parameters of the node, its model, its tools and their schemas
     call              a tool call in its shapes: written, judged, ended
-    sentences         the agent's own sentences for the user, in three languages
     memory            what a later run needs: records, the state, approvals
     events            what happens in a run, as frozen values
     transcript        the messages for the model, which only grow and fit into its window

@@ -4,6 +4,7 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from internal.call import EndedCall
 from internal.errors import AgentError, Quoting, StopReason, log_defect
 from internal.events import AnswerBreak, AnswerText, Event, Noted, RunFinished, RunSummary, ShownTogether
 from internal.host.session import exact_integers
@@ -13,10 +14,14 @@ from internal.memory.records import AnswerRecord, EntryRecord, PlanRecord, State
 from internal.node.params import StrategyParams
 from internal.node.virtual_tools import StructuredOutput
 from internal.run import Run
-from internal.sentences import cut_note, failed_sentence, no_answer_sentence, sources_heading
 from internal.sources import Source
 from internal.text.secrets import without_named
+from internal.text.texts import language_of
 from internal.text.thoughts import open_fence
+from prompt import template
+
+_MAX_CALLS = 10
+"""Calls that are named to a user."""
 
 
 @dataclass(frozen=True)
@@ -49,14 +54,15 @@ def finish[P: StrategyParams](run: Run[P], result: Result) -> Generator[Event, N
     if ending.reason is StopReason.APPROVAL_REQUIRED:
         answer, is_unsaid = f"{question}\n\n{how_to_answer(pending, words)}", True
     elif not answer and ending.reason is not StopReason.ANSWERED:  # an image alone is an answer too
-        answer, is_unsaid = no_answer_sentence(ending.reason, words), True
+        answer, is_unsaid = template.NO_ANSWER[ending.reason.value][language_of(words)], True
     elif run.submit or ending.reason is StopReason.MODEL_FAILED:
         is_unsaid = bool(answer)
     if is_unsaid:
         yield ShownTogether((AnswerBreak(), AnswerText(answer)))
     elif ending.cut and answer and run.submit is None:
         closing = f"\n{fence}" if (fence := open_fence(answer)) else ""
-        yield ShownTogether((AnswerText(closing), AnswerBreak(), AnswerText(cut_note(ending.cut, words))))
+        cut = template.CUT_SHORT[ending.cut.value][language_of(words)]
+        yield ShownTogether((AnswerText(closing), AnswerBreak(), AnswerText(cut)))
     structured = None
     if run.submit is not None and run.submit.virtual_schema is not None:
         structured = StructuredOutput.of(ending.submitted, run.submit.virtual_schema.check)
@@ -79,7 +85,7 @@ def finish[P: StrategyParams](run: Run[P], result: Result) -> Generator[Event, N
             extra_outputs=run.params.extra_outputs,
             decisions=result.decisions,
             state=_state(run, result, answer) if run.params.puts_out_state else None,
-            sources_heading=sources_heading(words) if lists_sources else "",
+            sources_heading=template.SOURCES_HEADING[language_of(words)] if lists_sources else "",
         )
     )
 
@@ -115,5 +121,12 @@ def kept_alive[P: StrategyParams](run: Run[P], work: Generator[Event, None, Fini
         failure = detail = f"internal error: {type(defect).__name__}"
     yield Noted(Quoting(f"the run ends here, without an error, so that its state is kept: {detail}"))
     of_earlier_run = [call for answered in run.tally.tool_rounds if answered.round == 0 for call in answered.calls]
-    sentence = failed_sentence(of_earlier_run, without_named(failure), run.dialogue.words)
-    return Finish(StopReason.MODEL_FAILED, sentence)
+    return Finish(StopReason.MODEL_FAILED, _failed_sentence(of_earlier_run, without_named(failure), run.dialogue.words))
+
+
+def _failed_sentence(calls: Sequence[EndedCall], failure: str, words: str) -> str:
+    """Say that the model failed, and what became of the calls that the user had answered before."""
+    language = language_of(words)
+    names = [f"{each.call.name}: {template.CALL_STATUS[language][each.status.value]}" for each in calls[:_MAX_CALLS]]
+    listed = template.NAME_SEPARATOR[language].join([*names, *(["…"] if len(calls) > _MAX_CALLS else [])])
+    return template.MODEL_FAILED_AFTERWARDS[language].format(calls=listed, failure=" ".join(failure.split()))

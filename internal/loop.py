@@ -16,8 +16,12 @@ from internal.model.reading import ModelTurn, TurnSpan
 from internal.model.turn import ModelCaller, TimeIsUp
 from internal.node.tools import ToolKind
 from internal.node.virtual_tools import READ_RESULT, RESERVED_NAMES, SUBMIT_ANSWER, read_result_tool
-from internal.sentences import tools_line
+from internal.text.texts import language_of
 from prompt import template
+
+_MAX_NAMES = 3
+_MAX_NAME_LENGTH = 64
+"""Characters; the model may invent names of any length."""
 
 
 @dataclass(frozen=True)
@@ -293,3 +297,14 @@ class AgentLoop:
         )
         deadline = self.end.at_least(MIN_CLOSING_SECONDS) if is_closing else self.tool_deadline
         return TurnSpan(f"{key}.model", key, rule, deadline, max(deadline, self.end), self.asked + is_closing)
+
+
+def tools_line(tools: Iterable[str], words: str) -> str:
+    """Name the first few of these tools, each once; empty without any name."""
+    language = language_of(words)
+    names = list(dict.fromkeys(name for tool in tools if (name := " ".join(tool.split())[:_MAX_NAME_LENGTH])))
+    if not names:
+        return ""
+    listed = template.NAME_SEPARATOR[language].join(names[:_MAX_NAMES])
+    sentences = template.TOOLS_USED if len(names) <= _MAX_NAMES else template.MORE_TOOLS_USED
+    return sentences[language].format(tools=listed, more=len(names) - _MAX_NAMES)

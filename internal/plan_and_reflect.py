@@ -44,9 +44,8 @@ from internal.node.virtual_tools import plan_tool, reflection_tool
 from internal.policy import DEFAULT_POLICY
 from internal.review import Reply, SecondLook, ask_for_call, judge
 from internal.run import Run
-from internal.sentences import findings_shown, plan_shown
 from internal.sources import escaped
-from internal.text.texts import cut_evenly
+from internal.text.texts import cut_evenly, language_of
 from internal.transcript.transcript import Transcript, estimate_tokens, without_result
 from prompt import template
 
@@ -126,7 +125,9 @@ def _plan(run: PlanRun) -> Generator[Event, None, list[SubtaskRecord]]:
         yield Noted(OurWords("no plan came; the question is worked on as one subtask"), "plan")
         names = [task]
     if run.params.emit_intermediate_thoughts and len(names) > 1:
-        yield ThoughtText(plan_shown(names, run.dialogue.words))
+        numbered = (f"{number}. {name}" for number, name in enumerate(names, start=1))
+        # Of a block's text Dify's page reads Markdown only from the first blank line on.
+        yield ThoughtText("\n".join([template.PLAN_HEADING[language_of(run.dialogue.words)], "", *numbered]))
     return [SubtaskRecord(name=name) for name in names]
 
 
@@ -182,8 +183,11 @@ def _work_side_by_side(
             yield SpanFinished(worker.key, run.clock.now() - started, late.shown, "not done before the deadline")
     found = [outcomes[position] for position in range(len(workers))]
     if run.params.emit_intermediate_thoughts:
-        answers = ((outcome.record.name, str(outcome.shown["answer"])) for outcome in found)
-        yield Remark(findings_shown(answers, run.dialogue.words))
+        answers = (
+            f"**{number}. {outcome.record.name}**\n\n{outcome.shown['answer']}"
+            for number, outcome in enumerate(found, start=1)
+        )
+        yield Remark("\n\n".join([template.FINDINGS_HEADING[language_of(run.dialogue.words)], *answers]))
     return found
 
 

@@ -26,8 +26,8 @@ from internal.memory.records import (
 from internal.model.turn import ModelCaller
 from internal.node.params import StrategyParams
 from internal.node.tools import Tool, Toolbox
-from internal.sentences import deciding_text
 from internal.sources import Bibliography
+from internal.text.texts import deciding_text
 from internal.transcript.long_results import LongResults
 from internal.transcript.opening import opening_messages, user_message, visible_history
 from internal.transcript.transcript import HostHabits, Transcript

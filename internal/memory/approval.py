@@ -15,8 +15,7 @@ from dify_plugin.file.file import File
 from internal.call import canonical_json
 from internal.clock import in_turns
 from internal.node.tools import Tool
-from internal.sentences import language_of
-from internal.text.texts import wellformed
+from internal.text.texts import language_of, wellformed
 from internal.tooling import refuse_constant
 from prompt import template
 from prompt.approval_words import APPROVAL_WORDS

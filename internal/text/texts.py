@@ -1,4 +1,4 @@
-"""Texts as such: well-formed, kept in part, cut to size, read from what was pasted."""
+"""Texts as such: well-formed, kept in part, cut to size, read from what was pasted, and the language of a text."""
 
 import ast
 import contextlib
@@ -6,12 +6,14 @@ import json
 import math
 import re
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from io import StringIO
+from typing import Literal
 
 from pydantic_core import to_json
 
+from internal.clock import in_turns
 from prompt import template
 
 # Text is made well-formed where it comes in and where it goes out (docs/architecture.md, "Where texts are cleaned").
@@ -221,3 +223,68 @@ def looks_like_selector(text: object) -> bool:
 
 def missing_variable(selector: str) -> str:
     return f"{selector.strip()!r} looks like a variable that does not exist; choose the variable in the node again"
+
+
+# The language of a text, as its script suggests it.
+
+type Language = Literal["en", "ja", "zh"]
+
+_KANA = re.compile(r"[\u3041-\u30ff\uff66-\uff9f]")
+_HAN = re.compile(r"[\u3005\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
+_WORD = re.compile(r"[^\W\d_]+")
+_ASCII = re.compile(r"[!-~]+")
+_IDENTIFIER = re.compile(r"://|@|_|\w[.]\w")
+"""What marks a run of ASCII as an address, a file or a name in code: it can stand in a text of any language."""
+_JAPANESE_WORDS = re.compile(r"予[定想算約防備報測選]|払|込|駄目")
+"""Parts of Japanese words that Chinese writes in another way, in characters that its character sets have."""
+_WEIGHT = 3
+"""Of a Japanese or Chinese character, in letters of an alphabet."""
+_MAX_WORD_WEIGHT = 4
+"""Of a word of an alphabet: technical terms are long, and stand in texts of every language."""
+_SHORT = 15
+"""The weight of an answer such as "no, too expensive"."""
+_MAX_LENGTH_READ = 10_000
+"""Characters of a text that are looked at."""
+
+
+def language_of(text: str) -> Language:
+    """Which of a table's sentences suit a text: ``en`` unless most of it is in Japanese or Chinese characters."""
+    east_asian, others = _weights(text)
+    if east_asian <= others:
+        return "en"
+    han = _han_in(text)
+    if _KANA.search(text[:_MAX_LENGTH_READ]) or (_can_write("shift_jis", han) and _JAPANESE_WORDS.search(han)):
+        return "ja"
+    is_of_japan = _can_write("shift_jis", han) and not (_can_write("gb2312", han) or _can_write("big5", han))
+    return "ja" if is_of_japan else "zh"
+
+
+def deciding_text(texts: Iterable[str]) -> str:
+    """Which of a user's texts, from the first to the newest, says the language of the conversation.
+
+    The newest, unless it is short and one before it said more: "no" and "不要" may belong to a Japanese conversation,
+    and so may a longer text in characters that Japanese and Chinese share.
+    """
+    decides, weight, language = "", 0, "en"
+    for text in in_turns(texts):
+        own, new = sum(_weights(text)), language_of(text)
+        may_be_japanese = new == "zh" and _can_write("shift_jis", _han_in(text))
+        if not (own <= min(_SHORT, 2 * weight) or (language == "ja" and may_be_japanese)):
+            decides, weight, language = text, own, new
+    return decides
+
+
+def _weights(text: str) -> tuple[int, int]:
+    """How much of a text is in Japanese or Chinese characters, and how much in those of other scripts."""
+    words = _ASCII.sub(lambda run: " " if _IDENTIFIER.search(run[0]) else run[0], text[:_MAX_LENGTH_READ])
+    words, kana = _KANA.subn(" ", words)
+    words, han = _HAN.subn(" ", words)
+    return _WEIGHT * (kana + han), sum(min(len(word), _MAX_WORD_WEIGHT) for word in _WORD.findall(words))
+
+
+def _han_in(text: str) -> str:
+    return "".join(_HAN.findall(text[:_MAX_LENGTH_READ]))
+
+
+def _can_write(character_set: str, text: str) -> bool:
+    return text.encode(character_set, "ignore").decode(character_set) == text
