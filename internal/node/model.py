@@ -1,4 +1,4 @@
-"""The model that the node's panel chose."""
+"""The model that the node's panel chose, and the one that takes over when it fails."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -18,9 +18,9 @@ from internal.errors import InvalidParameters, Note, OurWords
 from internal.text.secrets import Redactor
 from internal.text.texts import looks_like_selector, missing_variable
 
-TOOL_CALL_FEATURES = frozenset({"tool-call", "multi-tool-call", "stream-tool-call"})
+_TOOL_CALL_FEATURES = {"tool-call", "multi-tool-call", "stream-tool-call"}
 _NAMED_MODEL = re.compile(r"(?P<provider>[\w.-]+/[\w.-]+/[\w.-]+)/(?P<model>\S(?:[^\r\n]{0,253}\S)?)", re.ASCII)
-_CONVERSATION_ROLES = frozenset({"system", "user", "assistant", "tool"})
+_CONVERSATION_ROLES = {"system", "user", "assistant", "tool"}
 """The only ones that Dify takes in a request."""
 
 
@@ -46,7 +46,7 @@ class ModelSelection(BaseModel):
 
     def can_call_tools(self) -> bool:
         """Whether the model may be able to call tools; an unknown model is tried."""
-        return self.features is None or bool(self.features & TOOL_CALL_FEATURES)
+        return self.features is None or bool(self.features & _TOOL_CALL_FEATURES)
 
     def redacted(self, secrets: Redactor) -> Self:
         """The same without the node's secrets in the conversation so far."""
@@ -65,13 +65,7 @@ class ModelSelection(BaseModel):
         entity, completion_params = values.get("entity"), dict(_mapping(values.get("completion_params")))
         stop, features = completion_params.pop("stop", None), _mapping(entity).get("features")
         return cls(
-            config=LLMModelConfig(
-                provider=str(values["provider"]),
-                model=str(values["model"]),
-                model_type=ModelType.LLM,
-                mode=str(values.get("mode") or "chat"),
-                completion_params=completion_params,
-            ),
+            config=_config(values["provider"], values["model"], values.get("mode") or "chat", completion_params),
             features=frozenset(map(str, _list(features))) if isinstance(entity, Mapping) else None,
             context_size=_positive_int(_mapping(_mapping(entity).get("model_properties")).get("context_size")),
             history=tuple(_read_history(values.get("history_prompt_messages"), note)),
@@ -88,14 +82,18 @@ def read_fallback_model(text: str) -> LLMModelConfig | None:
     text = text.strip()
     if not text:
         return None
-    named = _NAMED_MODEL.fullmatch(text)
-    if named is None:
-        example = "for example langgenius/openai/openai/gpt-5-mini; blank means none"
-        problem = f"write it as plugin author/plugin/provider/model, {example}"
-        raise InvalidParameters(
-            f"parameter 'fallback_model': {missing_variable(text) if looks_like_selector(text) else problem}"
-        )
-    return LLMModelConfig(**named.groupdict(), model_type=ModelType.LLM, mode="chat", completion_params={})
+    if named := _NAMED_MODEL.fullmatch(text):
+        return _config(named["provider"], named["model"], "chat", {})
+    advice = "write it as plugin author/plugin/provider/model, for example langgenius/openai/openai/gpt-5-mini"
+    problem = missing_variable(text) if looks_like_selector(text) else f"{advice}; blank means none"
+    raise InvalidParameters(f"parameter 'fallback_model': {problem}")
+
+
+def _config(provider: object, model: object, mode: object, params: dict[str, Any]) -> LLMModelConfig:
+    kind = ModelType.LLM
+    return LLMModelConfig(
+        provider=str(provider), model=str(model), model_type=kind, mode=str(mode), completion_params=params
+    )
 
 
 def _mapping(value: object) -> Mapping[str, Any]:

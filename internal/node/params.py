@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Annotated, Any, NamedTuple, Self
+from typing import Annotated, Any, Self
 
 from dify_plugin.file.file import File
 from pydantic import BaseModel, ConfigDict, ModelWrapValidatorHandler, PrivateAttr, ValidationError, model_validator
@@ -21,19 +21,11 @@ from internal.node.model import ModelSelection
 from internal.text.secrets import Redactor, looks_secret, texts_in
 from internal.text.texts import looks_like_selector, missing_variable, parse_pasted, read_pasted, wellformed_json
 
-# Readers: one for each kind of parameter.
-
 _ON, _OFF = {"true", "yes", "y", "1", "on"}, {"false", "no", "n", "0", "off"}
 _SEPARATOR = re.compile(r"[,，、\n]")
 
 
-class Given(NamedTuple):
-    """A parameter as the host sent it; not left alone."""
-
-    name: str
-    value: Any
-    default: Any
-    note: Note
+# Readers take a value that was not left alone, the default, and a note of what is wrong with the value.
 
 
 @dataclass(frozen=True)
@@ -43,68 +35,75 @@ class Limits:
     least: int
     most: int | None = None
 
-    def __call__(self, given: Given) -> int:
-        number, most = _as_number(given.value), math.inf if self.most is None else self.most
-        clamped = min(max(number, self.least), most)
+    def __call__(self, value: Any, default: int, note: Note) -> int:  # noqa: ANN401 - JSON
+        try:
+            number = math.nan if isinstance(value, bool) else float(value)
+        except (TypeError, ValueError, OverflowError):
+            number = math.nan
+        clamped = min(max(number, self.least), math.inf if self.most is None else self.most)
         if not math.isfinite(clamped):
-            given.note(OurWords(f"{given.name}: not a number; {self._named(given.default)} is used"))
-            return int(given.default)
+            note(OurWords(f"not a number; {self._named(default)} is used"))
+            return default
         if number != clamped:
             allowed = f"below {self.least}" if self.most is None else f"outside {self.least} to {self.most}"
-            given.note(Quoting(f"{given.name}: {number:g} is {allowed}; {self._named(clamped)} is used"))
+            note(Quoting(f"{number:g} is {allowed}; {self._named(clamped)} is used"))
         return max(int(clamped), math.ceil(min(clamped, 1)))  # 0.4 is a limit, and 0 may be none
 
     def _named(self, number: float) -> str:
         return "0, which is no limit," if number == 0 and self.most is None else f"{number}"
 
 
-def _as_number(value: Any) -> float:  # noqa: ANN401 - JSON
-    """The number that a value means; NaN if it means none."""
-    try:
-        return math.nan if isinstance(value, bool) else float(value)
-    except (TypeError, ValueError, OverflowError):
-        return math.nan
+@dataclass(frozen=True)
+class Items[T]:
+    """Reads a list item by item, so that a bad item does not affect the others."""
+
+    read: Callable[[Any], T]
+
+    def __call__(self, value: object, _default: object, note: Note) -> tuple[T, ...]:
+        items = list[T]()
+        for position, item in enumerate(value if isinstance(value, list) else [value], start=1):
+            try:
+                items += [self.read(item)] if item not in (None, "") else []
+            except (TypeError, ValueError):
+                note(OurWords(f"item {position} cannot be read and is left out"))
+        return tuple(items)
 
 
-def _read_text(value: object) -> str:
+def _text(value: object, *_: object) -> str:
     """Dify parses a template that happens to be JSON: it becomes text again."""
     if _was_left_alone(value):
         return ""
     return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else str(value)
 
 
-def _text(given: Given) -> str:
-    return _read_text(given.value)
+def _switch(value: object, default: bool, note: Note) -> bool:  # noqa: FBT001 - as all readers
+    word = str(value).strip().lower()
+    if word not in _ON | _OFF:
+        note(OurWords(f"neither true nor false; {str(default).lower()} is used"))
+        return default
+    return word in _ON
 
 
-def _switch(given: Given) -> bool:
-    word = str(given.value).strip().lower()
-    if word in _ON | _OFF:
-        return word in _ON
-    given.note(OurWords(f"{given.name}: neither true nor false; {str(given.default).lower()} is used"))
-    return bool(given.default)
-
-
-def _read_names(value: object) -> Iterator[str]:
+def _names(value: object, *_: object) -> tuple[str, ...]:
     """Names from a list, from the text of one, or separated by commas (of any script) or lines."""
+    return tuple(in_turns(_each_name(value)))
+
+
+def _each_name(value: object) -> Iterator[str]:
     for entry in value if isinstance(value, list) else [value]:
-        text = read_pasted(_read_text(entry))
+        text = read_pasted(_text(entry))
         try:
             pasted = parse_pasted(text) if text.lstrip().startswith("[") else None
         except (ValueError, RecursionError):
             pasted = None
         for item in pasted if isinstance(pasted, list) else [text]:
-            yield from (name.strip() for name in _SEPARATOR.split(_read_text(item)) if name.strip())
+            yield from (name.strip() for name in _SEPARATOR.split(_text(item)) if name.strip())
 
 
-def _names(given: Given) -> tuple[str, ...]:
-    return tuple(in_turns(_read_names(given.value)))
-
-
-def _guarded_names(given: Given) -> tuple[str, ...]:
+def _guarded_names(value: object, *_: object) -> tuple[str, ...]:
     """A text without any name stays, so that it is an error: read as no name, it would let every tool run."""
-    said = given.value.strip() if isinstance(given.value, str) else ""
-    return _names(given) or ((said,) if said else ())
+    said = value.strip() if isinstance(value, str) else ""
+    return _names(value) or ((said,) if said else ())
 
 
 class ExtraOutput(StrEnum):
@@ -115,39 +114,18 @@ class ExtraOutput(StrEnum):
     THOUGHTS = "thoughts"
 
 
-def _extra_outputs(given: Given) -> frozenset[ExtraOutput]:
+def _extra_outputs(value: object, _default: object, note: Note) -> frozenset[ExtraOutput]:
     """Names in upper or lower case; unknown ones are noted."""
-    known = {choice.value: choice for choice in ExtraOutput}
-    names = _names(given)
+    known, names = {choice.value: choice for choice in ExtraOutput}, _names(value)
     if unknown := ", ".join(repr(name) for name in names if name.casefold() not in known):
-        given.note(Quoting(f"{given.name}: {unknown} is ignored; the names are {', '.join(known)}"))
+        note(Quoting(f"{unknown} is ignored; the names are {', '.join(known)}"))
     return frozenset(known[name.casefold()] for name in names if name.casefold() in known)
-
-
-@dataclass(frozen=True)
-class Items[T]:
-    """Reads a list item by item, so that a bad item does not affect the others."""
-
-    read: Callable[[Any], T]
-
-    def __call__(self, given: Given) -> tuple[T, ...]:
-        return tuple(self._each(given))
-
-    def _each(self, given: Given) -> Iterator[T]:
-        for position, item in enumerate(given.value if isinstance(given.value, list) else [given.value], start=1):
-            try:
-                if item not in (None, ""):
-                    yield self.read(item)
-            except (TypeError, ValueError):
-                given.note(OurWords(f"{given.name}: item {position} cannot be read and is left out"))
 
 
 Text = Annotated[str, _text]
 Names = Annotated[tuple[str, ...], _names]
 Switch = Annotated[bool, _switch]
 
-
-# The parameters.
 
 _FROM_VARIABLES = ("tools", "instruction", "context", "files", "answer_criteria", "approval", "extra_outputs")
 """Parameters in which the name of a variable that does not exist is noted; a query may have been typed by a user."""
@@ -238,16 +216,17 @@ class StrategyParams(BaseModel):
         notes: list[Sentence] = []
         given = {name: wellformed_json(_as_json(raw.get(name))) for name in cls.model_fields}
         for name in _FROM_VARIABLES:
-            is_query = name == "approval" and _read_text(given[name]).strip() == _read_text(given["query"]).strip()
+            is_query = name == "approval" and _text(given[name]).strip() == _text(given["query"]).strip()
             if looks_like_selector(given[name]) and not is_query:
                 notes.append(Quoting(f"{name}: {missing_variable(str(given[name]))}"))
                 given[name] = None if name in ("approval", "extra_outputs") else given[name]
         values: dict[str, object] = {"model": ModelSelection.read(given.pop("model"), notes.append)}
         for name, value in given.items():
+            field = cls.model_fields[name]
             if not _was_left_alone(value):
-                field = cls.model_fields[name]
-                one = Given(name, value, field.default, notes.append)
-                values[name] = field.metadata[0](one) if field.metadata else value
+                about = list[Sentence]()
+                values[name] = field.metadata[0](value, field.default, about.append) if field.metadata else value
+                notes += [note.of(name) for note in about]
         params = build(values)
         params._notes = tuple(notes)  # noqa: SLF001 - our own, and not a field
         return params
