@@ -1,7 +1,6 @@
 """The strategies as Dify calls them, and the models that they take."""
 
 from concurrent.futures import ThreadPoolExecutor
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -76,15 +75,6 @@ def test_the_preamble_of_every_strategy_can_be_overridden(strategy: type[AgentSt
     prompt = system_prompt_of(strategy, prompt_policy_overrides='{"tool_preamble_policy": "Say nothing."}')
 
     assert "<tool_preamble>\nSay nothing.\n</tool_preamble>" in prompt
-
-
-@pytest.mark.parametrize("strategy", SCRIPTS)
-def test_the_module_of_a_strategy_has_exactly_one_strategy(strategy: type[AgentStrategy]) -> None:
-    """The SDK's loader counts imported ones too, and refuses a module with two."""
-    values = [value for value in vars(import_module(strategy.__module__)).values() if isinstance(value, type)]
-    subclasses = [value for value in values if issubclass(value, AgentStrategy) and value is not AgentStrategy]
-
-    assert subclasses == [strategy]
 
 
 def test_names_of_the_public_interface() -> None:

@@ -20,8 +20,9 @@ def select(raw: object) -> tuple[ModelSelection, list[str]]:
     return ModelSelection.read(raw, notes.append), notes
 
 
-def test_the_plain_config_goes_into_a_request_without_entity_and_history() -> None:
-    selection, notes = select(model(completion_params={"max_tokens": 100}, mode=None))
+def test_the_plain_config_goes_into_a_request_without_entity_history_and_stop_words() -> None:
+    """Requests have a field of their own for stop words."""
+    selection, notes = select(model(completion_params={"max_tokens": 100, "stop": ["x"]}, mode=None))
 
     assert selection.config.model_dump(mode="json") == {
         "provider": "langgenius/openai/openai",
@@ -30,20 +31,15 @@ def test_the_plain_config_goes_into_a_request_without_entity_and_history() -> No
         "mode": "chat",
         "completion_params": {"max_tokens": 100},
     }
-    assert selection.context_size == 400_000
-    assert notes == []
+    assert (selection.context_size, selection.stop, notes) == (400_000, ("x",), [])
 
 
 @pytest.mark.parametrize(
     ("stop", "words"),
-    [(["x", "y"], ("x", "y")), ("x", ("x",)), (["x", "", None, 3], ("x",)), ([], ()), (None, ()), ({"x": 1}, ())],
+    [("x", ("x",)), (["x", "", None, 3, "y"], ("x", "y")), ([], ()), (None, ()), ({"x": 1}, ())],
 )
-def test_stop_words_are_taken_out_of_the_completion_params(stop: object, words: tuple[str, ...]) -> None:
-    selection, notes = select(model(completion_params={"stop": stop, "verbosity": "low"}))
-
-    assert selection.config.completion_params == {"verbosity": "low"}
-    assert selection.stop == words
-    assert notes == []
+def test_stop_words_are_a_word_or_a_list(stop: object, words: tuple[str, ...]) -> None:
+    assert select(model(completion_params={"stop": stop}))[0].stop == words
 
 
 @pytest.mark.parametrize(
@@ -57,19 +53,12 @@ def test_sizes_may_be_texts_and_odd_ones_are_unset(value: object, expected: int)
 
 @pytest.mark.parametrize(
     ("features", "can_call"),
-    [
-        (None, True),
-        ([], False),
-        (["vision"], False),
-        (["tool-call"], True),
-        (["multi-tool-call"], True),
-        (["stream-tool-call"], True),
-    ],
+    [(None, True), ([], False), (["vision"], False)]
+    + [([feature], True) for feature in ("tool-call", "multi-tool-call", "stream-tool-call")],
     ids=repr,
 )
 def test_a_model_without_an_entity_is_tried_and_one_without_the_feature_is_not(
-    features: list[str] | None,
-    can_call: bool,  # noqa: FBT001 - a table
+    *, features: list[str] | None, can_call: bool
 ) -> None:
     assert select(model(features=features))[0].can_call_tools() is can_call
 
@@ -91,19 +80,6 @@ def test_what_is_empty_or_odd_is_nothing(odd: dict[str, Any]) -> None:
     assert notes == []
 
 
-def test_the_history_is_read_in_order() -> None:
-    history: list[PromptMessage] = [
-        UserPromptMessage(content="before"),
-        AssistantPromptMessage(content="", tool_calls=[sdk_call("c1", "search")]),
-        ToolPromptMessage(content="found", tool_call_id="c1", name="search"),
-    ]
-
-    selection, notes = select(model(history_prompt_messages=[each.model_dump(mode="json") for each in history]))
-
-    assert list(selection.history) == history
-    assert notes == []
-
-
 @pytest.mark.parametrize(
     "odd",
     [
@@ -118,11 +94,16 @@ def test_the_history_is_read_in_order() -> None:
     ],
     ids=repr,
 )
-def test_an_unreadable_message_of_the_history_is_left_out(odd: object) -> None:
-    kept = {"role": "user", "content": "kept"}
+def test_the_history_is_read_in_order_and_an_unreadable_message_is_left_out(odd: object) -> None:
+    history: list[PromptMessage] = [
+        UserPromptMessage(content="before"),
+        AssistantPromptMessage(content="", tool_calls=[sdk_call("c1", "search")]),
+        ToolPromptMessage(content="found", tool_call_id="c1", name="search"),
+    ]
 
-    selection, notes = select(model(history_prompt_messages=[odd, kept]))
+    selection, (note,) = select(
+        model(history_prompt_messages=[odd, *(each.model_dump(mode="json") for each in history)])
+    )
 
-    assert [message.content for message in selection.history] == ["kept"]
-    assert len(notes) == 1
-    assert "message 1" in notes[0]
+    assert list(selection.history) == history
+    assert "message 1" in note

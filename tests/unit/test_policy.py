@@ -9,7 +9,6 @@ from hypothesis import given
 from internal.policy import DEFAULT_POLICY, PolicyTexts, build_system_instruction
 from internal.sources import escaped
 from internal.text.texts import wellformed
-from strategies.gpt5_function_calling import GPT5FunctionCallingStrategy
 from strategies.gpt5_react import GPT5ReActStrategy
 from tests.unit.generators import any_text, joined, readable_text
 
@@ -138,11 +137,8 @@ def test_data_can_neither_close_nor_open_a_block(tag: str) -> None:
     )
 
 
-def test_react_differs_only_in_its_tool_preamble() -> None:
-    react, plain = GPT5ReActStrategy.blueprint.policy, GPT5FunctionCallingStrategy.blueprint.policy
+def test_react_reasons_acts_and_observes_in_few_words() -> None:
+    """That nothing else differs, tests/agent/test_strategies.py shows on the prompts."""
+    preamble = GPT5ReActStrategy.blueprint.policy.tool_preamble_policy.lower()
 
-    assert [field.name for field in fields(react) if getattr(react, field.name) != getattr(plain, field.name)] == [
-        "tool_preamble_policy"
-    ]
-    assert "25 words" in react.tool_preamble_policy
-    assert all(word in react.tool_preamble_policy.lower() for word in ("reason", "act", "observe"))
+    assert [word for word in ("reason", "act", "observe", "25 words") if word not in preamble] == []
