@@ -12,15 +12,7 @@ from internal.errors import OurWords, StopReason
 from prompt import template
 
 _ZERO = Decimal(0)
-_LATEST = frozenset(
-    {
-        "prompt_unit_price",
-        "prompt_price_unit",
-        "completion_unit_price",
-        "completion_price_unit",
-        "currency",
-    }
-)
+_LATEST = {"prompt_unit_price", "prompt_price_unit", "completion_unit_price", "completion_price_unit", "currency"}
 """Of these the latest known value counts; all others are added up."""
 
 
@@ -93,39 +85,36 @@ class Budget:
         self._has_estimates = self._has_estimates or is_estimate
 
     def take_call(self) -> str | None:
-        """Count one more call that will be sent; where a limit is reached, its refusal instead."""
+        """Count one more call that will be sent; where a limit is reached, what the model reads in its place."""
         if reason := self.reached():
-            return self.refusal(reason)
+            return self.refusals[reason]
         self.calls += 1
         return None
+
+    @property
+    def refusals(self) -> dict[StopReason, str]:
+        """What the model reads in place of a call beyond each limit."""
+        tokens = template.TOKENS_USED_UP.format(most=self.maximum_tokens)
+        return {
+            StopReason.TOKEN_LIMIT: tokens,
+            StopReason.CALL_LIMIT: template.CALLS_USED_UP.format(most=self.maximum_calls),
+        }
 
     def reached(self) -> StopReason | None:
         """The limit that is reached; of both the limit of tokens."""
         if 0 < self.maximum_tokens <= self.tokens:
             return StopReason.TOKEN_LIMIT
-        if 0 < self.maximum_calls <= self.calls:
-            return StopReason.CALL_LIMIT
-        return None
-
-    def refusal(self, reason: StopReason) -> str:
-        """What the model reads as the result of a call that goes beyond this limit."""
-        if reason is StopReason.TOKEN_LIMIT:
-            return template.TOKENS_USED_UP.format(most=self.maximum_tokens)
-        return template.CALLS_USED_UP.format(most=self.maximum_calls)
+        return StopReason.CALL_LIMIT if 0 < self.maximum_calls <= self.calls else None
 
     def note(self, conversation: Hashable) -> str | None:
         """What a conversation with the model has to read once, when most of a limit is used."""
-        used = ((self.tokens, self.maximum_tokens), (self.calls, self.maximum_calls))
-        is_due = any(most > 0 and count >= NOTE_SHARE * most for count, most in used)
-        if not is_due or conversation in self._told:
+        tokens = template.TOKENS_LEFT, self.tokens, self.maximum_tokens
+        calls = template.CALLS_LEFT, self.calls, self.maximum_calls
+        limits = [limit for limit in (tokens, calls) if limit[2]]
+        if conversation in self._told or all(used < NOTE_SHARE * most for _, used, most in limits):
             return None
         self._told.add(conversation)
-        wordings = (template.TOKENS_LEFT, template.CALLS_LEFT)
-        left = [
-            wording.format(left=max(0, most - count), most=most)
-            for wording, (count, most) in zip(wordings, used, strict=True)
-            if most
-        ]
+        left = [wording.format(left=max(0, most - used), most=most) for wording, used, most in limits]
         return template.BUDGET_NOTE.format(left=" and ".join(left))
 
     def estimate_note(self) -> OurWords | None:

@@ -79,7 +79,9 @@ def finish[P: StrategyParams](run: Run[P], result: Result) -> Generator[Event, N
             answer=answer,
             tally=run.tally,
             sources=run.bibliography.entries(),
-            earlier_sources=tuple((each.number, Source(each.title, "", each.document_id)) for each in earlier),
+            earlier_sources=tuple(
+                (each.number, Source(each.title, "", {"document_id": each.document_id})) for each in earlier
+            ),
             structured_output=structured,
             variables=variables,
             extra_outputs=run.params.extra_outputs,

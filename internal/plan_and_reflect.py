@@ -316,8 +316,7 @@ class SubtaskWorker:
     def _incomplete(self, sentence: str, limit: StopReason | None, results: Sequence[str] = ()) -> SubtaskOutcome:
         """The outcome without an accepted answer; it quotes the best attempt. Refusals are no results."""
         nearest = template.NEAREST.format(answer=self._nearest) if self._nearest else ""
-        refusals = map(self.run.budget.refusal, (StopReason.TOKEN_LIMIT, StopReason.CALL_LIMIT))
-        left_out = {template.ELIDED_TOOL_RESULT, *refusals}
+        left_out = {template.ELIDED_TOOL_RESULT, *self.run.budget.refusals.values()}
         unread = tuple(result for result in results if result not in left_out)
         return replace(self._outcome(f"{sentence}{nearest}"), limit=limit, unread=unread)
 

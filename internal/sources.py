@@ -1,4 +1,4 @@
-"""Sources that the answer may cite: the node's context first, then what the tools brought."""
+"""Sources that the answer may cite: the node's context first, then what the tools brought; read, numbered, listed."""
 
 import json
 import math
@@ -15,7 +15,33 @@ from internal.text.texts import parse_pasted, read_pasted
 from internal.tooling import UnwritableError, refuse_unwritable
 from prompt import template
 
-# Sources that the answer may cite: the node's context first, then what the tools brought.
+MAX_TITLE_LENGTH = 200
+"""Characters."""
+_MAX_METADATA_SIZE = 10_000
+"""Bytes of a source's metadata; the host is sent no more of it."""
+
+RESOURCE_FIELDS: Mapping[str, type] = {
+    **dict.fromkeys(("dataset_id", "dataset_name", "document_id", "document_name", "data_source_type"), str),
+    **dict.fromkeys(("segment_id", "retriever_from", "index_node_hash", "content"), str),
+    **dict.fromkeys(("hit_count", "word_count", "segment_position", "page"), int),
+    "score": float,
+    "doc_metadata": dict,
+}
+"""Fields of the SDK's RetrieverResource, but for ``position``, which is the source's number."""
+_RENAMED = {
+    "segment_hit_count": "hit_count",
+    "segment_word_count": "word_count",
+    "segment_index_node_hash": "index_node_hash",
+    "document_data_source_type": "data_source_type",
+}
+"""Keys of the knowledge node's metadata, and the fields that they fill."""
+_KNOWLEDGE_FIELDS = frozenset({"metadata", "files", "position", *_RENAMED, *RESOURCE_FIELDS})
+# What search tools and vector stores call the text of a result; the first that holds text counts.
+_CONTENT_NAMES = ("page_content", "text", "snippet", "summary", "body", "description", "abstract")
+_TITLE_NAMES = ("title", "document_name", "dataset_name")
+_LINK_NAMES = ("url", "link", "href", "source_url", "source", "document_id")
+_LINK = re.compile(r"https?://\S{1,1990}", re.IGNORECASE)
+_UNTITLED = "Untitled"
 
 _CITATION = re.compile(r"[\[【]\s*(\d{1,4}(?:\s*[,、，;]\s*\d{1,4})*)\s*[\]】]")
 _OWN_TAGS = re.compile(
@@ -23,7 +49,8 @@ _OWN_TAGS = re.compile(
     r"|tool_results|task|plan|findings?|results?|criteria|draft|problems)\b)",
     re.IGNORECASE,
 )
-
+_BLOCK = 16_384
+"""Characters that are looked through in one go, at least."""
 _CODE = re.compile(r"^ {0,3}(```+|~~~+).*?(?:^ {0,3}\1|\Z)|`[^`\n]+`", re.MULTILINE | re.DOTALL)
 _OWN_LIST = re.compile(
     r"^[^\w\n\[【]*+[\[【]\d{1,4}[\]】][^\w\n]*+\w"  # a line that begins with a number: "- **[1]** Handbook"
@@ -34,29 +61,6 @@ _OWN_LIST = re.compile(
 _MARKUP = re.compile(r"[\\`*\[\]<>~&$|]|(?<!\w)_|_(?!\w)|:(?=//)")
 """What may act within a line of Markdown; other punctuation would only look odd where Markdown is not rendered."""
 _SAFE_IN_LINK = ":/?#[]@!$&'*+,;=%"
-MAX_LINK_LENGTH = 2_000
-
-_BLOCK = 16_384
-"""Characters that are looked through in one go, at least."""
-
-RESOURCE_FIELDS: Mapping[str, type] = {
-    "dataset_id": str,
-    "dataset_name": str,
-    "document_id": str,
-    "document_name": str,
-    "data_source_type": str,
-    "segment_id": str,
-    "retriever_from": str,
-    "score": float,
-    "hit_count": int,
-    "word_count": int,
-    "segment_position": int,
-    "index_node_hash": str,
-    "content": str,
-    "page": int,
-    "doc_metadata": dict,
-}
-"""Fields of the SDK's RetrieverResource, but for ``position``, which is the source's number."""
 
 
 @dataclass(frozen=True)
@@ -65,8 +69,6 @@ class Source:
 
     title: str
     content: str
-    document_id: str | None = None
-    score: float | None = None
     resource: Mapping[str, Any] = field(default_factory=dict)
     """What is known of it in RESOURCE_FIELDS, each of the field's type."""
     link: str = ""
@@ -75,8 +77,11 @@ class Source:
     def shortened(self, length: int) -> "Source":
         """The same source, no text of it longer than this."""
         resource = {name: value[:length] if isinstance(value, str) else value for name, value in self.resource.items()}
-        document_id = self.document_id and self.document_id[:length]
-        return replace(self, content=self.content[:length], document_id=document_id, resource=resource)
+        return replace(self, content=self.content[:length], resource=resource)
+
+    @property
+    def document_id(self) -> str | None:
+        return self.resource.get("document_id")
 
     @property
     def label(self) -> str:
@@ -97,36 +102,30 @@ class Bibliography:
     """
 
     def __init__(self, last: int = 0) -> None:
-        self._before = last
-        self._numbers: dict[tuple[str | None, str, str], int] = {}
-        self._sources: list[Source] = []
+        self.last = last
+        """The highest number given so far."""
+        self._entries: dict[tuple[str | None, str, str], tuple[int, Source]] = {}
         self._context = 0
 
     def open_with(self, sources: Iterable[Source]) -> None:
-        """Number the node's own context, which stands in every opening message."""
+        """Number the node's own context, which is in every opening message."""
         self.add(sources)
-        self._context = len(self._sources)
+        self._context = len(self._entries)
 
     def context(self) -> tuple[tuple[int, Source], ...]:
         return self.entries()[: self._context]
 
     def add(self, sources: Iterable[Source]) -> list[int]:
         """Number these sources; one that is already listed keeps its number."""
-        return [self._number(source) for source in in_turns(sources)]
-
-    def _number(self, source: Source) -> int:
-        number = self._numbers.setdefault(source.identity, self.last + 1)
-        if number > self.last:
-            self._sources.append(source)
-        return number
-
-    @property
-    def last(self) -> int:
-        """The highest number given so far."""
-        return self._before + len(self._sources)
+        numbers = list[int]()
+        for source in in_turns(sources):
+            number, _ = self._entries.setdefault(source.identity, (self.last + 1, source))
+            self.last = max(self.last, number)
+            numbers.append(number)
+        return numbers
 
     def entries(self) -> tuple[tuple[int, Source], ...]:
-        return tuple(enumerate(self._sources, start=self._before + 1))
+        return tuple(self._entries.values())
 
 
 def context_block(entries: Iterable[tuple[int, Source]]) -> str:
@@ -139,20 +138,15 @@ def context_block(entries: Iterable[tuple[int, Source]]) -> str:
 
 
 def escaped(text: str) -> str:
-    """Data with our own tags escaped."""
+    """Data with our own tags escaped, a block at a time; a block ends before a ``<``, so that no tag is cut."""
     if "<" not in text:
         return text
-    return "".join(_OWN_TAGS.sub("&lt;", block) for block in in_turns(_blocks(text)))
-
-
-def _blocks(text: str) -> Iterator[str]:
-    """A text in blocks that end before a ``<``, so that no tag is cut."""
-    start = 0
+    blocks, start = list[str](), 0
     while start < len(text):
         end = text.find("<", start + _BLOCK)
-        end = len(text) if end < 0 else end
-        yield text[start:end]
-        start = end
+        blocks.append(text[start : end if end > 0 else len(text)])
+        start += len(blocks[-1])
+    return "".join(_OWN_TAGS.sub("&lt;", block) for block in in_turns(blocks))
 
 
 def attribute(text: str) -> str:
@@ -178,61 +172,27 @@ def source_list(answer: str, entries: Iterable[tuple[int, Source]], clean: Calla
     "" if it cites none or has such a list itself. Sources of the same title and link are one line.
     """
     prose = _CODE.sub("", answer)
-    if _OWN_LIST.search(prose):
-        return ""
-    cited, lines = cited_numbers(prose), dict[str, str]()
+    cited = frozenset[int]() if _OWN_LIST.search(prose) else cited_numbers(prose)
+    lines = dict[str, str]()
     for number, source in entries:
         if number in cited:
-            named = _named(clean(source.label), clean(source.link))
+            title, link = " ".join(clean(source.label).split()), clean(source.link)
+            named = _MARKUP.sub(r"\\\g<0>", title)
+            named = f"[{named}]({quote(link, safe=_SAFE_IN_LINK)})" if link else named
             lines[named] = f"{lines.get(named, '-')} [{number}]"
     return "\n".join(f"{numbers} {named}" for named, numbers in lines.items())
 
 
-def _named(title: str, link: str) -> str:
-    """A title as plain text in Markdown, with the link where there is one."""
-    plain = _MARKUP.sub(r"\\\g<0>", " ".join(title.split()))
-    return f"[{plain}]({quote(link, safe=_SAFE_IN_LINK)})" if link else plain
-
-
-# Sources as the node and the tools describe them.
-#
-# Of a knowledge result of Dify's the model reads the content; any other object reaches it whole.
-
-MAX_TITLE_LENGTH = 200
-"""Characters."""
-
-_MAX_METADATA_SIZE = 10_000
-"""Bytes of a source's metadata; the host is sent no more of it."""
-
-# Keys of the knowledge node's metadata, and the fields of Dify's retriever resource that they fill.
-_RENAMED = {
-    "segment_hit_count": "hit_count",
-    "segment_word_count": "word_count",
-    "segment_index_node_hash": "index_node_hash",
-    "document_data_source_type": "data_source_type",
-}
-# What search tools and vector stores call the text of a result; the first that holds text counts.
-_CONTENT_NAMES = ("page_content", "text", "snippet", "summary", "body", "description", "abstract")
-_TITLE_NAMES = ("title", "document_name", "dataset_name")
-_LINK_NAMES = ("url", "link", "href", "source_url", "source", "document_id")
-_LINK = re.compile(r"https?://\S+", re.IGNORECASE)
-_UNTITLED = "Untitled"
-_KNOWLEDGE_FIELDS = frozenset({"metadata", "files", "position", *_RENAMED, *RESOURCE_FIELDS})
-
-
 def read_context(context: object) -> list[Source]:
     """Read the ``context`` parameter: str, dict, list of either, or nothing; a list or dict may be given as text."""
-    return list(_read_context(_unpacked(context) if isinstance(context, str) else context))
-
-
-def _unpacked(text: str) -> object:
-    """The value of a text that is a JSON list or object, else the text."""
-    pasted = read_pasted(text)
-    try:
-        value = parse_pasted(pasted) if pasted.lstrip().startswith(("[", "{")) else None
-    except (ValueError, RecursionError):
-        return pasted
-    return pasted if value is None else value
+    if isinstance(context, str):
+        context = read_pasted(context)
+        try:
+            is_json = context.lstrip().startswith(("[", "{"))
+            context = (parse_pasted(context) if is_json else None) or context
+        except (ValueError, RecursionError):
+            pass
+    return list(_read_context(context))
 
 
 def _read_context(value: object) -> Iterator[Source]:
@@ -247,20 +207,25 @@ def _read_context(value: object) -> Iterator[Source]:
 
 
 def read_source(item: Mapping[str, Any]) -> Source | None:
-    """Read one knowledge result, retriever resource or other object; None when it says nothing."""
+    """Read one knowledge result, retriever resource or other object; None when it says nothing.
+
+    Of a knowledge result of Dify's the model reads the content; any other object reaches it whole.
+    """
     own = _said(item)
     values = {**_said(item.get("metadata")), **own}
     resource = _read_resource(values)
-    title_name = next((name for name in _TITLE_NAMES if _text(values.get(name))), "")
+    title_name = next((name for name in _TITLE_NAMES if name in values), "")
     named = _text(values.get(title_name)) or _UNTITLED
     title = " ".join(named.split())[:MAX_TITLE_LENGTH]
     content = resource.get("content") or ""
     if not content.strip():
-        content = _whole(own, said=title_name if title == named else "", is_knowledge=_is_knowledge(values))
+        # Dify's knowledge retrieval has metadata that is not for the model.
+        is_knowledge = values.get("_source") == "knowledge" or "dataset_id" in values or "segment_id" in values
+        told = {title_name if title == named else "", *(_KNOWLEDGE_FIELDS if is_knowledge else ())}
+        content = _whole(own, told)
     if not content and title == _UNTITLED:
         return None
-    link = _link({**_said(values.get("doc_metadata")), **values})
-    return Source(title, content, resource.get("document_id"), resource.get("score"), resource, link)
+    return Source(title, content, resource, _link(values))
 
 
 def _said(item: object) -> dict[str, Any]:
@@ -270,22 +235,20 @@ def _said(item: object) -> dict[str, Any]:
 
 
 def _link(values: Mapping[str, Any]) -> str:
-    """The first address on the web."""
-    named = (values[name].strip() for name in _LINK_NAMES if isinstance(values.get(name), str))
-    return next((text for text in named if len(text) <= MAX_LINK_LENGTH and _LINK.fullmatch(text)), "")
+    """The first address on the web, of the object's own or of the document that it is from."""
+    for name in _LINK_NAMES:
+        value = values.get(name)
+        if isinstance(value, str) and _LINK.fullmatch(value.strip()):
+            return value.strip()
+    document = values.get("doc_metadata")
+    return _link(document) if isinstance(document, dict) else ""
 
 
-def _is_knowledge(values: Mapping[str, Any]) -> bool:
-    """Whether it comes from Dify's own knowledge retrieval, whose metadata is not for the model."""
-    return values.get("_source") == "knowledge" or "dataset_id" in values or "segment_id" in values
-
-
-def _whole(item: Mapping[str, Any], *, said: str, is_knowledge: bool) -> str:
-    """The text of an object that has no ``content``, and its other fields as JSON, but for the one ``said`` already."""
+def _whole(item: Mapping[str, Any], told: set[str]) -> str:
+    """The text of an object that has no ``content``, and its other fields as JSON, but for those ``told`` already."""
     texts = (name for name in _CONTENT_NAMES if isinstance(item.get(name), str) and item[name].strip())
     text_name = next(texts, "")
-    told = {said, text_name, *(_KNOWLEDGE_FIELDS if is_knowledge else ())}
-    rest = {key: value for key, value in item.items() if key not in told}
+    rest = {key: value for key, value in item.items() if key != text_name and key not in told}
     others = json.dumps(rest, ensure_ascii=False) if rest else ""
     return "\n\n".join(part for part in (_text(item.get(text_name)), others) if part)
 

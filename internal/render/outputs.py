@@ -183,7 +183,7 @@ def _sources(summary: RunSummary) -> list[_Json]:
             "number": number,
             "title": source.label,
             "document_id": source.document_id and source.document_id[:MAX_NAME_LENGTH],
-            "score": source.score,
+            "score": source.resource.get("score"),
             "cited": number in cited,
         }
         for number, source in in_turns((*earlier, *summary.sources))

@@ -65,7 +65,12 @@ def block(*contents: str, title: str = "T") -> str:
 def test_a_knowledge_result_is_read_with_all_that_dify_knows_of_it() -> None:
     source = only([KNOWLEDGE])
 
-    assert (source.title, source.content, source.document_id, source.score) == ("Leave", "30 days.", "doc1", 0.87)
+    assert (source.title, source.content, source.document_id, source.resource["score"]) == (
+        "Leave",
+        "30 days.",
+        "doc1",
+        0.87,
+    )
     assert source.resource["hit_count"] == 3
     assert source.resource["word_count"] == 12
     assert source.resource["index_node_hash"] == "abc"
@@ -187,7 +192,7 @@ def test_an_empty_result_is_not_a_source() -> None:
 def test_an_invalid_score_is_left_out(score: object, expected: float | None) -> None:
     source = only(knowledge({"score": score}))
 
-    assert source.score == expected
+    assert source.resource.get("score") == expected
     assert source.content == "30 days."
 
 
@@ -202,10 +207,10 @@ def test_invalid_metadata_are_left_out() -> None:
 
 def test_sources_are_numbered_in_the_order_of_their_first_offer_and_listed_once() -> None:
     books = Bibliography()
-    first, second, third = Source("A", "a"), Source("B", "b"), Source("C", "c", "doc")
+    first, second, third = Source("A", "a"), Source("B", "b"), Source("C", "c", {"document_id": "doc"})
 
     assert books.add([first, second, first]) == [1, 2, 1]
-    assert books.add([third, Source("B", "b"), Source("other title", "c", "doc")]) == [3, 2, 3]
+    assert books.add([third, Source("B", "b"), Source("other title", "c", {"document_id": "doc"})]) == [3, 2, 3]
     assert books.entries() == ((1, first), (2, second), (3, third))
 
 
