@@ -102,6 +102,8 @@ class WaitingCall:
     """The one under which the user answers it."""
     files: Mapping[str, File] = field(default_factory=dict)
     """Those that its arguments name."""
+    subtask: str | None = None
+    """The subtask of a plan that it belongs to."""
     signature: None = None
     """It has no result that the repeat guard could compare."""
 
@@ -112,6 +114,11 @@ class WaitingCall:
     @property
     def tool(self) -> Tool:
         return self.valid.tool
+
+    def as_variable(self) -> dict[str, Any]:
+        """One item of the variable ``pending_calls``."""
+        item = {"id": self.id, "tool": self.tool.name, "arguments": dict(self.valid.arguments)}
+        return item if self.subtask is None else {**item, "subtask": self.subtask}
 
 
 type JudgedCall = ValidCall | RejectedCall | WaitingCall

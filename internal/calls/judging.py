@@ -10,7 +10,7 @@ from internal.call import CallStatus, EndedCall, JudgedCall, RejectedCall, Signa
 from internal.errors import Quoting, Sentence
 from internal.host.files import still_answers
 from internal.host.session import MAX_EXACT_INTEGER
-from internal.memory.approval import Decision, PendingCall, call_id, is_same_call, not_approved_text, read_decision
+from internal.memory.approval import Decision, call_id, is_same_call, not_approved_text, read_decision
 from internal.memory.records import CallRecord, EntryRecord, State, UserRecord, call_of, waiting_record
 from internal.memory.state import MAX_WAITING, size_of_waiting
 from internal.node.schema import Check, Fitter, Problem, Unchecked, sentences
@@ -266,7 +266,7 @@ class Approvals:
     secrets: KnownSecrets
     asked: int = 0
     """Calls of the conversation that have waited so far, those of earlier runs included."""
-    pending: list[PendingCall] = field(default_factory=list)
+    pending: list[WaitingCall] = field(default_factory=list)
     has_acted: bool = False
     """Whether a call that the user approved was sent to its tool in this run."""
     _size: int = field(default=0, init=False)
@@ -293,13 +293,13 @@ class Approvals:
         if toolbox.find(tool.provider, tool.own_name, tool.setting) is not tool:
             return RejectedCall(call.call, template.DOUBLE_CANNOT_WAIT, tool)
         files = {name: toolbox.files[name] for name in tool.files_in(arguments)}
-        waiting = WaitingCall(call, call_id(self.asked + 1, tool, arguments, files), files)
+        waiting = WaitingCall(call, call_id(self.asked + 1, tool, arguments, files), files, subtask)
         size = size_of_waiting(waiting_record(waiting))
         if self._size + size > MAX_WAITING:  # a state must hold all of them whole
             return RejectedCall(call.call, template.TOO_LARGE_TO_WAIT.format(most=MAX_WAITING), tool)
         self._size += size
         self.asked += 1
-        self.pending.append(PendingCall(waiting.id, tool.name, arguments, subtask))
+        self.pending.append(waiting)
         return waiting
 
 

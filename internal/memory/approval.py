@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from dify_plugin.file.file import File
 
-from internal.call import canonical_json
+from internal.call import WaitingCall, canonical_json
 from internal.clock import in_turns
 from internal.node.tools import Tool
 from internal.text.texts import language_of, wellformed
@@ -253,24 +253,7 @@ def _fence(text: str, least: int) -> str:
     return "`" * max(least, 1 + max((len(run[0]) for run in _BACKTICKS.finditer(text)), default=0))
 
 
-@dataclass(frozen=True)
-class PendingCall:
-    """A call that the user is asked about."""
-
-    id: str
-    """As ``identity.call_id`` makes it; the user may answer by it."""
-    tool: str
-    arguments: Mapping[str, Any]
-    subtask: str | None = None
-    """The subtask of a plan that it belongs to."""
-
-    def as_variable(self) -> dict[str, Any]:
-        """One item of the variable ``pending_calls``."""
-        item = {"id": self.id, "tool": self.tool, "arguments": dict(self.arguments)}
-        return item if self.subtask is None else {**item, "subtask": self.subtask}
-
-
-def approval_question(calls: Sequence[PendingCall], query: str) -> str:
+def approval_question(calls: Sequence[WaitingCall], query: str) -> str:
     """Ask for approval of these calls, at least one; how to answer in a chat is said by ``how_to_answer``."""
     language = language_of(query)
     request = template.APPROVAL_REQUEST_FOR_SEVERAL[language].format(count=len(calls))
@@ -279,7 +262,7 @@ def approval_question(calls: Sequence[PendingCall], query: str) -> str:
     return "\n\n".join([request, *shown])
 
 
-def how_to_answer(calls: Sequence[PendingCall], query: str) -> str:
+def how_to_answer(calls: Sequence[WaitingCall], query: str) -> str:
     """The last line of the question in a chat; a form has buttons instead."""
     language = language_of(query)
     if len(calls) == 1:
@@ -287,20 +270,20 @@ def how_to_answer(calls: Sequence[PendingCall], query: str) -> str:
     return template.HOW_TO_APPROVE_SEVERAL[language] + inline_code(_example(calls))
 
 
-def _lines(call: PendingCall, language: str, *, is_alone: bool) -> Iterator[str]:
-    name = f"**{inline_code(call.tool)}**"
+def _lines(call: WaitingCall, language: str, *, is_alone: bool) -> Iterator[str]:
+    name = f"**{inline_code(call.tool.name)}**"
     yield f"{name}\n" if is_alone else f"{name} ({inline_code(call.id)})\n"
     if call.subtask is not None:
         yield f"{template.SUBTASK_OF_CALL[language]}{inline_code(call.subtask)}\n"
-    if not call.arguments:
+    if not call.valid.arguments:
         yield template.WITHOUT_ARGUMENTS[language]
-    for argument, value in in_turns(call.arguments.items()):
+    for argument, value in in_turns(call.valid.arguments.items()):
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         shown = code(text)
         yield f"- {inline_code(argument)}:{'' if shown.startswith('\n') else ' '}{shown}"
 
 
-def _example(calls: Sequence[PendingCall]) -> str:
+def _example(calls: Sequence[WaitingCall]) -> str:
     """An answer call by call to the first two, approving one."""
     first, second = (call.id for call in calls[:2])
     return json.dumps({first: True, second: {"approved": False, "reason": "…"}}, ensure_ascii=False)

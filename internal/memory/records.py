@@ -299,7 +299,7 @@ def _record(position: int, ended: EndedCall, result: Result) -> CallRecord:
     if isinstance(judged, WaitingCall):
         return waiting_record(judged)
     return CallRecord(
-        id=_short_id(judged.call, position),
+        id=judged.call.id if 0 < len(judged.call.id) <= _MAX_ID_LENGTH else f"call_{position}",
         provider=tool.provider if tool else "",
         tool=tool.own_name if tool else judged.call.name,
         setting=tool.setting if tool else "",
@@ -328,10 +328,6 @@ def waiting_files(state: State | None) -> dict[str, File]:
     """The files of the calls that wait, by their names."""
     attached = [file for call in (state.waiting if state else ()) for file in call.attached]
     return {each.name: File(type=FileType(each.kind), **each.model_dump(exclude={"name", "kind"})) for each in attached}
-
-
-def _short_id(call: ToolCall, position: int) -> str:
-    return call.id if 0 < len(call.id) <= _MAX_ID_LENGTH else f"call_{position}"
 
 
 def records_of_history(history: Iterable[PromptMessage]) -> Iterator[EntryRecord]:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from internal.memory.approval import PendingCall, call_id, is_same_call
+from internal.memory.approval import call_id, is_same_call
 from internal.node.tools import Tool
 from tests.support.wire import parameter
 from tests.unit.builders import file, parameter_of, tool_of
@@ -108,10 +108,3 @@ def test_what_is_not_an_id_fits_no_call(change: Any) -> None:  # noqa: ANN401 - 
     own = call_id(1, with_parameters(ORDER, TEA), TEA, {})
 
     assert not fits(change(own), TEA)
-
-
-def test_the_variable_names_a_subtask_only_where_there_is_one() -> None:
-    item = {"id": "call_1_00000000", "tool": "order", "arguments": {"item": "tea"}}
-
-    assert PendingCall("call_1_00000000", "order", {"item": "tea"}).as_variable() == item
-    assert PendingCall("call_1_00000000", "order", {"item": "tea"}, "Buy").as_variable() == {**item, "subtask": "Buy"}

@@ -11,7 +11,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from internal.memory.approval import Decision, PendingCall, Verdict, approval_question, how_to_answer, read_decision
+from internal.call import ToolCall, ValidCall, WaitingCall
+from internal.memory.approval import Decision, Verdict, approval_question, how_to_answer, read_decision
+from internal.node.tools import Tool
 from internal.text.secrets import Redactor
 from prompt import template
 from tests.unit.generators import any_text, joined, json_values
@@ -24,11 +26,12 @@ BLOCKS = {"inline", "fence"} | {
 QUERIES = {"en": "why", "ja": "なぜ", "zh": "为什么"}
 
 
-def order(arguments: dict[str, Any], number: int = 1, subtask: str | None = None) -> PendingCall:
-    return PendingCall(f"call_{number}_0a1b2c3d", "order", arguments, subtask)
+def order(arguments: dict[str, Any], number: int = 1, subtask: str | None = None, name: str = "order") -> WaitingCall:
+    valid = ValidCall(ToolCall("call_1", name, "{}"), Tool(name, name, "shop/shop"), arguments)
+    return WaitingCall(valid, f"call_{number}_0a1b2c3d", subtask=subtask)
 
 
-def in_a_chat(waiting: Sequence[PendingCall], query: str) -> str:
+def in_a_chat(waiting: Sequence[WaitingCall], query: str) -> str:
     """The question as the text of a run has it."""
     return f"{approval_question(waiting, query)}\n\n{how_to_answer(waiting, query)}"
 
@@ -172,7 +175,7 @@ def _one_line_end(text: str) -> str:
 @example({"": "\r\r\n"}, "", None)
 @given(st.dictionaries(texts, json_values | texts | st.lists(nasty), max_size=3), texts, st.none() | texts)
 def test_every_value_is_code_from_end_to_end(arguments: dict[str, Any], tool: str, subtask: str | None) -> None:
-    question = in_a_chat([PendingCall("call_1_0a1b2c3d", tool, arguments, subtask), order({}, 2)], "why")
+    question = in_a_chat([order(arguments, 1, subtask, tool), order({}, 2)], "why")
 
     written = [
         value if isinstance(value, str) else json.dumps(value, ensure_ascii=False) for value in arguments.values()
