@@ -15,7 +15,6 @@ from dify_plugin.entities.model.message import (
     TextPromptMessageContent,
 )
 
-from internal.budget import Usage
 from internal.call import ToolCall
 from internal.clock import Deadline, in_turns
 from internal.errors import OurWords, StopReason
@@ -40,17 +39,18 @@ from internal.tooling import MAX_ARGUMENTS_LENGTH
 from internal.transcript.transcript import Content, estimate_tokens
 
 # How providers say that a turn was cut: docs/model-facts.md, "Finish reasons".
-_CUT_REASONS = {
-    "length": StopReason.LENGTH,
-    "max_tokens": StopReason.LENGTH,
-    "max_output_tokens": StopReason.LENGTH,
-    "incomplete": StopReason.LENGTH,
-    "model_context_window_exceeded": StopReason.LENGTH,
-    **dict.fromkeys(
-        ("content_filter", "safety", "prohibited_content", "blocklist", "recitation", "refusal", "sensitive", "spii"),
-        StopReason.CONTENT_FILTER,
-    ),
-}
+_TOO_LONG = ("length", "max_tokens", "max_output_tokens", "incomplete", "model_context_window_exceeded")
+_FILTERED = (
+    "content_filter",
+    "safety",
+    "prohibited_content",
+    "blocklist",
+    "recitation",
+    "refusal",
+    "sensitive",
+    "spii",
+)
+_CUT_REASONS = dict.fromkeys(_TOO_LONG, StopReason.LENGTH) | dict.fromkeys(_FILTERED, StopReason.CONTENT_FILTER)
 _MAX_KEPT = MAX_ARGUMENTS_LENGTH + 1
 """Characters of one call's arguments; one more than are accepted, so that a longer text is still found too long."""
 _MAX_TOGETHER = 16 * MAX_STEP_LENGTH
@@ -110,17 +110,13 @@ class Reading:
         self._calls = CallAssembler(f"call_{span.key.replace('.', '_')}")
         self._content: list[str | PromptMessageContentUnionTypes] = []
         self._opaque_body: Any = None
-        self._usage: LLMUsage | None = None
+        self.usage: LLMUsage | None = None
         self._has_forwarded = False
 
     @property
     def has_shown(self) -> bool:
         """Whether the user has seen anything of this turn, so that it cannot be asked for again."""
         return (self.display.has_shown and self.span.rule.is_seen) or self._has_forwarded
-
-    @property
-    def usage(self) -> Usage:
-        return Usage.of(self._usage)
 
     @property
     def is_answering(self) -> bool:
@@ -145,7 +141,7 @@ class Reading:
     @property
     def was_cut_off(self) -> bool:
         """Whether the stream broke off: its last chunk brings a finish reason, usage, or both."""
-        return self.chunks > 0 and self.finish_reason is None and self._usage is None
+        return self.chunks > 0 and self.finish_reason is None and self.usage is None
 
     def seconds_left(self) -> float:
         """Seconds until the turn's deadline; an answer that the user reads already has more time."""
@@ -186,7 +182,7 @@ class Reading:
         for chunk in in_turns(chunks):
             delta, message = chunk.delta, chunk.delta.message
             self.chunks += 1
-            self._usage = delta.usage or self._usage
+            self.usage = delta.usage or self.usage
             self.finish_reason = delta.finish_reason or self.finish_reason
             if message.opaque_body is not None:
                 self._opaque_body = message.opaque_body
@@ -197,10 +193,8 @@ class Reading:
             parts = [message.content] if isinstance(message.content, str) else message.content or ()
             self._content += [part for part in parts if part]
             for part in parts:
-                if isinstance(part, str):
-                    text.append(part)
-                elif isinstance(part, TextPromptMessageContent):
-                    text.append(part.data)
+                if isinstance(part, str | TextPromptMessageContent):
+                    text.append(part if isinstance(part, str) else part.data)
                 elif isinstance(part, ImagePromptMessageContent):
                     yield from self._show(text)
                     event = forward_image(part)

@@ -242,7 +242,7 @@ class _Asked:
 
         The run's budget counts an estimate of whatever the provider did not report.
         """
-        reading, usage, prompt, completion = self.reading, self.reading.usage, 0, 0
+        reading, usage, prompt, completion = self.reading, Usage.of(self.reading.usage), 0, 0
         if reading.chunks and usage.total_tokens <= usage.completion_tokens:
             prompt = self.caller.window.weigh(self.transcript).tokens
         if reading.chunks and usage.total_tokens <= usage.prompt_tokens:

@@ -98,11 +98,6 @@ def texts_in(value: object) -> Iterator[str]:
             yield from texts_in(item)
 
 
-def without_shapes(text: str) -> str:
-    """A text without what has the shape of a credential: known formats of keys, and passwords in addresses."""
-    return _SHAPES.sub(rf"\g<address>\g<scheme>{REDACTED}", text)
-
-
 def without_named(text: str) -> str:
     """A text without the values that it names API key, password and so on; for errors of providers and the log.
 
@@ -145,7 +140,7 @@ class Redactor:
 
     @cached_property
     def _longest(self) -> int:
-        return max(map(len, self._forms), default=0)
+        return max(map(len, self._forms), default=1)
 
     @cached_property
     def _any(self) -> re.Pattern[str]:
@@ -178,18 +173,12 @@ class Redactor:
 
         Put the end before the next piece. Whatever the pieces, their sum is what ``text`` makes of the whole.
         """
-        if not self._forms:
-            return text, ""
-        open_at = [at for at in range(max(0, len(text) - self._longest + 1), len(text)) if self._may_become(text[at:])]
-        open_at.append(len(text))
-        pieces, end = list[str](), 0
-        for found in self._any.finditer(text):
-            if found.start() >= next(at for at in open_at if at >= end):
-                break
-            pieces += [text[end : found.start()], REDACTED]
-            end = found.end()
-        settled = next(at for at in open_at if at >= end)
-        return "".join([*pieces, text[end:settled]]), text[settled:]
+        first = max(0, len(text) - self._longest + 1)
+        settled = next((at for at in range(first, len(text)) if self._may_become(text[at:])), len(text))
+        if settled < len(text):
+            spans = (found.span() for found in self._any.finditer(text))
+            settled = next((start for start, end in spans if start < settled < end), settled)
+        return self.text(text[:settled]), text[settled:]
 
     def _may_become(self, rest: str) -> bool:
         """Whether a secret that is longer begins like this."""
@@ -202,7 +191,7 @@ class Redactor:
 
     def error(self, text: str) -> str:
         """The beginning of a text that others wrote, without known secrets and without the shapes of credentials."""
-        return without_shapes(self.head(text, MAX_ERROR_LENGTH))
+        return _SHAPES.sub(rf"\g<address>\g<scheme>{REDACTED}", self.head(text, MAX_ERROR_LENGTH))
 
     def json(self, value: Any) -> Any:  # noqa: ANN401 - JSON in, JSON out
         """A JSON value of others: texts, names and numbers that are a secret are replaced."""

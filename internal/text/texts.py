@@ -3,7 +3,6 @@
 import ast
 import contextlib
 import json
-import math
 import re
 import warnings
 from collections.abc import Callable, Iterable, Sequence
@@ -160,12 +159,6 @@ def cut_evenly(texts: Sequence[str], most: float, weigh: Callable[[str], int]) -
 
 _MAX_REPR_LENGTH = 100_000
 _BYTE_ORDER_MARK = re.compile(r"\A[\s\ufeff]*\ufeff")
-_REPR = re.compile(
-    r"""(?:'(?:[^'\\]++|\\.)*+'|"(?:[^"\\]++|\\.)*+"|[\[\]{}:\s]|,(?!\s*+[\]}])"""
-    r"""|True|False|None|-?\d++(?:\.\d++)?+(?:e[+-]?\d++)?+)++""",
-    re.DOTALL,
-)
-"""What Python writes for lists and objects of JSON's types; a comma at the end is that of broken JSON."""
 _SELECTOR = re.compile(r"\s*[A-Za-z0-9_]{1,100}(?:\.[A-Za-z_][A-Za-z0-9_]{0,100}){1,10}\s*")
 
 
@@ -178,12 +171,16 @@ def read_pasted(text: str) -> str:
     text = _BYTE_ORDER_MARK.sub("", text)
     if not text.lstrip().startswith(("[", "{")) or len(text) > _MAX_REPR_LENGTH:
         return text
-    try:
+    with contextlib.suppress(ValueError, RecursionError):
         json.loads(text)
-    except (ValueError, RecursionError):
-        value = _read_repr(text.strip())
-        return text if value is None else json.dumps(value, ensure_ascii=False)
-    return text
+        return text
+    try:
+        with warnings.catch_warnings(action="ignore"):  # Python warns of odd escapes, on stderr
+            value = ast.literal_eval(text.strip())
+        is_repr = "".join(repr(value).split()) == "".join(text.split())  # a comma too many is that of broken JSON
+        return json.dumps(value, ensure_ascii=False, allow_nan=False) if is_repr else text
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):  # Python's parser bounds the nesting
+        return text
 
 
 def parse_pasted(text: str) -> object:
@@ -194,26 +191,6 @@ def parse_pasted(text: str) -> object:
         RecursionError: it is nested too deeply.
     """
     return wellformed_json(json.loads(text))
-
-
-def _read_repr(text: str) -> object:
-    """The list or object of JSON's types whose repr the text is, else None."""
-    if not _REPR.fullmatch(text):
-        return None
-    try:
-        with warnings.catch_warnings(action="ignore"):  # Python warns of odd escapes, on stderr.
-            value = ast.literal_eval(text)
-    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):  # Python's parser bounds the nesting
-        return None
-    return value if _is_json(value) else None
-
-
-def _is_json(value: object) -> bool:
-    if isinstance(value, dict):
-        return all(isinstance(key, str) and _is_json(item) for key, item in value.items())
-    if isinstance(value, list):
-        return all(map(_is_json, value))
-    return value is None or isinstance(value, str | int) or (isinstance(value, float) and math.isfinite(value))
 
 
 def looks_like_selector(text: object) -> bool:

@@ -14,8 +14,6 @@ from internal.clock import in_turns
 # facts.md, "Thinking tags"). So a tag that an answer or a thought merely quotes is written with a word joiner after
 # its ``<``: invisible, but not a tag any more.
 
-TAG_NAME = "think"
-OPEN, CLOSE = f"<{TAG_NAME}>", f"</{TAG_NAME}>"
 MAX_STEP_LENGTH = 12 * 1024
 """Characters that are worked on at once, so that no step takes long."""
 MAX_ATTRIBUTES_LENGTH = 100
@@ -34,9 +32,9 @@ def _length_at_end(of: re.Pattern[str], text: str) -> int:
     return len(text) - start if start >= 0 and of.match(text, start) else 0
 
 
-_NAME = rf"/?{TAG_NAME}(?![\w-])"
+_NAME = r"/?think(?![\w-])"
 _NAMED = re.compile(rf"<(?={_NAME})", re.IGNORECASE)
-_WRITING_WAITS = re.compile(rf"</?{_beginning(TAG_NAME)}\Z", re.IGNORECASE)
+_WRITING_WAITS = re.compile(rf"</?{_beginning('think')}\Z", re.IGNORECASE)
 _QUOTED = re.compile(rf"<{_JOINER}(?={_NAME})", re.IGNORECASE)
 OPENS_A_BLOCK = re.compile(r"(?P<whole><|```|~~~|\$\$|\\\[)|(?:`{1,2}|~{1,2}|\$|\\)\Z")
 r"""Markdown that may reach over its paragraph, and hide what follows: HTML, code, mathematics (Dify's page writes
@@ -45,11 +43,11 @@ _MARKS = re.compile(r"[<`~$\\]")
 """The characters that these consist of; a joiner after each defuses it."""
 
 _ATTRIBUTES = rf"(?:\s[^<>]{{0,{MAX_ATTRIBUTES_LENGTH}}})?"
-_REST = rf"{TAG_NAME}{_ATTRIBUTES}(?<!/)>"  # `<think/>` opens nothing
+_REST = rf"think{_ATTRIBUTES}(?<!/)>"  # `<think/>` opens nothing
 _BLANKS = r"[ \t\r]{0,100}"
 _MARK = re.compile(rf"<(?P<closes>/?){_REST}|\n+", re.IGNORECASE)
 _LINE_END = re.compile(rf"{_BLANKS}(?:\n|\Z)")
-_READING_WAITS = re.compile(rf"(?:</?{_beginning(TAG_NAME, _ATTRIBUTES)}|</{_REST}{_BLANKS})\Z", re.IGNORECASE)
+_READING_WAITS = re.compile(rf"(?:</?{_beginning('think', _ATTRIBUTES)}|</{_REST}{_BLANKS})\Z", re.IGNORECASE)
 """What may become a tag with the next chunk, and a closing tag that may be the last on its line."""
 _FENCE = re.compile(r" {0,3}(?P<run>`{3,}|~{3,})(?P<info>.*)")
 _MAX_FENCE_LINE = 200
@@ -77,7 +75,7 @@ class TextStream:
 
     def thought(self, text: str) -> str:
         """A piece of thought, behind the remarks that wait."""
-        before = "" if self._in_thought else self._end_piece() + self._write(f"{self._gap(1)}{OPEN}\n")
+        before = "" if self._in_thought else self._end_piece() + self._write(f"{self._gap(1)}<think>\n")
         self._in_thought = True
         text = "".join([*(f"{remark}\n\n" for remark in self._remarks), text])
         self._remarks = []
@@ -109,7 +107,7 @@ class TextStream:
 
     def _end_piece(self) -> str:
         rest, self._waiting = self._waiting, ""
-        closing, self._in_thought = f"\n{CLOSE}\n" if self._in_thought else "", False
+        closing, self._in_thought = "\n</think>\n" if self._in_thought else "", False
         return self._write(_NAMED.sub(f"<{_JOINER}", rest) + closing)
 
     def _quoted(self, text: str) -> str:

@@ -8,16 +8,12 @@ from typing import Any
 import gevent
 import pytest
 from gevent.event import Event
-from hypothesis import assume, given
-from hypothesis import strategies as st
 
-from internal.text.thoughts import PieceKind, ThoughtSplitter
 from tests.agent.scenes import ANSWER, cut_off, ends, live, part, search, text, wait_for
 from tests.support.clock import PATIENCE, FakeTime
 from tests.support.host import CallFails
 from tests.support.run import run
 from tests.support.wire import calls, fails, model, replies, says
-from tests.unit.generators import cut, cut_lists, joined
 
 FOUND = {"search": replies("found")}
 LONG = "This is plainly the answer. " * 20  # 560 characters
@@ -191,30 +187,6 @@ def ends_of_thoughts(messages: list[dict[str, Any]]) -> list[str]:
     return kinds
 
 
-@given(
-    joined(["<think>", "</think>", "</think>\n", "\n", "```\n", "a ", "hm", "<thi", "`"]),
-    cut_lists(40),
-    st.booleans(),
-    st.booleans(),
-)
-def test_a_conversation_reads_the_same_however_its_chunks_are_cut(
-    said: str,
-    cuts: list[int],
-    shown: bool,  # noqa: FBT001 - drawn
-    calls_first: bool,  # noqa: FBT001 - drawn
-) -> None:
-    """But where a thought's beginning is missing: what was shown before its end came cannot be taken back."""
-    splitter = ThoughtSplitter()
-    pieces = [*splitter.feed(said), *splitter.finish(calls_follow=False)]
-    assume(all(piece.kind is not PieceKind.WAS_THOUGHT for piece in pieces))
-
-    def screen(*chunks: str) -> str:
-        turns = [search(text=said), says(*chunks)] if calls_first else [says(*chunks)]
-        return run(turns, FOUND, {"emit_intermediate_thoughts": shown}).text
-
-    assert screen(*cut(said, cuts)) == screen(said)
-
-
 CLOSINGS: dict[str, list[Sequence[Any]]] = {
     "before a tool": [search(text="<think>hm"), ANSWER],
     "before the answer": [says("<think>hm</think>", "Done.")],
@@ -240,16 +212,6 @@ def test_a_shown_thought_is_closed_before_anything_else_is_said(turns: list[Sequ
     assert "<think></think>" not in outcome.text
 
 
-@pytest.mark.parametrize("cut", range(1, len("<think>")))
-def test_a_tag_quoted_in_a_shown_thought_opens_no_second_block(cut: int) -> None:
-    """Wherever a chunk border cuts it: Dify's page would swallow the answer after it."""
-    turn = says("<think>they say " + "<think>"[:cut], "<think>"[cut:] + " here</think>", "Done.")
-
-    outcome = run([turn], FOUND, {"emit_intermediate_thoughts": True})
-
-    assert outcome.text == "<think>\nthey say <\u2060think> here\n</think>\n\nDone."
-
-
 QUOTED = "Use `<think>` and `</THINK>`:\n```\n<think a='b'>x</think >\n```\n"
 WRITTEN = QUOTED.replace("<", "<\u2060")
 
@@ -272,18 +234,6 @@ def test_a_structured_answer_keeps_its_tags_where_no_page_shows_it() -> None:
     assert json.loads(outcome.text) == {"tag": "<\u2060/think>"}
 
 
-def test_an_answer_that_ends_like_a_tag_is_whole() -> None:
-    assert run([says("a <", "/thin")]).text == "a </thin"
-    assert run([says("a <", "think")]).text == "a <\u2060think"
-
-
-def test_a_model_whose_thoughts_have_no_beginning_shows_no_tag_where_it_cannot_call_tools() -> None:
-    """There the text streams: what was shown stays, and the rest is the answer."""
-    outcome = run([says("The user wants x.\n", "</think>\n\n", "Done.")])
-
-    assert outcome.text == "The user wants x.\n\n\nDone."
-
-
 def test_an_unclosed_thought_of_a_turn_that_time_has_cut_stays_hidden() -> None:
     time = FakeTime()
     turn = [text("Well.\n<think>hm"), lambda: time.advance(10_000.0), text(" more")]
@@ -291,18 +241,6 @@ def test_an_unclosed_thought_of_a_turn_that_time_has_cut_stays_hidden() -> None:
     outcome = run([turn], {}, clock=time.clock)
 
     assert (outcome.stop_reason, outcome.text) == ("time_limit", cut_off("Well."))
-
-
-@pytest.mark.heavy
-@pytest.mark.parametrize("size", [400_000, 2_000])
-def test_quoted_code_without_end_goes_out_in_few_messages(size: int) -> None:
-    said = "`a " * 133_000
-    chunks = [said[at : at + size] for at in range(0, len(said), size)]
-
-    outcome = run([says(*chunks)])
-
-    assert outcome.text == said.strip()
-    assert len(outcome.bodies("text")) <= max(len(chunks), 3)
 
 
 @pytest.mark.heavy
@@ -419,12 +357,6 @@ def test_the_closing_answer_streams_though_there_are_tools() -> None:
     assert running.until("text")["text"] == "Word"
     seen.set()
     assert list(running.messages)[-1]["type"] == "json"
-
-
-def test_text_is_held_back_while_calls_may_follow() -> None:
-    outcome = run([says("x" * 399, "")], FOUND)
-
-    assert [len(body["text"]) for body in outcome.bodies("text")] == [399]
 
 
 @pytest.mark.parametrize("shown", [False, True], ids=["hidden", "shown"])

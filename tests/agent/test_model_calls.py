@@ -13,7 +13,7 @@ from dify_plugin.invocations.model.llm import LLMInvocation
 from internal.agent import FUNCTION_CALLING, Blueprint
 from internal.calls.runner import drain
 from internal.clock import Deadline
-from internal.host.session import HostSession, ModelRequest, _as_chunk
+from internal.host.session import HostSession, ModelRequest
 from internal.model.display import DisplayRule
 from internal.model.reading import Reading, TurnSpan
 from internal.plan_and_reflect import PLAN_AND_REFLECT
@@ -109,15 +109,6 @@ def test_an_opaque_body_goes_back_verbatim_with_its_message_and_stays_out_of_the
     assert "gAAA" not in str(outcome.messages)
 
 
-def test_an_opaque_body_of_a_content_part_goes_back_with_the_part() -> None:
-    first = [text([part("Hm", opaque_body={"signature": "s"})], tool_calls=[entry("c1", "search", "")]), ends()]
-
-    outcome = run([first, ANSWER], FOUND)
-
-    (message,) = assistant_messages(outcome.model.prompts[1])
-    assert message["content"][0]["opaque_body"] == {"signature": "s"}
-
-
 @pytest.mark.parametrize(("finish_reason", "kept"), [("length", None), ("content_filter", None), ("stop", OPAQUE)])
 def test_a_cut_turn_drops_its_opaque_body(finish_reason: str, kept: object) -> None:
     deadline = Deadline(FakeTime().clock, moment=2000.0)
@@ -138,21 +129,16 @@ REFUSALS = {
 
 @pytest.mark.parametrize("message", REFUSALS.values(), ids=REFUSALS)
 def test_a_refused_opaque_body_is_done_without_for_the_rest_of_the_run(message: str) -> None:
-    steps = [
-        search(opaque_body=OPAQUE),
-        fails("InvokeBadRequestError", message),
-        search("y", opaque_body=OPAQUE),
-        ANSWER,
-    ]
+    refused = fails("InvokeBadRequestError", message)
 
-    outcome = run(steps, FOUND)
+    outcome = run([search(opaque_body=OPAQUE), refused, search("y", opaque_body=OPAQUE), ANSWER], FOUND)
 
     assert outcome.error is None
     assert [opaque_bodies(prompt) for prompt in outcome.model.prompts] == [[], [OPAQUE], [None], [None, None]]
     assert any("opaque" in note for note in outcome.notes)
 
 
-def test_a_refused_opaque_body_of_a_content_part_is_done_without_too() -> None:
+def test_an_opaque_body_of_a_content_part_goes_back_with_the_part_until_it_is_refused() -> None:
     first = [text([part("hm", opaque_body={"sig": "abc"})], tool_calls=[entry("c1", "search", "")]), ends()]
 
     outcome = run([first, fails("InvokeBadRequestError", "Invalid signature"), ANSWER], FOUND)
@@ -188,15 +174,9 @@ def test_the_names_of_an_image_of_the_model_are_short_on_every_part_of_it(field:
     assert {len(message["meta"][field]) for message in forwarded} == {200}
 
 
-def test_a_refused_prompt_without_opaque_bodies_is_not_repeated() -> None:
-    outcome = run([search(), fails("InvokeBadRequestError", "Invalid value")], FOUND)
-
-    assert outcome.error is not None
-    assert len(outcome.model.requests) == 2
-
-
-def test_an_image_of_the_models_is_forwarded_and_stays_in_the_transcript() -> None:
-    image = {"type": "image", "format": "png", "base64_data": PIXEL, "mime_type": "image/png", "filename": "a.png"}
+@pytest.mark.parametrize("given", [{"base64_data": PIXEL}, {"url": f"data:image/png;base64,{PIXEL}"}])
+def test_an_image_of_the_models_is_forwarded_and_stays_in_the_transcript(given: Json) -> None:
+    image = {"type": "image", "format": "png", "mime_type": "image/png", "filename": "a.png", **given}
     first = [text([part("Drawn."), image], tool_calls=[entry("c1", "search", "")]), ends()]
 
     outcome = run([first, ANSWER], FOUND)
@@ -217,25 +197,6 @@ def test_an_image_by_address_is_handed_to_dify() -> None:
     assert outcome.text == "Here:\n"  # Dify may say on a line of its own that it could not fetch it
 
 
-def test_a_sound_of_the_models_stays_in_the_transcript() -> None:
-    sound = {"type": "audio", "format": "wav", "base64_data": "AAAA", "mime_type": "audio/wav"}
-    first = [text([sound], tool_calls=[entry("c1", "search", "")]), ends()]
-
-    outcome = run([first, ANSWER], FOUND)
-
-    (message,) = assistant_messages(outcome.model.prompts[1])
-    assert [item["type"] for item in message["content"]] == ["audio"]
-
-
-def test_an_image_in_an_address_is_forwarded_as_bytes() -> None:
-    image = {"type": "image", "format": "png", "url": f"data:image/png;base64,{PIXEL}", "mime_type": "image/png"}
-
-    outcome = run([[text([image]), ends()]])
-
-    assert outcome.bodies("image") == []
-    assert b"".join(base64.b64decode(item["blob"]) for item in outcome.bodies("blob_chunk")) == base64.b64decode(PIXEL)
-
-
 UNSENDABLE = {
     "unreadable": ({"base64_data": "no base64!"}, "could not be read"),
     "too large": ({"base64_data": "AAAA" * 5_300_000}, "larger than"),
@@ -253,49 +214,37 @@ def test_an_image_of_the_models_that_cannot_be_sent_is_noted(image: Json, note: 
     assert any(note in said for said in outcome.notes)
 
 
-def test_an_answer_of_only_an_unsendable_image_is_empty() -> None:
-    image, _ = UNSENDABLE["unreadable"]
+@pytest.mark.parametrize(
+    ("image", "ended"),
+    [({"url": "https://pictures.example/a.png"}, "answered"), (UNSENDABLE["unreadable"][0], "empty")],
+)
+def test_an_answer_of_only_an_image_that_can_be_sent_is_not_empty(image: Json, ended: str) -> None:
     outcome = run([[text([{"type": "image", "format": "png", "mime_type": "image/png", **image}]), ends()]])
 
-    assert outcome.stop_reason == "empty"
-    assert outcome.text
-
-
-def test_an_answer_of_only_an_image_is_not_empty() -> None:
-    image = {"type": "image", "format": "png", "url": "https://pictures.example/a.png", "mime_type": "image/png"}
-
-    outcome = run([[text([image]), ends()]])
-
-    assert (outcome.stop_reason, outcome.text) == ("answered", "")
+    assert (outcome.stop_reason, bool(outcome.text)) == (ended, ended == "empty")
 
 
 def test_strings_and_parts_in_one_turn_stay_in_order() -> None:
-    first = [text("One "), text("two "), text([part("three")]), asks(entry("c1", "search", "")), ends()]
+    sound = {"type": "audio", "format": "wav", "base64_data": "AAAA", "mime_type": "audio/wav"}
+    parts = [text([part("three")]), text([sound])]
+    first = [text("One "), text("two "), *parts, asks(entry("c1", "search", "")), ends()]
 
     outcome = run([first, ANSWER], FOUND)
 
     (message,) = assistant_messages(outcome.model.prompts[1])
-    assert [item["data"] for item in message["content"]] == ["One two ", "three"]
-
-
-def test_a_blocking_result_becomes_one_chunk_with_all_of_it() -> None:
-    call = AssistantPromptMessage.ToolCall.model_validate(entry("c1", "search", "{}"))
-    message = AssistantPromptMessage(content="Hi", tool_calls=[call], opaque_body=OPAQUE)
-    usage = LLMUsage.model_validate(USAGE)
-
-    made = _as_chunk(LLMResult(model=MODEL, message=message, usage=usage))
-
-    assert made.delta.message == message
-    assert made.delta.usage == usage
+    assert [item.get("data") for item in message["content"]] == ["One two ", "three", None]
+    assert message["content"][2]["base64_data"] == "AAAA"
 
 
 def test_a_host_that_answers_in_one_piece_is_read_as_a_stream(monkeypatch: pytest.MonkeyPatch) -> None:
     session, _ = make_session(ScriptedModel([]), Tools({}))
-    result = LLMResult(model=MODEL, message=AssistantPromptMessage(content="Hi"), usage=LLMUsage.model_validate(USAGE))
+    call = AssistantPromptMessage.ToolCall.model_validate(entry("c1", "search", "{}"))
+    message = AssistantPromptMessage(content="Hi", tool_calls=[call], opaque_body=OPAQUE)
+    result = LLMResult(model=MODEL, message=message, usage=LLMUsage.model_validate(USAGE))
     # The SDK's signature allows it; no transport of 0.10.2 does it when asked to stream.
     monkeypatch.setattr(LLMInvocation, "invoke", lambda _self, **_request: result)
     config: Any = None
 
     ((only,),) = HostSession(session).stream_model(ModelRequest(config, []), "0", lambda: 10.0, 10.0)
 
-    assert only.delta.message.content == "Hi"
+    assert (only.delta.message, only.delta.usage) == (message, result.usage)

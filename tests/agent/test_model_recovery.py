@@ -72,38 +72,23 @@ def test_conversations_side_by_side_are_each_asked_again_without_their_opaque_bo
     assert [entry["completed"] for entry in outcome.variables["subtasks"]] == [True, True]
 
 
-LOST = {"text": [text("The answer is")], "nothing": [text("")], "a thought": [text("<think>hm"), text("</think>")]}
+CUT: dict[str, tuple[list[Any], str, str]] = {
+    "text": ([[text("The answer is")], ANSWER], "Done.", "it is asked for once more"),
+    "nothing": ([[text("")], ANSWER], "Done.", "it is asked for once more"),
+    "a thought": ([[text("<think>hm"), text("</think>")], ANSWER], "Done.", "it is asked for once more"),
+    "cut twice": ([[text("The")], [text("The answer")]], "The answer", "what came last may be missing"),
+    "with a call": ([[asks(entry("c1", "search", '{"q": "x"}'))], ANSWER], "Done.", "what came last may be missing"),
+    "shown": ([[text("x" * 400)]], "x" * 400, "what came last may be missing"),
+}
 
 
-@pytest.mark.parametrize("turn", LOST.values(), ids=LOST)
-def test_a_turn_cut_without_an_error_is_asked_for_once_more(turn: list[Any]) -> None:
-    outcome = run([turn, ANSWER], FOUND)
+@pytest.mark.parametrize(("turns", "shown", "note"), CUT.values(), ids=CUT)
+def test_a_turn_cut_without_an_error_is_asked_for_once_more_or_kept(turns: list[Any], shown: str, note: str) -> None:
+    outcome = run(turns, FOUND)
 
-    assert (outcome.text, outcome.stop_reason) == ("Done.", "answered")
-    assert any("neither finish reason nor usage" in note for note in outcome.notes)
-    assert outcome.model.prompts[0] == outcome.model.prompts[1]
-
-
-def test_a_turn_that_is_cut_twice_is_taken_as_it_is() -> None:
-    outcome = run([[text("The answer")], [text("The answer is")]], FOUND)
-
-    assert (outcome.text, outcome.stop_reason) == ("The answer is", "answered")
-    assert sum("neither finish reason nor usage" in note for note in outcome.notes) == 2
-
-
-def test_a_cut_turn_with_a_call_goes_on_and_the_log_says_so() -> None:
-    outcome = run([[asks(entry("c1", "search", '{"q": "x"}'))], ANSWER], FOUND)
-
-    assert outcome.text == "Done."
-    assert len(outcome.tools.requests) == 1
-    assert any("what came last may be missing" in note for note in outcome.notes)
-
-
-def test_a_cut_turn_that_was_shown_is_kept_and_the_log_says_so() -> None:
-    outcome = run([[text("Half an ans")]])
-
-    assert outcome.text == "Half an ans"
-    assert any("what came last may be missing" in note for note in outcome.notes)
+    assert (outcome.text, outcome.stop_reason) == (shown, "answered")
+    assert any("neither finish reason nor usage" in said and said.endswith(note) for said in outcome.notes)
+    assert len(outcome.model.prompts) == len(turns)
 
 
 REASONING_AND_TOOLS = (

@@ -35,9 +35,7 @@ def message(kind: str, meta: Json | None = None, **body: Any) -> Json:  # noqa: 
 GIVEN: dict[str, Json] = {
     "instruction": {"instruction": "a\0b"},
     "query": {"query": "a\0b"},
-    "context": {
-        "context": [{"title": "a\0b", "content": "a\0b", "metadata": {"document_name": "a\0b", "a\0b": "a\0b"}}]
-    },
+    "context": {"context": [{"title": "a\0b", "content": "a\0b", "metadata": {"a\0b": "a\0b"}}]},
     "context as text": {"context": "a\0b"},
     "policy": {"prompt_policy_overrides": json.dumps({"extra_policy": "a\0b", "od\0d": 1})},
     "answer schema": {
@@ -101,14 +99,6 @@ def test_nul_in_the_messages_of_a_tool(said: Json | str) -> None:
     assert free_of_nul(outcome)
 
 
-def test_nul_in_the_failure_of_a_tool() -> None:
-    outcome = run(
-        [calls(("search", {})), ANSWER], {"search": breaks("column \0x does not exist", [message("text", text="a\0b")])}
-    )
-
-    assert free_of_nul(outcome)
-
-
 TURNS: dict[str, list[Any]] = {
     "text": says("a", "\0", "b\0"),
     "thoughts": says("<thi\0nk>hm\0m</think\0>Yes."),
@@ -141,24 +131,18 @@ def test_a_thinking_tag_with_nul_in_it_is_one() -> None:
     assert run([says("<thi\0nk>hm</think>Yes.")]).text == "Yes."
 
 
-def test_nul_in_the_failure_of_the_model() -> None:
-    outcome = run([fails("InvokeBadRequestError", "a\0b")])
-
-    assert "ab" in str(outcome.error)
-    assert free_of_nul(outcome)
-
-
 @pytest.mark.parametrize("odd", ["\0", "\ud83d"], ids=["NUL", "half a pair"])
-def test_what_the_json_of_a_failure_escapes(odd: str) -> None:
-    """A failure's text holds JSON, in which what must not leave us is an escape."""
-    failing = {"search": breaks(str(fails("ValueError", f"a{odd}b")[0]))}
+def test_what_a_failure_says(odd: str) -> None:
+    """Its text may hold JSON, in which what must not leave us is an escape."""
+    failing = {"search": breaks(str(fails("ValueError", f"a{odd}b")[0]), [message("text", text=f"a{odd}b")])}
 
-    outcome = run([calls(("search", {})), ANSWER], failing)
+    of_tool = run([calls(("search", {})), ANSWER], failing)
+    of_model = run([fails("InvokeBadRequestError", f"a{odd}b")])
 
-    assert outcome.error is None
-    assert outcome.text == "Done."
-    assert outcome.tool_results()[0].endswith(("ab", "a?b"))
-    assert free_of_nul(outcome)
+    assert (of_tool.error, of_tool.text) == (None, "Done.")
+    assert ("ab" in str(of_model.error)) or "a?b" in str(of_model.error)
+    assert free_of_nul(of_tool)
+    assert free_of_nul(of_model)
 
 
 @pytest.mark.parametrize(
@@ -198,14 +182,9 @@ def test_a_backslash_before_what_looks_like_nul_stays() -> None:
 
 def test_an_answer_in_a_schema_is_checked_as_it_leaves() -> None:
     schema = {"type": "object", "properties": {"a": {"type": "string", "minLength": 1}}}
+    steps = [calls(("submit_answer", {"a": "\0"})), calls(("submit_answer", {"a": "x\0"}))]
 
-    outcome = run(
-        [calls(("submit_answer", {"a": "\0"})), calls(("submit_answer", {"a": "x\0"}))],
-        params={"answer_schema": schema},
-    )
-
-    assert outcome.variables["structured_output"] == {"a": "x"}
-    assert free_of_nul(outcome)
+    assert run(steps, params={"answer_schema": schema}).variables["structured_output"] == {"a": "x"}
 
 
 def test_a_plan() -> None:

@@ -40,36 +40,19 @@ def test_text_that_is_neither_json_nor_a_repr_stays_unchanged(text: str) -> None
         meant = read_pasted(text)
 
     if meant != text and MARK not in text:
-        assert json.loads(meant) == ast.literal_eval(text.strip())
+        assert meant == json.dumps(ast.literal_eval(text.strip()), ensure_ascii=False)
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        "{1, 2}",
-        "{1: 'a'}",
-        "[(1,)]",
-        "[b'a']",
-        "[1e999]",
-        "[1 + 1]",
-        "[f'{1}']",
-        "[1,]",
-        "{'a': 1,}",
-        "[search]",
-        "[__import__('os')]",
-        "{'a': {'b'}}",
+        *("{1, 2}", "[b'a']", "[1e999]", "[1 + 1]", "[f'{1}']", "[search]", "[__import__('os')]", "{'a': {'b'}}"),
+        # nested too deeply for Python's parser, or too long to be parsed at once
+        *("[" * 90_000, "['x', " + "[" * 90_000, "[" + "-" * 99_000 + "1]", "['" + "x" * 100_000 + "']"),
     ],
+    ids=lambda text: text[:7],
 )
 def test_a_repr_of_other_types_than_those_of_json_is_not_read(text: str) -> None:
-    assert read_pasted(text) == text
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["[" * 90_000, "['x', " + "[" * 90_000, "[" + "-" * 99_000 + "1]", "['" + "x" * 100_000 + "']"],
-    ids=lambda t: t[:7],
-)
-def test_a_repr_that_is_nested_too_deeply_or_too_long_stays_as_it_is(text: str) -> None:
     assert read_pasted(text) == text
 
 
@@ -81,41 +64,35 @@ def test_a_byte_order_mark_is_not_part_of_the_pasted_text(before: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "given",
+    ("given", "allowed"),
     [
-        '["search", "acme/clock"]',
-        f'{MARK}["search", "acme/clock"]',
-        "['search', 'acme/clock']",
-        " ['search', None, 'acme/clock']\n",
-        f"{MARK}search, acme/clock",
-        ["['search', 'acme/clock']"],
-        ["search", "acme/clock"],
+        (f'{MARK}["search", "acme/clock"]', ("search", "acme/clock")),
+        (" ['search', None, 'acme/clock']\n", ("search", "acme/clock")),
+        (f"{MARK}search, acme/clock", ("search", "acme/clock")),
+        (["['search', 'acme/clock']"], ("search", "acme/clock")),
+        (["search", "acme/clock"], ("search", "acme/clock")),
+        ('[""]', ()),
+        ("[None]", ()),
+        ("[search", ("[search",)),
+        ("[1, 2", ("[1", "2")),
     ],
     ids=ascii,
 )
-def test_allowed_tools_may_be_the_text_of_a_list(given: object) -> None:
-    assert read(allowed_tools=given).allowed_tools == ("search", "acme/clock")
+def test_allowed_tools_may_be_the_text_of_a_list(given: object, allowed: tuple[str, ...]) -> None:
+    assert read(allowed_tools=given).allowed_tools == allowed
 
 
-@pytest.mark.parametrize("given", ["[]", "[None]", '[""]'])
-def test_the_text_of_an_empty_list_allows_all(given: str) -> None:
-    assert read(allowed_tools=given).allowed_tools == ()
-
-
-@pytest.mark.parametrize(
-    "given", ["[search", "{search}", "[search]", "[1, 2", "[" * 100_000], ids=lambda text: text[:9]
-)
-def test_text_that_is_not_a_list_is_split_at_commas_and_lines(given: str) -> None:
-    assert read(allowed_tools=given).allowed_tools == tuple(part.strip() for part in given.split(","))
-
-
-@pytest.mark.parametrize("before", ["", MARK], ids=ascii)
 @pytest.mark.parametrize("write", [json.dumps, repr])
-def test_an_answer_schema_may_be_pasted_or_come_from_a_variable(write: Any, before: str) -> None:  # noqa: ANN401
-    form = answer_tool(before + write(SCHEMA)).virtual_schema
+def test_fields_that_hold_json_may_be_pasted_or_come_from_a_variable(write: Any) -> None:  # noqa: ANN401
+    form = answer_tool(MARK + write(SCHEMA)).virtual_schema
+    prompt = build_system_instruction("", MARK + write({"persistence_policy": False, "extra_policy": "It's ours."}))
+    context = [{"title": "Leave", "content": "It's 30 days."}, {"title": "Pay", "content": "Monthly."}]
 
     assert form is not None
     assert form.schema == SCHEMA
+    assert "<persistence>" not in prompt
+    assert prompt.endswith("\n\nIt's ours.")
+    assert read_context(MARK + write(context)) == read_context(context)
 
 
 @pytest.mark.parametrize("text", ["{'type': 'object', 'a': {1}}", "{'type': 'object', 'x': '\\ud83d'}", "['object']"])
@@ -124,46 +101,14 @@ def test_a_repr_that_is_not_a_schema_is_refused_like_json(text: str) -> None:
         answer_tool(text)
 
 
-@pytest.mark.parametrize("write", [json.dumps, repr])
-def test_policy_overrides_may_be_pasted_or_come_from_a_variable(write: Any) -> None:  # noqa: ANN401
-    overrides = {"persistence_policy": False, "extra_policy": "It's ours."}
-
-    notes = list[str]()
-    prompt = build_system_instruction("", MARK + write(overrides), note=notes.append)
-
-    assert "<persistence>" not in prompt
-    assert prompt.endswith("\n\nIt's ours.")
-    assert notes == []
+@pytest.mark.parametrize("text", ["start.tools", " 1732007415808.text\n", "sys.query", "node.result.items"])
+def test_a_bare_selector_is_recognised(text: str) -> None:
+    assert looks_like_selector(text)
 
 
-@pytest.mark.parametrize("write", [json.dumps, repr])
-def test_context_may_be_the_text_of_objects(write: Any) -> None:  # noqa: ANN401
-    given = [{"title": "Leave", "content": "It's 30 days."}, {"title": "Pay", "content": "Monthly."}]
-
-    assert read_context(MARK + write(given)) == read_context(given)
-    assert read_context(write({"a": None, "b": [1]})) == read_context({"a": None, "b": [1]})
-
-
-@pytest.mark.parametrize(
-    ("text", "is_one"),
-    [
-        ("start.tools", True),
-        (" 1732007415808.text\n", True),
-        ("conversation.state", True),
-        ("sys.query", True),
-        ("node.result.items", True),
-        ("3.14", False),
-        ("search", False),
-        ("a.b c", False),
-        ("See start.tools", False),
-        ("{{#start.tools#}}", False),
-        ("a..b", False),
-        (["start.tools"], False),
-        (None, False),
-    ],
-)
-def test_a_bare_selector_is_recognised(text: object, is_one: bool) -> None:  # noqa: FBT001 - a table
-    assert looks_like_selector(text) is is_one
+@pytest.mark.parametrize("text", ["3.14", "search", "a.b c", "See start.tools", "{{#a.b#}}", "a..b", ["a.b"], None])
+def test_other_values_are_not_selectors(text: object) -> None:
+    assert not looks_like_selector(text)
 
 
 def test_a_missing_variable_is_named() -> None:

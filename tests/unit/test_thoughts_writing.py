@@ -33,27 +33,27 @@ def write(stream: TextStream, steps: list[tuple[str, str]]) -> str:
     return "".join([*written, stream.finish()])
 
 
-def test_thoughts_are_in_a_block_of_their_own_before_the_answer() -> None:
-    steps = [("thought", "one"), ("thought", " two"), ("new_paragraph", ""), ("answer", "It is y.")]
+WRITTEN: list[tuple[list[tuple[str, str]], str]] = [
+    (
+        [("thought", "one"), ("thought", " two"), ("new_paragraph", ""), ("answer", "It is y.")],
+        "<think>\none two\n</think>\n\nIt is y.",
+    ),
+    ([("answer", "a"), ("thought", "b")], "a\n<think>\nb\n</think>\n"),
+    ([("thought", "a"), ("answer", "b")], "<think>\na\n</think>\nb"),
+    ([("new_paragraph", ""), ("answer", "a\n"), ("new_paragraph", ""), ("new_paragraph", "")], "a\n\n"),
+    (
+        [("remark", "Used a."), ("remark", "Used b."), ("thought", "hm"), ("remark", "Used c."), ("answer", "Yes.")],
+        "<think>\nUsed a.\n\nUsed b.\n\nhm\n</think>\nYes.\n<think>\nUsed c.\n</think>\n",
+    ),
+    ([("host", ""), ("answer", "a"), ("answer", "b")], f"{HOSTS_LINE}\nab"),
+    ([("answer", "a\n"), ("host", ""), ("host", "")], f"a\n{HOSTS_LINE}\n{HOSTS_LINE}"),
+    ([("answer", "a"), ("host", ""), ("new_paragraph", ""), ("answer", "b")], f"a\n{HOSTS_LINE}\n\nb"),
+]
 
-    assert write(TextStream(), steps) == "<think>\none two\n</think>\n\nIt is y."
 
-
-def test_a_thought_after_an_answer_begins_on_its_own_line() -> None:
-    assert write(TextStream(), [("answer", "a"), ("thought", "b")]) == "a\n<think>\nb\n</think>\n"
-
-
-def test_an_answer_closes_the_thought_before_it() -> None:
-    assert write(TextStream(), [("thought", "a"), ("answer", "b")]) == "<think>\na\n</think>\nb"
-
-
-def test_a_new_paragraph_is_set_off_once_and_never_at_the_beginning() -> None:
-    stream = TextStream()
-
-    assert stream.new_paragraph() == ""
-    stream.answer("a\n")
-    assert stream.new_paragraph() == "\n"
-    assert stream.new_paragraph() == ""
+@pytest.mark.parametrize(("steps", "text"), WRITTEN)
+def test_thoughts_are_in_blocks_of_their_own_lines(steps: list[tuple[str, str]], text: str) -> None:
+    assert write(TextStream(), steps) == text
 
 
 @given(STEPS)
@@ -74,18 +74,6 @@ def test_nothing_in_a_thought_hides_a_question_behind_it(thought: str, cuts: lis
     assert text == write(
         TextStream(may_ask=True), [("thought", thought), ("new_paragraph", ""), ("answer", "`a` <b>?")]
     )
-
-
-def test_no_second_line_break_is_added() -> None:
-    assert write(TextStream(), [("host", ""), ("answer", "a"), ("answer", "b")]) == f"{HOSTS_LINE}\nab"
-    assert write(TextStream(), [("answer", "a\n"), ("host", ""), ("host", "")]) == f"a\n{HOSTS_LINE}\n{HOSTS_LINE}"
-    assert write(TextStream(), [("answer", "a"), ("host", ""), ("new_paragraph", ""), ("answer", "b")]) == (
-        f"a\n{HOSTS_LINE}\n\nb"
-    )
-
-
-def test_closing_without_an_open_block_writes_nothing() -> None:
-    assert TextStream().close_thought() == ""
 
 
 @pytest.mark.parametrize(
@@ -120,14 +108,6 @@ def test_only_the_beginning_of_a_tag_waits() -> None:
     assert stream.answer("gs are fine") == "</things are fine"
     assert stream.answer("a" * 1000 + "<think") == "a" * 1000
     assert stream.answer("ing") == "<thinking"
-
-
-def test_remarks_begin_the_next_block_or_are_one_before_what_follows() -> None:
-    steps = [("remark", "Used a."), ("remark", "Used b."), ("thought", "hm"), ("remark", "Used c.")]
-
-    assert write(TextStream(), [*steps, ("new_paragraph", ""), ("answer", "Yes.")]) == (
-        "<think>\nUsed a.\n\nUsed b.\n\nhm\n</think>\n<think>\nUsed c.\n</think>\n\nYes."
-    )
 
 
 @given(STEPS)
