@@ -22,7 +22,7 @@ from internal.memory.state import decode
 from internal.model.turn import ModelCaller, ModelInUse
 from internal.node.model import read_fallback_model
 from internal.node.params import ExtraOutput, StrategyParams, node_secrets, read_params
-from internal.node.tools import Toolbox, build_toolbox, name_files
+from internal.node.tools import build_toolbox, name_files
 from internal.node.virtual_tools import RESERVED_NAMES, answer_tool
 from internal.policy import DEFAULT_POLICY, PolicyTexts, build_system_instruction
 from internal.render.log import LogContent
@@ -115,25 +115,25 @@ def built[P: StrategyParams](
         reserved=RESERVED_NAMES,
     )
     needs_calls = blueprint.needs_tool_calls or submit is not None or bool(params.answer_criteria.strip())
-    if not model.can_call_tools():
-        _require_tool_calls(params, toolbox, needed=needs_calls)
+    offers_tools = bool(toolbox.tools) or needs_calls
+    if offers_tools and not model.can_call_tools():
+        why = "which this strategy, its answer_schema or its answer_criteria needs; choose"
+        why = f"and the node has {len(toolbox.tools)}; remove the tools, or choose" if toolbox.tools else why
+        advice = "a model with the feature 'tool-call'"
+        raise InvalidParameters(f"parameter 'model': {model.config.model} cannot call tools, {why} {advice}")
     dialogue = Dialogue.of(params, toolbox, blueprint.name, state)
-    policy_notes = list[Sentence]()
+    noted: list[Sentence] = [*dialogue.notes, *params.notes]
     texts = (params.instruction, params.prompt_policy_overrides)
-    instruction = build_system_instruction(*texts, defaults=blueprint.policy, note=policy_notes.append)
-    notes = [Noted(note) for note in (*dialogue.notes, *params.notes, *policy_notes, *toolbox.notes)]
-    stop = model.stop
-    if stop and (toolbox.tools or needs_calls):
+    instruction = build_system_instruction(*texts, defaults=blueprint.policy, note=noted.append)
+    noted += toolbox.notes
+    if model.stop and offers_tools:
         # The OpenAI plugin discards a turn's tool calls when a stop word comes: docs/model-facts.md, "Stop words".
-        notes.append(
-            Noted(OurWords("model: the completion parameter 'stop' is dropped, since it would discard tool calls"))
-        )
-        stop = ()
+        reason = "it would discard tool calls"
+        noted.append(OurWords(f"model: the completion parameter 'stop' is dropped, since {reason}"))
     bibliography = Bibliography(state.last_source if state else 0)
     bibliography.open_with(read_context(params.context) if dialogue.has_question else ())
     left = Deadline(clock, started + params.maximum_seconds).left()
     files, of_files = file_parts(params.files if dialogue.has_question else (), model, left)
-    notes += [Noted(note, is_row=True) for note in of_files]
     said = dialogue.said(params, context_block(bibliography.context()))
     host, budget = HostSession(session), Budget(params.maximum_total_tokens, params.maximum_tool_calls)
     window = Window(toolbox.prompt_tools, model.context_size, model.max_tokens)
@@ -148,7 +148,7 @@ def built[P: StrategyParams](
         said=said,
         task=dialogue.task(said),
         files=files,
-        models=ModelCaller(host, toolbox, in_use, window, clock, secrets, budget, stop),
+        models=ModelCaller(host, toolbox, in_use, window, clock, secrets, budget, () if offers_tools else model.stop),
         tools=ToolRunner(
             host,
             toolbox,
@@ -163,15 +163,5 @@ def built[P: StrategyParams](
         bibliography=bibliography,
         approvals=Approvals(secrets, state.last_call if state else 0),
         tally=Tally(keeps_thoughts=ExtraOutput.THOUGHTS in params.extra_outputs),
-        notes=tuple(notes),
+        notes=(*map(Noted, noted), *(Noted(note, is_row=True) for note in of_files)),
     )
-
-
-def _require_tool_calls(params: StrategyParams, toolbox: Toolbox, *, needed: bool) -> None:
-    cannot = f"parameter 'model': {params.model.config.model} cannot call tools"
-    advice = "choose a model with the feature 'tool-call'"
-    if toolbox.tools:
-        raise InvalidParameters(f"{cannot}, and the node has {len(toolbox.tools)}; {advice}, or remove the tools")
-    if needed:
-        which = "which this strategy, its answer_schema or its answer_criteria needs"
-        raise InvalidParameters(f"{cannot}, {which}; {advice}")

@@ -37,13 +37,11 @@ class LoopPart:
     is_seen: bool = True
     """Whether the user sees what the model says; files are forwarded in any case."""
     subtask: str | None = None
-    """The subtask of a plan that it works on."""
+    """The subtask of a plan that it works on: when the run's budget is reached, it has no closing answer."""
     parent: str | None = None
     """The key of the log row above its rounds."""
     asked: int = 0
     """Rounds of an earlier loop below the same log row."""
-    closes_on_budget: bool = True
-    """Whether a closing answer follows when the run's budget of tokens or tool calls is reached."""
 
 
 # The next steps of a loop.
@@ -280,7 +278,7 @@ class AgentLoop:
         reason = self.models.budget.reached() if self.runs_tools else None
         if reason is None:
             return step
-        return ClosingAnswer(reason) if self.part.closes_on_budget else Finish(reason, self._first_words)
+        return Finish(reason, self._first_words) if self.part.subtask else ClosingAnswer(reason)
 
     def _span(self, name: str, *, is_closing: bool) -> TurnSpan:
         """Where the next turn stands in the log, on the screen and in time."""

@@ -259,9 +259,7 @@ class SubtaskWorker:
         self, key: str, since: int, waiting: RoundRecord | None
     ) -> Generator[Event, None, SubtaskOutcome | None]:
         """The same rounds as in every strategy, unseen by the user, and a judgement; None if another should follow."""
-        part = LoopPart(
-            TOOLS_SHARE, SUBTASKS_SHARE, is_seen=False, subtask=self.name, parent=key, closes_on_budget=False
-        )
+        part = LoopPart(TOOLS_SHARE, SUBTASKS_SHARE, is_seen=False, subtask=self.name, parent=key)
         loop = self.run.loop(self._transcript, self.run.toolbox, part, self._guard, waiting)
         self._loops.append(loop)
         ending = yield from loop.run()
