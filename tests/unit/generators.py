@@ -14,7 +14,7 @@ readable_text = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 any_text = st.text(max_size=20) | st.text(st.sampled_from('a?\0\ud83d\ude00é{}[]"\\'), max_size=20)
 """Lone surrogates and NUL among it."""
 text_from_the_host = any_text.map(wellformed)
-"""Any text as it is behind the door (``host.wire``, ``node.params``)."""
+"""Any text as it is once it has come in."""
 
 finite_numbers = st.integers() | st.floats(allow_nan=False, allow_infinity=False)
 
@@ -45,50 +45,34 @@ def joined(parts: Sequence[str]) -> st.SearchStrategy[str]:
     return st.lists(st.sampled_from(parts), max_size=14).map("".join)
 
 
-_bounds = st.integers(-2, 3) | st.sampled_from([0.5, 1.5])
-_sizes = st.integers(0, 2)
 small_values = json_values | st.integers(-2, 3) | st.sampled_from([0.5, "", "a", [], [1], {"a": 1}, {"a": "a"}])
+_types = st.sampled_from(["string", "integer", "number", "array", "object", "null", ["string", "integer"]])
+_bounds = st.integers(-2, 3) | st.sampled_from([0.5, 1.5])
+_names = st.lists(st.sampled_from("ab"), unique=True)
+_plain: dict[str, st.SearchStrategy[Any]] = {
+    "type": _types,
+    "enum": st.lists(small_values, max_size=3),
+    "required": _names,
+    **dict.fromkeys(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"), _bounds),
+    **{f"{side}{what}": st.integers(0, 2) for side in ("min", "max") for what in ("Length", "Items", "Properties")},
+}
+
+
+def _around(parts: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    keywords: dict[str, st.SearchStrategy[Any]] = {
+        "properties": st.dictionaries(st.sampled_from("ab"), parts, max_size=2),
+        "required": _names,
+        "pattern": st.sampled_from(["a", "^$"]),
+        "uniqueItems": st.booleans(),
+        "type": _types,
+        **dict.fromkeys(("additionalProperties", "items", "not", "if", "then", "propertyNames"), parts),
+        **dict.fromkeys(("allOf", "anyOf", "oneOf"), st.lists(parts, min_size=1, max_size=2)),
+    }
+    return st.fixed_dictionaries({}, optional=keywords)
+
+
 _parts: st.SearchStrategy[Any] = st.recursive(
-    st.fixed_dictionaries(
-        {},
-        optional={
-            "type": st.sampled_from(["string", "integer", "number", "array", "object", "null", ["string", "integer"]]),
-            "enum": st.lists(small_values, max_size=3),
-            "minimum": _bounds,
-            "maximum": _bounds,
-            "exclusiveMinimum": _bounds,
-            "exclusiveMaximum": _bounds,
-            "minLength": _sizes,
-            "maxLength": _sizes,
-            "minItems": _sizes,
-            "maxItems": _sizes,
-            "minProperties": _sizes,
-            "maxProperties": _sizes,
-            "required": st.lists(st.sampled_from("ab"), unique=True),
-        },
-    )
-    | st.booleans(),
-    lambda parts: st.fixed_dictionaries(
-        {},
-        optional={
-            "properties": st.dictionaries(st.sampled_from("ab"), parts, max_size=2),
-            "additionalProperties": parts,
-            "required": st.lists(st.sampled_from("ab"), unique=True),
-            "items": parts,
-            "minItems": _sizes,
-            "not": parts,
-            "if": parts,
-            "then": parts,
-            "propertyNames": parts,
-            "pattern": st.sampled_from(["a", "^$"]),
-            "uniqueItems": st.booleans(),
-            "allOf": st.lists(parts, min_size=1, max_size=2),
-            "anyOf": st.lists(parts, min_size=1, max_size=2),
-            "oneOf": st.lists(parts, min_size=1, max_size=2),
-            "type": st.sampled_from(["array", "object", "string"]),
-        },
-    ),
-    max_leaves=6,
+    st.fixed_dictionaries({}, optional=_plain) | st.booleans(), _around, max_leaves=6
 )
 small_schemas: st.SearchStrategy[dict[str, Any]] = _parts.filter(lambda schema: isinstance(schema, dict))
 """JSON Schemas that many of ``small_values`` satisfy and many do not."""
