@@ -1,9 +1,8 @@
-"""A tool call's arguments checked against what the model was told of the tool."""
+"""Every call of a turn is judged before any of them runs: arguments, repetitions, approvals."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
 from typing import Any
 
 from internal.call import CallStatus, EndedCall, JudgedCall, RejectedCall, Signature, ToolCall, ValidCall, WaitingCall
@@ -11,7 +10,7 @@ from internal.errors import Quoting, Sentence
 from internal.host.files import still_answers
 from internal.host.session import MAX_EXACT_INTEGER
 from internal.memory.approval import Decision, call_id, is_same_call, not_approved_text, read_decision
-from internal.memory.records import CallRecord, EntryRecord, State, UserRecord, call_of, waiting_record
+from internal.memory.records import CallRecord, State, UserRecord, call_of, waiting_record
 from internal.memory.state import MAX_WAITING, size_of_waiting
 from internal.node.schema import Check, Fitter, Problem, Unchecked, sentences
 from internal.node.tools import Tool, Toolbox, ToolKind, ToolParameter, VirtualSchema
@@ -20,14 +19,10 @@ from internal.text.secrets import KnownSecrets
 from internal.tooling import resolve_tool_instance, unknown_tool_error, without_quote
 from prompt import template
 
-# A tool call's arguments checked against what the model was told of the tool.
-#
-# An answer that is handed over by a call may hold no known secret.
-
 _VALIDATION_ERROR = "tool arguments validation error: "
 _MAX_NAME_LENGTH = 200
 _MAX_NAMED = 10
-"""Unknown arguments that are named."""
+"""Unknown arguments or ids that are named."""
 
 
 class ArgumentsInvalid(Exception):  # noqa: N818 - its text is what the model reads
@@ -45,10 +40,10 @@ def validate_arguments(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, An
     """
     if tool.virtual_schema is not None:
         return _validate_virtual(tool.virtual_schema, arguments)
-    unknown = (name for name in arguments if name not in tool.parameters)
+    unknown = [name for name in arguments if name not in tool.parameters]
+    known = ", ".join(tool.parameters) or "none"
     problems = [
-        f"unknown argument {name[:_MAX_NAME_LENGTH]!r}; valid arguments are: {', '.join(tool.parameters) or 'none'}"
-        for name in islice(unknown, _MAX_NAMED)
+        f"unknown argument {name[:_MAX_NAME_LENGTH]!r}; valid arguments are: {known}" for name in unknown[:_MAX_NAMED]
     ]
     valid: dict[str, Any] = {}
     for name, parameter in tool.parameters.items():
@@ -107,15 +102,16 @@ def _takes_null(parameter: ToolParameter) -> bool:
 
 def call_parameters(tool: Tool, arguments: Mapping[str, Any], toolbox: Toolbox) -> dict[str, Any]:
     """What a call sends: valid arguments with file names exchanged for the files, and the developer's values on top."""
-    parameters = {name: _as_sent(tool.parameters[name], value, toolbox) for name, value in arguments.items()}
-    return {**parameters, **tool.fixed}
 
+    def as_sent(parameter: ToolParameter, value: object) -> object:
+        if parameter.takes_files and isinstance(value, list):
+            return [as_sent(parameter, item) for item in value]
+        if parameter.takes_files:
+            return toolbox.files[str(value)].model_dump(mode="json")
+        # As a number it would be rounded on its way; Dify casts the text of a number parameter back.
+        return str(value) if parameter.is_number and _is_rounded(value) else value
 
-def _as_sent(parameter: ToolParameter, value: object, toolbox: Toolbox) -> object:
-    if parameter.takes_files:
-        return _files_for(value, toolbox)
-    # As a number it would be rounded on its way; Dify casts the text of a number parameter back.
-    return str(value) if parameter.is_number and _is_rounded(value) else value
+    return {**{name: as_sent(tool.parameters[name], value) for name, value in arguments.items()}, **tool.fixed}
 
 
 def rounded_arguments(tool: Tool, arguments: Mapping[str, Any]) -> list[str]:
@@ -129,12 +125,6 @@ def _is_rounded(value: object) -> bool:
     if isinstance(value, list):
         return any(map(_is_rounded, value))
     return isinstance(value, int) and abs(value) > MAX_EXACT_INTEGER
-
-
-def _files_for(value: object, toolbox: Toolbox) -> object:
-    if isinstance(value, list):
-        return [_files_for(item, toolbox) for item in value]
-    return toolbox.files[str(value)].model_dump(mode="json")
 
 
 _HOLDS_SECRET = "it holds a secret value, which an answer must not repeat; leave it out"  # noqa: S105 - a sentence
@@ -161,10 +151,6 @@ def _place_of_secret(value: object, secrets: KnownSecrets) -> tuple[str | int, .
             return (part, *_place_of_secret(item, secrets))
     return ()
 
-
-# Every call of a turn is judged before any of them runs.
-#
-# A guard, one for each transcript, stops endless loops of one identical call.
 
 REPEATED_FAILURE = "tool invoke error: repeated failure detected; skipped duplicate call"
 _CHANCES = 2
@@ -254,9 +240,6 @@ def _judge(call: ToolCall, toolbox: Toolbox, guard: RepeatGuard) -> JudgedCall:
 
 
 # Calls of tools that need an approval wait at the end of a run, and the next run has the user's answer to them.
-#
-# ``Approvals`` puts the judged calls of a turn on hold. ``Resumption`` judges the calls that an earlier run left
-# waiting, by the parameters ``approval`` and ``query``, and says whether the query is a message of its own.
 
 
 @dataclass
@@ -314,10 +297,6 @@ def _not_taken(call: JudgedCall) -> JudgedCall:
     return call
 
 
-_APPROVALS_MAX_NAMED = 20
-"""Ids that are named in the log if no such call waits."""
-
-
 @dataclass(frozen=True)
 class Resumption:
     """How a run goes on from calls that wait."""
@@ -333,11 +312,16 @@ class Resumption:
         decision = read_decision(approval) if state.waiting else None
         if decision is None:
             return None
-        return cls(decision, _is_message(decision, query, question_of(state.entries)), query.strip())
+        said = query.strip()
+        before = next((entry.text for entry in reversed(state.entries) if isinstance(entry, UserRecord)), "")
+        # The query may say the decision itself, or still be the question before it.
+        is_decision = read_decision(said) == decision
+        has_question = bool(decision.others.reason) if is_decision else said not in ("", before.strip())
+        return cls(decision, has_question, said)
 
     def notes(self, waiting: Collection[str]) -> Iterator[Sentence]:
         """What of the approval means nothing."""
-        for unknown in [each for each in self.decision.answers if each not in waiting][:_APPROVALS_MAX_NAMED]:
+        for unknown in [each for each in self.decision.answers if each not in waiting][:_MAX_NAMED]:
             yield Quoting(f"approval: no call {unknown!r} waits")
 
     def judge(self, call: CallRecord, toolbox: Toolbox, seconds: float) -> JudgedCall:
@@ -349,31 +333,15 @@ class Resumption:
         verdict = self.decision.verdict(call.id)
         if not verdict.approved:
             is_next = self.has_question and verdict.reason.strip() == self._query
-            return RejectedCall(
-                written, template.NOT_APPROVED_SEE_NEXT if is_next else not_approved_text(verdict.reason), tool
-            )
-        if tool is None or not written.parsed.ok:
-            return RejectedCall(written, template.APPROVED_CALL_CHANGED, tool)
+            text = template.NOT_APPROVED_SEE_NEXT if is_next else not_approved_text(verdict.reason)
+            return RejectedCall(written, text, tool)
         try:
-            arguments = validate_arguments(tool, written.parsed.args)
+            arguments = validate_arguments(tool, written.parsed.args) if tool and written.parsed.ok else None
         except ArgumentsInvalid:
-            return RejectedCall(written, template.APPROVED_CALL_CHANGED, tool)
-        if not is_same_call(call.id, tool, arguments, toolbox.files):
+            arguments = None
+        if not tool or arguments is None or not is_same_call(call.id, tool, arguments, toolbox.files):
             return RejectedCall(written, template.APPROVED_CALL_CHANGED, tool)
         for name in tool.files_in(arguments):
             if not still_answers(toolbox.files[name].url, seconds):
                 return RejectedCall(written, template.ATTACH_AGAIN.format(name=name), tool)
         return ValidCall(written, tool, arguments)
-
-
-def question_of(entries: tuple[EntryRecord, ...]) -> str:
-    """What the user asked last."""
-    return next((entry.text for entry in reversed(entries) if isinstance(entry, UserRecord)), "")
-
-
-def _is_message(decision: Decision, query: str, question: str) -> bool:
-    """Whether the query says more than the decision and the question before it."""
-    said = query.strip()
-    if read_decision(said) == decision:
-        return bool(decision.others.reason)
-    return said not in ("", question.strip())
