@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from http.server import BaseHTTPRequestHandler
 from itertools import count
 from typing import Any
@@ -44,25 +45,15 @@ def test_tools_that_run_at_the_deadline_are_given_up_and_answered_as_timed_out(t
     assert [item["status"] for item in outcome.variables["tool_runs"]] == ["error", "ok"]
 
 
-def test_a_call_that_waits_for_a_slot_at_the_deadline_is_answered_and_logged_too(time: FakeTime) -> None:
-    handlers = {"slow": silent(time, PAST), "search": replies("found")}
+@pytest.mark.parametrize("late", [0, side_by_side.GRACE_SECONDS], ids=["ends", "holds its slot until all is over"])
+def test_a_call_that_waits_for_a_slot_at_the_deadline_is_answered_and_logged_too(time: FakeTime, late: float) -> None:
+    handlers = {"slow": silent(time, PAST + late), "search": replies("found")}
     turn = calls(("slow", {}), ("search", {}))
 
     outcome = run([turn, ANSWER], handlers, {**SHORT, "parallel_tool_calls": 1}, clock=time.clock)
 
     assert results_in(outcome.model.prompts[1]) == [LATE, LATE]
     assert [request["tool"] for request in outcome.tools.requests] == ["slow"]
-    assert "start" not in {log["status"] for log in outcome.logs.values()}
-
-
-def test_a_call_that_never_gets_a_slot_is_answered_and_logged_too(time: FakeTime) -> None:
-    """The call before it holds the only slot until the run does not wait any longer."""
-    handlers = {"slow": silent(time, PAST + side_by_side.GRACE_SECONDS), "search": replies("found")}
-    turn = calls(("slow", {}), ("search", {}))
-
-    outcome = run([turn, ANSWER], handlers, {**SHORT, "parallel_tool_calls": 1}, clock=time.clock)
-
-    assert results_in(outcome.model.prompts[1]) == [LATE, LATE]
     assert [log_of(outcome, f"CALL {name}")["status"] for name in handlers] == ["error", "error"]
 
 
@@ -84,22 +75,22 @@ def test_a_model_that_stays_silent_until_the_deadline_brings_the_closing_answer(
     assert outcome.logs["round2.model"]["status"] == "error"
 
 
-def test_hidden_thoughts_without_end_are_cut_at_the_deadline() -> None:
+STREAMS: dict[str, tuple[list[Any], tuple[str, str]]] = {
+    "hidden thoughts without end": ([text("<think>hm"), 28, text(" and hm")], ("Done.", "time_limit")),
+    "text that was held back": ([text("The answer is 42"), 28, text(".")], ("Done.", "time_limit")),
+    # An answer that is already showing has the time of the closing call.
+    "an answer that is shown": ([text("x" * 400), 28, *says(" and done.")], ("x" * 400 + " and done.", "answered")),
+}
+
+
+@pytest.mark.parametrize(("stream", "end"), STREAMS.values(), ids=STREAMS)
+def test_a_stream_that_passes_the_deadline(stream: list[Any], end: tuple[str, str]) -> None:
     time = FakeTime()
-    endless = [text("<think>hm"), lambda: time.advance(28), text(" and hm")]
+    steps = [partial(time.advance, each) if isinstance(each, int) else each for each in stream]
 
-    outcome = run([endless, ANSWER], FOUND, SHORT, clock=time.clock)
+    outcome = run([steps, ANSWER], FOUND, SHORT, clock=time.clock, expect_all_steps=False)
 
-    assert (outcome.text, outcome.stop_reason) == ("Done.", "time_limit")
-
-
-def test_an_answer_that_is_already_showing_has_the_time_of_the_closing_call() -> None:
-    time = FakeTime()
-    slow = [text("x" * 400), lambda: time.advance(28), *says(" and done.")]
-
-    outcome = run([slow], FOUND, SHORT, clock=time.clock)
-
-    assert (outcome.text[400:], outcome.stop_reason) == (" and done.", "answered")
+    assert (outcome.text, outcome.stop_reason) == end
 
 
 def test_an_answer_that_never_ends_is_kept_as_far_as_it_came() -> None:
@@ -171,15 +162,6 @@ def test_with_an_answer_schema_held_back_text_does_not_replace_the_call() -> Non
     assert outcome.variables["structured_output"] == {"city": "Kyoto"}
 
 
-def test_the_closing_answer_replaces_text_that_was_held_back() -> None:
-    time = FakeTime()
-    stalls = [text("The answer is 42"), lambda: time.advance(28), text(".")]
-
-    outcome = run([stalls, ANSWER], FOUND, SHORT, clock=time.clock)
-
-    assert (outcome.text, outcome.stop_reason) == ("Done.", "time_limit")
-
-
 def test_a_silent_closing_call_ends_in_a_sentence(time: FakeTime) -> None:
     steps = [[*search(), lambda: time.advance(PAST)], [silence(time, loop.MIN_CLOSING_SECONDS)]]
 
@@ -201,16 +183,20 @@ def test_a_closing_answer_cut_by_the_clock_keeps_the_reason_that_ended_the_tool_
     assert (outcome.text, outcome.stop_reason) == (cut_off("Half of it!"), "iteration_limit")
 
 
-def test_a_deadline_that_passes_while_a_tool_runs_ends_the_tool_phase() -> None:
+def test_the_deadline_is_checked_between_the_messages_of_a_tool_and_ends_the_tool_phase() -> None:
     time = FakeTime()
 
-    def slow(_request: Json) -> Iterator[Json]:
+    def chatty(_request: Json) -> Iterator[Json]:
+        yield text_message("one ")
         time.advance(28)
-        yield text_message("found")
+        yield text_message("two ")
+        yield text_message("three")
 
-    outcome = run([search(), ANSWER], {"search": slow}, SHORT, clock=time.clock)
+    outcome = run([search(), ANSWER], {"search": chatty}, SHORT, clock=time.clock)
 
-    assert outcome.stop_reason == "time_limit"
+    (result,) = results_in(outcome.model.prompts[1])
+    assert result.startswith(LATE)
+    assert (outcome.stop_reason, outcome.variables["tool_runs"][0]["status"]) == ("time_limit", "error")
     assert "time_limit" in log_of(outcome, "RUN FINISHED")["label"]
 
 
@@ -239,22 +225,6 @@ def test_a_tool_that_never_stops_sending_is_given_up_at_the_deadline(message: Js
         over.set()
 
     assert outcome.stop_reason == "time_limit"
-    assert outcome.variables["tool_runs"][0]["status"] == "error"
-
-
-def test_the_deadline_is_checked_between_the_messages_of_a_tool() -> None:
-    time = FakeTime()
-
-    def chatty(_request: Json) -> Iterator[Json]:
-        yield text_message("one ")
-        time.advance(28)
-        yield text_message("two ")
-        yield text_message("three")
-
-    outcome = run([search(), ANSWER], {"search": chatty}, SHORT, clock=time.clock)
-
-    (result,) = results_in(outcome.model.prompts[1])
-    assert result.startswith(LATE)
     assert outcome.variables["tool_runs"][0]["status"] == "error"
 
 

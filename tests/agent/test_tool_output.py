@@ -23,14 +23,26 @@ def said_by(*messages: Json | str, **params: Any) -> Outcome:  # noqa: ANN401 - 
     return outcome
 
 
-READ = {
+def resource(title: str, **more: Any) -> Json:  # noqa: ANN401 - passed on as it is
+    return message("retriever_resources", retriever_resources=[{"document_name": title, **more}])
+
+
+READ: dict[str, tuple[list[Json | str], str]] = {
     "text in pieces": (["one ", "two"], "one two"),
     "json": ([json_message({"ü": [1, None]})], '{"ü": [1, null]}'),
     "a list as json": ([json_message([1, 2])], "[1, 2]"),
     "text and json": (["see", json_message({"a": 1})], 'see\n\n{"a": 1}'),
     "a workflow's duplicate json": (['{"a": 1}', json_message({"a": 1})], '{"a": 1}'),
     "link": ([message("link", text="https://a.example")], "link: https://a.example"),
-    "file": ([message("file", {"file": {"filename": "a.pdf", "mime_type": "application/pdf"}})], None),
+    "file": (
+        [message("file", {"file": {"filename": "a.pdf", "mime_type": "application/pdf"}})],
+        "file: a.pdf (application/pdf)",
+    ),
+    "a source alone": ([resource("Manual", content="Press the button.")], "Press the button."),
+    "bytes that cannot be read": (
+        ["said", message("blob", blob="no base64")],
+        "said\n\nfile: its bytes could not be read",
+    ),
     "variable and log": (["said", message("variable", variable_name="v"), message("log", id="1")], "said"),
     "variables alone": (
         [message("variable", variable_name="chunks", variable_value=["a", {"b": 1}]), message("log", id="1")],
@@ -43,8 +55,8 @@ READ = {
 
 
 @pytest.mark.parametrize(("said", "expected"), READ.values(), ids=READ)
-def test_what_the_model_reads(said: list[Json | str], expected: str | None) -> None:
-    assert said_by(*said).tool_results() == [expected or "file: a.pdf (application/pdf)"]
+def test_what_the_model_reads(said: list[Json | str], expected: str) -> None:
+    assert said_by(*said).tool_results()[0].partition("\n\nSources")[0] == expected
 
 
 def test_an_unknown_message_type_is_skipped_and_noted() -> None:
@@ -64,7 +76,7 @@ def test_a_files_meta_of_any_size_stays_far_below_the_longest_line() -> None:
     assert all(len(str(meta)) < 500 for meta in sent)
 
 
-HOSTED = {
+HOSTED: dict[str, tuple[str, str, Json]] = {
     "image by id": ("image_link", "/files/tools/1a-2b.png", {"tool_file_id": "1a-2b", "mime_type": "image/png"}),
     "image by id elsewhere": ("image_link", "https://dify.example/f/1", {"tool_file_id": "1"}),
     "image by path": ("image_link", "/files/tools/1a-2b.png?sign=x", {}),
@@ -72,6 +84,7 @@ HOSTED = {
     "document by path": ("binary_link", "/files/tools/7.pdf", {"mime_type": "application/pdf"}),
     "link by id": ("link", "https://dify.example/f/1.pdf", {"tool_file_id": "1", "filename": "a.pdf"}),
     "link by path": ("link", "/files/tools/7.pdf", {"filename": "a.pdf"}),
+    "a workflow's file": ("link", "/files/tools/1a.pdf", {"tool_file_id": "1a", "file": {"filename": "report.pdf"}}),
 }
 
 
@@ -82,29 +95,11 @@ def test_a_stored_file_is_forwarded_and_no_name_is_made_up(name: str) -> None:
     outcome = said_by(message(kind, meta, text=address))
 
     (sent,) = (item for item in outcome.messages if item["type"] == "image_link")
+    named = {key: value for key, value in {**meta, **meta.get("file", {})}.items() if key != "file"}
     assert sent["message"] == {"text": address}
-    assert (sent["meta"] or {}) == meta
-    assert outcome.tool_results()[0].startswith(f"file: {meta['filename']} (" if "filename" in meta else "file (")
+    assert (sent["meta"] or {}) == named
+    assert outcome.tool_results()[0].startswith(f"file: {named['filename']} (" if "filename" in named else "file (")
     assert outcome.bodies("blob_chunk") == []
-
-
-def test_a_workflows_file_goes_to_the_user_by_the_name_of_its_description() -> None:
-    meta = {"tool_file_id": "1a", "file": {"filename": "report.pdf", "mime_type": "application/pdf"}}
-
-    outcome = said_by(message("link", meta, text="/files/tools/1a.pdf"))
-
-    (sent,) = (item for item in outcome.messages if item["type"] == "image_link")
-    assert sent["meta"] == {"tool_file_id": "1a", "filename": "report.pdf"}
-    assert outcome.tool_results() == ["file: report.pdf (application/pdf), handed to the user"]
-
-
-def test_an_image_on_the_web_that_a_file_message_describes_is_handed_to_dify() -> None:
-    described = {"filename": "a.png", "mime_type": "image/png", "remote_url": "https://pictures.example/a.png"}
-
-    outcome = said_by(message("file", {"file": described}))
-
-    assert outcome.bodies("image") == [{"text": "https://pictures.example/a.png"}]
-    assert outcome.tool_results() == ["image: a.png, https://pictures.example/a.png, shown to the user"]
 
 
 @pytest.mark.parametrize(("provider_type", "expected"), [("mcp", "[10,\n20]"), ("builtin", "[10,20]")])
@@ -127,14 +122,6 @@ def test_the_model_reads_beginning_and_end_of_an_endless_result_and_the_log_says
     assert any("only the beginning and the end were kept" in note for note in outcome.notes)
 
 
-def test_an_external_image_is_handed_to_dify_as_an_image() -> None:
-    outcome = said_by(message("image_link", text="https://pictures.example/a.png"))
-
-    assert outcome.bodies("image") == [{"text": "https://pictures.example/a.png"}]
-    assert outcome.bodies("image_link") == []
-    assert "https://pictures.example/a.png" in outcome.tool_results()[0]
-
-
 def node_text(outcome: Outcome) -> str:
     """The node's text when Dify can fetch no image."""
     said = {"text": "{text}", "image": "Failed to download image: {text}: 404"}
@@ -142,12 +129,14 @@ def node_text(outcome: Outcome) -> str:
 
 
 def test_difys_note_about_a_missing_image_has_its_own_line() -> None:
+    """Dify fetches an image on the web."""
     handlers = {"search": replies(message("image_link", text="https://a.example/x.png"))}
     failed = "Failed to download image: https://a.example/x.png: 404"
 
     quiet = run([search(), ANSWER], handlers)
     thinking = run([search(text="I look."), ANSWER], handlers, {"emit_intermediate_thoughts": True})
 
+    assert quiet.bodies("image") == [{"text": "https://a.example/x.png"}]
     assert node_text(quiet) == f"{failed}\nDone."
     assert node_text(thinking) == f"<think>\nI look.\n</think>\n{failed}\n\nDone."
 
@@ -179,24 +168,6 @@ def test_a_blob_goes_out_in_small_chunks_with_an_empty_end(data: bytes) -> None:
     assert outcome.tool_results() == ["file: a.png (image/png), handed to the user"]
 
 
-def test_chunks_of_two_files_have_ids_of_their_own() -> None:
-    blob = message("blob", {"mime_type": "text/plain"}, blob=base64.b64encode(b"x").decode())
-
-    assert len({item["id"] for item in said_by(blob, blob).bodies("blob_chunk")}) == 2
-
-
-def test_unreadable_bytes_remove_only_their_file() -> None:
-    assert said_by("said", message("blob", blob="no base64")).tool_results() == [
-        "said\n\nfile: its bytes could not be read"
-    ]
-
-
-def test_a_file_without_a_type_gets_the_one_its_bytes_show() -> None:
-    outcome = said_by(message("blob", blob=base64.b64encode(PNG).decode()))
-
-    assert next(item for item in outcome.messages if item["type"] == "blob_chunk")["meta"] == {"mime_type": "image/png"}
-
-
 def test_a_long_result_keeps_head_and_tail_within_the_limit() -> None:
     outcome = said_by("head" + "m" * 5000 + "tail", tool_result_limit=1000)
 
@@ -205,14 +176,6 @@ def test_a_long_result_keeps_head_and_tail_within_the_limit() -> None:
     assert result.startswith("head")
     assert result.endswith("tail")
     assert "characters left out" in result
-
-
-def test_a_result_just_within_the_limit_is_whole() -> None:
-    assert said_by("m" * 1000, tool_result_limit=1000).tool_results() == ["m" * 1000]
-
-
-def resource(title: str, **more: Any) -> Json:  # noqa: ANN401 - passed on as it is
-    return message("retriever_resources", retriever_resources=[{"document_name": title, **more}])
 
 
 def test_sources_are_numbered_in_the_models_order_after_the_contexts() -> None:
@@ -231,10 +194,6 @@ def test_sources_are_numbered_in_the_models_order_after_the_contexts() -> None:
     assert listed == [(1, "First", True), (2, "Third", False), (3, "Second, page 3", True)]
 
 
-def test_sources_alone_are_read_by_their_content() -> None:
-    assert said_by(resource("Manual", content="Press the button.")).tool_results()[0].startswith("Press the button.")
-
-
 SECRET = "hunter2-hunter2"
 
 
@@ -247,7 +206,6 @@ def leaky(*messages: Json | str) -> Outcome:
 
 
 LEAKS: dict[str, Json | str] = {
-    "text": f"key {SECRET} used",
     "json": json_message({"used": f"k={SECRET}"}),
     "link": message("link", text=f"https://a.example/?k={SECRET}"),
     "source content": message(
@@ -276,10 +234,6 @@ def test_a_secret_in_a_tools_error_is_redacted_in_the_log(told: str) -> None:
     assert "refused" in log_of(outcome, "CALL search")["error"]
     assert SECRET not in str(outcome.messages)
     assert "sk-abcdefghijkl" not in str(outcome.messages)
-
-
-def test_a_secret_in_two_messages_is_redacted_too() -> None:
-    assert leaky(SECRET[:7], SECRET[7:]).tool_results() == ["[redacted]"]
 
 
 @pytest.mark.parametrize("position", range(560, 700, 7))

@@ -73,19 +73,6 @@ def test_every_item_comes_once_and_in_order_however_the_host_pauses(pauses: list
     assert came == list(range(len(pauses)))
 
 
-def test_all_waiting_items_come_together() -> None:
-    assert list(batches(Call(*range(50)).answers(), left, PATIENCE)) == [list(range(50))]
-
-
-def test_an_item_does_not_wait_for_others() -> None:
-    seen = Event()
-    come = batches(Call(1, seen.wait, 2).answers(), left, PATIENCE)
-
-    assert next(come) == [1]
-    seen.set()
-    assert list(come) == [[2]]
-
-
 def test_items_that_come_while_the_run_is_busy_are_one_batch() -> None:
     come = batches(Call(1, gevent.sleep, 2, gevent.sleep, 3, 4).answers(), left, PATIENCE)
 
@@ -155,16 +142,6 @@ def test_items_that_came_before_the_deadline_are_passed_on() -> None:
         next(come)
 
 
-def test_an_answer_that_has_ended_by_the_deadline_is_whole() -> None:
-    time = FakeTime()
-    come = batches(Call(1, gevent.sleep, 2).answers(), until(time), PATIENCE)
-
-    assert next(come) == [1]
-    gevent.idle()
-    time.advance(11)
-    assert list(come) == [[2]]
-
-
 def test_an_answer_is_given_more_time_for_what_came_last() -> None:
     time, seen, came = FakeTime(), Event(), list[int]()
     deadline = until(time)
@@ -218,53 +195,42 @@ def test_a_host_that_is_silent_for_too_long_has_failed() -> None:
     assert failed.value.kind is FailureKind.TIMEOUT
 
 
-def test_silence_until_the_deadline_is_the_deadlines() -> None:
-    with FakeTime().governed() as time, pytest.raises(DeadlinePassed):
-        list(batches(Call(silence(time, 10)).answers(), until(time), PATIENCE))
-
-
 STUCK: dict[str, Callable[[], Call]] = {
     "silent": lambda: Call(1, never),
     "waiting for a free place": lambda: Call(*range(10 * MAX_WAITING)),
 }
 
 
-@pytest.mark.parametrize("stuck", STUCK.values(), ids=STUCK)
-def test_a_run_that_is_closed_ends_its_call(stuck: Callable[[], Call]) -> None:
-    call = stuck()
-    come = batches(call.answers(), left, PATIENCE)
-    next(come)
-    gevent.idle()
-
-    come.close()  # type: ignore[attr-defined] # it is a generator
-
-    assert call.ended.wait(PATIENCE)
+def closed(come: list[Iterator[list[int]]]) -> None:
+    come.pop().close()  # type: ignore[attr-defined] # it is a generator
 
 
-@pytest.mark.parametrize("stuck", STUCK.values(), ids=STUCK)
-def test_a_run_that_is_collected_ends_its_call(stuck: Callable[[], Call]) -> None:
-    call = stuck()
-    come = batches(call.answers(), left, PATIENCE)
-    next(come)
-    gevent.idle()
-
-    del come
+def collected(come: list[Iterator[list[int]]]) -> None:
+    come.clear()
     gc.collect()
 
-    assert call.ended.wait(PATIENCE)
 
-
-@pytest.mark.parametrize("stuck", STUCK.values(), ids=STUCK)
-def test_a_run_that_is_killed_ends_its_call(stuck: Callable[[], Call]) -> None:
-    call, never_set = stuck(), Event()
-
+def killed(come: list[Iterator[list[int]]]) -> None:
     def work() -> None:
-        for _ in batches(call.answers(), left, PATIENCE):
-            never_set.wait()
+        for _ in come.pop():
+            Event().wait()
 
     run = gevent.spawn(work)
     gevent.idle()
     run.kill()
+
+
+@pytest.mark.parametrize("end", [closed, collected, killed])
+@pytest.mark.parametrize("stuck", STUCK.values(), ids=STUCK)
+def test_a_run_that_ends_early_ends_its_call(
+    stuck: Callable[[], Call], end: Callable[[list[Iterator[list[int]]]], None]
+) -> None:
+    call = stuck()
+    come = [batches(call.answers(), left, PATIENCE)]
+    next(come[0])
+    gevent.idle()
+
+    end(come)
 
     assert call.ended.wait(PATIENCE)
 

@@ -1,7 +1,6 @@
 """Jobs side by side: their events as they happen, their results by position, and no job left running."""
 
 from collections.abc import Callable, Generator
-from functools import partial
 
 import gevent
 from gevent.event import Event as Signal
@@ -10,7 +9,7 @@ from internal.calls import runner as side_by_side
 from internal.calls.runner import Post, drain, run_side_by_side
 from internal.clock import Clock, Deadline
 from internal.errors import OurWords
-from internal.events import AnswerText, Event, Noted
+from internal.events import Event, Noted
 from tests.agent.scenes import silence
 from tests.support.clock import PATIENCE, FakeTime
 
@@ -27,12 +26,8 @@ def collect[T](events: Generator[Event, None, T]) -> tuple[list[str], T]:
 
 
 def text_of(event: Event) -> str:
-    assert isinstance(event, Noted | AnswerText)
+    assert isinstance(event, Noted)
     return event.text
-
-
-def test_without_jobs_nothing_is_waited_for() -> None:
-    assert collect(run_side_by_side([], in_time())) == ([], {})
 
 
 def test_results_are_at_the_position_of_their_job_in_any_order_of_completion() -> None:
@@ -66,21 +61,6 @@ def test_an_event_arrives_while_its_job_still_runs() -> None:
     assert next(events) == Noted(OurWords("begun"))
     seen.set()
     assert collect(events) == ([], {0: True})
-
-
-def test_all_jobs_run_at_the_same_time() -> None:
-    everybody, here = Signal(), []
-
-    def job(number: int, _post: Post) -> int:
-        here.append(number)
-        if len(here) == 20:
-            everybody.set()
-        assert everybody.wait(PATIENCE)
-        return number
-
-    _, results = collect(run_side_by_side([partial(job, number) for number in range(20)], in_time()))
-
-    assert results == {number: number for number in range(20)}
 
 
 def stuck(ended: list[str]) -> Callable[[Post], str]:
@@ -131,12 +111,6 @@ def test_closing_the_events_ends_the_jobs() -> None:
     assert ended == ["stuck"]
 
 
-def saying(*texts: str) -> Generator[Event, None, int]:
-    for text in texts:
-        yield Noted(OurWords(text)) if text.islower() else AnswerText(text)
-    return len(texts)
-
-
 def test_a_run_that_is_collected_while_the_hub_runs_ends_its_jobs_too() -> None:
     """A blocking call there would fail, and python would print what it cannot raise."""
     ended, failures = Signal(), list[BaseException]()
@@ -161,10 +135,3 @@ def test_a_run_that_is_collected_while_the_hub_runs_ends_its_jobs_too() -> None:
 
     assert ended.wait(PATIENCE)
     assert failures == []
-
-
-def test_draining_posts_every_event_in_order() -> None:
-    posted: list[Event] = []
-
-    assert drain(saying("one", "TWO"), posted.append) == 2
-    assert posted == [Noted(OurWords("one")), AnswerText("TWO")]

@@ -1,4 +1,4 @@
-"""The messages of a tool: the text for the model, the files for the user, and the sources."""
+"""The messages of a tool, where tests/agent/test_tool_output.py does not reach: odd values, limits, floods."""
 
 import base64
 import json
@@ -13,15 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from internal.calls.output import ToolOutput
-from internal.events import (
-    MAX_ADDRESS_LENGTH,
-    MAX_FILE_BYTES,
-    MAX_NAME_LENGTH,
-    ExternalImage,
-    FileBytes,
-    HostedFile,
-    UserFile,
-)
+from internal.events import MAX_FILE_BYTES, MAX_NAME_LENGTH, ExternalImage, FileBytes, HostedFile, UserFile
 from internal.host.files import FileRefused, read_local_file
 from internal.host.session import WireMessage, wellformed_message
 from internal.text.secrets import KnownSecrets, Redactor
@@ -30,13 +22,11 @@ from tests.unit.generators import any_text, json_values
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 16
 HOSTED = "/files/tools/0a1b-2c3d.png"
 META = {"tool_file_id": "f1", "mime_type": "image/png", "filename": "chart.png"}
+NO_SECRETS = KnownSecrets(Redactor())
 
 
 def message(kind: str, meta: dict[str, Any] | None = None, **body: Any) -> WireMessage:  # noqa: ANN401 - whatever a tool sends
     return wellformed_message(WireMessage(type=kind, message=body or None, meta=meta))
-
-
-NO_SECRETS = KnownSecrets(Redactor())
 
 
 def text(said: str | None) -> WireMessage:
@@ -47,202 +37,190 @@ def json_value(value: object) -> WireMessage:
     return message("json", json_object=value)
 
 
-def make_output(between_texts: str = "", secrets: KnownSecrets = NO_SECRETS) -> ToolOutput:
-    return ToolOutput(secrets, between_texts)
+def variable(name: str, value: object, *, stream: bool = False) -> WireMessage:
+    return message("variable", variable_name=name, variable_value=value, stream=stream)
 
 
-def collected(*messages: WireMessage, between_texts: str = "") -> tuple[str, list[UserFile], ToolOutput]:
-    output = make_output(between_texts)
-    files = [file for wire in messages if (file := output.take(wire))]
-    return output.rendered().text, files, output
+def sources(*resources: dict[str, Any]) -> WireMessage:
+    return message("retriever_resources", retriever_resources=list(resources))
+
+
+def output_of(
+    *messages: WireMessage, secrets: KnownSecrets = NO_SECRETS, between_texts: str = "", keeps_json: bool = False
+) -> tuple[ToolOutput, list[UserFile]]:
+    output = ToolOutput(secrets, between_texts, keeps_json=keeps_json)
+    return output, [file for wire in messages if (file := output.take(wire))]
+
+
+def collected(*messages: WireMessage) -> tuple[str, list[UserFile]]:
+    output, files = output_of(*messages)
+    return output.rendered().text, files
 
 
 def read(*messages: WireMessage) -> str:
     return collected(*messages)[0]
 
 
-def test_texts_are_joined_as_they_stream() -> None:
-    assert read(text("It is "), text("y."), text(None)) == "It is y."
-
-
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    [
-        ({"a": "日本", "n": 1}, '{"a": "日本", "n": 1}'),
-        ([1, None], "[1, null]"),
-        (
-            {"half": "\ud83d", "nul": "\0", "id": 2**60},
-            '{"half": "?", "nul": "", "id": 1152921504606846976}',
-        ),
-    ],
-    ids=["object", "list", "odd values"],
-)
-def test_json_is_read_as_its_text(value: object, expected: str) -> None:
-    assert read(json_value(value)) == expected
-
-
-def test_text_json_and_lines_are_separated() -> None:
-    assert read(text("said"), json_value([1]), message("link", text="http://host.test/a")) == (
-        "said\n\n[1]\n\nlink: http://host.test/a"
-    )
-
-
-@pytest.mark.parametrize("value", [{"a": 1, "b": ["x"]}, [1, 2], {"id": 2**60}, {"s": "\0"}], ids=json.dumps)
-def test_json_that_repeats_the_text_of_a_workflow_tool_is_dropped(value: object) -> None:
-    said = json.dumps(value, indent=1)
-
-    assert read(text(said), json_value(value)) == said
-
-
-@pytest.mark.parametrize("value", [{"a": 1.0}, [1.0, {"b": 2.5}]], ids=json.dumps)
-def test_a_number_that_lost_its_decimals_counts_as_the_same(value: object) -> None:
-    """The daemon writes 1.0 as 1."""
-    said = json.dumps(value)
-
-    assert read(text(said), json_value(json.loads(said.replace("1.0", "1")))) == said
-
-
-def test_each_json_is_compared_with_the_text_before_it() -> None:
-    assert read(text("[1]"), json_value([1]), text("[2]"), json_value([2]), json_value([3])) == "[1][2]\n\n[3]"
-
-
-def test_json_that_only_resembles_the_text_is_kept() -> None:
-    assert read(text('{"a": 1}'), json_value({"a": 2})) == '{"a": 1}\n\n{"a": 2}'
-    assert read(text("{broken"), json_value({"a": 2})) == '{broken\n\n{"a": 2}'
-
-
-def test_a_text_of_brackets_beyond_any_parser_is_only_a_text() -> None:
-    assert read(text("[" * 100_000), json_value([1])) == "[" * 100_000 + "\n\n[1]"
-
-
-@pytest.mark.parametrize("kind", ["image_link", "binary_link", "image", "link"])
-@pytest.mark.parametrize(
-    ("address", "meta"), [(HOSTED, None), (HOSTED + "?sign=x", {}), (HOSTED, META), ("http://host.test/x", META)]
-)
-def test_a_stored_file_is_forwarded_unchanged(kind: str, address: str, meta: dict[str, str] | None) -> None:
-    said, files, _ = collected(message(kind, meta, text=address))
-
-    assert files == [HostedFile(address, meta or {})]
-    assert said == ("file: chart.png (image/png)" if meta else "file (unknown type)") + ", handed to the user"
-
-
-@pytest.mark.parametrize("kind", ["link", "image_link", "binary_link"])
-def test_a_workflows_file_goes_by_the_name_in_its_description(kind: str) -> None:
-    described = {"filename": "report.pdf", "mime_type": "application/pdf", "transfer_method": "tool_file"}
-
-    said, files, _ = collected(message(kind, {"tool_file_id": "f1", "file": described}, text="/files/tools/f1.pdf"))
-
-    assert said == "file: report.pdf (application/pdf), handed to the user"
-    assert files == [HostedFile("/files/tools/f1.pdf", {"tool_file_id": "f1", "filename": "report.pdf"})]
-
-
-@pytest.mark.parametrize("address", ["https://host.test/files/x", "/etc/passwd", "file:///etc/passwd", "x" * 5000])
-def test_another_link_is_only_cited(address: str) -> None:
-    said, files, _ = collected(message("link", {"tool_file_id": ""}, text=address))
-
-    assert (said, files) == (f"link: {address}", [])
-
-
-def test_an_image_on_the_web_is_shown_and_can_be_cited() -> None:
-    said, files, _ = collected(message("image_link", text="https://host.test/a.png"))
-
-    assert files == [ExternalImage("https://host.test/a.png")]
-    assert said == "image: https://host.test/a.png, shown to the user"
-
-
-def test_an_image_with_a_name_goes_by_it() -> None:
-    meta = {"file": {"filename": "sales chart.png"}}
-
-    assert read(message("image_link", meta, text="https://host.test/a.png")) == (
-        "image: sales chart.png, https://host.test/a.png, shown to the user"
-    )
-    assert read(message("image_link", meta, text=HOSTED)) == "file: sales chart.png (unknown type), handed to the user"
-
-
-REMOTE = {"filename": "a.png", "mime_type": "image/png", "remote_url": "https://host.test/a"}
-DESCRIBED: dict[str, tuple[dict[str, Any], str, list[UserFile]]] = {
-    "an image on the web": (
-        REMOTE,
-        "image: a.png, https://host.test/a, shown to the user",
-        [ExternalImage("https://host.test/a")],
+DEEP = "[" * 100_000
+READ: dict[str, tuple[list[WireMessage], str]] = {
+    "odd values": (
+        [json_value({"half": "\ud83d", "nul": "\0", "id": 2**60})],
+        '{"half": "?", "nul": "", "id": 1152921504606846976}',
     ),
-    "an image by its kind": (
-        {"type": "image", "remote_url": "https://host.test/a"},
-        "image: https://host.test/a, shown to the user",
-        [ExternalImage("https://host.test/a")],
+    "text, JSON and lines": (
+        [text("sa"), text(None), text("id"), json_value([1]), message("link", text="http://a.test/a")],
+        "said\n\n[1]\n\nlink: http://a.test/a",
     ),
-    "another file on the web": (
-        {**REMOTE, "filename": "a.pdf", "mime_type": "application/pdf"},
-        "file: a.pdf (application/pdf), https://host.test/a",
-        [],
+    # A workflow tool says its JSON as text first; the daemon writes 1.0 as 1.
+    "JSON that was said": (
+        [text('{\n"b": ["x"], "a": 1.0}'), json_value({"a": 1, "b": ["x"]})],
+        '{\n"b": ["x"], "a": 1.0}',
     ),
-    "no address of the web": ({**REMOTE, "remote_url": "/etc/passwd"}, "file: a.png (image/png)", []),
-    "an endless address": ({**REMOTE, "remote_url": "https://" + "x" * 5000}, "file: a.png (image/png)", []),
-    "an upload": ({**REMOTE, "remote_url": None}, "file: a.png (image/png)", []),
-    "no name": ({"mime_type": "text/csv"}, "file (text/csv)", []),
+    "each JSON by the text before it": (
+        [text("[1]"), json_value([1]), text("[2]"), json_value([2]), json_value([3])],
+        "[1][2]\n\n[3]",
+    ),
+    "JSON that only resembles the text": ([text('{"a": 1}'), json_value({"a": 2})], '{"a": 1}\n\n{"a": 2}'),
+    "text that only begins like JSON": ([text("{broken"), json_value({"a": 2})], '{broken\n\n{"a": 2}'),
+    "brackets beyond any parser": ([text(DEEP), json_value([1])], DEEP + "\n\n[1]"),
+    "variables beside text": ([variable("v", 1), text("said"), variable("w", 1)], "said"),
+    "variables beside JSON": ([variable("v", 1), json_value([1])], "[1]"),
+    "variables beside a file": (
+        [message("blob", {"filename": "a.txt", "mime_type": "text/plain"}, blob=""), variable("v", 1)],
+        '{"v": 1}\n\nfile: a.txt (text/plain), handed to the user',
+    ),
+    "variables beside sources": ([sources({"content": "c"}), variable("v", 1)], '{"v": 1}\n\nc'),
+    "sources beside text": ([sources({"content": "c"}, {}), text("answer")], "answer"),
+    "many small messages": ([text(str(number % 10)) for number in range(20_000)], "0123456789" * 2_000),
 }
 
 
-@pytest.mark.parametrize(("described", "line", "files"), DESCRIBED.values(), ids=DESCRIBED)
-def test_a_file_on_the_web_is_named_with_its_address(
-    described: dict[str, Any], line: str, files: list[UserFile]
-) -> None:
-    assert collected(message("file", {"file": described}))[:2] == (line, files)
+@pytest.mark.parametrize(("messages", "expected"), READ.values(), ids=READ)
+def test_what_the_model_reads(messages: list[WireMessage], expected: str) -> None:
+    assert read(*messages) == expected
 
 
-@pytest.mark.parametrize("address", ["https://host.test/a.zip", "data:text/plain,x", "ftp://host.test/a"])
-def test_an_external_file_is_only_a_line(address: str) -> None:
-    said, files, _ = collected(message("binary_link", text=address))
+def test_the_last_value_of_a_variable_counts_and_pieces_of_a_streamed_text_follow_each_other() -> None:
+    said = read(
+        variable("chunks", ["é", {"a": None}]),
+        text(" "),
+        *(variable("n", number) for number in (1, 2)),
+        *(variable("s", piece, stream=True) for piece in ("a\n", 'b"')),
+        *(variable("again", piece, stream=True) for piece in ("a", 5, "b")),
+        variable("t", "x"),
+        variable("t", "y", stream=True),
+    )
 
-    assert files == []
-    assert said == f"file: {address}"
+    assert json.loads(said) == {"chunks": ["é", {"a": None}], "n": 2, "s": 'a\nb"', "again": "b", "t": "y"}
 
 
-@pytest.mark.parametrize("kind", ["image_link", "binary_link", "image"])
-@pytest.mark.parametrize("meta", [None, META], ids=["bare", "with a made-up file id"])
 @pytest.mark.parametrize(
-    "path",
-    ["/etc/passwd", "file:///etc/passwd", "/files/tools/../../etc/passwd", " ", "../x", "/dev/zero", "file://[x"],
+    ("blocks", "expected"),
+    [(["10", "20", "3"], "10\n20\n3"), (["a\n", "b"], "a\nb"), (["", "a", "", "b", ""], "a\nb"), ([], "")],
 )
-def test_a_local_path_is_refused_in_a_line_for_the_model(kind: str, meta: dict[str, str] | None, path: str) -> None:
-    said, files, _ = collected(message(kind, meta, text=path))
+def test_a_line_break_separates_the_text_blocks_of_an_mcp_server(blocks: list[str], expected: str) -> None:
+    assert output_of(*map(text, blocks), between_texts="\n")[0].rendered().text == expected
 
-    assert files == []
-    assert said == str(FileRefused())
-    assert "passwd" not in said
+
+REMOTE = {"filename": "a.png", "mime_type": "image/png", "remote_url": "https://host.test/a"}
+SHOWN = ExternalImage("https://host.test/a")
+ENDLESS = "https://host.test/" + "x" * 5000
+FILES: dict[str, tuple[WireMessage, str, list[UserFile]]] = {
+    "hosted, by an id": (
+        message("link", META, text="http://host.test/x"),
+        "file: chart.png (image/png), handed to the user",
+        [HostedFile("http://host.test/x", META)],
+    ),
+    "hosted, with more meta": (
+        message("image", {**META, "made_up": "x" * 1000}, text=HOSTED),
+        "file: chart.png (image/png), handed to the user",
+        [HostedFile(HOSTED, META)],
+    ),
+    "hosted, without a suffix": (
+        message("binary_link", {"tool_file_id": "f", "filename": "report"}, text="/files/tools/f1.pdf?sign=x"),
+        "file: report.pdf (unknown type), handed to the user",
+        [HostedFile("/files/tools/f1.pdf?sign=x", {"tool_file_id": "f", "filename": "report.pdf"})],
+    ),
+    "a link without an id": (message("link", {"tool_file_id": ""}, text="/etc/passwd"), "link: /etc/passwd", []),
+    "an image on the web": (
+        message("image_link", {"file": REMOTE}, text="https://host.test/a"),
+        "image: a.png, https://host.test/a, shown to the user",
+        [SHOWN],
+    ),
+    "an image without a name": (
+        message("file", {"file": {"type": "image", "remote_url": "https://host.test/a"}}),
+        "image: https://host.test/a, shown to the user",
+        [SHOWN],
+    ),
+    "another file on the web": (
+        message("file", {"file": {**REMOTE, "mime_type": "x/y"}}),
+        "file: a.png (x/y), https://host.test/a",
+        [],
+    ),
+    "no address of the web": (
+        message("file", {"file": {**REMOTE, "remote_url": "/etc/passwd"}}),
+        "file: a.png (image/png)",
+        [],
+    ),
+    "an endless address of a file": (
+        message("file", {"file": {**REMOTE, "remote_url": ENDLESS}}),
+        "file: a.png (image/png)",
+        [],
+    ),
+    "an endless address of an image": (
+        message("image_link", META, text=ENDLESS),
+        "file: its address is too long, not handed on",
+        [],
+    ),
+    "an upload": (message("file", {"filename": "a\nb.png", "mime_type": "x/y"}), "file: a b.png (x/y)", []),
+    "only a type": (message("file", {"file": {"mime_type": "text/csv"}}), "file (text/csv)", []),
+    "an external file": (message("binary_link", text="ftp://host.test/a"), "file: ftp://host.test/a", []),
+    "bytes without meta": (
+        message("blob", {"mime_type": None}, blob=base64.b64encode(PNG).decode()),
+        "file (image/png), handed to the user",
+        [FileBytes(PNG, "image/png", "")],
+    ),
+    "no base64": (message("blob", blob="日本"), "file: its bytes could not be read", []),
+    "a number for bytes": (message("blob", blob=5), "file: its bytes could not be read", []),
+    "too many bytes": (
+        message("blob", blob=base64.b64encode(bytes(MAX_FILE_BYTES + 1)).decode()),
+        "file: larger than 15 MiB, not handed on",
+        [],
+    ),
+}
+
+
+@pytest.mark.parametrize(("wire", "line", "files"), FILES.values(), ids=FILES)
+def test_what_becomes_of_a_file(wire: WireMessage, line: str, files: list[UserFile]) -> None:
+    assert collected(wire) == (line, files)
+
+
+@pytest.mark.parametrize("meta", [None, META], ids=["bare", "with a made-up file id"])
+@pytest.mark.parametrize("path", ["file:///etc/passwd", "/files/tools/../../etc/passwd", " ", "/dev/zero", "file://[x"])
+def test_a_local_path_is_refused_in_a_line_for_the_model(meta: dict[str, str] | None, path: str) -> None:
+    assert collected(message("binary_link", meta, text=path)) == (str(FileRefused()), [])
 
 
 def test_a_local_file_under_the_root_is_handed_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "chart.png").write_bytes(PNG)
     monkeypatch.setattr("internal.calls.output.read_local_file", partial(read_local_file, root=tmp_path))
 
-    said, files, _ = collected(message("image", text=f"{tmp_path}/chart.png"))
+    said, files = collected(message("image", text=f"{tmp_path}/chart.png"))
 
     assert files == [FileBytes(PNG, "image/png", "chart.png")]
     assert said == "file: chart.png (image/png), handed to the user"
 
 
-@pytest.mark.parametrize(
-    ("meta", "mime_type", "name"),
-    [
-        ({"mime_type": "image/png", "filename": "chart.png"}, "image/png", "chart.png"),
-        (None, "image/png", ""),
-        ({"mime_type": None, "filename": None}, "image/png", ""),
-        ({"mime_type": "application/x-nothing"}, "application/x-nothing", ""),
-    ],
-)
-def test_a_blob_is_handed_on_with_its_type(meta: dict[str, Any] | None, mime_type: str, name: str) -> None:
-    said, files, _ = collected(message("blob", meta, blob=base64.b64encode(PNG).decode()))
+def test_no_text_of_a_files_meta_is_longer_than_a_name() -> None:
+    endless = "x" * 10_000
+    odd = {"mime_type": endless, "filename": f"{endless}.png", "type": [endless], "size": 7, "extension": None}
+    blobs = [message("blob", {"filename": name}, blob="") for name in (f".{endless}", f"a.{endless}", endless)]
 
-    assert files == [FileBytes(PNG, mime_type, name)]
-    assert said == f"file{name and f': {name}'} ({mime_type}), handed to the user"
+    hosted = collected(message("image_link", {"tool_file_id": "f1", **odd}, text=HOSTED))[1]
 
-
-@pytest.mark.parametrize(("given", "shown"), [("report", "report.pdf"), ("v1.2", "v1.2"), ("a.pdf", "a.pdf")])
-def test_a_stored_file_is_told_by_the_name_that_dify_gives_it(given: str, shown: str) -> None:
-    meta = {"tool_file_id": "f1", "filename": given, "mime_type": "application/pdf"}
-
-    assert read(message("binary_link", meta, text="/files/tools/f1.pdf?sign=x")).startswith(f"file: {shown} (")
+    short = {"mime_type": "x" * MAX_NAME_LENGTH, "filename": "x" * (MAX_NAME_LENGTH - 4) + ".png"}
+    assert hosted == [HostedFile(HOSTED, {"tool_file_id": "f1", **short, "size": 7})]
+    assert [len(getattr(file, "filename", "")) for file in collected(*blobs)[1]] == [MAX_NAME_LENGTH] * 3
 
 
 SECRET = "hunter2-hunter2"
@@ -256,151 +234,22 @@ RESOURCES = {"title": "t" * 192 + SECRET, "content": "c" * 39_992 + SECRET, "doc
         message("link", {"tool_file_id": "t", "filename": "a" * 188 + SECRET + ".png"}, text="/files/tools/a.png"),
         message("file", {"file": {"name": "a" * 192 + SECRET, "mime_type": SECRET}}),
         message("binary_link", text="https://a.test/" + "a" * 177 + SECRET),
-        message("retriever_resources", retriever_resources=[RESOURCES]),
+        sources(RESOURCES),
     ],
     ids=lambda wire: wire.type,
 )
 def test_no_part_of_a_secret_is_left_where_names_and_titles_are_cut(wire: WireMessage) -> None:
-    output = make_output(secrets=KnownSecrets(Redactor.of([SECRET])))
-    file = output.take(wire)
+    output, files = output_of(wire, secrets=KnownSecrets(Redactor.of([SECRET])))
 
     assert "hunter" not in output.rendered().text
-    assert "hunter" not in repr((file, output.sources))
-
-
-def test_only_the_meta_that_dify_reads_are_forwarded() -> None:
-    assert collected(message("image_link", {**META, "made_up": "x" * 1000}, text=HOSTED))[1] == [
-        HostedFile(HOSTED, META)
-    ]
-
-
-def test_no_text_of_a_files_meta_is_longer_than_a_name() -> None:
-    endless = "x" * 10_000
-    odd = {"mime_type": endless, "filename": f"{endless}.png", "type": [endless], "size": 7, "extension": None}
-
-    hosted = collected(message("image_link", {"tool_file_id": "f1", **odd}, text=HOSTED))[1]
-    blob = collected(message("blob", odd, blob=base64.b64encode(PNG).decode()))[1]
-
-    name = "x" * (MAX_NAME_LENGTH - 4) + ".png"
-    short = {"mime_type": "x" * MAX_NAME_LENGTH, "filename": name}
-    assert hosted == [HostedFile(HOSTED, {"tool_file_id": "f1", **short, "size": 7})]
-    assert blob == [FileBytes(PNG, short["mime_type"], name)]
-
-
-@pytest.mark.parametrize(
-    "name", ["." + "x" * 10_000, "a." + "x" * 10_000, "x" * 10_000], ids=["hidden", "a dot", "none"]
-)
-def test_a_suffix_of_any_length_is_none(name: str) -> None:
-    (file,) = collected(message("blob", {"filename": name}, blob=""))[1]
-
-    assert isinstance(file, FileBytes)
-    assert len(file.filename) == MAX_NAME_LENGTH
-
-
-def test_an_address_that_is_too_long_is_refused() -> None:
-    said, files, _ = collected(message("image_link", META, text="https://host.test/" + "x" * MAX_ADDRESS_LENGTH))
-
-    assert files == []
-    assert "too long" in said
-
-
-@pytest.mark.parametrize("blob", ["not base64!", "日本", "abc", 5], ids=repr)
-def test_a_blob_that_is_not_base64_is_only_a_line(blob: object) -> None:
-    said, files, _ = collected(message("blob", blob=blob))
-
-    assert (said, files) == ("file: its bytes could not be read", [])
-
-
-def test_a_blob_above_the_limit_of_the_daemon_is_only_a_line() -> None:
-    said, files, _ = collected(message("blob", blob=base64.b64encode(bytes(MAX_FILE_BYTES + 1)).decode()))
-
-    assert files == []
-    assert "larger than 15 MiB" in said
-
-
-@pytest.mark.parametrize(
-    "meta", [{"file": {"filename": "a b.pdf", "mime_type": "x/y"}}, {"filename": "a\nb.pdf", "mime_type": "x/y"}]
-)
-def test_a_file_message_is_a_line(meta: dict[str, Any]) -> None:
-    assert read(message("file", meta)) == "file: a b.pdf (x/y)"
-
-
-def variable(name: str, value: object, *, stream: bool = False) -> WireMessage:
-    return message("variable", variable_name=name, variable_value=value, stream=stream)
-
-
-def test_logs_are_not_the_models_business() -> None:
-    said, files, output = collected(message("log", id="1"), variable("v", 1), text("said"))
-
-    assert (said, files, output.notes) == ("said", [], [])
-
-
-def test_variables_are_the_result_of_a_tool_that_sends_nothing_else() -> None:
-    said = read(
-        variable("chunks", ["é", {"a": None}]),
-        text(" "),
-        variable("n", 1),
-        variable("s", "a\n", stream=True),
-        variable("s", "b", stream=True),
-        variable("n", 2),
-    )
-
-    assert json.loads(said) == {"chunks": ["é", {"a": None}], "s": "a\nb", "n": 2}
-
-
-def test_a_streamed_variable_that_is_set_again_starts_again() -> None:
-    pieces = [variable("s", "a", stream=True), variable("s", 5, stream=True), variable("s", "b", stream=True)]
-
-    assert json.loads(read(*pieces, variable("t", "x"), variable("t", "y", stream=True))) == {"s": "b", "t": "y"}
-
-
-@pytest.mark.parametrize("said", [text("said"), json_value([1])], ids=["text", "JSON"])
-@pytest.mark.parametrize("first", [True, False])
-def test_variables_stay_out_beside_text_or_json(said: WireMessage, first: bool) -> None:  # noqa: FBT001
-    messages = [variable("v", 1), said] if first else [said, variable("v", 1)]
-
-    assert read(*messages) in {"said", "[1]"}
-
-
-def test_variables_are_read_beside_files_and_sources() -> None:
-    blob = message("blob", {"filename": "a.txt", "mime_type": "text/plain"}, blob="")
-    sources = message("retriever_resources", retriever_resources=[{"content": "c"}])
-
-    assert read(blob, variable("v", 1)) == '{"v": 1}\n\nfile: a.txt (text/plain), handed to the user'
-    assert read(sources, variable("v", 1)) == '{"v": 1}\n\nc'
-
-
-@pytest.mark.parametrize(
-    ("blocks", "expected"),
-    [(["10", "20", "3"], "10\n20\n3"), (["a\n", "b"], "a\nb"), (["", "a", "", "b", ""], "a\nb"), ([], "")],
-)
-def test_a_line_break_separates_the_text_blocks_of_an_mcp_server(blocks: list[str], expected: str) -> None:
-    assert collected(*map(text, blocks), between_texts="\n")[0] == expected
+    assert "hunter" not in repr((files, output.sources))
 
 
 def test_a_secret_that_two_text_blocks_share_is_replaced() -> None:
-    output = make_output("\n", KnownSecrets(Redactor.of(["correct-horse"])))
-    for block in ("key", "correct", "-horse", "end"):
-        output.take(text(block))
+    blocks = map(text, ("key", "correct", "-horse", "end"))
+    output, _ = output_of(*blocks, secrets=KnownSecrets(Redactor.of(["correct-horse"])), between_texts="\n")
 
     assert output.rendered().text == "key\n[redacted]\nend"
-
-
-def test_an_unknown_type_is_skipped_and_named() -> None:
-    said, files, output = collected(message("hologram", text="x"), text("y"))
-
-    assert (said, files) == ("y", [])
-    assert "'hologram'" in output.notes[0]
-
-
-def test_citations_become_sources_and_are_the_result_only_without_other_text() -> None:
-    resources = [{"content": "It is y.", "document_name": "Manual"}, {}]
-    citations = message("retriever_resources", retriever_resources=resources)
-
-    said, _, output = collected(citations)
-    assert said == "It is y."
-    assert [source.title for source in output.sources] == ["Manual"]
-    assert read(citations, text("answer")) == "answer"
 
 
 @pytest.mark.parametrize("kind", ["text", "json", "link", "image_link", "binary_link", "blob", "file", "log", "x"])
@@ -419,6 +268,13 @@ def test_any_result_of_a_tool_can_be_written(said: list[tuple[str, str, object]]
     assert result.encode().decode() == result
 
 
+@pytest.mark.parametrize("keeps_json", [False, True])
+def test_json_is_kept_as_it_came_only_where_it_is_asked_for(*, keeps_json: bool) -> None:
+    output, _ = output_of(json_value({"a": "é"}), json_value([1]), keeps_json=keeps_json)
+
+    assert output.sent_json == (['{"a": "é"}', "[1]"] if keeps_json else [])
+
+
 def kept(thing: object) -> int:
     """Characters and bytes of everything that hangs from an object."""
     if isinstance(thing, str | bytes):
@@ -433,75 +289,48 @@ def kept(thing: object) -> int:
 
 
 MEGABYTE = "m" * 1_000_000
-FLOODS: dict[str, Callable[[int], WireMessage]] = {
-    "text": lambda _: text(MEGABYTE),
-    "text that looks like JSON": lambda _: text(f'["{MEGABYTE}"]'),
-    "JSON": lambda number: json_value({"n": number, "m": MEGABYTE}),
-    "links": lambda _: message("link", text=MEGABYTE),
-    "image links": lambda _: message("image_link", {"tool_file_id": MEGABYTE, "filename": MEGABYTE}, text=MEGABYTE),
-    "hosted files": lambda _: message("image_link", {"tool_file_id": "1", "filename": MEGABYTE}, text=HOSTED),
-    "blobs": lambda _: message("blob", {"mime_type": "text/plain"}, blob=MEGABYTE),
-    "files": lambda _: message("file", {"file": {"filename": MEGABYTE, "remote_url": MEGABYTE}}),
-    "one variable": lambda number: variable("v", f"{number}{MEGABYTE}"),
-    "variables": lambda number: variable(f"v{number}{MEGABYTE}", MEGABYTE),
-    "a streamed variable": lambda _: variable("v", MEGABYTE, stream=True),
-    "logs": lambda _: message("log", id="1", data={"a": MEGABYTE}),
-    "long sources": lambda number: message(
-        "retriever_resources",
-        retriever_resources=[
-            {"document_id": f"{number}{MEGABYTE}", "content": MEGABYTE, "doc_metadata": {"a": MEGABYTE}}
-        ],
+FLOODS: dict[str, tuple[Callable[[int], WireMessage], str]] = {
+    "text": (lambda _: text(MEGABYTE), "of its 30,000,000 characters of text only the beginning and the end were kept"),
+    "JSON": (
+        lambda number: json_value({"n": number, "m": MEGABYTE}),
+        "of its 30,000,588 characters of JSON only the beginning and the end were kept",
     ),
-    "short sources": lambda number: message(
-        "retriever_resources", retriever_resources=[{"title": f"{number}.{place}"} for place in range(1_000)]
+    "links": (
+        lambda _: message("link", text=MEGABYTE),
+        "of its 30,000,209 characters of lines about files and links only the beginning and the end were kept",
+    ),
+    "hosted files": (lambda _: message("image_link", {"tool_file_id": "1", "filename": MEGABYTE}, text=HOSTED), ""),
+    "blobs": (lambda _: message("blob", {"mime_type": "text/plain"}, blob=MEGABYTE), ""),
+    "one variable": (lambda number: variable("v", f"{number}{MEGABYTE}"), ""),
+    "variables": (
+        lambda number: variable(f"v{number}{MEGABYTE}", MEGABYTE),
+        "not all variables were kept: together they are too long",
+    ),
+    "a streamed variable": (
+        lambda _: variable("v", MEGABYTE, stream=True),
+        "not all variables were kept: together they are too long",
+    ),
+    "logs": (lambda _: message("log", id="1", data={"a": MEGABYTE}), ""),
+    "long sources": (
+        lambda number: sources(
+            {"document_id": f"{number}{MEGABYTE}", "content": MEGABYTE, "doc_metadata": {"a": MEGABYTE}}
+        ),
+        "only the first 26 sources were kept: together they are too long",
+    ),
+    "short sources": (
+        lambda number: sources(*({"title": f"{number}.{place}"} for place in range(1_000))),
+        "only the first 4,194 sources were kept: together they are too long",
     ),
 }
 
 
 @pytest.mark.heavy
-@pytest.mark.parametrize("flood", FLOODS.values(), ids=FLOODS)
-def test_of_any_amount_only_a_readable_part_is_kept(flood: Callable[[int], WireMessage]) -> None:
-    output = make_output()
-
-    for number in range(30):
-        output.take(flood(number))
+@pytest.mark.parametrize(("flood", "note"), FLOODS.values(), ids=FLOODS)
+def test_of_any_amount_only_a_readable_part_is_kept_and_the_log_says_so(
+    flood: Callable[[int], WireMessage], note: str
+) -> None:
+    output, _ = output_of(*map(flood, range(30)))
 
     assert kept(output) < 9_000_000
-    assert len(output.sources) < 5_000
-    assert len(output.notes) <= 10
     assert len(output.rendered().text) < 5_000_000
-
-
-NOTES = {
-    "text": "of its 30,000,000 characters of text only the beginning and the end were kept",
-    "JSON": "of its 30,000,588 characters of JSON only the beginning and the end were kept",
-    "links": "of its 30,000,209 characters of lines about files and links only the beginning and the end were kept",
-    "a streamed variable": "not all variables were kept: together they are too long",
-    "long sources": "only the first 26 sources were kept: together they are too long",
-}
-
-
-@pytest.mark.parametrize("kind", NOTES)
-def test_parts_that_are_not_kept_are_noted(kind: str) -> None:
-    output = make_output()
-    for number in range(30):
-        output.take(FLOODS[kind](number))
-    output.rendered()
-
-    assert output.notes == [NOTES[kind]]
-
-
-def test_many_small_messages_are_kept_as_one_text() -> None:
-    said = read(*(text(str(number % 10)) for number in range(20_000)))
-
-    assert said == "0123456789" * 2_000
-
-
-@pytest.mark.parametrize("keeps_json", [False, True])
-def test_json_is_kept_as_it_came_only_where_it_is_asked_for(*, keeps_json: bool) -> None:
-    output = ToolOutput(NO_SECRETS, keeps_json=keeps_json)
-
-    for value in ({"a": "é"}, [1]):
-        output.take(json_value(value))
-
-    assert output.sent_json == (['{"a": "é"}', "[1]"] if keeps_json else [])
+    assert output.notes == ([note] if note else [])
