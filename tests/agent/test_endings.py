@@ -23,25 +23,28 @@ from tests.support.wire import USAGE, calls, replies, says
 
 FOUND = {"search": replies("found")}
 LIMIT = {"maximum_iterations": 2}
+at_once_and_in_the_closing_answer = pytest.mark.parametrize("before", [[], [search("a"), search("b")]])
 
 
-def test_at_the_iteration_limit_one_closing_answer_is_asked_for() -> None:
-    outcome = run([search("a"), search("b"), ANSWER], FOUND, LIMIT)
+def test_at_the_iteration_limit_one_closing_answer_is_asked_for_in_which_no_call_runs() -> None:
+    outcome = run([search("a"), search("b"), search("c", text="What I know.")], FOUND, LIMIT)
 
-    assert (outcome.text, outcome.stop_reason) == ("Done.", "iteration_limit")
+    assert (outcome.text, outcome.stop_reason) == ("What I know.", "iteration_limit")
     second, closing = outcome.model.requests[1:]
     assert closing["tools"] == second["tools"]
     assert closing["prompt_messages"][-1]["role"] == "user"
     assert closing["prompt_messages"][-1]["content"] == template.CLOSING_NOTE
     assert outcome.tool_results(2) == ["found"]
+    assert len(outcome.tools.requests) == 2
+    assert [item["status"] for item in outcome.variables["tool_runs"]] == ["ok", "ok", "refused"]
     assert log_of(outcome, "CLOSING ANSWER")["status"] == "success"
+    assert outcome.logs["closing.call1"]["status"] == "error"
 
 
 def test_an_answer_in_the_last_round_does_not_count_as_the_limit() -> None:
     outcome = run([search("a"), ANSWER], FOUND, LIMIT)
 
-    assert outcome.stop_reason == "answered"
-    assert len(outcome.model.requests) == 2
+    assert (outcome.stop_reason, len(outcome.model.requests)) == ("answered", 2)
 
 
 def test_a_loop_that_a_strategy_gives_no_round_only_asks_for_the_closing_answer() -> None:
@@ -56,15 +59,6 @@ def test_a_loop_that_a_strategy_gives_no_round_only_asks_for_the_closing_answer(
     assert outcome.tools.requests == []
 
 
-def test_calls_of_the_closing_turn_are_refused_and_logged() -> None:
-    outcome = run([search("a"), search("b"), search("c", text="What I know.")], FOUND, LIMIT)
-
-    assert (outcome.text, outcome.stop_reason) == ("What I know.", "iteration_limit")
-    assert len(outcome.tools.requests) == 2
-    assert [item["status"] for item in outcome.variables["tool_runs"]] == ["ok", "ok", "refused"]
-    assert outcome.logs["closing.call1"]["status"] == "error"
-
-
 QUERIES = {
     "en": "What is it?",
     "ja": "これは何ですか",
@@ -75,16 +69,15 @@ QUERIES = {
 
 
 @pytest.mark.parametrize("language", QUERIES)
-def test_without_a_closing_text_the_user_reads_why_in_the_language_of_the_question(language: str) -> None:
-    outcome = run([search("a"), search("b"), search("c")], FOUND, {**LIMIT, "query": QUERIES[language]})
+def test_what_the_user_reads_of_the_end_is_in_the_language_of_the_question(language: str) -> None:
+    query = {"query": QUERIES[language]}
 
-    assert outcome.text == template.NO_ANSWER["iteration_limit"][language[:2]]
-    assert outcome.stop_reason == "iteration_limit"
+    none = run([search("a"), search("b"), search("c")], FOUND, {**LIMIT, **query})
+    half = run([says("Half", finish_reason="length")], params=query)
 
-
-def cut(finish_reason: str, said: str = "", *, after_tools: bool = False) -> list[Sequence[Any]]:
-    turn = [text(said), ends(finish_reason)] if said else [ends(finish_reason)]
-    return [search("a"), search("b"), turn] if after_tools else [turn]
+    assert none.text == template.NO_ANSWER["iteration_limit"][language[:2]]
+    assert none.stop_reason == "iteration_limit"
+    assert half.text == f"Half\n\n{template.CUT_SHORT['length'][language[:2]]}"
 
 
 FINISH_REASONS = {
@@ -99,32 +92,20 @@ FINISH_REASONS = {
 }
 
 
-@pytest.mark.parametrize("after_tools", [False, True], ids=["at once", "in the closing answer"])
+@at_once_and_in_the_closing_answer
 @pytest.mark.parametrize(("finish_reason", "reason"), FINISH_REASONS.items(), ids=FINISH_REASONS)
-def test_a_cut_turn_says_so_and_is_never_empty(finish_reason: str, reason: str, *, after_tools: bool) -> None:
-    empty = run(cut(finish_reason, after_tools=after_tools), FOUND, LIMIT)
-    half = run(cut(finish_reason, "Half", after_tools=after_tools), FOUND, LIMIT)
+def test_a_cut_turn_says_so_and_is_never_empty(finish_reason: str, reason: str, before: list[Any]) -> None:
+    empty = run([*before, [ends(finish_reason)]], FOUND, LIMIT)
+    half = run([*before, [text("Half"), ends(finish_reason)]], FOUND, LIMIT)
 
     assert (empty.stop_reason, empty.text) == (reason, template.NO_ANSWER[reason]["en"])
     assert (half.stop_reason, half.text) == (reason, cut_off("Half", reason))
 
 
-@pytest.mark.parametrize(
-    ("query", "note"),
-    [
-        ("What is it?", "(The answer breaks off here: it reached the length limit.)"),
-        ("これは何ですか", "（回答はここで途切れています。長さの上限に達しました。）"),
-        ("这是什么", "（回答在此中断：已达到长度上限。）"),
-    ],
-)
-def test_the_note_below_a_cut_answer_is_in_the_language_of_the_question_and_in_no_variable(
-    query: str, note: str
-) -> None:
-    outcome = run(
-        [says("Run:\n```sh\nls -", finish_reason="length")], params={"query": query, "extra_outputs": "state"}
-    )
+def test_the_note_below_a_cut_answer_is_in_no_code_and_in_no_variable() -> None:
+    outcome = run([says("Run:\n```sh\nls -", finish_reason="length")], params={"extra_outputs": "state"})
 
-    assert outcome.text == f"Run:\n```sh\nls -\n```\n\n{note}"
+    assert outcome.text == cut_off("Run:\n```sh\nls -\n```", "length")
     state = decode(outcome.variables["state"])
     assert state
     assert state.entries[-1] == AnswerRecord(text="Run:\n```sh\nls -")
@@ -143,8 +124,7 @@ def test_the_usage_of_a_stream_that_time_has_cut_is_estimated_and_the_log_says_s
     used, row = outcome.last_json["execution_metadata"], outcome.logs["round1.model"]
     assert used["completion_tokens"] in {100, 101}
     assert used["prompt_tokens"] > 0
-    assert used["total_tokens"] == used["prompt_tokens"] + used["completion_tokens"]
-    assert row["metadata"]["total_tokens"] == used["total_tokens"]
+    assert used["total_tokens"] == used["prompt_tokens"] + used["completion_tokens"] == row["metadata"]["total_tokens"]
     assert [note for note in outcome.notes if "its tokens are estimated" in note]
 
 
@@ -163,13 +143,12 @@ EMPTY: dict[str, list[Any]] = {
 }
 
 
+@at_once_and_in_the_closing_answer
 @pytest.mark.parametrize("turn", EMPTY.values(), ids=EMPTY)
-@pytest.mark.parametrize("after_tools", [False, True], ids=["at once", "in the closing answer"])
-def test_an_empty_turn_does_not_count_as_answered(turn: list[Any], *, after_tools: bool) -> None:
-    outcome = run([search("a"), search("b"), turn] if after_tools else [turn], FOUND, LIMIT)
+def test_an_empty_turn_does_not_count_as_answered(turn: list[Any], before: Sequence[Any]) -> None:
+    outcome = run([*before, turn], FOUND, LIMIT)
 
-    assert outcome.stop_reason == "empty"
-    assert outcome.text == template.NO_ANSWER["empty"]["en"]
+    assert (outcome.stop_reason, outcome.text) == ("empty", template.NO_ANSWER["empty"]["en"])
 
 
 def test_the_sentence_stands_apart_from_a_shown_thought() -> None:
@@ -181,8 +160,7 @@ def test_the_sentence_stands_apart_from_a_shown_thought() -> None:
 def test_a_model_that_sends_no_chunk_ends_as_empty_after_its_retries() -> None:
     outcome = run([[], [], []], FOUND, clock=FakeTime().clock)
 
-    assert outcome.error is None
-    assert (outcome.stop_reason, outcome.text) == ("empty", template.NO_ANSWER["empty"]["en"])
+    assert (outcome.error, outcome.stop_reason) == (None, "empty")
 
 
 @pytest.mark.parametrize("finish_reason", ["length", "content_filter"])
@@ -192,8 +170,7 @@ def test_a_cut_turn_runs_none_of_its_calls_even_those_that_parse(finish_reason: 
     outcome = run([turn], FOUND)
 
     assert outcome.tools.requests == []
-    assert outcome.stop_reason == finish_reason
-    assert outcome.text == template.NO_ANSWER[finish_reason]["en"]
+    assert (outcome.stop_reason, outcome.text) == (finish_reason, template.NO_ANSWER[finish_reason]["en"])
     assert [item["status"] for item in outcome.variables["tool_runs"]] == ["refused", "refused"]
 
 
@@ -203,18 +180,18 @@ def test_calls_under_a_finish_reason_of_stop_are_run() -> None:
     assert outcome.tool_results() == ["found"]
 
 
-@pytest.mark.parametrize("turn", [search("c"), says()], ids=["it calls again", "it says nothing"])
-def test_repeated_calls_without_a_closing_text_say_why(turn: list[Any]) -> None:
-    outcome = run([*[search()] * 4, turn], FOUND)
+CLOSINGS: dict[str, tuple[list[Any], str, str]] = {
+    "an answer": (ANSWER, "repeated_calls", "Done."),
+    "another call": (search("c"), "repeated_calls", template.NO_ANSWER["repeated_calls"]["en"]),
+    "nothing": (says(), "empty", template.NO_ANSWER["empty"]["en"]),
+}
 
-    reason = "empty" if turn == says() else "repeated_calls"
-    assert (outcome.stop_reason, outcome.text) == (reason, template.NO_ANSWER[reason]["en"])
 
+@pytest.mark.parametrize(("turn", "reason", "shown"), CLOSINGS.values(), ids=CLOSINGS)
+def test_repeated_calls_end_the_tool_phase_before_the_limit_does(turn: list[Any], reason: str, shown: str) -> None:
+    outcome = run([*[search()] * 4, turn], FOUND, {"maximum_iterations": 4})
 
-def test_repeated_calls_end_the_tool_phase_before_the_limit_does() -> None:
-    outcome = run([*[search()] * 4, ANSWER], FOUND, {"maximum_iterations": 4})
-
-    assert outcome.stop_reason == "repeated_calls"
+    assert (outcome.stop_reason, outcome.text) == (reason, shown)
 
 
 def test_a_failing_closing_call_is_an_error_with_closed_logs() -> None:
