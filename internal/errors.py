@@ -72,7 +72,7 @@ _MAX_TRACEBACK_LENGTH = 20_000
 
 
 class AgentError(Exception):
-    """The run cannot go on; ``detail`` is for the log, the text for the node."""
+    """Ends the run; ``detail`` is for the log, the text for the node."""
 
     def __init__(self, text: str, detail: str = "") -> None:
         super().__init__(text)

@@ -1,7 +1,4 @@
-"""Small pure functions over the SDK's messages of one round.
-
-In: SDK entities and counters. Out: lists and booleans. Nothing here changes its input.
-"""
+"""Small functions over the SDK's messages of one round; none changes its input."""
 
 from collections.abc import Iterable, Sequence
 
@@ -31,7 +28,7 @@ def should_emit_response_text(
     """Whether the user may see the text of a turn.
 
     ``iteration_step`` counts model calls from 1; the closing call counts as one, so ``max_iteration_steps`` is
-    ``maximum_iterations`` + 1. Text beside tool calls is a remark on the way: seen when thoughts are shown, and in the
+    ``maximum_iterations`` + 1. Text with tool calls is a remark on the way: seen when thoughts are shown, and in the
     last step, after which nothing else will come.
     """
     return not has_tool_calls or emit_intermediate_thoughts or iteration_step >= max_iteration_steps

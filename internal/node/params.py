@@ -150,13 +150,13 @@ class StrategyParams(BaseModel):
     approval_required: Annotated[tuple[str, ...], _guarded_names] = ()
     """Names, ``provider/name`` or ``*``; empty for no tool. Not yet matched with the tools."""
     approval: Text = ""
-    """What the user said to the calls that wait; not yet judged. Blank where its variable does not exist."""
+    """What the user said to the calls that wait, as it came. Blank where its variable does not exist."""
     state: Text = ""
     """The text of an earlier run's state as it came; not yet decoded."""
     answer_schema: Text = ""
     """JSON Schema of an object that the answer has to satisfy; blank for an answer in text."""
     answer_criteria: Text = ""
-    """What an answer must fulfil, in the developer's words; blank if it is not judged."""
+    """What an answer must fulfil, in the developer's words; blank for no second look."""
     show_sources: Switch = True
     """Whether the sources that the answer cites are listed at its end."""
     emit_intermediate_thoughts: Switch = False
@@ -188,7 +188,7 @@ class StrategyParams(BaseModel):
 
     @property
     def puts_out_state(self) -> bool:
-        """Whether a later run can go on from this one."""
+        """Whether a later run can continue this one."""
         return bool(self.approval_required) or ExtraOutput.STATE in self.extra_outputs
 
     def redacted(self, secrets: Redactor) -> Self:
@@ -260,7 +260,7 @@ def read_params[P: StrategyParams](raw: Mapping[str, Any], params_type: type[P])
 
 SECRET_TYPE = "secret-input"  # noqa: S105 - Dify's name of a type
 _PUBLIC_TYPES = frozenset({"select", "boolean", "checkbox", "number"})
-"""Their values stand in the tool's own declaration, or are limits such as ``max_token``: no secret has these types."""
+"""Their values are in the tool's own declaration, or limits such as ``max_token``: no secret has these types."""
 
 
 def node_secrets(raw_tools: Iterable[Mapping[str, Any]]) -> Redactor:

@@ -50,7 +50,7 @@ _PARTS: dict[str, tuple[str, type[MultiModalPromptMessageContent]]] = {
 def opening_messages(
     history: Iterable[PromptMessage], system_instruction: str, question: UserPromptMessage | None = None
 ) -> list[PromptMessage]:
-    """System prompt, history, and a user's message; a conversation that goes on where calls waited has no new one."""
+    """System prompt, history, and a user's message, except where a conversation continues with calls that waited."""
     system = SystemPromptMessage(content=system_instruction) if system_instruction else None
     if question is None:
         return [*([system] if system else []), *history]

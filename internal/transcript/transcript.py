@@ -182,7 +182,7 @@ class Transcript:
             self._append(message, other.get_text_content() if message.content != other.content else None)
 
     def append_question(self, message: UserPromptMessage, record: UserRecord) -> None:
-        """Append what the user says beside the answer to a call that waited."""
+        """Append what the user says in addition to the answer to a call that waited."""
         self._append(message)
         self.record.append(record)
 
@@ -271,10 +271,10 @@ class Window:
     longest_request: int = MAX_REQUEST_BYTES
 
     @property
-    def prompt_tokens(self) -> int | None:
-        """Tokens that a prompt may have; None when the context size is unknown."""
+    def prompt_tokens(self) -> float:
+        """Tokens that a prompt may have; infinite when the context size is unknown."""
         if self.context_size is None:
-            return None
+            return math.inf
         return self.context_size - min(self.max_tokens, self.context_size // 2)
 
     def fit(self, transcript: Transcript) -> Iterator[OurWords]:
@@ -292,9 +292,8 @@ class Window:
             )
         if left_out:
             yield OurWords(f"the request was too large for the host; left out, the oldest first: {left_out}")
-        limit = self.prompt_tokens
-        if limit is not None and self.weigh(transcript).tokens > limit:
-            yield from self._fit_tokens(transcript, limit)
+        if self.weigh(transcript).tokens > self.prompt_tokens:
+            yield from self._fit_tokens(transcript, self.prompt_tokens)
 
     def shrink(self, transcript: Transcript) -> Iterator[OurWords]:
         """Shorten after the provider said that the prompt is too long; yields nothing when there was nothing to do."""
@@ -306,15 +305,14 @@ class Window:
 
     def room(self, transcript: Transcript) -> float:
         """Tokens that may be added to a request; infinite when the context size is unknown."""
-        limit = self.prompt_tokens
-        return math.inf if limit is None else max(0, limit - self.weigh(transcript).tokens)
+        return max(0, self.prompt_tokens - self.weigh(transcript).tokens)
 
     @cached_property
     def _weight_beside(self) -> Weight:
         written = ",".join(tool.model_dump_json() for tool in self.tools)
         return Weight(estimate_tokens(written), len(written.encode())) + _ENVELOPE
 
-    def _fit_tokens(self, transcript: Transcript, limit: int) -> Iterator[OurWords]:
+    def _fit_tokens(self, transcript: Transcript, limit: float) -> Iterator[OurWords]:
         kinds, most = ("tool results", "opaque bodies"), int(limit * _KEPT_SHARE)
         if left_out := _shorten(transcript, kinds, lambda: self.weigh(transcript).tokens <= most):
             yield OurWords(f"the prompt was too long for the model; left out, the oldest first: {left_out}")

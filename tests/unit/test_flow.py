@@ -1,6 +1,7 @@
 """Small decisions about one round."""
 
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from dify_plugin.entities.model.llm import LLMResult, LLMResultChunk, LLMResultChunkDelta, LLMUsage
@@ -33,15 +34,11 @@ def test_a_prompt_starts_with_system_history_user_and_changes_none_of_its_input(
 
     assert messages == [system, *before, user, user]
     assert history == before
-
-
-@pytest.mark.parametrize("history", [None, [], ()], ids=repr)
-def test_a_prompt_may_lack_system_and_history(history: list[PromptMessage] | None) -> None:
-    user = UserPromptMessage(content="u")
-
-    assert build_round_prompt_messages(history_prompt_messages=history, system_message=None, user_message=user) == [
-        user
-    ]
+    empty: list[PromptMessage] = []
+    for nothing in (None, empty):
+        assert [user] == build_round_prompt_messages(
+            history_prompt_messages=nothing, system_message=None, user_message=user
+        )
 
 
 @pytest.mark.parametrize(
@@ -75,21 +72,15 @@ def test_tool_calls_are_taken_from_a_chunk_and_from_a_result_as_a_list_of_their_
 
 
 @pytest.mark.parametrize(
-    "message",
-    [None, SimpleNamespace(), SimpleNamespace(tool_calls=None), AssistantPromptMessage(content="")],
-    ids=["no message", "no list", "null list", "empty list"],
+    "holder",
+    [None, SimpleNamespace()]
+    + [SimpleNamespace(message=message) for message in (None, SimpleNamespace(), AssistantPromptMessage(content=""))]
+    + [SimpleNamespace(message=SimpleNamespace(tool_calls=None))],
+    ids=repr,
 )
-def test_a_message_without_a_list_of_calls_has_none(message: object) -> None:
-    chunk = SimpleNamespace(delta=SimpleNamespace(message=message))
-
-    assert extract_stream_tool_calls(chunk) == []  # type: ignore[arg-type] # older hosts send less than the type says
-    assert extract_blocking_tool_calls(SimpleNamespace(message=message)) == []  # type: ignore[arg-type] # as above
-
-
-def test_a_missing_chunk_delta_or_result_has_no_calls() -> None:
-    assert extract_stream_tool_calls(None) == []
-    assert extract_stream_tool_calls(SimpleNamespace(delta=None)) == []  # type: ignore[arg-type] # as above
-    assert extract_blocking_tool_calls(None) == []
+def test_what_lacks_a_delta_message_or_list_has_no_calls(holder: Any) -> None:  # noqa: ANN401 - less than the types say
+    assert extract_stream_tool_calls(SimpleNamespace(delta=holder)) == []  # type: ignore[arg-type] # as above
+    assert extract_stream_tool_calls(holder) == extract_blocking_tool_calls(holder) == []
 
 
 @pytest.mark.parametrize(

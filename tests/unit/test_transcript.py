@@ -1,6 +1,7 @@
 """One conversation with the model: append-only, valid for every provider, within the model's window and a request."""
 
 import json
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 from unittest.mock import patch
@@ -240,10 +241,10 @@ def test_tokens_are_estimated_without_a_tokenizer(text: str, tokens: int) -> Non
 
 @pytest.mark.parametrize(
     ("context_size", "max_tokens", "left"),
-    [(None, 100, None), (1000, 0, 1000), (1000, 100, 900), (1000, 500, 500), (1000, 8192, 500)],
+    [(None, 100, math.inf), (1000, 0, 1000), (1000, 100, 900), (1000, 500, 500), (1000, 8192, 500)],
 )
 def test_the_answer_has_its_share_of_the_window_and_never_more_than_half(
-    context_size: int | None, max_tokens: int, left: int | None
+    context_size: int | None, max_tokens: int, left: float
 ) -> None:
     assert Window((), context_size, max_tokens).prompt_tokens == left
 
