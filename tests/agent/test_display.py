@@ -18,122 +18,76 @@ from tests.support.wire import calls, fails, model, replies, says
 FOUND = {"search": replies("found")}
 LONG = "This is plainly the answer. " * 20  # 560 characters
 
-# name: (turns, what is shown with thoughts hidden, what is shown with thoughts shown)
+# name: (turns, the thoughts, the text; both as they are on the screen)
 SCREENS: dict[str, tuple[list[Sequence[Any]], str, str]] = {
-    "a plain answer": ([says("A", "B")], "AB", "AB"),
-    "a thought before the answer": (
-        [says("<think>\nhm\n</think>\n\n", "Done.")],
-        "Done.",
-        "<think>\nhm\n</think>\n\nDone.",
-    ),
-    "a remark before a call": (
-        [search(text="Let me look."), ANSWER],
-        "Done.",
-        "<think>\nLet me look.\n</think>\n\nDone.",
-    ),
-    "thought and remark before a call": (
-        [search(text="<think>hm</think>Let me look."), ANSWER],
-        "Done.",
-        "<think>\nhm\nLet me look.\n</think>\n\nDone.",
-    ),
+    "a plain answer": ([says("A", "B")], "", "AB"),
+    "a thought before the answer": ([says("<think>\nhm\n</think>\n\n", "Done.")], "hm", "Done."),
+    "a remark before a call": ([search(text="Let me look."), ANSWER], "Let me look.", "Done."),
+    "thought and remark": ([search(text="<think>hm</think>Let me look."), ANSWER], "hm\nLet me look.", "Done."),
     "remarks before two calls": (
         [search("a", text="One."), search("b", text="Two."), ANSWER],
+        "One.\n</think>\n<think>\nTwo.",
         "Done.",
-        "<think>\nOne.\n</think>\n<think>\nTwo.\n</think>\n\nDone.",
     ),
-    "an unclosed thought before a call": (
-        [search(text="<think>hm"), ANSWER],
-        "Done.",
-        "<think>\nhm\n</think>\n\nDone.",
-    ),
-    "a long text before a call": (
-        [search(text=LONG), ANSWER],
-        f"{LONG.strip()}\n\nDone.",
-        f"{LONG.strip()}\n\nDone.",
-    ),
-    "silent tool rounds": (
-        [search("a"), search("b"), ANSWER],
-        "Done.",
-        "<think>\nUsed search.\n\nUsed search.\n</think>\n\nDone.",
-    ),
-    "a silent round before a thought": (
-        [search(), says("<think>hm</think>Done.")],
-        "Done.",
-        "<think>\nUsed search.\n\nhm\n</think>\n\nDone.",
-    ),
-    "blank text beside calls": (
-        [search(text="\n\n"), says("\n\nDone.\n\n")],
-        "Done.",
-        "<think>\nUsed search.\n</think>\n\nDone.",
-    ),
-    "blank lines within an answer": ([says("A\n\n", "\n\nB")], "A\n\n\n\nB", "A\n\n\n\nB"),
+    "an unclosed thought before a call": ([search(text="<think>hm"), ANSWER], "hm", "Done."),
+    "a long text before a call": ([search(text=LONG), ANSWER], "", f"{LONG.strip()}\n\nDone."),
+    "silent tool rounds": ([search("a"), search("b"), ANSWER], "Used search.\n\nUsed search.", "Done."),
+    "a silent round before a thought": ([search(), says("<think>hm</think>Done.")], "Used search.\n\nhm", "Done."),
+    "blank text beside calls": ([search(text="\n\n"), says("\n\nDone.\n\n")], "Used search.", "Done."),
+    "blank lines within an answer": ([says("A\n\n", "\n\nB")], "", "A\n\n\n\nB"),
     "an answer that quotes the tag": (
         [says("Write `<think>` or <think> so.")],
-        "Write `<\u2060think>` or <\u2060think> so.",
+        "",
         "Write `<\u2060think>` or <\u2060think> so.",
     ),
     "a thought that speaks of the tag": (
         [says("<think>The user asks about the <think> tag.</think>", "The answer.")],
+        "The user asks about the <\u2060think> tag.",
         "The answer.",
-        "<think>\nThe user asks about the <\u2060think> tag.\n</think>\n\nThe answer.",
     ),
-    "doubled tags in capitals, with attributes": (
-        [says("<THINK a='b'>\n<think>\nhm\n</think >\n</THINK>\nDone.")],
-        "Done.",
-        "<think>\nhm\n</think>\n\nDone.",
-    ),
+    "doubled tags": ([says("<THINK a='b'>\n<think>\nhm\n</think >\n</THINK>\nDone.")], "hm", "Done."),
     "a thought whose beginning the template left out": (
         [says("The user wants x.\n", "</think>\n\n", "Done.")],
+        "The user wants x.",
         "Done.",
-        "<think>\nThe user wants x.\n</think>\n\nDone.",
     ),
     "an answer about both tags": (
         [says("cut everything from <think> to </think> before it")],
-        "cut everything from <\u2060think> to <\u2060/think> before it",
+        "",
         "cut everything from <\u2060think> to <\u2060/think> before it",
     ),
     "a line that begins with a tag": (
         [says("Tags:\n<think> opens.\n", "Done.")],
-        "Tags:\n<\u2060think> opens.\nDone.",
+        "",
         "Tags:\n<\u2060think> opens.\nDone.",
     ),
     "such a thought before a call": (
         [search(text="I need x.\n</think>\nLet me look."), ANSWER],
+        "I need x.\nLet me look.",
         "Done.",
-        "<think>\nI need x.\nLet me look.\n</think>\n\nDone.",
     ),
-    "such a thought that was shown as an answer": (
-        [says(LONG, "</think>\n", "Done.")],
-        f"{LONG}\nDone.",
-        f"{LONG}\nDone.",
-    ),
+    "such a thought that was shown as an answer": ([says(LONG, "</think>\n", "Done.")], "", f"{LONG}\nDone."),
     "such a thought, long, that came at once with its end": (
         [says(f"{LONG}\n{LONG}</think>\nDone.")],
+        f"{LONG}\n{LONG.strip()}",
         "Done.",
-        f"<think>\n{LONG}\n{LONG.strip()}\n</think>\n\nDone.",
     ),
     "an unclosed thought of a turn that was cut": (
         [says("Well.\n<think>hm", finish_reason="length")],
+        "hm",
         cut_off("Well.", "length"),
-        cut_off("<think>\nhm\n</think>\n\nWell.", "length"),
     ),
-    "a thought in the middle, which shows while text is held back": (
-        [says("A\n<think>hm</think>\nB")],
-        "A\n\nB",
-        "<think>\nhm\n</think>\n\nA\n\nB",
-    ),
+    "a thought in the middle, while text is held back": ([says("A\n<think>hm</think>\nB")], "hm", "A\n\nB"),
 }
 
 
 @pytest.mark.parametrize("shown", [False, True], ids=["hidden", "shown"])
-@pytest.mark.parametrize("screen", SCREENS.values(), ids=SCREENS)
-def test_the_final_text_on_the_screen(screen: tuple[list[Sequence[Any]], str, str], *, shown: bool) -> None:
-    turns, hidden_text, shown_text = screen
-
+@pytest.mark.parametrize(("turns", "thoughts", "text"), SCREENS.values(), ids=SCREENS)
+def test_the_final_text_on_the_screen(turns: list[Sequence[Any]], thoughts: str, text: str, *, shown: bool) -> None:
     outcome = run(turns, FOUND, {"emit_intermediate_thoughts": shown})
 
     assert outcome.error is None
-    assert outcome.text == (shown_text if shown else hidden_text)
+    assert outcome.text == (f"<think>\n{thoughts}\n</think>\n\n{text}" if shown and thoughts else text)
 
 
 @pytest.mark.parametrize(
@@ -191,10 +145,7 @@ CLOSINGS: dict[str, list[Sequence[Any]]] = {
     "before a tool": [search(text="<think>hm"), ANSWER],
     "before the answer": [says("<think>hm</think>", "Done.")],
     "at the end of a thought alone": [says("<think>hm")],
-    "before a file": [
-        [text([{"type": "text", "data": "<think>hm"}]), *search()],
-        ANSWER,
-    ],
+    "before a file": [[text([part("<think>hm")]), *search()], ANSWER],
     "on an error": [[text("<think>hm, well"), CallFails("kaboom")]],
     "on an error in a later round": [search(text="<think>hm"), fails("InvokeBadRequestError")],
 }
@@ -294,34 +245,25 @@ def test_a_run_that_writes_hundreds_of_messages_at_once_pauses_after_every_hundr
     assert len(outcome.messages) > 300
 
 
-def first_text_of_a_held_model(shown: Sequence[str], params: dict[str, Any], *, with_tools: bool) -> str:
-    """The first text, taken while the model's stream is held open."""
-    seen = Event()
-    turn = [*(text(item) for item in shown), wait_for(seen), *says(" The end.")]
-    running = live([turn], FOUND if with_tools else {}, params)
-    first = str(running.until("text")["text"])
-    seen.set()
-    rest = list(running.messages)
-    assert rest[-1]["type"] == "json"
-    return first
-
-
-STREAMED = {
-    "an answer without tools": (["Word"], {}, False, "Word"),
-    "an answer of 400 characters beside tools": (["x" * 400], {}, True, "x" * 400),
-    "a thought when thoughts are shown": (["<think>hm"], {"emit_intermediate_thoughts": True}, True, "<think>\nhm"),
+STREAMED: dict[str, tuple[list[Any], dict[str, Any], dict[str, Any], str]] = {
+    "an answer without tools": (["Word"], {}, {}, "Word"),
+    "an answer of 400 characters beside tools": (["x" * 400], FOUND, {}, "x" * 400),
+    "a shown thought": (["<think>hm"], FOUND, {"emit_intermediate_thoughts": True}, "<think>\nhm"),
+    "the closing answer": ([*search(), "Word"], FOUND, {"maximum_iterations": 1}, "Word"),
 }
 
 
-@pytest.mark.parametrize(("shown", "params", "with_tools", "first"), STREAMED.values(), ids=STREAMED)
+@pytest.mark.parametrize(("shown", "handlers", "params", "first"), STREAMED.values(), ids=STREAMED)
 def test_the_first_text_comes_before_the_models_stream_has_ended(
-    shown: list[str],
-    params: dict[str, Any],
-    first: str,
-    *,
-    with_tools: bool,
+    shown: list[Any], handlers: dict[str, Any], params: dict[str, Any], first: str
 ) -> None:
-    assert first_text_of_a_held_model(shown, params, with_tools=with_tools) == first
+    seen = Event()
+    *before, last = shown
+    running = live([*([before] if before else []), [text(last), wait_for(seen), *says(" The end.")]], handlers, params)
+
+    assert running.until("text")["text"] == first
+    seen.set()
+    assert list(running.messages)[-1]["type"] == "json"
 
 
 def test_chunks_that_wait_already_go_out_as_one_message() -> None:
@@ -347,16 +289,6 @@ def test_a_run_that_ends_early_leaves_nothing_that_reads_the_model() -> None:
     never.set()
 
     assert not running.session.reader.readers
-
-
-def test_the_closing_answer_streams_though_there_are_tools() -> None:
-    seen = Event()
-    closing = [text("Word"), wait_for(seen), *says(" by word.")]
-    running = live([search(), closing], FOUND, {"maximum_iterations": 1})
-
-    assert running.until("text")["text"] == "Word"
-    seen.set()
-    assert list(running.messages)[-1]["type"] == "json"
 
 
 @pytest.mark.parametrize("shown", [False, True], ids=["hidden", "shown"])

@@ -9,6 +9,7 @@ from dify_plugin.errors.model import (
     InvokeBadRequestError,
     InvokeConnectionError,
     InvokeError,
+    InvokeRateLimitError,
 )
 from gevent.event import Event
 
@@ -46,14 +47,12 @@ def beside_the_model(request: Json) -> Json:
 
 FAILURES: dict[str, list[Any]] = {
     "a rate limit": [fails("InvokeRateLimitError", "slow down")] * 3,
-    "an overloaded server": [fails("InvokeServerUnavailableError", "overloaded")] * 3,
     "a lost connection": [fails("InvokeConnectionError", "reset by peer")] * 3,
     "a refused key": [REFUSED],
     "a refused request": [fails("InvokeBadRequestError", "no such parameter")],
     "an unknown error": [fails("SomethingElseError", "odd")],
     "a prompt that is too long": [fails("InvokeBadRequestError", "maximum context length exceeded")],
-    "a stream that is cut before anything was shown": [[text("<think>hm</think>Half"), CallFails("unexpected EOF")]]
-    * 3,
+    "a stream that is cut unseen": [[text("<think>hm</think>Half"), CallFails("unexpected EOF")]] * 3,
     "no chunk at all": [[]] * 3,
 }
 
@@ -85,10 +84,7 @@ def test_the_fallback_stays_for_the_rest_of_the_run_and_has_the_usual_retries_th
 STRATEGIES: dict[str, tuple[Blueprint[Any], list[Step]]] = {
     "function calling": (FUNCTION_CALLING, [search(), ANSWER]),
     "ReAct": (GPT5ReActStrategy.blueprint, [search(), ANSWER]),
-    "plan and reflect": (
-        PLAN_AND_REFLECT,
-        [plans.plans("One"), *plans.looked_up("One"), plans.answers("Done.")],
-    ),
+    "plan and reflect": (PLAN_AND_REFLECT, [plans.plans("One"), *plans.looked_up("One"), plans.answers("Done.")]),
 }
 
 
@@ -101,18 +97,6 @@ def test_every_strategy_goes_on_with_the_fallback(blueprint: Blueprint[Any], ste
 
     assert (outcome.error, outcome.text) == (None, "Done.")
     assert asked(outcome) == [*["first"] * (at + 1), *["fallback"] * (len(steps) - at)]
-
-
-def test_a_judgement_and_the_answer_of_a_plan_have_the_fallback_too() -> None:
-    for failing in ("judgement", "answer"):
-        judged = [plans.judges("One", REFUSED)] if failing == "judgement" else []
-        answered = [When("<findings>", REFUSED)] if failing == "answer" else []
-        steps = [plans.plans("One"), *judged, *plans.done_at_once("One"), *answered, plans.answers()]
-
-        outcome = plans.plan_run(steps, params=WITH_FALLBACK)
-
-        assert outcome.text == plans.ANSWER
-        assert asked(outcome).count("fallback") == (2 if failing == "judgement" else 1)
 
 
 def test_a_subtask_under_way_with_the_first_model_goes_to_the_fallback_when_that_fails() -> None:
@@ -142,21 +126,6 @@ def test_a_subtask_under_way_with_the_first_model_goes_to_the_fallback_when_that
     assert len([note for note in outcome.notes if "fallback model" in note]) == 2
 
 
-def test_a_plan_fails_only_where_both_models_fail() -> None:
-    steps = [
-        plans.plans("alpha"),
-        plans.works_on("alpha", REFUSED),
-        plans.works_on("alpha", fails("InvokeBadRequestError", "no such model")),
-        plans.answers(),
-    ]
-
-    outcome = plans.plan_run(steps, params=WITH_FALLBACK)
-
-    assert outcome.text == plans.ANSWER
-    error = outcome.logs["subtask1"]["error"]
-    assert error == "unauthorized: wrong key; invalid request: no such model"
-
-
 SHOWN: dict[str, tuple[list[Any], Json]] = {
     "text": ([text("Half an answer")], {}),
     "a thought": ([text("<think>hm, let me see")], {"emit_intermediate_thoughts": True}),
@@ -180,38 +149,41 @@ def test_the_time_that_is_up_is_no_failure_of_the_model() -> None:
     assert asked(outcome) == ["first", "first"]
 
 
-def test_where_both_fail_the_error_has_both_sentences_and_the_kind_of_the_second() -> None:
-    time = FakeTime()
-    limited = fails("InvokeRateLimitError", "slow down")
-
-    outcome = run([limited] * 3 + [REFUSED], FOUND, WITH_FALLBACK, clock=time.clock)
-
-    assert isinstance(outcome.error, InvokeAuthorizationError)
-    first, second = (
-        f"The model {MODEL} (openai) has reached its rate limit or quota. ",
-        f"The provider of the {SECOND} ",
-    )
-    assert str(outcome.error).startswith(first)
-    assert second in str(outcome.error)
-    assert outcome.logs["round1"]["error"] == "rate limited: slow down; unauthorized: wrong key"
-    assert [outcome.logs[key]["status"] for key in ("round1", "round1.model", "round1.model_fallback")] == ["error"] * 3
-
-
-def test_the_same_turn_asks_the_fallback_once() -> None:
-    time = FakeTime()
-
-    outcome = run([REFUSED, fails("InvokeRateLimitError")], FOUND, WITH_FALLBACK, clock=time.clock)
-
-    assert isinstance(outcome.error, InvokeError)
-    assert asked(outcome) == ["first", "fallback"]
-    assert time.slept == []
+LIMITED = fails("InvokeRateLimitError", "slow down")
+BOTH: dict[str, tuple[list[Any], type[InvokeError], str, str]] = {
+    "one after the other": (
+        [LIMITED] * 3 + [REFUSED],
+        InvokeAuthorizationError,
+        f"The model {MODEL} (openai) has reached its rate limit or quota. Try again in a minute. The provider of",
+        "rate limited: slow down; unauthorized: wrong key",
+    ),
+    "the fallback with its one try": (
+        [REFUSED, LIMITED],
+        InvokeRateLimitError,
+        f"{FIRST_SENTENCE} The {SECOND} has reached its rate limit",
+        "unauthorized: wrong key; rate limited: slow down",
+    ),
+    "the fallback, later": (
+        [REFUSED, search(), fails("InvokeBadRequestError", "no")],
+        InvokeBadRequestError,
+        f"{FIRST_SENTENCE} The {SECOND} refused the request: no.",
+        "unauthorized: wrong key; invalid request: no",
+    ),
+}
 
 
-def test_a_fallback_that_fails_later_names_what_it_stood_in_for() -> None:
-    outcome = run([REFUSED, search(), fails("InvokeBadRequestError", "no")], FOUND, WITH_FALLBACK)
+@pytest.mark.parametrize(("steps", "kind", "said", "logged"), BOTH.values(), ids=BOTH)
+def test_where_both_fail_the_error_has_both_sentences_and_the_kind_of_the_second(
+    steps: list[Any], kind: type[InvokeError], said: str, logged: str
+) -> None:
+    outcome = run(steps, FOUND, WITH_FALLBACK, clock=FakeTime().clock)
 
-    assert isinstance(outcome.error, InvokeBadRequestError)
-    assert str(outcome.error) == f"{FIRST_SENTENCE} The {SECOND} refused the request: no."
+    assert isinstance(outcome.error, kind)
+    assert str(outcome.error).startswith(said)
+    assert [log["error"] for key, log in outcome.logs.items() if key.startswith("round") and "." not in key][
+        -1
+    ] == logged
+    assert not [key for key, log in outcome.logs.items() if log["status"] == "start"]
 
 
 def test_after_an_approved_call_the_fallback_saves_the_run_or_both_sentences_stand_in_it() -> None:
@@ -226,16 +198,6 @@ def test_after_an_approved_call_the_fallback_saves_the_run_or_both_sentences_sta
     assert (saved.text, saved.stop_reason) == ("Done.", "answered")
     assert (failed.error, failed.stop_reason) == (None, "model_failed")
     assert f"{FIRST_SENTENCE} The {SECOND} refused the request: no such model." in failed.text
-
-
-def test_a_judge_that_fails_is_replaced_before_the_draft_counts_as_not_judged() -> None:
-    passes = calls(("submit_review", {"passes": True, "problems": []}))
-
-    outcome = run([ANSWER, REFUSED, passes], params={**WITH_FALLBACK, "answer_criteria": "short"})
-
-    assert outcome.text == "Done."
-    assert outcome.variables["review"]["passed"] is True
-    assert asked(outcome) == ["first", "first", "fallback"]
 
 
 def test_the_log_has_a_note_and_a_row_of_its_own_for_the_second_model() -> None:
@@ -313,16 +275,14 @@ def test_blank_is_no_fallback_and_white_space_around_a_name_does_not_count(given
 
 
 ODD = {
-    "a model alone": "gpt-5",
+    "a variable that does not exist": "conversation.fallback",
     "a provider alone": "langgenius/openai/openai",
     "no model": "langgenius/openai/openai/",
     "a part that is missing": "langgenius//openai/gpt-5",
-    "a slash before it": "/langgenius/openai/openai/gpt-5",
     "two lines": "langgenius/openai/openai/gpt-5\nlanggenius/openai/openai/gpt-5-mini",
     "an address": "https://example.com/v1/gpt-5",
     "a text": "the small one, please / or the large one / whichever / is free",
     "a list": ["langgenius/openai/openai/gpt-5"],
-    "no end": f"langgenius/openai/openai/{'g' * 300}",
 }
 
 
@@ -331,13 +291,6 @@ def test_any_other_text_is_one_clear_error_before_any_model_call(odd: object) ->
     outcome = run([], params={"fallback_model": odd})
 
     assert isinstance(outcome.error, InvokeBadRequestError)
-    assert str(outcome.error).startswith("parameter 'fallback_model': write it as plugin author/plugin/provider/model")
+    assert str(outcome.error).startswith("parameter 'fallback_model': ")
+    assert ("does not exist" if odd == "conversation.fallback" else "provider/model") in str(outcome.error)
     assert outcome.messages == []
-
-
-def test_the_selector_of_a_variable_is_named_as_a_variable_that_does_not_exist() -> None:
-    outcome = run([], params={"fallback_model": "conversation.fallback"})
-
-    said = "parameter 'fallback_model': 'conversation.fallback' looks like a variable that does not exist"
-    assert str(outcome.error).startswith(said)
-    assert outcome.model.requests == []

@@ -34,7 +34,7 @@ def opaque_bodies(prompt: list[Json]) -> list[object]:
 
 
 def test_a_request_carries_the_plain_model_config_and_streams_without_stop_words() -> None:
-    chosen = model(completion_params={"max_tokens": 500, "reasoning_effort": "low", "stop": ["END"]})
+    chosen = model(completion_params={"max_tokens": 500, "reasoning_effort": "low"})
 
     outcome = run([says("Hi")], FOUND, {"model": chosen})
 
@@ -45,39 +45,28 @@ def test_a_request_carries_the_plain_model_config_and_streams_without_stop_words
     }
     assert (request["stream"], request["stop"]) == (True, [])
     assert request["completion_params"] == {"max_tokens": 500, "reasoning_effort": "low"}
-    assert any("'stop' is dropped" in note for note in outcome.notes)
 
 
-STOP = {"model": model(completion_params={"stop": ["END", "###"]})}
-OFFERS: dict[str, tuple[Sequence[Step], dict[str, Any], Blueprint[Any]]] = {
-    "a tool": ([ANSWER], {"tools": [tool("search")]}, FUNCTION_CALLING),
-    "a schema": (
-        [calls(("submit_answer", {"city": "Kyoto"}))],
-        {"answer_schema": '{"type": "object", "properties": {"city": {"type": "string"}}}'},
-        FUNCTION_CALLING,
-    ),
-    "a plan": ([plans("alpha"), *done_at_once("alpha"), answers()], {}, PLAN_AND_REFLECT),
+STOPS: dict[str, tuple[Sequence[Step], dict[str, Any], Blueprint[Any], tuple[str, ...]]] = {
+    "nothing": ([ANSWER], {}, FUNCTION_CALLING, ("END", "###")),
+    "a tool": ([ANSWER], {"tools": [tool("search")]}, FUNCTION_CALLING, ()),
+    "a schema": ([calls(("submit_answer", {}))], {"answer_schema": '{"type": "object"}'}, FUNCTION_CALLING, ()),
+    "a plan": ([plans("alpha"), *done_at_once("alpha"), answers()], {}, PLAN_AND_REFLECT, ()),
 }
 
 
-def test_stop_words_are_passed_on_in_a_run_that_offers_no_tool() -> None:
-    outcome = run([ANSWER], params=STOP)
-
-    (request,) = outcome.model.requests
-    assert request["stop"] == ["END", "###"]
-    assert "stop" not in request["completion_params"]
-    assert outcome.notes == []
-
-
-@pytest.mark.parametrize(("steps", "params", "blueprint"), OFFERS.values(), ids=OFFERS)
-def test_stop_words_are_dropped_from_all_of_a_run_that_offers_any_tool(
-    steps: Sequence[Step], params: dict[str, Any], blueprint: Blueprint[Any]
+@pytest.mark.parametrize(("steps", "params", "blueprint", "sent"), STOPS.values(), ids=STOPS)
+def test_stop_words_are_sent_only_in_a_run_that_offers_no_tool(
+    steps: Sequence[Step], params: dict[str, Any], blueprint: Blueprint[Any], sent: tuple[str, ...]
 ) -> None:
-    outcome = run(steps, params={**STOP, **params}, blueprint=blueprint)
+    stop = {"model": model(completion_params={"stop": ["END", "###"]})}
+
+    outcome = run(steps, params={**stop, **params}, blueprint=blueprint)
 
     assert outcome.error is None
-    assert {tuple(request["stop"]) for request in outcome.model.requests} == {()}
-    assert sum("'stop' is dropped" in note for note in outcome.notes) == 1
+    assert {tuple(request["stop"]) for request in outcome.model.requests} == {sent}
+    assert not [request for request in outcome.model.requests if "stop" in request["completion_params"]]
+    assert sum("'stop' is dropped" in note for note in outcome.notes) == (0 if sent else 1)
 
 
 def test_usage_is_summed_over_calls_and_the_last_of_a_call_counts() -> None:

@@ -1,16 +1,18 @@
-"""Model calls that fail: what is tried again, what is not, and how the run ends then."""
+"""Model calls that fail: what is tried again, what is done without, and how the run ends then."""
 
 from functools import partial
 from typing import Any
 
 import pytest
 from dify_plugin.errors.model import InvokeError
+from gevent.event import Event
 
-from tests.agent.scenes import ANSWER, live, results_in, search, text
+from tests.agent.plans import answers, completed, echo, plan_run, plans, works_on
+from tests.agent.scenes import ANSWER, asks, assistant_messages, entry, live, results_in, search, text, wait_for
 from tests.support.clock import FakeTime
-from tests.support.host import CallFails
-from tests.support.run import Outcome, run
-from tests.support.wire import MODEL, fails, replies, tool
+from tests.support.host import CallFails, Json, When
+from tests.support.run import run
+from tests.support.wire import MODEL, calls, fails, replies, says, tool
 
 FOUND = {"search": replies("found")}
 TRANSIENT = {
@@ -69,12 +71,6 @@ def test_a_failure_after_text_was_shown_is_final(*, shown: bool) -> None:
     assert time.slept == ([] if shown else [1.0])
 
 
-def closed_in_error(outcome: Outcome) -> bool:
-    """Whether no log is left open and the failed ones say so."""
-    states = {key: log["status"] for key, log in outcome.logs.items()}
-    return "start" not in states.values() and states["round1"] == states["round1.model"] == "error"
-
-
 TOO_LONG = "maximum context length exceeded"
 LASTING = {
     "authorization": ("InvokeAuthorizationError", "that did it", "unauthorized"),
@@ -95,7 +91,7 @@ def test_a_lasting_failure_ends_in_one_clear_error_with_closed_logs(error_type: 
     assert outcome.error.__cause__ is None
     assert outcome.error.__suppress_context__
     assert time.slept == []
-    assert closed_in_error(outcome)
+    assert {log["status"] for key, log in outcome.logs.items() if key.startswith("round1")} == {"error"}
 
 
 def test_a_failure_names_no_secret() -> None:
@@ -173,3 +169,94 @@ def test_a_closing_call_has_some_time_though_all_of_it_is_gone() -> None:
     (_, closing) = limits_of_each_call([605.0], 600)
 
     assert closing > 1
+
+
+OPAQUE: dict[str, Any] = {"responses_output": [{"type": "reasoning", "encrypted_content": "gAAA="}]}
+
+
+def opaque_bodies(prompt: list[Json]) -> list[object]:
+    return [message["opaque_body"] for message in assistant_messages(prompt)]
+
+
+REFUSED = (
+    "unmarshal backwards invoke request failed: error decoding map: 1 error(s) decoding:\n\n"
+    "* 'prompt_messages[{}].opaque_body[0]' expected type 'uint8', got unconvertible type 'map[string]interface {{}}', "
+    "value: 'map[summary:{}]'"
+)
+
+
+@pytest.mark.parametrize("said", ["a network timed out", "a rate limit", "connection refused"])
+def test_a_refused_opaque_body_is_recognised_by_its_field_whatever_value_is_quoted(said: str) -> None:
+    time = FakeTime()
+    refused = [CallFails(REFUSED.format(1, said))]
+
+    outcome = run([search(opaque_body=OPAQUE), refused, ANSWER], FOUND, clock=time.clock)
+
+    assert outcome.text == "Done."
+    assert time.slept == []
+    assert opaque_bodies(outcome.model.prompts[2]) == [None]
+    assert said not in str(outcome.messages)
+
+
+def test_a_refusal_of_a_body_that_was_not_sent_is_final_and_does_not_quote_it() -> None:
+    outcome = run([[CallFails(REFUSED.format(1, "a network timed out"))]], FOUND)
+
+    assert outcome.logs["round1"]["error"] == "invalid request: prompt_messages[1].opaque_body was refused"
+
+
+def test_conversations_side_by_side_are_each_asked_again_without_their_opaque_bodies() -> None:
+    """The second refusal arrives when the first has switched the habit off for the whole run already."""
+    waiting, both_wait = list[str](), Event()
+
+    def refuse() -> None:
+        waiting.append("for the other")
+        if len(waiting) > 1:
+            both_wait.set()
+        wait_for(both_wait)()
+        raise CallFails(REFUSED.format(1, "x"))
+
+    steps = [
+        plans("alpha", "beta"),
+        *(works_on(name, calls(("search", {"q": name}), opaque_body=OPAQUE)) for name in ("alpha", "beta")),
+        *(When(f"result for {name}", [refuse]) for name in ("alpha", "beta")),
+        *(When(f"result for {name}", says(f"Answer to {name}.")) for name in ("alpha", "beta")),
+        *(completed(name) for name in ("alpha", "beta")),
+        answers(),
+    ]
+
+    outcome = plan_run(steps, {"search": echo})
+
+    assert outcome.error is None
+    assert [entry["completed"] for entry in outcome.variables["subtasks"]] == [True, True]
+
+
+CUT: dict[str, tuple[list[Any], str, str]] = {
+    "text": ([[text("The answer is")], ANSWER], "Done.", "it is asked for once more"),
+    "nothing": ([[text("")], ANSWER], "Done.", "it is asked for once more"),
+    "a thought": ([[text("<think>hm"), text("</think>")], ANSWER], "Done.", "it is asked for once more"),
+    "cut twice": ([[text("The")], [text("The answer")]], "The answer", "what came last may be missing"),
+    "with a call": ([[asks(entry("c1", "search", '{"q": "x"}'))], ANSWER], "Done.", "what came last may be missing"),
+    "shown": ([[text("x" * 400)]], "x" * 400, "what came last may be missing"),
+}
+
+
+@pytest.mark.parametrize(("turns", "shown", "note"), CUT.values(), ids=CUT)
+def test_a_turn_cut_without_an_error_is_asked_for_once_more_or_kept(turns: list[Any], shown: str, note: str) -> None:
+    outcome = run(turns, FOUND)
+
+    assert (outcome.text, outcome.stop_reason) == (shown, "answered")
+    assert any("neither finish reason nor usage" in said and said.endswith(note) for said in outcome.notes)
+    assert len(outcome.model.prompts) == len(turns)
+
+
+REASONING_AND_TOOLS = (
+    "[models] Bad Request Error, Error code: 400 - {'error': {'message': \"Function tools with reasoning_effort are "
+    'not supported for gpt-5.6-sol in /v1/chat/completions. Please use /v1/responses instead."}}'
+)
+
+
+def test_the_error_of_a_model_without_tools_over_chat_completions_says_what_to_choose() -> None:
+    outcome = run([fails("InvokeBadRequestError", REASONING_AND_TOOLS)], FOUND)
+
+    assert "not supported for gpt-5.6-sol" in str(outcome.error)
+    assert str(outcome.error).endswith("(choose the Responses protocol in the model's settings)")

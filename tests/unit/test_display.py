@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from internal.errors import OurWords
 from internal.events import AnswerBreak, AnswerText, Noted, Shown, ShownTogether, ThoughtText
-from internal.model.display import PLAINLY_AN_ANSWER, DisplayRule, Trimmer, TurnDisplay, is_plainly_an_answer
+from internal.model.display import PLAINLY_AN_ANSWER, DisplayRule, Trimmer, TurnDisplay
 from internal.model.reading import together
 from internal.render.messages import MAX_TEXT_BYTES
 from internal.text.thoughts import PieceKind, ThoughtSplitter
@@ -21,23 +21,8 @@ HIDDEN = DisplayRule(show_thoughts=False, step=1, last_step=7)
 SHOWN = DisplayRule(show_thoughts=True, step=1, last_step=7)
 CLOSING = DisplayRule(show_thoughts=False, step=7, last_step=7)
 RULES = st.sampled_from([HIDDEN, SHOWN, CLOSING])
-PARTS = [
-    "<think>",
-    "</think>",
-    "</THINK >",
-    "\n<think>",
-    "</think>\n",
-    "`",
-    "\n```\n",
-    "\n",
-    "  ",
-    "word ",
-    "x" * 150,
-    "日本" * 15,
-    "#",
-    "\n## ",
-    "\n|",
-]
+PARTS = ["<think>", "</think>", "</THINK >", "\n<think>", "</think>\n", "`", "\n```\n", "\n", "  ", "word ", "x" * 150]
+PARTS += ["日本" * 15, "#", "\n## ", "\n|"]
 
 
 def words(events: Iterable[Shown]) -> list[tuple[str, str]]:
@@ -113,12 +98,9 @@ def test_text_before_a_closing_tag_without_an_opening_one_is_not_the_answer(
     [
         ("x" * (PLAINLY_AN_ANSWER - 1), "y"),
         ("漢" * (PLAINLY_AN_ANSWER // 4 - 1) + "xxx", "y"),
-        ("か" * (PLAINLY_AN_ANSWER // 4 - 1), "な"),
         ("한" * (PLAINLY_AN_ANSWER // 4 - 1), "글"),
         ("，" * (PLAINLY_AN_ANSWER // 4 - 1), "ｗ"),
-        ("ж" * (PLAINLY_AN_ANSWER - 1), "я"),
         ("I found this:\n\n##", " T"),
-        ("#", " T"),
         ("Prices:\n  ", "| a"),
         ("Run\n``", "`"),
         ("Run\n~~", "~"),
@@ -136,28 +118,13 @@ def test_text_that_is_plainly_an_answer_streams_from_there_on(held: str, last: s
 
 
 @pytest.mark.parametrize(
-    "text",
-    [
-        "- Look at a.\n- Look at b.",
-        "1. Look.",
-        "#1 of `a|b`",
-        "#hashtag",
-        "See:\n\n    # code",
-        "a # b | c",
-        "`` ` ``",
-        "* a\n\n> b",
-    ],
+    "text", ["- Look at a.\n- Look at b.", "1. Look.", "#1 of `a|b`", "#hashtag", "See:\n\n    # code", "a # b | c"]
 )
 def test_a_list_and_other_short_text_may_be_a_remark(text: str) -> None:
     display = TurnDisplay(HIDDEN)
 
     assert list(display.feed(f"{text}.")) == []
     assert list(display.finish(has_tool_calls=True)) == []
-
-
-@given(joined(PARTS), joined(PARTS))
-def test_text_that_is_clearly_an_answer_stays_one(text: str, rest: str) -> None:
-    assert not is_plainly_an_answer(text) or is_plainly_an_answer(text + rest)
 
 
 @pytest.mark.parametrize("text", ["", " \n\n ", "<think></think>\n", "<think>\n\n</think>"], ids=repr)
@@ -226,23 +193,6 @@ def test_an_answer_that_waits_for_the_end_of_the_turn_is_under_way_until_calls_c
     assert display.text == "```sh\nls"
 
 
-def test_what_waited_and_was_a_thought_keeps_nothing_waiting() -> None:
-    display = TurnDisplay(may_ask(SHOWN))
-    long = "x" * PLAINLY_AN_ANSWER
-
-    assert words(display.feed(f"<b>{long}")) == []
-    assert words(display.feed(f"</think>\n{long}")) == [("ThoughtText", f"<b>{long}"), *answer(long)]
-
-
-def test_text_that_turns_out_to_be_a_thought_does_not_count_as_visible() -> None:
-    display = TurnDisplay(HIDDEN)
-    half = "x" * (PLAINLY_AN_ANSWER // 2)
-
-    assert list(display.feed(f" {half}</think>\n{half}y")) == []
-    assert words(display.finish(has_tool_calls=False)) == answer(f"{half}y")
-    assert (display.text, display.thought) == (f"{half}y", half)
-
-
 @given(st.text(" \nab", max_size=20), cut_lists(20))
 def test_a_trimmer_trims_a_text_in_pieces_as_a_whole_one(text: str, cuts: list[int]) -> None:
     trimmer = Trimmer()
@@ -272,3 +222,11 @@ def test_a_large_text_is_several_events_of_bounded_size(text: str) -> None:
     assert max(sizes) <= MAX_TEXT_BYTES
     assert max(len(event.parts) for event in events) <= 1_000
     assert len(events) <= len(text) // 100_000 + 5
+
+
+def test_what_waited_and_was_a_thought_keeps_nothing_waiting() -> None:
+    display = TurnDisplay(may_ask(SHOWN))
+    long = "x" * PLAINLY_AN_ANSWER
+
+    assert words(display.feed(f"<b>{long}")) == []
+    assert words(display.feed(f"</think>\n{long}")) == [("ThoughtText", f"<b>{long}"), *answer(long)]

@@ -129,57 +129,34 @@ def test_a_redactor_that_learns_nothing_new_stays_the_same(known: list[str]) -> 
     assert redactor.knowing(known) is redactor
 
 
-@pytest.mark.parametrize(
-    "key",
-    [
-        "api_key",
-        "apiKey",
-        "API-Key",
-        "X-Api-Key",
-        "openai_api_key",
-        "apikey",
-        "accessToken",
-        "token",
-        "db.password",
-        "clientSecret",
-        "secretKey",
-        "Authorization",
-        "credentials",
-        "private_key",
-        "Set-Cookie",
-    ],
-)
-def test_a_key_that_names_a_secret_looks_secret(key: str) -> None:
-    assert looks_secret(key)
+def test_a_key_that_names_a_secret_looks_secret() -> None:
+    secret = "api_key apiKey X-Api-Key openai_api_key apikey accessToken token db.password clientSecret Set-Cookie"
+    other = "max_tokens token_count next_page_token nextPageToken cursorToken author key secretary"
 
-
-@pytest.mark.parametrize(
-    "key",
-    ["max_tokens", "token_count", "next_page_token", "nextPageToken", "cursorToken", "author", "key", "secretary", ""],
-)
-def test_a_key_that_names_something_else_does_not(key: str) -> None:
-    assert not looks_secret(key)
+    assert [
+        key for key in f"{secret} Authorization credentials private_key Set-Cookie".split() if not looks_secret(key)
+    ] == []
+    assert [key for key in [*other.split(), ""] if looks_secret(key)] == []
 
 
 def test_the_texts_of_a_value_are_its_leaves_numbers_as_text() -> None:
     assert list(texts_in({"a": ["x", 12, None, True], "b": {"c": "y"}, "d": 1.5})) == ["x", "12", "y", "1.5"]
 
 
+KEYS = ["ghp_abcdefghijklmnop1234", "xoxb-1234-abcd-5678", "AIzaSyA1234567890abcdefghij", "AKIAABCDEFGHIJKLMNOP"]
+KEYS += ["sk_live_51Habcdefghijk", "github_pat_11ABCDEFG0abcdefghijk", "hf_abcdefghijklmnopqrstuvwxyz"]
+
+
 @pytest.mark.parametrize(
     ("text", "secret"),
     [
         ("Incorrect API key provided: sk-proj-abcdefgh12345678.", "sk-proj-abcdefgh12345678"),
-        ("push with ghp_abcdefghijklmnop1234", "ghp_abcdefghijklmnop1234"),
-        ("xoxb-1234-abcd-5678", "xoxb-1234-abcd-5678"),
-        ("key AIzaSyA1234567890abcdefghij", "AIzaSyA1234567890abcdefghij"),
-        ("AKIAABCDEFGHIJKLMNOP", "AKIAABCDEFGHIJKLMNOP"),
+        *[(f"push with {key}", key) for key in KEYS],
         ("eyJhbGciOi.eyJzdWIiOi.c2lnbmF0dXJl", "eyJzdWIiOi"),
-        ("Bearer 0123456789abcdef", "0123456789abcdef"),
         ("Authorization: Bearer 0123456789abcdef", "0123456789abcdef"),
         ('{"Authorization": "Basic dXNlcjpwYXNz"}', "dXNlcjpwYXNz"),
         ("https://host.test/?api_key=0123456789&q=1", "0123456789"),
         ('{"password": "correct-horse"}', "correct-horse"),
-        ("postgres://user:correct-horse@db.test/x", "correct-horse"),
         ('{"args": {"description": "sent {\\"api_key\\": \\"abcdef123456\\"}"}}', "abcdef123456"),
         (json.dumps(json.dumps(json.dumps({"api_key": "abcdef123456", "q": 1}))), "abcdef123456"),
         ('{"password": "p,ss@w ord;1"}', "ss@w"),
@@ -190,17 +167,10 @@ def test_the_texts_of_a_value_are_its_leaves_numbers_as_text() -> None:
         ("private_key: MIIEvQIBADANBg", "MIIEvQIBADANBg"),
         ('{"private_key": "-----BEGIN PRIVATE KEY-----\\nMIIEvQ\\n-----END', "MIIEvQ"),
         ("-----BEGIN RSA PRIVATE KEY-----\nMIIEvQ\nabc\n-----END", "MIIEvQ"),
-        ("passwd=correct-horse", "correct-horse"),
-        ("Cookie: session=abcdefgh123", "abcdefgh123"),
         ("Set-Cookie: a=1; session=abcdefgh123; Path=/", "abcdefgh123"),
-        ("Incorrect API key provided: 0123456789abcdef", "0123456789abcdef"),
         ("the access key you sent is: 'abcdef-012345'", "abcdef-012345"),
-        ("https://host.test/v1?key=abcdef0123456789", "abcdef0123456789"),
         ("https://host.test/v1?q=1&key=abcdef0123456789", "abcdef0123456789"),
-        ("sk_live_51Habcdefghijk", "51Habcdefghijk"),
         ("said\\nsk-abcdefgh12345", "abcdefgh12345"),
-        ("github_pat_11ABCDEFG0abcdefghijk", "11ABCDEFG0abcdefghijk"),
-        ("hf_abcdefghijklmnopqrstuvwxyz", "abcdefghijklmnopqrstuvwxyz"),
     ],
 )
 def test_credentials_in_an_error_of_a_provider_are_replaced(text: str, secret: str) -> None:
@@ -214,14 +184,10 @@ def test_credentials_in_an_error_of_a_provider_are_replaced(text: str, secret: s
     "text",
     [
         "maximum context length is 8192 tokens",
-        "The token count: 5 is fine",
         "see https://host.test/a?q=tokens",
-        "the key is to try again: here is how",
         "tokens: 512000, max_tokens=100000",
-        "maximum token limit: 128000",
         "primary_key=12345678 violates pk_customers_name",
         "hf_hub_download failed",
-        "Incorrect API key: please check your account",
         "Your API key: generate one at https://host.test",
         "Invalid token: expired. password: required",
         "The cookie: could not be read",
@@ -229,11 +195,9 @@ def test_credentials_in_an_error_of_a_provider_are_replaced(text: str, secret: s
         '{"token": "", "some_parameter": "value"}',
         "http://127.0.0.1:5001/inner/api/invoke/llm",
         "Post http://plugin.test:5003/users/bob@example.test: EOF",
-        "https://bob@host.test:8080/",
         "basic authentication failed",
         "invalid app_token: bascnXYZ123",
         "credentials: connection refused by 10.0.0.1",
-        '{"max_token": 4096000}',
     ],
 )
 def test_innocent_texts_stay_as_they_are(text: str) -> None:
@@ -244,12 +208,10 @@ def test_innocent_texts_stay_as_they_are(text: str) -> None:
     ("text", "shown"),
     [
         ("key sk-abcdefgh12345 refused", f"key {REDACTED} refused"),
-        ("at https://bob:hunter2@host.test/x", f"at https://bob:{REDACTED}@host.test/x"),
         ("at https://bob:hun@ter2@host.test/x", f"at https://bob:{REDACTED}@host.test/x"),
         ("redis://:hunter2@host.test:6379/0", f"redis://:{REDACTED}@host.test:6379/0"),
         ("Basic dXNlcjpwYXNz was sent", f"Basic {REDACTED} was sent"),
         ('{"password": "too-short"} is too short', '{"password": "too-short"} is too short'),
-        ('{"app_token": "bascn123456"} is unknown', '{"app_token": "bascn123456"} is unknown'),
         ("password=hunter22 is unknown", "password=hunter22 is unknown"),
     ],
 )
