@@ -1,7 +1,8 @@
 """A second look: the draft is held back, judged by the node's criteria, and written again at most twice."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from internal.plan_and_reflect import PLAN_AND_REFLECT
 from prompt import template
 from strategies.gpt5_react import GPT5ReActStrategy
 from tests.agent.plans import answers, blocks, done_at_once, judges, offered, plan_run, plans, verdict, works_on
-from tests.agent.scenes import ANSWER, check_growth, cut_off, log_of, results_in, search, silence, silent, text
+from tests.agent.scenes import ANSWER, check_growth, cut_off, log_of, search, silence, silent, text
 from tests.support.clock import FakeTime
 from tests.support.host import CallFails, Handler, Json
 from tests.support.run import Outcome, run
@@ -34,6 +35,10 @@ WITH_SCHEMA: dict[str, Any] = {"answer_schema": json.dumps(SCHEMA)}
 TURN = USAGE["total_tokens"]
 WRONG_KEY = fails("InvokeAuthorizationError", "wrong key")
 BROKEN = fails("InvokeBadRequestError", "broken")
+
+
+def image() -> Json:
+    return {"type": "image", "format": "png", "url": "https://a.test/1.png", "mime_type": "image/png"}
 
 
 def passes(*remarks: str) -> list[Any]:
@@ -168,6 +173,111 @@ def test_the_second_rewrite_is_not_judged_and_streams(strategy: str, *, shows: b
     assert not {"One.", "Two."} & set(outcome.text.split())
 
 
+@dataclass(frozen=True)
+class Course:
+    """Drafts and judgements, and how they end."""
+
+    steps: Sequence[Any]
+    text: str
+    review: tuple[bool | None, list[str], int] = (None, [], 0)
+    """By default nothing was judged."""
+    reason: str = "answered"
+    params: Mapping[str, Any] = field(default_factory=dict)
+    turns: int | None = None
+    """After which the tokens of the run are used up."""
+    streams: bool = False
+
+    def check(self, strategy: str, time: FakeTime) -> Outcome:
+        spent = {"maximum_total_tokens": (len(STRATEGIES[strategy][1]) + self.turns) * TURN} if self.turns else {}
+        outcome = reviewed(*self.steps, strategy=strategy, clock=time.clock, **self.params, **spent)
+        assert (outcome.error, outcome.text, outcome.stop_reason) == (None, self.text, self.reason)
+        assert review(outcome) == self.review
+        assert not self.streams or len(outcome.bodies("text")) == 2
+        return outcome
+
+
+WRONG = calls(("submit_review", {"passes": False}))
+UNFIT = calls(("submit_answer", {"town": "Köln"}))
+KOELN, BONN = submits("Köln"), submits("Bonn")
+IN_ANY_STRATEGY = {
+    "a draft that was cut": Course([says("Half", finish_reason="length")], cut_off("Half", "length"), reason="length"),
+    "a draft that uses up the tokens": Course([says("The draft.")], "The draft.", turns=1),
+    "a wrong call of the judge": Course(
+        [says("One."), WRONG, rejects("No."), says("Two [1]."), passes()], "Two [1].", (True, ["No."], 1)
+    ),
+    "a judge that fails for a rewrite": Course(
+        [says("One."), rejects("No."), says("Two."), WRONG_KEY], "Two.", (None, ["No."], 1)
+    ),
+    "the same answer in a schema again and again": Course(
+        [KOELN, rejects("No."), KOELN, rejects("No."), KOELN],
+        '{\n  "city": "Köln"\n}',
+        (None, ["No."], 2),
+        params={"maximum_iterations": 1, **WITH_SCHEMA},
+    ),
+    "corrections before and after a judgement": Course(
+        [UNFIT, UNFIT, KOELN, rejects("No."), UNFIT, UNFIT, BONN, passes()],
+        '{\n  "city": "Bonn"\n}',
+        (True, ["No."], 1),
+        params=WITH_SCHEMA,
+    ),
+}
+CLOSED_AFTER_A_REWRITE = [search("a"), says("Draft."), rejects("No."), search("b"), says("Closed.")]
+USED_UP = [says("The draft."), rejects("No source."), says("Closed ", "with a source.")]
+WITH_TOOLS = {
+    "a closing answer": Course(
+        [search(), says("Closed ", "at once.")],
+        "Closed at once.",
+        reason="iteration_limit",
+        params={"maximum_iterations": 1},
+        streams=True,
+    ),
+    "a closing answer in a schema": Course(
+        [search(), KOELN],
+        '{\n  "city": "Köln"\n}',
+        reason="iteration_limit",
+        params={"maximum_iterations": 1, **WITH_SCHEMA},
+    ),
+    "rounds used up by a rewrite": Course(
+        CLOSED_AFTER_A_REWRITE, "Closed.", (None, ["No."], 1), "iteration_limit", {"maximum_iterations": 2}
+    ),
+    "calls used up by a rewrite": Course(
+        CLOSED_AFTER_A_REWRITE, "Closed.", (None, ["No."], 1), "call_limit", {"maximum_tool_calls": 2}
+    ),
+    "tokens used up by a judgement": Course(
+        USED_UP, "Closed with a source.", (None, ["No source."], 1), "token_limit", turns=2, streams=True
+    ),
+    "tokens used up by a judgement, without tools": Course(
+        USED_UP, "Closed with a source.", (None, ["No source."], 1), params={"handlers": {}}, turns=2, streams=True
+    ),
+    "a repeated call in a rewrite": Course(
+        [search(), search(), says("Draft."), rejects("No."), search(), says("Better."), passes()],
+        "Better.",
+        (True, ["No."], 1),
+    ),
+    "an empty draft": Course([says("")], template.NO_ANSWER["empty"]["en"], reason="empty"),
+    "a draft of files alone": Course([[text([image()]), *says()]], ""),
+    "a long remark before calls": Course([search(text="word " * 200), says("Done."), passes()], "Done.", (True, [], 0)),
+    "a temporary failure in a draft": Course(
+        [[text("word " * 200), CallFails("unexpected EOF")], says("The draft."), passes()], "The draft.", (True, [], 0)
+    ),
+}
+
+
+@every_strategy
+@pytest.mark.parametrize("course", IN_ANY_STRATEGY.values(), ids=IN_ANY_STRATEGY)
+def test_a_course_of_drafts_and_judgements_ends_as_it_should(strategy: str, course: Course, time: FakeTime) -> None:
+    outcome = course.check(strategy, time)
+
+    assert any("the draft is not judged" in note for note in outcome.notes) is (course.turns is not None)
+
+
+@pytest.mark.parametrize("course", WITH_TOOLS.values(), ids=WITH_TOOLS)
+def test_a_course_with_tools_ends_as_it_should(course: Course, time: FakeTime) -> None:
+    outcome = course.check("function calling", time)
+
+    assert len(outcome.tools.requests) <= 2
+
+
 # What the judge reads.
 
 
@@ -264,38 +374,6 @@ def test_tools_may_be_called_during_a_rewrite_and_their_results_are_judged() -> 
     assert outcome.last_json["decision_summary"]["rounds"] == 4
 
 
-def test_a_repeated_call_in_a_rewrite_is_known_from_before() -> None:
-    outcome = reviewed(search(), search(), says("Draft."), rejects("No."), search(), says("Better."), passes())
-
-    assert template.REPEATED_RESULT_NOTE in results_in(answered(outcome)[-1]["prompt_messages"])[-1]
-    assert len(outcome.tools.requests) == 2
-
-
-LIMITS: dict[str, dict[str, Any]] = {
-    "iteration_limit": {"maximum_iterations": 2},
-    "call_limit": {"maximum_tool_calls": 2},
-}
-
-
-@pytest.mark.parametrize("reason", LIMITS)
-def test_a_rewrite_has_the_rounds_and_calls_that_are_left_and_its_closing_answer_is_not_judged(reason: str) -> None:
-    steps = [search("a"), says("Draft."), rejects("No figures."), search("b"), says("Closed.")]
-
-    outcome = reviewed(*steps, **LIMITS[reason])
-
-    assert (outcome.text, outcome.stop_reason) == ("Closed.", reason)
-    assert review(outcome) == (None, ["No figures."], 1)
-    assert last_note(outcome) == template.CLOSING_NOTE
-
-
-def test_at_the_iteration_limit_the_closing_answer_streams_and_is_not_judged() -> None:
-    outcome = reviewed(search(), says("Closed ", "at once."), maximum_iterations=1)
-
-    assert (outcome.text, outcome.stop_reason) == ("Closed at once.", "iteration_limit")
-    assert is_unjudged(outcome)
-    assert len(outcome.bodies("text")) == 2
-
-
 def test_after_the_time_limit_nothing_is_judged(time: FakeTime) -> None:
     """Nor is a long remark taken for the answer whose calls stall."""
     handlers = {"slow": silent(time, 27.5)}
@@ -330,54 +408,7 @@ def test_a_plan_that_ran_out_of_time_for_a_subtask_is_not_judged(time: FakeTime)
     assert is_unjudged(outcome)
 
 
-@every_strategy
-def test_a_draft_that_uses_up_the_tokens_of_the_run_is_the_answer(strategy: str) -> None:
-    spent = (len(STRATEGIES[strategy][1]) + 1) * TURN
-
-    outcome = reviewed(says("The draft."), strategy=strategy, maximum_total_tokens=spent)
-
-    assert (outcome.text, outcome.stop_reason) == ("The draft.", "answered")
-    assert is_unjudged(outcome)
-    assert any("the draft is not judged" in note for note in outcome.notes)
-
-
-@pytest.mark.parametrize(("tools", "reason"), [(FOUND, "token_limit"), ({}, "answered")], ids=["tools", "no tools"])
-def test_when_a_judgement_uses_up_the_tokens_the_rewrite_streams_unjudged(
-    tools: dict[str, Handler], reason: str
-) -> None:
-    steps = [says("The draft."), rejects("No source."), says("Closed ", "with a source.")]
-
-    outcome = reviewed(*steps, handlers=tools, maximum_total_tokens=2 * TURN)
-
-    assert (outcome.text, outcome.stop_reason) == ("Closed with a source.", reason)
-    assert review(outcome) == (None, ["No source."], 1)
-    assert len(outcome.bodies("text")) == 2
-    assert "<problems>" in last_note(outcome, back=2 if tools else 1)
-
-
 # Drafts and judges that fail.
-
-
-@every_strategy
-@pytest.mark.parametrize("reason", ["length", "content_filter"])
-def test_a_cut_draft_is_shown_as_it_is(strategy: str, reason: str) -> None:
-    outcome = reviewed(says("Half of it", finish_reason=reason), strategy=strategy)
-
-    assert (outcome.text, outcome.stop_reason) == (cut_off("Half of it", reason), reason)
-    assert is_unjudged(outcome)
-
-
-def image() -> Json:
-    return {"type": "image", "format": "png", "url": "https://a.test/1.png", "mime_type": "image/png"}
-
-
-@pytest.mark.parametrize(("turn", "reason"), [(says(""), "empty"), ([text([image()]), *says()], "answered")])
-def test_a_draft_without_text_is_not_judged(turn: list[Any], reason: str) -> None:
-    outcome = reviewed(turn)
-
-    assert outcome.stop_reason == reason
-    assert is_unjudged(outcome)
-    assert len(outcome.bodies("image")) == (reason == "answered")
 
 
 FAILING_JUDGES = {
@@ -402,27 +433,11 @@ def test_a_judge_that_fails_lets_the_draft_through_and_the_log_says_so(strategy:
     assert ("wrong key" in (row["error"] or ""), row["status"] == "error") == (judge == [WRONG_KEY],) * 2
 
 
-@every_strategy
-def test_a_judge_that_fails_for_a_rewrite_lets_the_rewrite_through(strategy: str) -> None:
-    outcome = reviewed(says("One."), rejects("No."), says("Two."), WRONG_KEY, strategy=strategy)
-
-    assert (outcome.text, outcome.stop_reason) == ("Two.", "answered")
-    assert review(outcome) == (None, ["No."], 1)
-
-
 def test_a_judge_that_stays_silent_lets_the_draft_through_at_the_end_of_the_tool_phase(time: FakeTime) -> None:
     outcome = reviewed(says("The draft."), [silence(time, 27.5)], clock=time.clock, maximum_seconds=30)
 
     assert (outcome.text, outcome.stop_reason) == ("The draft.", "answered")
     assert review(outcome) == (None, [], 0)
-
-
-def test_a_wrong_call_of_the_judge_is_corrected() -> None:
-    wrong = calls(("submit_review", {"passes": False}))
-
-    outcome = reviewed(says("Draft."), wrong, rejects("No source."), says("Better [1]."), passes())
-
-    assert (outcome.text, review(outcome)) == ("Better [1].", (True, ["No source."], 1))
 
 
 @with_and_without_thoughts
@@ -433,14 +448,6 @@ def test_a_run_that_fails_while_the_draft_is_written_shows_nothing_of_it(*, show
 
     assert isinstance(outcome.error, InvokeBadRequestError)
     assert outcome.text == ""
-
-
-def test_a_temporary_failure_in_a_held_draft_is_retried(time: FakeTime) -> None:
-    cut = [text("word " * 200), CallFails("unexpected EOF")]
-
-    outcome = reviewed(cut, says("The draft."), passes(), clock=time.clock)
-
-    assert (outcome.text, review(outcome)) == ("The draft.", (True, [], 0))
 
 
 @every_strategy
@@ -489,35 +496,6 @@ def test_an_answer_in_a_schema_is_judged_as_json_and_handed_over_again(strategy:
     assert "submit_answer" in note["content"]
     assert '<draft>\n{\n  "city": "Köln"\n}\n</draft>' in judged(outcome)[0]
     assert template.ACCEPTED not in judged(outcome)[1]
-
-
-@every_strategy
-def test_a_model_that_hands_over_the_same_answer_three_times_has_answered(strategy: str) -> None:
-    steps = [submits("Köln"), rejects("No."), submits("Köln"), rejects("No."), submits("Köln")]
-
-    outcome = reviewed(*steps, strategy=strategy, maximum_iterations=1, **WITH_SCHEMA)
-
-    assert (outcome.stop_reason, review(outcome)) == ("answered", (None, ["No."], 2))
-    assert outcome.variables["structured_output"] == {"city": "Köln"}
-
-
-@every_strategy
-def test_a_rewrite_in_a_schema_has_all_its_corrections(strategy: str) -> None:
-    wrong = calls(("submit_answer", {"town": "Köln"}))
-    steps = [wrong, wrong, submits("Köln"), rejects("No."), wrong, wrong, submits("Bonn"), passes()]
-
-    outcome = reviewed(*steps, strategy=strategy, **WITH_SCHEMA)
-
-    assert (outcome.stop_reason, review(outcome)) == ("answered", (True, ["No."], 1))
-    assert outcome.variables["structured_output"] == {"city": "Bonn"}
-
-
-def test_an_answer_in_a_schema_that_closes_the_run_is_not_judged() -> None:
-    outcome = reviewed(search(), submits("Köln"), maximum_iterations=1, **WITH_SCHEMA)
-
-    assert outcome.stop_reason == "iteration_limit"
-    assert outcome.variables["structured_output"] == {"city": "Köln"}
-    assert is_unjudged(outcome)
 
 
 # What else a draft meets.
@@ -576,13 +554,6 @@ def test_without_tools_an_answer_is_held_back_too_and_stop_words_are_dropped_sin
     assert outcome.text == "Better."
     assert all(not request.get("stop") for request in outcome.model.requests)
     assert any("'stop' is dropped" in note for note in outcome.notes)
-
-
-def test_a_remark_before_calls_is_neither_judged_nor_shown() -> None:
-    """However long it is: without criteria, a long one is shown as if it were the answer."""
-    outcome = reviewed(search(text="word " * 200), says("Done."), passes())
-
-    assert (outcome.text, len(judged(outcome))) == ("Done.", 1)
 
 
 def test_a_model_that_cannot_call_tools_is_one_clear_error() -> None:
