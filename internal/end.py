@@ -1,5 +1,6 @@
 """The end of a run: its last words, its summary, and the state from which a later run goes on."""
 
+import json
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 from internal.call import EndedCall
 from internal.errors import AgentError, Quoting, StopReason, log_defect
 from internal.events import AnswerBreak, AnswerText, Event, Noted, RunFinished, RunSummary, ShownTogether
-from internal.host.session import exact_integers
+from internal.host.session import read_exactly
 from internal.loop import Finish
 from internal.memory.approval import approval_question, how_to_answer
 from internal.memory.records import AnswerRecord, EntryRecord, PlanRecord, State, recorded_sources, waiting_calls
@@ -49,7 +50,7 @@ def finish[P: StrategyParams](run: Run[P], result: Result) -> Generator[Event, N
     pending = [call for call in run.approvals.pending if call.id in waiting]  # not those of a subtask that was given up
     question = approval_question(pending, words) if pending else ""
     if run.params.approval_required:
-        asked = [exact_integers(call.as_variable()) for call in pending]
+        asked = [read_exactly(json.dumps(call.as_variable())) for call in pending]
         variables = {"pending_calls": asked, "approval_question": question, **variables}
     if ending.reason is StopReason.APPROVAL_REQUIRED:
         answer, is_unsaid = f"{question}\n\n{how_to_answer(pending, words)}", True

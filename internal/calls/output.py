@@ -94,6 +94,18 @@ type Told = tuple[str, UserFile | None]
 """The line that the model reads about a file, and what goes to the user."""
 
 
+def _told(kind: str, message: Mapping[str, Any], meta: Mapping[str, Any]) -> Told | None:
+    """What a message about a file or a link says; None for any other message."""
+    address = str(message.get("text") or "")
+    if kind in (*_IMAGE_TYPES, "binary_link") or (kind == "link" and _is_hosted(address, meta)):
+        return _linked(kind, address, meta)
+    if kind == "link":
+        return f"link: {address}", None
+    if kind == "blob":
+        return _blob(message.get("blob"), meta)
+    return _described(meta) if kind == "file" else None
+
+
 def _linked(kind: str, address: str, meta: Mapping[str, Any]) -> Told:
     """A file by its address: one of Dify's, a local path, or something on the web."""
     name, mime_type = _given(meta, "filename", "name"), _given(meta, "mime_type")
@@ -188,16 +200,14 @@ class _Variables:
     """The last value of each variable that a tool sets, as far as they are not too long together."""
 
     def __init__(self) -> None:
-        self.left_out = False
-        """Whether a value was too long to be kept."""
         self._values: dict[str, StringIO] = {}
         """As JSON."""
         self._streaming: set[str] = set()
         """Those whose text may go on: its last quote is not written yet."""
         self._left = MAX_KEPT_LENGTH
 
-    def take(self, name: str, value: object, *, stream: bool) -> None:
-        """Set a variable; the pieces of a streamed text follow each other, as in Dify."""
+    def take(self, name: str, value: object, *, stream: bool) -> bool:
+        """Set a variable; the pieces of a streamed text follow each other, as in Dify. False if it is too long."""
         name, text = name[:MAX_NAME_LENGTH], json.dumps(value, ensure_ascii=False)
         is_piece = stream and isinstance(value, str)
         text = text[:-1] if is_piece else text
@@ -207,13 +217,11 @@ class _Variables:
             self._left += before.tell() + _OVERHEAD
             self._streaming.discard(name)
         cost = len(text) + (0 if name in self._values else _OVERHEAD)
-        if cost > self._left:
-            self.left_out = True
-            return
-        self._left -= cost
-        self._values.setdefault(name, StringIO()).write(text)
-        if is_piece:
-            self._streaming.add(name)
+        if is_kept := cost <= self._left:
+            self._left -= cost
+            self._values.setdefault(name, StringIO()).write(text)
+            self._streaming |= {name} if is_piece else set()
+        return is_kept
 
     def text(self) -> str:
         """All variables as one JSON object, "" without any."""
@@ -248,7 +256,9 @@ class ToolOutput:
         """The message before this one, if it was text: a workflow tool says its JSON as text first."""
         self._sources_length = 0
         self._keeps_json = keeps_json
-        self._json_room, self._json_left_out = MAX_JSON_LENGTH, 0
+        self._json_room = MAX_JSON_LENGTH
+        self._left_out: set[str] = set()
+        """What was too long to be kept."""
         self.sources: list[Source] = []
         self.sent_json: list[str] = []
         """The values that came as JSON, as texts, not redacted; empty where they are not kept."""
@@ -258,33 +268,24 @@ class ToolOutput:
         """Take one message in; return the file in it that goes to the user."""
         kind, message, meta = wire.type, wire.message or {}, self._redactor.json(wire.meta or {})
         text_before, self._text_before = self._text_before, ""
-        text = str(message.get("text") or "")
+        if told := _told(kind, message, meta):
+            self._lines.add(f"\n{told[0]}" if self._lines.length else told[0])
+            return told[1]
         if kind == "text":
-            self._take_text(text)
+            self._take_text(str(message.get("text") or ""))
         elif kind == "json":
             self._take_json(message.get("json_object"), text_before)
-        elif kind in (*_IMAGE_TYPES, "binary_link") or (kind == "link" and _is_hosted(text, meta)):
-            return self._take_file(*_linked(kind, text, meta))
-        elif kind == "link":
-            return self._take_file(f"link: {text}", None)
-        elif kind == "blob":
-            return self._take_file(*_blob(message.get("blob"), meta))
-        elif kind == "file":
-            return self._take_file(*_described(meta))
-        else:
-            self._take_rest(kind, message)
-        return None
-
-    def _take_rest(self, kind: str, message: Mapping[str, Any]) -> None:
-        if kind == "retriever_resources":
+        elif kind == "retriever_resources":
             for resource in in_turns(message["retriever_resources"]):
                 self._take_source(read_source(self._redactor.json(resource)))
         elif kind == "variable":
             name, stream = str(message.get("variable_name")), bool(message.get("stream"))
-            self._variables.take(name, message.get("variable_value"), stream=stream)
+            if not self._variables.take(name, message.get("variable_value"), stream=stream):
+                self._left_out.add("variables")
         elif kind != "log":
             note = Quoting(f"a message of the unknown type {kind!r} was passed over")
             self.notes += [] if note in self.notes else [note]
+        return None
 
     def _take_text(self, text: str) -> None:
         if text and self._between_texts and self._texts.length and self._texts.last != "\n":
@@ -299,12 +300,8 @@ class ToolOutput:
         if self._keeps_json and len(text) <= self._json_room:
             self._json_room -= len(text)
             self.sent_json.append(text)
-        else:
-            self._json_left_out += self._keeps_json
-
-    def _take_file(self, line: str, file: UserFile | None) -> UserFile | None:
-        self._lines.add(f"\n{line}" if self._lines.length else line)
-        return file
+        elif self._keeps_json:
+            self._left_out.add("JSON values for tool_results")
 
     def _take_source(self, source: Source | None) -> None:
         if source is None:
@@ -315,28 +312,29 @@ class ToolOutput:
         self._sources_length += max(length, _MIN_SOURCE_LENGTH)
         if self._sources_length <= MAX_KEPT_LENGTH:
             self.sources.append(short)
+        else:
+            self._left_out.add("sources")
 
     def rendered(self) -> Excerpt:
         """What the model reads, redacted, before it is cut to size; "" when the tool said nothing."""
-        redact, variables = self._redactor.text, Excerpt("")
-        if not self._texts.says_something and not self._json.length:
-            variables = Excerpt(redact(self._variables.text()))
-            self._note(self._variables.left_out, "not all variables were kept: together they are too long")
-        parts = {"text": self._texts, "JSON": self._json, "lines about files and links": self._lines}
-        for name, kept in parts.items():
-            length = f"of its {kept.length:,} characters of {name}"
-            self._note(not kept.is_whole, f"{length} only the beginning and the end were kept")
-        kept_first = f"only the first {len(self.sources):,} sources were kept"
-        self._note(self._sources_length > MAX_KEPT_LENGTH, f"{kept_first}: together they are too long")
-        left_out = f"{self._json_left_out:,} of its JSON values"
-        self._note(self._json_left_out > 0, f"{left_out} are too long for the variable tool_results")
+        redact, parts = self._redactor.text, [self._json, self._lines]
         texts = self._texts.excerpt(partial(self._redactor.texts, between=self._between_texts))
-        said = joined([texts, *(kept.excerpt(redact) for kept in in_turns((self._json, self._lines)))])
-        return joined([variables, said if said.text else self._contents.excerpt(redact)])
-
-    def _note(self, condition: bool, text: str) -> None:  # noqa: FBT001 - reads as a sentence
-        """Note in the log what was too long to be kept."""
-        self.notes += [OurWords(text)] if condition else []
+        said = joined([texts, *(part.excerpt(redact) for part in in_turns(parts))])
+        said = said if said.text else self._contents.excerpt(redact)
+        uses_variables = not self._texts.says_something and not self._json.length
+        if uses_variables:
+            said = joined([Excerpt(redact(self._variables.text())), said])
+        if not uses_variables:
+            self._left_out.discard("variables")
+        names = {"text": self._texts, "JSON": self._json, "lines about files and links": self._lines}
+        self.notes += [
+            OurWords(f"of its {kept.length:,} characters of {name} only the beginning and the end were kept")
+            for name, kept in names.items()
+            if not kept.is_whole
+        ]
+        long = "were kept: together they are too long"
+        self.notes += [OurWords(f"not all of its {name} {long}") for name in sorted(self._left_out)]
+        return said
 
 
 def _says(text: str, value: object) -> bool:

@@ -1,5 +1,6 @@
 """Calls of models and tools through the SDK's session, which this module alone uses."""
 
+import json
 import math
 import uuid
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
@@ -33,18 +34,14 @@ MAX_EXACT_INTEGER = 2**53
 """The host's daemon reads numbers as floats and rounds larger integers (docs/host-facts.md, "Numbers and keys")."""
 
 
-def exact_integers(value: Any) -> Any:  # noqa: ANN401 - JSON in, JSON out
-    """A JSON value in which the integers that the host would round are texts."""
-    match value:
-        case bool():
-            return value
-        case int():
-            return value if abs(value) <= MAX_EXACT_INTEGER else str(value)
-        case dict():
-            return {name: exact_integers(item) for name, item in value.items()}
-        case list() | tuple():
-            return [exact_integers(item) for item in value]
-    return value
+def read_exactly(text: str) -> Any:  # noqa: ANN401 - JSON
+    """The value of a JSON text; the integers that the host would round are texts."""
+    longest = len(str(-MAX_EXACT_INTEGER))
+
+    def integer(digits: str) -> int | str:
+        return int(digits) if len(digits) <= longest and abs(int(digits)) <= MAX_EXACT_INTEGER else digits
+
+    return json.loads(text, parse_int=integer)
 
 
 @dataclass(frozen=True)
@@ -61,18 +58,15 @@ class ModelRequest:
 
 
 def carries_opaque_body(message: PromptMessage) -> bool:
-    """Whether the message itself or a part of it has one."""
     return without_opaque_body(message) is not message
 
 
 def without_opaque_body(message: PromptMessage) -> PromptMessage:
     """The message itself when neither it nor a part of it has one."""
     nothing: dict[str, Any] = {"opaque_body": None}
-    changes: dict[str, Any] = {}
-    if isinstance(message, AssistantPromptMessage) and message.opaque_body is not None:
-        changes |= nothing
+    changes = nothing if isinstance(message, AssistantPromptMessage) and message.opaque_body is not None else {}
     if isinstance(message.content, list) and any(part.opaque_body is not None for part in message.content):
-        changes["content"] = [part.model_copy(update=nothing) for part in message.content]
+        changes = {**changes, "content": [part.model_copy(update=nothing) for part in message.content]}
     return message.model_copy(update=changes) if changes else message
 
 
@@ -85,8 +79,7 @@ class WireMessage(BaseModel):
 
 
 def wellformed_message(message: WireMessage) -> WireMessage:
-    changes = {"message": wellformed_json(message.message), "meta": wellformed_json(message.meta)}
-    return message.model_copy(update=changes)
+    return WireMessage(type=message.type, message=wellformed_json(message.message), meta=wellformed_json(message.meta))
 
 
 def wellformed_chunk(chunk: LLMResultChunk) -> LLMResultChunk:
@@ -109,12 +102,8 @@ def wellformed_chunk(chunk: LLMResultChunk) -> LLMResultChunk:
     return chunk
 
 
-# The answers of a call are read ahead by a greenlet while the run is busy with the batch before: a burst costs the run
-# a few steps and not one for each item. No item waits for a batch to fill.
-
 MAX_WAITING = 250
-"""Items of a batch, about as many short lines as the SDK reads at once (64 KiB). The reader stops there until they are
-taken; what follows stays in the SDK's own queue."""
+"""Items that are read ahead, about as many short lines as the SDK reads at once (64 KiB)."""
 
 
 class DeadlinePassed(Exception):  # noqa: N818 - says what happened
@@ -131,6 +120,7 @@ class _End:
 def batches[T](items: Generator[T, None, None], left: Callable[[], float], silence: float) -> Iterator[list[T]]:
     """All items that wait, as soon as there is one.
 
+    A greenlet reads ahead while the run is busy with the batch before: a burst costs a few steps, not one an item.
     ``left`` tells the seconds until the deadline; the call is not made when there are none. What has come by the
     deadline is passed on first. ``silence`` is how many seconds may pass without an item. Heartbeats of the HTTP
     transport extend neither, though they do extend the SDK's own limit.
@@ -143,31 +133,27 @@ def batches[T](items: Generator[T, None, None], left: Callable[[], float], silen
     reader = gevent.spawn(_read, items, inbox)
     try:
         while (seconds := left()) > 0 or inbox.qsize():
-            came = _take(inbox, seconds, silence)
-            end = came[-1]
+            try:
+                came = [inbox.get(timeout=min(seconds, silence))]
+            except Empty:
+                if silence < seconds:
+                    raise HostFailure(f"invocation exited without response after {silence:g} seconds") from None
+                break
+            came += [inbox.get_nowait() for _ in range(inbox.qsize())]
             if batch := [item for item in came if not isinstance(item, _End)]:
                 yield batch
-            if isinstance(end, _End):
+            if isinstance(end := came[-1], _End):
                 if end.failure is None:
                     return
-                raise HostFailure(end.failure) if left() > 0 else DeadlinePassed
+                if left() > 0:
+                    raise HostFailure(end.failure)
+                break
             if seconds <= 0 and left() <= 0:  # an answer may be given more time for what it has just brought
                 break
         raise DeadlinePassed
     finally:
         # A run that is never read to its end may be collected while gevent's hub is at work, which must not wait.
         reader.kill(block=False)
-
-
-def _take[T](inbox: "Queue[T | _End]", seconds: float, silence: float) -> list[T | _End]:
-    """All that waits; the first item is waited for."""
-    try:
-        came = [inbox.get(timeout=min(seconds, silence))]
-    except Empty:
-        if silence < seconds:
-            raise HostFailure(f"invocation exited without response after {silence:g} seconds") from None
-        raise DeadlinePassed from None
-    return came + [inbox.get_nowait() for _ in range(inbox.qsize())]
 
 
 def _read[T](items: Generator[T, None, None], inbox: "Queue[T | _End]") -> None:

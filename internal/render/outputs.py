@@ -13,7 +13,7 @@ from pydantic_core import to_json
 from internal.call import EndedCall, ValidCall, WaitingCall
 from internal.clock import in_turns
 from internal.events import MAX_NAME_LENGTH, ExternalImage, FileBytes, HostedFile, RunSummary, Thought, UserFile
-from internal.host.session import MAX_EXACT_INTEGER
+from internal.host.session import read_exactly
 from internal.memory.state import encode
 from internal.node.params import ExtraOutput
 from internal.sources import Source, cited_numbers
@@ -166,7 +166,7 @@ class Variables:
 
     def _sent_json(self, ended: EndedCall, redactor: Redactor) -> object:
         """What the tool sent as JSON: the value, a list of several, None for none."""
-        values = [value for value in in_turns(map(_read, ended.sent_json)) if _can_be_written(value)]
+        values = [value for value in in_turns(map(read_exactly, ended.sent_json)) if _can_be_written(value)]
         self._leave_out("tool_results.json", len(ended.sent_json) - len(values))
         return redactor.json(values if len(values) > 1 else values[0] if values else None)
 
@@ -233,21 +233,11 @@ def _without_result(number: int, ended: EndedCall, redactor: Redactor) -> _Json:
     return {
         "round": number,
         "tool": redactor.text(ended.call.name)[:MAX_NAME_LENGTH],
-        "arguments": redactor.json(_read(json.dumps(arguments))),
+        "arguments": redactor.json(read_exactly(json.dumps(arguments))),
         "status": ended.status.value,
         "text": "",
         "json": None,
     }
-
-
-def _read(text: str) -> Any:  # noqa: ANN401 - JSON
-    """A JSON value as the host keeps it: integers that it would round are texts."""
-    return json.loads(text, parse_int=_integer)
-
-
-def _integer(digits: str) -> int | str:
-    is_exact = len(digits) <= len(str(-MAX_EXACT_INTEGER)) and abs(int(digits)) <= MAX_EXACT_INTEGER
-    return int(digits) if is_exact else digits
 
 
 def _can_be_written(value: object) -> bool:

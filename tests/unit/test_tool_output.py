@@ -304,22 +304,22 @@ FLOODS: dict[str, tuple[Callable[[int], WireMessage], str]] = {
     "one variable": (lambda number: variable("v", f"{number}{MEGABYTE}"), ""),
     "variables": (
         lambda number: variable(f"v{number}{MEGABYTE}", MEGABYTE),
-        "not all variables were kept: together they are too long",
+        "not all of its variables were kept: together they are too long",
     ),
     "a streamed variable": (
         lambda _: variable("v", MEGABYTE, stream=True),
-        "not all variables were kept: together they are too long",
+        "not all of its variables were kept: together they are too long",
     ),
     "logs": (lambda _: message("log", id="1", data={"a": MEGABYTE}), ""),
     "long sources": (
         lambda number: sources(
             {"document_id": f"{number}{MEGABYTE}", "content": MEGABYTE, "doc_metadata": {"a": MEGABYTE}}
         ),
-        "only the first 26 sources were kept: together they are too long",
+        "not all of its sources were kept: together they are too long",
     ),
     "short sources": (
         lambda number: sources(*({"title": f"{number}.{place}"} for place in range(1_000))),
-        "only the first 4,194 sources were kept: together they are too long",
+        "not all of its sources were kept: together they are too long",
     ),
 }
 
