@@ -112,20 +112,20 @@ READ_TIMEOUT = CallFails(
 )
 
 
-@pytest.mark.parametrize("failure", [SILENT, READ_TIMEOUT], ids=["the limit on silence", "the daemon's read timeout"])
-def test_an_answer_that_stalls_after_it_was_shown_keeps_its_text(failure: CallFails) -> None:
-    outcome = run([[text("The answer is"), failure]], clock=FakeTime().clock)
+STALLS: dict[str, tuple[list[Any], dict[str, Any]]] = {
+    "the limit on silence": ([[text("The answer is"), SILENT]], {}),
+    "the daemon's read timeout": ([[text("The answer is"), READ_TIMEOUT]], {}),
+    "three times, before it is shown": ([[text("The answer is"), SILENT]] * 3, FOUND),
+}
+
+
+@pytest.mark.parametrize(("steps", "handlers"), STALLS.values(), ids=STALLS)
+def test_an_answer_that_stalls_keeps_its_text(steps: list[Any], handlers: dict[str, Any]) -> None:
+    outcome = run(steps, handlers, clock=FakeTime().clock)
 
     assert outcome.error is None
     assert (outcome.text, outcome.stop_reason) == (cut_off("The answer is"), "time_limit")
-    assert [note for note in outcome.notes if note.endswith("what had come of the answer is kept")]
-
-
-def test_an_answer_that_stalls_repeatedly_before_it_is_shown_keeps_its_text() -> None:
-    outcome = run([[text("The answer is"), SILENT]] * 3, FOUND, clock=FakeTime().clock)
-
-    assert outcome.error is None
-    assert (outcome.text, outcome.stop_reason) == (cut_off("The answer is"), "time_limit")
+    assert len([note for note in outcome.notes if note.endswith("what had come of the answer is kept")]) == 1
 
 
 def test_text_before_a_call_is_not_the_answer() -> None:

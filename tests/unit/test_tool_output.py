@@ -122,77 +122,48 @@ def test_a_line_break_separates_the_text_blocks_of_an_mcp_server(blocks: list[st
     assert output_of(*map(text, blocks), between_texts="\n")[0].rendered().text == expected
 
 
-REMOTE = {"filename": "a.png", "mime_type": "image/png", "remote_url": "https://host.test/a"}
-SHOWN = ExternalImage("https://host.test/a")
-ENDLESS = "https://host.test/" + "x" * 5000
-FILES: dict[str, tuple[WireMessage, str, list[UserFile]]] = {
-    "hosted, by an id": (
-        message("link", META, text="http://host.test/x"),
-        "file: chart.png (image/png), handed to the user",
-        [HostedFile("http://host.test/x", META)],
-    ),
-    "hosted, with more meta": (
-        message("image", {**META, "made_up": "x" * 1000}, text=HOSTED),
-        "file: chart.png (image/png), handed to the user",
-        [HostedFile(HOSTED, META)],
-    ),
-    "hosted, without a suffix": (
-        message("binary_link", {"tool_file_id": "f", "filename": "report"}, text="/files/tools/f1.pdf?sign=x"),
+WEB, PDF, ENDLESS = "https://host.test/a", "/files/tools/f1.pdf?sign=x", "https://host.test/" + "x" * 5000
+REMOTE = {"filename": "a.png", "mime_type": "image/png", "remote_url": WEB}
+REPORT = {"tool_file_id": "f", "filename": "report"}
+CHART = "file: chart.png (image/png), handed to the user"
+
+
+def described(**file: Any) -> WireMessage:  # noqa: ANN401 - passed on as it is
+    return message("file", {"file": file})
+
+
+FILES: list[tuple[WireMessage, str, UserFile | None]] = [
+    (message("link", META, text=WEB), CHART, HostedFile(WEB, META)),
+    (message("image", {**META, "made_up": "x" * 1000}, text=HOSTED), CHART, HostedFile(HOSTED, META)),
+    (
+        message("binary_link", REPORT, text=PDF),
         "file: report.pdf (unknown type), handed to the user",
-        [HostedFile("/files/tools/f1.pdf?sign=x", {"tool_file_id": "f", "filename": "report.pdf"})],
+        HostedFile(PDF, {**REPORT, "filename": "report.pdf"}),
     ),
-    "a link without an id": (message("link", {"tool_file_id": ""}, text="/etc/passwd"), "link: /etc/passwd", []),
-    "an image on the web": (
-        message("image_link", {"file": REMOTE}, text="https://host.test/a"),
-        "image: a.png, https://host.test/a, shown to the user",
-        [SHOWN],
-    ),
-    "an image without a name": (
-        message("file", {"file": {"type": "image", "remote_url": "https://host.test/a"}}),
-        "image: https://host.test/a, shown to the user",
-        [SHOWN],
-    ),
-    "another file on the web": (
-        message("file", {"file": {**REMOTE, "mime_type": "x/y"}}),
-        "file: a.png (x/y), https://host.test/a",
-        [],
-    ),
-    "no address of the web": (
-        message("file", {"file": {**REMOTE, "remote_url": "/etc/passwd"}}),
-        "file: a.png (image/png)",
-        [],
-    ),
-    "an endless address of a file": (
-        message("file", {"file": {**REMOTE, "remote_url": ENDLESS}}),
-        "file: a.png (image/png)",
-        [],
-    ),
-    "an endless address of an image": (
-        message("image_link", META, text=ENDLESS),
-        "file: its address is too long, not handed on",
-        [],
-    ),
-    "an upload": (message("file", {"filename": "a\nb.png", "mime_type": "x/y"}), "file: a b.png (x/y)", []),
-    "only a type": (message("file", {"file": {"mime_type": "text/csv"}}), "file (text/csv)", []),
-    "an external file": (message("binary_link", text="ftp://host.test/a"), "file: ftp://host.test/a", []),
-    "bytes without meta": (
+    (message("link", {"tool_file_id": ""}, text="/etc/passwd"), "link: /etc/passwd", None),
+    (message("binary_link", text="ftp://host.test/a"), "file: ftp://host.test/a", None),
+    (message("image_link", META, text=ENDLESS), "file: its address is too long, not handed on", None),
+    (message("image_link", {"file": REMOTE}, text=WEB), f"image: a.png, {WEB}, shown to the user", ExternalImage(WEB)),
+    (described(type="image", remote_url=WEB), f"image: {WEB}, shown to the user", ExternalImage(WEB)),
+    (described(**{**REMOTE, "mime_type": "x/y"}), f"file: a.png (x/y), {WEB}", None),
+    (described(**{**REMOTE, "remote_url": "/etc/passwd"}), "file: a.png (image/png)", None),
+    (described(**{**REMOTE, "remote_url": ENDLESS}), "file: a.png (image/png)", None),
+    (described(mime_type="text/csv"), "file (text/csv)", None),
+    (message("file", {"filename": "a\nb.png", "mime_type": "x/y"}), "file: a b.png (x/y)", None),
+    (
         message("blob", {"mime_type": None}, blob=base64.b64encode(PNG).decode()),
         "file (image/png), handed to the user",
-        [FileBytes(PNG, "image/png", "")],
+        FileBytes(PNG, "image/png", ""),
     ),
-    "no base64": (message("blob", blob="日本"), "file: its bytes could not be read", []),
-    "a number for bytes": (message("blob", blob=5), "file: its bytes could not be read", []),
-    "too many bytes": (
-        message("blob", blob=base64.b64encode(bytes(MAX_FILE_BYTES + 1)).decode()),
-        "file: larger than 15 MiB, not handed on",
-        [],
-    ),
-}
+    (message("blob", blob="日本"), "file: its bytes could not be read", None),
+    (message("blob", blob=5), "file: its bytes could not be read", None),
+    (message("blob", blob="A" * (MAX_FILE_BYTES // 3 * 4 + 4)), "file: larger than 15 MiB, not handed on", None),
+]
 
 
-@pytest.mark.parametrize(("wire", "line", "files"), FILES.values(), ids=FILES)
-def test_what_becomes_of_a_file(wire: WireMessage, line: str, files: list[UserFile]) -> None:
-    assert collected(wire) == (line, files)
+@pytest.mark.parametrize(("wire", "line", "file"), FILES)
+def test_what_becomes_of_a_file(wire: WireMessage, line: str, file: UserFile | None) -> None:
+    assert collected(wire) == (line, [file] if file else [])
 
 
 @pytest.mark.parametrize("meta", [None, META], ids=["bare", "with a made-up file id"])
@@ -289,37 +260,28 @@ def kept(thing: object) -> int:
 
 
 MEGABYTE = "m" * 1_000_000
+ENDS, TOGETHER = "only the beginning and the end were kept", "were kept: together they are too long"
+LONG = {"content": MEGABYTE, "doc_metadata": {"a": MEGABYTE}}
 FLOODS: dict[str, tuple[Callable[[int], WireMessage], str]] = {
-    "text": (lambda _: text(MEGABYTE), "of its 30,000,000 characters of text only the beginning and the end were kept"),
-    "JSON": (
-        lambda number: json_value({"n": number, "m": MEGABYTE}),
-        "of its 30,000,588 characters of JSON only the beginning and the end were kept",
-    ),
+    "text": (lambda _: text(MEGABYTE), f"of its 30,000,000 characters of text {ENDS}"),
+    "JSON": (lambda at: json_value({"n": at, "m": MEGABYTE}), f"of its 30,000,588 characters of JSON {ENDS}"),
     "links": (
         lambda _: message("link", text=MEGABYTE),
-        "of its 30,000,209 characters of lines about files and links only the beginning and the end were kept",
+        f"of its 30,000,209 characters of lines about files and links {ENDS}",
     ),
     "hosted files": (lambda _: message("image_link", {"tool_file_id": "1", "filename": MEGABYTE}, text=HOSTED), ""),
     "blobs": (lambda _: message("blob", {"mime_type": "text/plain"}, blob=MEGABYTE), ""),
-    "one variable": (lambda number: variable("v", f"{number}{MEGABYTE}"), ""),
-    "variables": (
-        lambda number: variable(f"v{number}{MEGABYTE}", MEGABYTE),
-        "not all of its variables were kept: together they are too long",
-    ),
-    "a streamed variable": (
-        lambda _: variable("v", MEGABYTE, stream=True),
-        "not all of its variables were kept: together they are too long",
-    ),
+    "one variable": (lambda at: variable("v", f"{at}{MEGABYTE}"), ""),
+    "variables": (lambda at: variable(f"v{at}{MEGABYTE}", MEGABYTE), f"not all of its variables {TOGETHER}"),
+    "a stream": (lambda _: variable("v", MEGABYTE, stream=True), f"not all of its variables {TOGETHER}"),
     "logs": (lambda _: message("log", id="1", data={"a": MEGABYTE}), ""),
     "long sources": (
-        lambda number: sources(
-            {"document_id": f"{number}{MEGABYTE}", "content": MEGABYTE, "doc_metadata": {"a": MEGABYTE}}
-        ),
-        "not all of its sources were kept: together they are too long",
+        lambda at: sources({"document_id": f"{at}{MEGABYTE}", **LONG}),
+        f"not all of its sources {TOGETHER}",
     ),
     "short sources": (
-        lambda number: sources(*({"title": f"{number}.{place}"} for place in range(1_000))),
-        "not all of its sources were kept: together they are too long",
+        lambda at: sources(*({"title": f"{at}.{place}"} for place in range(1_000))),
+        f"not all of its sources {TOGETHER}",
     ),
 }
 

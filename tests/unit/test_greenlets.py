@@ -1,4 +1,4 @@
-"""A call's answers, read ahead: in batches, in order, bounded, and without a greenlet left behind."""
+"""Greenlets of a run: answers read ahead and jobs side by side, in order, bounded, and none left behind."""
 
 import gc
 from collections.abc import Callable, Generator, Iterator
@@ -12,8 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from internal import clock as fairness
-from internal.clock import MOMENT
-from internal.host.failures import FailureKind, HostFailure
+from internal.calls import runner as side_by_side
+from internal.calls.runner import Post, drain, run_side_by_side
+from internal.clock import MOMENT, Clock, Deadline
+from internal.errors import OurWords
+from internal.events import Event as AgentEvent
+from internal.events import Noted
 from internal.host.session import MAX_WAITING, DeadlinePassed, batches
 from tests.agent.scenes import silence
 from tests.support.clock import PATIENCE, FakeTime
@@ -107,14 +111,6 @@ def test_others_run_while_items_that_take_long_are_read() -> None:
     assert len(turns) > 50
 
 
-def test_an_error_comes_after_the_items_before_it() -> None:
-    come = batches(Call(1, 2, ValueError("kaboom")).answers(), left, PATIENCE)
-
-    assert next(come) == [1, 2]
-    with pytest.raises(HostFailure, match="kaboom"):
-        next(come)
-
-
 def test_a_call_is_not_made_when_there_is_no_time() -> None:
     call = Call(1)
 
@@ -168,31 +164,9 @@ def test_a_host_that_never_stops_is_left_at_the_deadline() -> None:
     next(come)
     gevent.idle()
     time.advance(11)
-    assert sum(map(len, taken(come))) <= MAX_WAITING + 1
-    assert call.ended.wait(PATIENCE)
-
-
-def taken(come: Iterator[list[int]]) -> Iterator[list[int]]:
-    """What comes until the deadline strikes."""
     with pytest.raises(DeadlinePassed):
-        yield from come
-
-
-def test_an_error_after_the_deadline_is_the_deadlines() -> None:
-    time = FakeTime()
-    call = Call(1, lambda: time.advance(11), ValueError("kaboom"))
-
-    assert list(taken(batches(call.answers(), until(time), PATIENCE))) == [[1]]
-
-
-def test_a_host_that_is_silent_for_too_long_has_failed() -> None:
-    with FakeTime().governed() as time:
-        come = batches(Call(1, silence(time, 5)).answers(), until(time), 5)
-
-        assert next(come) == [1]
-        with pytest.raises(HostFailure, match=r"without response after 5 seconds") as failed:
-            next(come)
-    assert failed.value.kind is FailureKind.TIMEOUT
+        assert sum(map(len, come)) <= MAX_WAITING + 1
+    assert call.ended.wait(PATIENCE)
 
 
 STUCK: dict[str, Callable[[], Call]] = {
@@ -221,11 +195,11 @@ def killed(come: list[Iterator[list[int]]]) -> None:
 
 
 @pytest.mark.parametrize("end", [closed, collected, killed])
-@pytest.mark.parametrize("stuck", STUCK.values(), ids=STUCK)
+@pytest.mark.parametrize("make_call", STUCK.values(), ids=STUCK)
 def test_a_run_that_ends_early_ends_its_call(
-    stuck: Callable[[], Call], end: Callable[[list[Iterator[list[int]]]], None]
+    make_call: Callable[[], Call], end: Callable[[list[Iterator[list[int]]]], None]
 ) -> None:
-    call = stuck()
+    call = make_call()
     come = [batches(call.answers(), left, PATIENCE)]
     next(come[0])
     gevent.idle()
@@ -235,19 +209,115 @@ def test_a_run_that_ends_early_ends_its_call(
     assert call.ended.wait(PATIENCE)
 
 
-def test_a_run_that_is_closed_while_the_hub_is_at_work_ends_its_call() -> None:
-    """A blocking call there would fail, and Python would print what it cannot raise."""
-    call, failures = Call(1, never), list[BaseException]()
-    come = batches(call.answers(), left, PATIENCE)
-    next(come)
+# Jobs side by side.
+
+
+def in_time(seconds: float = PATIENCE) -> Deadline:
+    clock = Clock()
+    return Deadline(clock, clock.now() + seconds)
+
+
+def collect[T](events: Generator[AgentEvent, None, T]) -> tuple[list[str], T]:
+    """The texts of all events, and the result."""
+    texts: list[str] = []
+    return texts, drain(events, lambda event: texts.append(getattr(event, "text", "")))
+
+
+def test_results_are_at_the_position_of_their_job_in_any_order_of_completion() -> None:
+    second_is_done = Event()
+
+    def first(post: Post) -> str:
+        assert second_is_done.wait(PATIENCE)
+        post(Noted(OurWords("first")))
+        return "a"
+
+    def second(post: Post) -> str:
+        post(Noted(OurWords("second")))
+        second_is_done.set()
+        return "b"
+
+    texts, results = collect(run_side_by_side([first, second], in_time()))
+
+    assert texts == ["second", "first"]
+    assert [results[0], results[1]] == ["a", "b"]
+
+
+def test_an_event_arrives_while_its_job_still_runs() -> None:
+    seen = Event()
+
+    def job(post: Post) -> bool:
+        post(Noted(OurWords("begun")))
+        return seen.wait(PATIENCE)
+
+    events = run_side_by_side([job], in_time())
+
+    assert next(events) == Noted(OurWords("begun"))
+    seen.set()
+    assert collect(events) == ([], {0: True})
+
+
+def stuck(ended: list[str]) -> Callable[[Post], str]:
+    """A job that never ends by itself, and notes when it was ended."""
+
+    def job(post: Post) -> str:
+        post(Noted(OurWords("stuck")))
+        try:
+            Event().wait()
+        finally:
+            ended.append("stuck")
+        return "never"
+
+    return job
+
+
+def test_a_job_that_still_runs_when_time_is_up_has_no_result_and_is_ended() -> None:
+    ended: list[str] = []
+
+    with FakeTime().governed() as time:
+        gevent.spawn(silence(time, 10 + side_by_side.GRACE_SECONDS))
+        jobs = [stuck(ended), lambda _: "done"]
+        texts, results = collect(run_side_by_side(jobs, Deadline(time.clock, time.now + 10)))
+
+    assert texts == ["stuck"]
+    assert results == {1: "done"}
+    assert ended == ["stuck"]
+
+
+def test_a_job_may_say_after_the_deadline_that_it_has_passed() -> None:
+    deadline = in_time(0)
+
+    def late(post: Post) -> str:
+        gevent.sleep(0)
+        post(Noted(OurWords("too late")))
+        return "half"
+
+    assert collect(run_side_by_side([late], deadline)) == (["too late"], {0: "half"})
+
+
+def closed_by_the_hub(events: Iterator[object]) -> list[BaseException]:
+    """What fails when a generator is closed while gevent's hub is at work, where nothing may block."""
+    failures, is_closed = list[BaseException](), Event()
 
     def close() -> None:
         try:
-            come.close()  # type: ignore[attr-defined] # it is a generator
+            events.close()  # type: ignore[attr-defined] # it is a generator
         except BaseException as failure:  # noqa: BLE001 - handed to the test
             failures.append(failure)
+        is_closed.set()
 
     gevent.get_hub().loop.run_callback(close)
+    assert is_closed.wait(PATIENCE)
+    return failures
 
+
+def test_a_run_that_is_collected_while_the_hub_is_at_work_ends_its_calls_and_jobs() -> None:
+    call, ended = Call(1, never), list[str]()
+    come, events = batches(call.answers(), left, PATIENCE), run_side_by_side([stuck(ended)], in_time())
+    next(come)
+    next(events)
+
+    assert closed_by_the_hub(come) + closed_by_the_hub(events) == []
+
+    gevent.idle()
     assert call.ended.wait(PATIENCE)
-    assert failures == []
+    assert ended == ["stuck"]
