@@ -39,12 +39,6 @@ def test_each_language_has_at_least_fifteen_words_that_differ(language: str) -> 
     assert len({re.sub(r"\W", "", words).casefold() for words in APPROVAL_WORDS[language]}) >= 15
 
 
-@pytest.mark.parametrize("words", WORDS)
-def test_each_listed_word_approves_every_call(words: str) -> None:
-    assert read_decision(words) == APPROVED
-    assert APPROVED.verdict("any") == YES
-
-
 NEGATIONS = {
     "en": r"\b(?:no|not|don't|never|stop|cancel|wait|but|if|except|unless|later|maybe)\b",
     "ja": "いいえ|いや|ない|(?<!問題あり)ません|だめ|ダメ|中止|待|やめ|却下|拒否|けど|なら",
@@ -57,6 +51,12 @@ NEGATIONS = {
 @pytest.mark.parametrize("language", APPROVAL_WORDS)
 def test_no_listed_form_holds_a_negation_or_a_condition(language: str) -> None:
     assert [words for words in APPROVAL_WORDS[language] if re.search(NEGATIONS[language], words, re.IGNORECASE)] == []
+
+
+@pytest.mark.parametrize("words", WORDS)
+def test_each_listed_word_approves_every_call(words: str) -> None:
+    assert read_decision(words) == APPROVED
+    assert APPROVED.verdict("any") == YES
 
 
 def wide(text: str) -> str:
@@ -74,13 +74,7 @@ def wide(text: str) -> str:
     gap=st.sampled_from([" ", "  ", "\n", "\u3000", ", ", "、", ". ", "！"]),
 )
 def test_width_case_white_space_and_final_punctuation_make_no_difference(
-    *,
-    words: str,
-    change: Callable[[str], str],
-    before: str,
-    quotes: str,
-    end: str,
-    gap: str,
+    *, words: str, change: Callable[[str], str], before: str, quotes: str, end: str, gap: str
 ) -> None:
     written = re.sub(r"[\s,，、]+", gap, change(words))
 
@@ -90,124 +84,40 @@ def test_width_case_white_space_and_final_punctuation_make_no_difference(
 @pytest.mark.parametrize(
     "text",
     [
-        "no",
-        "No.",
-        "いいえ",
-        "不",
-        "不可以",
-        "não",
-        "yes, but take the cheaper one",
-        "yes no",
-        "yes or no",
-        "not yes",
-        "ok?",
-        "ok？",
-        "ok?!",
-        "ok⁉",
-        "sure?",
-        "はい？",
-        "好的吗",
-        "right",
-        "fine",
-        "1",
-        "yes_",
-        "yes\u200b",
-        "уes",
-        "はいではない",
-        "好的，但是便宜一点",
-        "sim, mas não agora",
-        "👎",
-        "yes 👎",
-        "ok? 👍",
-        "no 👍",
-        "👍 no",
-        "yes 👍 no",
-        "yes 👍👎",
-        "👍 yes",
-        "no problem",
-        "大丈夫です",
-        "**no**",
-        "**yes",
-        "yes**",
-        "**yes*",
-        "*yes_",
-        "** yes **",
-        "**yes** no",
-        "**yes** or **no**",
-        "**yes**, *no*",
-        "**yes?**",
-        "****yes****",
-        "****",
-        "~~yes~~",
-        "～～yes～～",
-        "**~~yes~~**",
-        '"~~yes~~"',
-        "~~*yes*~~",
-        "`yes`",
-        "# yes",
-        "> yes",
-        "```yes```",
-        "```\nyes\n```",
-        "[true]",
-        "{'call_1': True}",
-        "yes " * 10_000,
-        "yes" + "!" * 200,
-        "start.approval",
-        "?",
-        "!",
-        '""',
-        "{",
-        '{"call_1": true',
-        '{"call_1": NaN}',
-        '{"call_1": true} yes',
-        'yes {"call_1": true}',
-        "{}" * 2,
-        '```json {"call_1": true} ```',
-        '```\n{"call_1": true}\n```',
-        '```python\n{"call_1": true}\n```',
-        '```JSON5\n{"call_1": true}\n```',
-        '```json\n{"call_1": true}\n',
-        '{"call_1": true}\n```',
-        'yes\n```json\n{"call_1": true}\n```',
-        '```json\n{"call_1": true}\n```\nno',
-        '```json\n{"call_1": true}\n```\n```json\n{"call_2": true}\n```',
-        '````json\n{"call_1": true}\n````',
-        "```json\nyes\n```",
-        "```json\n[true]\n```",
-        "```json\n```",
-    ],
-)
-def test_any_other_text_rejects_every_call_with_that_text(text: str) -> None:
-    decision = read_decision(f" {text} ")
-
-    assert decision == rejected(text.strip())
-    assert decision.verdict("call_1") == Verdict(approved=False, reason=text.strip())
-
-
-SIGNS = APPROVAL_WORDS["any"]
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "ok 👍",
-        "yes ✅",
-        "はい👍",
-        "Sim! 👍🏽",
-        '"ok 👍"',
-        "**yes**",
-        "*Yes*",
-        "_sim_",
-        "__ok__",
-        "***はい***",
-        "**yes, please!**",
-        "**ok 👍**",
-        " **好的** ",
-        '**"yes"**',
+        *("ok 👍", "yes ✅", "はい👍", "Sim! 👍🏽", '"ok 👍"', "**yes**", "*Yes*", "_sim_", "__ok__"),
+        *("***はい***", "**yes, please!**", "**ok 👍**", " **好的** ", '**"yes"**'),
     ],
 )
 def test_a_sign_after_a_word_and_emphasis_around_it_make_no_difference(text: str) -> None:
     assert read_decision(text) == APPROVED
+
+
+REJECTED = [
+    *("no", "No.", "いいえ", "不", "不可以", "não", "yes, but take the cheaper one", "yes no", "yes or no"),
+    *("not yes", "ok?", "ok？", "ok?!", "ok⁉", "sure?", "はい？", "好的吗", "right", "fine", "1", "yes_"),
+    *("yes\u200b", "уes", "はいではない", "好的，但是便宜一点", "sim, mas não agora", "👎", "yes 👎", "ok? 👍"),
+    *("no 👍", "👍 no", "yes 👍 no", "yes 👍👎", "👍 yes", "no problem", "大丈夫です", "**no**", "**yes"),
+    *("yes**", "**yes*", "*yes_", "** yes **", "**yes** no", "**yes** or **no**", "**yes**, *no*", "**yes?**"),
+    *("****yes****", "****", "~~yes~~", "～～yes～～", "**~~yes~~**", '"~~yes~~"', "~~*yes*~~", "`yes`"),
+    *("# yes", "> yes", "```yes```", "```\nyes\n```", "[true]", "{'call_1': True}"),
+    *("start.approval", "?", "!", '""', "{", '{"call_1": true', '{"call_1": NaN}', '{"call_1": true} yes'),
+    *('yes {"call_1": true}', "{}{}", '```json {"call_1": true} ```', '```\n{"call_1": true}\n```'),
+    *('```python\n{"call_1": true}\n```', '```JSON5\n{"call_1": true}\n```', '```json\n{"call_1": true}\n'),
+    *('{"call_1": true}\n```', 'yes\n```json\n{"call_1": true}\n```', '```json\n{"call_1": true}\n```\nno'),
+    *('```json\n{"call_1": true}\n```\n```json\n{"call_2": true}\n```', '````json\n{"call_1": true}\n````'),
+    *("```json\nyes\n```", "```json\n[true]\n```", "```json\n```"),
+]
+LONG = [
+    *("yes " * 10_000, "yes" + "!" * 200, "ﷺ" * 1_000_000, "{" * 1_000_000, '{"a":' * 100_000),
+    *("\ud83d\0", '{"a": "\0"}'),
+    *('{"a":' + "[" * 100_000 + "]" * 100_000 + "}", '{"a": ' + "1" * 10_000 + "}", '{"a": "' + "x" * 1_000_000 + '"}'),
+    *("```json\n" + "{" * 1_000_000 + "\n```", "```json" + "\n" * 1_000_000 + "``", "*" * 200, "_*" * 100),
+]
+
+
+@pytest.mark.parametrize("text", [*REJECTED, *LONG], ids=lambda text: text[:30])
+def test_any_other_text_rejects_every_call_with_that_text(text: str) -> None:
+    assert read_decision(f" {text} ") == rejected(text.strip())
 
 
 LISTED = {re.sub(r"[\W_]", "", unicodedata.normalize("NFKC", words)).casefold() for words in WORDS}
@@ -231,7 +141,7 @@ def test_a_letter_or_sign_within_makes_it_a_rejection(words: str, letters: int, 
     text = words[:letters] + character + words[letters:]
     compared = re.sub(r"[\s,、.!。~〜…\"'“”‘’„«»‹›「」『』]", "", unicodedata.normalize("NFKC", text)).casefold()
     listed = {re.sub(r"[\s,、.]", "", unicodedata.normalize("NFKC", words)).casefold() for words in WORDS}
-    without_sign = {compared.removesuffix(sign) for sign in SIGNS}
+    without_sign = {compared.removesuffix(sign) for sign in APPROVAL_WORDS["any"]}
 
     assert read_decision(text) != APPROVED or listed & {compared, *without_sign}
 
@@ -241,14 +151,6 @@ def test_nothing_said_is_no_decision(text: str) -> None:
     assert read_decision(text) is None
 
 
-def test_json_decides_call_by_call() -> None:
-    decision = by_call('{"call_1": true, "call_2": {"approved": false, "reason": " too\\nexpensive "}}')
-
-    assert decision.verdict("call_1") == YES
-    assert decision.verdict("call_2") == Verdict(approved=False, reason="too\nexpensive")
-    assert decision.verdict("call_3") == NO
-
-
 @pytest.mark.parametrize(
     ("answer", "verdict"),
     [
@@ -256,30 +158,23 @@ def test_json_decides_call_by_call() -> None:
         ('{"approved": true}', YES),
         ('{"approved": true, "reason": null}', YES),
         ('{"approved": true, "reason": "thanks"}', Verdict(approved=True, reason="thanks")),
-        ("false", NO),
-        ('{"approved": false}', NO),
-        ("1", NO),
-        ("1.0", NO),
-        ('"true"', NO),
-        ('"yes"', NO),
-        ("null", NO),
-        ("[true]", NO),
-        ("{}", NO),
-        ('{"approved": 1}', NO),
-        ('{"approved": "true"}', NO),
-        ('{"approved": [true]}', NO),
+        *((answer, NO) for answer in ("false", '{"approved": false}', "1", "1.0", '"true"', '"yes"', "null", "[true]")),
+        *((answer, NO) for answer in ("{}", '{"approved": 1}', '{"approved": "true"}', '{"approved": [true]}')),
         ('{"Approved": true}', NO),
-        ('{"approved": "no", "reason": "too dear"}', Verdict(approved=False, reason="too dear")),
+        ('{"approved": "no", "reason": " too dear\\n"}', Verdict(approved=False, reason="too dear")),
         ('{"approved": true, "reason": 5}', NO),
-        ('{"approved": true, "reason": ["a"]}', NO),
         ('{"approved": true, "arguments": {"price": 1}}', NO),
         ('{"approved": false, "approved": true}', NO),
         ('{"approved": true, "reason": "a", "reason": "b"}', NO),
+        ('true, "call_1": true', NO),
+        ('false, "call_1": true', NO),
         ('{"approved": false, "reason": "a\\ud83d\\u0000b"}', Verdict(approved=False, reason="a?b")),
     ],
 )
 def test_only_the_json_boolean_true_approves_a_call(answer: str, verdict: Verdict) -> None:
-    assert by_call(f'{{"call_1": {answer}}}').verdict("call_1") == verdict
+    decision = by_call(f'{{"call_1": {answer}, "call_2": true}}')
+
+    assert (decision.verdict("call_1"), decision.verdict("call_2"), decision.verdict("call_3")) == (verdict, YES, NO)
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "  \n", "\n\n"])
@@ -288,14 +183,6 @@ def test_json_may_be_in_a_fence_that_is_the_whole_text(end: str) -> None:
 
     assert decision.verdict("call_1") == YES
     assert decision.verdict("call_2") == Verdict(approved=False, reason="```")
-
-
-@pytest.mark.parametrize("answers", [("false", "true"), ("true", "true"), ("true", "false", "true")])
-def test_a_call_with_two_answers_is_not_approved(answers: tuple[str, ...]) -> None:
-    decision = by_call("{" + ", ".join(f'"call_1": {answer}' for answer in answers) + ', "call_2": true}')
-
-    assert decision.verdict("call_1") == NO
-    assert decision.verdict("call_2") == YES
 
 
 @given(st.dictionaries(readable_text, json_values | st.fixed_dictionaries({"approved": json_values})))
@@ -309,50 +196,21 @@ def test_a_call_is_approved_by_nothing_but_true(answers: dict[str, Any]) -> None
 
 
 @given(any_text)
-def test_any_text_is_one_decision(text: str) -> None:
+def test_any_text_is_one_decision_with_well_formed_reasons(text: str) -> None:
     decision = read_decision(text)
+    reason = by_call(json.dumps({"call_1": {"approved": False, "reason": text}})).verdict("call_1").reason
 
     assert decision is None or not decision.verdict("call_1").approved or decision == APPROVED
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "ﷺ" * 1_000_000,
-        "{" * 1_000_000,
-        '{"a":' * 100_000,
-        '{"a":' + "[" * 100_000 + "]" * 100_000 + "}",
-        '{"a": ' + "1" * 10_000 + "}",
-        '{"a": "' + "x" * 1_000_000 + '"}',
-        "\ud83d\0",
-        '{"a": "\0"}',
-        "```json\n" + "{" * 1_000_000 + "\n```",
-        "```json" + "\n" * 1_000_000 + "``",
-        "*" * 200,
-        "_*" * 100,
-    ],
-)
-def test_hostile_texts_are_rejections(text: str) -> None:
-    assert read_decision(text) == rejected(text)
+    assert not has_lone_surrogate(reason)
+    assert "\0" not in reason
 
 
 def test_the_model_reads_what_the_user_said() -> None:
+    long = not_approved_text("x" * (MAX_REASON_LENGTH + 7))
+
     assert not_approved_text(" no, the {cheaper} one\n") == (
         "The user did not approve this call and said: no, the {cheaper} one"
     )
     assert not_approved_text(" ") == template.NOT_APPROVED
-
-
-def test_a_long_reason_is_cut() -> None:
-    text = not_approved_text("x" * (MAX_REASON_LENGTH + 7))
-
-    assert text.count("x") == MAX_REASON_LENGTH
-    assert text.endswith("[… 7 characters were not kept …]\n")
-
-
-@given(any_text)
-def test_a_reason_from_json_is_well_formed(reason: str) -> None:
-    verdict = by_call(json.dumps({"call_1": {"approved": False, "reason": reason}})).verdict("call_1")
-
-    assert not has_lone_surrogate(verdict.reason)
-    assert "\0" not in verdict.reason
+    assert long.count("x") == MAX_REASON_LENGTH
+    assert long.endswith("[… 7 characters were not kept …]\n")

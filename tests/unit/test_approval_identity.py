@@ -54,18 +54,13 @@ def test_an_id_fits_its_own_call(number: int, provider: str, name: str, argument
         (replace(ORDER, own_name="cancel"), TEA),
         (replace(ORDER, setting="0a0b0c0d"), TEA),
         (replace(ORDER, provider="shop/", own_name="shoporder"), TEA),
-        (ORDER, {"item": "tea", "count": 2}),
-        (ORDER, {"item": "tea", "count": 1.0}),
-        (ORDER, {"item": "tea", "count": True}),
-        (ORDER, {"item": "tea", "count": "1"}),
-        (ORDER, {"item": "tea"}),
-        (ORDER, {}),
+        *((ORDER, {"item": "tea", "count": count}) for count in (2, 1.0, True, "1")),
+        *((ORDER, arguments) for arguments in ({"item": "tea"}, {})),
     ],
 )
 def test_another_call_does_not_fit(tool: Tool, arguments: dict[str, Any]) -> None:
     own = call_id(1, with_parameters(ORDER, TEA), TEA, {})
 
-    assert fits(own, TEA)
     assert not fits(own, arguments, tool)
 
 
@@ -90,21 +85,10 @@ def test_a_file_is_the_same_behind_another_signature_only(
     assert is_same_call(own, SENDS, arguments, {"a.pdf": file("a.pdf", url=url, size=size)}) == is_same
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda own: own[:0],
-        lambda own: own[-8:],
-        lambda own: own.removeprefix("call_"),
-        lambda own: own.upper(),
-        lambda own: own + "0",
-        lambda own: own + "\n",
-        lambda own: own[:-1],
-        lambda own: own.replace("call_1", "call_"),
-        lambda own: own.replace("call_1", "call_١"),
-    ],
-)
-def test_what_is_not_an_id_fits_no_call(change: Any) -> None:  # noqa: ANN401 - a function of a text
+def test_what_is_not_an_id_fits_no_call() -> None:
     own = call_id(1, with_parameters(ORDER, TEA), TEA, {})
+    others = [own[:0], own[-8:], own.removeprefix("call_"), own.upper(), own + "0", own + "\n", own[:-1]]
 
-    assert not fits(change(own), TEA)
+    assert fits(own, TEA)
+    for other in (*others, own.replace("call_1", "call_"), own.replace("call_1", "call_١")):
+        assert not fits(other, TEA)

@@ -63,14 +63,8 @@ def unescaped(shown: str) -> str:
 
 
 def test_one_call() -> None:
-    arguments = {
-        "item": "tea",
-        "count": 2,
-        "note": "Dear shop,\n\n```hurry```",
-        "gift": None,
-        "tags": ["a `b`"],
-        "to": "",
-    }
+    note = "Dear shop,\n\n```hurry```"
+    arguments = {"item": "tea", "count": 2, "note": note, "gift": None, "tags": ["a `b`"], "to": ""}
 
     assert in_a_chat([order(arguments)], "Buy tea") == (
         """\
@@ -122,46 +116,22 @@ Answer "yes" to approve all of them, or say what should be different. To decide 
 
 
 @pytest.mark.parametrize("language", QUERIES)
-@pytest.mark.parametrize("count", [1, 2, 3])
-def test_the_language_is_that_of_the_query_and_the_word_it_names_approves(language: str, count: int) -> None:
-    question = in_a_chat([order({}, number) for number in range(count)], QUERIES[language])
-    answer = question.split("\n\n")[-1]
+def test_the_word_that_a_question_names_approves(language: str) -> None:
+    for count in (1, 2):
+        question = in_a_chat([order({}, number) for number in range(count)], QUERIES[language])
+        word = re.search(r'["“「](\w+)["”」]', question.split("\n\n")[-1])
 
-    assert template.WITHOUT_ARGUMENTS[language] in question
-    assert (str(count) in question.split("\n")[0]) == (count > 1)
-    word = re.search(r'["“「](\w+)["”」]', answer)
-    assert word is not None
-    assert read_decision(word[1]) == Decision(Verdict(approved=True))
-    assert {tuple(texts) for name, texts in vars(template).items() if name.startswith("HOW_TO_APPROVE")} == {
-        ("en", "ja", "zh")
-    }
+        assert template.WITHOUT_ARGUMENTS[language] in question
+        assert word is not None
+        assert read_decision(word[1]) == Decision(Verdict(approved=True))
 
 
 nasty = joined(
     [
-        *(
-            "`",
-            "``",
-            "```",
-            "~~~",
-            "````",
-            "\n",
-            "\r\n",
-            "\r",
-            " ",
-            "  ",
-            "\t",
-            "    ",
-            "\\",
-            "a",
-            "b",
-            '"',
-            "|",
-            "-",
-            "#",
-        ),
-        *("- `to`: `bob`", 'Answer "yes"', "**", "_", "<b>", "<!--", "</details>", "[x](http://x)", "![x](http://x)"),
-        *("&lt;", "$x$", "---", "===", "> ", "1. ", "\u202e", "\u200b", "\u2028", "\x00", "\ud83d", "\u3000", "é"),
+        *("`", "``", "```", "~~~", "````", "\n", "\r\n", "\r", " ", "  ", "\t", "    ", "\\", "a", "b", '"', "|", "-"),
+        *("#", "- `to`: `bob`", 'Answer "yes"', "**", "_", "<b>", "<!--", "</details>", "[x](http://x)"),
+        *("![x](http://x)", "&lt;", "$x$", "---", "===", "> ", "1. ", "\u202e", "\u200b", "\u2028", "\x00", "\ud83d"),
+        *("\u3000", "é"),
     ]
 )
 texts = any_text | nasty
@@ -210,24 +180,6 @@ def test_ordinary_text_of_any_language_is_not_escaped() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        ("a  b", "a \\u0020b"),
-        (" a ", "\\u0020a\\u0020"),
-        ("a\tb", "a\\tb"),
-        ("a\rb", "a\\rb"),
-        ("a\U000e0041b", "a\\U000e0041b"),
-        ("a\ufe0fb", "a\\ufe0fb"),
-        ("\ud83d", "\\ud83d"),
-        ("`", "`"),
-        ("a\r\n  b\tc", "a\n  b\tc"),
-    ],
-)
-def test_what_a_browser_would_hide_is_written_out(text: str, shown: str) -> None:
-    assert codes(in_a_chat([order({"a": text})], "why"))[-1] == shown
-
-
-@pytest.mark.parametrize(
     "secret",
     [
         *("sk-0a1b2c3d4e5f", 'a"quoted\\pass', "pässwörd-秘密", "`tick`secret", "tab\tbed-secret", "zero\u200bwidth"),
@@ -246,6 +198,15 @@ def test_a_secret_is_still_found_in_the_question(secret: str) -> None:
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
+        ("a  b", "a \\u0020b"),
+        (" a ", "\\u0020a\\u0020"),
+        ("a\tb", "a\\tb"),
+        ("a\rb", "a\\rb"),
+        ("a\U000e0041b", "a\\U000e0041b"),
+        ("a\ufe0fb", "a\\ufe0fb"),
+        ("\ud83d", "\\ud83d"),
+        ("`", "`"),
+        ("a\r\n  b\tc", "a\n  b\tc"),
         ("small" + " " * 500 + "print", "small[␣×500]print"),
         ("a\n" + " " * 500 + "b", "a\n[␣×501]\nb"),
         ("a" + "\n" * 300 + "b", "a\n[␣×300]\nb"),
@@ -259,7 +220,9 @@ def test_a_secret_is_still_found_in_the_question(secret: str) -> None:
         ("def f():\n" + " " * 38 + "x\n\n\n\ny", "def f():\n" + " " * 38 + "x\n\n\n\ny"),
     ],
 )
-def test_what_would_push_the_rest_off_the_screen_is_shortened_with_its_count(text: str, shown: str) -> None:
+def test_what_hides_is_written_out_and_what_would_push_the_rest_off_the_screen_is_counted(
+    text: str, shown: str
+) -> None:
     assert codes(in_a_chat([order({"a": text})], "why"))[-1] == shown
 
 
