@@ -51,11 +51,7 @@ def test_a_call_that_needs_an_approval_waits_and_the_run_ends_without_an_error()
     assert "I order it." not in outcome.text
     assert outcome.variables["tool_runs"][0]["status"] == "waiting"
     assert log_of(outcome, "CALL order, waits for approval")["status"] == "success"
-
-
-def test_the_tool_says_that_a_call_of_it_asks_the_user_first() -> None:
-    (offered,) = [each for each in asked().model.requests[0]["tools"] if each["name"] == "order"]
-
+    (offered,) = [each for each in outcome.model.requests[0]["tools"] if each["name"] == "order"]
     assert offered["description"] == f"What order does.\n\n{template.APPROVAL_NOTE}"
 
 
@@ -94,20 +90,19 @@ def test_an_entry_that_matches_no_tool_is_an_error_before_any_model_call(entries
     assert outcome.model.prompts == []
 
 
-def test_the_variables_come_out_of_every_run_of_a_node_that_asks() -> None:
+def test_the_variables_come_out_of_every_run_of_a_node_that_asks_and_of_no_other() -> None:
     outcome = asked([ANSWER])
 
     assert outcome.variables["pending_calls"] == []
     assert outcome.variables["state"]
-
-
-def test_a_run_that_asks_for_nothing_puts_out_neither() -> None:
     assert {"pending_calls", "approval_question", "state"} & run([ANSWER]).variables.keys() == set()
 
 
 def test_an_approving_word_runs_the_call_and_adds_no_message() -> None:
-    outcome = answered(asked(), "Yes, please!")
+    outcome = answered(asked(), "Yes, please!", context=[{"title": "t", "content": "the context of this turn"}])
 
+    assert "the context of this turn" not in json.dumps(outcome.model.prompts)
+    assert outcome.variables["sources"] == []
     (prompt,) = outcome.model.prompts
     assert orders(outcome) == [{"q": "lamp"}]
     assert [message["role"] for message in prompt][-3:] == ["user", "assistant", "tool"]
@@ -119,13 +114,6 @@ def test_an_approving_word_runs_the_call_and_adds_no_message() -> None:
     assert [(each["tool"], each["round"], each["status"]) for each in outcome.variables["tool_runs"]] == [
         ("order", 0, "ok")
     ]
-
-
-def test_with_an_approving_word_context_and_files_of_the_turn_are_left_out() -> None:
-    outcome = answered(asked(), "yes", context=[{"title": "t", "content": "the context of this turn"}])
-
-    assert "the context of this turn" not in json.dumps(outcome.model.prompts)
-    assert outcome.variables["sources"] == []
 
 
 def test_a_rejection_becomes_the_users_message_once_and_the_result_points_to_it() -> None:
@@ -167,6 +155,7 @@ def test_without_an_approval_the_calls_are_not_approved_and_the_query_goes_on(ap
     assert prompt[-2]["content"] == template.APPROVAL_NOT_GIVEN
     assert prompt[-1]["content"] == "Never mind. What is it?"
     assert outcome.notes == ["approval: the user gave none, so 1 waiting call counts as not approved"]
+    assert "parameter 'query'" in str(answered(asked(), approval, [], query="").error)
 
 
 def test_the_name_of_a_variable_that_does_not_exist_is_not_what_the_user_said() -> None:
@@ -186,12 +175,6 @@ def test_an_address_that_the_user_writes_as_an_answer_is_what_the_user_said() ->
     assert outcome.notes == []
 
 
-def test_a_blank_query_without_an_approval_is_an_error() -> None:
-    outcome = answered(asked(), "", [], query="")
-
-    assert "parameter 'query'" in str(outcome.error)
-
-
 def test_calls_are_answered_one_by_one() -> None:
     first = asked([calls(("order", {"q": "a"}), ("order", {"q": "b"}), ("order", {"q": "c"}))])
     one, two, _three = (call["id"] for call in first.variables["pending_calls"])
@@ -209,22 +192,16 @@ def test_calls_are_answered_one_by_one() -> None:
     assert outcome.model.prompts[0][-1]["role"] == "tool"  # the JSON does not become a message
 
 
-def test_an_approval_is_ignored_while_nothing_waits() -> None:
-    first = answered(asked(), "yes")
-
-    outcome = answered(first, "yes")
-
-    assert orders(outcome) == []
-    assert outcome.model.prompts[0][-1]["content"] == "yes"
-
-
-def test_no_call_runs_twice() -> None:
+def test_no_call_runs_twice_and_a_second_one_may_wait_in_the_run_that_made_the_first() -> None:
     """The state of the run that made the call no longer holds it; the old one is what the chatflow overwrote."""
-    first = answered(asked(), "yes")
-    second = answered(first, "yes")
+    second = answered(asked(), "yes", [calls(("order", {"q": "desk"}))])
     third = answered(second, "yes")
+    fourth = answered(third, "yes")
 
-    assert [len(orders(outcome)) for outcome in (first, second, third)] == [1, 0, 0]
+    assert second.variables["pending_calls"][0]["id"].startswith("call_2_")
+    assert [orders(outcome) for outcome in (second, third, fourth)] == [[{"q": "lamp"}], [{"q": "desk"}], []]
+    check_prompt(third.model.prompts[0])
+    assert fourth.model.prompts[0][-1]["content"] == "yes"  # nothing waits, so that it is a message like any other
 
 
 @pytest.mark.parametrize("failing", ["InvokeBadRequestError", "InvokeAuthorizationError"])
@@ -239,27 +216,12 @@ def test_after_an_approved_call_no_failure_of_the_model_ends_the_run_in_an_error
     again = answered(outcome, "yes")
     assert orders(again) == []
     assert "ordered" in results_in(again.model.prompts[0])
+    assert answered(asked(), "no", [fails(failing)]).error is not None
 
 
-def test_without_an_approved_call_a_failure_of_the_model_is_an_error() -> None:
-    outcome = answered(asked(), "no", [fails("InvokeBadRequestError")])
-
-    assert outcome.error is not None
-
-
-def test_a_state_cannot_make_a_tool_run_that_the_node_does_not_offer() -> None:
-    first = asked()
-
-    outcome = answered(first, "yes", tools=[tool("search", parameter("q"))], approval_required="search")
-
-    assert orders(outcome) == []
-    assert results_in(outcome.model.prompts[0]) == [template.APPROVED_CALL_CHANGED]
-
-
-def test_a_call_whose_arguments_no_longer_fit_does_not_run() -> None:
-    first = asked()
-
-    outcome = answered(first, "yes", tools=[tool("order", parameter("q", "number"))])
+@pytest.mark.parametrize("now", [tool("search", parameter("q")), tool("order", parameter("q", "number"))])
+def test_a_state_cannot_make_a_tool_run_that_the_node_does_not_offer(now: Json) -> None:
+    outcome = answered(asked(), "yes", tools=[now], approval_required="*")
 
     assert orders(outcome) == []
     assert results_in(outcome.model.prompts[0]) == [template.APPROVED_CALL_CHANGED]
@@ -277,29 +239,24 @@ def test_a_tool_is_found_again_under_another_name() -> None:
     check_prompt(outcome.model.prompts[0])
 
 
-def test_an_argument_with_a_value_for_a_secret_parameter_is_not_stored() -> None:
-    secret = tool("order", parameter("q"), parameter("key", "secret-input"))
+SECRET = tool("order", parameter("q"), parameter("key", "secret-input"))
 
-    outcome = asked([calls(("order", {"q": "lamp", "key": "sk-123456"})), ANSWER], {"tools": [secret]})
+
+@pytest.mark.parametrize(
+    ("offered", "arguments", "why"),
+    [
+        (SECRET, {"q": "lamp", "key": "sk-123456"}, template.CONFIDENTIAL_CANNOT_WAIT),
+        (tool("order", parameter("item", "object")), {"item": {"id": 2**60 + 1}}, template.ROUNDED_CANNOT_WAIT),
+        (tool("order", parameter("q")), {"q": "x" * 70_000}, template.TOO_LARGE_TO_WAIT.format(most=65_536)),
+    ],
+    ids=["a secret", "a value that the host would round", "too large"],
+)
+def test_what_a_state_cannot_hold_unchanged_does_not_wait(offered: Json, arguments: Json, why: str) -> None:
+    outcome = asked([calls(("order", arguments)), ANSWER], {"tools": [offered]})
 
     assert outcome.stop_reason == "answered"
-    assert outcome.tool_results() == [template.CONFIDENTIAL_CANNOT_WAIT]
+    assert outcome.tool_results() == [why]
     assert "sk-123456" not in json.dumps(outcome.messages)
-
-
-def test_a_call_that_is_too_large_to_wait_is_refused() -> None:
-    outcome = asked([calls(("order", {"q": "x" * 70_000})), ANSWER])
-
-    assert outcome.tool_results()[0].startswith("not run: this call needs the user's approval, and it is too large")
-
-
-def test_a_value_that_the_host_would_round_does_not_wait() -> None:
-    """The tool would get another value than the one that the user approved."""
-    nested = tool("order", parameter("item", "object"))
-
-    outcome = asked([calls(("order", {"item": {"id": 2**60 + 1}})), ANSWER], {"tools": [nested]})
-
-    assert outcome.tool_results() == [template.ROUNDED_CANNOT_WAIT]
 
 
 def test_a_large_number_is_shown_and_sent_with_all_its_digits() -> None:
@@ -335,51 +292,17 @@ def test_a_hand_over_of_the_answer_in_the_same_turn_is_not_taken() -> None:
     check_prompt(resumed.model.prompts[0])
 
 
-@pytest.mark.parametrize(
-    ("query", "language"), [("Order a lamp.", "en"), ("ランプを注文して", "ja"), ("请订购一盏灯", "zh")]
-)
-def test_the_user_is_asked_in_the_language_of_the_query(query: str, language: str) -> None:
-    assert template.HOW_TO_APPROVE[language] in asked(params={"query": query}).text
+def test_the_user_is_asked_in_the_language_of_the_conversation_which_a_short_answer_does_not_change() -> None:
+    outcome = asked(params={"query": "ランプを注文して"})
+    texts = [outcome.text]
+    in_english = {"approved": False, "reason": "This one is too expensive, please look for another one"}
+    by_call = json.dumps({outcome.variables["pending_calls"][0]["id"]: in_english})
+    for said in (by_call, "ok", "了解", "No, please order the cheaper desk"):
+        outcome = answered(outcome, said, [calls(("order", {"q": "desk"}))])
+        texts.append(outcome.text)
 
-
-@pytest.mark.parametrize("said", ["ok", "no", "不要", "駄目", "了解"])
-@pytest.mark.parametrize(("query", "language"), [("ランプを注文して", "ja"), ("Order a lamp.", "en")])
-def test_a_short_answer_keeps_the_language_of_the_conversation(query: str, language: str, said: str) -> None:
-    first = asked(params={"query": query})
-
-    outcome = answered(first, said, [calls(("order", {"q": "desk"}))])
-    again = answered(outcome, said, [calls(("order", {"q": "chair"}))])
-
-    assert template.HOW_TO_APPROVE[language] in outcome.text
-    assert template.HOW_TO_APPROVE[language] in again.text
-
-
-def test_an_answer_call_by_call_keeps_the_language_of_the_conversation() -> None:
-    first = asked(params={"query": "ランプを注文して"})
-    (pending,) = first.variables["pending_calls"]
-    reason = "This one is too expensive, please look for another one"
-
-    answer = json.dumps({pending["id"]: {"approved": False, "reason": reason}})
-    outcome = answered(first, answer, [calls(("order", {"q": "desk"}))])
-
-    assert template.HOW_TO_APPROVE["ja"] in outcome.text
-
-
-def test_the_language_changes_with_what_the_user_says_at_length() -> None:
-    first = asked(params={"query": "ランプを注文して"})
-
-    outcome = answered(first, "No, please order the cheaper desk", [calls(("order", {"q": "desk"}))])
-
-    assert template.HOW_TO_APPROVE["en"] in outcome.text
-
-
-def test_a_second_call_may_wait_in_the_run_that_made_the_first() -> None:
-    second = answered(asked(), "yes", [calls(("order", {"q": "desk"}))])
-    third = answered(second, "yes")
-
-    assert second.variables["pending_calls"][0]["id"].startswith("call_2_")
-    assert (orders(second), orders(third)) == ([{"q": "lamp"}], [{"q": "desk"}])
-    check_prompt(third.model.prompts[0])
+    asks = [[language for language, words in template.HOW_TO_APPROVE.items() if words in text] for text in texts]
+    assert asks == [["ja"], ["ja"], ["ja"], ["ja"], ["en"]]
 
 
 BLUEPRINTS: dict[str, Blueprint[Any]] = {
