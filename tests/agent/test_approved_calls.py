@@ -57,6 +57,8 @@ def test_of_a_tool_that_a_node_has_twice_the_approved_one_runs(
     values = wanted.get("runtime_parameters") or {}
     assert sent(asked) == []
     assert sent(done) == [(wanted.get("credential_id"), values.get("bank"))]
+    (written,) = [call for message in done.model.prompts[0] for call in message.get("tool_calls") or ()]
+    assert is_turned or written["function"]["name"] == name
 
 
 @pytest.mark.parametrize(
@@ -82,16 +84,6 @@ def test_after_a_change_of_the_node_the_approved_call_is_not_run_and_can_be_aske
 
     assert sent(again) == []
     assert results_in(again.model.prompts[0]) == [template.APPROVED_CALL_CHANGED]
-
-
-def test_the_model_reads_each_earlier_call_under_the_name_of_the_tool_that_ran() -> None:
-    tools = [transfer(**each) for each in (SANDBOX, PRODUCTION)]
-    asked = bank(tools, [PAY["tools_transfer"]])
-
-    done = bank(tools, [ANSWER], asked)
-
-    (written,) = [call for message in done.model.prompts[0] for call in message.get("tool_calls") or ()]
-    assert written["function"]["name"] == "tools_transfer"
 
 
 def test_a_secret_changes_nothing_that_can_be_seen() -> None:
@@ -172,6 +164,7 @@ def test_a_plain_yes_sends_the_file_that_was_shown(files: str) -> None:
 
     assert attached(asked) == []
     assert attached(done) == [upload(files, 1)]
+    assert not post([ANSWER], before=done, said="And now?").model.requests[0]["tools"]  # the file is forgotten
 
 
 @pytest.mark.parametrize("change", [{"number": 2}, {"size": 13}], ids=["another upload", "another size"])
@@ -215,11 +208,3 @@ def test_after_a_rejection_the_call_can_be_made_again_with_the_same_file(files: 
 
     assert attached(again) == []
     assert attached(done) == [upload(files, 1)]
-
-
-def test_once_nothing_waits_the_file_is_forgotten(files: str) -> None:
-    done = post([ANSWER], before=post([MAIL], [upload(files, 1)]))
-
-    later = post([ANSWER], before=done, said="And now?")
-
-    assert not later.model.requests[0]["tools"]
