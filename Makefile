@@ -3,7 +3,7 @@
 # make quick          what breaks first: types, declarations and imports of the plugin, its unit and agent tests
 # make lint           one step of the gate; also: types, tests
 # make branches       steps beside the gate, by what you touched (CONTRIBUTING.md); also: properties, compat,
-#                     processes, examples, flows, browser
+#                     processes, examples, flows, browser, wheel
 # make format         reformats the code
 # make package        dist/gpt5_agent-VERSION.difypkg, checked and installed once; MARKETPLACE=1: by its rules, too
 # make docs           writes the parts of pages and example apps that come from the strategies' YAML and the manifest
@@ -13,7 +13,7 @@
 # make clean          removes what the others made
 # make help           these lines; scripts/test says how long each step takes
 
-.PHONY: demo test format lint types tests quick branches properties processes examples compat browser package flows docs conversations fuzz clean setup help
+.PHONY: demo test format lint types tests quick branches properties processes examples compat browser package wheel flows docs conversations fuzz clean setup help
 
 # Scripted, whatever keys the environment holds: the demo costs nothing, and looks as in docs/first-workflow.md.
 demo: setup
@@ -32,7 +32,7 @@ format: setup
 	@.venv/bin/python -m ruff check --fix .
 	@.venv/bin/python -m ruff format .
 
-lint types tests quick branches properties processes examples compat browser package flows: setup
+lint types tests quick branches properties processes examples compat browser package wheel flows: setup
 	@scripts/test $@
 
 # Writes docs/parameters.md and the Agent nodes of the example apps from the strategies' YAML, and repository and contact

@@ -14,7 +14,19 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SHELL = shutil.which("sh") or "/bin/sh"
 GATE = ("format", "lint", "types", "tests")
-STEPS = (*GATE, "quick", "branches", "properties", "processes", "examples", "compat", "browser", "package", "flows")
+STEPS = (
+    *GATE,
+    "quick",
+    "branches",
+    "properties",
+    "processes",
+    "examples",
+    "compat",
+    "browser",
+    "package",
+    "wheel",
+    "flows",
+)
 
 PYTHON = """#!{shell}
 if [ "$1" = -c ]; then
@@ -58,7 +70,7 @@ class Project:
         (home / "examples" / "plugin" / "main.py").touch()
         for environment in (".venv", ".venv-flow"):
             (home / environment / "bin").mkdir(parents=True)
-        for folder in ("devhost/flow", "tests/flows"):
+        for folder in ("devhost/src/devhost/flow", "tests/flows"):
             (home / folder).mkdir(parents=True)
             (home / folder / "module.py").touch()
         setup = home / "scripts" / "setup"

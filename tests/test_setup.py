@@ -3,7 +3,6 @@
 The interpreters are small programs that answer as Python would; no package is installed.
 """
 
-import os
 import shutil
 import subprocess
 import sys
@@ -185,9 +184,10 @@ class Checkout:
         self.installs = machine.home / "installs"
         (self.root / "scripts").mkdir(parents=True)
         machine.second.mkdir(parents=True)
-        for script in ("setup", "find-python", "devhost"):
+        for script in ("setup", "find-python"):
             shutil.copy(ROOT / "scripts" / script, self.root / "scripts")
-        for name in ("requirements.txt", "requirements-dev.txt", "requirements-flow.txt"):
+        (self.root / "devhost").mkdir()
+        for name in ("requirements.txt", "requirements-dev.txt", "requirements-flow.txt", "devhost/pyproject.toml"):
             (self.root / name).write_text("rich==15.0.0\n", encoding="utf-8")
         for tool in TOOLS:
             (machine.second / tool).symlink_to(shutil.which(tool) or tool)
@@ -244,20 +244,7 @@ def test_the_first_run_makes_and_fills_the_environment_and_says_so(checkout: Che
     assert code == 0
     assert f"making .venv with {taken}" in said
     assert "installing requirements-dev.txt" in said
-    assert checkout.installs.read_text().rstrip().endswith("-r requirements-dev.txt")
-
-
-@pytest.mark.parametrize("before", [None, "echo outdated"])
-def test_setup_puts_the_command_devhost_into_the_environment(made: Checkout, before: str | None) -> None:
-    """Into one that was made without it, too."""
-    command = made.venv / "bin" / "devhost"
-    command.unlink()
-    if before is not None:
-        program(command, before)
-    assert made.setup() == (0, "")
-    assert command.read_bytes() == (ROOT / "scripts" / "devhost").read_bytes()
-    assert os.access(command, os.X_OK)
-    assert made.installed() == 1
+    assert checkout.installs.read_text().rstrip().endswith("-r requirements-dev.txt -e ./devhost")
 
 
 def test_the_second_run_does_nothing(made: Checkout) -> None:
@@ -265,7 +252,7 @@ def test_the_second_run_does_nothing(made: Checkout) -> None:
     assert made.installed() == 1
 
 
-@pytest.mark.parametrize("name", ["requirements.txt", "requirements-dev.txt"])
+@pytest.mark.parametrize("name", ["requirements.txt", "requirements-dev.txt", "devhost/pyproject.toml"])
 def test_changed_requirements_are_installed_into_the_same_environment(made: Checkout, name: str) -> None:
     (made.root / name).write_text("rich==15.0.1\n", encoding="utf-8")
     assert made.setup()[0] == 0
@@ -374,7 +361,7 @@ def test_the_environment_of_the_workflow_engine_is_made_beside_the_other(made: C
     code, said = made.setup("flow")
     assert code == 0
     assert "installing requirements-flow.txt into .venv-flow (about two minutes; with Dify's workflow engine" in said
-    assert made.installs.read_text().rstrip().endswith("-r requirements-flow.txt")
+    assert made.installs.read_text().rstrip().endswith("-r requirements-flow.txt -e ./devhost")
     assert (made.venv / "mark").exists()
     assert made.setup("flow") == (0, "")
     assert made.setup() == (0, "")

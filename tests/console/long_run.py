@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 from devhost import FunctionTool, Host, ScriptedModel
-from devhost.home import HOME
 from devhost.protocol.wire import JsonObject
+from tests.console.recording import ROOT
 from tests.devhost.tracing import tracing
 
 ROUNDS = 25
@@ -50,7 +50,7 @@ def after(name: str, step: int) -> str:
 def main() -> None:
     parameters = {"query": "Which parts do we order?", "maximum_iterations": ROUNDS, "maximum_subtasks": len(NAMES)}
     tool = FunctionTool("look", {"topic": "string"}, look)
-    with tracing(Path(sys.argv[1]), example="long") as writer, Host.start(HOME, watcher=writer) as host:
+    with tracing(Path(sys.argv[1]), example="long") as writer, Host.start(ROOT, watcher=writer) as host:
         run = host.run("gpt5_plan_and_reflect", parameters, model=ScriptedModel.of(turns()), tools=[tool])
     assert run.error is None, run.error
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from html.parser import HTMLParser
 from pathlib import Path
 
+import pytest
 from starlette.testclient import TestClient
 
 from devhost.console.runs import RunFolder
@@ -57,3 +58,12 @@ class _Words(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         self.found.append(data)
+
+
+def start_instead(monkeypatch: pytest.MonkeyPatch, code: str) -> None:
+    """The console's children run `code` in place of devhost."""
+
+    def command(python: str, _arguments: Sequence[str]) -> list[str]:
+        return [python, "-c", code]
+
+    monkeypatch.setattr("devhost.console.children.devhost_command", command)

@@ -37,8 +37,9 @@ class Lender:
         secrets: Secrets | None = None,
     ) -> PluginProcess:
         """In place of `PluginProcess.start`."""
-        as_usual = (transport, limits or HostLimits(), python) == ("stdio", HostLimits(), sys.executable)
         directory = directory.resolve()
+        is_usual_python = python in {sys.executable, str(directory / ".venv" / "bin" / "python")}
+        as_usual = is_usual_python and (transport, limits or HostLimits()) == ("stdio", HostLimits())
         if not as_usual or directory not in self._directories:
             return self._start(
                 directory,
@@ -51,7 +52,7 @@ class Lender:
             )
         plugin = self._running.get(directory)
         if plugin is None or plugin.lost is not None:
-            plugin = self._running[directory] = self._start(directory)
+            plugin = self._running[directory] = self._start(directory, python=python)
         plugin._watcher = Watcher()
         plugin.printed.renew()
         plugin.printed.hide(secrets or Secrets())

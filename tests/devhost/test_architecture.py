@@ -11,7 +11,8 @@ import devhost
 from tests.support.imports import imported
 
 DEVHOST = Path(devhost.__file__).parent
-ROOT = DEVHOST.parent
+SOURCE = DEVHOST.parent
+ROOT = Path(__file__).parents[2]
 OUTSIDE = {"dify_plugin", "internal", "strategies", "prompt", "provider", "examples", "benchmarks", "tests"}
 
 
@@ -22,7 +23,7 @@ def listed_packages() -> list[str]:
 
 
 ORDER = listed_packages()
-FILES = {".".join(path.relative_to(ROOT).with_suffix("").parts): path for path in DEVHOST.rglob("*.py")}
+FILES = {".".join(path.relative_to(SOURCE).with_suffix("").parts): path for path in DEVHOST.rglob("*.py")}
 MODULES = {name: path for name, path in FILES.items() if path.name not in {"__init__.py", "__main__.py"}}
 
 

@@ -13,6 +13,7 @@ import yaml
 from devhost.console.children import Child, Children
 from devhost.errors import ConsoleError
 from tests.devhost.conftest import PUPPET, TOOLBOX
+from tests.devhost.console import start_instead
 from tests.devhost.waiting import PATIENCE, wait_for
 
 pytestmark = pytest.mark.processes
@@ -104,7 +105,7 @@ def test_a_child_that_does_not_read_holds_nothing_up(
     children: Children, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A pipe holds 64 KiB."""
-    monkeypatch.setattr("devhost.home.START", "import time; time.sleep(3600)")
+    start_instead(monkeypatch, "import time; time.sleep(3600)")
     child, _ = start(children, tmp_path)
     done: list[bool] = []
 
@@ -126,7 +127,7 @@ def test_of_several_that_ask_at_once_one_is_heard(
     children: Children, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As a double click does."""
-    monkeypatch.setattr("devhost.home.START", "import time; time.sleep(3600)")
+    start_instead(monkeypatch, "import time; time.sleep(3600)")
     child, _ = start(children, tmp_path)
 
     with ThreadPoolExecutor() as clicks:

@@ -19,7 +19,7 @@ from devhost.console.runs import SETUP, RunFolder, Setup
 from devhost.console.server.app import application
 from devhost.console.views.console import Console
 from tests.devhost.conftest import CHARTS, PUPPET, ROOT, TOOLBOX
-from tests.devhost.console import words
+from tests.devhost.console import start_instead, words
 from tests.devhost.tracing import tracing
 from tests.devhost.waiting import PATIENCE, MovableClock, wait_for
 
@@ -242,7 +242,7 @@ def test_a_form_that_is_sent_twice_starts_one_run(
     browser: TestClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As a double click does. Two pages start two runs, whatever their forms hold."""
-    monkeypatch.setattr("devhost.home.START", "pass")
+    start_instead(monkeypatch, "pass")
     MovableClock(monkeypatch, once)
     keys = [re.findall(r'name="key" value="(\w+)"', browser.get("/new").text)[0] for _ in range(2)]
 
@@ -292,7 +292,7 @@ def test_what_a_child_printed_that_could_not_start_is_shown_whole(
     browser: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fails = r"print('\x1b[31mno <plugin>\x1b[0m'); raise SystemExit(2)"
-    monkeypatch.setattr("devhost.home.START", fails)
+    start_instead(monkeypatch, fails)
     name = browser.post("/new", data={**MAIL, "do": "start"}).headers["location"].removeprefix("/runs/")
 
     wait_for(lambda: 'data-state="ended"' in browser.get(f"/runs/{name}/state").text, "the end")
@@ -306,7 +306,7 @@ def test_what_a_child_printed_that_could_not_start_is_shown_whole(
 def test_a_run_that_is_killed_before_its_first_question_says_so(
     browser: TestClient, children: Children, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, has_trace: bool
 ) -> None:
-    monkeypatch.setattr("devhost.home.START", "import time; time.sleep(3600)")
+    start_instead(monkeypatch, "import time; time.sleep(3600)")
     name = browser.post("/new", data={**MAIL, "do": "start"}).headers["location"].removeprefix("/runs/")
     if has_trace:
         with tracing(tmp_path / f"{name}.jsonl", query=None):

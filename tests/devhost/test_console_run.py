@@ -15,9 +15,9 @@ from devhost.console.runs import RunFolder
 from devhost.console.server.app import application
 from devhost.console.views.console import Console
 from devhost.errors import TraceError
-from devhost.home import HOME
 from devhost.page.page import render_page
 from devhost.trace.lines import read_trace
+from tests.devhost.conftest import ROOT
 from tests.devhost.nesting import nested
 from tests.devhost.tracing import tracing
 
@@ -31,7 +31,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     """A run of three rounds; the tool's result is hostile."""
     file = tmp_path_factory.mktemp("run") / "run.jsonl"
     asks: dict[str, Any] = {"tool_calls": [{"name": "look", "id": "call_1", "arguments": {"topic": HOSTILE}}]}
-    with tracing(file) as writer, Host.start(HOME, watcher=writer) as host:
+    with tracing(file) as writer, Host.start(ROOT, watcher=writer) as host:
         tool = FunctionTool("look", {"topic": "string"}, lambda _: f"{HOSTILE} {'w' * 100_000}")
         turns = [asks, asks, {"text": f"Nothing. {HOSTILE}"}]
         run = host.run("gpt5_function_calling", {"query": HOSTILE}, model=ScriptedModel.of(turns), tools=[tool])

@@ -14,12 +14,12 @@ from pathlib import Path
 from devhost.errors import FlowEnvironmentError
 from devhost.flow.environment import go_on_in_flow_environment
 try:
-    go_on_in_flow_environment(["flow", "a b.yml"], Path(sys.argv[1]))
+    go_on_in_flow_environment(["flow", "a b.yml"], Path(sys.argv[1]) if sys.argv[1] else None)
 except FlowEnvironmentError as error:
     sys.exit(f"Error: {error}")
 """
 PYTHON = """#!/bin/sh
-echo "$# $5 $6"
+echo "$*"
 """
 
 
@@ -35,7 +35,7 @@ def home(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def go_on(home: Path) -> subprocess.CompletedProcess[str]:
+def go_on(home: Path | str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-c", GO_ON, str(home)], check=False, capture_output=True, text=True)
 
 
@@ -43,7 +43,7 @@ def test_the_same_command_goes_on_in_the_environment_that_was_made(home: Path) -
     went_on = go_on(home)
 
     assert went_on.stderr == "made: flow\n"
-    assert went_on.stdout == "6 flow a b.yml\n"
+    assert went_on.stdout == "-P -m devhost flow a b.yml\n"
 
 
 def test_an_environment_that_cannot_be_made_is_told(home: Path) -> None:
@@ -53,3 +53,10 @@ def test_an_environment_that_cannot_be_made_is_told(home: Path) -> None:
     assert went_on.returncode == 1
     assert went_on.stderr.startswith(f"Error: {home}/scripts/setup flow could not make the environment")
     assert went_on.stdout == ""
+
+
+def test_a_devhost_that_was_installed_says_what_a_flow_needs() -> None:
+    went_on = go_on("")
+
+    assert went_on.returncode == 1
+    assert "pip install 'dify-devhost[flow]'" in went_on.stderr

@@ -26,8 +26,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for kind in KINDS:
         assert main(["init", kind, f"my_{kind}", "--folder", str(home / kind)]) == 0
     command = home / "devhost"
-    start = f'import sys; sys.path.insert(0, "{ROOT}"); from devhost.__main__ import start; start()'
-    command.write_text(f"#!/bin/sh\nexec '{sys.executable}' -P -c '{start}' \"$@\"\n", encoding="utf-8")
+    command.write_text(f"#!/bin/sh\nexec '{sys.executable}' -P -m devhost \"$@\"\n", encoding="utf-8")
     command.chmod(0o755)
     return home
 

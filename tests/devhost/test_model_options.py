@@ -161,4 +161,4 @@ def test_the_error_for_a_missing_openai_package_says_what_to_do() -> None:
     command = [sys.executable, "-c", program, "run", "--example", "helpdesk"]
     ended = subprocess.run(command, cwd=ROOT, env=KEY, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert ended.returncode == 2
-    assert "needs the package openai: pip install -r requirements-dev.txt" in ended.stderr
+    assert "needs the package openai: pip install 'dify-devhost[openai]'" in ended.stderr

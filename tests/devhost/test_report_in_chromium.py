@@ -8,9 +8,9 @@ import pytest
 
 from devhost import FunctionTool, Host, ScriptedModel
 from devhost.cli.commands import main
-from devhost.home import HOME
 from devhost.protocol.wire import JsonObject
 from tests.devhost.chromium import NAMES, chromium, measured, screenshot
+from tests.devhost.conftest import ROOT
 from tests.devhost.tracing import tracing
 from tests.devhost.waiting import PATIENCE
 
@@ -38,7 +38,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
         {"text": "Nothing."},
     ]
     trace = directory / "run.jsonl"
-    with tracing(trace) as writer, Host.start(HOME, watcher=writer) as host:
+    with tracing(trace) as writer, Host.start(ROOT, watcher=writer) as host:
         tool = FunctionTool("look", {"topic": "string"}, look)
         run = host.run("gpt5_function_calling", {"query": "Look."}, model=ScriptedModel.of(turns), tools=[tool])
     assert run.error is None

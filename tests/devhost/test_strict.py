@@ -11,7 +11,7 @@ from devhost import Host, Run, ScriptedModel
 from devhost.cli.commands import main
 
 BAD = Path(__file__).parents[1] / "fixtures" / "bad_strategy"
-DEVHOST = Path(__file__).parents[2] / "devhost"
+DEVHOST = Path(__file__).parents[2] / "devhost" / "src" / "devhost"
 RULES = {
     rule
     for module in DEVHOST.rglob("*.py")

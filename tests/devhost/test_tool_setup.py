@@ -12,7 +12,7 @@ from devhost.plugin.credentials import CredentialField, filled_credentials
 from devhost.plugin.keys import Parameter
 from devhost.protocol.wire import JsonObject
 from devhost.scenario import read_tool_setups
-from devhost.tools.setup import ToolSetup
+from devhost.tools.setup import ToolSetup, own_python
 from tests.devhost.charts import API_KEY, charts
 from tests.devhost.conftest import CHARTS, TOOLBOX
 
@@ -167,12 +167,12 @@ def test_the_error_for_yaml_that_dify_would_not_load_names_file_and_key(tmp_path
 
 
 def test_the_plugins_own_python_is_used(tmp_path: Path) -> None:
-    assert charts().python is None
+    assert own_python(CHARTS) is None
     directory = copied(tmp_path)
     python = directory / ".venv" / "bin" / "python"
     python.parent.mkdir(parents=True)
     python.touch()
-    assert ToolSetup.read(directory, credentials={"charts": {"api_key": API_KEY}}).python == python
+    assert own_python(directory) == python
 
 
 # --- credentials -----------------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from devhost.plugin.contents import Ignored
 from tests.support.documented_commands import Command, shown_commands, shown_files
 from tests.support.pages import ROOT
 
-TEMPLATES = ROOT / "devhost" / "scaffold" / "templates"
+TEMPLATES = ROOT / "devhost" / "src" / "devhost" / "scaffold" / "templates"
 NEW_PLUGIN = {
     str(path.relative_to(folder)).removesuffix(".jinja").replace("{{ name }}", f"my_{folder.name}")
     for folder in TEMPLATES.iterdir()

@@ -8,7 +8,7 @@ README = ROOT / "README.md"
 TRANSLATIONS = sorted((ROOT / "readme").iterdir())
 PAGES = [
     *(README, ROOT / "CHANGELOG.md", ROOT / "PRIVACY.md", ROOT / "SECURITY.md", ROOT / "CONTRIBUTING.md"),
-    *(ROOT / "AGENTS.md", ROOT / "benchmarks" / "README.md"),
+    *(ROOT / "AGENTS.md", ROOT / "benchmarks" / "README.md", ROOT / "devhost" / "README.md"),
     *(*TRANSLATIONS, *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "examples").glob("*/*.md"))),
 ]
 

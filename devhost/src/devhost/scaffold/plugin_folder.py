@@ -5,7 +5,7 @@ import shlex
 import sys
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Literal
 
@@ -21,6 +21,10 @@ NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
 """Of a plugin and of a Python module; the daemon takes `^[a-z0-9_-]{1,128}$` for a plugin."""
 AUTHOR = re.compile(r"[a-z0-9_-]{1,64}")
 """The daemon's pattern."""
+
+
+SDK = "0.10.2"
+"""The version that a new plugin asks for, where devhost's environment has none (November 2026)."""
 
 
 @dataclass(frozen=True)
@@ -66,8 +70,15 @@ class NewPlugin:
             "title": " ".join(words).strip().capitalize(),
             "class_name": "".join(word.capitalize() for word in words),
             "today": datetime.now(UTC).date().isoformat(),
-            "sdk": version("dify_plugin"),
+            "sdk": _sdk(),
             "devhost": str(python.with_name("devhost")),
             "python": str(python),
             "folder": str(self.folder.resolve()),
         }
+
+
+def _sdk() -> str:
+    try:
+        return version("dify_plugin")
+    except PackageNotFoundError:
+        return SDK

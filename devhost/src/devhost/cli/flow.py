@@ -37,7 +37,6 @@ from devhost.flow.outside import NOTHING, Allowed
 from devhost.flow.script import FlowScript, Knowledge, ScriptedModels, TurnScript, read_knowledge
 from devhost.flow.surroundings import FlowTurn, ModelOfNode, Surroundings
 from devhost.flow.view import FlowFacts, FlowView, findings_of, flow_report, watched
-from devhost.home import HOME
 from devhost.host.host import Host, ToolHost, start_tools
 from devhost.limits import HostLimits
 from devhost.models.scripted.script import gist
@@ -315,7 +314,7 @@ class FlowOptions:
         given = self if self.tools or self.example else script
         if given.example is None:
             return given.tools
-        return (Example.find(examples_of(plugin or HOME), given.example).directory, *given.tools)
+        return (Example.find(examples_of(plugin or Path.cwd()), given.example).directory, *given.tools)
 
     def _plugin(self, file: FlowFile) -> Path | None:
         """None for a flow without an Agent node."""

@@ -220,7 +220,7 @@ class ModelOptions:
             from devhost.models.openai_api.backend import open_model  # noqa: PLC0415 - see above
         except ModuleNotFoundError as error:
             raise ParameterError(
-                f"a model behind an API needs the package {error.name}: pip install -r requirements-dev.txt"
+                f"a model behind an API needs the package {error.name}: pip install 'dify-devhost[openai]'"
             ) from error
         return open_model(
             key=environment.get(KEY, "").strip(),
@@ -292,7 +292,10 @@ class OtlpOptions:
             if contents:
                 raise ParameterError("--otlp-contents goes with --otlp URL")
             return cls(None)
-        from devhost.telemetry import endpoint  # noqa: PLC0415 - OpenTelemetry takes half a second to import
+        try:
+            from devhost.telemetry import endpoint  # noqa: PLC0415 - OpenTelemetry takes half a second to import
+        except ModuleNotFoundError as error:
+            raise ParameterError(f"--otlp needs the package {error.name}: pip install 'dify-devhost[otlp]'") from error
 
         return cls(endpoint(url), contents)
 

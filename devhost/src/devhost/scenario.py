@@ -10,7 +10,7 @@ from typing import Self
 
 from devhost.errors import ParameterError
 from devhost.files import LocalFile, local_files
-from devhost.home import HOME
+from devhost.home import REPOSITORY
 from devhost.limits import HostLimits
 from devhost.models.scripted.script import FollowUp, Recorded, Script, gist
 from devhost.node.parameters import Constant, NodeVariables, files_among, node_parameters, read_setting, resolved
@@ -262,8 +262,9 @@ CONVERSATION = "sys.conversation_id"
 
 
 def examples_of(plugin: Path) -> Path:
-    """The folder of the plugin's own examples, or else that of devhost's."""
-    return plugin / EXAMPLES if (plugin / EXAMPLES).is_dir() else HOME / EXAMPLES
+    """The folder of the plugin's own examples, or else that of devhost's repository."""
+    own = plugin / EXAMPLES
+    return own if own.is_dir() or REPOSITORY is None else REPOSITORY / EXAMPLES
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from devhost.process.transports.transport import TransportName
 from devhost.protocol.failures import ApiFault
 from devhost.protocol.wire import JsonObject
 from devhost.text import Secrets
-from devhost.tools.setup import ToolSetup, start_tool_plugin
+from devhost.tools.setup import ToolSetup, start_in_own_python, start_tool_plugin
 from devhost.tools.tool import Tool, plugin_tools
 
 
@@ -109,7 +109,7 @@ def start_plugins(
     """The strategy plugin, if any, then those of the tools. Tool plugins run locally, whatever the transport is."""
     starts = [Start(setup.declaration.manifest.name, partial(start_tool_plugin, setup, **options)) for setup in tools]
     if strategies is not None:
-        begin = partial(PluginProcess.start, strategies, transport=transport, **options)
+        begin = partial(start_in_own_python, strategies, transport=transport, **options)
         starts = [Start(PluginDeclaration.read(strategies).manifest.name, begin), *starts]
     return started_side_by_side(starts, options["watcher"]) if starts else []
 

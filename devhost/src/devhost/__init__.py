@@ -4,9 +4,9 @@
 
     from devhost import FunctionTool, Host, HostLimits, ScriptedModel
 
-    with Host.start(PLUGIN_DIR, tools=[EXAMPLE_DIR], limits=HostLimits(run_seconds=60)) as host:
+    with Host.start(PLUGIN_DIR, tools=[TOOLS_DIR], limits=HostLimits(run_seconds=60)) as host:
         model = ScriptedModel.of([{"text": "Hello"}])
-        run = host.run("gpt5_function_calling", {"query": "Hi"}, model=model)
+        run = host.run("my_strategy", {"query": "Hi"}, model=model)
 
 `docs/devhost.md` describes the commands, `docs/testing.md` this module's classes. A package imports only packages that
 stand above it in this list (tests/devhost/test_architecture.py checks that):

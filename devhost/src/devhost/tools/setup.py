@@ -24,7 +24,8 @@ OF_NOTHING = "python -m venv .venv && .venv/bin/pip install dify_plugin (it ship
 
 
 def own_python(directory: Path) -> Path | None:
-    python = directory / ".venv" / "bin" / "python"
+    """Absolute, because the plugin is started in its directory; a link is kept, because it names the environment."""
+    python = directory.absolute() / ".venv" / "bin" / "python"
     return python if python.is_file() else None
 
 
@@ -135,11 +136,6 @@ class ToolSetup:
         return (*(f"left out: tool {sentence}" for sentence in self.left_out), *guessed, *defaults)
 
     @property
-    def python(self) -> Path | None:
-        """The Python of the plugin's own .venv; None if it has none."""
-        return own_python(self.declaration.directory)
-
-    @property
     def secrets(self) -> list[str]:
         return [*self.secret_credentials, *self.secret_parameters]
 
@@ -163,10 +159,35 @@ class ToolSetup:
         ]
 
 
-# Starts a tool plugin, and asks it what Dify's settings pages ask before an agent can use it.
-#
-# Are the credentials right (asked when they are saved), and which options does a dynamic select have (asked when its
-# picker opens)?
+def start_in_own_python(  # noqa: PLR0913 - as `PluginProcess.start`
+    directory: Path,
+    launches: Launches | None = None,
+    *,
+    limits: HostLimits,
+    python: str,
+    watcher: Watcher,
+    secrets: Secrets,
+    transport: TransportName,
+) -> PluginProcess:
+    """`PluginProcess.start` in the Python of the plugin's own .venv, or else in `python`."""
+    own = own_python(directory)
+    try:
+        return PluginProcess.start(
+            directory,
+            launches,
+            transport=transport,
+            limits=limits,
+            python=str(own or python),
+            watcher=watcher,
+            secrets=secrets,
+        )
+    except PluginStartError as error:
+        if own is None and "ModuleNotFoundError" in str(error):
+            raise PluginStartError(
+                f"{error}\nIt ran in devhost's Python. Install the packages that it needs "
+                f"into a .venv in its directory: {how_to_install(directory)}"
+            ) from error
+        raise
 
 
 def start_tool_plugin(  # noqa: PLR0913 - as `PluginProcess.start`
@@ -179,26 +200,15 @@ def start_tool_plugin(  # noqa: PLR0913 - as `PluginProcess.start`
     secrets: Secrets,
     transport: TransportName = "stdio",
 ) -> PluginProcess:
-    """In the plugin's own Python, or else in `python`; with the other options of `PluginProcess.start`."""
-    python = str(setup.python or python)
-    try:
-        directory = setup.declaration.directory
-        plugin = PluginProcess.start(
-            directory,
-            launches,
-            transport=transport,
-            limits=limits,
-            python=python,
-            watcher=watcher,
-            secrets=secrets,
-        )
-    except PluginStartError as error:
-        if setup.python is None and "ModuleNotFoundError" in str(error):
-            raise PluginStartError(
-                f"{error}\nIt ran in devhost's Python. Install the packages that it needs "
-                f"into a .venv in its directory: {how_to_install(setup.declaration.directory)}"
-            ) from error
-        raise
+    """Also asks what Dify's settings pages ask before an agent can use the plugin.
+
+    Are the credentials right (asked when they are saved), and which options does a dynamic select have (asked when its
+    picker opens)?
+    """
+    directory = setup.declaration.directory
+    plugin = start_in_own_python(
+        directory, launches, limits=limits, python=python, watcher=watcher, secrets=secrets, transport=transport
+    )
     try:
         _check(plugin, setup, limits)
     except BaseException:
