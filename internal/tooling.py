@@ -1,7 +1,4 @@
-"""Parsing of a tool call's name and arguments. Fail-closed: broken arguments are never repaired.
-
-In: a name and a text. Out: the tool and a JSON object, or a sentence that tells the model what is wrong and where.
-"""
+"""Parses a tool call's arguments and finds its tool. Broken arguments are never repaired."""
 
 import json
 import math
@@ -18,17 +15,24 @@ MAX_ARGUMENTS_LENGTH = 1_000_000
 """Characters of one call's arguments; with longer ones later requests would not fit, and no model writes as much."""
 _MAX_QUOTE_LENGTH = 200
 _HARMLESS = frozenset({int, bool, type(None)})
-_PARSE_ERROR = "tool arguments parse error: "
 _ONE_OBJECT = "send one JSON object"
 
 
 class NoObjectError(ValueError):
-    """A text is not a JSON object; the error says why, and where."""
+    """A text is not a JSON object; says why, where, and what to do."""
 
-    def __init__(self, problem: str, advice: str = "") -> None:
+
+class UnwritableError(ValueError):
+    """A value parses but cannot be sent to a tool; says where it is."""
+
+    def __init__(self, problem: str) -> None:
         super().__init__(problem)
-        self.advice = advice
-        """What a model that wrote it should do instead."""
+        self.path: list[str] = []
+        """From the inside out."""
+
+    def __str__(self) -> str:
+        where = "$" + "".join(reversed(self.path))
+        return f"{self.args[0]} at {where[:_MAX_QUOTE_LENGTH]}"
 
 
 @dataclass(frozen=True)
@@ -44,18 +48,15 @@ def parse_tool_arguments(arguments: object) -> ToolArgumentsParseResult:
     """Read "" as {} and the text of a JSON object as that object; anything else is an error with its position."""
     try:
         return ToolArgumentsParseResult(ok=True, args=parse_object(arguments))
-    except NoObjectError as problem:
-        advice = f"; {problem.advice}" if problem.advice else ""
-        return ToolArgumentsParseResult(ok=False, error=f"{_PARSE_ERROR}{problem}{advice}")
-    except UnwritableError as problem:
-        return ToolArgumentsParseResult(ok=False, error=f"{_PARSE_ERROR}{problem}")
+    except (NoObjectError, UnwritableError) as problem:
+        return ToolArgumentsParseResult(ok=False, error=f"tool arguments parse error: {problem}")
 
 
-def parse_object(arguments: object) -> dict[str, Any]:
-    """Read the text of a JSON object.
+def parse_object(arguments: object, advice: str = f"; {_ONE_OBJECT}") -> dict[str, Any]:
+    """Read the text of a JSON object; the advice is for whoever wrote something else.
 
     Raises:
-        NoObjectError: the text is not a JSON object; says where.
+        NoObjectError: the text is not a JSON object.
         UnwritableError: the object could not be written out as JSON again.
     """
     if not isinstance(arguments, str):
@@ -63,25 +64,24 @@ def parse_object(arguments: object) -> dict[str, Any]:
     if arguments == "":
         return {}
     if len(arguments) > MAX_ARGUMENTS_LENGTH:
-        raise NoObjectError(f"longer than {MAX_ARGUMENTS_LENGTH:,} characters", "send less at once")
+        raise NoObjectError(f"longer than {MAX_ARGUMENTS_LENGTH:,} characters")
     if not arguments.strip():
         raise NoObjectError("expected a JSON object, got only white space")
     try:
         value = json.loads(arguments, parse_constant=refuse_constant)
     except json.JSONDecodeError as problem:
         near = f", near {arguments[max(0, problem.pos - 20) : problem.pos + 20]!r}"
-        raise NoObjectError(f"{problem.msg} at character {problem.pos}{near}", _ONE_OBJECT) from None
+        raise NoObjectError(f"{problem.msg} at character {problem.pos}{near}{advice}") from None
     except NotANumberError as constant:
-        where = _position_of(constant, arguments)
+        words = re.finditer(r'"(?:[^"\\]++|\\.)*+"|' + re.escape(str(constant)), arguments)
+        where = next((word.start() for word in words if not word.group().startswith('"')), 0)
         raise NoObjectError(f"{constant} is not a JSON number, at character {where}") from None
     except ValueError:
         raise NoObjectError(f"a number has more than {sys.get_int_max_str_digits():,} digits") from None
     except RecursionError:
         raise NoObjectError(f"nested deeper than {MAX_NESTING} levels") from None
     if not isinstance(value, dict):
-        raise NoObjectError(
-            f"expected a JSON object, got {json_type(value)}", "put the values under the argument names"
-        )
+        raise NoObjectError(f"expected a JSON object, got {json_type(value)}{advice}")
     refuse_unwritable(value)
     return value
 
@@ -99,54 +99,29 @@ def refuse_constant(name: str) -> None:
     raise NotANumberError(name)
 
 
-def _position_of(constant: NotANumberError, arguments: str) -> int:
-    """The position of the word outside of strings."""
-    words = re.finditer(r'"(?:[^"\\]++|\\.)*+"|' + re.escape(str(constant)), arguments)
-    return next((word.start() for word in words if not word.group().startswith('"')), 0)
-
-
-class UnwritableError(ValueError):
-    """A value that parses but cannot be sent to a tool; the text says where it is."""
-
-    def __init__(self, problem: str) -> None:
-        super().__init__(problem)
-        self.path: list[str] = []
-        """From the inside out."""
-
-    def __str__(self) -> str:
-        where = "$" + "".join(reversed(self.path))
-        return f"{self.args[0]} at {where[:_MAX_QUOTE_LENGTH]}"
-
-
 def refuse_unwritable(value: object, levels: int = MAX_NESTING) -> None:
     """Refuse half surrogate pairs, infinite numbers, and more nesting than ``levels``.
 
     Raises:
-        UnwritableError: says where. The path is built only on the way out, because most values are fine.
+        UnwritableError: its path is built only on the way out, because most values are fine.
     """
-    if isinstance(value, str):
-        if has_lone_surrogate(value):
-            raise UnwritableError("half a surrogate pair in the text")
-    elif isinstance(value, float):
-        if not math.isfinite(value):
-            raise UnwritableError("a number too large")
-    elif isinstance(value, dict | list):
-        if levels == 0:
-            raise UnwritableError(f"nested deeper than {MAX_NESTING} levels")
-        _refuse_unwritable_items(value, levels - 1)
-
-
-def _refuse_unwritable_items(value: dict[str, Any] | list[Any], levels: int) -> None:
-    is_object = isinstance(value, dict)
-    if not is_object and _HARMLESS.issuperset(map(type, value)):
+    if isinstance(value, str) and has_lone_surrogate(value):
+        raise UnwritableError("half a surrogate pair in the text")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise UnwritableError("a number too large")
+    if not isinstance(value, dict | list):
+        return
+    if levels == 0:
+        raise UnwritableError(f"nested deeper than {MAX_NESTING} levels")
+    if isinstance(value, list) and _HARMLESS.issuperset(map(type, value)):
         return  # Most long arrays are numbers.
-    if is_object and any(map(has_lone_surrogate, value)):
+    if isinstance(value, dict) and any(map(has_lone_surrogate, value)):
         raise UnwritableError("half a surrogate pair in a name")
     for key, item in value.items() if isinstance(value, dict) else enumerate(value):
         try:
-            refuse_unwritable(item, levels)
+            refuse_unwritable(item, levels - 1)
         except UnwritableError as problem:
-            problem.path.append(f".{key}" if is_object else f"[{key}]")
+            problem.path.append(f".{key}" if isinstance(value, dict) else f"[{key}]")
             raise
 
 

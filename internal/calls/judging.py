@@ -12,7 +12,7 @@ from internal.host.session import MAX_EXACT_INTEGER
 from internal.memory.approval import Decision, call_id, is_same_call, not_approved_text, read_decision
 from internal.memory.records import CallRecord, State, UserRecord, call_of, waiting_record
 from internal.memory.state import MAX_WAITING, size_of_waiting
-from internal.node.schema import Check, Fitter, Problem, Unchecked, sentences
+from internal.node.schema import Problem, Unchecked, fitted
 from internal.node.tools import Tool, Toolbox, ToolKind, ToolParameter, VirtualSchema
 from internal.node.virtual_tools import SUBMIT_ANSWER
 from internal.text.secrets import KnownSecrets
@@ -66,7 +66,7 @@ def validate_arguments(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, An
 
 def _validate_virtual(schema: VirtualSchema, arguments: Mapping[str, Any]) -> dict[str, Any]:
     try:
-        value, problems = _fitted(schema.check, dict(arguments), "", takes_texts=False)
+        value, problems = fitted(schema.check, dict(arguments), "", takes_texts=False)
     except Unchecked:
         value, problems = None, ["they could not be checked against the schema"]
     if problems or not isinstance(value, dict):
@@ -77,7 +77,7 @@ def _validate_virtual(schema: VirtualSchema, arguments: Mapping[str, Any]) -> di
 def _checked(parameter: ToolParameter, given: object) -> tuple[object, list[str]]:
     """The value as it is sent, and what is wrong with it."""
     try:
-        value, problems = _fitted(parameter.check, given, parameter.name, takes_texts=True)
+        value, problems = fitted(parameter.check, given, parameter.name, takes_texts=True)
     except Unchecked:
         # The tool itself still checks what it is given.
         return given, []
@@ -85,11 +85,6 @@ def _checked(parameter: ToolParameter, given: object) -> tuple[object, list[str]
         # Half a secret, as in a quote that was cut, would not be recognised any more.
         problems = [f"parameter {parameter.name!r} does not fit"]
     return value, problems
-
-
-def _fitted(check: Check, given: object, name: str, *, takes_texts: bool) -> tuple[object, list[str]]:
-    value = Fitter(check, takes_texts).fit(given)
-    return value, sentences(check, value, name)
 
 
 def _takes_null(parameter: ToolParameter) -> bool:

@@ -2,13 +2,24 @@
 
 import json
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from internal.errors import InvalidParameters, OurWords
 from internal.host.session import MAX_EXACT_INTEGER
-from internal.node.schema import Check, Problem, SchemaUnusable, Unchecked, allows, check_of, resolve
+from internal.node.schema import (
+    REMARKS,
+    Check,
+    Place,
+    Problem,
+    SchemaUnusable,
+    Unchecked,
+    at,
+    check_of,
+    leaves,
+    resolve,
+)
 from internal.node.tools import Tool, ToolKind, VirtualSchema
 from internal.text.secrets import texts_in
 from internal.text.texts import looks_like_selector, missing_variable, read_pasted, without_escaped_nul
@@ -30,8 +41,8 @@ MAX_WANTED_LENGTH = 200
 """Characters that ``read_result`` looks for at once."""
 _MAX_PROBLEMS = 10
 """Problems of one draft."""
-_OVERWRITABLE = frozenset({"title", "description", "default", "examples", "$comment", "$defs", "definitions"})
-"""Keywords that check nothing: what stands beside a reference says it better than the reference's target."""
+_MAX_LEVELS = 8
+"""Of references and alternatives, in which an object is looked for: references may lead in a circle."""
 
 
 def plan_tool(maximum_subtasks: int) -> Tool:
@@ -94,7 +105,7 @@ def answer_tool(answer_schema: str) -> Tool:
     if looks_like_selector(answer_schema):
         raise InvalidParameters(f"parameter 'answer_schema': {missing_variable(answer_schema)}")
     try:
-        schema = parse_object(without_escaped_nul(read_pasted(answer_schema)))
+        schema = parse_object(without_escaped_nul(read_pasted(answer_schema)), advice="")
         check = check_of(schema)
         arguments = VirtualSchema(_as_object(schema), check)
     except NoObjectError as problem:
@@ -107,31 +118,37 @@ def answer_tool(answer_schema: str) -> Tool:
 
 def _as_object(schema: Mapping[str, Any]) -> dict[str, Any]:
     """A checked schema with its type on top, where model APIs look for it; references there are written out."""
+    if not _allows_objects(schema, schema):
+        reason = f"its type is {schema['type']!r}" if "type" in schema else "it allows none"
+        raise SchemaUnusable(f"it must describe an object, and {reason}")
     top = {key: value for key, value in schema.items() if key != "$schema"}
     while isinstance(reference := top.pop("$ref", None), str):
         target = resolve(schema, reference)
-        top = _both(top, target if isinstance(target, Mapping) else {})
-    if not allows(schema, schema, "object"):
-        reason = f"its type is {top['type']!r}" if "type" in top else "it allows none"
-        raise SchemaUnusable(f"it must describe an object, and {reason}")
+        if isinstance(target, Mapping) and top.keys() & target.keys() - REMARKS:
+            top["allOf"] = [*top.get("allOf", ()), {"$ref": reference}]
+        elif isinstance(target, Mapping):
+            top = {**target, **top}
     return {**top, "type": "object"}
 
 
-def _both(own: Mapping[str, Any], target: Mapping[str, Any]) -> dict[str, Any]:
-    """What stands beside a reference together with the reference's target, whole once more if they differ."""
-    both = {**target, **own}
-    ours, theirs = own.get("properties", {}), target.get("properties", {})
-    if ours and theirs:
-        both["properties"] = {**theirs, **ours}
-    if "required" in own and "required" in target:
-        both["required"] = list(dict.fromkeys([*target["required"], *own["required"]]))
-    if _differing(own, target) - _OVERWRITABLE - {"properties", "required"} or _differing(ours, theirs):
-        both["allOf"] = [*own.get("allOf", ()), target]
-    return both
-
-
-def _differing(one: Mapping[str, Any], other: Mapping[str, Any]) -> set[str]:
-    return {key for key in one.keys() & other.keys() if one[key] != other[key]}
+def _allows_objects(root: Mapping[str, Any], schema: object, levels: int = _MAX_LEVELS) -> bool:
+    """Whether the types and alternatives named in a schema allow objects; ``root`` is the whole schema."""
+    if not isinstance(schema, Mapping):
+        return schema is not False
+    if not levels:
+        return False
+    kinds = schema.get("type", "object")
+    references = [schema[key] for key in ("$ref", "$dynamicRef") if isinstance(schema.get(key), str)]
+    together = [*(resolve(root, each) for each in references), *schema.get("allOf", ())]
+    return (
+        (kinds == "object" or "object" in kinds)
+        and all(_allows_objects(root, part, levels - 1) for part in together)
+        and all(
+            any(_allows_objects(root, branch, levels - 1) for branch in schema[key])
+            for key in ("anyOf", "oneOf")
+            if key in schema
+        )
+    )
 
 
 def _closed_object(properties: Mapping[str, Any], required: Sequence[str] | None = None) -> dict[str, Any]:
@@ -165,14 +182,7 @@ def _virtual(name: str, description: str, schema: VirtualSchema, kind: ToolKind 
     return Tool(name, name, provider="", description=description, virtual_schema=schema, kind=kind)
 
 
-# The answer in a schema, as the node's variable.
-#
-# The text has the answer as it is.
-
-_MAX_CHECKS = 100
-"""How often the answer is checked to find out where its schema takes text for a number."""
-
-type _Place = tuple[str | int, ...]
+# The answer in a schema, as the node's variable; the text has the answer as it is.
 
 
 @dataclass(frozen=True)
@@ -188,11 +198,11 @@ class StructuredOutput:
     @classmethod
     def of(cls, answer: Mapping[str, Any] | None, check: Check) -> "StructuredOutput":
         """The daemon reads numbers as floats: a large integer goes as text where the schema takes that."""
-        places = [] if answer is None else list(_large_integers(answer, ()))
-        if answer is None or not places:
+        large = {} if answer is None else dict(_large_integers(answer, ()))
+        if answer is None or not large:
             return cls(answer, answer)
-        variable, rounded = _with_texts(answer, places, check)
-        if any(abs(_at(variable, place)) > sys.float_info.max for place in rounded):
+        variable, rounded = _with_texts(answer, large, check)
+        if any(abs(number) > sys.float_info.max for number in rounded):
             return cls(answer, None, OurWords("structured_output is null: a number in it is too large for the host"))
         if not rounded:
             return cls(answer, variable)
@@ -205,57 +215,32 @@ class StructuredOutput:
         return texts_in(self.answer)
 
 
-def _large_integers(value: object, place: _Place) -> Iterator[_Place]:
+def _large_integers(value: object, place: Place) -> Iterator[tuple[Place, int]]:
     if isinstance(value, int) and abs(value) > MAX_EXACT_INTEGER:
-        yield place
-    elif isinstance(value, Mapping):
-        for name, item in value.items():
-            yield from _large_integers(item, (*place, name))
-    elif isinstance(value, list):
-        for position, item in enumerate(value):
-            yield from _large_integers(item, (*place, position))
+        yield place, value
+    items = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
+    for part, item in items:
+        yield from _large_integers(item, (*place, part))
 
 
 def _with_texts(
-    answer: Mapping[str, Any], places: Iterable[_Place], check: Check
-) -> tuple[Mapping[str, Any], list[_Place]]:
-    """The answer with texts at the places where the schema takes them, and the places where it does not."""
+    answer: Mapping[str, Any], numbers: Mapping[Place, int], check: Check
+) -> tuple[Mapping[str, Any], list[int]]:
+    """The answer with texts at the places where the schema takes them, and the numbers where it does not."""
     value: dict[str, Any] = json.loads(json.dumps(answer))
-    alike: dict[_Place, list[_Place]] = {}
-    for place in places:
-        alike.setdefault(tuple("*" if isinstance(part, int) else part for part in place), []).append(place)
-    waiting, rounded, checks = list(alike.values()), list[_Place](), 0
-    while waiting:
-        tried = waiting.pop()
-        numbers = [_put(value, place, str(_at(value, place))) for place in tried]
-        checks += 1
-        if checks <= _MAX_CHECKS and _satisfies(check, value):
-            continue
-        for place, number in zip(tried, numbers, strict=True):
-            _put(value, place, number)
-        if len(tried) == 1 or checks >= _MAX_CHECKS:
-            rounded += tried
-        else:
-            waiting += [tried[: len(tried) // 2], tried[len(tried) // 2 :]]
+    texts, rounded = dict(numbers), list[int]()
+    for place, number in numbers.items():
+        at(value, place[:-1])[place[-1]] = str(number)
+    while texts and not _fits(check, value):
+        wrong = {leaf.place for error in check.errors(value) for leaf in leaves(error)}
+        for place in (wrong & texts.keys()) or list(texts):
+            at(value, place[:-1])[place[-1]] = numbers[place]
+            rounded.append(texts.pop(place))
     return value, rounded
 
 
-def _satisfies(check: Check, value: object) -> bool:
+def _fits(check: Check, value: object) -> bool:
     try:
         return check.is_satisfied_by(value)
     except Unchecked:
         return False
-
-
-def _at(value: Any, place: _Place) -> Any:  # noqa: ANN401 - JSON
-    for part in place:
-        value = value[part]
-    return value
-
-
-def _put(value: dict[str, Any], place: _Place, item: object) -> object:
-    """Put an item in its place; returns what stood there."""
-    *way, last = place
-    holder = _at(value, tuple(way))
-    before, holder[last] = holder[last], item
-    return before

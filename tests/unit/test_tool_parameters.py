@@ -34,8 +34,6 @@ ADDRESS = {
     "required": ["home"],
     "$defs": {"place": {"type": "object", "properties": {"zip": {"type": "integer"}}, "required": ["zip"]}},
 }
-CATASTROPHIC = "^(a+)+$"
-VICTIM = "a" * 60 + "!"
 
 
 def mcp(schema: dict[str, Any], kind: str = "object", name: str = "x", **more: Any) -> dict[str, Any]:  # noqa: ANN401
@@ -129,16 +127,6 @@ def test_local_references_of_an_mcp_schema_keep_their_targets(name: str) -> None
     assert not check.is_valid({name: {"home": {"zip": "no"}}})
 
 
-def test_a_reference_at_the_top_of_an_mcp_schema_keeps_its_target() -> None:
-    found = tool_of(mcp({"$ref": "#/$defs/place", "$defs": ADDRESS["$defs"]}))
-    check = Draft202012Validator(found.prompt_tool.parameters)
-
-    assert check.is_valid({"x": {"zip": 1}})
-    assert not check.is_valid({"x": {"zip": "no"}})
-    with pytest.raises(ArgumentsInvalid, match=r"x\.zip"):
-        validate_arguments(found, {"x": {"zip": "no"}})
-
-
 def test_an_mcp_schema_may_refer_to_itself_as_a_whole() -> None:
     tree = {"type": "object", "properties": {"child": {"$ref": "#"}, "n": {"type": "integer"}}}
     found = tool_of(mcp(tree))
@@ -172,14 +160,6 @@ def test_a_broken_schema_is_named_and_only_its_check_is_skipped(broken: dict[str
     assert "'x'" in note
 
 
-def test_references_that_double_and_double_are_not_followed_for_hours() -> None:
-    doubling = {f"d{n}": {"allOf": [{"$ref": f"#/$defs/d{n + 1}"}] * 2} for n in range(40)}
-    toolbox = build_toolbox([tool("search", mcp({"$ref": "#/$defs/d0", "$defs": {**doubling, "d40": {}}}))])
-
-    assert toolbox.prompt_tools[0].parameters["properties"]["x"] == {"type": "object"}
-    assert "too large" in toolbox.notes[0]
-
-
 def test_a_remote_reference_is_never_fetched() -> None:
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
@@ -193,25 +173,6 @@ def test_a_remote_reference_is_never_fetched() -> None:
             listener.accept()
 
 
-@pytest.mark.parametrize(
-    "schema",
-    [
-        {"type": "object", "properties": {"a": {"type": "string", "pattern": CATASTROPHIC}}},
-        {"type": "object", "patternProperties": {CATASTROPHIC: {"type": "string"}}, "additionalProperties": False},
-        {"type": "object", "propertyNames": {"pattern": CATASTROPHIC}},
-        {"type": "object", "additionalProperties": {"anyOf": [{"pattern": CATASTROPHIC}]}},
-        {"type": "object", "$defs": {"s": {"pattern": CATASTROPHIC}}, "additionalProperties": {"$ref": "#/$defs/s"}},
-    ],
-    ids=["pattern", "patternProperties", "propertyNames", "inside a list", "inside a definition"],
-)
-def test_a_pattern_is_checked_and_cannot_hold_the_process_up(schema: dict[str, Any]) -> None:
-    value = {"a": VICTIM, VICTIM: VICTIM} if "properties" not in schema else {"a": VICTIM}
-
-    # Python's own engine would take 2^60 steps on this text.
-    with pytest.raises(ArgumentsInvalid, match=r"\^\(a\+\)\+\$|Additional properties"):
-        validate_arguments(tool_of(mcp(schema)), {"x": value})
-
-
 def test_a_pattern_that_is_none_costs_its_check_alone_and_is_named() -> None:
     properties = {"a": {"type": "string", "pattern": "["}, "b": {"type": "integer"}}
     toolbox = build_toolbox([tool("search", mcp({"type": "object", "properties": properties}))])
@@ -222,14 +183,26 @@ def test_a_pattern_that_is_none_costs_its_check_alone_and_is_named() -> None:
     assert "nothing is checked there: the pattern '['" in toolbox.notes[0]
 
 
-def test_a_property_that_is_called_pattern_is_checked_like_any_other() -> None:
-    schema = {"type": "object", "properties": {"pattern": {"type": "integer"}}, "required": ["pattern"]}
+def test_a_lost_reference_is_named_and_what_is_next_to_it_still_applies() -> None:
+    """Dify drops the definitions of MCP servers."""
+    lost = {"$ref": "#/$defs/Row", "type": "object", "required": ["id"]}
+    raw = tool("search", mcp({"type": "array", "items": lost, "default": {"$ref": "#/no"}}, "array"))
 
-    with pytest.raises(ArgumentsInvalid, match="'pattern' is a required property"):
-        validate_arguments(tool_of(mcp(schema)), {"x": {}})
+    toolbox = build_toolbox([raw])
+
+    told = toolbox.prompt_tools[0].parameters["properties"]["x"]
+    assert told == {"type": "array", "items": {"type": "object", "required": ["id"]}, "default": {"$ref": "#/no"}}
+    assert validate_arguments(toolbox.tools["search"], {"x": [{"id": 1}]}) == {"x": [{"id": 1}]}
+    with pytest.raises(ArgumentsInvalid, match='"id" is a required property'):
+        validate_arguments(toolbox.tools["search"], {"x": [{}]})
+    (note,) = toolbox.notes
+    assert "nothing is checked there: the reference '#/$defs/Row' leads nowhere" in note
 
 
-def test_a_constant_that_looks_like_a_schema_keeps_its_pattern() -> None:
-    schema = {"enum": [{"pattern": "a"}]}
+@pytest.mark.parametrize("own", [{"$ref": "#/$defs/a"}, {"$ref": "#/$defs/a", "description": "A."}, {"title": "A"}])
+def test_a_schema_that_loses_every_keyword_becomes_the_plain_type(own: dict[str, Any]) -> None:
+    toolbox = build_toolbox([tool("search", mcp(own))])
 
-    assert validate_arguments(tool_of(mcp(schema)), {"x": {"pattern": "a"}}) == {"x": {"pattern": "a"}}
+    assert toolbox.prompt_tools[0].parameters["properties"]["x"]["type"] == "object"
+    assert validate_arguments(toolbox.tools["search"], {"x": '{"a": 1}'}) == {"x": {"a": 1}}
+    assert "nothing is left of it" in toolbox.notes[0]

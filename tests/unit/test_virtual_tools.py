@@ -167,32 +167,18 @@ def shown(**schema: object) -> dict[str, Any]:
 X = {"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"]}
 
 
-def test_keywords_beside_a_reference_add_to_its_target() -> None:
-    schema = {"$ref": "#/$defs/a", "properties": {"y": {}}, "required": ["y", "x"], "$defs": {"a": X}}
+def test_keywords_next_to_a_reference_apply_together_with_its_target() -> None:
+    schema = {"$ref": "#/$defs/a", "properties": {"y": {}}, "required": ["y"], "$defs": {"a": X}}
 
     assert shown(**schema) == {
         "type": "object",
-        "properties": {"x": {"type": "integer"}, "y": {}},
-        "required": ["x", "y"],
+        "properties": {"y": {}},
+        "required": ["y"],
+        "allOf": [{"$ref": "#/$defs/a"}],
         "$defs": {"a": X},
     }
     assert not is_taken(answer_tool(json.dumps(schema)), {"y": 1})
     assert is_taken(answer_tool(json.dumps(schema)), {"x": 1, "y": 1})
-
-
-@pytest.mark.parametrize(
-    "beside",
-    [{"properties": {"x": {"minimum": 1}}}, {"minProperties": 2, "allOf": [{"maxProperties": 3}]}],
-    ids=["a property", "a keyword"],
-)
-def test_a_target_that_contradicts_is_written_out_whole(beside: dict[str, Any]) -> None:
-    target = {**X, "minProperties": 1}
-
-    parameters = shown(**{"$ref": "#/$defs/a", "$defs": {"a": target}, **beside})
-
-    assert parameters["allOf"] == [*beside.get("allOf", []), target]
-    assert parameters["properties"] == {**X["properties"], **beside.get("properties", {})}  # type: ignore[dict-item]
-    assert parameters["required"] == ["x"]
 
 
 def test_a_target_that_allows_all_adds_nothing() -> None:

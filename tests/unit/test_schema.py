@@ -1,0 +1,379 @@
+"""The schemas of MCP tools and answers: which are usable, which values fit, what is converted, and what is said."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from jsonschema_rs import Draft202012Validator
+
+from internal.node.schema import Problem, SchemaUnusable, Unchecked, check_of, embedded, fitted, quoted
+from tests.unit.generators import json_values, small_schemas, small_values
+
+OLD = "http://json-schema.org/draft-07/schema#"
+NULL = {"type": "null"}
+NUMBERS = {"type": "array", "items": {"type": "integer"}}
+
+
+def fits(schema: dict[str, Any], value: object) -> bool:
+    return check_of(schema).is_satisfied_by(value)
+
+
+def converted(schema: dict[str, Any], value: object, *, takes_texts: bool = True) -> object:
+    return fitted(check_of(schema), value, "p", takes_texts=takes_texts)[0]
+
+
+def said(schema: dict[str, Any], value: object, name: str = "p") -> list[str]:
+    return fitted(check_of(schema), value, name, takes_texts=False)[1]
+
+
+# Which schemas are usable.
+
+POINTERS: dict[str, tuple[str, dict[str, Any]]] = {
+    "into a list": ("#/properties/a/anyOf/0", {"properties": {"a": {"anyOf": [{"type": "integer"}]}}}),
+    "encoded letters": ("#/$defs/My%20%E6%97%A5", {"$defs": {"My 日": {"type": "integer"}}}),
+    "escaped and encoded": ("#/$defs/a~1%7E0%25", {"$defs": {"a/~%": {"type": "integer"}}}),
+    "an unknown keyword": ("#/components/schemas/a", {"components": {"schemas": {"a": {"type": "integer"}}}}),
+}
+
+
+@pytest.mark.parametrize(("pointer", "more"), POINTERS.values(), ids=POINTERS)
+def test_a_json_pointer_is_resolved_as_the_standard_says(pointer: str, more: dict[str, Any]) -> None:
+    schema = {"type": "object", **more, "properties": {**more.get("properties", {}), "it": {"$ref": pointer}}}
+    whole = {"properties": {"a%20b/日": embedded(schema, "a%20b/日")}}
+
+    assert fits(schema, {"it": 7})
+    assert not fits(schema, {"it": "text"})
+    assert fits(whole, {"a%20b/日": {"it": 7}})
+    assert not fits(whole, {"a%20b/日": {"it": "text"}})
+
+
+DOUBLING = {f"d{n}": {"allOf": [{"$ref": f"#/$defs/d{n + 1}"}] * 2} for n in range(40)}
+CHAIN = {f"d{n}": {"$ref": f"#/$defs/d{n + 1}"} for n in range(2_000)}
+UNUSABLE: dict[str, tuple[dict[str, Any], str]] = {
+    "a remote reference": ({"items": {"$ref": "https://host.test/a"}}, "leads out of it"),
+    "an anchor": ({"$ref": "#foo", "$anchor": "foo"}, "names an anchor"),
+    "a reference to nothing": ({"items": {"$ref": "#/$defs/b"}}, "leads nowhere"),
+    "a reference beyond a list": ({"anyOf": [{}], "items": {"$ref": "#/anyOf/-1"}}, "leads nowhere"),
+    "a reference to a text": ({"title": "A", "items": {"$ref": "#/title"}}, "does not point to a schema"),
+    "references that double": ({"$ref": "#/$defs/d0", "$defs": {**DOUBLING, "d40": {}}}, "too large"),
+    "a long way of references": ({"$ref": "#/$defs/d0", "$defs": {**CHAIN, "d2000": {}}}, "too large"),
+    "many alternatives": ({"anyOf": [{"type": "integer"}] * 6_000}, "too large"),
+    "a long text": ({"enum": ["x" * 500_000]}, "longer than 400,000 characters"),
+    "a name that is no pattern": ({"patternProperties": {"[": {}}}, "is not a regular expression"),
+    "a long pattern": ({"items": {"pattern": "x" * 3_000}}, "too large"),
+    "a pattern large once compiled": ({"items": {"pattern": "^.{1,9999}$"}}, "too large"),
+    "many patterns": ({"allOf": [{"pattern": f"^{n}"} for n in range(60)]}, "more than 50 patterns"),
+    "a wrong type": ({"properties": {"a": {"type": "strin"}}}, 'properties/a/type: "strin" is not'),
+}
+
+
+@pytest.mark.parametrize(("schema", "reason"), UNUSABLE.values(), ids=UNUSABLE)
+def test_a_schema_that_cannot_be_used_says_why(schema: dict[str, Any], reason: str) -> None:
+    with pytest.raises(SchemaUnusable, match=reason):
+        check_of(schema)
+
+
+def test_a_schema_nested_without_measure_is_refused() -> None:
+    """So is one whose keywords look at a value again and again."""
+    deep: dict[str, Any] = {}
+    again: dict[str, Any] = {"properties": {"a": {}}}
+    for _ in range(5_000):
+        deep = {"items": deep}
+    for _ in range(20):
+        again = {"allOf": [again], "unevaluatedProperties": False}
+
+    with pytest.raises(SchemaUnusable, match="nested too deeply"):
+        check_of(deep)
+    with pytest.raises(SchemaUnusable, match="too large"):
+        check_of(again)
+
+
+def test_the_checks_of_a_node_with_hundreds_of_tools_are_kept() -> None:
+    schemas = [{"type": "string", "maxLength": number} for number in range(600)]
+    checks = [check_of(schema) for schema in schemas]
+
+    assert all(check_of(schema) is check for schema, check in zip(schemas, checks, strict=True))
+
+
+# Which values fit.
+
+A = {"$ref": "#/$defs/a"}
+FITTING: dict[str, tuple[dict[str, Any], object, object]] = {
+    "cents": ({"multipleOf": 0.01}, 4.35, 19.995),
+    "large and small decimals": ({"multipleOf": 0.01}, -0.29, 5e-324),
+    "an unknown dialect": ({"$schema": "https://host.test/s", "type": "integer"}, 7, "x"),
+    "an inner dialect": ({"items": {"$schema": "https://host.test/s", "type": "integer"}}, [7], ["x"]),
+    "an old dialect": ({"$schema": OLD, "items": [{}], "additionalItems": {"type": "string"}}, [1, "a"], [1, 2]),
+    "names of parts": ({"$id": "https://host.test/a", **A, "$defs": {"a": {"$id": "b", "type": "integer"}}}, 7, "x"),
+    "a recursion": ({**A, "$defs": {"a": {"properties": {"in": A}, "type": "object"}}}, {"in": {}}, {"in": {"in": 7}}),
+    "a recursion in a choice": (
+        {**A, "$defs": {"a": {"properties": {"in": {"anyOf": [NULL, A]}}, "type": "object"}}},
+        {"in": {"in": None}},
+        {"in": {"in": 7}},
+    ),
+    "a circle of references": ({"items": A, "$defs": {"a": {"anyOf": [A, NULL]}}}, [None], None),
+    "a property called as a keyword": ({"dependentRequired": {"pattern": ["b"]}}, {"a": 1}, {"pattern": 1}),
+    "a constant like a schema": ({"const": {"$ref": "#/nowhere"}, "default": {"$ref": "#"}}, {"$ref": "#/nowhere"}, {}),
+    "text of two kinds": ({"pattern": "^[A-Z]{2}\\d+$"}, "DE12", "De12"),
+    "look-around": ({"pattern": "^(?=.*[A-Z])(?=.*\\d).{8,}$"}, "Passw0rd", "password"),
+    "a number of characters": ({"pattern": "^.{1,255}$"}, "x" * 255, "x" * 256),
+    "a pattern that other engines never finish": ({"pattern": "^(a+)+$"}, "a" * 60, "a" * 60 + "!"),
+}
+
+
+@pytest.mark.parametrize(("schema", "good", "bad"), FITTING.values(), ids=FITTING)
+def test_a_value_fits_or_does_not(schema: dict[str, Any], good: object, bad: object) -> None:
+    assert fits(schema, good)
+    if bad is not None:
+        assert not fits(schema, bad)
+
+
+@given(st.integers(-(10**12), 10**12))
+def test_every_sum_of_money_is_a_multiple_of_a_cent(cents: int) -> None:
+    assert fits({"multipleOf": 0.01}, float(f"{cents}e-2"))
+
+
+def test_formats_and_encodings_are_not_checked() -> None:
+    assert fits({"format": "date", "contentEncoding": "base64", "$schema": OLD}, "?")
+
+
+def test_a_stricter_check_keeps_the_rules_that_it_had() -> None:
+    first = check_of({"type": "string"}).stricter(
+        lambda text: [] if text.strip() else [Problem((), "must not be blank")]
+    )
+    both = first.stricter(lambda text: [Problem((), "must not shout")] if text.isupper() else [])
+
+    assert [both.is_satisfied_by(text) for text in ("good", " ", "LOUD")] == [True, False, False]
+    assert [fitted(both, text, "p", takes_texts=True)[1] for text in (" ", "LOUD")] == [
+        ["parameter 'p' must not be blank"],
+        ["parameter 'p' must not shout"],
+    ]
+    assert first.is_satisfied_by("LOUD")
+
+
+def deep(levels: int) -> object:
+    value: object = 1
+    for _ in range(levels):
+        value = {"a": value}
+    return value
+
+
+BRANCH = {"type": "object", "properties": {"a": A}}
+CHOICES = {**A, "$defs": {"a": {"oneOf": [BRANCH, {**BRANCH, "required": ["y"]}, {"type": "integer"}]}}}
+
+
+def test_choices_within_choices_of_a_recursive_schema_are_checked() -> None:
+    """Were each level to double the work, this test would not end; the library's errors do, and are not asked for."""
+    assert fits(CHOICES, deep(60))
+    assert said({"items": CHOICES["$defs"]["a"], **CHOICES}, "x") == [
+        "parameter 'p' must be an object or an integer, got a string"
+    ]
+    assert said({**CHOICES, "required": ["z"]}, deep(30)) == ["parameter 'p' does not satisfy the schema"]
+
+
+TOO_LARGE: dict[str, tuple[dict[str, Any], object]] = {
+    "many parts": ({"items": {"minimum": 0}}, [1] * 200_000),
+    "objects as options": ({"items": {"enum": [{"a": n} for n in range(400)]}}, [{"a": 399}] * 1_000),
+    "alternatives": ({"items": {"anyOf": [{"const": n} for n in range(400)]}}, [399] * 10_000),
+    "multiples": ({"items": {"allOf": [{"multipleOf": 0.01}] * 400}}, [3.21] * 1_000),
+    "large integers that are to differ": ({"uniqueItems": True}, [10**18 + n for n in range(5_000)]),
+    "endless numbers": ({"items": {"minimum": 0}}, [10**4_000] * 200),
+    "names by patterns": ({"patternProperties": {f"[a-y]{n}$": {} for n in range(40)}}, {"x" * 9_000: 1}),
+}
+
+
+@pytest.mark.parametrize(("schema", "value"), TOO_LARGE.values(), ids=TOO_LARGE)
+def test_a_check_that_takes_too_long_is_not_begun(schema: dict[str, Any], value: object) -> None:
+    with pytest.raises(Unchecked):
+        fits(schema, value)
+
+
+ROW = {"type": "object", "properties": {"id": {"type": "integer"}, "name": {}}, "required": ["id"]}
+USUAL: dict[str, tuple[dict[str, Any], object]] = {
+    "a large table": ({"items": ROW}, [{"id": n, "name": f"name {n}"} for n in range(20_000)]),
+    "a long text": ({"type": "string", "maxLength": 3_000_000}, "x" * 2_000_000),
+    "countries": ({"items": {"enum": [f"c{n}" for n in range(4_000)]}}, ["c3999"] * 50_000),
+    "money": ({"items": {"multipleOf": 0.01}}, [19.99] * 2_000),
+}
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize(("schema", "value"), USUAL.values(), ids=USUAL)
+def test_what_people_ask_for_is_checked(schema: dict[str, Any], value: object) -> None:
+    assert fits(schema, value)
+
+
+@pytest.mark.parametrize("pattern", ["(a|b)*a(a|b){400}c", "^(?=b)"])
+def test_long_texts_are_checked_without_patterns(pattern: str) -> None:
+    schema = {"type": "array", "maxItems": 1, "items": {"pattern": pattern}}
+
+    assert fits(schema, ["ab" * 500_000])
+    assert not fits(schema, ["ab" * 500_000, ""])
+
+
+# What is converted.
+
+POINT = {"type": "object", "properties": {"x": {"type": "number"}, "note": {"type": "string"}}, "required": ["x"]}
+DEFS = {"$defs": {"point": POINT, "numbers": NUMBERS}}
+CONVERTED: dict[str, tuple[dict[str, Any], object, object]] = {
+    "text of an array or null": ({"anyOf": [NUMBERS, NULL]}, '["1", 2]', [1, 2]),
+    "text of null": ({"anyOf": [NUMBERS, NULL]}, "null", None),
+    "null itself": ({"anyOf": [NUMBERS, NULL]}, None, None),
+    "a list of types": ({"type": ["array", "null"]}, "[1]", [1]),
+    "a list of types and a word": ({"type": ["boolean", "null"]}, "True", True),
+    "text where text will do": ({"type": ["array", "string"]}, "[1]", "[1]"),
+    "text where that text will not do": ({"type": ["string", "integer"], "enum": [1, 2, "auto"]}, "2", 2),
+    "an option or a number": ({"anyOf": [{"enum": ["auto"]}, {"type": "integer"}]}, "7", 7),
+    "the option": ({"anyOf": [{"enum": ["auto"]}, {"type": "integer"}]}, "auto", "auto"),
+    "oneOf": ({"oneOf": [POINT, NUMBERS]}, '{"x": "1.5"}', {"x": 1.5}),
+    "allOf": ({"allOf": [{"type": "array"}, {"items": {"type": "integer"}}]}, '["1"]', [1]),
+    "a reference": ({"$ref": "#/$defs/point", **DEFS}, '{"x": "1"}', {"x": 1}),
+    "a reference or null": ({"anyOf": [{"$ref": "#/$defs/numbers"}, NULL], **DEFS}, '["3"]', [3]),
+    "deep inside": (
+        {"properties": {"a": {"type": "array", "items": {"anyOf": [POINT, NULL]}}}},
+        {"a": [{"x": "1"}, None, '{"x": 2}']},
+        {"a": [{"x": 1}, None, {"x": 2}]},
+    ),
+    "an object for text or null": ({"type": ["string", "null"]}, {"a": None}, '{"a": null}'),
+    "an object for text in a choice": ({"anyOf": [{"type": "string"}, NULL]}, {"a": 1}, '{"a": 1}'),
+    "an object that fits no object": ({"anyOf": [POINT, {"type": "string"}]}, {"y": 1}, {"y": 1}),
+    "a number above its bound": ({"anyOf": [{"type": "integer", "maximum": 5}, {"type": "string"}]}, 7, 7),
+    "an object for text inside": ({"properties": {"a": {"type": "string"}}}, {"a": {"b": 1}}, {"a": {"b": 1}}),
+    "other names": ({"additionalProperties": {"type": "integer"}}, {"a": "1"}, {"a": 1}),
+    "one by one": ({"prefixItems": [{"type": "integer"}], "items": {"type": "boolean"}}, ["1", "true"], [1, True]),
+    "a constant": ({"const": "true"}, True, "true"),
+    "null for an optional value": (POINT, {"x": 1, "note": None}, {"x": 1}),
+    "null for a required value": (POINT, {"x": None}, {"x": None}),
+    "null for an unknown value": (POINT, {"x": 1, "z": None}, {"x": 1, "z": None}),
+    "null that is taken": ({"properties": {"a": {"type": ["string", "null"]}}}, {"a": None}, {"a": None}),
+    "null deeper": ({"properties": {"p": POINT}}, {"p": {"x": 1, "note": None}}, {"p": {"x": 1}}),
+    "null in a list": ({"properties": {"l": {"items": POINT}}}, {"l": [{"x": 1, "note": None}]}, {"l": [{"x": 1}]}),
+    "null in a choice": ({"anyOf": [NULL, POINT]}, {"x": "1", "note": None}, {"x": 1}),
+    "many at once": (NUMBERS, ["1"] * 3_000, [1] * 3_000),
+}
+
+
+@pytest.mark.parametrize(("schema", "value", "expected"), CONVERTED.values(), ids=CONVERTED)
+def test_a_value_is_converted_where_nothing_is_lost(schema: dict[str, Any], value: object, expected: object) -> None:
+    before = repr(value)
+
+    assert repr(converted(schema, value)) == repr(expected)
+    assert repr(value) == before
+
+
+def test_a_text_of_a_whole_value_is_for_tools_only() -> None:
+    for value in ({"a": 1}, [1], True):
+        assert converted({"type": "string"}, value, takes_texts=False) == value
+
+
+SCHEMAS = [schema for schema, _, _ in CONVERTED.values()]
+
+
+@given(st.sampled_from(SCHEMAS), json_values | st.sampled_from(['["1"]', "7", "null", {"x": "1", "note": None}]))
+def test_a_value_that_fits_stays_unchanged(schema: dict[str, Any], value: object) -> None:
+    check = check_of(schema)
+    result, problems = fitted(check, value, "p", takes_texts=True)
+
+    assert not problems or not check.is_satisfied_by(result)
+    if check.is_satisfied_by(value):
+        assert result is value
+
+
+# What is said.
+
+KINDS = {"type": "object", "properties": {"x": {"type": "number"}, "kind": {"const": "point"}}, "required": ["x"]}
+LINE = {"type": "object", "properties": {"kind": {"const": "line"}, "to": KINDS}, "required": ["kind", "to"]}
+CLOSED = {"properties": {"a": {"type": "integer"}}, "patternProperties": {"^b": {"type": "integer"}}}
+SENTENCES: dict[str, tuple[dict[str, Any], object, str]] = {
+    "type": ({"type": "number"}, None, "'p' must be a number, got null"),
+    "types": ({"type": ["array", "null"]}, True, "'p' must be null or an array, got a boolean"),
+    "enum": ({"enum": ["a", None, True]}, False, "'p' value false not in options [\"a\", null, true]"),
+    "enum and type": ({"type": "string", "enum": ["a"]}, 3, "'p' value 3 not in options [\"a\"]"),
+    "minimum": ({"minimum": 1}, 0, "'p': value 0 is less than the minimum of 1"),
+    "multiple": ({"multipleOf": 0.01}, 1.005, "'p': value 1.005 is not a multiple of 0.01"),
+    "pattern": ({"pattern": "^a"}, "b", '\'p\': value "b" does not match "^a"'),
+    "length": ({"minLength": 2}, "a", "'p': value \"a\" is shorter than 2 characters"),
+    "items": ({"maxItems": 1}, [1, 2], "'p': value [1, 2] has more than 1 item"),
+    "required": (POINT, {}, "'p': \"x\" is a required property"),
+    "more than those named": (
+        {"properties": {"b": {}}, "additionalProperties": False},
+        {"a": None},
+        "'p': Additional properties are not allowed ('a' was unexpected)",
+    ),
+    "a name": ({"propertyNames": {"maxLength": 1}}, {"ab": 1}, "'p': \"ab\" is longer than 1 character"),
+    "a condition": (
+        {"if": {"properties": {"a": {"const": 1}}}, "then": {"required": ["b"]}},
+        {"a": 1},
+        "'p': \"b\" is a required property",
+    ),
+    "behind a reference": ({**A, "$defs": {"a": {"type": "number"}}}, "x", "'p' must be a number, got a string"),
+    "a name by a pattern": (CLOSED, {"b-a": "x"}, "'p.b-a' must be an integer, got a string"),
+    "a place": ({"items": {"properties": {"a": NULL}}}, [{}, {"a": "x"}], "'p[1].a' must be null, got a string"),
+    "a wrong type, and not one too many": (
+        {**CLOSED, "additionalProperties": False},
+        {"a": "x"},
+        "'p.a' must be an integer, got a string",
+    ),
+    "types in a choice": (
+        {"anyOf": [{"type": "string"}, {"type": "array"}, NULL]},
+        {},
+        "'p' must be a string, an array or null, got an object",
+    ),
+    "the branch of its type": (
+        {"anyOf": [NULL, KINDS]},
+        {"x": [None]},
+        "'p.x' must be a number, got an array (the closest of 2 alternatives)",
+    ),
+    "the branch of its kind": (
+        {"oneOf": [KINDS, LINE]},
+        {"kind": "line", "to": {"x": "?"}},
+        "'p.to.x' must be a number, got a string (the closest of 2 alternatives)",
+    ),
+    "a choice in a choice": (
+        {"anyOf": [NULL, {"type": "array", "items": {"anyOf": [KINDS, LINE, NULL]}}]},
+        [None, {"kind": "point", "x": True}],
+        "'p[1].x' must be a number, got a boolean (the closest of 3 alternatives)",
+    ),
+    "more than one": (
+        {"oneOf": [{"type": "integer"}, {"type": "number"}]},
+        7,
+        "'p': value 7 is valid under more than one of the schemas listed in the 'oneOf' keyword",
+    ),
+}
+
+
+@pytest.mark.parametrize(("schema", "value", "sentence"), SENTENCES.values(), ids=SENTENCES)
+def test_a_sentence_says_where_and_what_would_be_right(schema: dict[str, Any], value: object, sentence: str) -> None:
+    assert said(schema, value) == [f"parameter {sentence}"]
+
+
+def test_a_place_has_one_sentence_and_three_places_are_enough() -> None:
+    assert len(said({"minLength": 5, "enum": ["aaaaa"], "const": "b"}, "a")) == 1
+    assert len(said({"items": NULL}, [1] * 1_000)) == 3
+
+
+def test_a_large_value_is_wrong_as_a_whole() -> None:
+    assert said({"items": NULL}, [1] * 50_000) == ["parameter 'p' does not satisfy the schema"]
+
+
+def test_all_arguments_together_have_a_name_too() -> None:
+    assert said(POINT, {}, "") == ["parameter '(all)': \"x\" is a required property"]
+    assert said(POINT, {"x": [None]}, "") == ["parameter 'x' must be a number, got an array"]
+
+
+@pytest.mark.parametrize("value", ["x" * 10_000, ["x" * 5_000], {"x" * 5_000: 1}], ids=type)
+def test_a_long_value_is_quoted_in_part(value: object) -> None:
+    (sentence,) = said({"not": {}}, value)
+
+    assert len(sentence) < 450
+    assert len(quoted(value)) == 201
+
+
+@given(small_schemas, small_values)
+def test_there_is_a_sentence_exactly_where_the_value_does_not_satisfy_the_schema(
+    schema: dict[str, Any], value: object
+) -> None:
+    result, problems = fitted(check_of(schema), value, "p", takes_texts=False)
+
+    assert bool(problems) is not Draft202012Validator(schema).is_valid(result)
