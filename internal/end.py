@@ -65,8 +65,8 @@ def finish[P: StrategyParams](run: Run[P], result: Result) -> Generator[Event, N
         cut = template.CUT_SHORT[ending.cut.value][language_of(words)]
         yield ShownTogether((AnswerText(closing), AnswerBreak(), AnswerText(cut)))
     structured = None
-    if run.submit is not None and run.submit.virtual_schema is not None:
-        structured = StructuredOutput.of(ending.submitted, run.submit.virtual_schema.check)
+    if run.submit is not None and run.submit.check is not None:
+        structured = StructuredOutput.of(ending.submitted, run.submit.check)
         if structured.note:
             yield Noted(structured.note)
     if note := run.budget.estimate_note():

@@ -12,8 +12,8 @@ from internal.host.session import MAX_EXACT_INTEGER
 from internal.memory.approval import Decision, call_id, is_same_call, not_approved_text, read_decision
 from internal.memory.records import CallRecord, State, UserRecord, call_of, waiting_record
 from internal.memory.state import MAX_WAITING, size_of_waiting
-from internal.node.schema import Problem, Unchecked, fitted
-from internal.node.tools import Tool, Toolbox, ToolKind, ToolParameter, VirtualSchema
+from internal.node.schema import Check, Problem, Unchecked, fitted
+from internal.node.tools import Tool, Toolbox, ToolKind, ToolParameter
 from internal.node.virtual_tools import SUBMIT_ANSWER
 from internal.text.secrets import KnownSecrets
 from internal.tooling import resolve_tool_instance, unknown_tool_error, without_quote
@@ -38,8 +38,8 @@ def validate_arguments(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, An
     Raises:
         ArgumentsInvalid: naming every argument that does not fit and what would.
     """
-    if tool.virtual_schema is not None:
-        return _validate_virtual(tool.virtual_schema, arguments)
+    if tool.check is not None:
+        return _validate_virtual(tool.check, arguments)
     unknown = [name for name in arguments if name not in tool.parameters]
     known = ", ".join(tool.parameters) or "none"
     problems = [
@@ -64,9 +64,9 @@ def validate_arguments(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, An
     return valid
 
 
-def _validate_virtual(schema: VirtualSchema, arguments: Mapping[str, Any]) -> dict[str, Any]:
+def _validate_virtual(check: Check, arguments: Mapping[str, Any]) -> dict[str, Any]:
     try:
-        value, problems = fitted(schema.check, dict(arguments), "", takes_texts=False)
+        value, problems = fitted(check, dict(arguments), "", takes_texts=False)
     except Unchecked:
         value, problems = None, ["they could not be checked against the schema"]
     if problems or not isinstance(value, dict):
@@ -132,10 +132,7 @@ def refusing_secrets(tool: Tool, secrets: KnownSecrets) -> Tool:
         if secrets.holds(value):
             yield Problem(_place_of_secret(value, secrets), f": {_HOLDS_SECRET}")
 
-    if tool.virtual_schema is None:
-        return tool
-    check = tool.virtual_schema.check.stricter(more)
-    return replace(tool, virtual_schema=replace(tool.virtual_schema, check=check))
+    return tool if tool.check is None else replace(tool, check=tool.check.stricter(more))
 
 
 def _place_of_secret(value: object, secrets: KnownSecrets) -> tuple[str | int, ...]:

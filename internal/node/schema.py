@@ -131,7 +131,7 @@ class _Measured:
     def __init__(self, root: Mapping[str, Any], length: int) -> None:
         self.length = length
         self._root = root
-        self._schemas = 0
+        self.schemas = 0
         self._patterns: set[str] = set()
         self.recursions = 0
         """How many ways lead back into a schema: with each level of a value, the library's errors multiply by it."""
@@ -140,8 +140,8 @@ class _Measured:
 
     def _of(self, node: object, path: frozenset[str]) -> _Size:
         """The size of a schema; ``path`` are the references on the way to it."""
-        self._schemas += 1
-        if self._schemas > _MAX_SCHEMAS or len(path) > _MAX_REFERENCES:
+        self.schemas += 1
+        if self.schemas > _MAX_SCHEMAS or len(path) > _MAX_REFERENCES:
             raise SchemaUnusable(_TOO_LARGE)
         if not isinstance(node, Mapping):
             return _Size()
@@ -239,8 +239,7 @@ class Problem(NamedTuple):
 class Check:
     """Tells whether values fit a schema."""
 
-    _schema: Mapping[str, Any]
-    """As the library reads it."""
+    schema: Mapping[str, Any]
     _measured: _Measured
     _validator: Validator
     more: Callable[[Any], Iterable[Problem]] = lambda _value: ()
@@ -290,8 +289,8 @@ class Check:
 
     @cached_property
     def _without_patterns(self) -> "Check":
-        plain = _rewritten(self._schema, lambda part: {key: part[key] for key in part if key != "pattern"})
-        return self if plain == self._schema else check_of(plain)
+        plain = _rewritten(self.schema, lambda part: {key: part[key] for key in part if key != "pattern"})
+        return self if plain == self.schema else check_of(plain)
 
 
 def check_of(schema: Mapping[str, Any]) -> Check:
@@ -318,7 +317,7 @@ def _check_of(text: str) -> Check:
         validator = _compiled({**read, **dialect})
     except SchemaUnusable:  # Perhaps only the dialect is unknown.
         validator = _compiled(read)
-    return Check(read, measured, validator)
+    return Check(schema, measured, validator)
 
 
 def _compiled(schema: Mapping[str, Any]) -> Validator:

@@ -1,4 +1,4 @@
-"""Names of tools and files: matched with an allow-list, and unique and valid for every model API."""
+"""The node's tools as the model sees them: their names, their parameters, and the way back from a name to a call."""
 
 import hashlib
 import json
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property
 from itertools import chain, count
-from typing import Any, NamedTuple
+from typing import Any
 
 from dify_plugin.entities.model.message import PromptMessageTool
 from dify_plugin.entities.tool import ToolProviderType
@@ -21,30 +21,14 @@ from internal.node.schema import Check, SchemaUnusable, check_of, embedded, repa
 from internal.text.texts import looks_like_selector, missing_variable
 from prompt import template
 
-# Names of tools and files: matched with an allow-list, and unique and valid for every model API.
-
 _NAME_LENGTH = 64
 _NOT_IN_A_NAME = re.compile(r"[^a-zA-Z0-9_-]")
 
 
-class ToolIdentity(NamedTuple):
-    name: str
-    provider: str
-    icon: str = ""
-    """An address or a file name. Dify's emoji icons, which are objects, are left out."""
-
-
-def identify(raw: Mapping[str, Any]) -> ToolIdentity:
-    identity = raw["identity"]
-    icon = identity.get("icon")
-    return ToolIdentity(identity["name"], identity.get("provider") or "", icon if isinstance(icon, str) else "")
-
-
-def matching_entries(identity: ToolIdentity, allowed: frozenset[str]) -> frozenset[str]:
+def _matching_entries(name: str, provider: str, allowed: frozenset[str]) -> frozenset[str]:
     """The allow-list entries that mean this tool: its name, or ``provider/name`` with the whole provider or its end."""
-    parts = [*identity.provider.split("/"), identity.name]
-    meanings = {"/".join(parts[start:]) for start in range(len(parts))}
-    return allowed & meanings
+    parts = [*provider.split("/"), name]
+    return allowed & {"/".join(parts[start:]) for start in range(len(parts))}
 
 
 def name_in_history(name: str) -> str:
@@ -52,23 +36,14 @@ def name_in_history(name: str) -> str:
     return _NOT_IN_A_NAME.sub("_", name)[:_NAME_LENGTH] or "unnamed"
 
 
-def free_name(identity: ToolIdentity, taken: Iterable[str]) -> str:
+def _free_name(name: str, provider: str, taken: Iterable[str]) -> str:
     """A unique name that model APIs accept; tools of the same name get their provider's name in front."""
-    plain = _NOT_IN_A_NAME.sub("_", identity.name)[:_NAME_LENGTH]
+    plain = name_in_history(name)
     plain = plain if re.search(r"[a-zA-Z0-9]", plain) else "tool"
-    qualified = _NOT_IN_A_NAME.sub("_", f"{identity.provider.rsplit('/', 1)[-1]}_{plain}")[:_NAME_LENGTH]
+    numbered = (f"{plain[: _NAME_LENGTH - len(str(number)) - 1]}_{number}" for number in count(2))
+    candidates = chain([plain, name_in_history(f"{provider.rsplit('/', 1)[-1]}_{plain}")], numbered)
     unavailable = frozenset(taken)
-    return next(name for name in _candidates(plain, qualified) if name not in unavailable)
-
-
-def _candidates(plain: str, qualified: str) -> Iterator[str]:
-    yield plain
-    yield qualified
-    number = 2
-    while True:
-        ending = f"_{number}"
-        yield plain[: _NAME_LENGTH - len(ending)] + ending
-        number += 1
+    return next(each for each in candidates if each not in unavailable)
 
 
 def name_files(files: Iterable[File]) -> dict[str, File]:
@@ -80,8 +55,6 @@ def name_files(files: Iterable[File]) -> dict[str, File]:
         named[free] = file
     return named
 
-
-# One tool parameter as the model sees it and as its arguments are checked.
 
 _STRINGS = frozenset({"string", SECRET_TYPE, "text-input", "select", "dynamic-select", "date"})
 _PLAIN_TYPES: Mapping[str, Mapping[str, Any]] = {
@@ -97,8 +70,8 @@ _PLAIN_TYPES: Mapping[str, Mapping[str, Any]] = {
 _FILES = frozenset({"file", "files"})
 
 
-class ParameterUnusable(Exception):  # noqa: N818 - says what is the matter
-    """This parameter cannot be offered to a model; the reason quotes nothing."""
+class _Unusable(Exception):  # noqa: N818 - says what is the matter
+    """This parameter or tool cannot be offered to a model; the reason quotes nothing."""
 
 
 @dataclass(frozen=True)
@@ -117,7 +90,7 @@ class ToolParameter:
     is_secret: bool = False
     """What the model gives it stays out of log, text and variables."""
     own_check: Check | None = None
-    """Of an MCP tool's own schema, which says more than types."""
+    """Of an MCP tool's own schema."""
     notes: tuple[Sentence, ...] = ()
 
     @cached_property
@@ -125,11 +98,11 @@ class ToolParameter:
         return self.own_check or check_of(self.schema)
 
 
-def read_parameter(raw: Mapping[str, Any], *, file_names: Sequence[str] = ()) -> ToolParameter:
+def _read_parameter(raw: Mapping[str, Any], file_names: Sequence[str]) -> ToolParameter:
     """Read a parameter of form ``llm``.
 
     Raises:
-        ParameterUnusable: with the reason, for the log.
+        _Unusable
     """
     name, kind = raw["name"], raw["type"]
     default = raw.get("default")
@@ -138,10 +111,10 @@ def read_parameter(raw: Mapping[str, Any], *, file_names: Sequence[str] = ()) ->
     check = None
     if kind in _FILES:
         if not file_names:
-            raise ParameterUnusable("it takes a file, and this turn has none")
+            raise _Unusable("it takes a file, and this turn has none")
         schema = _file_schema(kind, file_names)
     elif kind not in _PLAIN_TYPES:
-        raise ParameterUnusable(f"a model cannot fill in the type {kind!r}")
+        raise _Unusable(f"a model cannot fill in the type {kind!r}")
     else:
         schema = _plain_schema(kind, raw)
         if own := raw.get("input_schema"):
@@ -184,20 +157,12 @@ def _file_schema(kind: str, file_names: Sequence[str]) -> dict[str, Any]:
     return one if kind == "file" else {"type": "array", "items": one}
 
 
-# The node's tools as the model sees them, and the way back from a name to a call.
-#
-# A bad parameter is left out; when it is required, its tool is left out. Other tools are not affected.
-
 EVERY_TOOL = "*"
 """An entry that means all tools."""
 _SETTING_LENGTH = 16
 """Hexadecimal digits."""
 _MAX_NAMED = 20
 """Entries of an allow-list that are named in the log if they match no tool; one line each."""
-
-
-class ToolUnusable(Exception):  # noqa: N818 - says what is the matter
-    """This tool cannot be offered to a model; the reason quotes nothing."""
 
 
 class ToolKind(Enum):
@@ -209,15 +174,6 @@ class ToolKind(Enum):
     """The agent takes its arguments: an answer, a plan, a judgement."""
     READS = "reads"
     """The agent answers it from what it keeps of the conversation."""
-
-
-@dataclass(frozen=True)
-class VirtualSchema:
-    """A schema that all arguments of a call have to satisfy together."""
-
-    schema: Mapping[str, Any]
-    """JSON Schema of an object, as sent to the model."""
-    check: Check
 
 
 @dataclass(frozen=True)
@@ -240,8 +196,8 @@ class Tool:
     setting: str = ""
     """Tells a tool from another of the same name in the node: a digest of the credential's id and of the values that
     the developer set, without the secret ones, which a visible digest could give away; "" without any."""
-    virtual_schema: VirtualSchema | None = None
-    """Set for a virtual tool: the agent reads its arguments, and no tool runs."""
+    check: Check | None = None
+    """Of all arguments together. Set for a virtual tool: the agent reads its arguments, and no tool runs."""
     kind: ToolKind = ToolKind.RUNS
     needs_approval: bool = False
     """Whether the user is asked before a call of it runs."""
@@ -253,17 +209,22 @@ class Tool:
 
     @cached_property
     def prompt_tool(self) -> PromptMessageTool:
-        parameters = {
-            "type": "object",
-            "properties": {name: dict(parameter.schema) for name, parameter in self.parameters.items()},
-            "required": [name for name, parameter in self.parameters.items() if parameter.required],
-        }
         note = template.APPROVAL_NOTE if self.needs_approval else ""
         return PromptMessageTool(
             name=self.name,
             description="\n\n".join(text for text in (self.description, note) if text),
-            parameters=dict(self.virtual_schema.schema) if self.virtual_schema else parameters,
+            parameters=self._schema(),
         )
+
+    def _schema(self) -> dict[str, Any]:
+        """JSON Schema of all arguments."""
+        if self.check is not None:
+            return {key: value for key, value in self.check.schema.items() if key != "$schema"}
+        return {
+            "type": "object",
+            "properties": {name: dict(parameter.schema) for name, parameter in self.parameters.items()},
+            "required": [name for name, parameter in self.parameters.items() if parameter.required],
+        }
 
 
 @dataclass(frozen=True)
@@ -280,11 +241,8 @@ class Toolbox:
 
         Its setting may have changed, if it is the only one; None if there are several that cannot be told apart.
         """
-        named = [
-            tool
-            for tool in self.tools.values()
-            if tool.kind is ToolKind.RUNS and (tool.provider, tool.own_name) == (provider, own_name)
-        ]
+        running = (tool for tool in self.tools.values() if tool.kind is ToolKind.RUNS)
+        named = [tool for tool in running if (tool.provider, tool.own_name) == (provider, own_name)]
         found = [tool for tool in named if tool.setting == setting] or named
         return found[0] if len(found) == 1 else None
 
@@ -319,32 +277,33 @@ def build_toolbox(
     """
     tools: dict[str, Tool] = {}
     notes: list[Sentence] = []
-    met: set[str] = set()
-    guarded: set[str] = set()
-    offered: list[str] = []
     wanted, asking_first = frozenset(allowed), frozenset(needing_approval)
+    met, guarded = set[str](), {EVERY_TOOL}
+    offered: dict[str, None] = {}
     for raw in in_turns(raw_tools):
-        identity = identify(raw)
-        matches = matching_entries(identity, wanted)
+        own_name, provider = raw["identity"]["name"], raw["identity"].get("provider") or ""
+        offered[own_name] = None
+        matches = _matching_entries(own_name, provider, wanted)
+        approvals = _matching_entries(own_name, provider, asking_first)
         met |= matches
-        offered.append(identity.name)
-        approvals = matching_entries(identity, asking_first)
         guarded |= approvals
         if wanted and not matches:
-            notes.append(OurWords(f"tool {identity.name!r} is left out: not among the allowed tools"))
+            notes.append(OurWords(f"tool {own_name!r} is left out: not among the allowed tools"))
             continue
-        name = free_name(identity, reserved | tools.keys())
         try:
-            tool = _read_tool(raw, identity, name, tuple(files or ()), notes.append)
-            tools[name] = replace(tool, needs_approval=bool(approvals) or EVERY_TOOL in asking_first)
-        except ToolUnusable as reason:
-            notes.append(OurWords(f"tool {identity.name!r} is left out: {reason}"))
-    _require_matches([entry for entry in asking_first - guarded if entry != EVERY_TOOL], list(dict.fromkeys(offered)))
+            tool = _read_tool(
+                raw, _free_name(own_name, provider, reserved | tools.keys()), tuple(files or ()), notes.append
+            )
+        except _Unusable as reason:
+            notes.append(OurWords(f"tool {own_name!r} is left out: {reason}"))
+        else:
+            tools[tool.name] = replace(tool, needs_approval=bool(approvals) or EVERY_TOOL in asking_first)
+    _require_matches(asking_first - guarded, list(offered))
     notes += _unmet_notes([entry for entry in dict.fromkeys(allowed) if entry not in met])
     return Toolbox(tools, files or {}, tuple(notes))
 
 
-def _require_matches(unmet: Sequence[str], names: Sequence[str]) -> None:
+def _require_matches(unmet: Iterable[str], names: Sequence[str]) -> None:
     for entry in sorted(unmet):
         known = f"{', '.join(names[:_MAX_NAMED])}{', …' if len(names) > _MAX_NAMED else ''}" or "none"
         advice = f"its tools are: {known}; write names or provider/name, separated by commas, or * for all"
@@ -360,33 +319,33 @@ def _unmet_notes(unmet: Sequence[str]) -> Iterator[Sentence]:
         yield OurWords(f"allowed_tools: {len(unmet) - _MAX_NAMED:,} more names match no tool")
 
 
-def _read_tool(
-    raw: Mapping[str, Any], identity: ToolIdentity, name: str, file_names: Sequence[str], note: Note
-) -> Tool:
-    runtime = raw.get("runtime_parameters") or {}
-    fixed = {key: value for key, value in runtime.items() if value is not None}  # null: the model fills it in
+def _read_tool(raw: Mapping[str, Any], name: str, file_names: Sequence[str], note: Note) -> Tool:
+    own_name, icon = raw["identity"]["name"], raw["identity"].get("icon")
+    fixed = {key: value for key, value in (raw.get("runtime_parameters") or {}).items() if value is not None}
     parameters: dict[str, ToolParameter] = {}
     for declared in raw["parameters"] or ():
         label = declared["name"]
         if declared["form"] != "llm" or label in fixed:
             continue  # the developer's, which the model neither sees nor sets
         try:
-            parameter = read_parameter(declared, file_names=file_names)
-        except ParameterUnusable as reason:
+            parameter = _read_parameter(declared, file_names)
+        except _Unusable as reason:
             if declared.get("required"):
-                raise ToolUnusable(f"its required parameter {label!r} cannot be offered: {reason}") from None
-            note(OurWords(f"tool {identity.name!r}: parameter {label!r} is left out: {reason}"))
+                raise _Unusable(f"its required parameter {label!r} cannot be offered: {reason}") from None
+            note(OurWords(f"tool {own_name!r}: parameter {label!r} is left out: {reason}"))
             continue
         for each in parameter.notes:
-            note(each.of(f"tool {identity.name!r}: parameter {label!r}"))
-        parameters[parameter.name] = parameter
+            note(each.of(f"tool {own_name!r}: parameter {label!r}"))
+        parameters[label] = parameter
+    known_types = {member.value for member in ToolProviderType}
+    provider_type = raw.get("provider_type")
     return Tool(
         name=name,
-        own_name=identity.name,
-        provider=identity.provider,
-        provider_type=_read_provider_type(raw.get("provider_type")),
+        own_name=own_name,
+        provider=raw["identity"].get("provider") or "",
+        provider_type=ToolProviderType(provider_type if provider_type in known_types else "builtin"),
         credential_id=raw.get("credential_id") or None,
-        icon=identity.icon,
+        icon=icon if isinstance(icon, str) else "",  # Dify's emoji icons are objects.
         description=_read_description(raw),
         parameters=parameters,
         fixed=fixed,
@@ -400,13 +359,6 @@ def _setting(raw: Mapping[str, Any]) -> str:
         return ""
     written = json.dumps([raw.get("credential_id") or "", values], sort_keys=True, default=str)
     return hashlib.sha256(written.encode()).hexdigest()[:_SETTING_LENGTH]
-
-
-def _read_provider_type(value: object) -> ToolProviderType:
-    try:
-        return ToolProviderType(value)
-    except ValueError:
-        return ToolProviderType.BUILT_IN
 
 
 def _read_description(raw: Mapping[str, Any]) -> str:

@@ -20,13 +20,11 @@ from internal.node.schema import (
     leaves,
     resolve,
 )
-from internal.node.tools import Tool, ToolKind, VirtualSchema
+from internal.node.tools import Tool, ToolKind
 from internal.text.secrets import texts_in
 from internal.text.texts import looks_like_selector, missing_variable, read_pasted, without_escaped_nul
 from internal.tooling import NoObjectError, UnwritableError, parse_object
 from prompt import template
-
-# Tools that never run: by a call, the model hands over a plan, a judgement or an answer, or reads on in a result.
 
 SUBMIT_ANSWER = "submit_answer"
 SUBMIT_PLAN = "submit_plan"
@@ -54,8 +52,7 @@ def plan_tool(maximum_subtasks: int) -> Tool:
         "description": template.SUBTASKS_DESCRIPTION,
     }
     schema = _closed_object({"subtasks": subtasks})
-    arguments = VirtualSchema(schema, check_of(schema).stricter(_blank_subtasks))
-    return _virtual(SUBMIT_PLAN, template.SUBMIT_PLAN_DESCRIPTION, arguments)
+    return _virtual(SUBMIT_PLAN, template.SUBMIT_PLAN_DESCRIPTION, check_of(schema).stricter(_blank_subtasks))
 
 
 def reflection_tool() -> Tool:
@@ -65,7 +62,7 @@ def reflection_tool() -> Tool:
             "advice": {"type": "string", "description": template.ADVICE_DESCRIPTION},
         }
     )
-    return _virtual(SUBMIT_REFLECTION, template.SUBMIT_REFLECTION_DESCRIPTION, VirtualSchema(schema, check_of(schema)))
+    return _virtual(SUBMIT_REFLECTION, template.SUBMIT_REFLECTION_DESCRIPTION, check_of(schema))
 
 
 def review_tool() -> Tool:
@@ -78,8 +75,7 @@ def review_tool() -> Tool:
     schema = _closed_object(
         {"passes": {"type": "boolean", "description": template.PASSES_DESCRIPTION}, "problems": problems}
     )
-    arguments = VirtualSchema(schema, check_of(schema).stricter(_unnamed_problems))
-    return _virtual(SUBMIT_REVIEW, template.SUBMIT_REVIEW_DESCRIPTION, arguments)
+    return _virtual(SUBMIT_REVIEW, template.SUBMIT_REVIEW_DESCRIPTION, check_of(schema).stricter(_unnamed_problems))
 
 
 def read_result_tool() -> Tool:
@@ -92,8 +88,8 @@ def read_result_tool() -> Tool:
         },
         required=["id"],
     )
-    arguments = VirtualSchema(schema, check_of(schema).stricter(_offset_and_find))
-    return _virtual(READ_RESULT, template.READ_RESULT_DESCRIPTION, arguments, ToolKind.READS)
+    check = check_of(schema).stricter(_offset_and_find)
+    return _virtual(READ_RESULT, template.READ_RESULT_DESCRIPTION, check, ToolKind.READS)
 
 
 def answer_tool(answer_schema: str) -> Tool:
@@ -106,14 +102,14 @@ def answer_tool(answer_schema: str) -> Tool:
         raise InvalidParameters(f"parameter 'answer_schema': {missing_variable(answer_schema)}")
     try:
         schema = parse_object(without_escaped_nul(read_pasted(answer_schema)), advice="")
-        check = check_of(schema)
-        arguments = VirtualSchema(_as_object(schema), check)
+        _ = check_of(schema)  # Whose references can be followed.
+        check = check_of(_as_object(schema))
     except NoObjectError as problem:
         wanted = "it must be the JSON Schema of an object"
         raise InvalidParameters(f"parameter 'answer_schema': {wanted}; {problem}") from None
     except (UnwritableError, SchemaUnusable) as problem:
         raise InvalidParameters(f"parameter 'answer_schema': {problem}") from None
-    return _virtual(SUBMIT_ANSWER, template.SUBMIT_ANSWER_DESCRIPTION, arguments)
+    return _virtual(SUBMIT_ANSWER, template.SUBMIT_ANSWER_DESCRIPTION, check)
 
 
 def _as_object(schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -121,7 +117,7 @@ def _as_object(schema: Mapping[str, Any]) -> dict[str, Any]:
     if not _allows_objects(schema, schema):
         reason = f"its type is {schema['type']!r}" if "type" in schema else "it allows none"
         raise SchemaUnusable(f"it must describe an object, and {reason}")
-    top = {key: value for key, value in schema.items() if key != "$schema"}
+    top = dict(schema)
     while isinstance(reference := top.pop("$ref", None), str):
         target = resolve(schema, reference)
         if isinstance(target, Mapping) and top.keys() & target.keys() - REMARKS:
@@ -178,8 +174,8 @@ def _offset_and_find(arguments: Mapping[str, Any]) -> Iterator[Problem]:
         yield Problem((), template.OFFSET_OR_FIND)
 
 
-def _virtual(name: str, description: str, schema: VirtualSchema, kind: ToolKind = ToolKind.HANDS_OVER) -> Tool:
-    return Tool(name, name, provider="", description=description, virtual_schema=schema, kind=kind)
+def _virtual(name: str, description: str, check: Check, kind: ToolKind = ToolKind.HANDS_OVER) -> Tool:
+    return Tool(name, name, provider="", description=description, check=check, kind=kind)
 
 
 # The answer in a schema, as the node's variable; the text has the answer as it is.

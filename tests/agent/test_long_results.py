@@ -171,7 +171,7 @@ def test_after_so_many_turns_reading_is_refused_and_counts_as_a_round() -> None:
 WRONG: dict[str, tuple[Json, str]] = {
     "an unknown id": ({"id": "r7"}, "There is no long result with the id 'r7' in this conversation; the ids are: r1."),
     "an offset beyond the end": ({"id": "r1", "offset": 10**6}, f"r1 has {len(TEXT)} characters; the offset must be"),
-    "a negative offset": ({"id": "r1", "offset": -1}, "tool arguments validation error: parameter 'offset' "),
+    "a negative offset": ({"id": "r1", "offset": -1}, "tool arguments validation error: parameter 'offset': "),
     "both": ({"id": "r1", "offset": 1, "find": "a"}, "give either offset or find, not both"),
     "no id": ({"offset": 1}, "tool arguments validation error: "),
 }
