@@ -2,12 +2,22 @@
 
 import json
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import jsonschema_rs
 import pytest
 import yaml
+from hypothesis import given
+from hypothesis import strategies as st
 
+from internal.call import CallStatus, EndedCall, RejectedCall, ToolCall
+from internal.errors import StopReason
+from internal.events import CallsAnswered, RunSummary, Tally, Thought
+from internal.memory.records import State, UserRecord
+from internal.node.params import ExtraOutput
+from internal.render.outputs import MAX_EXTRA_BYTES, MAX_THOUGHTS, Variables
+from internal.text.secrets import KnownSecrets, Redactor
 from tests.agent import plans
 from tests.agent.scenes import ANSWER, search, text
 from tests.support.host import Json, When
@@ -28,16 +38,13 @@ def asks(*names: str) -> Json:
     return {"extra_outputs": ", ".join(names)}
 
 
-def results_of(*messages: Json | str, turn: list[Any] | None = None, **params: Any) -> list[Json]:  # noqa: ANN401
-    """The variable after one turn of calls whose tool says this."""
+def result_of(*messages: Json | str, turn: list[Any] | None = None, **params: Any) -> Json:  # noqa: ANN401
+    """The one entry of the variable after a turn with a call whose tool says this."""
     outcome = run([turn or search(), ANSWER], {"search": replies(*messages)}, {**asks("tool_results"), **params})
     assert outcome.error is None
-    return list(outcome.variables["tool_results"])
-
-
-def result_of(*messages: Json | str, **params: Any) -> Json:  # noqa: ANN401 - passed on as it is
-    (result,) = results_of(*messages, **params)
-    return result
+    (result,) = outcome.variables["tool_results"]
+    assert DECLARED.is_valid([result])
+    return dict(result)
 
 
 def test_a_run_puts_out_what_the_node_asks_for_and_nothing_else() -> None:
@@ -54,7 +61,7 @@ def test_a_run_puts_out_what_the_node_asks_for_and_nothing_else() -> None:
 def test_each_call_of_tool_runs_has_an_entry_in_the_same_order() -> None:
     handlers = {"search": replies("found"), "look": breaks("503 overloaded", [text_message("half")])}
     first = calls(
-        ("search", {"q": "a"}), ("look", {"q": "b"}), ("search", {"q": "c", "nope": 1}), ("search", "{"), ("other", {})
+        ("search", {"q": 7}), ("look", {"q": "b"}), ("search", {"q": "c", "nope": 1}), ("search", "{"), ("other", {})
     )
 
     outcome = run([first, search("d"), ANSWER], handlers, asks("tool_results"))
@@ -64,7 +71,7 @@ def test_each_call_of_tool_runs_has_an_entry_in_the_same_order() -> None:
     runs = outcome.variables["tool_runs"]
     assert [[item[name] for name in names] for item in listed] == [[item[name] for name in names] for item in runs]
     assert [item["arguments"] for item in listed] == [
-        {"q": "a"},
+        {"q": "7"},  # as it was sent
         {"q": "b"},
         {"q": "c", "nope": 1},
         None,
@@ -76,26 +83,9 @@ def test_each_call_of_tool_runs_has_an_entry_in_the_same_order() -> None:
     assert DECLARED.is_valid(listed)
 
 
-def test_arguments_are_those_that_were_sent() -> None:
-    outcome = run(
-        [calls(("search", {"q": 7, "n": "12", "gone": None})), ANSWER],
-        {"search": replies("found")},
-        {
-            "tools": [tool("search", parameter("q"), parameter("n", "number"), parameter("gone"))],
-            **asks("tool_results"),
-        },
-    )
-
-    (item,) = outcome.variables["tool_results"]
-    (sent,) = outcome.tools.requests
-    assert item["arguments"] == sent["tool_parameters"] == {"q": "7", "n": 12}
-
-
 @pytest.mark.parametrize("more", ["", ', "nope": 1'])
 def test_nul_in_arguments_does_not_go_out(more: str) -> None:
-    (item,) = results_of("found", turn=calls(("search", f'{{"q": "a\\u0000b"{more}}}')))
-
-    assert item["arguments"]["q"] == "ab"
+    assert result_of("found", turn=calls(("search", f'{{"q": "a\\u0000b"{more}}}')))["arguments"]["q"] == "ab"
 
 
 def test_a_call_that_waits_has_its_checked_arguments_and_its_result_comes_with_the_approval() -> None:
@@ -110,16 +100,9 @@ def test_a_call_that_waits_has_its_checked_arguments_and_its_result_comes_with_t
     assert (done["status"], done["arguments"], done["json"]) == ("ok", {"q": "3"}, {"id": 7})
 
 
-def test_what_the_developer_sets_is_not_among_the_arguments() -> None:
-    item = result_of("found", **NODE_SECRET)
-
-    assert item["arguments"] == {"q": "x"}
-
-
 VALUES: dict[str, tuple[list[Json | str], object]] = {
     "none": (["found"], None),
     "one object": ([json_message({"a": 1})], {"a": 1}),
-    "one list": ([json_message([1, 2])], [1, 2]),
     "several": ([json_message({"a": 1}), "and", json_message([2])], [{"a": 1}, [2]]),
     "the same as the text": (['{"a": 1}', json_message({"a": 1})], {"a": 1}),
     "an integer that the host would round": ([json_message({"id": 2**60, "n": 2**53})], {"id": str(2**60), "n": 2**53}),
@@ -131,62 +114,43 @@ VALUES: dict[str, tuple[list[Json | str], object]] = {
 
 @pytest.mark.parametrize(("said", "value"), VALUES.values(), ids=VALUES)
 def test_json_is_the_value_that_the_tool_sent(said: list[Json | str], value: object) -> None:
-    result = result_of(*said)
-    assert result["json"] == value
-    assert DECLARED.is_valid([result])
+    assert result_of(*said)["json"] == value
 
 
-def test_json_that_is_nested_too_deeply_for_a_message_is_left_out_and_counted() -> None:
+def test_json_that_does_not_fit_is_left_out_and_counted_or_noted() -> None:
     deep: object = 1
     for _ in range(300):
         deep = [deep]
+    long = json_message(["x" * 600_000])
 
-    outcome = run([search(), ANSWER], {"search": replies(json_message(deep), json_message([2]))}, asks("tool_results"))
+    said = replies(json_message(deep), long, json_message([2]))
+    outcome = run([search(), ANSWER], {"search": said}, asks("tool_results"))
 
-    assert outcome.error is None
     assert [item["json"] for item in outcome.variables["tool_results"]] == [[2]]
     assert outcome.last_json["decision_summary"]["left_out"] == {"tool_results.json": 1}
-
-
-def test_json_that_is_too_long_for_the_variables_is_left_out_and_noted() -> None:
-    outcome = run(
-        [search(), ANSWER], {"search": replies(json_message(["x" * 600_000]), json_message([2]))}, asks("tool_results")
-    )
-
-    assert [item["json"] for item in outcome.variables["tool_results"]] == [[2]]
-    assert any("its JSON values for tool_results were kept" in note for note in outcome.notes)
-
-
-def test_json_is_kept_only_where_it_is_put_out() -> None:
-    outcome = run([search(), ANSWER], {"search": replies(json_message(["x" * 600_000]))})
-
-    assert not any("tool_results" in note for note in outcome.notes)
+    assert [note for note in outcome.notes if "its JSON values for tool_results were kept" in note] == outcome.notes
+    assert len(outcome.notes) == 1
+    assert run([search(), ANSWER], {"search": replies(long)}).notes == []
 
 
 def test_the_text_is_what_the_model_read_without_what_means_something_in_the_prompt_alone() -> None:
     long = "".join(f"{number:05}" for number in range(2_000))
     resource = {"content": "Yes.", "title": "A page", "position": 1}
-    source = {
-        "type": "retriever_resources",
-        "message": {"retriever_resources": [resource], "context": ""},
-        "meta": None,
-    }
+    source = {"type": "retriever_resources", "message": {"retriever_resources": [resource], "context": ""}}
+    reads = calls(("read_result", {"id": "result_1", "offset": 1_000}))
 
-    cut = result_of(long, source, tool_result_limit=1_000)["text"]
+    outcome = run(
+        [search(), reads, ANSWER],
+        {"search": replies(long, {**source, "meta": None})},
+        {**asks("tool_results"), "tool_result_limit": 1_000},
+    )
 
+    (item,) = outcome.variables["tool_results"]  # reading on is no entry
+    cut = item["text"]
     assert len(cut) <= 1_000
-    assert cut.startswith("00000")
-    assert cut.endswith("01999")
+    assert (cut[:5], cut[-5:]) == ("00000", "01999")
     assert "read_result" not in cut
     assert "[1]" not in cut
-
-
-def test_a_call_that_reads_on_in_a_result_has_no_entry() -> None:
-    steps = [search(), calls(("read_result", {"id": "result_1", "offset": 1_000})), ANSWER]
-
-    outcome = run(steps, {"search": replies("x" * 5_000)}, {**asks("tool_results"), "tool_result_limit": 1_000})
-
-    assert [item["tool"] for item in outcome.variables["tool_results"]] == ["search"]
 
 
 def test_an_answer_that_is_handed_over_has_an_entry_as_in_tool_runs() -> None:
@@ -194,19 +158,22 @@ def test_an_answer_that_is_handed_over_has_an_entry_as_in_tool_runs() -> None:
 
     outcome = run([calls(("submit_answer", {"n": 3}))], FOUND, {"answer_schema": schema, **asks("tool_results")})
 
-    assert [(item["tool"], item["arguments"]) for item in outcome.variables["tool_results"]] == [
-        ("submit_answer", {"n": 3})
-    ]
+    (item,) = outcome.variables["tool_results"]
+    assert (item["tool"], item["arguments"]) == ("submit_answer", {"n": 3})
 
 
-def test_secrets_of_the_node_are_replaced_in_all_of_an_entry() -> None:
-    said: list[Json | str] = [f"It is {SECRET}.", json_message({SECRET: [f"a {SECRET}"]})]
+def test_secrets_of_the_node_are_replaced_in_all_of_an_entry_and_in_thoughts() -> None:
+    outcome = run(
+        [thinks(f"the key {SECRET}", search(f"is it {SECRET}?")), ANSWER],
+        {"search": replies(f"It is {SECRET}.", json_message({SECRET: [f"a {SECRET}"]}))},
+        {**NODE_SECRET, **asks("tool_results", "thoughts")},
+    )
 
-    item = result_of(*said, turn=search(f"is it {SECRET}?"), **NODE_SECRET)
-
-    assert item["arguments"] == {"q": "is it [redacted]?"}
+    (item,) = outcome.variables["tool_results"]
+    assert item["arguments"] == {"q": "is it [redacted]?"}  # without what the developer set
     assert "It is [redacted]." in item["text"]
     assert item["json"] == {"[redacted]": ["a [redacted]"]}
+    assert [thought["text"] for thought in outcome.variables["thoughts"]] == ["the key [redacted]"]
 
 
 def test_a_number_that_is_a_secret_is_replaced() -> None:
@@ -226,22 +193,6 @@ def test_what_the_model_gave_to_a_secret_parameter_is_replaced() -> None:
     assert SECRET not in json.dumps(outcome.bodies("variable"))
 
 
-def test_an_answer_of_many_long_results_names_what_was_left_out() -> None:
-    """Ten results of 60,000 characters: the oldest two lose their texts."""
-    steps = [search(str(number)) for number in range(10)]
-    params = {**asks("tool_results"), "tool_result_limit": 60_000, "maximum_iterations": 20}
-
-    outcome = run([*steps, ANSWER], {"search": lambda request: [text_message(_long(request))]}, params)
-
-    texts = [item["text"] for item in outcome.variables["tool_results"]]
-    assert [bool(said) for said in texts] == [False] * 2 + [True] * 8
-    assert outcome.last_json["decision_summary"]["left_out"] == {"tool_results.text": 2}
-
-
-def _long(request: Json) -> str:
-    return str(request["tool_parameters"]["q"]) * 60_000
-
-
 # thoughts
 
 
@@ -251,28 +202,15 @@ def thinks(thought: str, turn: list[Any]) -> list[Any]:
 
 @pytest.mark.parametrize("shown", [False, True])
 def test_thoughts_have_the_round_of_their_turn(*, shown: bool) -> None:
-    steps = [thinks("search first", search()), search("y"), thinks("that will do", ANSWER)]
+    steps = [thinks("search first", search()), [text("I search."), *search("y")], thinks("that will do", ANSWER)]
+    params = {**asks("thoughts"), "emit_intermediate_thoughts": shown, "maximum_iterations": 2}
 
-    outcome = run(steps, FOUND, {**asks("thoughts"), "emit_intermediate_thoughts": shown})
+    outcome = run(steps, FOUND, params)
 
+    assert outcome.stop_reason == "iteration_limit"  # the closing answer counts as the next round
     assert outcome.variables["thoughts"] == [{"round": 1, "text": "search first"}, {"round": 3, "text": "that will do"}]
     assert ("search first" in outcome.text) is shown
     assert "search first" not in json.dumps(outcome.last_json)
-
-
-def test_the_closing_answer_counts_as_the_next_round() -> None:
-    steps = [thinks("one", search()), thinks("two", ANSWER)]
-
-    outcome = run(steps, FOUND, {**asks("thoughts"), "maximum_iterations": 1})
-
-    assert outcome.stop_reason == "iteration_limit"
-    assert [thought["round"] for thought in outcome.variables["thoughts"]] == [1, 2]
-
-
-def test_a_remark_before_calls_is_not_a_thought() -> None:
-    outcome = run([[text("I search."), *search()], ANSWER], FOUND, asks("thoughts"))
-
-    assert outcome.variables["thoughts"] == []
 
 
 def test_the_thoughts_of_a_model_that_was_replaced_are_among_them() -> None:
@@ -283,7 +221,7 @@ def test_the_thoughts_of_a_model_that_was_replaced_are_among_them() -> None:
     assert [thought["text"] for thought in outcome.variables["thoughts"]] == ["hm", "well"]
 
 
-def test_a_plan_names_the_subtask_and_its_judgements_stand_outside_of_rounds() -> None:
+def test_a_plan_names_the_subtask_and_its_judgements_are_outside_of_rounds() -> None:
     steps = [
         thinks("split it", plans.plans("alpha")),
         plans.works_on("alpha", thinks("look it up", calls(("search", {"q": "alpha"})))),
@@ -304,12 +242,6 @@ def test_a_plan_names_the_subtask_and_its_judgements_stand_outside_of_rounds() -
     assert [item["text"] for item in outcome.variables["tool_results"]] == ["result for alpha"]
 
 
-def test_secrets_leave_thoughts_too() -> None:
-    outcome = run([thinks(f"the key {SECRET}", ANSWER)], FOUND, {**asks("thoughts"), **NODE_SECRET})
-
-    assert [thought["text"] for thought in outcome.variables["thoughts"]] == ["the key [redacted]"]
-
-
 def test_the_variables_are_cleaned_once_since_their_size_is_measured_then() -> None:
     offered = tool("search", parameter("q"), runtime_parameters={"api_key": "redacted"})
 
@@ -318,10 +250,104 @@ def test_the_variables_are_cleaned_once_since_their_size_is_measured_then() -> N
     assert [thought["text"] for thought in outcome.variables["thoughts"]] == ["the key [redacted]"]
 
 
-def test_of_more_thoughts_than_fit_the_oldest_go() -> None:
-    steps = [thinks(letter * 40_000, search(letter)) for letter in "abc"]
+# What they share of a node's outputs.
 
-    outcome = run([*steps, ANSWER], FOUND, asks("thoughts"))
+KIB = 1024
+CHARACTERS = st.sampled_from(["a", "é", "検", "\U0001f600", '"', "\n", "\x01"])
+"""Of each width on the wire: one to six bytes."""
+TEXTS = st.builds(lambda character, times: character * times, CHARACTERS, st.integers(0, 300_000))
 
-    assert [thought["text"][0] for thought in outcome.variables["thoughts"]] == ["b", "c"]
-    assert outcome.last_json["decision_summary"]["left_out"] == {"thoughts": 1}
+
+def made(
+    texts: list[str] | None = None, thoughts: list[str] | None = None, state: str = "", arguments: str = ""
+) -> Variables:
+    """The variables of a run with one call for each text, and a thought in each round."""
+    written = json.dumps({"q": arguments})
+    ended = [
+        EndedCall(RejectedCall(ToolCall(f"call_{number}", "search", written), ""), CallStatus.OK, said)
+        for number, said in enumerate(texts or ())
+    ]
+    tally = Tally(
+        tool_rounds=[CallsAnswered(number, (call,)) for number, call in enumerate(ended, start=1)],
+        thoughts=[Thought(number, said) for number, said in enumerate(thoughts or (), start=1)],
+    )
+    summary = RunSummary(
+        *(StopReason.ANSWERED, 1, "Done.", tally),
+        extra_outputs=frozenset(ExtraOutput),
+        state=State(strategy="s", entries=(UserRecord(text=state),)),
+    )
+    return Variables.of(summary, KnownSecrets(Redactor()))
+
+
+def size(value: object) -> int:
+    """Bytes as the SDK writes them."""
+    return len(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode())
+
+
+def rounds(entries: list[dict[str, Any]]) -> list[int]:
+    return [entry["round"] for entry in entries]
+
+
+@given(st.lists(TEXTS, max_size=8), st.lists(TEXTS, max_size=4), st.integers(0, 128 * KIB), st.integers(0, 200_000))
+def test_together_with_the_state_they_never_exceed_the_limit(
+    texts: list[str], thoughts: list[str], state: int, arguments: int
+) -> None:
+    state_text = Random(state).randbytes(state // 2).hex()  # noqa: S311 - any text that cannot be compressed
+    extra = made(texts, thoughts, state_text, "a" * arguments)
+    results, thought = extra.values["tool_results"], extra.values["thoughts"]
+
+    assert size(results) + size(thought) + size(extra.values["state"]) <= MAX_EXTRA_BYTES
+    assert sum(len(entry["text"]) for entry in thought) <= MAX_THOUGHTS
+    assert rounds(results) == list(range(1, len(texts) + 1))[extra.left_out.get("tool_results", 0) :]
+    assert rounds(thought) == list(range(1, len(thoughts) + 1))[len(thoughts) - len(thought) :]
+    assert all(entry["text"] in {"", texts[entry["round"] - 1]} for entry in results)
+    assert all(thoughts[entry["round"] - 1].endswith(entry["text"]) for entry in thought)
+    empty = sum(not entry["text"] and bool(texts[entry["round"] - 1]) for entry in results)
+    assert empty <= extra.left_out.get("tool_results.text", 0)
+
+
+@given(st.lists(st.integers(1, 60_000), max_size=20))
+def test_all_of_what_fits_is_there(lengths: list[int]) -> None:
+    texts = ["x" * length for length in lengths]
+    entries = made(texts).values["tool_results"]
+    missing = [position for position, entry in enumerate(entries) if not entry["text"]]
+
+    assert missing == list(range(len(missing)))
+    if missing:
+        whole = [{**entry, "text": said} for entry, said in zip(entries, texts, strict=True)]
+        assert size(entries[: missing[-1]] + whole[missing[-1] :]) > MAX_EXTRA_BYTES - 100
+
+
+def test_a_result_that_does_not_fit_alone_does_not_cost_the_others_theirs() -> None:
+    extra = made(["a", "検" * 200_000, "c"])
+
+    assert [entry["text"] for entry in extra.values["tool_results"]] == ["a", "", "c"]
+    assert extra.left_out["tool_results.text"] == 1
+
+
+def test_calls_whose_arguments_alone_do_not_fit_go_with_the_oldest_first() -> None:
+    extra = made(["found"] * 10, arguments="a" * 100_000)
+
+    listed = [(entry["round"], entry["text"]) for entry in extra.values["tool_results"]]
+    assert listed == [(number, "") for number in range(6, 11)]
+    assert extra.left_out["tool_results"] == 5
+
+
+def test_results_yield_before_thoughts_and_thoughts_before_the_state() -> None:
+    heavy = ["\x01" * 60_000, "\x01" * 40_000]
+
+    extra = made(["found" * 20_000], heavy, "s" * 128 * KIB)
+
+    assert [entry["text"] for entry in extra.values["thoughts"]] == heavy[1:]
+    assert [bool(entry["text"]) for entry in extra.values["tool_results"]] == [True]
+    assert extra.left_out["thoughts"] == 1
+
+
+@pytest.mark.parametrize(("letter", "longest"), [("a", MAX_THOUGHTS), ("\x01", MAX_EXTRA_BYTES // 6)])
+def test_of_a_thought_that_does_not_fit_alone_the_end_is_kept(letter: str, longest: int) -> None:
+    extra = made(thoughts=["old", f"{letter * 150_000}end"])
+
+    (kept,) = extra.values["thoughts"]
+    assert (kept["round"], kept["text"][-3:]) == (2, "end")
+    assert 0.95 * longest < len(kept["text"]) <= longest
+    assert extra.left_out["thoughts"] == 2

@@ -1,32 +1,38 @@
-"""The log tree: parents, labels, statuses, times, small previews, and notes of what was read differently."""
+"""The log tree: parents, labels, statuses, times, costs, icons, small previews, and notes of what was changed."""
 
 import json
 from typing import Any
 
 import pytest
 
-from internal.render.log import LogContent, LogTree
+from internal import events as e
+from internal.agent import FUNCTION_CALLING, run_agent
+from internal.call import RejectedCall, ToolCall
+from internal.plan_and_reflect import PLAN_AND_REFLECT
+from internal.render.log import MAX_PROVIDERS, LogContent, LogTree
 from internal.render.messages import render
 from internal.text.secrets import KnownSecrets, Redactor
 from tests.agent.scenes import ANSWER, log_of, search
-from tests.support.host import CallFails, Json
+from tests.support.host import CallFails, Json, ScriptedModel, Tools, make_session
+from tests.support.node import SdkLines
 from tests.support.run import Outcome, run
 from tests.support.wire import USAGE, breaks, calls, model, parameter, replies, says, tool
 
-HANDLERS = {"search": replies("found"), "look": breaks("kaboom")}
+FOUND = {"search": replies("found")}
+HANDLERS = {**FOUND, "look": breaks("kaboom")}
+COST = "15 tokens, 0.0000625 USD"
+"""Of a scripted turn."""
 
 
 def two_rounds() -> Outcome:
     return run([calls(("search", {"q": "a"}), ("look", {})), search("b"), ANSWER], HANDLERS, {"maximum_iterations": 2})
 
 
-def parents(outcome: Outcome) -> dict[str, str | None]:
+def test_the_tree_is_rounds_then_turns_and_calls_opened_before_they_are_finished() -> None:
+    outcome, other = two_rounds(), two_rounds()
+
     by_id = {log["id"]: log["label"] for log in outcome.logs.values()}
-    return {key: by_id.get(log["parent_id"]) for key, log in outcome.logs.items()}
-
-
-def test_the_tree_is_rounds_then_turns_and_calls() -> None:
-    assert parents(two_rounds()) == {
+    assert {key: by_id.get(log["parent_id"]) for key, log in outcome.logs.items()} == {
         "round1": None,
         "round1.model": "ROUND 1",
         "round1.call1": "ROUND 1",
@@ -38,57 +44,80 @@ def test_the_tree_is_rounds_then_turns_and_calls() -> None:
         "closing.model": "CLOSING ANSWER",
         "summary": None,
     }
-
-
-def test_a_log_is_opened_before_it_is_finished_and_both_in_one_place() -> None:
-    outcome = two_rounds()
-
     for key, log in outcome.logs.items():
         states = [body for body in outcome.bodies("log") if body["id"] == log["id"]]
+        assert len({(state["parent_id"], state["label"]) for state in states}) == 1
         if key != "summary":
             assert [state["status"] for state in states] == ["start", log["status"]]
-        assert log["status"] in {"success", "error"}
-        assert len({(state["parent_id"], state["label"]) for state in states}) == 1
-
-
-def test_only_failed_entries_have_the_status_error() -> None:
-    failed = {key for key, log in two_rounds().logs.items() if log["status"] == "error"}
-
-    assert failed == {"round1.call2"}
-
-
-def test_every_finished_log_of_the_tree_has_its_seconds_as_a_number() -> None:
-    for key, log in two_rounds().logs.items():
-        if key != "summary":
             assert isinstance(log["metadata"]["elapsed_time"], int | float)
+    assert {key for key, log in outcome.logs.items() if log["status"] == "error"} == {"round1.call2"}
+    assert not {body["id"] for body in outcome.bodies("log")} & {body["id"] for body in other.bodies("log")}
 
 
-def test_the_model_log_has_tokens_price_and_calls() -> None:
-    log = two_rounds().logs["round1.model"]
+def test_a_turn_and_a_call_have_what_was_said_in_them() -> None:
+    outcome = two_rounds()
 
-    assert log["data"]["tool_calls"] == ["search", "look"]
-    assert log["data"]["finish_reason"] == "tool_calls"
-    assert log["metadata"]["total_tokens"] == USAGE["total_tokens"]
-    assert isinstance(log["metadata"]["total_price"], float)
+    turn, call = outcome.logs["round1.model"], log_of(outcome, "CALL search")
+    assert turn["data"]["tool_calls"] == ["search", "look"]
+    assert turn["data"]["finish_reason"] == "tool_calls"
+    assert turn["metadata"]["total_tokens"] == USAGE["total_tokens"]
+    assert turn["metadata"]["total_price"] == float(USAGE["total_price"])
+    assert turn["metadata"]["currency"] == "USD"
+    assert (call["data"]["arguments"], call["data"]["tool_response"]) == ({"q": "a"}, "found")
 
 
 def test_a_round_says_what_the_model_said_its_calls_their_results_and_its_cost() -> None:
-    found = f"found{'.' * 9_000}"
-    first = calls(("search", {"q": "a"}), ("look", {}), text="I look around.")
+    found, refused = f"found{'.' * 9_000}", ("search", '{"q": ')
+    first = calls(("search", {"q": "a"}), ("look", {}), refused, text="I look around.")
 
     outcome = run([first, ANSWER], {**HANDLERS, "search": replies(found)})
 
-    data = outcome.logs["round1"]["data"]
-    assert list(data) == sorted(data) == ["assistant", "calls", "cost", "failed_calls"]
-    assert data["assistant"] == "I look around."
-    assert [(call["call"], call["status"]) for call in data["calls"]] == [
+    round1 = outcome.logs["round1"]
+    assert list(round1["data"]) == sorted(round1["data"]) == ["assistant", "calls", "cost", "failed_calls"]
+    assert (round1["data"]["assistant"], round1["data"]["cost"]) == ("I look around.", COST)
+    assert round1["data"]["failed_calls"] == 2
+    listed = round1["data"]["calls"]
+    assert [(call["call"], call["status"]) for call in listed] == [
         ('search {"q": "a"}', "ok"),
         ("look {}", "error"),
+        ('search {"q": ', "refused"),
     ]
-    assert data["calls"][0]["result"] == found[:300]
-    assert data["calls"][1]["result"].endswith("kaboom")
-    assert data["cost"] == "15 tokens, 0.0000625 USD"
-    assert outcome.logs["round2"]["data"] == {"assistant": "Done.", "cost": "15 tokens, 0.0000625 USD"}
+    assert listed[0]["result"] == found[:300]
+    assert listed[1]["result"].endswith("kaboom")
+    assert round1["metadata"]["total_tokens"] == USAGE["total_tokens"]
+    assert outcome.logs["round2"]["data"] == {"assistant": "Done.", "cost": COST}
+    call = outcome.logs["round1.call3"]
+    assert (call["data"]["arguments"], call["status"]) == (refused[1], "error")
+    assert call["data"]["tool_response"].startswith("tool arguments parse error")
+
+
+def test_attempts_and_subtasks_sum_up_their_rounds() -> None:
+    plan: list[list[Any]] = [
+        calls(("submit_plan", {"subtasks": ["one"]})),
+        search("a"),
+        says("Found."),
+        calls(("submit_reflection", {"is_completed": True, "advice": ""})),
+        ANSWER,
+    ]
+
+    outcome = run(plan, {"search": breaks("kaboom")}, blueprint=PLAN_AND_REFLECT)
+
+    for key in ("subtask1.attempt1", "subtask1"):
+        assert outcome.logs[key]["metadata"]["total_tokens"] == 3 * USAGE["total_tokens"]
+        assert outcome.logs[key]["data"]["failed_calls"] == 1
+    assert outcome.logs["plan"]["metadata"]["total_tokens"] == USAGE["total_tokens"]
+
+
+def test_a_call_that_a_failed_subtask_left_open_counts_as_failed() -> None:
+    tree = LogTree(KnownSecrets(Redactor()), LogContent())
+    events: list[e.LogEvent] = [
+        e.SpanStarted("round1", "ROUND 1"),
+        e.ToolStarted("round1.call1", RejectedCall(ToolCall("call_1", "search", "{}"), "")),
+        e.SpanFinished("round1", 1.0, error="lost"),
+    ]
+    written = [message.model_dump(mode="json")["message"] for event in events for message in tree.messages(event)]
+
+    assert written[-1]["data"] == {"failed_calls": 1, "error": "lost"}
 
 
 def test_notes_of_the_set_up_are_in_the_last_row_even_of_a_run_that_fails() -> None:
@@ -103,41 +132,19 @@ def test_notes_of_the_set_up_are_in_the_last_row_even_of_a_run_that_fails() -> N
     assert failed.logs["notes"]["data"]["notes"] == [note]
 
 
-def test_a_call_log_has_arguments_and_tool_response() -> None:
-    log = log_of(two_rounds(), "CALL search")
+def test_a_row_has_the_ids_of_its_requests_from_the_start_and_a_call_the_models_id() -> None:
+    steps = [[CallFails("429 rate limit")], calls(("search", {"q": "a"}), ("search", {"x": 1})), ANSWER]
 
-    assert log["data"]["arguments"] == {"q": "a"}
-    assert log["data"]["tool_response"] == "found"
-    assert log["metadata"]["provider"] == "acme/tools/tools"
+    outcome = run(steps, {"search": breaks("429 rate limit")})
 
-
-def test_a_row_has_the_ids_of_its_requests_from_the_start() -> None:
-    outcome = run([[CallFails("429 rate limit")], search("a"), ANSWER], {"search": breaks("429 rate limit")})
-
-    first, call, second = (outcome.logs[key] for key in ("round1.model", "round1.call1", "round2.model"))
-    ids = [each for log in (first, call, second) for each in log["data"]["request_ids"]]
-    assert ids == outcome.transport.request_ids
-    assert [len(log["data"]["request_ids"]) for log in (first, call, second)] == [2, 1, 1]
+    rows = [outcome.logs[key]["data"] for key in ("round1.model", "round1.call1", "round2.model")]
+    assert [each for row in rows for each in row["request_ids"]] == outcome.transport.request_ids
+    assert [len(row["request_ids"]) for row in rows] == [2, 1, 1]
     started = [body for body in outcome.bodies("log") if body["status"] == "start" and "request_ids" in body["data"]]
     assert [len(body["data"]["request_ids"]) for body in started] == [1, 2, 1, 1]
-
-
-def test_a_call_that_never_leaves_has_the_models_id_and_none_of_a_request() -> None:
-    outcome = run([calls(("search", {"x": 1}), ("search", {"q": "a"})), ANSWER], HANDLERS)
-
-    refused, ran = outcome.logs["round1.call1"]["data"], outcome.logs["round1.call2"]["data"]
+    refused = outcome.logs["round1.call2"]["data"]
     assert "request_ids" not in refused
-    assert refused["tool_call_id"] == "call_1"
-    assert (ran["tool_call_id"], len(ran["request_ids"])) == ("call_2", 1)
-
-
-def test_the_log_of_a_refused_call_shows_what_the_model_wrote() -> None:
-    outcome = run([calls(("search", '{"q": ')), ANSWER], HANDLERS)
-
-    log = log_of(outcome, "CALL search")
-    assert log["data"]["arguments"] == '{"q": '
-    assert log["data"]["tool_response"].startswith("tool arguments parse error")
-    assert log["status"] == "error"
+    assert (rows[1]["tool_call_id"], refused["tool_call_id"]) == ("call_1", "call_2")
 
 
 def test_previews_of_any_value_stay_small() -> None:
@@ -151,21 +158,11 @@ def test_previews_of_any_value_stay_small() -> None:
     assert max(len(log["label"]) for log in outcome.logs.values()) <= 120
 
 
-def test_ids_of_two_runs_differ() -> None:
-    first, second = ({body["id"] for body in two_rounds().bodies("log")} for _ in range(2))
-
-    assert not first & second
-
-
 NOTES: dict[str, tuple[Json, str]] = {
     "clamped": ({"maximum_iterations": -3}, "maximum_iterations: -3 is outside 1 to 100; 1 is used"),
     "not a number": ({"tool_result_limit": "many"}, "tool_result_limit: not a number; 20000 is used"),
     "not allowed": ({"allowed_tools": "look"}, "tool 'search' is left out: not among the allowed tools"),
     "no such tool": ({"allowed_tools": "look, nope"}, "allowed_tools: no tool is called 'nope'"),
-    "odd parameter": (
-        {"tools": [tool("search", parameter("f", "hologram"))]},
-        "tool 'search': parameter 'f' is left out: a model cannot fill in the type 'hologram'",
-    ),
     "override": ({"prompt_policy_overrides": '{"persistance_policy": "x"}'}, "unknown key 'persistance_policy'"),
     "broken override": ({"prompt_policy_overrides": '{"extra_policy": '}, "starts like JSON but is not valid"),
     "stop": ({"model": model(completion_params={"stop": ["x"]})}, "'stop' is dropped"),
@@ -182,24 +179,80 @@ def test_changed_parameters_are_noted(params: dict[str, Any], note: str) -> None
 
     assert outcome.error is None
     assert any(note in text for text in outcome.notes), outcome.notes
-
-
-def test_a_plain_run_has_no_notes() -> None:
-    assert run([says("Done.")], HANDLERS).notes == []
-
-
-def test_no_tool_is_left_when_none_is_allowed() -> None:
-    outcome = run([ANSWER], HANDLERS, {"allowed_tools": ["nope"]})
-
-    assert outcome.model.requests[0]["tools"] in (None, [])
+    assert run([ANSWER], HANDLERS).notes == []
 
 
 def test_an_event_of_an_unknown_type_is_an_error_and_not_passed_over() -> None:
     """A type checker says so before: the matches over events are closed."""
     unknown: Any = object()
-    secrets = KnownSecrets(Redactor())
 
     with pytest.raises(AssertionError, match="unreachable"):
-        list(render([unknown], secrets, LogContent()))
-    with pytest.raises(AssertionError, match="unreachable"):
-        list(LogTree(secrets, LogContent()).messages(unknown))
+        list(render([unknown], KnownSecrets(Redactor()), LogContent()))
+
+
+# Icons, for each of which Dify may look into its list of plugins while the stream waits.
+
+ASSET = "3f2a9c.svg"
+
+
+def named_providers(outcome: Outcome) -> list[str]:
+    """The providers of the rows by which Dify looks an icon up: those that are finished."""
+    finished = [log for log in outcome.bodies("log") if log["status"] != "start"]
+    return [log["metadata"]["provider"] for log in finished if "provider" in (log["metadata"] or {})]
+
+
+def with_icon(icon: object, provider: str = "acme/tools/tools") -> Json:
+    described = tool("search", parameter("q"), provider=provider)
+    described["identity"]["icon"] = icon
+    return described
+
+
+def test_only_the_first_row_of_a_tool_names_its_provider_and_no_row_of_a_model() -> None:
+    rounds = [calls(("search", {"q": str(number)}), ("look", {"q": str(number)})) for number in range(3)]
+
+    outcome = run([*rounds, ANSWER], {**FOUND, "look": replies("seen")})
+
+    assert named_providers(outcome) == ["acme/tools/tools"] * 2
+    assert all("provider" in outcome.logs[key]["metadata"] for key in ("round1.call1", "round1.call2"))
+
+
+def test_a_run_makes_dify_look_for_icons_at_most_so_often() -> None:
+    names = [f"search{number}" for number in range(30)]
+    params = {"tools": [tool(name, parameter("q")) for name in names]}
+
+    outcome = run([calls(*((name, {"q": "a"}) for name in names)), ANSWER], dict.fromkeys(names, replies("x")), params)
+
+    assert len(named_providers(outcome)) == MAX_PROVIDERS == 20
+
+
+@pytest.mark.parametrize(
+    ("icon", "provider", "is_shown"),
+    [
+        *((icon, "acme/tools/tools", True) for icon in (ASSET, "https://a.example/icon?size=32", "HTTP://a.example/i")),
+        *((icon, "acme/tools/tools", False) for icon in (None, "", {"content": "🔧"}, "icon", "../a.svg", "🔧")),
+        *((icon, "acme/tools/tools", False) for icon in ("javascript:alert(1)", "a.exe")),
+        (ASSET, "time", False),  # not a plugin's
+    ],
+)
+def test_an_icon_that_the_log_view_can_show_costs_no_look_up(icon: object, provider: str, *, is_shown: bool) -> None:
+    outcome = run([search(), ANSWER], FOUND, {"tools": [with_icon(icon, provider)]})
+
+    metadata = log_of(outcome, "CALL search")["metadata"]
+    assert {"icon": metadata.get("icon"), "provider": metadata.get("provider")} == (
+        {"icon": icon, "provider": None} if is_shown else {"icon": None, "provider": provider}
+    )
+
+
+def test_the_icon_is_on_the_wire_as_the_sdk_writes_it() -> None:
+    """The SDK's enum of metadata keys has no icon; pytest turns any warning of its serialisation into an error."""
+    scripted, tools, writer = ScriptedModel([search(), ANSWER]), Tools(FOUND), SdkLines()
+    session, _ = make_session(scripted, tools)
+    parameters = {"model": model(), "query": "?", "tools": [with_icon(ASSET)]}
+
+    for message in run_agent(parameters, session, FUNCTION_CALLING):
+        writer.session_message("session", writer.stream_object(data=message))
+
+    logs = [line["data"]["data"]["message"] for line in writer.lines if line["data"]["data"]["type"] == "log"]
+    icons = {log["label"]: log["metadata"]["icon"] for log in logs if "icon" in (log["metadata"] or {})}
+    assert icons == {"CALL search": ASSET}
+    assert set(logs[0]) == {"id", "label", "parent_id", "error", "status", "data", "metadata"}

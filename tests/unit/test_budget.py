@@ -1,9 +1,16 @@
-"""What a run may still use: calls are counted before they run, and the model is told once that little is left."""
+"""What a run has used and may still use: tokens, prices, calls; the model is told once that little is left."""
+
+from decimal import Decimal
+from typing import Any
 
 import pytest
+from dify_plugin.entities.model.llm import LLMUsage
+from hypothesis import given
+from hypothesis import strategies as st
 
-from internal.budget import Budget
+from internal.budget import Budget, Usage
 from internal.errors import StopReason
+from tests.support.wire import USAGE
 
 
 def refusals(budget: Budget, calls: int) -> list[str | None]:
@@ -12,65 +19,86 @@ def refusals(budget: Budget, calls: int) -> list[str | None]:
 
 
 def test_the_first_calls_are_sent_and_a_refused_one_says_which_limit_is_reached() -> None:
-    budget, spent = Budget(maximum_calls=2), Budget(maximum_tokens=12_000)
+    budget, spent, without = Budget(maximum_calls=2), Budget(maximum_tokens=12_000), Budget()
     spent.spend(12_000)
+    without.spend(10**9, is_estimate=True)
 
     refusal = "limit reached: not run, since the tool calls of this run are limited to 2"
     assert refusals(budget, 4) == [None, None, refusal, refusal]
     assert budget.calls == 2
     assert refusals(spent, 1) == ["limit reached: not run, since the tokens of this run are limited to 12,000"]
+    assert refusals(without, 1000) == [None] * 1000
+    assert (without.reached(), without.note("a conversation"), without.estimate_note()) == (None, None, None)
 
 
 @pytest.mark.parametrize(
-    ("tokens", "calls", "reason"),
+    ("tokens", "calls", "reason", "is_told"),
     [
-        (99, 4, None),
-        (100, 4, StopReason.TOKEN_LIMIT),
-        (99, 5, StopReason.CALL_LIMIT),
-        (250, 5, StopReason.TOKEN_LIMIT),
+        (79, 3, None, False),
+        (80, 0, None, True),
+        (99, 4, None, True),
+        (100, 4, StopReason.TOKEN_LIMIT, True),
+        (0, 5, StopReason.CALL_LIMIT, True),
+        (250, 5, StopReason.TOKEN_LIMIT, True),
     ],
 )
-def test_the_limit_that_is_reached(tokens: int, calls: int, reason: StopReason | None) -> None:
-    budget = Budget(100, 5)
-    budget.spend(tokens)
-    refusals(budget, calls)
-
-    assert budget.reached() is reason
-
-
-def test_zero_means_no_limit() -> None:
-    budget = Budget()
-    budget.spend(10**9, is_estimate=True)
-
-    assert refusals(budget, 1000) == [None] * 1000
-    assert (budget.reached(), budget.note("a conversation"), budget.estimate_note()) == (None, None, None)
-
-
-@pytest.mark.parametrize(("tokens", "calls", "is_told"), [(79, 3, False), (80, 0, True), (0, 4, True), (90, 4, True)])
-def test_from_80_percent_of_either_limit_each_conversation_is_told_once(
-    tokens: int, calls: int, *, is_told: bool
+def test_the_limit_that_is_reached_and_from_80_percent_on_each_conversation_is_told_once(
+    tokens: int, calls: int, reason: StopReason | None, *, is_told: bool
 ) -> None:
     budget = Budget(100, 5)
-    budget.spend(tokens)
     refusals(budget, calls)
+    budget.spend(tokens)
 
+    assert budget.reached() is reason
     assert [budget.note(name) is not None for name in ("one", "one", "other")] == [is_told, False, is_told]
 
 
 def test_the_note_has_the_numbers_of_the_limits_that_are_set() -> None:
-    both, calls = Budget(12_000, 5), Budget(maximum_calls=5)
-    for budget in (both, calls):
-        budget.spend(10_000)
-        refusals(budget, 4)
+    calls = Budget(maximum_calls=5)
+    refusals(calls, 4)
 
-    assert "about 2,000 of 12,000 tokens (prompts included) and 1 of 5 tool calls." in (both.note("one") or "")
     assert "may use: 1 of 5 tool calls." in (calls.note("one") or "")
 
 
-def test_the_log_says_what_was_counted_only_when_some_of_it_is_an_estimate() -> None:
-    budget = Budget(maximum_tokens=100)
-    budget.spend(30)
-    assert budget.estimate_note() is None
+def usage(**changes: Any) -> LLMUsage:  # noqa: ANN401 - any field of the SDK's
+    return LLMUsage.model_validate({**USAGE, **changes})
 
-    budget.spend(1_200, is_estimate=True)
-    assert "1,230" in (budget.estimate_note() or "")
+
+USAGES = st.builds(
+    usage,
+    prompt_tokens=st.integers(-10, 10**6),
+    completion_tokens=st.integers(-10, 10**6),
+    total_tokens=st.sampled_from([-5, 0, 15]),
+    total_price=st.decimals(0, 10**4, places=7),
+    latency=st.floats(0, 1000) | st.just(float("inf")),
+)
+
+
+@given(st.lists(USAGES, max_size=5))
+def test_tokens_prices_and_seconds_add_up_in_the_types_that_dify_reads_strictly(calls: list[LLMUsage]) -> None:
+    metadata = sum(map(Usage.of, [*calls, None]), Usage()).execution_metadata()
+
+    assert metadata["prompt_tokens"] == sum(max(0, call.prompt_tokens) for call in calls)
+    assert metadata["completion_tokens"] == sum(max(0, call.completion_tokens) for call in calls)
+    assert metadata["total_tokens"] == sum(
+        call.total_tokens if call.total_tokens > 0 else max(0, call.prompt_tokens) + max(0, call.completion_tokens)
+        for call in calls
+    )
+    assert Decimal(str(metadata["total_price"])) == sum(call.total_price for call in calls)
+    assert metadata["latency"] == pytest.approx(sum(each.latency for each in calls if each.latency <= 1000), abs=1e-3)
+    assert metadata["currency"] == "USD"
+    types = {name: type(value) for name, value in metadata.items()}
+    assert types == {name: int if name.endswith("_tokens") else float if name == "latency" else str for name in USAGE}
+
+
+def test_the_latest_unit_price_and_currency_that_say_anything_count() -> None:
+    cheap = Usage.of(usage(prompt_unit_price="0", completion_unit_price="0", currency=""))
+    dear = Usage.of(usage(prompt_unit_price="2", completion_unit_price="3", currency="EUR"))
+
+    assert (dear + cheap).prompt_unit_price == 2
+    assert (dear + cheap).completion_unit_price == 3
+    assert (dear + cheap).currency == (Usage.of(usage()) + dear).currency == "EUR"
+    one = Usage.of(usage()).execution_metadata()
+    assert {name: str(Decimal(str(one[name]))) for name in USAGE if name != "currency"} == {
+        name: str(Decimal(str(value))) for name, value in USAGE.items() if name != "currency"
+    }
