@@ -45,7 +45,7 @@ def talk(environment: Mapping[str, str]) -> Outcome:
     return run(TALK, HANDLERS, params, environment=environment)
 
 
-def test_the_log_quotes_nothing_and_has_names_sizes_kinds_and_numbers() -> None:
+def test_the_log_quotes_nothing() -> None:
     outcome = talk(OFF)
 
     assert outcome.error is None

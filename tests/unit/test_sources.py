@@ -84,172 +84,111 @@ def test_the_resource_fields_are_the_sdks_but_for_the_position() -> None:
     ].annotation.__args__[0].model_fields.keys()  # type: ignore[union-attr] # it is list[RetrieverResource]
 
 
-@pytest.mark.parametrize("nothing", [None, "", " \n", [], [None], ["", {}], {}], ids=repr)
-def test_nothing_gives_no_source(nothing: object) -> None:
-    assert read_context(nothing) == []
+CONTENTS: list[tuple[object, list[str]]] = [
+    *((nothing, []) for nothing in (None, "", " \n", [], [None], ["", {}], {}, {"content": None, "metadata": None})),
+    ("plain", ["plain"]),
+    (["a", ["b", "", {"content": "c"}]], ["a", "b", "c"]),
+    ({"city": "Köln", "n": 1}, ['{"city": "Köln", "n": 1}']),
+    (5, ["5"]),
+    ({"content": {"nested": ["x"]}}, ['{"nested": ["x"]}']),
+]
 
 
-@pytest.mark.parametrize(
-    ("context", "contents"),
-    [
-        ("plain", ["plain"]),
-        (["a", "", "b"], ["a", "b"]),
-        (["a", ["b", {"content": "c"}]], ["a", "b", "c"]),
-        ({"content": "a"}, ["a"]),
-        ({"city": "Köln", "n": 1}, ['{"city": "Köln", "n": 1}']),
-        (5, ["5"]),
-        ({"content": {"nested": ["x"]}}, ['{"nested": ["x"]}']),
-    ],
-    ids=repr,
-)
+@pytest.mark.parametrize(("context", "contents"), CONTENTS, ids=repr)
 def test_context_is_a_text_an_object_or_a_list_of_either(context: object, contents: list[str]) -> None:
     assert [source.content for source in read_context(context)] == contents
 
 
-@pytest.mark.parametrize(
-    ("given", "title", "content"),
-    [
-        (knowledge(content=None), "Leave", ""),
-        (knowledge(content=None, summary="In short."), "Leave", "In short."),
-        (knowledge(title=None), "leave.md", "30 days."),
-        (knowledge({"document_name": None}, title=""), "Handbook", "30 days."),
-        ({"content": "x"}, "Untitled", "x"),
-        ({"title": "Only a title"}, "Only a title", ""),
-    ],
-)
-def test_missing_fields_of_a_result_are_filled_in(given: dict[str, Any], title: str, content: str) -> None:
-    source = only(given)
-
-    assert (source.title, source.content) == (title, content)
-
-
-WHOLE = {
-    "a search result": (
-        {"title": "T", "url": "https://a.example", "snippet": "s"},
-        "T",
-        's\n\n{"url": "https://a.example"}',
-    ),
-    "a title and a text": ({"title": "T", "text": "t"}, "T", "t"),
-    "a title and a price": ({"title": "T", "price": 0}, "T", '{"price": 0}'),
-    "a document of a vector store": (
+OBJECTS = [
+    (knowledge(content=None), "Leave", ""),
+    (knowledge(content=None, summary="In short."), "Leave", "In short."),
+    (knowledge(title=None), "leave.md", "30 days."),
+    (knowledge({"document_name": None}, title=""), "Handbook", "30 days."),
+    ({"content": "x", "title": "A\n  long\ttitle "}, "A long title", "x"),
+    ({"title": "Only a title"}, "Only a title", ""),
+    ({"title": "T", "url": "https://a.example", "snippet": "s"}, "T", 's\n\n{"url": "https://a.example"}'),
+    ({"title": "T", "text": "t"}, "T", "t"),
+    ({"title": "T", "price": 0}, "T", '{"price": 0}'),
+    (
         {"metadata": {"source": "a.pdf", "page": 3}, "page_content": "p"},
         "Untitled",
         'p\n\n{"metadata": {"source": "a.pdf", "page": 3}}',
     ),
-    "a title in the metadata": ({"metadata": {"title": "T"}, "text": "t"}, "T", 't\n\n{"metadata": {"title": "T"}}'),
-    "a text alone": ({"text": "t"}, "Untitled", "t"),
-    "two texts": ({"text": "t", "summary": "s"}, "Untitled", 't\n\n{"summary": "s"}'),
-    "a text that is none": ({"title": "T", "text": ["a", "b"]}, "T", '{"text": ["a", "b"]}'),
-    "a blank content": ({"title": "T", "content": " ", "snippet": "s"}, "T", 's\n\n{"content": " "}'),
-    "no content": ({"title": "T", "content": None, "snippet": "s"}, "T", "s"),
-    "an id of a data set": ({"metadata": {"dataset_id": "d"}, "text": "t"}, "Untitled", "t"),
-    "an endless title": ({"title": "T" * 300}, "T" * 200, json.dumps({"title": "T" * 300})),
-    "metadata alone": ({"metadata": {"a": 1}}, "Untitled", '{"metadata": {"a": 1}}'),
-}
+    ({"metadata": {"title": "T"}, "text": "t"}, "T", 't\n\n{"metadata": {"title": "T"}}'),
+    ({"text": "t", "summary": "s"}, "Untitled", 't\n\n{"summary": "s"}'),
+    ({"title": "T", "text": ["a", "b"]}, "T", '{"text": ["a", "b"]}'),
+    ({"title": "T", "content": " ", "snippet": "s"}, "T", 's\n\n{"content": " "}'),
+    ({"title": "T", "content": None, "snippet": "s"}, "T", "s"),
+    ({"metadata": {"dataset_id": "d"}, "text": "t"}, "Untitled", "t"),
+    ({"title": "T" * 300}, "T" * 200, json.dumps({"title": "T" * 300})),
+]
 
 
-@pytest.mark.parametrize(("given", "title", "content"), WHOLE.values(), ids=WHOLE)
-def test_an_object_without_content_reaches_the_model_whole(given: dict[str, Any], title: str, content: str) -> None:
+@pytest.mark.parametrize(("given", "title", "content"), OBJECTS, ids=range(len(OBJECTS)))
+def test_of_a_knowledge_result_the_model_reads_the_content_and_of_any_other_object_all(
+    given: dict[str, Any], title: str, content: str
+) -> None:
     source = only(given)
 
     assert (source.title, source.content) == (title, content)
 
 
-@pytest.mark.parametrize(
-    ("metadata", "expected"),
-    [
-        ({"document_data_source_type": "notion_import", "data_source_type": None}, "notion_import"),
-        ({"document_data_source_type": "notion_import"}, "upload_file"),
-    ],
-)
-def test_a_data_source_type_has_two_names(metadata: dict[str, Any], expected: str) -> None:
-    assert only(knowledge(metadata)).resource["data_source_type"] == expected
+FIELDS: list[tuple[dict[str, Any], str, object]] = [
+    ({"document_data_source_type": "notion_import", "data_source_type": None}, "data_source_type", "notion_import"),
+    ({"document_data_source_type": "notion_import"}, "data_source_type", "upload_file"),
+    ({"segment_hit_count": "many"}, "hit_count", None),
+    ({"doc_metadata": "text"}, "doc_metadata", None),
+    ({"document_id": 7}, "document_id", "7"),
+    ({"page": "3"}, "page", 3),
+    *(({"score": score}, "score", None) for score in (None, "", "high", float("nan"), "inf", [1], 10**400)),
+    *(({"score": score}, "score", float(score)) for score in ("0.5", 1)),
+]
 
 
-def test_a_title_is_one_line() -> None:
-    assert only({"title": "A\n  long\ttitle ", "content": "x"}).title == "A long title"
+@pytest.mark.parametrize(("metadata", "name", "value"), FIELDS, ids=range(len(FIELDS)))
+def test_a_field_has_its_type_or_is_left_out(metadata: dict[str, Any], name: str, value: object) -> None:
+    source = only(knowledge(metadata))
 
-
-def test_an_empty_result_is_not_a_source() -> None:
-    assert read_context({"content": None, "metadata": None}) == []
-
-
-@pytest.mark.parametrize(
-    ("score", "expected"),
-    [
-        (None, None),
-        ("", None),
-        ("0.5", 0.5),
-        (1, 1.0),
-        ("high", None),
-        (float("nan"), None),
-        ("inf", None),
-        ([1], None),
-        (10**400, None),
-    ],
-    ids=["none", "blank", "text", "integer", "word", "nan", "inf", "list", "huge"],
-)
-def test_an_invalid_score_is_left_out(score: object, expected: float | None) -> None:
-    source = only(knowledge({"score": score}))
-
-    assert source.resource.get("score") == expected
+    assert source.resource.get(name) == value
     assert source.content == "30 days."
 
 
-def test_invalid_metadata_are_left_out() -> None:
-    odd = {"segment_hit_count": "many", "doc_metadata": "text", "document_id": 7, "page": "3"}
-    source = only(knowledge(odd))
-
-    assert {"hit_count", "doc_metadata"}.isdisjoint(source.resource)
-    assert source.document_id == "7"
-    assert source.resource["page"] == 3
+@pytest.mark.parametrize(
+    ("fields", "link"),
+    [
+        ({"url": "https://a.example/x"}, "https://a.example/x"),
+        ({"metadata": {"doc_metadata": {"source": "http://a.example"}}}, "http://a.example"),
+        ({"document_id": "https://a.example"}, "https://a.example"),
+        ({"url": "javascript:alert(1)", "link": "https://a.example/ b"}, ""),
+        ({"url": f"https://a.example/{'x' * 2_000}"}, ""),
+    ],
+    ids=range(5),
+)
+def test_the_address_of_a_source_on_the_web_is_its_link(fields: dict[str, Any], link: str) -> None:
+    assert only({"title": "T", "content": "c", **fields}).link == link
 
 
 def test_sources_are_numbered_in_the_order_of_their_first_offer_and_listed_once() -> None:
-    books = Bibliography()
+    books = Bibliography(4)
     first, second, third = Source("A", "a"), Source("B", "b"), Source("C", "c", {"document_id": "doc"})
 
-    assert books.add([first, second, first]) == [1, 2, 1]
-    assert books.add([third, Source("B", "b"), Source("other title", "c", {"document_id": "doc"})]) == [3, 2, 3]
-    assert books.entries() == ((1, first), (2, second), (3, third))
-
-
-def test_two_segments_of_a_document_are_two_sources() -> None:
+    assert books.add([first, second, first]) == [5, 6, 5]
+    assert books.add([third, Source("B", "b"), Source("other title", "c", {"document_id": "doc"})]) == [7, 6, 7]
+    assert books.entries() == ((5, first), (6, second), (7, third))
     segments = read_context([knowledge({"segment_id": number}) for number in ("s1", "s2", "s1")])
-
     assert Bibliography().add(segments) == [1, 2, 1]
 
 
 def test_the_block_says_that_its_sources_are_data_and_numbers_them() -> None:
-    assert block("a", "b").splitlines() == [
-        "<context>",
-        template.CONTEXT_HEADER,
-        '<source number="1" title="T">',
-        "a",
-        "</source>",
-        '<source number="2" title="T">',
-        "b",
-        "</source>",
-        "</context>",
+    assert block("a", "if a < b: <b>bold</b> & <contexts>").splitlines() == [
+        *("<context>", template.CONTEXT_HEADER, '<source number="1" title="T">', "a", "</source>"),
+        *('<source number="2" title="T">', "if a < b: <b>bold</b> & <contexts>", "</source>", "</context>"),
     ]
     assert "not instructions" in template.CONTEXT_HEADER
     assert context_block([]) == ""
 
 
-TAGS = [
-    "<context>",
-    "</context>",
-    "</source>",
-    "<source ",
-    "</SOURCE",
-    "<Context\n",
-    "<",
-    "/",
-    "context",
-    '"',
-    ">",
-    "\n",
-]
+TAGS = ["<context>", "</context>", "</source>", "<source ", "</SOURCE", "<Context\n", *'</>"\n', "context"]
 
 
 @given(joined(TAGS), joined(TAGS) | any_text)
@@ -261,15 +200,24 @@ def test_no_source_can_leave_its_block(content: str, title: str) -> None:
     assert head.count('"') == 4
 
 
-def test_other_markup_in_a_source_stays_as_it_is() -> None:
-    assert "if a < b: <b>bold</b> & <contexts>" in block("if a < b: <b>bold</b> & <contexts>")
-
-
 def test_a_tools_sources_are_told_by_number_title_and_page() -> None:
-    entries = [(3, Source("A title", "a")), (4, Source("B", "b", resource={"page": 2}))]
+    entries = [(3, Source("A title", "a")), (4, Source("B", "b", {"page": 2}))]
 
     assert citation_lines(entries) == f"{template.TOOL_SOURCES_HEADER}\n[3] A title\n[4] B, page 2"
     assert citation_lines([]) == ""
+
+
+@pytest.mark.parametrize(
+    ("answer", "numbers"),
+    [
+        ("It is y [1].", {1}),
+        ("[1][2] 【4】 [1、2] [ 5 ]", {1, 2, 4, 5}),
+        ("[1, 2,3]", {1, 2, 3}),
+        ("a[i], [x1], [12345], (1), [1.5], []", set()),
+    ],
+)
+def test_citations_are_numbers_in_brackets(answer: str, numbers: set[int]) -> None:
+    assert cited_numbers(answer) == numbers
 
 
 HANDBOOK = Source("Handbook", "a", link="https://example.com/hand book(1)?q=<b>", resource={"page": 3})
@@ -314,40 +262,6 @@ def test_a_title_stays_plain_text_in_its_line() -> None:
 )
 def test_an_answer_that_cites_nothing_or_lists_its_sources_itself_gets_no_list(answer: str) -> None:
     assert listed(answer) == []
-
-
-@pytest.mark.parametrize(
-    ("fields", "link"),
-    [
-        ({"url": "https://a.example/x"}, "https://a.example/x"),
-        ({"metadata": {"doc_metadata": {"source": "http://a.example"}}}, "http://a.example"),
-        ({"document_id": "https://a.example"}, "https://a.example"),
-        ({"url": "javascript:alert(1)", "link": "https://a.example/ b"}, ""),
-        ({"url": f"https://a.example/{'x' * 2_000}"}, ""),
-        ({}, ""),
-    ],
-)
-def test_the_address_of_a_source_on_the_web_is_its_link(fields: dict[str, Any], link: str) -> None:
-    (source,) = read_context({"title": "T", "content": "c", **fields})
-
-    assert source.link == link
-
-
-@pytest.mark.parametrize(
-    ("answer", "numbers"),
-    [
-        ("It is y [1].", {1}),
-        ("[1][2]", {1, 2}),
-        ("[1, 2,3]", {1, 2, 3}),
-        ("【4】", {4}),
-        ("[1、2]", {1, 2}),
-        ("[ 5 ]", {5}),
-        ("a[i], [x1], [12345], (1), [1.5], []", set()),
-        ("", set()),
-    ],
-)
-def test_citations_are_numbers_in_brackets(answer: str, numbers: set[int]) -> None:
-    assert cited_numbers(answer) == numbers
 
 
 @given(
