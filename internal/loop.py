@@ -7,7 +7,7 @@ from typing import Any, assert_never
 
 from internal.call import JudgedCall, RejectedCall, ValidCall
 from internal.calls.judging import hands_over, judge_calls, waits, without_tools
-from internal.calls.rounds import ToolRounds
+from internal.calls.runner import ToolRounds
 from internal.clock import TOOL_PHASE_SHARE, Deadline
 from internal.errors import StopReason
 from internal.events import AnswerBreak, AnswerText, Event, Remark, SpanStarted, in_row

@@ -7,8 +7,7 @@ from dify_plugin.entities.model.message import PromptMessage, PromptMessageConte
 
 from internal.budget import Budget
 from internal.calls.judging import Approvals, RepeatGuard, Resumption
-from internal.calls.rounds import ToolRounds
-from internal.calls.runner import ToolRunner
+from internal.calls.runner import ToolRounds, ToolRunner
 from internal.clock import Clock, Deadline
 from internal.errors import InvalidParameters, OurWords, Sentence
 from internal.events import Event, Noted, SpanStarted, Tally, in_row

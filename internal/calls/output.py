@@ -72,7 +72,6 @@ class ToolFailure:
 
 
 TIMED_OUT = ToolFailure(f"{TOOL_FAILED}: timeout", "no answer before the run's deadline", transient=True)
-NOT_BEGUN = ToolFailure(f"{TOOL_FAILED}: timeout", "the run's deadline came before the call's turn", transient=True)
 
 
 def plain_reason(message: str, redactor: Redactor) -> str:

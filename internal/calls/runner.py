@@ -1,10 +1,10 @@
-"""Jobs side by side, and the valid calls of one turn among them.
+"""The calls of a turn are answered: jobs run side by side, each has one result, and later rounds read it.
 
 A call that is still running at the deadline is given up and counts as timed out. No call is repeated, whatever its
 error says: that is the tool's own word, and it may have acted before it failed.
 """
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
@@ -16,45 +16,50 @@ from gevent.queue import Empty, Queue
 from pydantic_core import to_json
 
 from internal.budget import Budget
-from internal.call import CallStatus, EndedCall, ValidCall
-from internal.calls.judging import call_parameters, rounded_arguments
-from internal.calls.output import NOT_BEGUN, TIMED_OUT, TOOL_FAILED, ToolFailure, ToolOutput
+from internal.call import CallStatus, EndedCall, JudgedCall, RejectedCall, Result, ValidCall, WaitingCall
+from internal.calls.judging import Approvals, RepeatGuard, call_parameters, refuse_calls, rounded_arguments, waits
+from internal.calls.output import TIMED_OUT, TOOL_FAILED, ToolFailure, ToolOutput
 from internal.clock import Clock, Deadline, in_turns
 from internal.errors import OurWords, Sentence
-from internal.events import Event, FileForwarded, Noted, ToolFinished, ToolStarted
+from internal.events import CallsAnswered, Event, FileForwarded, Noted, ToolFinished, ToolStarted
 from internal.host.failures import HostFailure
 from internal.host.session import MAX_REQUEST_BYTES, DeadlinePassed, HostSession, new_request_id
-from internal.node.tools import Toolbox
-from internal.sources import Source
+from internal.memory.records import RoundRecord, messages_of, record_of_round
+from internal.model.reading import ModelTurn, TurnSpan
+from internal.node.tools import Toolbox, ToolKind
+from internal.sources import Bibliography, Source, citation_lines
 from internal.text.secrets import KnownSecrets
 from internal.text.texts import Excerpt, cut_to_size
+from internal.transcript.long_results import read_result
+from internal.transcript.transcript import Transcript
 from prompt import template
 
 GRACE_SECONDS = 1.0
 """How long after the deadline a job may take to return what it has."""
 _KILL_SECONDS = 2
+_NOTHING = Excerpt("")
 
 type Post = Callable[[Event], None]
 type Job[T] = Callable[[Post], T]
 
 
 @dataclass(frozen=True)
-class _Result[T]:
+class _Done[T]:
     position: int
     value: T
 
 
 def run_side_by_side[T](jobs: Sequence[Job[T]], deadline: Deadline) -> Generator[Event, None, dict[int, T]]:
-    """Run the jobs. A job must not raise: its exception would be lost.
+    """Run the jobs; the results by position. A job must not raise: its exception would be lost.
 
     Each has a greenlet, the queue is unbounded, and jobs that are left at the end are killed: with the SDK, shutting
     down a pool waits for a silent tool, and a bounded queue hangs (docs/host-facts.md, "Many runs in one process").
     """
-    inbox: Queue[Event | _Result[T]] = Queue()
+    inbox: Queue[Event | _Done[T]] = Queue()
     results: dict[int, T] = {}
 
     def work(position: int, job: Job[T]) -> None:
-        inbox.put(_Result(position, job(inbox.put)))
+        inbox.put(_Done(position, job(inbox.put)))
 
     workers = [gevent.spawn(work, position, job) for position, job in enumerate(jobs)]
     try:
@@ -63,7 +68,7 @@ def run_side_by_side[T](jobs: Sequence[Job[T]], deadline: Deadline) -> Generator
                 item = inbox.get(timeout=deadline.left() + GRACE_SECONDS)
             except Empty:
                 break
-            if isinstance(item, _Result):
+            if isinstance(item, _Done):
                 results[item.position] = item.value
             else:
                 yield item
@@ -95,12 +100,11 @@ class Answer(NamedTuple):
 
 
 @dataclass
-class _Call:
-    """One call on its way to the host."""
+class _Job:
+    """One call on its way to the host; ``key`` is its row in the log."""
 
     key: str
-    """Its row in the log."""
-    valid: ValidCall
+    call: ValidCall
     deadline: Deadline
     started: float
     is_in_log: bool = False
@@ -124,31 +128,32 @@ class ToolRunner:
 
     def run(self, calls: Mapping[str, ValidCall], deadline: Deadline) -> Generator[Event, None, dict[str, Answer]]:
         """Run calls, each under its key in the log; one that has not ended at the deadline counts as timed out."""
-        jobs = [_Call(key, call, deadline, self.clock.now()) for key, call in calls.items()]
+        jobs = [_Job(key, call, deadline, self.clock.now()) for key, call in calls.items()]
         results = yield from run_side_by_side([partial(self._work, job) for job in jobs], deadline)
         answers: dict[str, Answer] = {}
         for position, job in enumerate(jobs):
-            answers[job.key] = results.get(position) or self._answer(job, Excerpt(""), TIMED_OUT)
+            answers[job.key] = results.get(position) or self._answer(job, failure=TIMED_OUT)
             if not job.is_in_log:
-                yield ToolStarted(job.key, job.valid)
+                yield ToolStarted(job.key, job.call)
             if position not in results or not job.is_in_log:
                 yield ToolFinished(job.key, answers[job.key].ended)
         return answers
 
-    def _work(self, job: _Call, post: Post) -> Answer:
+    def _work(self, job: _Job, post: Post) -> Answer:
         """One call from its start in the log to its end; it never raises. One that comes too late is not in the log."""
         with self.slots:
             if job.deadline.has_passed():
-                return self._answer(job, Excerpt(""), NOT_BEGUN)
+                late = "the run's deadline came before the call's turn"
+                return self._answer(job, failure=ToolFailure(TIMED_OUT.told, late, transient=True))
             job.started, job.is_in_log = self.clock.now(), True
-            parameters = call_parameters(job.valid.tool, job.valid.arguments, self.toolbox)
+            parameters = call_parameters(job.call.tool, job.call.arguments, self.toolbox)
             refusal = self._refusal(parameters)
-            post(ToolStarted(job.key, job.valid, None if refusal else job.request_id))
+            post(ToolStarted(job.key, job.call, None if refusal else job.request_id))
             try:
-                answer = self._answer(job, Excerpt(""), refusal) if refusal else self._execute(job, parameters, post)
+                answer = self._answer(job, failure=refusal) if refusal else self._execute(job, parameters, post)
             except Exception as defect:  # noqa: BLE001 - a result that cannot be read costs this call, not the run
                 error = f"what the tool said could not be read ({type(defect).__name__})"
-                answer = self._answer(job, Excerpt(""), ToolFailure(TOOL_FAILED, error))
+                answer = self._answer(job, failure=ToolFailure(TOOL_FAILED, error))
             post(ToolFinished(job.key, answer.ended))
             return answer
 
@@ -162,15 +167,15 @@ class ToolRunner:
         refusal = self.budget.take_call()
         return ToolFailure(refusal, OurWords("not run"), status=CallStatus.REFUSED) if refusal else None
 
-    def _execute(self, job: _Call, parameters: Mapping[str, Any], post: Post) -> Answer:
-        """Call the tool and read what it says, on until it ends or fails."""
-        tool = job.valid.tool
+    def _execute(self, job: _Job, parameters: Mapping[str, Any], post: Post) -> Answer:
+        """Call the tool and read what it says, until it ends or fails."""
+        tool = job.call.tool
 
         def note(*notes: Sentence) -> None:
             for each in notes:
-                post(Noted(each.of(job.valid.call.name), job.key))
+                post(Noted(each.of(job.call.call.name), job.key))
 
-        for name in rounded_arguments(tool, job.valid.arguments):
+        for name in rounded_arguments(tool, job.call.arguments):
             note(OurWords(f"the host rounds integers above 2^53 within the argument {name!r}"))
         # Text blocks of an MCP server are a text each; other tools stream one text in pieces.
         between = "\n" if tool.provider_type is ToolProviderType.MCP else ""
@@ -190,9 +195,9 @@ class ToolRunner:
 
     def _answer(
         self,
-        job: _Call,
-        said: Excerpt,
-        failure: ToolFailure | None,
+        job: _Job,
+        said: Excerpt = _NOTHING,
+        failure: ToolFailure | None = None,
         sources: tuple[Source, ...] = (),
         sent_json: tuple[str, ...] = (),
     ) -> Answer:
@@ -200,7 +205,7 @@ class ToolRunner:
         text = "\n\n".join(part for part in (failure.told if failure else "", said.text) if part)
         whole = Excerpt(text if text.strip() else template.NO_OUTPUT, said.missing)
         ended = EndedCall(
-            judged=job.valid,
+            judged=job.call,
             status=failure.status if failure else CallStatus.OK,
             tool_response=cut_to_size(whole.text, self.result_limit, whole.missing),
             error=failure.error if failure else None,
@@ -210,3 +215,129 @@ class ToolRunner:
             sent_json=sent_json,
         )
         return Answer(ended, whole)
+
+
+@dataclass
+class ToolRounds:
+    """Answers and records the calls of a transcript, which may have had rounds before."""
+
+    tools: ToolRunner
+    transcript: Transcript
+    bibliography: Bibliography
+    guard: RepeatGuard
+    approvals: Approvals
+    _before: int = field(default=0, init=False)
+
+    def __post_init__(self) -> None:
+        """Count from here."""
+        self._before = self.transcript.rounds
+
+    @property
+    def done(self) -> int:
+        """Tool rounds since this object was made."""
+        return self.transcript.rounds - self._before
+
+    def run(
+        self, turn: ModelTurn, judged: Sequence[JudgedCall], span: TurnSpan, deadline: Deadline
+    ) -> Generator[Event, None, None]:
+        """Answer the calls and append the round; sources are numbered in the model's order, not as calls end.
+
+        A turn that only reads long results is not a tool round; a run has a number of such turns, so that it ends.
+        """
+        only_reads = self._may_read and all(call.call.is_reading for call in judged)
+        ended, results = yield from self._answer_all(judged, span.round_key, deadline)
+        self.transcript.long_results.of_run.reading_turns_left -= only_reads
+        if not waits(judged):  # else the run that has the user's answer closes the round
+            self.transcript.append_round(turn.content, turn.opaque_body, results, is_tool_round=not only_reads)
+        if record := record_of_round(turn.text, ended, results):
+            self.transcript.record.append(record)
+        yield from self._record(ended, span.round)
+
+    def resume(
+        self, waiting: RoundRecord, judged: Sequence[JudgedCall], parent: str, deadline: Deadline
+    ) -> Generator[Event, None, None]:
+        """Close the round that an earlier run left open; ``judged`` are its calls that waited, in their order."""
+        ended, results = yield from self._answer_all(judged, parent, deadline)
+        shown = waiting.answered(result.shown for result in results)
+        record = waiting.answered(result.lasting for result in results)
+        toolbox = self.tools.toolbox
+        self.transcript.append_restored(messages_of([shown], toolbox), messages_of([record], toolbox))
+        self.transcript.record.append(record)
+        yield from self._record(ended, 0)
+        self._before = self.transcript.rounds
+
+    def refuse(self, turn: ModelTurn, span: TurnSpan) -> Generator[Event, None, None]:
+        """Calls of a cut or closing turn do not run, and the model reads no answer; the log shows them."""
+        answers = yield from self._answer_at_once(_by_key(refuse_calls(turn.calls), span.round_key))
+        yield from self._record([answer.ended for answer in answers.values()], span.round)
+
+    @property
+    def _may_read(self) -> bool:
+        return self.transcript.long_results.of_run.reading_turns_left > 0
+
+    def _answer_all(
+        self, judged: Iterable[JudgedCall], parent: str, deadline: Deadline
+    ) -> Generator[Event, None, tuple[list[EndedCall], list[Result]]]:
+        """Answer the calls; how they ended and what the model reads, in the model's order."""
+        calls = _by_key(judged, parent)
+        answers = yield from self._answer_at_once(calls)
+        to_run = {key: call for key, call in calls.items() if isinstance(call, ValidCall) and key not in answers}
+        answers |= yield from self.tools.run(to_run, deadline)
+        in_order = [answers[key] for key in calls]
+        return [answer.ended for answer in in_order], [self._result(answer) for answer in in_order]
+
+    def _record(self, ended: Iterable[EndedCall], number: int) -> Generator[Event, None, None]:
+        """Let the variables and the guard know of a round's calls; ``number`` is 0 for one of an earlier run."""
+        # To read the same again does no harm: it has a limit of its own, and the window may have dropped the first.
+        if answered := tuple(call for call in ended if not call.call.is_reading):
+            yield CallsAnswered(number, answered)
+            self.guard.record_round(answered)
+
+    def _answer_at_once(self, calls: Mapping[str, JudgedCall]) -> Generator[Event, None, dict[str, Answer]]:
+        """Answer the calls that no tool has to run for: rejected ones, those that wait, and those of virtual tools."""
+        answers: dict[str, Answer] = {}
+        for key, call in calls.items():
+            if isinstance(call, ValidCall) and call.tool.kind is ToolKind.RUNS:
+                continue
+            yield ToolStarted(key, call)
+            ended = self._ended(call)
+            answers[key] = Answer(ended, Excerpt(ended.tool_response))
+            yield ToolFinished(key, ended)
+        return answers
+
+    def _ended(self, call: JudgedCall) -> EndedCall:
+        limit, now = self.tools.result_limit, self.tools.clock.now
+        if isinstance(call, WaitingCall):
+            return EndedCall(call, CallStatus.WAITING, template.WAITS_FOR_APPROVAL)
+        if isinstance(call, RejectedCall):
+            return EndedCall(call, CallStatus.REFUSED, cut_to_size(call.text, limit), OurWords("not run"))
+        if call.tool.kind is ToolKind.HANDS_OVER:
+            return EndedCall(call, CallStatus.OK, template.ACCEPTED)
+        if not self._may_read:
+            return EndedCall(call, CallStatus.REFUSED, template.NO_MORE_READING, OurWords("not run"))
+        started = now()
+        reply = read_result(self.transcript.long_results, call.arguments, limit)
+        status = CallStatus.ERROR if reply.error else CallStatus.OK
+        return EndedCall(call, status, reply.text, reply.error, now() - started)
+
+    def _result(self, answer: Answer) -> Result:
+        """The result as the model reads it: with the numbers of its sources, within the limit.
+
+        A whole result that does not fit is kept, and the note in what is shown says how to read on.
+        """
+        call, limit, whole = answer.ended.call, self.tools.result_limit, answer.whole
+        numbers = self.bibliography.add(answer.ended.sources)
+        cited = cut_to_size(citation_lines(zip(numbers, answer.ended.sources, strict=True)), limit // 2)
+        end = f"\n\n{cited}" if cited else ""
+        room = limit - len(end)
+        lasting = cut_to_size(whole.text, room, whole.missing) + end
+        name = self.transcript.long_results.keep(whole) if len(whole.text) > room else None
+        if name is None:
+            return Result(call, lasting, lasting)
+        note = partial(template.CHARACTERS_TO_READ.format, id=name)
+        return Result(call, cut_to_size(whole.text, room, whole.missing, note) + end, lasting)
+
+
+def _by_key(judged: Iterable[JudgedCall], parent: str) -> dict[str, JudgedCall]:
+    """The calls of a turn by their keys in the log, in the model's order."""
+    return {f"{parent}.call{position}": call for position, call in enumerate(judged, start=1)}
