@@ -9,7 +9,7 @@ from typing import Any, Protocol, cast
 
 import gevent
 from dify_plugin.core.entities.invocation import InvokeType
-from dify_plugin.core.runtime import Session
+from dify_plugin.core.runtime import BackwardsInvocation, Session
 from dify_plugin.entities.model.llm import LLMModelConfig, LLMResult, LLMResultChunk, LLMResultChunkDelta
 from dify_plugin.entities.model.message import (
     AssistantPromptMessage,
@@ -174,24 +174,17 @@ def new_request_id() -> str:
     return uuid.uuid4().hex
 
 
-class _SentUnder:
-    """An invocation of the SDK that is sent under an id that the log knows before.
+def _sent_under[I: BackwardsInvocation[Any]](request_id: str, invocation: I) -> I:
+    """An invocation of the SDK with an id that the log knows before.
 
     The SDK asks for the id once for each request (``BackwardsInvocation._backwards_invoke``, 0.4.4 to 0.10.2). One that
     does not ask sends an id of its own, and the log has an id that is not on the wire.
     """
-
-    request_id: str
-
-    def _generate_backwards_request_id(self) -> str:
-        return self.request_id
+    vars(invocation)["_generate_backwards_request_id"] = lambda: request_id
+    return invocation
 
 
-class _ModelInvocation(_SentUnder, LLMInvocation):
-    """One call of a model."""
-
-
-class _ToolInvocation(_SentUnder, ToolInvocation):
+class _ToolInvocation(ToolInvocation):
     """One call of a tool; reads messages of any type: one unknown type would end the SDK's own generator."""
 
     def _backwards_invoke(self, type: InvokeType, data_type: Any, data: dict[str, Any]) -> Any:  # noqa: A002, ANN401
@@ -234,9 +227,7 @@ class HostSession:
             DeadlinePassed: while waiting for the next chunk.
         """
         self._bound_silence(most)
-        invocation = _ModelInvocation(self._session)
-        invocation.request_id = request_id
-        answer = invocation.invoke(
+        answer = _sent_under(request_id, LLMInvocation(self._session)).invoke(
             model_config=request.config,
             prompt_messages=list(request.messages),
             tools=list(request.tools),
@@ -261,9 +252,7 @@ class HostSession:
             DeadlinePassed: while waiting for the next message.
         """
         self._bound_silence(left())
-        invocation = _ToolInvocation(self._session)
-        invocation.request_id = request_id
-        messages = invocation.invoke(
+        messages = _sent_under(request_id, _ToolInvocation(self._session)).invoke(
             tool.provider_type, tool.provider, tool.own_name, dict(parameters), credential_id=tool.credential_id
         )
         read = cast("Generator[WireMessage, None, None]", messages)
