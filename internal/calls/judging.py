@@ -1,5 +1,6 @@
 """Every call of a turn is judged before any of them runs: arguments, repetitions, approvals."""
 
+import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -8,7 +9,7 @@ from typing import Any
 from internal.call import CallStatus, EndedCall, JudgedCall, RejectedCall, Signature, ToolCall, ValidCall, WaitingCall
 from internal.errors import Quoting, Sentence
 from internal.host.files import still_answers
-from internal.host.session import MAX_EXACT_INTEGER
+from internal.host.session import read_exactly
 from internal.memory.approval import Decision, call_id, is_same_call, not_approved_text, read_decision
 from internal.memory.records import CallRecord, State, UserRecord, call_of, waiting_record
 from internal.memory.state import MAX_WAITING, size_of_waiting
@@ -78,8 +79,7 @@ def _checked(parameter: ToolParameter, given: object) -> tuple[object, list[str]
     """The value as it is sent, and what is wrong with it."""
     try:
         value, problems = fitted(parameter.check, given, parameter.name, takes_texts=True)
-    except Unchecked:
-        # The tool itself still checks what it is given.
+    except Unchecked:  # the tool itself still checks what it is given
         return given, []
     if problems and parameter.is_secret:
         # Half a secret, as in a quote that was cut, would not be recognised any more.
@@ -115,11 +115,7 @@ def rounded_arguments(tool: Tool, arguments: Mapping[str, Any]) -> list[str]:
 
 
 def _is_rounded(value: object) -> bool:
-    if isinstance(value, dict):
-        return any(map(_is_rounded, value.values()))
-    if isinstance(value, list):
-        return any(map(_is_rounded, value))
-    return isinstance(value, int) and abs(value) > MAX_EXACT_INTEGER
+    return bool(read_exactly(json.dumps(value)) != value)
 
 
 _HOLDS_SECRET = "it holds a secret value, which an answer must not repeat; leave it out"  # noqa: S105 - a sentence
@@ -189,20 +185,18 @@ class RepeatGuard:
 REFUSED_AT_THE_END = "not run: no more tools run in this conversation turn"
 
 
-def judge_calls(calls: Iterable[ToolCall], toolbox: Toolbox, guard: RepeatGuard) -> tuple[JudgedCall, ...]:
-    return tuple(_judge(call, toolbox, guard) for call in calls)
+def judge_calls(calls: Iterable[ToolCall], toolbox: Toolbox, guard: RepeatGuard) -> list[JudgedCall]:
+    return [_judge(call, toolbox, guard) for call in calls]
 
 
-def without_tools(judged: Iterable[JudgedCall]) -> tuple[JudgedCall, ...]:
+def without_tools(judged: Iterable[JudgedCall]) -> list[JudgedCall]:
     """Refuse every call that does not hand over an answer, since no more tools will run."""
-    return tuple(
-        call if hands_over(call) else RejectedCall(call.call, REFUSED_AT_THE_END, call.tool) for call in judged
-    )
+    return [each if hands_over(each) else RejectedCall(each.call, REFUSED_AT_THE_END, each.tool) for each in judged]
 
 
-def refuse_calls(calls: Iterable[ToolCall]) -> tuple[JudgedCall, ...]:
+def refuse_calls(calls: Iterable[ToolCall]) -> list[JudgedCall]:
     """Refuse every call without looking at it."""
-    return tuple(RejectedCall(call, REFUSED_AT_THE_END) for call in calls)
+    return [RejectedCall(call, REFUSED_AT_THE_END) for call in calls]
 
 
 def hands_over(call: JudgedCall) -> bool:
@@ -226,9 +220,7 @@ def _judge(call: ToolCall, toolbox: Toolbox, guard: RepeatGuard) -> JudgedCall:
     except ArgumentsInvalid as invalid:
         return RejectedCall(call, str(invalid), tool)
     valid = ValidCall(call, tool, arguments)
-    if hands_over(valid):  # the same answer may be handed over again
-        return valid
-    return guard.judge(valid)
+    return valid if hands_over(valid) else guard.judge(valid)  # the same answer may be handed over again
 
 
 # Calls of tools that need an approval wait at the end of a run, and the next run has the user's answer to them.
@@ -246,12 +238,16 @@ class Approvals:
     """Whether a call that the user approved was sent to its tool in this run."""
     _size: int = field(default=0, init=False)
 
-    def hold(
-        self, judged: Sequence[JudgedCall], toolbox: Toolbox, subtask: str | None = None
-    ) -> tuple[JudgedCall, ...]:
+    def hold(self, judged: Sequence[JudgedCall], toolbox: Toolbox, subtask: str | None = None) -> list[JudgedCall]:
         """Put on hold what needs an approval; an answer in the same turn is not taken."""
-        held = tuple(self._held(call, toolbox, subtask) for call in judged)
-        return tuple(map(_not_taken, held)) if waits(held) else held
+        held = [self._held(call, toolbox, subtask) for call in judged]
+        if not waits(held):
+            return held
+        is_answer = [isinstance(call, ValidCall) and call.tool.name == SUBMIT_ANSWER for call in held]
+        return [
+            RejectedCall(call.call, template.ANSWER_NOT_TAKEN, call.tool) if is_one else call
+            for call, is_one in zip(held, is_answer, strict=True)
+        ]
 
     def note_approved(self, judged: Iterable[JudgedCall]) -> None:
         """Remember that the user's approval lets calls run now."""
@@ -281,12 +277,6 @@ class Approvals:
 def waits(judged: Sequence[JudgedCall]) -> bool:
     """Whether a call of the turn waits for the user."""
     return any(isinstance(call, WaitingCall) for call in judged)
-
-
-def _not_taken(call: JudgedCall) -> JudgedCall:
-    if isinstance(call, ValidCall) and call.tool.name == SUBMIT_ANSWER:
-        return RejectedCall(call.call, template.ANSWER_NOT_TAKEN, call.tool)
-    return call
 
 
 @dataclass(frozen=True)
