@@ -20,7 +20,7 @@ from internal.host.session import HostSession
 from internal.memory.records import waiting_files
 from internal.memory.state import decode
 from internal.model.turn import ModelCaller, ModelInUse
-from internal.node.model import read_fallback_model
+from internal.node.model import file_parts, read_fallback_model
 from internal.node.params import ExtraOutput, StrategyParams, node_secrets, read_params
 from internal.node.tools import build_toolbox, name_files
 from internal.node.virtual_tools import RESERVED_NAMES, answer_tool
@@ -31,7 +31,6 @@ from internal.review import SecondLook
 from internal.run import Dialogue, Run
 from internal.sources import Bibliography, context_block, read_context
 from internal.text.secrets import KnownSecrets
-from internal.transcript.opening import file_parts
 from internal.transcript.transcript import Window
 
 type Strategy[P: StrategyParams] = Callable[[Run[P]], Generator[Event, None, Result]]

@@ -12,10 +12,11 @@ def build_round_prompt_messages(
     *,
     history_prompt_messages: Iterable[PromptMessage] | None,
     system_message: PromptMessage | None,
-    user_message: PromptMessage,
+    user_message: PromptMessage | None,
 ) -> list[PromptMessage]:
     """The messages that every round's prompt starts with: system, history, user."""
-    return [*([system_message] if system_message else []), *(history_prompt_messages or ()), user_message]
+    messages = (system_message, *(history_prompt_messages or ()), user_message)
+    return [message for message in messages if message is not None]
 
 
 def should_emit_response_text(

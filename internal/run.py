@@ -28,8 +28,7 @@ from internal.node.tools import Tool, Toolbox
 from internal.sources import Bibliography
 from internal.text.texts import deciding_text
 from internal.transcript.long_results import LongResults
-from internal.transcript.opening import opening_messages, user_message, visible_history
-from internal.transcript.transcript import HostHabits, Transcript
+from internal.transcript.transcript import HostHabits, Transcript, opening_messages, user_message
 from prompt import template
 
 
@@ -68,7 +67,7 @@ class Dialogue:
             why = "it is blank and there are no files; give the agent a question, e.g. {{#sys.query#}}"
             raise InvalidParameters(f"parameter 'query': {why}")
         if state is None:
-            history = visible_history(params.model)
+            history = params.model.visible_history()
             earlier = tuple(records_of_history(history)) if params.puts_out_state else ()
         else:
             earlier = state.entries[:-1] if resumption else settled(state)

@@ -1,27 +1,58 @@
-"""The model that the node's panel chose, and the one that takes over when it fails."""
+"""The model that the node's panel chose, what it can take of history and files, and the one that takes over."""
 
+import base64
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Self
 
 from dify_plugin.entities.model import ModelType
 from dify_plugin.entities.model.llm import LLMModelConfig
 from dify_plugin.entities.model.message import (
-    MultiModalPromptMessageContent,
+    AudioPromptMessageContent,
+    DocumentPromptMessageContent,
+    ImagePromptMessageContent,
     PromptMessage,
     PromptMessageContentUnionTypes,
+    PromptMessageRole,
+    TextPromptMessageContent,
+    VideoPromptMessageContent,
     ensure_prompt_message,
 )
+from dify_plugin.file.file import File
+from gevent import Timeout
+from gevent.pool import Pool
 from pydantic import BaseModel, ConfigDict
 
-from internal.errors import InvalidParameters, Note, OurWords
+from internal.errors import InvalidParameters, Note, OurWords, Quoting
+from internal.host.files import FileUnavailable, fetch_file, sniff_mime_type
 from internal.text.secrets import Redactor
 from internal.text.texts import looks_like_selector, missing_variable
+from internal.text.thoughts import without_thoughts
+from prompt import template
+
+type Part = PromptMessageContentUnionTypes
+type Medium = (
+    ImagePromptMessageContent | DocumentPromptMessageContent | AudioPromptMessageContent | VideoPromptMessageContent
+)
 
 _TOOL_CALL_FEATURES = {"tool-call", "multi-tool-call", "stream-tool-call"}
 _NAMED_MODEL = re.compile(r"(?P<provider>[\w.-]+/[\w.-]+/[\w.-]+)/(?P<model>\S(?:[^\r\n]{0,253}\S)?)", re.ASCII)
 _CONVERSATION_ROLES = {"system", "user", "assistant", "tool"}
 """The only ones that Dify takes in a request."""
+_PARTS: dict[str, tuple[str, type[Medium]]] = {
+    "image": ("vision", ImagePromptMessageContent),
+    "document": ("document", DocumentPromptMessageContent),
+    "audio": ("audio", AudioPromptMessageContent),
+    "video": ("video", VideoPromptMessageContent),
+}
+"""By kind of file: the feature that a model needs for it, and how it is sent."""
+_MAX_FILE_BYTES = 3 * 1024 * 1024 // 4 * 3
+"""Of one file: 3 MiB in a request, which carries it as base64."""
+_FETCH_SECONDS = 10
+"""Seconds for one file, from the first byte to the last."""
+_FETCHED_AT_ONCE = 8
+_ADDRESSES = "an upload's address begins with Dify's INTERNAL_FILES_URL, else with FILES_URL"
 
 
 class ModelSelection(BaseModel):
@@ -48,9 +79,28 @@ class ModelSelection(BaseModel):
         """Whether the model may be able to call tools; an unknown model is tried."""
         return self.features is None or bool(self.features & _TOOL_CALL_FEATURES)
 
+    def can_take(self, kind: str) -> bool:
+        """Whether it takes such files; without a description of the model, only images, as all GPT-5 models do."""
+        feature, _ = _PARTS.get(kind, (None, None))
+        return feature in self.features if self.features is not None else feature == "vision"
+
     def redacted(self, secrets: Redactor) -> Self:
         """The same without the node's secrets in the conversation so far."""
-        return self.model_copy(update={"history": tuple(_redacted(message, secrets) for message in self.history)})
+
+        def redacted(medium: Medium) -> Part:
+            return medium.model_copy(update={"filename": secrets.text(medium.filename)})
+
+        history = tuple(_changed(message, secrets.text, redacted) for message in self.history)
+        return self.model_copy(update={"history": history})
+
+    def visible_history(self) -> tuple[PromptMessage, ...]:
+        """The history without thoughts, which Dify stores in the answers, and media that the model cannot take."""
+
+        def visible(medium: Medium) -> Part:
+            return medium if self.can_take(medium.type.value) else _hidden(medium.type.value, medium.filename)
+
+        cleaning = {PromptMessageRole.ASSISTANT: without_thoughts}
+        return tuple(_changed(message, cleaning.get(message.role, str), visible) for message in self.history)
 
     @classmethod
     def read(cls, raw: object, note: Note) -> Self:
@@ -124,13 +174,54 @@ def _read_history(raw: object, note: Note) -> Iterator[PromptMessage]:
             note(OurWords(f"model: message {position} of the history cannot be read and is left out"))
 
 
-def _redacted(message: PromptMessage, secrets: Redactor) -> PromptMessage:
-    """A message without secrets in its texts and its files' names; the memory holds no calls."""
+def _changed(message: PromptMessage, text: Callable[[str], str], medium: Callable[[Medium], Part]) -> PromptMessage:
+    """The message with other texts and media; the memory holds no calls."""
 
-    def redacted(part: PromptMessageContentUnionTypes) -> PromptMessageContentUnionTypes:
-        field = "filename" if isinstance(part, MultiModalPromptMessageContent) else "data"
-        return part.model_copy(update={field: secrets.text(getattr(part, field))})
+    def changed(part: Part) -> Part:
+        if isinstance(part, TextPromptMessageContent):
+            return part.model_copy(update={"data": text(part.data)})
+        return medium(part)
 
-    content = message.content
-    shown = secrets.text(content) if isinstance(content, str) else content and [redacted(part) for part in content]
+    content = message.content or ""
+    shown = text(content) if isinstance(content, str) else [changed(part) for part in content]
     return message.model_copy(update={"content": shown})
+
+
+def file_parts(
+    files: Sequence[File], model: ModelSelection, seconds: float
+) -> tuple[tuple[Part, ...], tuple[Quoting, ...]]:
+    """This turn's files as the model can take them, fetched side by side and within the seconds given.
+
+    Also a sentence for the log for each that was not fetched.
+    """
+    notes = list[Quoting]()
+    read = partial(_file_part, model=model, seconds=min(seconds, _FETCH_SECONDS), note=notes.append)
+    return tuple(Pool(_FETCHED_AT_ONCE).map(read, files)), tuple(notes)
+
+
+def _file_part(file: File, model: ModelSelection, seconds: float, note: Callable[[Quoting], None]) -> Part:
+    name = " ".join((file.filename or "unnamed").split())
+    if not model.can_take(file.type):
+        return _hidden(file.type, name)
+    try:
+        with Timeout(seconds, FileUnavailable("could not be fetched in time", is_of_the_network=True)):
+            data = fetch_file(file.url, file.size or 0, _MAX_FILE_BYTES)
+    except FileUnavailable as reason:
+        if reason.is_of_the_network:
+            server = "/".join(file.url.split("/")[:3]).rpartition("@")[2]  # what follows is signed
+            note(Quoting(f"{server} did not deliver the file {name}: {reason}; {_ADDRESSES}"))
+        return TextPromptMessageContent(data=f"[{file.type.value} {name}: {reason}]")
+    mime_type = file.mime_type or sniff_mime_type(data)
+    part = _PARTS[file.type][1](
+        format=(file.extension or "").removeprefix(".") or mime_type.rsplit("/", 1)[-1],
+        base64_data=base64.b64encode(data).decode(),
+        mime_type=mime_type,
+        filename=name,
+    )
+    if isinstance(part, ImagePromptMessageContent):
+        part.detail = ImagePromptMessageContent.DETAIL.HIGH  # as Dify sends the images of the history
+    return part
+
+
+def _hidden(kind: str, name: str | None) -> Part:
+    return TextPromptMessageContent(data=template.HIDDEN_MEDIA.format(kind=kind, name=f" {name}" if name else ""))

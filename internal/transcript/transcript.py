@@ -25,6 +25,7 @@ from pydantic_core import to_json
 from internal.call import Result
 from internal.clock import in_turns
 from internal.errors import InvalidParameters, OurWords
+from internal.flow import build_round_prompt_messages
 from internal.host.session import MAX_REQUEST_BYTES, without_opaque_body
 from internal.memory.records import EntryRecord, UserRecord
 from internal.node.tools import name_in_history
@@ -59,6 +60,20 @@ SHORTENINGS: dict[str, Shortening] = {
     "opaque bodies": without_opaque_body,
 }
 """By what the log calls the things that they leave out; in the order in which a prompt does without them."""
+
+
+def opening_messages(
+    history: Iterable[PromptMessage], system_instruction: str, question: UserPromptMessage | None = None
+) -> list[PromptMessage]:
+    """System prompt, history, and a user's message, except where a conversation continues with calls that waited."""
+    system = SystemPromptMessage(content=system_instruction) if system_instruction else None
+    return build_round_prompt_messages(history_prompt_messages=history, system_message=system, user_message=question)
+
+
+def user_message(text: str, parts: Sequence[PromptMessageContentUnionTypes]) -> UserPromptMessage:
+    """A user's message of a text and the files of this turn."""
+    return UserPromptMessage(content=[TextPromptMessageContent(data=text), *parts] if parts else text)
+
 
 _TOKENS_OF_A_MEDIUM = 1_000
 

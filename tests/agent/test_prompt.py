@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from gevent.event import Event
 
-from internal.transcript import opening
+from internal.node import model as model_module
 from tests.agent.local_http import served
 from tests.agent.scenes import ANSWER, results_in, search
 from tests.support.clock import FakeTime
@@ -188,7 +188,7 @@ def test_a_file_that_was_not_fetched_is_a_row_of_the_log_that_names_the_server_a
 
 
 def test_a_file_that_trickles_in_without_end_becomes_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(opening, "_FETCH_SECONDS", 0.3)
+    monkeypatch.setattr(model_module, "_FETCH_SECONDS", 0.3)
     over = Event()
 
     class Trickle(FileServer):
