@@ -207,7 +207,7 @@ class AgentLoop:
         The closing answer has the same tools in its prompt, so that the prefix stays; calls of them are refused.
         """
         transcript, toolbox = self.rounds.transcript, self.models.toolbox
-        if transcript.long_results.ids and READ_RESULT not in toolbox.tools:
+        if transcript.readable and READ_RESULT not in toolbox.tools:
             self.models = self.models.offering(toolbox.with_tool(read_result_tool()))
         if closing is None and self.runs_tools and (note := self.models.budget.note(transcript)):
             transcript.append_note(note)

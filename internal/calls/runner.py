@@ -30,7 +30,6 @@ from internal.node.tools import Toolbox, ToolKind
 from internal.sources import Bibliography, Source, citation_lines
 from internal.text.secrets import KnownSecrets
 from internal.text.texts import Excerpt, cut_to_size
-from internal.transcript.long_results import read_result
 from internal.transcript.transcript import Transcript
 from prompt import template
 
@@ -246,7 +245,7 @@ class ToolRounds:
         """
         only_reads = self._may_read and all(call.call.is_reading for call in judged)
         ended, results = yield from self._answer_all(judged, span.round_key, deadline)
-        self.transcript.long_results.of_run.reading_turns_left -= only_reads
+        self.transcript.long_results.reading_turns_left -= only_reads
         if not waits(judged):  # else the run that has the user's answer closes the round
             self.transcript.append_round(turn.content, turn.opaque_body, results, is_tool_round=not only_reads)
         if record := record_of_round(turn.text, ended, results):
@@ -273,7 +272,7 @@ class ToolRounds:
 
     @property
     def _may_read(self) -> bool:
-        return self.transcript.long_results.of_run.reading_turns_left > 0
+        return self.transcript.long_results.reading_turns_left > 0
 
     def _answer_all(
         self, judged: Iterable[JudgedCall], parent: str, deadline: Deadline
@@ -316,9 +315,9 @@ class ToolRounds:
         if not self._may_read:
             return EndedCall(call, CallStatus.REFUSED, template.NO_MORE_READING, OurWords("not run"))
         started = now()
-        reply = read_result(self.transcript.long_results, call.arguments, limit)
-        status = CallStatus.ERROR if reply.error else CallStatus.OK
-        return EndedCall(call, status, reply.text, reply.error, now() - started)
+        text, error = self.transcript.long_results.read(self.transcript.readable, call.arguments, limit)
+        status = CallStatus.ERROR if error else CallStatus.OK
+        return EndedCall(call, status, text, error, now() - started)
 
     def _result(self, answer: Answer) -> Result:
         """The result as the model reads it: with the numbers of its sources, within the limit.
@@ -334,6 +333,7 @@ class ToolRounds:
         name = self.transcript.long_results.keep(whole) if len(whole.text) > room else None
         if name is None:
             return Result(call, lasting, lasting)
+        self.transcript.readable.append(name)
         note = partial(template.CHARACTERS_TO_READ.format, id=name)
         return Result(call, cut_to_size(whole.text, room, whole.missing, note) + end, lasting)
 

@@ -5,7 +5,7 @@ import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, islice
-from typing import Any, NamedTuple
+from typing import Any
 
 from internal.clock import in_turns
 from internal.errors import OurWords
@@ -46,54 +46,23 @@ class LongResults:
             del self._kept[next(iter(self._kept))]
         return name
 
-    def get(self, name: str) -> Excerpt | None:
-        """The result, unless newer ones took its room."""
-        return self._kept.get(name)
+    def read(self, ids: Sequence[str], arguments: Mapping[str, Any], limit: int) -> tuple[str, OurWords | None]:
+        """Answer a call with valid arguments in at most ``limit`` characters, which are at least 1,000.
 
-
-@dataclass
-class ReadableResults:
-    """The long results of one conversation."""
-
-    of_run: LongResults = field(default_factory=LongResults)
-    ids: list[str] = field(default_factory=list, init=False)
-    """Of all that were kept, those included that are gone."""
-
-    def keep(self, whole: Excerpt) -> str | None:
-        """Keep a result of this conversation; None if it is too large to be kept."""
-        name = self.of_run.keep(whole)
-        self.ids += [name] if name else []
-        return name
-
-    def get(self, name: str) -> Excerpt | None:
-        """A result of this conversation; None if it is gone, or another conversation's."""
-        return self.of_run.get(name) if name in self.ids else None
-
-
-@dataclass(frozen=True)
-class Reply:
-    """What the model reads, and for the log why that is not what it asked for."""
-
-    text: str
-    error: OurWords | None = None
-
-
-def read_result(results: ReadableResults, arguments: Mapping[str, Any], limit: int) -> Reply:
-    """Answer a call with valid arguments in at most ``limit`` characters, which are at least 1,000."""
-    name, wanted, offset = str(arguments["id"]), str(arguments.get("find", "")), int(arguments.get("offset", 0))
-    whole = results.get(name)
-    if whole is None and name in results.ids:
-        return Reply(template.RESULT_IS_GONE.format(id=name), OurWords("the full text is not kept any more"))
-    if whole is None:
-        known = ", ".join(results.ids[-_MAX_NAMED:])
-        text = template.UNKNOWN_RESULT.format(id=name[:_MAX_QUOTE_LENGTH], known=known)
-        return Reply(text, OurWords("this conversation has no long result of that id"))
-    if wanted:
-        return Reply(_found(name, whole, wanted, limit))
-    if offset >= len(whole.text):
-        text = template.BEYOND_THE_END.format(id=name, length=len(whole.text))
-        return Reply(text, OurWords("the offset is beyond the end"))
-    return Reply(_part(name, whole.text, offset, limit))
+        ``ids`` are those of the conversation. With what the model reads, for the log why that is not what it asked for.
+        """
+        name, wanted, offset = str(arguments["id"]), str(arguments.get("find", "")), int(arguments.get("offset", 0))
+        if name not in ids:
+            text = template.UNKNOWN_RESULT.format(id=name[:_MAX_QUOTE_LENGTH], known=", ".join(ids[-_MAX_NAMED:]))
+            return text, OurWords("this conversation has no long result of that id")
+        if (whole := self._kept.get(name)) is None:
+            return template.RESULT_IS_GONE.format(id=name), OurWords("the full text is not kept any more")
+        if wanted:
+            return _found(name, whole, wanted, limit), None
+        if offset >= len(whole.text):
+            text = template.BEYOND_THE_END.format(id=name, length=len(whole.text))
+            return text, OurWords("the offset is beyond the end")
+        return _part(name, whole.text, offset, limit), None
 
 
 def _part(name: str, text: str, offset: int, limit: int) -> str:
@@ -104,13 +73,6 @@ def _part(name: str, text: str, offset: int, limit: int) -> str:
         return text[offset:] + to_the_end
     end = offset + limit - len(template.READ_IN_PART.format(**facts, end=len(text)))
     return text[offset:end] + template.READ_IN_PART.format(**facts, end=end)
-
-
-class Place(NamedTuple):
-    """A part of a text."""
-
-    start: int
-    end: int
 
 
 def _found(name: str, whole: Excerpt, wanted: str, limit: int) -> str:
@@ -131,20 +93,20 @@ def _found(name: str, whole: Excerpt, wanted: str, limit: int) -> str:
         room -= len(entry)
         shown += in_it
     if shown < count:
-        entries.append(template.FOUND_MORE.format(id=name, count=count - shown, offset=first[shown].start))
+        entries.append(template.FOUND_MORE.format(id=name, count=count - shown, offset=first[shown][0]))
     return "".join(entries)
 
 
-def _excerpts(text: str, found: Sequence[Place], around: int) -> Iterator[tuple[str, int]]:
+def _excerpts(text: str, found: Sequence[tuple[int, int]], around: int) -> Iterator[tuple[str, int]]:
     """Places with their surroundings, and how many places each excerpt shows whole."""
     at, covered = 0, 0
     while at < len(found):
         first = at
-        begin = min(max(found[at].start - around, covered), found[at].start)
-        covered = min(found[at].end + around, len(text))
-        while at < len(found) and found[at].end <= covered:
+        begin = min(max(found[at][0] - around, covered), found[at][0])
+        covered = min(found[at][1] + around, len(text))
+        while at < len(found) and found[at][1] <= covered:
             at += 1
-        yield template.FOUND_AT.format(offset=found[first].start, text=text[begin:covered]), at - first
+        yield template.FOUND_AT.format(offset=found[first][0], text=text[begin:covered]), at - first
 
 
 class _Spelling(dict[int, str]):
@@ -156,7 +118,7 @@ class _Spelling(dict[int, str]):
         return self[point]
 
 
-def places(text: str, wanted: str) -> Iterator[Place]:
+def places(text: str, wanted: str) -> Iterator[tuple[int, int]]:
     """Where a text stands in a longer one, whatever the case and width of its letters; no place overlaps another."""
     spelling, done = _Spelling(), 0
     looked_for = wanted.translate(spelling)
@@ -172,5 +134,5 @@ def places(text: str, wanted: str) -> Iterator[Place]:
             has_mark = unicodedata.combining(spelled[after : after + 1] or " ")
             if start is not None and end is not None and not has_mark and done - begin <= start < _BLOCK:
                 done = begin + end
-                yield Place(begin + start, done)
+                yield begin + start, done
             at = spelled.find(looked_for, at + 1)

@@ -30,7 +30,7 @@ from internal.host.session import MAX_REQUEST_BYTES, without_opaque_body
 from internal.memory.records import EntryRecord, UserRecord
 from internal.node.tools import name_in_history
 from internal.node.virtual_tools import SUBMISSIONS
-from internal.transcript.long_results import LongResults, ReadableResults
+from internal.transcript.long_results import LongResults
 from prompt import template
 
 type Content = str | list[PromptMessageContentUnionTypes]
@@ -140,7 +140,9 @@ class Transcript:
         kept: int = 0,
     ) -> None:
         """``kept`` messages at the end of the opening are no earlier turns; 0 means from the last user message on."""
-        self.long_results = ReadableResults(long_results or LongResults())
+        self.long_results = long_results or LongResults()
+        self.readable: list[str] = []
+        """The ids of this conversation's long results, those included that are gone."""
         self.record: list[EntryRecord] = list(record)
         """What a later run needs of the conversation; without notes, which are about this run."""
         self.rounds = 0

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from internal.text.texts import Excerpt, KeptText, cut_to_size
 from internal.transcript import long_results
-from internal.transcript.long_results import LongResults, ReadableResults, places, read_result
+from internal.transcript.long_results import MAX_KEPT_BYTES, LongResults, places
 from prompt import template
 
 LIMIT = 1_000
@@ -20,48 +20,34 @@ OFFERED = re.compile(r'read_result\(id="(r\d+)", offset=(\d+)\)\]$')
 FIND = re.compile(r"^\[offset (\d+)\] …", re.MULTILINE)
 
 
-def readable(*texts: str) -> ReadableResults:
-    results = ReadableResults()
-    for text in texts:
-        results.keep(Excerpt(text))
-    return results
+class Conversation:
+    def __init__(self, *texts: str, longest: int = MAX_KEPT_BYTES) -> None:
+        self.run = LongResults(longest)
+        self.ids = [name for text in texts if (name := self.run.keep(Excerpt(text)))]
 
+    def said(self, limit: int = LIMIT, **arguments: Any) -> str:  # noqa: ANN401 - JSON
+        text, problem = self.run.read(self.ids, arguments, limit)
+        assert problem is None
+        assert len(text) <= limit
+        return text
 
-def said(results: ReadableResults, limit: int = LIMIT, **arguments: Any) -> str:  # noqa: ANN401 - JSON
-    reply = read_result(results, arguments, limit)
-    assert reply.error is None
-    assert len(reply.text) <= limit
-    return reply.text
-
-
-def error(results: ReadableResults, **arguments: Any) -> str:  # noqa: ANN401 - JSON
-    reply = read_result(results, arguments, LIMIT)
-    assert reply.error
-    assert len(reply.text) <= LIMIT
-    return reply.text
-
-
-def test_a_conversation_reads_its_own_results() -> None:
-    run = LongResults()
-    one, other = ReadableResults(run), ReadableResults(run)
-
-    assert [one.keep(Excerpt("a")), other.keep(Excerpt("b")), one.keep(Excerpt("c"))] == ["r1", "r2", "r3"]
-    assert (one.ids, other.ids) == (["r1", "r3"], ["r2"])
-    assert one.get("r3") == Excerpt("c")
-    assert one.get("r2") is None
+    def error(self, **arguments: Any) -> str:  # noqa: ANN401 - JSON
+        text, problem = self.run.read(self.ids, arguments, LIMIT)
+        assert problem
+        assert len(text) <= LIMIT
+        return text
 
 
 def test_the_oldest_results_make_room_and_the_model_is_told() -> None:
-    results = ReadableResults(LongResults(3 * sys.getsizeof("a" * 1_000)))
-    for letter in "abcd":
-        results.keep(Excerpt(letter * 1_000))
+    talk = Conversation(*(letter * 1_000 for letter in "abcd"), longest=3 * sys.getsizeof("a" * 1_000))
 
-    assert error(results, id="r1") == template.RESULT_IS_GONE.format(id="r1")
-    assert [said(results, id=name)[0] for name in ("r2", "r3", "r4")] == ["b", "c", "d"]
+    assert talk.error(id="r1") == template.RESULT_IS_GONE.format(id="r1")
+    assert [talk.said(id=name)[0] for name in ("r2", "r3", "r4")] == ["b", "c", "d"]
 
-    results.keep(Excerpt("e" * 1_900))
-    assert [results.get(name) is None for name in results.ids] == [True, True, True, False, False]
-    assert results.keep(Excerpt("\N{GRINNING FACE}" * 1_000)) is None
+    assert talk.run.keep(Excerpt("e" * 1_900)) == "r5"
+    assert [talk.run.read([name], {"id": name}, LIMIT)[0][0] for name in ("r4", "r5")] == ["d", "e"]
+    assert [talk.error(id=name)[:13] for name in ("r2", "r3")] == ["The full text"] * 2
+    assert talk.run.keep(Excerpt("\N{GRINNING FACE}" * 1_000)) is None
 
 
 @given(
@@ -71,9 +57,9 @@ def test_the_oldest_results_make_room_and_the_model_is_told() -> None:
 )
 def test_the_offered_offsets_lead_through_the_whole_text(unit: str, times: int, limit: int) -> None:
     text = unit * times
-    results, pieces, offset, note = readable(text), list[str](), 0, ""
+    talk, pieces, offset, note = Conversation(text), list[str](), 0, ""
     while offset < len(text):
-        reply = said(results, limit, id="r1", offset=offset)
+        reply = talk.said(limit, id="r1", offset=offset)
         piece, _, note = reply.rpartition("\n[")
         pieces.append(piece)
         offered = OFFERED.search(note)
@@ -100,25 +86,25 @@ def test_the_note_in_a_cut_result_leads_to_the_rest(length: int, limit: int) -> 
 
 
 def test_errors_say_what_there_is() -> None:
-    results = readable("a" * 1_500, "b")
+    talk = Conversation("a" * 1_500, "b")
 
-    assert error(results, id="r1", offset=1_500) == "r1 has 1500 characters; the offset must be less than that."
-    assert error(results, id="r1", offset=10**400)
-    assert "'r9' in this conversation; the ids are: r1, r2." in error(results, id="r9")
-    assert error(results, id="x" * 10_000)
+    assert talk.error(id="r1", offset=1_500) == "r1 has 1500 characters; the offset must be less than that."
+    assert talk.error(id="r1", offset=10**400)
+    assert "'r9' in this conversation; the ids are: r1, r2." in talk.error(id="r9")
+    assert talk.error(id="x" * 10_000)
 
 
 def test_what_was_never_kept_is_said_at_its_place() -> None:
     kept = KeptText(longest=300_000, tail=50_000)
     kept.add("a" * 500_000)
     whole = kept.excerpt(str)
-    results = ReadableResults()
-    results.keep(whole)
+    talk = Conversation()
+    talk.ids.append(str(talk.run.keep(whole)))
     gap = whole.text.index("\n[… ")
 
-    assert "characters were not kept …]" in said(results, id="r1", offset=gap - 100)
-    assert template.NOT_SEARCHED in said(results, id="r1", find="b")
-    assert template.NOT_SEARCHED not in said(readable("a" * 5_000), id="r1", find="b")
+    assert "characters were not kept …]" in talk.said(id="r1", offset=gap - 100)
+    assert template.NOT_SEARCHED in talk.said(id="r1", find="b")
+    assert template.NOT_SEARCHED not in Conversation("a" * 5_000).said(id="r1", find="b")
 
 
 @given(
@@ -127,9 +113,9 @@ def test_what_was_never_kept_is_said_at_its_place() -> None:
 )
 def test_every_place_is_shown_or_counted(parts: list[str], limit: int) -> None:
     text = "".join([*parts, "end"])
-    starts = [place.start for place in places(text, "needle")]
+    starts = [start for start, _ in places(text, "needle")]
 
-    reply = said(readable(text), limit, id="r1", find="NEEDLE")
+    reply = Conversation(text).said(limit, id="r1", find="NEEDLE")
 
     if not starts:
         assert reply == f"Not found in r1 ({len(text)} characters)."
@@ -147,7 +133,7 @@ def test_every_place_is_shown_or_counted(parts: list[str], limit: int) -> None:
 
 
 def test_a_place_is_shown_with_its_surroundings() -> None:
-    reply = said(readable("a" * 5_000 + "NEEDLE" + "b" * 5_000), id="r1", find="needle")
+    reply = Conversation("a" * 5_000 + "NEEDLE" + "b" * 5_000).said(id="r1", find="needle")
 
     assert f"\n\n[offset 5000] …{'a' * 60}" in reply
     assert f"NEEDLE{'b' * 60}" in reply
@@ -157,11 +143,11 @@ def test_a_place_is_shown_with_its_surroundings() -> None:
 def test_a_place_on_the_edge_of_an_excerpt_is_shown_whole(distance: int) -> None:
     text = "x" * 900 + "needle" + "y" * distance + "needle" + "x" * 900
 
-    assert said(readable(text), id="r1", find="needle").count("needle") >= 2
+    assert Conversation(text).said(id="r1", find="needle").count("needle") >= 2
 
 
 def test_more_places_than_can_be_shown_are_counted() -> None:
-    reply = said(readable("hay " * 2_500 + "x" * 60_000), 200_000, id="r1", find="x")
+    reply = Conversation("hay " * 2_500 + "x" * 60_000).said(200_000, id="r1", find="x")
 
     assert "number of places: 60000." in reply
     assert 'places not shown: 58000; the next one: read_result(id="r1", offset=12000)]' in reply
