@@ -11,7 +11,7 @@ from internal.events import AnswerBreak, AnswerText, Event, Noted, RunFinished, 
 from internal.host.session import read_exactly
 from internal.loop import Finish
 from internal.memory.approval import approval_question, how_to_answer
-from internal.memory.records import AnswerRecord, EntryRecord, PlanRecord, State, recorded_sources, waiting_calls
+from internal.memory.records import AnswerRecord, EntryRecord, PlanRecord, State, recorded_sources
 from internal.node.params import StrategyParams
 from internal.node.virtual_tools import StructuredOutput
 from internal.run import Run
@@ -46,7 +46,7 @@ def finish[P: StrategyParams](run: Run[P], result: Result) -> Generator[Event, N
     """Show what the user has not seen yet, and end the run."""
     ending, words, variables = result.ending, run.dialogue.words, dict(result.variables)
     answer, is_unsaid = ending.text, False
-    waiting = {call.id for call in waiting_calls(result.record, result.plan)}
+    waiting = {call.id for call in State(strategy="", entries=tuple(result.record), plan=result.plan).waiting}
     pending = [call for call in run.approvals.pending if call.id in waiting]  # not those of a subtask that was given up
     question = approval_question(pending, words) if pending else ""
     if run.params.approval_required:

@@ -11,7 +11,7 @@ from internal.errors import Quoting, Sentence
 from internal.host.files import still_answers
 from internal.host.session import read_exactly
 from internal.memory.approval import Decision, call_id, is_same_call, not_approved_text, read_decision
-from internal.memory.records import CallRecord, State, UserRecord, call_of, waiting_record
+from internal.memory.records import CallRecord, State, UserRecord, call_of, record_of
 from internal.memory.state import MAX_WAITING, size_of_waiting
 from internal.node.schema import Check, Problem, Unchecked, fitted
 from internal.node.tools import Tool, Toolbox, ToolKind, ToolParameter
@@ -265,7 +265,7 @@ class Approvals:
             return RejectedCall(call.call, template.DOUBLE_CANNOT_WAIT, tool)
         files = {name: toolbox.files[name] for name in tool.files_in(arguments)}
         waiting = WaitingCall(call, call_id(self.asked + 1, tool, arguments, files), files, subtask)
-        size = size_of_waiting(waiting_record(waiting))
+        size = size_of_waiting(record_of(waiting))
         if self._size + size > MAX_WAITING:  # a state must hold all of them whole
             return RejectedCall(call.call, template.TOO_LARGE_TO_WAIT.format(most=MAX_WAITING), tool)
         self._size += size

@@ -19,7 +19,7 @@ from dify_plugin.file.entities import FileType
 from dify_plugin.file.file import File
 from pydantic import BaseModel, ConfigDict, FailFast, Field
 
-from internal.call import CallStatus, EndedCall, Result, ToolCall, WaitingCall, canonical_json
+from internal.call import CallStatus, EndedCall, JudgedCall, Result, ToolCall, WaitingCall, canonical_json
 from internal.clock import in_turns
 from internal.host.session import MAX_EXACT_INTEGER
 from internal.node.tools import Toolbox, ToolKind
@@ -152,13 +152,6 @@ class SourceRecord(_Record):
     document_id: str | None = None
 
 
-def waiting_calls(entries: Sequence[EntryRecord], plan: PlanRecord | None) -> tuple[CallRecord, ...]:
-    """The calls that wait at the end of a conversation, or in the subtasks of its plan."""
-    conversations = [entries, *(subtask.entries for subtask in (plan.subtasks if plan else ()))]
-    last = [conversation[-1] for conversation in conversations if conversation]
-    return tuple(call for entry in last if isinstance(entry, RoundRecord) for call in entry.waiting)
-
-
 class State(_Record):
     """A conversation up to the end of a run."""
 
@@ -191,7 +184,8 @@ class State(_Record):
     @property
     def waiting(self) -> tuple[CallRecord, ...]:
         """The calls that wait for an approval."""
-        return waiting_calls(self.entries, self.plan)
+        last = [entries[-1] for entries in self.conversations if entries]
+        return tuple(call for entry in last if isinstance(entry, RoundRecord) for call in entry.waiting)
 
     def redacted(self, secrets: Redactor) -> Self:
         """The same without these secrets; arguments stay JSON."""
@@ -201,15 +195,13 @@ class State(_Record):
         """The same with each text changed; those that are JSON, by ``change_json``."""
 
         def changed(value: Any, name: str = "") -> Any:  # noqa: ANN401 - a record's fields
-            match value:
-                case str():
-                    return change_json(value) if name == "arguments" else change(value) if name != "kind" else value
-                case dict():
-                    return {key: changed(item, key) for key, item in in_turns(value.items())}
-                case tuple():
-                    return tuple(changed(item) for item in in_turns(value))
-                case _:
-                    return value
+            if isinstance(value, dict):
+                return {key: changed(item, key) for key, item in in_turns(value.items())}
+            if isinstance(value, tuple):
+                return tuple(changed(item) for item in in_turns(value))
+            if not isinstance(value, str) or name == "kind":
+                return value
+            return change_json(value) if name == "arguments" else change(value)
 
         return type(self).model_validate(changed(self.model_dump()))
 
@@ -281,46 +273,33 @@ _MAX_TITLE_LENGTH = 200
 def record_of_round(said: str, ended: Sequence[EndedCall], results: Sequence[Result]) -> RoundRecord | None:
     """A turn and what became of its calls; None if all of them were of virtual tools, which are left out."""
     waits = any(each.status is CallStatus.WAITING for each in ended)
-    numbered = enumerate(zip(ended, results, strict=True), start=1)
-    calls = [_record(at, each, result) for at, (each, result) in numbered if _is_recorded(each, waits=waits)]
+    calls = []
+    for position, (each, result) in enumerate(zip(ended, results, strict=True), start=1):
+        runs = each.judged.tool is None or each.judged.tool.kind is ToolKind.RUNS
+        # Where a call waits, one that was not taken stays: the model has yet to read why.
+        if not each.call.is_reading and (runs or (waits and each.status is CallStatus.REFUSED)):
+            calls.append(record_of(each.judged, result.lasting, position))
     return RoundRecord(said=said, calls=tuple(calls)) if calls else None
 
 
-def _is_recorded(ended: EndedCall, *, waits: bool) -> bool:
-    tool = ended.judged.tool
-    if ended.call.is_reading:
-        return False
-    # Where a call waits, one that was not taken stays: the model has yet to read why.
-    return tool is None or tool.kind is ToolKind.RUNS or (waits and ended.status is CallStatus.REFUSED)
-
-
-def _record(position: int, ended: EndedCall, result: Result) -> CallRecord:
-    judged, tool = ended.judged, ended.judged.tool
+def record_of(judged: JudgedCall, result: str | None = None, position: int = 1) -> CallRecord:
+    """A call; one that waits with all that the user is asked to approve: its checked arguments, and its files."""
+    call, tool, attached = judged.call, judged.tool, list[FileRecord]()
+    name = call.id if 0 < len(call.id) <= _MAX_ID_LENGTH else f"call_{position}"
+    arguments = call.written_back().function.arguments
     if isinstance(judged, WaitingCall):
-        return waiting_record(judged)
+        name, arguments, result = judged.id, canonical_json(judged.valid.arguments), None
+        for file_name, file in judged.files.items():
+            described = file.model_dump(exclude={"dify_model_identity", "type"})
+            attached.append(FileRecord(name=file_name, kind=file.type.value, **described))
     return CallRecord(
-        id=judged.call.id if 0 < len(judged.call.id) <= _MAX_ID_LENGTH else f"call_{position}",
+        id=name,
         provider=tool.provider if tool else "",
-        tool=tool.own_name if tool else judged.call.name,
+        tool=tool.own_name if tool else call.name,
         setting=tool.setting if tool else "",
-        arguments=judged.call.written_back().function.arguments,
-        result=result.lasting,
-    )
-
-
-def waiting_record(call: WaitingCall) -> CallRecord:
-    """A call that waits, with all that the user is asked to approve: its checked arguments, and its files."""
-    tool = call.valid.tool
-    return CallRecord(
-        id=call.id,
-        provider=tool.provider,
-        tool=tool.own_name,
-        setting=tool.setting,
-        arguments=canonical_json(call.valid.arguments),
-        attached=tuple(
-            FileRecord(name=name, kind=file.type.value, **file.model_dump(exclude={"dify_model_identity", "type"}))
-            for name, file in call.files.items()
-        ),
+        arguments=arguments,
+        attached=tuple(attached),
+        result=result,
     )
 
 
@@ -333,7 +312,11 @@ def waiting_files(state: State | None) -> dict[str, File]:
 def records_of_history(history: Iterable[PromptMessage]) -> Iterator[EntryRecord]:
     """The conversation that the node's memory holds; media are named, and system messages are left out."""
     for message in history:
-        if text := _recording_text(message):
+        lines = [message.content or ""] if not isinstance(message.content, list) else []
+        for part in message.content if isinstance(message.content, list) else ():
+            is_text = isinstance(part, TextPromptMessageContent)
+            lines.append(part.data if is_text else earlier_media(part.type.value, getattr(part, "filename", None)))
+        if text := "\n".join(filter(None, lines)):
             if message.role is PromptMessageRole.USER:
                 yield UserRecord(text=text)
             elif message.role is PromptMessageRole.ASSISTANT:
@@ -342,19 +325,16 @@ def records_of_history(history: Iterable[PromptMessage]) -> Iterator[EntryRecord
 
 def settled(state: State) -> tuple[EntryRecord, ...]:
     """The conversation of a state, with its waiting calls answered as not approved."""
-    if state.plan:
-        *before, question = state.entries
-        found = tuple(
-            FindingRecord(subtask=each.name, answer=each.answer or _unfinished(each), completed=each.completed)
-            for each in state.plan.subtasks
-        )
-        return (*before, question.model_copy(update={"findings": found}))
     if not state.waiting:
         return state.entries
     *before, last = state.entries
-    if not isinstance(last, RoundRecord):
-        return state.entries
-    return (*before, last.answered([template.APPROVAL_NOT_GIVEN] * len(last.waiting)))
+    if isinstance(last, RoundRecord):
+        return (*before, last.answered([template.APPROVAL_NOT_GIVEN] * len(last.waiting)))
+    found = tuple(
+        FindingRecord(subtask=each.name, answer=each.answer or _unfinished(each), completed=each.completed)
+        for each in (state.plan.subtasks if state.plan else ())
+    )
+    return (*before, last.model_copy(update={"findings": found}))
 
 
 def _unfinished(subtask: SubtaskRecord) -> str:
@@ -366,12 +346,9 @@ def _unfinished(subtask: SubtaskRecord) -> str:
 
 def recorded_sources(before: State | None, entries: Sequence[tuple[int, Source]]) -> tuple[SourceRecord, ...]:
     """The sources of the conversation, the newest of them in a long one."""
+    cut = slice(_MAX_TITLE_LENGTH)
     new = [
-        SourceRecord(
-            number=number,
-            title=source.label[:_MAX_TITLE_LENGTH],
-            document_id=source.document_id and source.document_id[:_MAX_TITLE_LENGTH],
-        )
+        SourceRecord(number=number, title=source.label[cut], document_id=source.document_id and source.document_id[cut])
         for number, source in entries[-_MAX_SOURCES:]
     ]
     return (*(before.sources if before else ()), *new)[-_MAX_SOURCES:]
@@ -380,13 +357,3 @@ def recorded_sources(before: State | None, entries: Sequence[tuple[int, Source]]
 def earlier_media(kind: str, name: str | None) -> str:
     """What stands in later runs for a file that the user or the model sent."""
     return template.EARLIER_MEDIA.format(kind=kind, name=f" {name}" if name else "")
-
-
-def _recording_text(message: PromptMessage) -> str:
-    if not isinstance(message.content, list):
-        return message.content or ""
-    lines = [
-        part.data if isinstance(part, TextPromptMessageContent) else earlier_media(part.type.value, part.filename)
-        for part in message.content
-    ]
-    return "\n".join(line for line in lines if line)
