@@ -31,78 +31,67 @@ def built(overrides: object, instruction: str = "") -> tuple[str, list[str]]:
 
 
 def prompt(**changed: str) -> str:
-    """Every block with what was changed, in the prompt's order."""
+    """Every block with what was changed or added, in the prompt's order."""
     return "\n\n".join(block for block in (BLOCKS | changed).values() if block)
 
 
-def test_the_blocks_come_in_order_between_instruction_and_extra_policy() -> None:
-    overrides = {"extra_policy": "E", "tool_preamble_policy": "t"}
+def wrapped(tag: str, text: str) -> str:
+    return f"<{tag}>\n{text}\n</{tag}>"
 
-    assert built(overrides, " I\n") == (
-        f"I\n\n{prompt(tool_preamble_policy='<tool_preamble>\nt\n</tool_preamble>')}\n\nE",
+
+BROKEN = "{" * 100_000
+TEXTS = ["Be kind.\n\n  Always. ", '["a", "list"]', '"a string"', "42", "null", "true", "<x>y</x>"]
+BUILT: list[tuple[object, str, list[str]]] = [
+    *((blank, prompt(), []) for blank in (None, "", "  \n\t ", "{}")),
+    (
+        {"extra_policy": "E", "tool_preamble_policy": "t"},
+        prompt(tool_preamble_policy=wrapped("tool_preamble", "t"), x="E"),
         [],
-    )
+    ),
+    (
+        {"persistence_policy": "<other>x</other>"},
+        prompt(persistence_policy=wrapped("persistence", "<other>x</other>")),
+        [],
+    ),
+    # What is neither text nor false is ignored and named.
+    *(({"tool_results_policy": odd}, prompt(), ["tool_results_policy"]) for odd in (True, 0, None, ["x"], {"a": "b"})),
+    ({"extra_policy": 1}, prompt(), ["extra_policy"]),
+    # So is an unknown key; the others apply.
+    (
+        {"persistance_policy": "typo", "uncertainty_policy": False},
+        prompt(uncertainty_policy=""),
+        ["'persistance_policy'"],
+    ),
+    # A text that is not a JSON object is extra policy, unchanged; it is named where it starts like JSON.
+    *((text, prompt(x=text), []) for text in TEXTS),
+    *(
+        (text, prompt(x=text), ["starts like JSON"])
+        for text in ('{"extra_policy": "x",}', " {persistence: 1}", "[no", BROKEN)
+    ),
+]
 
 
-@pytest.mark.parametrize("blank", [None, "", "  \n\t ", "{}"], ids=repr)
-def test_blank_overrides_and_a_blank_instruction_leave_the_defaults(blank: str | None) -> None:
-    assert built(blank, " \n ") == (prompt(), [])
+@pytest.mark.parametrize(("overrides", "expected", "named"), BUILT, ids=lambda value: ascii(value)[:40])
+def test_overrides_change_the_prompt_as_far_as_they_mean_something(
+    overrides: object, expected: str, named: list[str]
+) -> None:
+    text, notes = built(overrides, " \n ")
+
+    assert text == expected
+    assert built(overrides, " I\n")[0] == f"I\n\n{expected}"
+    assert len(notes) == len(named)
+    assert all(each in note for each, note in zip(named, notes, strict=True))
 
 
 @pytest.mark.parametrize("name", TAGS)
 def test_each_block_can_be_replaced_left_alone_or_removed(name: str) -> None:
-    tag = TAGS[name]
-    wrapped = f"<{tag}>\nMine.\nTwo lines.\n</{tag}>"
+    mine = wrapped(TAGS[name], "Mine.\nTwo lines.")
 
-    assert built({name: "Mine.\nTwo lines."}) == (prompt(**{name: wrapped}), [])
-    assert built({name: f" {wrapped}\n"}) == (prompt(**{name: wrapped}), []), "never wrapped twice"
+    assert built({name: "Mine.\nTwo lines."}) == (prompt(**{name: mine}), [])
+    assert built({name: f" {mine}\n"}) == (prompt(**{name: mine}), []), "never wrapped twice"
     assert built({name: "  \n"}) == (prompt(), [])
     assert built({name: False}) == (prompt(**{name: ""}), [])
-
-
-def test_a_text_with_another_blocks_tag_is_wrapped_in_its_own() -> None:
-    mixed = built({"persistence_policy": "<other>x</other>"})[0]
-
-    assert mixed.startswith("<persistence>\n<other>x</other>\n</persistence>\n\n<context_gathering>")
-
-
-def test_with_every_block_removed_only_the_instruction_is_left() -> None:
-    assert built(dict.fromkeys(TAGS, False), "I") == ("I", [])
     assert built(dict.fromkeys(TAGS, False)) == ("", [])
-
-
-@pytest.mark.parametrize("value", [True, 0, 1, None, ["x"], {"a": "b"}], ids=repr)
-@pytest.mark.parametrize("name", ["tool_results_policy", "extra_policy"])
-def test_a_value_that_is_neither_text_nor_false_is_ignored_and_named(name: str, value: object) -> None:
-    same, (note,) = built({name: value})
-
-    assert same == prompt()
-    assert name in note
-
-
-def test_an_unknown_key_is_ignored_and_named_and_the_others_apply() -> None:
-    changed, (note,) = built({"persistance_policy": "typo", "uncertainty_policy": False})
-
-    assert changed == prompt(uncertainty_policy="")
-    assert "'persistance_policy'" in note
-    assert all(name in note for name in [*TAGS, "extra_policy"])
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["Be kind.\n\n  Always. ", '["a", "list"]', '"a string"', "42", "null", "true", "<x>y</x>"],
-    ids=repr,
-)
-def test_a_text_that_is_not_a_json_object_is_extra_policy_unchanged(text: str) -> None:
-    assert built(text) == (f"{prompt()}\n\n{text}", [])
-
-
-@pytest.mark.parametrize("text", ['{"extra_policy": "x",}', " {persistence: 1}", "[not json", "{" * 100_000])
-def test_a_text_that_starts_like_json_and_does_not_parse_is_named(text: str) -> None:
-    extended, (note,) = built(text)
-
-    assert extended == f"{prompt()}\n\n{text}"
-    assert note.startswith("prompt_policy_overrides: starts like JSON")
 
 
 @given(any_text, any_text | joined(['{"', "extra_policy", '": "', "\\ud83d", "x", '"}']), readable_text.map(wellformed))
