@@ -226,19 +226,6 @@ def test_the_time_that_fetching_takes_counts_against_the_deadline() -> None:
     assert outcome.stop_reason == "time_limit"
 
 
-def test_a_request_stays_within_one_line_of_the_wire() -> None:
-    handlers = {"search": replies("€" * 150_000)}
-    steps = [*(search(str(number)) for number in range(12)), says("Done.")]
-
-    outcome = run(
-        steps, handlers, {"tool_result_limit": 200_000, "maximum_iterations": 20, "model": model(features=None)}
-    )
-
-    assert outcome.error is None
-    assert outcome.transport.longest_line < 4 * 1024 * 1024
-    assert any("too large for the host" in note for note in outcome.notes)
-
-
 def test_a_full_window_turns_the_oldest_results_into_notes() -> None:
     handlers = {"search": replies("word " * 300)}
     steps = [*(search(str(number)) for number in range(5)), says("Done.")]
