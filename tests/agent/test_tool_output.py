@@ -142,7 +142,9 @@ def test_difys_note_about_a_missing_image_has_its_own_line() -> None:
 
 
 @pytest.mark.parametrize("kind", ["image", "image_link", "binary_link"])
-@pytest.mark.parametrize("path", ["/etc/passwd", "file:///etc/passwd", "/files/tools/../../etc/passwd", "C:\\x.png"])
+@pytest.mark.parametrize(
+    "path", ["file:///etc/passwd", "/files/tools/../../etc/passwd", "C:\\x.png", " /x", "file://[x"]
+)
 def test_a_refused_local_path_is_not_named(kind: str, path: str) -> None:
     outcome = said_by(message(kind, {"tool_file_id": None}, text=path))
 
@@ -166,16 +168,6 @@ def test_a_blob_goes_out_in_small_chunks_with_an_empty_end(data: bytes) -> None:
     assert [item["message"]["sequence"] for item in sent] == list(range(len(sent)))
     assert all(item["meta"] == meta and item["message"]["total_length"] == len(data) for item in sent)
     assert outcome.tool_results() == ["file: a.png (image/png), handed to the user"]
-
-
-def test_a_long_result_keeps_head_and_tail_within_the_limit() -> None:
-    outcome = said_by("head" + "m" * 5000 + "tail", tool_result_limit=1000)
-
-    (result,) = outcome.tool_results()
-    assert len(result) <= 1000
-    assert result.startswith("head")
-    assert result.endswith("tail")
-    assert "characters left out" in result
 
 
 def test_sources_are_numbered_in_the_models_order_after_the_contexts() -> None:

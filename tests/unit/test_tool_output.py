@@ -142,6 +142,7 @@ FILES: list[tuple[WireMessage, str, UserFile | None]] = [
     ),
     (message("link", {"tool_file_id": ""}, text="/etc/passwd"), "link: /etc/passwd", None),
     (message("binary_link", text="ftp://host.test/a"), "file: ftp://host.test/a", None),
+    (message("binary_link", META, text="/dev/zero"), str(FileRefused()), None),
     (message("image_link", META, text=ENDLESS), "file: its address is too long, not handed on", None),
     (message("image_link", {"file": REMOTE}, text=WEB), f"image: a.png, {WEB}, shown to the user", ExternalImage(WEB)),
     (described(type="image", remote_url=WEB), f"image: {WEB}, shown to the user", ExternalImage(WEB)),
@@ -164,12 +165,6 @@ FILES: list[tuple[WireMessage, str, UserFile | None]] = [
 @pytest.mark.parametrize(("wire", "line", "file"), FILES)
 def test_what_becomes_of_a_file(wire: WireMessage, line: str, file: UserFile | None) -> None:
     assert collected(wire) == (line, [file] if file else [])
-
-
-@pytest.mark.parametrize("meta", [None, META], ids=["bare", "with a made-up file id"])
-@pytest.mark.parametrize("path", ["file:///etc/passwd", "/files/tools/../../etc/passwd", " ", "/dev/zero", "file://[x"])
-def test_a_local_path_is_refused_in_a_line_for_the_model(meta: dict[str, str] | None, path: str) -> None:
-    assert collected(message("binary_link", meta, text=path)) == (str(FileRefused()), [])
 
 
 def test_a_local_file_under_the_root_is_handed_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
