@@ -8,6 +8,7 @@ import binascii
 import contextlib
 import json
 import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -191,52 +192,12 @@ def _given(meta: Mapping[str, Any], *names: str) -> str:
     return ""
 
 
-_OVERHEAD = 300
-"""Characters that a variable counts for besides its value: its name, which is cut to a name's length, and more."""
-
-
-class _Variables:
-    """The last value of each variable that a tool sets, as far as they are not too long together."""
-
-    def __init__(self) -> None:
-        self._values: dict[str, StringIO] = {}
-        """As JSON."""
-        self._streaming: set[str] = set()
-        """Those whose text may go on: its last quote is not written yet."""
-        self._left = MAX_KEPT_LENGTH
-
-    def take(self, name: str, value: object, *, stream: bool) -> bool:
-        """Set a variable; the pieces of a streamed text follow each other, as in Dify. False if it is too long."""
-        name, text = name[:MAX_NAME_LENGTH], json.dumps(value, ensure_ascii=False)
-        is_piece = stream and isinstance(value, str)
-        text = text[:-1] if is_piece else text
-        if is_piece and name in self._streaming:
-            text = text[1:]
-        elif before := self._values.pop(name, None):
-            self._left += before.tell() + _OVERHEAD
-            self._streaming.discard(name)
-        cost = len(text) + (0 if name in self._values else _OVERHEAD)
-        if is_kept := cost <= self._left:
-            self._left -= cost
-            self._values.setdefault(name, StringIO()).write(text)
-            self._streaming |= {name} if is_piece else set()
-        return is_kept
-
-    def text(self) -> str:
-        """All variables as one JSON object, "" without any."""
-        ends = {name: '"' if name in self._streaming else "" for name in self._values}
-        items = (
-            f"{json.dumps(name)}: {value.getvalue()}{ends[name]}" for name, value in in_turns(self._values.items())
-        )
-        return f"{{{', '.join(items)}}}" if self._values else ""
-
-
 MAX_SOURCE_LENGTH = 40_000
 """Characters of a source that are kept with it; the user gets fewer."""
 MAX_JSON_LENGTH = 512 * 1024
 """Characters of the JSON of one call that are kept for a variable: as much as all optional variables may have."""
-_MIN_SOURCE_LENGTH = 500
-"""Characters that one source counts for at least."""
+_OVERHEAD = 400
+"""Characters that a source or a variable counts for besides its texts; a variable's name is cut to a name's length."""
 
 
 class ToolOutput:
@@ -249,13 +210,12 @@ class ToolOutput:
         self._texts, self._json, self._lines = KeptText(), KeptText(), KeptText()
         self._contents = KeptText()
         """Of the sources: read when the tool says nothing else."""
-        self._variables = _Variables()
-        """The result when the tool sends neither text nor JSON."""
+        self._variables: dict[str, object] = {}
+        """The result when the tool sends neither text nor JSON; a text that streams is a ``StringIO``."""
         self._text_before = ""
         """The message before this one, if it was text: a workflow tool says its JSON as text first."""
-        self._sources_length = 0
         self._keeps_json = keeps_json
-        self._json_room = MAX_JSON_LENGTH
+        self._lengths: Counter[str] = Counter()
         self._left_out: set[str] = set()
         """What was too long to be kept."""
         self.sources: list[Source] = []
@@ -278,9 +238,8 @@ class ToolOutput:
             for resource in in_turns(message["retriever_resources"]):
                 self._take_source(read_source(self._redactor.json(resource)))
         elif kind == "variable":
-            name, stream = str(message.get("variable_name")), bool(message.get("stream"))
-            if not self._variables.take(name, message.get("variable_value"), stream=stream):
-                self._left_out.add("variables")
+            name, stream = str(message.get("variable_name"))[:MAX_NAME_LENGTH], bool(message.get("stream"))
+            self._take_variable(name, message.get("variable_value"), stream=stream)
         elif kind != "log":
             note = Quoting(f"a message of the unknown type {kind!r} was passed over")
             self.notes += [] if note in self.notes else [note]
@@ -296,11 +255,20 @@ class ToolOutput:
         text = json.dumps(value, ensure_ascii=False)
         if not _says(text_before, value):
             self._json.add(f"\n\n{text}" if self._json.length else text)
-        if self._keeps_json and len(text) <= self._json_room:
-            self._json_room -= len(text)
+        if self._keeps_json and self._fits("JSON values for tool_results", len(text), MAX_JSON_LENGTH):
             self.sent_json.append(text)
-        elif self._keeps_json:
-            self._left_out.add("JSON values for tool_results")
+
+    def _take_variable(self, name: str, value: object, *, stream: bool) -> None:
+        """Set a variable; the pieces of a streamed text follow each other, as in Dify."""
+        before, is_piece = self._variables.get(name), stream and isinstance(value, str)
+        fits = self._fits("variables", len(json.dumps(value)) + (0 if name in self._variables else _OVERHEAD))
+        if not (is_piece and isinstance(before, StringIO)):
+            self._variables.pop(name, None)
+            before = StringIO()
+        if fits and is_piece:
+            before.write(str(value))
+        if fits:
+            self._variables[name] = before if is_piece else value
 
     def _take_source(self, source: Source | None) -> None:
         if source is None:
@@ -308,11 +276,15 @@ class ToolOutput:
         self._contents.add(f"\n\n{source.content}" if self._contents.length and source.content else source.content)
         short = source.shortened(MAX_SOURCE_LENGTH)
         length = sum(len(value) for value in short.resource.values() if isinstance(value, str))
-        self._sources_length += max(length, _MIN_SOURCE_LENGTH)
-        if self._sources_length <= MAX_KEPT_LENGTH:
+        if self._fits("sources", length + _OVERHEAD):
             self.sources.append(short)
-        else:
-            self._left_out.add("sources")
+
+    def _fits(self, part: str, length: int, most: int = MAX_KEPT_LENGTH) -> bool:
+        """Whether so many characters more of a part are kept; else a note in the log says that not all are."""
+        fits = self._lengths[part] + length <= most
+        self._lengths[part] += length if fits else 0
+        self._left_out |= set() if fits else {part}
+        return fits
 
     def rendered(self) -> Excerpt:
         """What the model reads, redacted, before it is cut to size; "" when the tool said nothing."""
@@ -320,11 +292,13 @@ class ToolOutput:
         texts = self._texts.excerpt(partial(self._redactor.texts, between=self._between_texts))
         said = joined([texts, *(part.excerpt(redact) for part in in_turns(parts))])
         said = said if said.text else self._contents.excerpt(redact)
-        uses_variables = not self._texts.says_something and not self._json.length
-        if uses_variables:
-            said = joined([Excerpt(redact(self._variables.text())), said])
-        if not uses_variables:
+        if self._texts.says_something or self._json.length:
             self._left_out.discard("variables")
+        elif self._variables:
+            values = {
+                key: each.getvalue() if isinstance(each, StringIO) else each for key, each in self._variables.items()
+            }
+            said = joined([Excerpt(redact(json.dumps(values, ensure_ascii=False))), said])
         names = {"text": self._texts, "JSON": self._json, "lines about files and links": self._lines}
         self.notes += [
             OurWords(f"of its {kept.length:,} characters of {name} only the beginning and the end were kept")

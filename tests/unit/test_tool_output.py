@@ -266,7 +266,7 @@ FLOODS: dict[str, tuple[Callable[[int], WireMessage], str]] = {
     ),
     "hosted files": (lambda _: message("image_link", {"tool_file_id": "1", "filename": MEGABYTE}, text=HOSTED), ""),
     "blobs": (lambda _: message("blob", {"mime_type": "text/plain"}, blob=MEGABYTE), ""),
-    "one variable": (lambda at: variable("v", f"{at}{MEGABYTE}"), ""),
+    "one variable": (lambda at: variable("v", f"{at}{MEGABYTE}"), f"not all of its variables {TOGETHER}"),
     "variables": (lambda at: variable(f"v{at}{MEGABYTE}", MEGABYTE), f"not all of its variables {TOGETHER}"),
     "a stream": (lambda _: variable("v", MEGABYTE, stream=True), f"not all of its variables {TOGETHER}"),
     "logs": (lambda _: message("log", id="1", data={"a": MEGABYTE}), ""),
