@@ -130,10 +130,10 @@ def built[P: StrategyParams](
         reason = "it would discard tool calls"
         noted.append(OurWords(f"model: the completion parameter 'stop' is dropped, since {reason}"))
     bibliography = Bibliography(state.last_source if state else 0)
-    bibliography.open_with(read_context(params.context) if dialogue.has_question else ())
+    bibliography.add(read_context(params.context) if dialogue.has_question else ())
     left = Deadline(clock, started + params.maximum_seconds).left()
     files, of_files = file_parts(params.files if dialogue.has_question else (), model, left)
-    said = dialogue.said(params, context_block(bibliography.context()))
+    said = dialogue.said(params, context_block(bibliography.entries()))
     host, budget = HostSession(session), Budget(params.maximum_total_tokens, params.maximum_tool_calls)
     window = Window(toolbox.prompt_tools, model.context_size, model.max_tokens)
     return Run(

@@ -94,7 +94,7 @@ class ModelStarted:
     key: str
     model: str
     request_id: str
-    """Under which the first try is sent."""
+    """Under which it is sent; each further try comes with the same key."""
 
 
 @dataclass(frozen=True)
@@ -158,14 +158,6 @@ class ToolStarted:
     call: JudgedCall
     request_id: str | None = None
     """Under which it is sent; None where no tool has to run."""
-
-
-@dataclass(frozen=True)
-class RequestRepeated:
-    """The call of a model is sent once more."""
-
-    key: str
-    request_id: str
 
 
 @dataclass(frozen=True)
@@ -261,9 +253,7 @@ class RunFinished:
     summary: RunSummary
 
 
-type LogEvent = (
-    Noted | SpanStarted | SpanFinished | ModelStarted | ModelFinished | ToolStarted | ToolFinished | RequestRepeated
-)
+type LogEvent = Noted | SpanStarted | SpanFinished | ModelStarted | ModelFinished | ToolStarted | ToolFinished
 """What the log shows; mypy names the places that must handle one more."""
 
 type Event = LogEvent | Shown | ShownTogether | Remark | CallsAnswered | FileForwarded | RunFinished

@@ -12,7 +12,6 @@ from pydantic_core import to_json
 
 from internal.clock import in_turns
 from internal.text.texts import parse_pasted, read_pasted
-from internal.tooling import UnwritableError, refuse_unwritable
 from prompt import template
 
 MAX_TITLE_LENGTH = 200
@@ -105,15 +104,6 @@ class Bibliography:
         self.last = last
         """The highest number given so far."""
         self._entries: dict[tuple[str | None, str, str], tuple[int, Source]] = {}
-        self._context = 0
-
-    def open_with(self, sources: Iterable[Source]) -> None:
-        """Number the node's own context, which is in every opening message."""
-        self.add(sources)
-        self._context = len(self._entries)
-
-    def context(self) -> tuple[tuple[int, Source], ...]:
-        return self.entries()[: self._context]
 
     def add(self, sources: Iterable[Source]) -> list[int]:
         """Number these sources; one that is already listed keeps its number."""
@@ -272,12 +262,11 @@ def _read_resource(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _can_be_sent(metadata: dict[str, Any]) -> bool:
-    """Whether it is small, and not too deep for the SDK's messages."""
+    """Whether it is small, and can be written with more levels than a message has around it."""
     try:
-        refuse_unwritable(metadata)
-    except UnwritableError:
+        return len(to_json([[[[[[[[metadata]]]]]]]])) <= _MAX_METADATA_SIZE
+    except ValueError:
         return False
-    return len(to_json(metadata)) <= _MAX_METADATA_SIZE
 
 
 def _text(value: object) -> str:

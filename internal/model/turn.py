@@ -12,7 +12,7 @@ from internal.budget import Budget, Usage
 from internal.call import ToolCall
 from internal.clock import Clock
 from internal.errors import ModelCallFailed, OurWords, Quoting, Sentence, StopReason
-from internal.events import Event, ModelFinished, ModelStarted, Noted, RequestRepeated
+from internal.events import Event, ModelFinished, ModelStarted, Noted
 from internal.host.failures import FailureKind, HostFailure
 from internal.host.session import DeadlinePassed, HostSession, ModelRequest, new_request_id
 from internal.model.reading import ModelTurn, Reading, TurnSpan
@@ -122,16 +122,15 @@ class _Asked:
     def run(self) -> Generator[Event, None, ModelTurn | TimeIsUp | ModelCallFailed]:
         """The turn, with as many tries as help; one row of the log."""
         span, clock, spent = self.span, self.caller.clock, Usage()
-        request_id, started = new_request_id(), clock.now()
-        yield ModelStarted(span.key, self.model.model, request_id)
+        started = clock.now()
         while True:
+            request_id = new_request_id()
+            yield ModelStarted(span.key, self.model.model, request_id)
             self.reading = reading = Reading(span)
             outcome = yield from self._try(request_id)
             spent += self._used()
             if outcome is not None:
                 break
-            request_id = new_request_id()
-            yield RequestRepeated(span.key, request_id)
         if reading.was_cut_off:
             yield self._note("the stream was cut before its usage came; its tokens are estimated")
         result = ModelCallFailed.of(self.model, outcome) if isinstance(outcome, HostFailure) else outcome

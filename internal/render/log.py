@@ -10,6 +10,7 @@ import re
 import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, assert_never
 
 from dify_plugin.entities.agent import AgentInvokeMessage
@@ -27,7 +28,6 @@ from internal.node.virtual_tools import RESERVED_NAMES
 from internal.text.secrets import REDACTED, KnownSecrets, Redactor, looks_secret, without_named
 from internal.text.texts import wellformed
 
-VARIABLE = "LOG_CONTENT"
 _KINDS = frozenset(FailureKind)
 _OURS = frozenset({"status", "stop_reason", "finish_reason"})
 """Fields of a row's data whose texts are words of ours."""
@@ -41,8 +41,6 @@ _ERROR_ENDS = 900, 100
 _MAX_LABEL_LENGTH = 120
 _MAX_BEGINNING = 300
 """Characters of a call's arguments and of its result in the row above it."""
-_MAX_NOTES = 50
-"""Notes in the last row."""
 
 MAX_PROVIDERS = 20
 """Rows of a run that name a provider: each holds the stream up by about half a second on a busy machine."""
@@ -80,18 +78,16 @@ class LogContent:
     @classmethod
     def read(cls, environment: Mapping[str, str]) -> "LogContent":
         """From the environment, as main.py has settled it: any value but ``on`` keeps contents out."""
-        return cls(environment.get(VARIABLE, "on") == "on")
+        return cls(environment.get("LOG_CONTENT", "on") == "on")
 
     def data(self, data: Mapping[str, Any]) -> Mapping[str, Any]:
         return data if self.is_shown else {name: self._sized(name, value) for name, value in data.items()}
 
     def arguments(self, call: ToolCall) -> Mapping[str, Any] | str:
         """Only the size of each argument, whatever its type: a number may be an account's."""
-        arguments = call.parsed.args if call.parsed.ok else call.arguments
-        if self.is_shown:
-            return arguments
-        if isinstance(arguments, str):
-            return size_of(arguments)
+        arguments = call.parsed.args if call.parsed.ok else wellformed(call.arguments)
+        if self.is_shown or isinstance(arguments, str):
+            return arguments if self.is_shown else size_of(arguments)
         tool = self.tools.get(call.name)
         known = tool.prompt_tool.parameters.get("properties", {}) if tool else {}
         return {name if name in known else f"a name of {size_of(name)}": size_of(arguments[name]) for name in arguments}
@@ -220,31 +216,28 @@ class LogTree:
             case e.SpanFinished():
                 yield from self._round_finished(event)
             case e.ModelStarted():
-                yield self._start(event.key, event.model, {"request_ids": [event.request_id]})
+                before = self._open[event.key].data["request_ids"] if event.key in self._open else []
+                yield self._start(event.key, event.model, {"request_ids": [*before, event.request_id]})
             case e.ModelFinished():
                 yield self._model_finished(event)
             case e.ToolStarted():
                 yield self._tool_started(event)
             case e.ToolFinished():
                 yield self._tool_finished(event)
-            case e.RequestRepeated():
-                row = self._open[event.key]
-                row.data = {**row.data, "request_ids": [*row.data["request_ids"], event.request_id]}
-                yield self._write(event.key, _Status.START, row.label, row.data)
             case _:
                 assert_never(event)
 
     def summary(self, summary: e.RunSummary, data: Mapping[str, Any]) -> AgentInvokeMessage:
         """The last log of a run."""
-        label = f"RUN FINISHED: {summary.stop_reason}"
-        return self._write("summary", _Status.SUCCESS, label, {**self._shown(data), **self._listed_notes()})
+        shown = self._shown(data) | _said({"notes": self._notes_of_run})
+        return self._write("summary", _Status.SUCCESS, f"RUN FINISHED: {summary.stop_reason}", shown)
 
     def close_all(self, error: str) -> Iterator[AgentInvokeMessage]:
         """Finish every open log in error, innermost first; without a last row, the run's notes get one."""
         for key in reversed(list(self._open)):
             yield self._finish(key, error=error)
         if self._notes_of_run:
-            yield self._write("notes", _Status.SUCCESS, "NOTES", self._listed_notes())
+            yield self._write("notes", _Status.SUCCESS, "NOTES", {"notes": self._notes_of_run})
 
     def _note(self, event: e.Noted) -> Iterator[AgentInvokeMessage]:
         text = self._secrets.for_people.error(self._content.words(event.text))
@@ -256,23 +249,16 @@ class LogTree:
         key = f"{event.parent}.note{self._notes}" if event.parent else f"note{self._notes}"
         yield self._write(key, _Status.SUCCESS, f"NOTE {text}"[:_MAX_LABEL_LENGTH], {"note": shown})
 
-    def _listed_notes(self) -> dict[str, Any]:
-        notes, more = self._notes_of_run[:_MAX_NOTES], len(self._notes_of_run) - _MAX_NOTES
-        return {"notes": [*notes, f"and {more} more"] if more > 0 else notes} if notes else {}
-
     def _round_finished(self, event: e.SpanFinished) -> Iterator[AgentInvokeMessage]:
         for key in [key for key in reversed(self._open) if key.startswith(f"{event.key}.")]:
-            if self._open[key].is_call:
-                self._count_failed(key)
             yield self._finish(key, error=event.error or OurWords("left unfinished"))
         row = self._open[event.key]
-        data = self._shown({"assistant": row.said, **event.data})
-        if row.calls:  # in the model's order: call2 before call10
-            data["calls"] = [row.calls[key] for key in sorted(row.calls, key=lambda key: (len(key), key))]
-        if row.usage:
-            data["cost"] = cost_in_words(row.usage)
-        if row.failed_calls:
-            data["failed_calls"] = row.failed_calls
+        below = {
+            "calls": [row.calls[key] for key in sorted(row.calls, key=lambda key: (len(key), key))],  # 2 before 10
+            "cost": cost_in_words(row.usage) if row.usage else "",
+            "failed_calls": row.failed_calls or None,
+        }
+        data = self._shown({"assistant": row.said, **event.data}) | _said(below)
         metadata = cost(row.usage) if row.usage else {}
         yield self._finish(event.key, event.elapsed_seconds, data, metadata, error=event.error)
 
@@ -287,36 +273,32 @@ class LogTree:
         }
         for row in self._above(event.key):
             row.usage = row.usage + event.usage if row.usage else event.usage
-        if event.text and (above := self._open.get(_key_above(event.key))):
-            above.said = event.text
+        for row in islice(self._above(event.key), 1):
+            row.said = event.text or row.said
         return self._finish(event.key, event.elapsed_seconds, self._shown(data), cost(event.usage), error=event.error)
 
     def _tool_started(self, event: e.ToolStarted) -> AgentInvokeMessage:
-        call, content, data = event.call.call, self._content, dict[str, Any]()
-        if shown := content.arguments(call):
-            is_text = isinstance(shown, str)
-            whole = wellformed(shown) if isinstance(shown, str) else shown
-            data["arguments"] = preview(whole, self._secrets.for_people, with_bare_names=is_text)
-        if content.is_shown:
-            data["tool_call_id"] = preview(call.id, self._secrets.for_people)
-        if event.request_id:
-            data["request_ids"] = [event.request_id]
+        call, redactor = event.call.call, self._secrets.for_people
+        arguments = self._content.arguments(call)
+        data = {
+            "arguments": preview(arguments, redactor, with_bare_names=isinstance(arguments, str)),
+            "tool_call_id": preview(call.id, redactor) if self._content.is_shown else "",
+            "request_ids": [event.request_id] if event.request_id else [],
+        }
         waits = ", waits for approval" if isinstance(event.call, WaitingCall) else ""
-        return self._start(event.key, f"CALL {content.name(call.name)}{waits}", data, is_call=True)
+        return self._start(event.key, f"CALL {self._content.name(call.name)}{waits}", _said(data), is_call=True)
 
     def _tool_finished(self, event: e.ToolFinished) -> AgentInvokeMessage:
-        call, row = event.call, self._open[event.key]
+        call, given = event.call, self._open[event.key].data.get("arguments", {})
         shown = self._shown({"tool_response": call.tool_response, "status": call.status.value})
-        if failed := call.status in {CallStatus.ERROR, CallStatus.REFUSED}:
-            self._count_failed(event.key)
-        if above := self._open.get(_key_above(event.key)):
-            given = row.data.get("arguments", {})
-            name = self._secrets.for_people.text(self._content.name(call.call.name))
+        name = self._secrets.for_people.text(self._content.name(call.call.name))
+        for above in islice(self._above(event.key), 1):
             above.calls[event.key] = {
                 "call": f"{name} {given if isinstance(given, str) else _written(given)}"[:_MAX_BEGINNING],
                 "result": str(shown.get("tool_response", ""))[:_MAX_BEGINNING],
                 "status": call.status.value,
             }
+        failed = call.status in {CallStatus.ERROR, CallStatus.REFUSED}
         error = (call.error or OurWords(call.status.value)) if failed else None
         icon = self._icon(call.judged.tool) if call.judged.tool else {}
         return self._finish(event.key, call.elapsed_seconds, shown, icon, error=error)
@@ -327,7 +309,8 @@ class LogTree:
         For every finished row that names a provider Dify looks the icon up while the stream waits; a row that brings
         its icon costs nothing (docs/host-facts.md, "Icons and log look-ups"). So rows of models name none.
         """
-        if is_shown(tool.icon, tool.provider):
+        # The provider of a plugin is author/plugin/provider; a file name of any other leads nowhere.
+        if _ADDRESS.fullmatch(tool.icon) or ("/" in tool.provider and _ASSET.fullmatch(tool.icon)):
             return {"icon": tool.icon}
         if not tool.provider or tool.name in self._looked_up or len(self._looked_up) == MAX_PROVIDERS:
             return {}
@@ -337,10 +320,6 @@ class LogTree:
     def _above(self, key: str) -> Iterator[_OpenRow]:
         while key := _key_above(key):
             yield self._open[key]
-
-    def _count_failed(self, key: str) -> None:
-        for row in self._above(key):
-            row.failed_calls += 1
 
     def _start(self, key: str, label: str, data: dict[str, Any], *, is_call: bool = False) -> AgentInvokeMessage:
         row = _OpenRow(self._secrets.for_people.text(label)[:_MAX_LABEL_LENGTH], data, is_call)
@@ -360,14 +339,16 @@ class LogTree:
         shown = {**row.data, **(data or {})}
         elapsed = {} if elapsed_seconds is None else {LogMetadata.ELAPSED_TIME.value: round(elapsed_seconds, 3)}
         if error:
+            for above in self._above(key):
+                above.failed_calls += row.is_call
             error, status = error_text(self._content.error(error), self._secrets), _Status.ERROR
             shown["error"] = preview(error, self._secrets.for_people)
         return self._write(key, status, row.label, shown, error=error, metadata={**elapsed, **(metadata or {})})
 
     def _shown(self, data: Mapping[str, Any]) -> dict[str, Any]:
         """What the log shows of these fields, without empty ones."""
-        fields = self._content.data(data).items()
-        return {name: preview(value, self._secrets.for_people) for name, value in fields if value not in (None, "", [])}
+        fields = _said(self._content.data(data)).items()
+        return {name: preview(value, self._secrets.for_people) for name, value in fields}
 
     def _write(self, key: str, status: _Status, label: str, data: Mapping[str, Any], **end: Any) -> AgentInvokeMessage:  # noqa: ANN401 - error and metadata
         """Keys are unique in a run, ids must be among all runs of a workflow."""
@@ -376,26 +357,22 @@ class LogTree:
         return AgentInvokeMessage(type=InvokeMessage.MessageType.LOG, message=row)
 
 
+def _said(data: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in data.items() if value not in (None, "", [], {})}
+
+
 def _key_above(key: str) -> str:
     """The key of the row that a row hangs from; "" for one at the top."""
     return key.rpartition(".")[0]
 
 
-def is_shown(icon: str, provider: str) -> bool:
-    """Whether the log view can show it: an address, or a file among the assets of the plugin that has the provider.
-
-    The provider of a plugin is ``author/plugin/provider``; a file name of any other leads nowhere.
-    """
-    return bool(_ADDRESS.fullmatch(icon) or ("/" in provider and _ASSET.fullmatch(icon)))
-
-
 def cost(usage: Usage) -> dict[str, Any]:
     """Tokens and price as Dify's panel reads them."""
-    return {
-        LogMetadata.TOTAL_TOKENS.value: usage.total_tokens,
+    price = {
         LogMetadata.TOTAL_PRICE.value: float(usage.total_price),
         LogMetadata.CURRENCY.value: usage.currency or "USD",
     }
+    return {LogMetadata.TOTAL_TOKENS.value: usage.total_tokens, **price}
 
 
 def cost_in_words(usage: Usage) -> str:

