@@ -21,7 +21,7 @@ demo: setup
 	@echo
 	@echo 'The model was scripted. To ask a real one:'
 	@echo '  OPENAI_API_KEY=… .venv/bin/devhost run --example helpdesk'
-	@echo 'To change something and see what gets better, read docs/evaluate.md, or open the console:'
+	@echo 'To change something and see what gets better, read devhost/docs/evaluate.md, or open the console:'
 	@echo '  .venv/bin/devhost ui'
 
 test: setup

@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-RUN, SIDE_BY_SIDE = "docs/images/console.png", "docs/images/console-side-by-side.png"
+RUN, SIDE_BY_SIDE = "devhost/docs/images/console.png", "devhost/docs/images/console-side-by-side.png"
 WIDTH, HEIGHT = 1280, 1000
 
 

@@ -33,7 +33,7 @@ PICTURES = [
 ]
 
 
-EVALUATION = "docs/images/evaluation.png"
+EVALUATION = "devhost/docs/images/evaluation.png"
 HELPDESK = ROOT / "examples" / "helpdesk" / "evaluation.yaml"
 INSTRUCTION = "    like [1].\n"
 ADDED = "    like [1]. Answer in the language of the question.\n"
@@ -53,7 +53,7 @@ def make_reports() -> None:
 
 
 def make_evaluation() -> None:
-    """Of two evaluations, between which the instruction changes as in docs/evaluate.md."""
+    """Of two evaluations, between which the instruction changes as in devhost/docs/evaluate.md."""
     from tests.devhost.chromium import screenshot  # noqa: PLC0415 - importable only once the path is set
 
     with tempfile.TemporaryDirectory() as made:

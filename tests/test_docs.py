@@ -93,8 +93,9 @@ def test_a_dead_link_is_found(link: str, tmp_path: Path) -> None:
 
 def test_the_list_of_pages_names_each_once() -> None:
     folder = ROOT / "docs"
-    named = [link for link in LINK.findall(prose(folder / "README.md")) if not link.startswith("..")]
-    assert sorted(named) == sorted(page.name for page in folder.glob("*.md") if page.name != "README.md")
+    named = [(folder / link).resolve() for link in LINK.findall(prose(folder / "README.md"))]
+    pages = [page for page in PAGES if page.parent.name == "docs" and page != folder / "README.md"]
+    assert sorted(page for page in named if page.parent.name == "docs") == sorted(pages)
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if page not in TRANSLATIONS], ids=str)
@@ -192,7 +193,9 @@ def test_every_name_on_the_pages_for_developers_is_in_the_code(page: Path) -> No
 
 
 BARE_DEVHOST = re.compile(r"^(?:\$ )?(?:[A-Z_]+=\S+ )*devhost ", re.MULTILINE)
-HOW_TO_CALL_IT = "*`devhost` is the command in this repository's `.venv/bin`: [how to call it](devhost.md).*\n"
+HOW_TO_CALL_IT = re.compile(
+    r"^\*`devhost` is the command in `\.venv/bin`: \[how to call it\]\([./\w]*\bdevhost\.md\)\.\*$", re.MULTILINE
+)
 
 
 @pytest.mark.parametrize(
@@ -200,5 +203,5 @@ HOW_TO_CALL_IT = "*`devhost` is the command in this repository's `.venv/bin`: [h
 )
 def test_a_page_with_the_bare_command_says_where_it_is(page: Path) -> None:
     blocks = "\n".join(FENCE.findall(page.read_text(encoding="utf-8")))
-    is_said = HOW_TO_CALL_IT in page.read_text(encoding="utf-8")
+    is_said = bool(HOW_TO_CALL_IT.search(page.read_text(encoding="utf-8")))
     assert is_said == bool(BARE_DEVHOST.search(blocks))

@@ -63,8 +63,8 @@ def test_a_program_reads_one_json_object(capsys: pytest.CaptureFixture[str]) -> 
 
 
 def documented_keys() -> set[str]:
-    """Those of the table in docs/traces.md."""
-    page = (ROOT / "docs" / "traces.md").read_text(encoding="utf-8")
+    """Those of the table in devhost/docs/traces.md."""
+    page = (ROOT / "devhost" / "docs" / "traces.md").read_text(encoding="utf-8")
     table = page.partition("## What `--json` prints\n")[2].partition("\n#")[0]
     cells = re.findall(r"^\| (`[^|]+`) \|", table, re.MULTILINE)
     return {key for cell in cells for key in re.findall(r"`(\w+)`", cell)}

@@ -13,7 +13,7 @@ import devhost
 from tests.devhost.conftest import ROOT
 from tests.devhost.waiting import PATIENCE
 
-PAGES = ["docs/testing.md"]
+PAGES = ["devhost/docs/testing.md"]
 CODE = re.compile(r"```python\n(.*?)```", re.DOTALL)
 NAMES = sorted(devhost.__all__)
 
@@ -31,7 +31,7 @@ def test_the_pages_import_only_public_names() -> None:
 
 
 def test_the_guide_names_everything_that_is_public() -> None:
-    guide = (ROOT / "docs" / "testing.md").read_text(encoding="utf-8")
+    guide = (ROOT / "devhost" / "docs" / "testing.md").read_text(encoding="utf-8")
     errors = {name for name in NAMES if name.endswith("Error")}
     assert [name for name in set(NAMES) - errors if not re.search(rf"\b{name}\b", guide)] == []
 

@@ -121,7 +121,9 @@ def test_mistakes(tmp_path: Path, text: str, said: str) -> None:
 
 @pytest.mark.parametrize("strategy", [CALLING, REACT, PLAN])
 def test_the_pages_script_is_for_every_strategy(strategy: str) -> None:
-    blocks = re.findall(r"^```yaml\n(.*?)^```", (ROOT / "docs" / "scripts.md").read_text(), re.DOTALL | re.MULTILINE)
+    blocks = re.findall(
+        r"^```yaml\n(.*?)^```", (ROOT / "devhost" / "docs" / "scripts.md").read_text(), re.DOTALL | re.MULTILINE
+    )
     (shown,) = [block for block in blocks if "book it" in block]
     assert Script.of(yaml.safe_load(shown), strategy).fits
 

@@ -41,7 +41,7 @@ def copy(tmp_path: Path) -> Path:
     for path in Contents.of(ROOT).paths:
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / path, tmp_path / path)
-    for folder in ("examples", "tests/fixtures", "docs/images"):
+    for folder in ("examples", "tests/fixtures", "docs/images", "devhost/docs/images"):
         ignored = shutil.ignore_patterns("data", "__pycache__", "*.jsonl")
         shutil.copytree(ROOT / folder, tmp_path / folder, ignore=ignored)
     return tmp_path
@@ -63,7 +63,8 @@ def reader(copy: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def text(page: str) -> str:
-    return (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
+    place = next(folder for folder in (ROOT / "docs", ROOT / "devhost" / "docs") if (folder / f"{page}.md").exists())
+    return (place / f"{page}.md").read_text(encoding="utf-8")
 
 
 def typed() -> list[Command]:

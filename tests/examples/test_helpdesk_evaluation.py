@@ -1,4 +1,4 @@
-"""The help desk's evaluation, and the ten-minute path of docs/evaluate.md through it."""
+"""The help desk's evaluation, and the ten-minute path of devhost/docs/evaluate.md through it."""
 
 import json
 import re
@@ -13,7 +13,7 @@ from devhost.evaluation.suite import Suite
 ROOT = Path(__file__).resolve().parents[2]
 HELPDESK = ROOT / "examples" / "helpdesk"
 CASES = HELPDESK / "evaluation.yaml"
-DOCS = (ROOT / "docs" / "evaluate.md").read_text(encoding="utf-8")
+DOCS = (ROOT / "devhost" / "docs" / "evaluate.md").read_text(encoding="utf-8")
 ADDED = "Answer in the language of the question."
 
 

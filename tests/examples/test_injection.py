@@ -396,7 +396,7 @@ def test_a_question_that_the_script_does_not_know_is_answered_with_those_that_it
 
 def test_the_page_shows_how_to_hand_the_state_over(fresh: Office, tmp_path: Path) -> None:
     """With a stand-in for jq, which not every machine has."""
-    page = (ROOT / "docs" / "chat.md").read_text()
+    page = (ROOT / "devhost" / "docs" / "chat.md").read_text()
     (shown,) = [block for block in re.findall(r"^```sh\n(.*?)^```", page, re.DOTALL | re.MULTILINE) if "jq" in block]
     python, root = quote(sys.executable), quote(str(ROOT))
     devhost = f"{python} -m devhost run --plugin {root}"

@@ -1,4 +1,4 @@
-"""The flow that docs/flows.md plays, with each script that it shows for it."""
+"""The flow that devhost/docs/flows.md plays, with each script that it shows for it."""
 
 import re
 from pathlib import Path
@@ -9,7 +9,7 @@ from devhost.cli.commands import main
 from tests.support.documented_commands import shown_commands
 from tests.support.pages import ROOT
 
-PAGE = (ROOT / "docs" / "flows.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "devhost" / "docs" / "flows.md").read_text(encoding="utf-8")
 SCRIPTS = re.findall(r"^```yaml\n# answers\.yaml\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
 PLAYED = next(command for command in shown_commands(PAGE) if "--script answers.yaml" in command.line)
 

@@ -9,7 +9,12 @@ TRANSLATIONS = sorted((ROOT / "readme").iterdir())
 PAGES = [
     *(README, ROOT / "CHANGELOG.md", ROOT / "PRIVACY.md", ROOT / "SECURITY.md", ROOT / "CONTRIBUTING.md"),
     *(ROOT / "AGENTS.md", ROOT / "benchmarks" / "README.md", ROOT / "devhost" / "README.md"),
-    *(*TRANSLATIONS, *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "examples").glob("*/*.md"))),
+    *(
+        *TRANSLATIONS,
+        *sorted((ROOT / "docs").glob("*.md")),
+        *sorted((ROOT / "devhost" / "docs").glob("*.md")),
+        *sorted((ROOT / "examples").glob("*/*.md")),
+    ),
 ]
 
 FENCE = re.compile(r"^ *```.*?^ *```", re.DOTALL | re.MULTILINE)

@@ -8,8 +8,8 @@
         model = ScriptedModel.of([{"text": "Hello"}])
         run = host.run("my_strategy", {"query": "Hi"}, model=model)
 
-`docs/devhost.md` describes the commands, `docs/testing.md` this module's classes. A package imports only packages that
-stand above it in this list (tests/devhost/test_architecture.py checks that):
+`devhost/docs/devhost.md` describes the commands, `devhost/docs/testing.md` this module's classes. A package imports
+only packages above it in this list (tests/devhost/test_architecture.py checks that):
 
     errors, home, limits, words  the exceptions, where devhost lies, the host's limits, and words of many pages
     scaffold            the folder of a new plugin
