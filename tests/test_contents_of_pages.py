@@ -21,8 +21,8 @@ def test_the_answer_on_the_page_satisfies_the_schema_above_it() -> None:
     schema, answer = re.findall(r"^```json\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
     form = answer_tool(schema).check
     assert form is not None
-    assert form.is_satisfied_by(json.loads(answer))
-    assert not form.is_satisfied_by({})
+    assert form.accepts(json.loads(answer))
+    assert not form.accepts({})
 
 
 @pytest.mark.parametrize("page", [README, *TRANSLATIONS, ROOT / "docs" / "strategies.md"], ids=lambda page: page.name)

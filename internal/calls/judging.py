@@ -90,7 +90,7 @@ def _checked(parameter: ToolParameter, given: object) -> tuple[object, list[str]
 def _takes_null(parameter: ToolParameter) -> bool:
     """Whether null is a value of its own; elsewhere models write it for what they leave out."""
     try:
-        return parameter.own_check is not None and parameter.check.is_satisfied_by(None)
+        return parameter.own_check is not None and parameter.check.accepts(None)
     except Unchecked:
         return False
 

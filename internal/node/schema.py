@@ -36,27 +36,23 @@ class SchemaUnusable(Exception):  # noqa: N818 - says what is the matter
 
 
 def resolve(schema: object, reference: str) -> object:
-    """The schema that a pointer into this very schema means; nothing is ever fetched.
-
-    Raises:
-        SchemaUnusable
-    """
-    shown = repr(reference[:100])
+    """The schema that a pointer into this very schema means; raises ``SchemaUnusable``. Nothing is ever fetched."""
+    shown = f"the reference {reference[:100]!r}"
     if not reference.startswith("#"):
-        raise SchemaUnusable(f"the reference {shown} leads out of it")
-    if reference != "#" and not reference.startswith("#/"):
-        raise SchemaUnusable(f"the reference {shown} names an anchor; write a pointer, as '#/$defs/NAME'")
+        raise SchemaUnusable(f"{shown} leads out of it")
+    if reference[1:2] not in ("", "/"):
+        raise SchemaUnusable(f"{shown} names an anchor; write a pointer, as '#/$defs/NAME'")
     node = schema
     for part in unquote(reference).split("/")[1:]:  # Decoded before it is split: RFC 6901, section 6.
         key = part.replace("~1", "/").replace("~0", "~")
         if isinstance(node, Mapping) and key in node:
             node = node[key]
-        elif isinstance(node, list) and key in map(str, range(len(node))):
+        elif isinstance(node, list) and re.fullmatch("[0-9]{1,6}", key) and int(key) < len(node):
             node = node[int(key)]
         else:
-            raise SchemaUnusable(f"the reference {shown} leads nowhere")
+            raise SchemaUnusable(f"{shown} leads nowhere")
     if not isinstance(node, Mapping | bool):
-        raise SchemaUnusable(f"the reference {shown} does not point to a schema")
+        raise SchemaUnusable(f"{shown} does not point to a schema")
     return node
 
 
@@ -122,26 +118,22 @@ class _Size(NamedTuple):
 
 
 class _Measured:
-    """Follows each reference once on every way through a schema.
-
-    Raises:
-        SchemaUnusable: a reference leads nowhere or out, a pattern cannot be used, or the schema is too large.
-    """
+    """Follows each reference once on every way through a schema; raises ``SchemaUnusable`` where it cannot be used."""
 
     def __init__(self, root: Mapping[str, Any], length: int) -> None:
         self.length = length
-        self._root = root
-        self.schemas = 0
-        self._patterns: set[str] = set()
         self.recursions = 0
         """How many ways lead back into a schema: with each level of a value, the library's errors multiply by it."""
         self.has_unique_items = False
+        self._root, self._schemas, self._patterns = root, 0, set[str]()
         self.size = self._of(root, frozenset("#"))
+        if self.size.keywords + 100 * self.size.slow > _MAX_WORK:
+            raise SchemaUnusable(_TOO_LARGE)
 
     def _of(self, node: object, path: frozenset[str]) -> _Size:
         """The size of a schema; ``path`` are the references on the way to it."""
-        self.schemas += 1
-        if self.schemas > _MAX_SCHEMAS or len(path) > _MAX_REFERENCES:
+        self._schemas += 1
+        if self._schemas > _MAX_SCHEMAS or len(path) > _MAX_REFERENCES:
             raise SchemaUnusable(_TOO_LARGE)
         if not isinstance(node, Mapping):
             return _Size()
@@ -183,11 +175,7 @@ class _Measured:
 
 @lru_cache(maxsize=1_000)
 def _pattern_weight(pattern: str) -> int:
-    """How slowly a regular expression matches.
-
-    Raises:
-        SchemaUnusable: it is not one, or too large to match in bounded time.
-    """
+    """How slowly a regular expression matches; raises ``SchemaUnusable`` if it is not one, or too large."""
     if len(pattern) <= _MAX_PATTERN_LENGTH:
         for options, weight in ((_ORDINARY, 1), (_ANY_PATTERN, _SLOW_PATTERN)):
             try:
@@ -204,7 +192,7 @@ _MAX_WORK = 1_500_000
 """Keywords times parts of a value: 0.1 s (jsonschema-rs 0.60.3)."""
 _MAX_MATCHED = 40_000
 """Patterns times characters of a value: 0.1 s."""
-_MAX_EXPLAINED = 16_000
+_MAX_EXPLAINED = 15_000
 """Keywords times parts of a value for which the library writes errors: 0.1 s. They copy the schema and the value."""
 _COSTLY_NUMBER = re.compile(rb"\d{40,}|[eE][-+]?\d{2,}")
 """The library takes up to 0.6 ms to compare one."""
@@ -249,12 +237,8 @@ class Check:
         """The same check with one more rule."""
         return replace(self, more=lambda value: chain(self.more(value), more(value)))
 
-    def is_satisfied_by(self, value: object) -> bool:
-        """Whether a value fits, by JSON Schema and by what it cannot say. Raises ``Unchecked``."""
-        return self.accepts(value) and not any(True for _ in self.more(value))
-
     def accepts(self, value: object) -> bool:
-        """Whether a value fits by JSON Schema. Raises ``Unchecked``."""
+        """Whether a value fits, as far as JSON Schema can say; raises ``Unchecked``."""
         text, size = to_json(value), self._measured.size
         work = (1 + size.keywords + 100 * size.slow) * _parts(value, text)
         if self._measured.has_unique_items and work <= _MAX_WORK:
@@ -294,12 +278,7 @@ class Check:
 
 
 def check_of(schema: Mapping[str, Any]) -> Check:
-    """The check of values against a schema.
-
-    Raises:
-        SchemaUnusable: it is not a JSON Schema, a reference leads nowhere or out of it, a pattern cannot be used, or it
-            is too large.
-    """
+    """The check of values against a schema; raises ``SchemaUnusable``."""
     return _check_of(_text_of(schema))
 
 
@@ -308,8 +287,6 @@ def _check_of(text: str) -> Check:
     """Kept, since a node's tools are the same in every run."""
     schema = _read(text)
     measured = _Measured(schema, len(text))
-    if measured.size.keywords + 100 * measured.size.slow > _MAX_WORK:
-        raise SchemaUnusable(_TOO_LARGE)
     read = _rewritten(schema, lambda part: {key: part[key] for key in part if key not in _UNUSED})
     give_way()
     dialect = {"$schema": schema["$schema"]} if schema.get("$schema") else {}
@@ -457,14 +434,8 @@ def quoted(value: object) -> str:
 
 _MAX_ROUNDS = 10
 """Each round shows what is inside of what the last one converted."""
-_PYTHON_TYPES: Mapping[str, set[type]] = {
-    "boolean": {bool},
-    "null": {type(None)},
-    "integer": {int},
-    "number": {int, float},
-    "array": {list},
-    "object": {dict},
-}
+_SCALARS: Mapping[str, set[type]] = {"boolean": {bool}, "null": {type(None)}, "integer": {int}, "number": {int, float}}
+_PYTHON_TYPES: Mapping[str, set[type]] = {**_SCALARS, "array": {list}, "object": {dict}}
 _NOTHING: Any = object()
 _LEFT_OUT: Any = object()
 
@@ -473,26 +444,29 @@ def fitted(check: Check, given: object, name: str, *, takes_texts: bool) -> tupl
     """A value in the types that a schema asks for, and the first few things that are still wrong, as sentences.
 
     The name is that of the argument, "" for all together. With ``takes_texts``, a boolean, object or array may become
-    its JSON text as a whole: tools ask for "a JSON string".
-
-    Raises:
-        Unchecked
+    its JSON text as a whole: tools ask for "a JSON string". Raises ``Unchecked``.
     """
-    if check.accepts(given):
-        return given, _sentences(check.more(given), name)
-    give_way()
-    errors = check.errors(given)
-    if not errors:
-        return given, _sentences([_NOT_SATISFIED], name)
-    fitting = _Fitting(deepcopy(given), takes_texts)
+    value, fitting = given, _Fitting(takes_texts)
     for _ in range(_MAX_ROUNDS):
-        if not fitting.is_changed_by(errors):
-            break
+        if check.accepts(value):
+            return value, _sentences(check.more(value), name)
         give_way()
-        if check.accepts(fitting.value):
-            return fitting.value, _sentences(check.more(fitting.value), name)
-        errors = check.errors(fitting.value)
-    return fitting.value, _sentences(map(_problem, errors) if errors else [_NOT_SATISFIED], name)
+        errors = check.errors(value)
+        if not (changes := fitting.changes(errors)):
+            return value, _sentences(map(_problem, errors) if errors else [_NOT_SATISFIED], name)
+        value = _changed(deepcopy(value) if value is given else value, changes)
+    return value, _sentences([_NOT_SATISFIED], name)
+
+
+def _changed(value: object, changes: Mapping[Place, object]) -> object:
+    holder = [value]
+    for place in sorted(changes, key=len, reverse=True):
+        *way, last = (0, *place)
+        if changes[place] is _LEFT_OUT:
+            del at(holder, tuple(way))[last]
+        else:
+            at(holder, tuple(way))[last] = changes[place]
+    return holder[0]
 
 
 def at(value: Any, place: Place) -> Any:  # noqa: ANN401 - JSON
@@ -503,29 +477,16 @@ def at(value: Any, place: Place) -> Any:  # noqa: ANN401 - JSON
 
 
 class _Fitting:
-    """A value that is converted round by round, each place once."""
+    """Finds what should be where a value does not fit; each place changes once."""
 
-    def __init__(self, value: object, takes_texts: bool) -> None:  # noqa: FBT001 - one caller
-        self._holder = [value]
+    def __init__(self, takes_texts: bool) -> None:  # noqa: FBT001 - one caller
         self._takes_texts = takes_texts
         self._done: set[Place] = set()
 
-    @property
-    def value(self) -> object:
-        return self._holder[0]
-
-    def is_changed_by(self, errors: Iterable[ValidationError]) -> bool:
-        """Convert what can be converted."""
-        changes = dict(chain.from_iterable(self._changes(error) for error in in_turns(errors)))
-        for place in sorted(changes, key=len, reverse=True):
-            *way, last = (0, *place)
-            holder = at(self._holder, tuple(way))
-            if changes[place] is _LEFT_OUT:
-                del holder[last]
-            else:
-                holder[last] = changes[place]
-        self._done |= changes.keys()
-        return bool(changes)
+    def changes(self, errors: Iterable[ValidationError]) -> dict[Place, object]:
+        found = dict(chain.from_iterable(self._changes(error) for error in in_turns(errors)))
+        self._done |= found.keys()
+        return found
 
     def _changes(self, error: ValidationError, *, to_text: bool = True) -> list[tuple[Place, object]]:
         """Places, and what should be there; of alternatives, in the first that all the changes could make fit.
@@ -601,10 +562,7 @@ def _said(text: str) -> object:
 def repaired(own: Mapping[str, Any], note: Note) -> dict[str, Any]:
     """A parameter's schema without what no check could follow, and a note on each such place.
 
-    Dify drops ``$defs`` of MCP servers, so that references lead nowhere.
-
-    Raises:
-        SchemaUnusable: nothing is left of it.
+    Dify drops ``$defs`` of MCP servers, so that references lead nowhere. Raises ``SchemaUnusable`` if nothing is left.
     """
     schema, notes = _repaired(_text_of(own))
     for each in notes:

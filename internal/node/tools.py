@@ -3,7 +3,7 @@
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property
@@ -91,38 +91,23 @@ class ToolParameter:
     """What the model gives it stays out of log, text and variables."""
     own_check: Check | None = None
     """Of an MCP tool's own schema."""
-    notes: tuple[Sentence, ...] = ()
 
     @cached_property
     def check(self) -> Check:
         return self.own_check or check_of(self.schema)
 
 
-def _read_parameter(raw: Mapping[str, Any], file_names: Sequence[str]) -> ToolParameter:
-    """Read a parameter of form ``llm``.
-
-    Raises:
-        _Unusable
-    """
+def _read_parameter(raw: Mapping[str, Any], file_names: Sequence[str], note: Note) -> ToolParameter:
+    """Read a parameter that the model fills in; raises ``_Unusable``."""
     name, kind = raw["name"], raw["type"]
-    default = raw.get("default")
-    default = None if default == "" else default
-    notes: list[Sentence] = []
-    check = None
-    if kind in _FILES:
-        if not file_names:
-            raise _Unusable("it takes a file, and this turn has none")
-        schema = _file_schema(kind, file_names)
-    elif kind not in _PLAIN_TYPES:
-        raise _Unusable(f"a model cannot fill in the type {kind!r}")
-    else:
-        schema = _plain_schema(kind, raw)
-        if own := raw.get("input_schema"):
-            try:
-                usable = repaired(own, notes.append)
-                schema, check = embedded(usable, name), check_of(usable)
-            except SchemaUnusable as broken:
-                notes.append(Quoting(f"its own schema is not used: {broken}"))
+    default = None if raw.get("default") == "" else raw.get("default")
+    schema, check = _plain_schema(raw, file_names), None
+    if (own := raw.get("input_schema")) and kind not in _FILES:
+        try:
+            usable = repaired(own, note)
+            schema, check = embedded(usable, name), check_of(usable)
+        except SchemaUnusable as broken:
+            note(Quoting(f"its own schema is not used: {broken}"))
     description = raw.get("llm_description")
     if description and not schema.get("description"):
         schema = {**schema, "description": description}
@@ -136,25 +121,26 @@ def _read_parameter(raw: Mapping[str, Any], file_names: Sequence[str]) -> ToolPa
         is_number=kind == "number",
         is_secret=kind == SECRET_TYPE,
         own_check=check,
-        notes=tuple(dict.fromkeys(notes)),
     )
 
 
-def _plain_schema(kind: str, raw: Mapping[str, Any]) -> dict[str, Any]:
+def _plain_schema(raw: Mapping[str, Any], file_names: Sequence[str]) -> dict[str, Any]:
+    kind = raw["type"]
+    if kind in _FILES and not file_names:
+        raise _Unusable("it takes a file, and this turn has none")
+    if kind in _FILES:
+        one = {"type": "string", "enum": list(file_names)}
+        return one if kind == "file" else {"type": "array", "items": one}
+    if kind not in _PLAIN_TYPES:
+        raise _Unusable(f"a model cannot fill in the type {kind!r}")
     schema = dict(_PLAIN_TYPES[kind])
     if kind == "select" and raw.get("options"):
         schema["enum"] = [option["value"] for option in in_turns(raw["options"])]
-        if raw.get("multiple"):
-            schema = {"type": "array", "items": schema}
+        return {"type": "array", "items": schema} if raw.get("multiple") else schema
     if kind == "number":
         bounds = {"minimum": raw.get("min"), "maximum": raw.get("max")}
         schema |= {word: bound for word, bound in bounds.items() if bound is not None}
     return schema
-
-
-def _file_schema(kind: str, file_names: Sequence[str]) -> dict[str, Any]:
-    one = {"type": "string", "enum": list(file_names)}
-    return one if kind == "file" else {"type": "array", "items": one}
 
 
 EVERY_TOOL = "*"
@@ -290,33 +276,25 @@ def build_toolbox(
         if wanted and not matches:
             notes.append(OurWords(f"tool {own_name!r} is left out: not among the allowed tools"))
             continue
+        name = _free_name(own_name, provider, reserved | tools.keys())
         try:
-            tool = _read_tool(
-                raw, _free_name(own_name, provider, reserved | tools.keys()), tuple(files or ()), notes.append
-            )
+            tool = _read_tool(raw, name, tuple(files or ()), notes.append)
         except _Unusable as reason:
             notes.append(OurWords(f"tool {own_name!r} is left out: {reason}"))
         else:
-            tools[tool.name] = replace(tool, needs_approval=bool(approvals) or EVERY_TOOL in asking_first)
-    _require_matches(asking_first - guarded, list(offered))
-    notes += _unmet_notes([entry for entry in dict.fromkeys(allowed) if entry not in met])
-    return Toolbox(tools, files or {}, tuple(notes))
-
-
-def _require_matches(unmet: Iterable[str], names: Sequence[str]) -> None:
-    for entry in sorted(unmet):
-        known = f"{', '.join(names[:_MAX_NAMED])}{', …' if len(names) > _MAX_NAMED else ''}" or "none"
-        advice = f"its tools are: {known}; write names or provider/name, separated by commas, or * for all"
-        reason = missing_variable(entry) if looks_like_selector(entry) else advice
-        raise InvalidParameters(f"parameter 'approval_required': the node has no tool {entry!r}; {reason}")
-
-
-def _unmet_notes(unmet: Sequence[str]) -> Iterator[Sentence]:
+            tools[name] = replace(tool, needs_approval=bool(approvals) or EVERY_TOOL in asking_first)
+    names = ", ".join(list(offered)[:_MAX_NAMED]) + (", …" if len(offered) > _MAX_NAMED else "") or "none"
+    for entry in sorted(asking_first - guarded):
+        advice = f"its tools are: {names}; write names or provider/name, separated by commas, or * for all"
+        hint = missing_variable(entry) if looks_like_selector(entry) else advice
+        raise InvalidParameters(f"parameter 'approval_required': the node has no tool {entry!r}; {hint}")
+    unmet = [entry for entry in dict.fromkeys(allowed) if entry not in met]
     for entry in unmet[:_MAX_NAMED]:
-        note = f"allowed_tools: no tool is called {entry!r}"
-        yield Quoting(f"{note}; {missing_variable(entry)}" if looks_like_selector(entry) else note)
+        hint = f"; {missing_variable(entry)}" if looks_like_selector(entry) else ""
+        notes.append(Quoting(f"allowed_tools: no tool is called {entry!r}{hint}"))
     if len(unmet) > _MAX_NAMED:
-        yield OurWords(f"allowed_tools: {len(unmet) - _MAX_NAMED:,} more names match no tool")
+        notes.append(OurWords(f"allowed_tools: {len(unmet) - _MAX_NAMED:,} more names match no tool"))
+    return Toolbox(tools, files or {}, tuple(notes))
 
 
 def _read_tool(raw: Mapping[str, Any], name: str, file_names: Sequence[str], note: Note) -> Tool:
@@ -327,16 +305,15 @@ def _read_tool(raw: Mapping[str, Any], name: str, file_names: Sequence[str], not
         label = declared["name"]
         if declared["form"] != "llm" or label in fixed:
             continue  # the developer's, which the model neither sees nor sets
+        notes: list[Sentence] = []
         try:
-            parameter = _read_parameter(declared, file_names)
+            parameters[label] = _read_parameter(declared, file_names, notes.append)
         except _Unusable as reason:
             if declared.get("required"):
                 raise _Unusable(f"its required parameter {label!r} cannot be offered: {reason}") from None
             note(OurWords(f"tool {own_name!r}: parameter {label!r} is left out: {reason}"))
-            continue
-        for each in parameter.notes:
+        for each in dict.fromkeys(notes):
             note(each.of(f"tool {own_name!r}: parameter {label!r}"))
-        parameters[label] = parameter
     known_types = {member.value for member in ToolProviderType}
     provider_type = raw.get("provider_type")
     return Tool(

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,51 +44,34 @@ _MAX_LEVELS = 8
 
 
 def plan_tool(maximum_subtasks: int) -> Tool:
-    subtasks = {
-        "type": "array",
-        "items": {"type": "string", "minLength": 1},
-        "minItems": 1,
-        "maxItems": maximum_subtasks,
-        "description": template.SUBTASKS_DESCRIPTION,
-    }
-    schema = _closed_object({"subtasks": subtasks})
-    return _virtual(SUBMIT_PLAN, template.SUBMIT_PLAN_DESCRIPTION, check_of(schema).stricter(_blank_subtasks))
+    subtasks = _texts(template.SUBTASKS_DESCRIPTION, maxItems=maximum_subtasks, minItems=1)
+    return _virtual(SUBMIT_PLAN, template.SUBMIT_PLAN_DESCRIPTION, _closed({"subtasks": subtasks}, _blank_subtasks))
 
 
 def reflection_tool() -> Tool:
-    schema = _closed_object(
-        {
-            "is_completed": {"type": "boolean", "description": template.IS_COMPLETED_DESCRIPTION},
-            "advice": {"type": "string", "description": template.ADVICE_DESCRIPTION},
-        }
-    )
-    return _virtual(SUBMIT_REFLECTION, template.SUBMIT_REFLECTION_DESCRIPTION, check_of(schema))
+    properties = {
+        "is_completed": {"type": "boolean", "description": template.IS_COMPLETED_DESCRIPTION},
+        "advice": {"type": "string", "description": template.ADVICE_DESCRIPTION},
+    }
+    return _virtual(SUBMIT_REFLECTION, template.SUBMIT_REFLECTION_DESCRIPTION, _closed(properties))
 
 
 def review_tool() -> Tool:
-    problems = {
-        "type": "array",
-        "items": {"type": "string", "minLength": 1},
-        "maxItems": _MAX_PROBLEMS,
-        "description": template.PROBLEMS_DESCRIPTION,
+    properties = {
+        "passes": {"type": "boolean", "description": template.PASSES_DESCRIPTION},
+        "problems": _texts(template.PROBLEMS_DESCRIPTION, maxItems=_MAX_PROBLEMS),
     }
-    schema = _closed_object(
-        {"passes": {"type": "boolean", "description": template.PASSES_DESCRIPTION}, "problems": problems}
-    )
-    return _virtual(SUBMIT_REVIEW, template.SUBMIT_REVIEW_DESCRIPTION, check_of(schema).stricter(_unnamed_problems))
+    return _virtual(SUBMIT_REVIEW, template.SUBMIT_REVIEW_DESCRIPTION, _closed(properties, _unnamed_problems))
 
 
 def read_result_tool() -> Tool:
     """The tool that reads on in long results; of ``offset`` and ``find`` it takes one at a time."""
-    schema = _closed_object(
-        {
-            "id": {"type": "string", "description": template.RESULT_ID_DESCRIPTION},
-            "offset": {"type": "integer", "minimum": 0, "description": template.OFFSET_DESCRIPTION},
-            "find": {"type": "string", "maxLength": MAX_WANTED_LENGTH, "description": template.FIND_DESCRIPTION},
-        },
-        required=["id"],
-    )
-    check = check_of(schema).stricter(_offset_and_find)
+    properties = {
+        "id": {"type": "string", "description": template.RESULT_ID_DESCRIPTION},
+        "offset": {"type": "integer", "minimum": 0, "description": template.OFFSET_DESCRIPTION},
+        "find": {"type": "string", "maxLength": MAX_WANTED_LENGTH, "description": template.FIND_DESCRIPTION},
+    }
+    check = _closed(properties, _offset_and_find, required=["id"])
     return _virtual(READ_RESULT, template.READ_RESULT_DESCRIPTION, check, ToolKind.READS)
 
 
@@ -113,7 +96,7 @@ def answer_tool(answer_schema: str) -> Tool:
 
 
 def _as_object(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """A checked schema with its type on top, where model APIs look for it; references there are written out."""
+    """A usable schema with its type on top, where model APIs look for it; references there are written out."""
     if not _allows_objects(schema, schema):
         reason = f"its type is {schema['type']!r}" if "type" in schema else "it allows none"
         raise SchemaUnusable(f"it must describe an object, and {reason}")
@@ -129,31 +112,34 @@ def _as_object(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 def _allows_objects(root: Mapping[str, Any], schema: object, levels: int = _MAX_LEVELS) -> bool:
     """Whether the types and alternatives named in a schema allow objects; ``root`` is the whole schema."""
-    if not isinstance(schema, Mapping):
-        return schema is not False
-    if not levels:
-        return False
-    kinds = schema.get("type", "object")
-    references = [schema[key] for key in ("$ref", "$dynamicRef") if isinstance(schema.get(key), str)]
-    together = [*(resolve(root, each) for each in references), *schema.get("allOf", ())]
-    return (
-        (kinds == "object" or "object" in kinds)
-        and all(_allows_objects(root, part, levels - 1) for part in together)
-        and all(
-            any(_allows_objects(root, branch, levels - 1) for branch in schema[key])
-            for key in ("anyOf", "oneOf")
-            if key in schema
-        )
+    if not isinstance(schema, Mapping) or not levels:
+        return bool(levels) and schema is not False
+    together = [resolve(root, schema["$ref"])] if "$ref" in schema else []
+    groups = [[part] for part in (*together, *schema.get("allOf", ()))]
+    groups += [schema[keyword] for keyword in ("anyOf", "oneOf") if keyword in schema]
+    return "object" in schema.get("type", "object") and all(
+        any(_allows_objects(root, part, levels - 1) for part in group) for group in groups
     )
 
 
-def _closed_object(properties: Mapping[str, Any], required: Sequence[str] | None = None) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": dict(properties),
-        "required": list(properties if required is None else required),
-        "additionalProperties": False,
-    }
+def _closed(
+    properties: Mapping[str, Any],
+    more: Callable[[Any], Iterator[Problem]] | None = None,
+    required: Sequence[str] | None = None,
+) -> Check:
+    check = check_of(
+        {
+            "type": "object",
+            "properties": properties,
+            "required": list(properties) if required is None else required,
+            "additionalProperties": False,
+        }
+    )
+    return check.stricter(more) if more else check
+
+
+def _texts(description: str, **limits: int) -> dict[str, Any]:
+    return {"type": "array", "items": {"type": "string", "minLength": 1}, **limits, "description": description}
 
 
 def _blank_subtasks(plan: Mapping[str, Any]) -> Iterator[Problem]:
@@ -237,6 +223,6 @@ def _with_texts(
 
 def _fits(check: Check, value: object) -> bool:
     try:
-        return check.is_satisfied_by(value)
+        return check.accepts(value)
     except Unchecked:
         return False

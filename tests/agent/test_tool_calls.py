@@ -14,20 +14,12 @@ from tests.support.wire import calls, parameter, replies, text_message, tool
 
 BAD_ARGUMENTS = {
     "broken": ('{"q": "x"', "parse error: Expecting"),
-    "white space": ("  ", "parse error: expected a JSON object, got only white space"),
     "an array": ('["x"]', "parse error: expected a JSON object, got an array"),
-    "null": ("null", "parse error: expected a JSON object, got null"),
-    "two objects": ('{"q": "x"}{"q": "y"}', "parse error: Extra data"),
-    "NaN": ('{"q": NaN}', "parse error: NaN is not a JSON number"),
-    "infinite": ('{"q": 1e999}', "parse error: a number too large at $.q"),
-    "half a pair": ('{"q": "\\ud83d"}', "parse error: half a surrogate pair"),
-    "too deep": ('{"q": ' + "[" * 70 + "]" * 70 + "}", "parse error: nested deeper than 64"),
     "far too deep": ('{"q": ' + "[" * 90_000, "parse error: nested deeper than 64"),
     "missing": ("{}", "validation error: missing required argument 'q'"),
     "none at all": ("", "validation error: missing required argument 'q'"),
     "unknown": ('{"q": "x", "w": 1}', "validation error: unknown argument 'w'; valid arguments are: q, n, size"),
     "type": ('{"q": "x", "n": true}', "validation error: parameter 'n' must be a number, got a boolean"),
-    "option": ('{"q": "x", "size": "xl"}', 'validation error: parameter \'size\' value "xl" not in options ["s", "m"]'),
     "the developer's": ('{"q": "x", "depth": 3}', "validation error: unknown argument 'depth'"),
 }
 SIZES = [{"value": "s", "label": {"en_US": "S"}}, {"value": "m", "label": {"en_US": "M"}}]
