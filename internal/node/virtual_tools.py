@@ -44,7 +44,7 @@ _MAX_LEVELS = 8
 
 
 def plan_tool(maximum_subtasks: int) -> Tool:
-    subtasks = _texts(template.SUBTASKS_DESCRIPTION, maxItems=maximum_subtasks, minItems=1)
+    subtasks = _texts(template.SUBTASKS_DESCRIPTION, minItems=1, maxItems=maximum_subtasks)
     return _virtual(SUBMIT_PLAN, template.SUBMIT_PLAN_DESCRIPTION, _closed({"subtasks": subtasks}, _blank_subtasks))
 
 

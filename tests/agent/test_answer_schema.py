@@ -1,4 +1,4 @@
-"""Answers in a schema, on every strategy: handed over by a call, corrected at most twice, text asked once more."""
+"""Answers in a schema: handed over by a call, corrected twice, asked for once; and which schemas are taken."""
 
 import json
 from typing import Any
@@ -11,10 +11,10 @@ from internal.plan_and_reflect import PLAN_AND_REFLECT
 from prompt import template
 from strategies.gpt5_react import GPT5ReActStrategy
 from tests.agent.plans import blocks, done_at_once, offered, plans
-from tests.agent.scenes import check_prompt, results_in
+from tests.agent.scenes import check_growth, check_prompt, results_in, search
 from tests.support.host import Json
 from tests.support.run import Outcome, run
-from tests.support.wire import MODEL, USAGE, calls, model, replies, says
+from tests.support.wire import USAGE, calls, model, replies, says
 
 SCHEMA: Json = {
     "type": "object",
@@ -77,17 +77,13 @@ def test_the_arguments_of_the_call_are_the_answer_as_object_and_as_pretty_json(s
 
 
 @every_strategy
-def test_the_tool_is_offered_beside_the_others_with_the_schema_as_its_parameters(strategy: str) -> None:
+def test_the_tool_is_offered_for_the_answer_with_the_schema_as_its_parameters(strategy: str) -> None:
+    """Plans, subtasks and judgements do not offer it."""
     outcome = schema_run(strategy, submits(GOOD))
 
     last = outcome.model.requests[-1]
     assert offered(last) == (["submit_answer"] if strategy == "plan and reflect" else ["search", "submit_answer"])
     assert last["tools"][-1]["parameters"] == SCHEMA
-
-
-def test_plans_subtasks_and_judgements_do_not_offer_it() -> None:
-    outcome = schema_run("plan and reflect", submits(GOOD))
-
     assert len(closing_prompts(outcome)) == 1
 
 
@@ -102,23 +98,16 @@ def test_without_a_schema_the_answer_is_text(strategy: str, blank: object) -> No
     assert all("submit_answer" not in offered(request) for request in outcome.model.requests)
 
 
-def test_a_schema_that_dify_has_parsed_is_accepted() -> None:
-    assert satisfied(schema_run("function calling", submits(GOOD), schema=SCHEMA))
-
-
-def test_values_are_converted_by_the_schema_when_nothing_is_lost() -> None:
-    assert satisfied(schema_run("function calling", submits({**GOOD, "people": "1000000"})))
+def test_a_schema_that_dify_has_parsed_is_taken_and_values_are_converted_by_it() -> None:
+    assert satisfied(schema_run("function calling", submits({**GOOD, "people": "1000000"}), schema=SCHEMA))
 
 
 UNFIT: dict[str, Json | str] = {
     "a wrong type": {"city": ["Köln"]},
-    "a missing value": {"people": 3},
-    "an unknown value": {"city": "Köln", "mayor": "?"},
     "out of range": {"city": "Köln", "people": 0},
     "a wrong item": {"city": "Köln", "rivers": [{"name": "Rhein"}]},
     "no object": "[1]",
     "broken JSON": '{"city": "K',
-    "no number": '{"city": "Köln", "people": NaN}',
     "nothing": "",
 }
 
@@ -165,10 +154,17 @@ def test_a_model_that_answers_in_text_again_has_no_answer(strategy: str) -> None
 
 
 @every_strategy
-def test_text_and_corrections_may_come_together(strategy: str) -> None:
+def test_text_and_corrections_may_come_together_and_all_calls_are_counted(strategy: str) -> None:
     steps = [submits({"people": 3}), says("Köln."), submits({"city": 7, "people": "x"}), submits(GOOD)]
 
-    assert satisfied(schema_run(strategy, *steps))
+    outcome = schema_run(strategy, *steps)
+
+    assert satisfied(outcome)
+    usage = outcome.last_json["execution_metadata"]
+    assert usage["total_tokens"] == len(outcome.model.requests) * USAGE["total_tokens"]
+    shown = [log["status"] for log in outcome.logs.values() if log["label"] == "CALL submit_answer"]
+    assert shown == ["error", "error", "success"]
+    assert {log["status"] for log in outcome.logs.values()} <= {"error", "success"}
 
 
 @every_strategy
@@ -199,14 +195,6 @@ def test_a_cut_answer_is_not_taken(strategy: str) -> None:
 
 
 @every_strategy
-def test_usage_counts_every_call_for_the_answer(strategy: str) -> None:
-    outcome = schema_run(strategy, says("Köln."), submits({}), submits(GOOD))
-
-    usage = outcome.last_json["execution_metadata"]
-    assert usage["total_tokens"] == len(outcome.model.requests) * USAGE["total_tokens"]
-
-
-@every_strategy
 def test_a_model_that_cannot_call_tools_is_one_clear_error(strategy: str) -> None:
     blueprint, _ = STRATEGIES[strategy]
     params = {"answer_schema": json.dumps(SCHEMA), "model": model(features=[])}
@@ -218,11 +206,210 @@ def test_a_model_that_cannot_call_tools_is_one_clear_error(strategy: str) -> Non
     assert outcome.model.requests == []
 
 
-@every_strategy
-def test_the_log_shows_the_call_and_how_it_went(strategy: str) -> None:
-    outcome = schema_run(strategy, submits({}), submits(GOOD))
+# The answer among calls of other tools.
 
-    shown = [log for log in outcome.logs.values() if log["label"] == "CALL submit_answer"]
-    assert [log["status"] for log in shown] == ["error", "success"]
-    assert {log["status"] for log in outcome.logs.values()} <= {"error", "success"}
-    assert MODEL in {log["label"] for log in outcome.logs.values()}
+CITY: Json = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+BONN = {"city": "Bonn"}
+TEXT = json.dumps(BONN, indent=2)
+SUBMIT = ("submit_answer", BONN)
+
+
+def city_run(*steps: Any, **params: Any) -> Outcome:  # noqa: ANN401 - turns
+    return run(steps, FOUND, {"answer_schema": CITY, **params})
+
+
+def test_the_other_tools_keep_working() -> None:
+    outcome = city_run(search("a"), search("b"), calls(SUBMIT))
+
+    assert (outcome.text, outcome.stop_reason) == (TEXT, "answered")
+    assert [request["tool_parameters"]["q"] for request in outcome.tools.requests] == ["a", "b"]
+    assert results_in(outcome.model.prompts[-1]) == ["found", "found"]
+    check_growth(outcome.model.requests)
+
+
+def test_other_tools_run_beside_an_answer_that_does_not_fit() -> None:
+    outcome = city_run(calls(("search", {"q": "a"}), ("submit_answer", {})), calls(SUBMIT))
+
+    found, refused = results_in(outcome.model.prompts[-1])
+    assert found == "found"
+    assert "city" in refused
+    assert outcome.variables["structured_output"] == BONN
+
+
+@pytest.mark.parametrize("first", [0, 1], ids=["answer first", "answer last"])
+def test_an_answer_together_with_other_calls_is_the_answer(first: int) -> None:
+    turn = [("search", {"q": "a"}), ("nonsense", {})]
+    turn.insert(0 if first == 0 else 2, SUBMIT)
+
+    outcome = city_run(calls(*turn))
+
+    assert (outcome.text, outcome.stop_reason) == (TEXT, "answered")
+    assert outcome.variables["structured_output"] == BONN
+    assert len(outcome.variables["tool_runs"]) == 3
+    assert "start" not in {log["status"] for log in outcome.logs.values()}
+
+
+def test_of_two_answers_in_one_turn_the_first_that_fits_counts() -> None:
+    turn = calls(("submit_answer", {}), SUBMIT, ("submit_answer", {"city": "Kiel"}))
+
+    assert city_run(turn).variables["structured_output"] == BONN
+
+
+def test_in_the_closing_call_the_answer_is_the_one_call_that_is_not_refused() -> None:
+    outcome = city_run(search("a"), calls(("search", {"q": "b"}), SUBMIT), maximum_iterations=1)
+
+    assert (outcome.text, outcome.stop_reason) == (TEXT, "iteration_limit")
+    assert outcome.variables["structured_output"] == BONN
+    assert len(outcome.tools.requests) == 1
+    assert [item["status"] for item in outcome.variables["tool_runs"]] == ["ok", "refused", "ok"]
+    assert outcome.model.prompts[-1][-1]["content"] == template.CLOSING_NOTE_FOR_SUBMISSION
+
+
+@pytest.mark.parametrize("wrong", [calls(("submit_answer", {})), says("Bonn.")], ids=["unfit", "text"])
+def test_in_the_closing_call_too_an_answer_may_be_corrected_or_asked_for(wrong: list[Any]) -> None:
+    outcome = city_run(search("a"), wrong, calls(SUBMIT), maximum_iterations=1)
+
+    assert (outcome.text, outcome.variables["structured_output"]) == (TEXT, BONN)
+
+
+@pytest.mark.parametrize(
+    "turn",
+    [says("Bonn."), says(), calls(("submit_answer", {})), search("b")],
+    ids=["text", "nothing", "unfit", "other"],
+)
+def test_without_any_answer_in_the_closing_call_the_output_is_null_and_says_so(turn: list[Any]) -> None:
+    outcome = run(
+        [search("a"), *[turn] * 4],
+        {"search": replies("found")},
+        {"answer_schema": CITY, "maximum_iterations": 1},
+        expect_all_steps=False,
+    )
+
+    assert outcome.variables["structured_output"] is None
+    assert outcome.stop_reason == "answer_invalid"
+    assert outcome.text
+
+
+def test_repeated_calls_end_in_an_answer_in_the_schema_too() -> None:
+    outcome = city_run(*[search("same")] * 4, calls(SUBMIT))
+
+    assert (outcome.stop_reason, outcome.variables["structured_output"]) == ("repeated_calls", BONN)
+
+
+def test_a_repeated_closing_does_not_need_described_models() -> None:
+    outcome = city_run(search("a"), calls(SUBMIT), maximum_iterations=1, model=model(features=None))
+
+    assert outcome.variables["structured_output"] == BONN
+
+
+# Which schemas are taken: references into itself and patterns; the rest is refused.
+
+
+def submitted(schema: object, *answers: Json) -> Outcome:
+    steps = [calls(("submit_answer", answer)) for answer in answers]
+    given = schema if isinstance(schema, str) else json.dumps(schema)
+    return run(steps, {}, {"answer_schema": given})
+
+
+UNUSABLE: dict[str, str] = {
+    "no JSON": "{city: string}",
+    "two of it": "{} {}",
+    "a list": '[{"type": "object"}]',
+    "a number": "7",
+    "prose": "An object with a city.",
+    "a schema of a text": '{"type": "string"}',
+    "a type deeper down that is none": '{"type": "object", "properties": {"a": {"type": "strin"}}}',
+    "a remote reference": '{"$ref": "https://schemas.test/city.json"}',
+    "a file": '{"type": "object", "properties": {"a": {"$ref": "file:///etc/passwd"}}}',
+    "a reference to nothing": '{"type": "object", "properties": {"a": {"$ref": "#/$defs/a"}}}',
+    "a reference to a text": '{"$ref": "#/$defs/a", "$defs": {"a": {"type": "string"}}}',
+    "a reference to itself on top": '{"$ref": "#"}',
+    "references in a circle on top": '{"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/a"}}}',
+    "choices of which none is an object": '{"anyOf": [{"type": "string"}, {"type": "integer"}]}',
+    "a reference that is not text": '{"type": "object", "properties": {"a": {"$ref": 7}}}',
+    "NaN": '{"type": "object", "properties": {"a": {"maximum": NaN}}}',
+    "infinity": '{"type": "object", "properties": {"a": {"maximum": 1e999}}}',
+    "half a surrogate pair": '{"type": "object", "description": "\\ud800"}',
+    "a pattern that is none": '{"type": "object", "properties": {"a": {"pattern": "["}}}',
+    "too deep": '{"type":"object","properties":{"a":' * 2_000 + "{}" + "}}" * 2_000,
+    "long": json.dumps({"type": "object", "properties": {"a": {"type": "secret" * 1_000}}}),
+}
+
+
+@pytest.mark.parametrize("schema", UNUSABLE.values(), ids=UNUSABLE)
+def test_an_unusable_schema_is_one_clear_error_before_any_call(schema: str) -> None:
+    outcome = submitted(schema)
+
+    assert isinstance(outcome.error, InvokeBadRequestError)
+    assert "answer_schema" in str(outcome.error)
+    assert len(str(outcome.error)) < 500
+    assert outcome.model.requests == []
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_every_strategy_refuses_it(strategy: str) -> None:
+    blueprint, _ = STRATEGIES[strategy]
+    outcome = run([], {}, {"answer_schema": '{"type": "string"}'}, blueprint=blueprint)
+
+    assert isinstance(outcome.error, InvokeBadRequestError)
+
+
+REFERENCES: dict[str, Json] = {
+    "on top, over two steps": {"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/city"}, "city": CITY}},
+    "deeper down": {
+        **CITY,
+        "properties": {"city": {"$ref": "#/$defs/A%20%E6%97%A5~1"}},
+        "$defs": {"A 日/": {"type": "string"}},
+    },
+    "within a list of choices": {"type": "object", "allOf": [{"$ref": "#/$defs/city"}], "$defs": {"city": CITY}},
+    "under the old name": {"$ref": "#/definitions/city", "definitions": {"city": CITY}},
+}
+
+
+@pytest.mark.parametrize("schema", REFERENCES.values(), ids=REFERENCES)
+def test_references_into_the_schema_itself_are_followed(schema: Json) -> None:
+    """The first answer does not fit, and the model reads why."""
+    outcome = submitted(schema, {"city": ["no text"]}, {"city": "Bonn"})
+
+    assert outcome.variables["structured_output"] == {"city": "Bonn"}
+    assert "city" in outcome.model.prompts[-1][-1]["content"]
+    (tool,) = outcome.model.requests[0]["tools"]
+    assert tool["parameters"]["type"] == "object"
+    assert "$ref" not in tool["parameters"]
+
+
+def test_a_schema_that_refers_to_itself_is_followed_as_deep_as_the_answer_is() -> None:
+    node = {"type": "object", "properties": {"n": {"type": "integer"}, "next": {"$ref": "#"}}, "required": ["n"]}
+    good = {"n": 1, "next": {"n": 2, "next": {"n": 3}}}
+
+    outcome = submitted(node, {"n": 1, "next": {"n": 2, "next": {}}}, good)
+
+    assert outcome.variables["structured_output"] == good
+
+
+@pytest.mark.parametrize("kind", [{}, {"type": ["object"]}, {"type": ["object", "null"]}], ids=str)
+def test_an_object_may_be_one_type_of_several_or_not_named(kind: Json) -> None:
+    outcome = submitted({**CITY, **kind}, {"city": "Bonn"})
+
+    assert outcome.variables["structured_output"] == {"city": "Bonn"}
+    assert outcome.model.requests[0]["tools"][0]["parameters"] == CITY
+
+
+PATTERNS: dict[str, Json] = {
+    "of a value": {"properties": {"a": {"type": "string", "pattern": "^(a+)+$"}}},
+    "of names": {"patternProperties": {"^(a+)+$": {"type": "integer"}}, "additionalProperties": False},
+    "behind a reference": {"properties": {"a": {"$ref": "#/$defs/x"}}, "$defs": {"x": {"pattern": "^(a+)+$"}}},
+}
+
+
+@pytest.mark.parametrize("schema", PATTERNS.values(), ids=PATTERNS)
+def test_a_pattern_is_checked(schema: Json) -> None:
+    """Each could hold the process up; the model reads why its first answer does not fit."""
+    is_of_names = "patternProperties" in schema
+    wrong: Json = {"b": 1} if is_of_names else {"a": "a" * 60 + "!"}
+    right: Json = {"aa": 1} if is_of_names else {"a": "aa"}
+
+    outcome = submitted({"type": "object", **schema}, wrong, right)
+
+    assert outcome.variables["structured_output"] == right
+    assert "validation error" in outcome.model.prompts[-1][-1]["content"]

@@ -1,24 +1,29 @@
-"""The node's tools as the model sees them, and the way back from a name to a call."""
+"""The node's tools as the model sees them, whatever Dify or an MCP server declares, and the way back to a call."""
 
 import re
+import socket
+from typing import Any
 
 import pytest
 from dify_plugin.entities.tool import ToolProviderType
 from hypothesis import given
 from hypothesis import strategies as st
-from jsonschema_rs import meta
+from jsonschema_rs import Draft202012Validator, meta
 
+from internal.calls.judging import ArgumentsInvalid, validate_arguments
 from internal.node.tools import Toolbox, build_toolbox, name_files
 from tests.support.wire import parameter, tool
-from tests.unit.builders import file, tool_of
+from tests.unit.builders import file, parameter_of, tool_of
 from tests.unit.generators import text_from_the_host
 
 NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
-SECRET = "s3cret-value"
 
 
 def own_names(toolbox: Toolbox) -> list[str]:
     return [tool.own_name for tool in toolbox.tools.values()]
+
+
+# Tools.
 
 
 def test_a_tool_keeps_what_a_call_of_it_needs() -> None:
@@ -29,12 +34,13 @@ def test_a_tool_keeps_what_a_call_of_it_needs() -> None:
     assert (found.own_name, found.provider, found.credential_id) == ("search", "server-1", "cred-1")
     assert found.provider_type is ToolProviderType.MCP
     assert found.description == "What search does."
+    for unknown in (None, "", "plugin"):
+        assert tool_of(provider_type=unknown).provider_type is ToolProviderType.BUILT_IN
 
 
-NAMES = ["search", "sear ch", "sear_ch", "x" * 80, "検索", "-", "_"]
-
-
-@given(st.lists(text_from_the_host | st.sampled_from(NAMES), max_size=8))
+@given(
+    st.lists(text_from_the_host | st.sampled_from(["search", "sear ch", "sear_ch", "x" * 80, "検索", "-"]), max_size=8)
+)
 def test_every_name_is_one_that_model_apis_take_and_no_other_tool_has(names: list[str]) -> None:
     toolbox = build_toolbox([tool(name) for name in names])
 
@@ -50,13 +56,7 @@ def test_namesakes_are_told_apart_by_their_provider_and_mapped_back() -> None:
     assert list(toolbox.tools) == ["search", "b_search", "search_2", "search_3"]
     assert own_names(toolbox) == ["search"] * 4
     assert [found.provider for found in toolbox.tools.values()] == ["acme/a/a", *["acme/b/b"] * 3]
-
-
-def test_long_namesakes_stay_within_the_length() -> None:
-    toolbox = build_toolbox([tool("x" * 90) for _ in range(12)])
-
-    assert len(toolbox.tools) == 12
-    assert {len(name) for name in toolbox.tools} == {64}
+    assert {len(name) for name in build_toolbox([tool("x" * 90) for _ in range(12)]).tools} == {64}
 
 
 def test_names_of_virtual_tools_are_reserved() -> None:
@@ -86,10 +86,15 @@ def test_the_allow_list_takes_names_and_provider_and_name(allowed: tuple[str, ..
     assert len([note for note in toolbox.notes if "not among the allowed" in note]) == 3 - len(offered)
 
 
-def test_an_allowed_name_that_no_tool_has_is_named() -> None:
-    (note,) = build_toolbox([tool("search")], allowed=["search", "serach"]).notes
+def test_entries_that_mean_no_tool_are_named_and_of_many_the_first() -> None:
+    """Each entry that means no tool is a line in the log."""
+    allowed = [*("nope" for _ in range(50)), *(f"no{number}" for number in range(50))]
 
-    assert "'serach'" in note
+    notes = build_toolbox([tool("search")], allowed=[*allowed, "search"]).notes
+
+    assert len(notes) == 21
+    assert notes[0] == "allowed_tools: no tool is called 'nope'"
+    assert notes[-1] == "allowed_tools: 31 more names match no tool"
 
 
 @pytest.mark.parametrize(
@@ -106,20 +111,7 @@ def test_descriptions_are_read_leniently(description: object, expected: str) -> 
     assert tool_of(description=description).description == expected
 
 
-@pytest.mark.parametrize("runtime", [None, {}, {"q": None}], ids=repr)
-def test_runtime_parameters_that_are_null_fix_nothing(runtime: object) -> None:
-    found = tool_of(parameter("q"), runtime_parameters=runtime)
-
-    assert found.fixed == {}
-    assert list(found.parameters) == ["q"]
-
-
-@pytest.mark.parametrize("provider_type", [None, "", "plugin"], ids=repr)
-def test_an_unknown_provider_type_is_the_plain_one(provider_type: object) -> None:
-    assert tool_of(provider_type=provider_type).provider_type is ToolProviderType.BUILT_IN
-
-
-@pytest.mark.parametrize("kind", ["model-selector", "app-selector", "hologram", "system-files"])
+@pytest.mark.parametrize("kind", ["model-selector", "hologram", "system-files"])
 def test_a_bad_parameter_is_left_out_and_a_bad_required_one_removes_the_tool(kind: str) -> None:
     toolbox = build_toolbox(
         [
@@ -135,35 +127,24 @@ def test_a_bad_parameter_is_left_out_and_a_bad_required_one_removes_the_tool(kin
     assert [note for note in toolbox.notes if "'fetch' is left out" in note and "'odd'" in note]
 
 
-@pytest.mark.parametrize("form", ["form", "schema", "of a later Dify"])
-def test_parameters_of_the_developer_are_hidden_from_the_model(form: str) -> None:
-    found = tool_of(parameter("key", form=form, required=True), parameter("q"), runtime_parameters={"key": "k"})
+@pytest.mark.parametrize("form", ["form", "schema", "of a later Dify", "llm"])
+def test_what_the_developer_set_is_hidden_from_the_model(form: str) -> None:
+    """Even if the parameter's form is the model's; and a value of null sets nothing."""
+    runtime = {"key": "s3cret-value", "q": None, "extra": 1}
+    found = tool_of(parameter("key", form=form, required=True), parameter("q"), runtime_parameters=runtime)
 
     assert list(found.prompt_tool.parameters["properties"]) == ["q"]
-    assert found.fixed == {"key": "k"}
-
-
-def test_a_value_that_the_developer_set_is_hidden_even_if_its_form_is_the_models() -> None:
-    found = tool_of(parameter("q", required=True), runtime_parameters={"q": "set", "extra": 1})
-
-    assert found.prompt_tool.parameters == {"type": "object", "properties": {}, "required": []}
-    assert found.fixed == {"q": "set", "extra": 1}
-
-
-def test_values_that_the_developer_set_are_never_shown() -> None:
-    found = tool_of(parameter("pin", "secret-input", form="form"), runtime_parameters={"pin": SECRET})
-
-    assert SECRET not in repr(found)
+    assert found.prompt_tool.parameters["required"] == []
+    assert found.fixed == {"key": "s3cret-value", "extra": 1}
+    assert "s3cret-value" not in repr(found)
 
 
 def test_the_tools_of_a_request_are_in_the_nodes_order_and_the_same_every_time() -> None:
-    toolbox = build_toolbox([tool("b", parameter("z"), parameter("a")), tool("a")])
+    toolbox = build_toolbox([tool("b", parameter("z"), parameter("a")), tool("a", runtime_parameters=None)])
 
     assert [offered.name for offered in toolbox.prompt_tools] == ["b", "a"]
     assert list(toolbox.prompt_tools[0].parameters["properties"]) == ["z", "a"]
     assert toolbox.prompt_tools is toolbox.prompt_tools
-    for offered in toolbox.prompt_tools:
-        meta.validate(offered.parameters)
 
 
 def test_this_turns_files_have_distinct_readable_names() -> None:
@@ -177,12 +158,158 @@ def test_no_file_is_lost_to_its_name(names: list[str | None]) -> None:
     assert len(name_files(map(file, names))) == len(names)
 
 
-def test_endless_allow_lists_are_named_by_their_beginning() -> None:
-    """Each entry that means no tool is a line in the log."""
-    allowed = [*("nope" for _ in range(50)), *(f"no{number}" for number in range(50))]
+# Parameters.
 
-    notes = build_toolbox([tool("search")], allowed=[*allowed, "search"]).notes
+JSON_TYPES = {"string", "number", "integer", "boolean", "array", "object", "null"}
+STRINGS = ["string", "secret-input", "text-input", "select", "dynamic-select", "date"]
+KINDS = [*STRINGS, "number", "boolean", "checkbox", "object", "array", "any", "date-range"]
+PLACE = {"type": "object", "properties": {"zip": {"type": "integer"}}, "required": ["zip"]}
+ADDRESS = {
+    "type": "object",
+    "properties": {"home": {"$ref": "#/$defs/place"}, "rest": {"type": "array", "items": {"$ref": "#/$defs/place"}}},
+    "required": ["home"],
+    "$defs": {"place": PLACE},
+}
 
-    assert len(notes) == 21
-    assert notes[0] == "allowed_tools: no tool is called 'nope'"
-    assert notes[-1] == "allowed_tools: 31 more names match no tool"
+
+def mcp(schema: dict[str, Any], kind: str = "object", name: str = "x", **more: Any) -> dict[str, Any]:  # noqa: ANN401
+    return parameter(name, kind, input_schema=schema, **more)
+
+
+def types_in(schema: object) -> set[str]:
+    if isinstance(schema, dict):
+        own = schema.get("type")
+        return ({own} if isinstance(own, str) else set()).union(*(types_in(value) for value in schema.values()))
+    return set[str]().union(*map(types_in, schema)) if isinstance(schema, list) else set()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_type_of_dify_becomes_json_schema(kind: str) -> None:
+    found = tool_of(parameter("x", kind, options=[{"value": "a"}], min=1, max=5, llm_description="What it is."))
+
+    meta.validate(found.prompt_tool.parameters)
+    schema = found.prompt_tool.parameters["properties"]["x"]
+    assert types_in(schema) <= JSON_TYPES
+    assert schema["description"] == "What it is."
+
+
+@pytest.mark.parametrize(
+    ("kind", "more", "schema"),
+    [
+        ("select", {"options": [{"value": "a", "label": {}}]}, {"type": "string", "enum": ["a"]}),
+        ("select", {"options": None}, {"type": "string"}),
+        (
+            "select",
+            {"options": [{"value": "a"}], "multiple": True},
+            {"type": "array", "items": {"type": "string", "enum": ["a"]}},
+        ),
+        ("number", {"min": 0, "max": 1.5}, {"type": "number", "minimum": 0, "maximum": 1.5}),
+        ("number", {"min": None, "max": None}, {"type": "number"}),
+    ],
+)
+def test_options_are_an_enum_and_bounds_are_numbers(kind: str, more: dict[str, Any], schema: dict[str, Any]) -> None:
+    assert parameter_of(kind, **more).schema == schema
+
+
+@pytest.mark.parametrize(
+    ("more", "required"),
+    [({}, []), ({"required": True}, ["x"]), ({"required": True, "default": "d"}, []), ({"required": None}, [])],
+)
+def test_with_a_default_there_is_nothing_to_ask_the_model_for(more: dict[str, Any], required: list[str]) -> None:
+    assert tool_of(parameter("x", **more)).prompt_tool.parameters["required"] == required
+
+
+def test_a_file_parameter_takes_the_names_of_this_turns_files() -> None:
+    raw = tool("read", parameter("one", "file", required=True), parameter("all", "files"))
+
+    schema = build_toolbox([raw], files={"a.png": file("a.png"), "b.pdf": file("b.pdf")}).prompt_tools[0].parameters
+
+    names = {"type": "string", "enum": ["a.png", "b.pdf"]}
+    assert schema["properties"] == {"one": names, "all": {"type": "array", "items": names}}
+    assert schema["required"] == ["one"]
+
+
+@pytest.mark.parametrize(("required", "tools"), [(False, ["read"]), (True, [])])
+def test_without_files_a_file_parameter_is_left_out(required: bool, tools: list[str]) -> None:  # noqa: FBT001 - a table
+    toolbox = build_toolbox([tool("read", parameter("one", "file", required=required))])
+
+    assert list(toolbox.tools) == tools
+    assert "this turn has none" in toolbox.notes[0]
+
+
+@pytest.mark.parametrize("name", ["x", "a/b", "a~b", "a b", "日本"])
+def test_local_references_of_an_mcp_schema_keep_their_targets(name: str) -> None:
+    whole = tool_of(mcp(ADDRESS, name=name)).prompt_tool.parameters
+    meta.validate(whole)
+    check = Draft202012Validator(whole)
+
+    assert check.is_valid({name: {"home": {"zip": 1}, "rest": [{"zip": 2}]}})
+    assert not check.is_valid({name: {"home": {"zip": "no"}}})
+
+
+def test_an_mcp_schema_may_refer_to_itself_as_a_whole() -> None:
+    found = tool_of(mcp({"type": "object", "properties": {"child": {"$ref": "#"}, "n": {"type": "integer"}}}))
+
+    assert validate_arguments(found, {"x": {"child": {"n": 1}}}) == {"x": {"child": {"n": 1}}}
+    with pytest.raises(ArgumentsInvalid, match=r"x\.child\.n"):
+        validate_arguments(found, {"x": {"child": {"n": "no"}}})
+    assert not Draft202012Validator(found.prompt_tool.parameters).is_valid({"x": {"child": {"n": "no"}}})
+
+
+@pytest.mark.parametrize(
+    ("broken", "note"),
+    [
+        ({"type": "strnig"}, "not valid JSON Schema"),
+        ({"type": "object", "properties": 5}, "not valid JSON Schema"),
+        ({"type": "string", "pattern": 5}, "not valid JSON Schema"),
+        ({"$ref": "#/$defs/nowhere", "description": "A."}, "nothing is left of it"),
+        ({"$ref": "https://host.test/schema.json"}, "nothing is left of it"),
+        ({"title": "A"}, "nothing is left of it"),
+    ],
+    ids=str,
+)
+def test_a_broken_schema_is_named_and_the_parameter_has_its_plain_type(broken: dict[str, Any], note: str) -> None:
+    toolbox = build_toolbox([tool("search", mcp(broken, llm_description="What."), parameter("q"))])
+
+    whole = toolbox.prompt_tools[0].parameters
+    meta.validate(whole)
+    assert whole["properties"]["x"] == {"type": "object", "description": "What."}
+    assert validate_arguments(toolbox.tools["search"], {"x": '{"any": "thing"}'}) == {"x": {"any": "thing"}}
+    (said,) = toolbox.notes
+    assert "'x'" in said
+    assert note in said
+
+
+def test_a_lost_reference_or_pattern_is_named_and_what_is_next_to_it_still_applies() -> None:
+    """Dify drops the definitions of MCP servers."""
+    row = {"$ref": "#/$defs/Row", "type": "object", "required": ["id"], "properties": {"a": {"pattern": "["}}}
+    raw = tool("search", mcp({"type": "array", "items": row, "default": {"$ref": "#/no"}}, "array"))
+
+    toolbox = build_toolbox([raw])
+
+    told = {"type": "object", "required": ["id"], "properties": {"a": {}}}
+    assert toolbox.prompt_tools[0].parameters["properties"]["x"] == {
+        "type": "array",
+        "items": told,
+        "default": {"$ref": "#/no"},
+    }
+    assert validate_arguments(toolbox.tools["search"], {"x": [{"id": 1, "a": "?"}]}) == {"x": [{"id": 1, "a": "?"}]}
+    with pytest.raises(ArgumentsInvalid, match='"id" is a required property'):
+        validate_arguments(toolbox.tools["search"], {"x": [{}]})
+    assert [note.partition("nothing is checked there: ")[2] for note in toolbox.notes] == [
+        "the pattern '[' is not a regular expression, or too large",
+        "the reference '#/$defs/Row' leads nowhere",
+    ]
+
+
+def test_a_remote_reference_is_never_fetched() -> None:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        listener.setblocking(False)  # noqa: FBT003 - the name of the standard library
+        address = f"http://127.0.0.1:{listener.getsockname()[1]}/schema.json"
+        for schema in ({"$ref": address}, {"$dynamicRef": address}, {"$schema": address, "type": "object"}):
+            validate_arguments(tool_of(mcp(schema)), {"x": {"a": 1}})
+
+        with pytest.raises(BlockingIOError):
+            listener.accept()
