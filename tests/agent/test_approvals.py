@@ -57,19 +57,14 @@ def test_a_call_that_needs_an_approval_waits_and_the_run_ends_without_an_error()
 
 def test_the_other_calls_of_the_turn_run() -> None:
     outcome = asked([calls(("search", {"q": "a"}), ("order", {"q": "lamp"}), ("order", "broken"))])
+    resumed = answered(outcome, "yes")
 
     assert [each["status"] for each in outcome.variables["tool_runs"]] == ["ok", "waiting", "refused"]
     assert len(outcome.variables["pending_calls"]) == 1
-    resumed = answered(outcome, "yes")
-    first, second, third = results_in(resumed.model.prompts[0])
-    assert (first, second) == ("found", "ordered")
-    assert third.startswith("tool arguments parse error")
+    assert [text[:26] for text in results_in(resumed.model.prompts[0])] == [
+        *("found", "ordered", "tool arguments parse error")
+    ]
     check_prompt(resumed.model.prompts[0])
-
-
-@pytest.mark.parametrize("entry", ["order", "tools/order", "acme/tools/tools/order", "*", "search, order"])
-def test_a_tool_is_named_as_in_allowed_tools_and_a_star_means_all(entry: str) -> None:
-    assert asked(params={"approval_required": entry}).stop_reason == "approval_required"
 
 
 @pytest.mark.parametrize(
@@ -82,12 +77,13 @@ def test_a_tool_is_named_as_in_allowed_tools_and_a_star_means_all(entry: str) ->
         ("conversation.tools", "variable"),
     ],
 )
-def test_an_entry_that_matches_no_tool_is_an_error_before_any_model_call(entries: str, reason: str) -> None:
+def test_tools_are_named_as_in_allowed_tools_and_a_wrong_name_is_an_error(entries: str, reason: str) -> None:
     outcome = asked([], {"approval_required": entries})
 
     assert str(outcome.error).startswith("parameter 'approval_required': ")
     assert reason in str(outcome.error)
-    assert outcome.model.prompts == []
+    for names in ("tools/order", "acme/tools/tools/order", "*", "search, order"):
+        assert asked(params={"approval_required": names}).stop_reason == "approval_required"
 
 
 def test_the_variables_come_out_of_every_run_of_a_node_that_asks_and_of_no_other() -> None:
@@ -101,78 +97,59 @@ def test_the_variables_come_out_of_every_run_of_a_node_that_asks_and_of_no_other
 def test_an_approving_word_runs_the_call_and_adds_no_message() -> None:
     outcome = answered(asked(), "Yes, please!", context=[{"title": "t", "content": "the context of this turn"}])
 
-    assert "the context of this turn" not in json.dumps(outcome.model.prompts)
-    assert outcome.variables["sources"] == []
     (prompt,) = outcome.model.prompts
     assert orders(outcome) == [{"q": "lamp"}]
-    assert [message["role"] for message in prompt][-3:] == ["user", "assistant", "tool"]
-    assert prompt[-3]["content"] == "Order a lamp."
-    assert prompt[-1]["content"] == "ordered"
-    assert prompt[-2]["content"] == "I order it."
-    check_prompt(prompt)
-    assert (outcome.stop_reason, outcome.variables["pending_calls"]) == ("answered", [])
-    assert [(each["tool"], each["round"], each["status"]) for each in outcome.variables["tool_runs"]] == [
-        ("order", 0, "ok")
+    assert [(message["role"], message["content"]) for message in prompt][-3:] == [
+        *(("user", "Order a lamp."), ("assistant", "I order it."), ("tool", "ordered"))
     ]
+    check_prompt(prompt)
+    assert "the context of this turn" not in json.dumps(prompt)
+    assert outcome.variables["sources"] == []
+    assert (outcome.stop_reason, outcome.variables["pending_calls"]) == ("answered", [])
+    (ran,) = outcome.variables["tool_runs"]
+    assert (ran["tool"], ran["round"], ran["status"]) == ("order", 0, "ok")
 
 
-def test_a_rejection_becomes_the_users_message_once_and_the_result_points_to_it() -> None:
-    outcome = answered(asked(), "No, take the cheaper one", context=[{"title": "t", "content": "prices"}])
+NO = "No, take the cheaper one"
+BECAUSE = template.NOT_APPROVED_BECAUSE.format(reason="too expensive")
+NOTHING: list[Any] = ["", None, [], "null"]
+NOT_GIVEN = "approval: the user gave none, so 1 waiting call counts as not approved"
+NO_VARIABLE = "approval: 'sys.qery' looks like a variable that does not exist; choose the variable in the node again"
+
+
+@pytest.mark.parametrize(
+    ("approval", "query", "read", "notes"),
+    [
+        (NO, NO, [template.NOT_APPROVED_SEE_NEXT, NO], []),
+        ("example.com", "example.com", [template.NOT_APPROVED_SEE_NEXT, "example.com"], []),
+        *(("too expensive", query, [BECAUSE], []) for query in ("Order a lamp.", "", " ")),
+        ("too expensive", "And the weather?", [BECAUSE, "And the weather?"], []),
+        ("yes", "And the weather?", ["ordered", "And the weather?"], []),
+        *((nothing, "Why?", [template.APPROVAL_NOT_GIVEN, "Why?"], [NOT_GIVEN]) for nothing in NOTHING),
+        ("sys.qery", "yes", [template.APPROVAL_NOT_GIVEN, "yes"], [NOT_GIVEN, NO_VARIABLE]),
+    ],
+)
+def test_what_the_user_says_is_read_once_as_a_result_or_as_a_message(
+    approval: Any,  # noqa: ANN401 - as Dify sends it
+    query: str,
+    read: list[str],
+    notes: list[str],
+) -> None:
+    outcome = answered(asked(), approval, query=query)
 
     (prompt,) = outcome.model.prompts
-    assert orders(outcome) == []
-    assert prompt[-2]["content"] == template.NOT_APPROVED_SEE_NEXT
-    assert prompt[-1]["content"].endswith("No, take the cheaper one")
-    assert json.dumps(prompt).count("cheaper one") == 1
-    assert "prices" in prompt[-1]["content"]
+    assert [message["content"] for message in prompt[-len(read) :]] == read
+    assert [message["role"] for message in prompt[-len(read) :]] == ["tool", "user"][: len(read)]
+    assert len(orders(outcome)) == (approval == "yes")
+    assert outcome.notes == notes
     check_prompt(prompt)
 
 
-@pytest.mark.parametrize("query", ["Order a lamp.", "", " "])
-def test_where_the_query_says_nothing_new_the_reason_stands_in_the_result(query: str) -> None:
-    outcome = answered(asked(), "too expensive", query=query)
+def test_a_rejection_comes_with_the_context_of_its_turn_and_nothing_said_is_an_error() -> None:
+    outcome = answered(asked(), NO, context=[{"title": "t", "content": "prices"}])
 
-    (prompt,) = outcome.model.prompts
-    assert prompt[-1]["role"] == "tool"
-    assert prompt[-1]["content"] == template.NOT_APPROVED_BECAUSE.format(reason="too expensive")
-
-
-@pytest.mark.parametrize("approval", ["yes", "too expensive"])
-def test_a_query_that_differs_from_the_approval_is_a_message(approval: str) -> None:
-    outcome = answered(asked(), approval, query="And what is the weather?")
-
-    (prompt,) = outcome.model.prompts
-    assert prompt[-1]["content"] == "And what is the weather?"
-    assert len(orders(outcome)) == (approval == "yes")
-
-
-@pytest.mark.parametrize("approval", ["", None, [], "null"])
-def test_without_an_approval_the_calls_are_not_approved_and_the_query_goes_on(approval: Any) -> None:  # noqa: ANN401
-    outcome = answered(asked(), approval, query="Never mind. What is it?")
-
-    (prompt,) = outcome.model.prompts
-    assert orders(outcome) == []
-    assert prompt[-2]["content"] == template.APPROVAL_NOT_GIVEN
-    assert prompt[-1]["content"] == "Never mind. What is it?"
-    assert outcome.notes == ["approval: the user gave none, so 1 waiting call counts as not approved"]
-    assert "parameter 'query'" in str(answered(asked(), approval, [], query="").error)
-
-
-def test_the_name_of_a_variable_that_does_not_exist_is_not_what_the_user_said() -> None:
-    outcome = answered(asked(), "sys.qery", query="yes")
-
-    (prompt,) = outcome.model.prompts
-    assert (orders(outcome), prompt[-2]["content"]) == ([], template.APPROVAL_NOT_GIVEN)
-    assert "sys.qery" not in json.dumps(prompt)
-    assert any("'sys.qery' looks like a variable that does not exist" in note for note in outcome.notes)
-
-
-def test_an_address_that_the_user_writes_as_an_answer_is_what_the_user_said() -> None:
-    outcome = answered(asked(), "example.com")
-
-    (prompt,) = outcome.model.prompts
-    assert [message["content"] for message in prompt[-2:]] == [template.NOT_APPROVED_SEE_NEXT, "example.com"]
-    assert outcome.notes == []
+    assert "prices" in outcome.model.prompts[0][-1]["content"]
+    assert "parameter 'query'" in str(answered(asked(), "", [], query="").error)
 
 
 def test_calls_are_answered_one_by_one() -> None:

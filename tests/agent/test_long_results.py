@@ -40,7 +40,6 @@ STRATEGIES: dict[str, tuple[Blueprint[Any], list[Any], list[Any]]] = {
     "react": (GPT5ReActStrategy.blueprint, [], []),
     "plan and reflect": (PLAN_AND_REFLECT, [plans("One")], [completed("One"), answers()]),
 }
-every_strategy = pytest.mark.parametrize("strategy", STRATEGIES)
 OFFER = re.compile(r'read_result\(id="(r\d+)", offset=(\d+)\)\]')
 
 
@@ -54,22 +53,17 @@ def long_run(*steps: Any, **params: Any) -> Outcome:  # noqa: ANN401 - turns and
     return run(steps, LONG, {**LIMIT, **params})
 
 
-def of_conversation(outcome: Outcome) -> list[Json]:
-    """The requests of the conversation in which the tools run."""
-    return [request for request in outcome.model.requests if "search" in offered(request)]
-
-
 def names(runs: Sequence[Json]) -> list[str]:
     return [entry["tool"] for entry in runs]
 
 
-@every_strategy
+@pytest.mark.parametrize("strategy", STRATEGIES)
 def test_a_cut_result_is_read_to_its_end(strategy: str) -> None:
     blueprint, before, after = STRATEGIES[strategy]
     turns = [search()]
     while True:  # the next run reads where this one was told to
         outcome = run([*before, *turns, ANSWER, *after], LONG, LIMIT, blueprint=blueprint)
-        requests = of_conversation(outcome)
+        requests = [request for request in outcome.model.requests if "search" in offered(request)]
         results = results_in(requests[-1]["prompt_messages"])
         offer = OFFER.search(results[-1])
         if offer is None:
@@ -139,19 +133,6 @@ def test_reading_is_not_in_the_call_budget_and_its_tokens_are_in_the_token_budge
     assert (by_tokens.stop_reason, len(by_tokens.tools.requests)) == ("token_limit", 1)
 
 
-def test_a_turn_that_reads_and_calls_a_tool_is_a_round_and_a_closing_answer_does_not_read() -> None:
-    both = calls(("read_result", {"id": "r1"}), ("search", {"q": "b"}))
-
-    outcome = long_run(search("a"), both, reads({"id": "r1"}), maximum_iterations=2)
-
-    assert outcome.stop_reason == "iteration_limit"
-    assert outcome.tool_results(2)[0].startswith("word0 ")
-    assert log_of(outcome, "CLOSING ANSWER")
-    assert REFUSED_AT_THE_END in str(outcome.logs)
-    assert names(outcome.variables["tool_runs"]) == ["search", "search"]
-    assert offered(outcome.model.requests[-1]) == ["search", "read_result"]
-
-
 def test_after_so_many_turns_reading_is_refused_and_counts_as_a_round() -> None:
     read, both = reads({"id": "r1", "offset": 10}), calls(("read_result", {"id": "r1"}), ("search", {"q": "b"}))
 
@@ -168,21 +149,20 @@ def test_after_so_many_turns_reading_is_refused_and_counts_as_a_round() -> None:
     assert names(outcome.variables["tool_runs"]) == ["search", "search"]
 
 
-WRONG: dict[str, tuple[Json, str]] = {
-    "an unknown id": ({"id": "r7"}, "There is no long result with the id 'r7' in this conversation; the ids are: r1."),
-    "an offset beyond the end": ({"id": "r1", "offset": 10**6}, f"r1 has {len(TEXT)} characters; the offset must be"),
-    "a negative offset": ({"id": "r1", "offset": -1}, "tool arguments validation error: parameter 'offset': "),
-    "both": ({"id": "r1", "offset": 1, "find": "a"}, "give either offset or find, not both"),
-    "no id": ({"offset": 1}, "tool arguments validation error: "),
-}
+def test_what_cannot_be_read_is_told_and_no_round_either() -> None:
+    wrong: dict[str, Json] = {
+        "'r7' in this conversation; the ids are: r1.": {"id": "r7"},
+        f"r1 has {len(TEXT)} characters; the offset must be": {"id": "r1", "offset": 10**6},
+        "tool arguments validation error: parameter 'offset': ": {"id": "r1", "offset": -1},
+        "give either offset or find, not both": {"id": "r1", "offset": 1, "find": "a"},
+        "tool arguments validation error: ": {"offset": 1},
+    }
 
+    outcome = long_run(search(), *[reads(*wrong.values())] * 2, reads({"id": "r1"}), ANSWER, maximum_iterations=2)
 
-@pytest.mark.parametrize(("arguments", "told"), WRONG.values(), ids=WRONG)
-def test_what_cannot_be_read_is_told_and_no_round_either(arguments: Json, told: str) -> None:
-    outcome = long_run(search(), reads(arguments), reads(arguments), reads({"id": "r1"}), ANSWER, maximum_iterations=2)
-
-    assert told in outcome.tool_results(2)[0]
-    assert outcome.tool_results(3) == outcome.tool_results(2)
+    told = outcome.tool_results(2)
+    assert all(words in text for words, text in zip(wrong, told, strict=True))
+    assert outcome.tool_results(3) == told
     assert outcome.tool_results(4)[0].startswith("word0 ")
     assert log_of(outcome, "CALL read_result")["status"] == "error"
     assert names(outcome.variables["tool_runs"]) == ["search"]
@@ -198,28 +178,19 @@ def test_before_any_result_was_cut_there_is_no_such_tool() -> None:
     assert names(outcome.variables["tool_runs"]) == ["search"]
 
 
-def test_with_an_answer_schema_the_answer_tool_stays_and_reading_is_not_a_wrong_answer() -> None:
+def test_with_an_answer_schema_reading_is_not_a_wrong_answer_and_a_closing_hand_over_does_not_read() -> None:
     schema = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
     read, submit = reads({"id": "r1"}), calls(("submit_answer", {"city": "Rome"}))
+    steps = [search("a"), *[read] * 5, search("b"), read, submit]
 
-    outcome = long_run(search(), *[read] * 5, submit, answer_schema=json.dumps(schema))
+    outcome = long_run(*steps, answer_schema=json.dumps(schema), maximum_iterations=2)
 
     check_growth(outcome.model.requests)
     assert offered(outcome.model.requests[1]) == ["search", "submit_answer", "read_result"]
-    assert outcome.variables["structured_output"] == {"city": "Rome"}
-    assert names(outcome.variables["tool_runs"]) == ["search", "submit_answer"]
     assert outcome.tool_results(6)[0].startswith("word0 ")
-
-
-def test_a_closing_hand_over_does_not_read() -> None:
-    schema = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
-    submit = calls(("submit_answer", {"city": "Rome"}))
-
-    outcome = long_run(search(), reads({"id": "r1"}), submit, answer_schema=json.dumps(schema), maximum_iterations=1)
-
-    assert outcome.tool_results(2) == [REFUSED_AT_THE_END]
+    assert outcome.tool_results(8) == [REFUSED_AT_THE_END]
     assert outcome.variables["structured_output"] == {"city": "Rome"}
-    assert names(outcome.variables["tool_runs"]) == ["search", "submit_answer"]
+    assert names(outcome.variables["tool_runs"]) == ["search", "search", "submit_answer"]
 
 
 def test_state_and_variables_have_the_cut_result_and_nothing_of_reading() -> None:
