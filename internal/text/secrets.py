@@ -11,8 +11,6 @@ from operator import itemgetter
 from typing import Any
 from urllib.parse import quote, quote_plus
 
-from pydantic_core import to_json
-
 from internal.clock import in_turns
 from internal.text.texts import wellformed
 
@@ -195,11 +193,11 @@ class Redactor:
 
     def json(self, value: Any) -> Any:  # noqa: ANN401 - JSON in, JSON out
         """A JSON value of others: texts, names and numbers that are a secret are replaced."""
-        return self._without_secrets(value, is_ours=False) if self.holds_secret(value) else value
+        return self._walked(value, is_ours=False) if self._forms else value
 
     def values(self, value: Any) -> Any:  # noqa: ANN401 - as above
         """A JSON value of ours, whose names and numbers mean something: only its texts are redacted."""
-        return self._without_secrets(value, is_ours=True) if self.holds_secret(value) else value
+        return self._walked(value, is_ours=True) if self._forms else value
 
     def json_text(self, text: str) -> str:
         """The text of a JSON value of ours, or of what should be one, redacted; JSON stays JSON."""
@@ -210,34 +208,21 @@ class Redactor:
         except (ValueError, RecursionError):
             return self.text(text)
 
-    def holds_secret(self, value: object) -> bool:
-        """Whether the text of a JSON value contains a secret."""
-        if not self._forms:
-            return False
-        try:
-            text = to_json(value).decode()
-        except ValueError:  # deeper than pydantic writes
-            text = json.dumps(value, ensure_ascii=False)
-        return self._any_in_json.search(text) is not None
-
-    @cached_property
-    def _any_in_json(self) -> re.Pattern[str]:
-        """The forms as they are written in the text of a JSON value."""
-        return re.compile("|".join(re.escape(json.dumps(form, ensure_ascii=False)[1:-1]) for form in self._in_order))
-
-    def _without_secrets(self, value: object, *, is_ours: bool) -> object:
-        if isinstance(value, str):
-            return self.text(value)
-        if isinstance(value, int) and not isinstance(value, bool) and not is_ours:
-            return REDACTED if self.text(str(value)) == REDACTED else value
-        if isinstance(value, dict):
-            return {
-                name if is_ours else self.text(name): self._without_secrets(item, is_ours=is_ours)
-                for name, item in in_turns(value.items())
-            }
-        if isinstance(value, list | tuple):
-            return [self._without_secrets(item, is_ours=is_ours) for item in in_turns(value)]
-        return value
+    def _walked(self, value: object, *, is_ours: bool) -> object:
+        match value:
+            case str():
+                return self.text(value)
+            case int() if not is_ours and not isinstance(value, bool):
+                return REDACTED if self.text(str(value)) == REDACTED else value
+            case dict():
+                return {
+                    name if is_ours else self.text(name): self._walked(item, is_ours=is_ours)
+                    for name, item in in_turns(value.items())
+                }
+            case list() | tuple():
+                return [self._walked(item, is_ours=is_ours) for item in in_turns(value)]
+            case _:
+                return value
 
 
 class KnownSecrets:
@@ -251,7 +236,7 @@ class KnownSecrets:
 
     def holds(self, value: object) -> bool:
         """Whether a JSON value contains a secret that people must not see."""
-        return self.for_people.holds_secret(value)
+        return bool(self.for_people.json(value) != value)
 
     def learn(self, given: Iterable[str]) -> None:
         """Add what the model gave to a secret parameter; the model itself still reads it."""
