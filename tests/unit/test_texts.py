@@ -1,12 +1,20 @@
-"""Texts that the wire and the database take, and which part of a long one is kept and read."""
+"""Texts: what the wire and the database take, which part of a long one is kept, and what a pasted one means."""
 
+import ast
 import json
+import warnings
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from internal.errors import InvalidParameters
+from internal.node.params import StrategyParams, read_params
+from internal.node.tools import build_toolbox
+from internal.node.virtual_tools import answer_tool
+from internal.policy import build_system_instruction
+from internal.sources import read_context
 from internal.text.secrets import Redactor
 from internal.text.texts import (
     Excerpt,
@@ -14,11 +22,15 @@ from internal.text.texts import (
     cut_to_size,
     has_lone_surrogate,
     joined,
+    looks_like_selector,
+    read_pasted,
     wellformed,
     wellformed_json,
     without_escaped_nul,
 )
-from tests.unit.generators import any_text
+from tests.support.wire import model, tool
+from tests.unit.generators import any_text, json_objects, json_values
+from tests.unit.generators import joined as drawn
 
 json_with_any_text: st.SearchStrategy[Any] = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | any_text,
@@ -27,6 +39,9 @@ json_with_any_text: st.SearchStrategy[Any] = st.recursive(
 )
 SECRET = "hunter2-hunter2"
 LONGEST, TAIL = 200_000, 50_000
+MARK = "\ufeff"
+VARIABLE = "looks like a variable that does not exist"
+SCHEMA = {"type": "object", "properties": {"n": {"type": "integer", "default": None}}, "additionalProperties": False}
 
 
 @given(any_text)
@@ -125,3 +140,77 @@ def test_a_cut_result_is_never_longer_than_the_limit_and_says_what_is_left_out(
     assert whole.startswith(head)
     assert whole.endswith(tail)
     assert int(number) == len(whole) + missing - len(head) - len(tail)
+
+
+@given(st.lists(json_values, max_size=4) | json_objects)
+def test_pythons_repr_of_a_list_or_object_is_read_like_its_json(value: object) -> None:
+    assert json.loads(read_pasted(repr(value))) == value
+    assert json.loads(read_pasted(json.dumps(value))) == value
+
+
+@given(any_text | drawn(["[", "{", "'a'", '"', ",", ":", "1", "-", "None", "nan", "b''", "(", "}", "]", " ", "\\"]))
+def test_text_that_is_neither_json_nor_a_repr_stays_unchanged(text: str) -> None:
+    with warnings.catch_warnings(action="error"):
+        meant = read_pasted(text)
+
+    if meant != text and MARK not in text:
+        assert meant == json.dumps(ast.literal_eval(text.strip()), ensure_ascii=False)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("{1, 2}", "[b'a']", "[1e999]", "[1 + 1]", "[f'{1}']", "[search]", "[__import__('os')]", "{'a': {'b'}}"),
+        # nested too deeply for Python's parser, or too long to be parsed at once
+        *("[" * 90_000, "['x', " + "[" * 90_000, "[" + "-" * 99_000 + "1]", "['" + "x" * 100_000 + "']"),
+    ],
+    ids=lambda text: text[:7],
+)
+def test_a_repr_of_other_types_than_those_of_json_is_not_read(text: str) -> None:
+    assert read_pasted(text) == text
+
+
+@pytest.mark.parametrize("before", [MARK, f" \n{MARK}", f"{MARK}{MARK}"], ids=ascii)
+def test_a_byte_order_mark_is_not_part_of_the_pasted_text(before: str) -> None:
+    assert read_pasted(before + '{"a": 1}') == '{"a": 1}'
+    assert read_pasted(before + "plain") == "plain"
+    assert read_pasted(f"a{MARK}b") == f"a{MARK}b"
+
+
+@pytest.mark.parametrize("write", [json.dumps, repr])
+def test_fields_that_hold_json_may_be_pasted_or_come_from_a_variable(write: Any) -> None:  # noqa: ANN401
+    form = answer_tool(MARK + write(SCHEMA)).virtual_schema
+    prompt = build_system_instruction("", MARK + write({"persistence_policy": False, "extra_policy": "It's ours."}))
+    context = [{"title": "Leave", "content": "It's 30 days."}, {"title": "Pay", "content": "Monthly."}]
+
+    assert form is not None
+    assert form.schema == SCHEMA
+    assert "<persistence>" not in prompt
+    assert prompt.endswith("\n\nIt's ours.")
+    assert read_context(MARK + write(context)) == read_context(context)
+
+
+@pytest.mark.parametrize("text", ["{'type': 'object', 'a': {1}}", "{'type': 'object', 'x': '\\ud83d'}", "['object']"])
+def test_a_repr_that_is_not_a_schema_is_refused_like_json(text: str) -> None:
+    with pytest.raises(InvalidParameters, match="parameter 'answer_schema'"):
+        answer_tool(text)
+
+
+def test_a_bare_selector_is_recognised() -> None:
+    selectors = ["start.tools", " 1732007415808.text\n", "sys.query", "node.result.items"]
+    others = ["3.14", "search", "a.b c", "See start.tools", "{{#a.b#}}", "a..b", ["a.b"], None]
+
+    assert [looks_like_selector(value) for value in [*selectors, *others]] == [True] * 4 + [False] * 8
+
+
+def test_a_missing_variable_is_named() -> None:
+    with pytest.raises(InvalidParameters, match=rf"parameter 'answer_schema': 'start\.schema' {VARIABLE}"):
+        answer_tool("start.schema")
+    for name in ("context", "instruction", "tools", "files"):
+        params = read_params({"model": model(), "query": "example.com", name: "start.docs"}, StrategyParams)
+        assert params.notes[0].startswith(f"{name}: 'start.docs' {VARIABLE}")
+    notes = list[str]()
+    build_system_instruction("", "conversation.policy", note=notes.append)
+    assert notes[0].startswith(f"prompt_policy_overrides: 'conversation.policy' {VARIABLE}")
+    notes = [*build_toolbox([tool("search")], allowed=["start.tools"]).notes]
+    assert [note for note in notes if "'start.tools'" in note and VARIABLE in note]
