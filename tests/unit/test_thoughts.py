@@ -1,16 +1,19 @@
-"""Thoughts and visible text, told apart however the stream is cut."""
+"""Thoughts and visible text, told apart however the stream is cut, and written in blocks that are always closed."""
 
 import re
 from itertools import groupby
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from internal.render.messages import message_texts
 from internal.text.thoughts import (
     MAX_ATTRIBUTES_LENGTH,
     Piece,
     PieceKind,
+    TextStream,
     ThoughtSplitter,
     without_thoughts,
     without_was_thought,
@@ -95,18 +98,13 @@ def test_tags_in_a_code_fence_are_text(code: str, marks: str) -> None:
 
 
 TEXTS = {
-    "plain": ("plain", "plain", ""),
     "behind white space": (" \n <think>a</think>b", " \n b", "a\n"),
     "at a line's beginning": ("b\n  <think>a</think>c", "b\n  c", "a\n"),
     "amid a line": ("b <think>a</think>c", "b <think>a</think>c", ""),
-    "a quoted tag that ends a line": ("Write `<think>`\nand `</think>`\n", "Write `<think>`\nand `</think>`\n", ""),
     "right behind another": ("<think>a</think> <think>b</think>c", " c", "a\nb\n"),
     "behind one and a word": ("<think>a</think> x <think>b</think>c", " x <think>b</think>c", "a\n"),
-    "empty": ("<think></think>c", "c", "\n"),
-    "never closed": ("<think>never closed", "", "never closed"),
     "never closed behind another": ("<think>a</think><think>never closed", "", "a\nnever closed"),
     "capitals and attributes": ("<THINK\nfoo='bar'>a</tHINK\t>b", "b", "a\n"),
-    "without content": ("<think/>b", "<think/>b", ""),
     "attributes that are too long": (f"<think {'x' * 101}>a", f"<think {'x' * 101}>a", ""),
     "another name": ("<thinking>a</thinking>", "<thinking>a</thinking>", ""),
     "half a tag": ("<think", "<think", ""),
@@ -114,7 +112,6 @@ TEXTS = {
     "a level left open, doubled": ("<think><think>a</think>b", "b", "a\n"),
     "no beginning, with blanks": ("hm</think> \r\nb", " \r\nb", "hm\n"),
     "no beginning, twice": ("a</think>\nb</think>\nc", "\nc", "a\n\nb\n"),
-    "no beginning, in a sentence": ("hm </think> b", "hm </think> b", ""),
     "no beginning, in code": ("```\n</think>\n```", "```\n</think>\n```", ""),
     "behind inline code of three marks": ("```x```\n<think>y</think>z", "```x```\nz", "y\n"),
     "a code fence within a thought": ("<think>a\n```\n</think>b", "b", "a\n```\n\n"),
@@ -149,15 +146,120 @@ def test_text_and_thoughts_stream_as_they_come() -> None:
 @pytest.mark.parametrize(
     ("text", "visible"),
     [
-        ("  as it is\n", "  as it is\n"),
         ("<think>a</think>\n\nanswer\n", "answer"),
         ("```\n<think>x</think>\n```", "```\n<think>x</think>\n```"),
-        ("<think>only", ""),
         ("hm</think>\n\nanswer", "answer"),
         ("Use `<\u2060think>` and <\u2060/THINK>.", "Use `<think>` and </THINK>."),
         ("<think>a</think>\n\nUse <\u2060think>.", "Use <think>."),
-        ("", ""),
     ],
 )
 def test_the_visible_text_alone_loses_the_blank_lines_around_its_thoughts(text: str, visible: str) -> None:
     assert without_thoughts(text) == visible
+
+
+KINDS = ["thought", "remark", "answer", "new_paragraph", "host"]
+AS_HOSTS_READ_TAGS = re.compile(r"</?think(?![\w-])[^>]*>", re.IGNORECASE)
+QUOTED_PARTS = ["<think>", "</think>", "<THINK a='b'>", "</Think >", "<thinking>", "<", "/", "think", "th", "ink>"]
+STEPS = st.lists(st.tuples(st.sampled_from(KINDS), st.sampled_from(["a", "b\n", "c d"])))
+HOSTS_LINE = "Failed to download image: …"
+
+
+def write(stream: TextStream, steps: list[tuple[str, str]]) -> str:
+    """What stands in the node's text after these steps; the host could not fetch any image."""
+    written = []
+    for kind, text in steps:
+        if kind == "new_paragraph":
+            written.append(stream.new_paragraph())
+        elif kind == "host":
+            written += [stream.leave_a_line(), HOSTS_LINE]
+        elif kind == "remark":
+            stream.remark(text)
+        else:
+            written.append(getattr(stream, kind)(text))
+    return "".join([*written, stream.finish()])
+
+
+WRITTEN: list[tuple[list[tuple[str, str]], str]] = [
+    (
+        [("thought", "one"), ("thought", " two"), ("new_paragraph", ""), ("answer", "It is y.")],
+        "<think>\none two\n</think>\n\nIt is y.",
+    ),
+    ([("answer", "a"), ("thought", "b")], "a\n<think>\nb\n</think>\n"),
+    ([("thought", "a"), ("answer", "b")], "<think>\na\n</think>\nb"),
+    ([("new_paragraph", ""), ("answer", "a\n"), ("new_paragraph", ""), ("new_paragraph", "")], "a\n\n"),
+    (
+        [("remark", "Used a."), ("remark", "Used b."), ("thought", "hm"), ("remark", "Used c."), ("answer", "Yes.")],
+        "<think>\nUsed a.\n\nUsed b.\n\nhm\n</think>\nYes.\n<think>\nUsed c.\n</think>\n",
+    ),
+    ([("host", ""), ("answer", "a"), ("answer", "b")], f"{HOSTS_LINE}\nab"),
+    ([("answer", "a\n"), ("host", ""), ("host", "")], f"a\n{HOSTS_LINE}\n{HOSTS_LINE}"),
+    ([("answer", "a"), ("host", ""), ("new_paragraph", ""), ("answer", "b")], f"a\n{HOSTS_LINE}\n\nb"),
+]
+
+
+@pytest.mark.parametrize(("steps", "text"), WRITTEN)
+def test_thoughts_are_in_blocks_of_their_own_lines(steps: list[tuple[str, str]], text: str) -> None:
+    assert write(TextStream(), steps) == text
+
+
+@given(STEPS)
+def test_text_that_the_host_adds_has_its_own_line(steps: list[tuple[str, str]]) -> None:
+    lines = write(TextStream(), steps).split("\n")
+
+    assert lines.count(HOSTS_LINE) == sum(kind == "host" for kind, _ in steps)
+
+
+@given(joined(["<", "!--", "`", "``", "~", "~~~", "$", "\\", "[", "a", "\n", "<think>", "</think>"]), cut_lists(40))
+def test_nothing_in_a_thought_hides_a_question_behind_it(thought: str, cuts: list[int]) -> None:
+    steps = [("thought", piece) for piece in cut(thought, cuts)]
+    text = write(TextStream(may_ask=True), [*steps, ("new_paragraph", ""), ("answer", "`a` <b>?")])
+    inside = text.partition("<think>\n")[2].partition("\n</think>\n\n`a` <b>?")[0]
+
+    assert not re.search(r"<(?!\u2060)|```|~~~|\$\$|\\\[", inside)
+    assert inside.replace("\u2060", "") == thought
+    assert text == write(
+        TextStream(may_ask=True), [("thought", thought), ("new_paragraph", ""), ("answer", "`a` <b>?")]
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("`<think>`", "`<\u2060think>`"),
+        ("a</THINK>b", "a<\u2060/THINK>b"),
+        ("<think foo='1'>", "<\u2060think foo='1'>"),
+        ("<think", "<\u2060think"),
+        ("<thinking> <thinker> <b> a < b", "<thinking> <thinker> <b> a < b"),
+    ],
+)
+def test_a_quoted_tag_has_a_word_joiner_after_its_bracket(text: str, written: str) -> None:
+    assert write(TextStream(), [("answer", text)]) == written
+    assert without_thoughts(written) == text
+
+
+@given(joined(QUOTED_PARTS), cut_lists(60), st.sampled_from(["answer", "thought"]))
+def test_no_quoted_tag_is_left_however_the_text_is_cut(text: str, cuts: list[int], kind: str) -> None:
+    written = write(TextStream(), [(kind, piece) for piece in cut(text, cuts)])
+    inside = written.removeprefix("<think>\n").removesuffix("\n</think>\n") if kind == "thought" else written
+
+    assert written == write(TextStream(), [(kind, text)])
+    assert not AS_HOSTS_READ_TAGS.search(inside)
+    assert inside.replace("\u2060", "") == text
+
+
+@given(STEPS)
+def test_every_block_is_closed_before_the_next_one_opens(steps: list[tuple[str, str]]) -> None:
+    text = write(TextStream(), steps)
+
+    assert "".join(re.findall("</?think>", text)).replace("<think></think>", "") == ""
+    assert not text.startswith("\n")
+
+
+@given(st.text(st.sampled_from("aé日😀"), max_size=300), st.integers(4, 40))
+def test_a_text_is_cut_into_messages_by_its_bytes_and_never_within_a_character(text: str, most: int) -> None:
+    with patch("internal.render.messages.MAX_TEXT_BYTES", most):
+        pieces = list(message_texts(text))
+
+    assert "".join(pieces) == text
+    assert all(len(piece.encode()) <= most for piece in pieces)
+    assert len(pieces) <= len(text.encode()) // (most - 3) + 1
