@@ -300,34 +300,30 @@ class CallAssembler:
         """A call without an id gets ``{fallback_id}_{position}``."""
         self._fallback_id = fallback_id
         self._drafts: list[_Draft] = []
-        self._by_id: dict[str, list[_Draft]] = {}
+        self._by_id: dict[tuple[str, int], _Draft] = {}
         self._calls: tuple[ToolCall, ...] | None = None
 
     def take(self, entries: Iterable[SdkToolCall]) -> None:
-        """Take the entries of one chunk; entries of one chunk with the same id are different calls."""
+        """Take the entries of one chunk; entries of one chunk with the same id are different calls.
+
+        An entry continues the draft of its id, or, without id and name, the last draft; else it is a new call.
+        """
         self._calls = None
         seen = Counter[str]()
         for entry in entries:
-            draft = self._draft_for(entry, seen[entry.id])
+            key = (entry.id, seen[entry.id])
             seen[entry.id] += 1
+            draft = self._by_id.get(key)
+            if draft is None and self._drafts and not (entry.id or entry.function.name):
+                draft = self._drafts[-1]
+            if draft is None:
+                draft = _Draft(entry.id)
+                self._drafts.append(draft)
+                if entry.id:
+                    self._by_id[key] = draft
             draft.name = draft.name or entry.function.name
             if entry.function.arguments:
                 draft.take(entry.function.arguments)
-
-    def _draft_for(self, entry: SdkToolCall, before: int) -> _Draft:
-        """The draft that an entry continues, or a new one; ``before`` entries of the same chunk have the same id.
-
-        It continues a draft of its id, or, without id and name, the last draft.
-        """
-        known = self._by_id.setdefault(entry.id, []) if entry.id else []
-        if before < len(known):
-            return known[before]
-        if not entry.id and not entry.function.name and self._drafts:
-            return self._drafts[-1]
-        draft = _Draft(entry.id)
-        self._drafts.append(draft)
-        known.append(draft)
-        return draft
 
     @property
     def has_begun(self) -> bool:

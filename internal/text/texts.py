@@ -211,9 +211,7 @@ _HAN = re.compile(r"[\u3005\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
 _WORD = re.compile(r"[^\W\d_]+")
 _ASCII = re.compile(r"[!-~]+")
 _IDENTIFIER = re.compile(r"://|@|_|\w[.]\w")
-"""What marks a run of ASCII as an address, a file or a name in code: it can stand in a text of any language."""
-_JAPANESE_WORDS = re.compile(r"予[定想算約防備報測選]|払|込|駄目")
-"""Parts of Japanese words that Chinese writes in another way, in characters that its character sets have."""
+"""What marks a run of ASCII as an address, a file or a name in code, which a text of any language may name."""
 _WEIGHT = 3
 """Of a Japanese or Chinese character, in letters of an alphabet."""
 _MAX_WORD_WEIGHT = 4
@@ -225,15 +223,11 @@ _MAX_LENGTH_READ = 10_000
 
 
 def language_of(text: str) -> Language:
-    """Which of a table's sentences suit a text: ``en`` unless most of it is in Japanese or Chinese characters."""
+    """``en`` unless most of a text is in Japanese or Chinese characters; kana tells the two apart."""
     east_asian, others = _weights(text)
     if east_asian <= others:
         return "en"
-    han = _han_in(text)
-    if _KANA.search(text[:_MAX_LENGTH_READ]) or (_can_write("shift_jis", han) and _JAPANESE_WORDS.search(han)):
-        return "ja"
-    is_of_japan = _can_write("shift_jis", han) and not (_can_write("gb2312", han) or _can_write("big5", han))
-    return "ja" if is_of_japan else "zh"
+    return "ja" if _KANA.search(text[:_MAX_LENGTH_READ]) else "zh"
 
 
 def deciding_text(texts: Iterable[str]) -> str:
@@ -245,7 +239,8 @@ def deciding_text(texts: Iterable[str]) -> str:
     decides, weight, language = "", 0, "en"
     for text in in_turns(texts):
         own, new = sum(_weights(text)), language_of(text)
-        may_be_japanese = new == "zh" and _can_write("shift_jis", _han_in(text))
+        han = "".join(_HAN.findall(text[:_MAX_LENGTH_READ]))
+        may_be_japanese = new == "zh" and b"?" not in han.encode("shift_jis", "replace")
         if not (own <= min(_SHORT, 2 * weight) or (language == "ja" and may_be_japanese)):
             decides, weight, language = text, own, new
     return decides
@@ -257,11 +252,3 @@ def _weights(text: str) -> tuple[int, int]:
     words, kana = _KANA.subn(" ", words)
     words, han = _HAN.subn(" ", words)
     return _WEIGHT * (kana + han), sum(min(len(word), _MAX_WORD_WEIGHT) for word in _WORD.findall(words))
-
-
-def _han_in(text: str) -> str:
-    return "".join(_HAN.findall(text[:_MAX_LENGTH_READ]))
-
-
-def _can_write(character_set: str, text: str) -> bool:
-    return text.encode(character_set, "ignore").decode(character_set) == text

@@ -154,7 +154,6 @@ class ThoughtSplitter:
         self._levels = 0  # of thoughts that are open
         self._tag = ""  # that opened a thought amid the turn: it is one only if it is closed
         self._held: list[str] | None = None  # words that may not be the thought's; None if all are
-        self._follows_tag = False  # within a thought: an opening tag behind another is no word
         self._is_behind_thought = True  # or where the turn begins; white space may lie between
         self._line = ""  # the beginning of the line, outside of thoughts
         self._fence = ""  # the marks that opened the code block
@@ -197,7 +196,6 @@ class ThoughtSplitter:
         """Take words without a tag that counts; the ends of lines come alone."""
         if self._levels:
             self._think(words)
-            self._follows_tag = self._follows_tag and not words.strip()
             return
         self._add(PieceKind.TEXT, words)
         self._is_behind_thought = self._is_behind_thought and not words.strip()
@@ -210,13 +208,12 @@ class ThoughtSplitter:
         if self._levels and closes:
             self._close_level()
         elif self._levels:
-            self._think("" if self._follows_tag else tag)
-            self._levels, self._follows_tag = self._levels + 1, True
+            self._levels += 1
         elif closes and ends_line and not self._fence:
             self._add(PieceKind.WAS_THOUGHT, "")
             self._end_thought()
         elif not closes and not self._fence and (self._is_behind_thought or not self._line.strip()):
-            self._levels, self._follows_tag = 1, True
+            self._levels = 1
             self._tag, self._held = ("", None) if self._is_behind_thought else (tag, [])
         else:
             self._take(tag)
@@ -231,7 +228,7 @@ class ThoughtSplitter:
         """While a level is open, what follows is the thought's if another closing tag comes."""
         self._add(PieceKind.THOUGHT, "".join(self._held or ()))
         self._levels -= 1
-        self._tag, self._held, self._follows_tag = "", [], True
+        self._tag, self._held = "", []
         if not self._levels:
             self._end_thought()
 

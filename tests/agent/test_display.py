@@ -42,7 +42,7 @@ SCREENS: dict[str, tuple[list[Sequence[Any]], str, str]] = {
     ),
     "a thought that speaks of the tag": (
         [says("<think>The user asks about the <think> tag.</think>", "The answer.")],
-        "The user asks about the <\u2060think> tag.",
+        "The user asks about the  tag.",
         "The answer.",
     ),
     "doubled tags": ([says("<THINK a='b'>\n<think>\nhm\n</think >\n</THINK>\nDone.")], "hm", "Done."),

@@ -26,6 +26,7 @@ from tests.support.wire import MODEL, USAGE, calls, fails, model, replies, says,
 
 FOUND = {"search": replies("found")}
 OPAQUE: dict[str, Any] = {"responses_output": [{"type": "reasoning", "encrypted_content": "gAAA="}]}
+BY_ADDRESS = {"type": "image", "format": "png", "url": "https://pictures.example/a.png", "mime_type": "image/png"}
 PIXEL = base64.b64encode(b"\x89PNG\r\n\x1a\n" + b"0" * 20).decode()
 
 
@@ -178,9 +179,7 @@ def test_an_image_of_the_models_is_forwarded_and_stays_in_the_transcript(given: 
 
 
 def test_an_image_by_address_is_handed_to_dify() -> None:
-    image = {"type": "image", "format": "png", "url": "https://pictures.example/a.png", "mime_type": "image/png"}
-
-    outcome = run([[text([part("Here: "), image]), ends()]])
+    outcome = run([[text([part("Here: "), BY_ADDRESS]), ends()]])
 
     assert outcome.bodies("image") == [{"text": "https://pictures.example/a.png"}]
     assert outcome.text == "Here:\n"  # Dify may say on a line of its own that it could not fetch it
@@ -203,10 +202,7 @@ def test_an_image_of_the_models_that_cannot_be_sent_is_noted(image: Json, note: 
     assert any(note in said for said in outcome.notes)
 
 
-@pytest.mark.parametrize(
-    ("image", "ended"),
-    [({"url": "https://pictures.example/a.png"}, "answered"), (UNSENDABLE["unreadable"][0], "empty")],
-)
+@pytest.mark.parametrize(("image", "ended"), [(BY_ADDRESS, "answered"), (UNSENDABLE["unreadable"][0], "empty")])
 def test_an_answer_of_only_an_image_that_can_be_sent_is_not_empty(image: Json, ended: str) -> None:
     outcome = run([[text([{"type": "image", "format": "png", "mime_type": "image/png", **image}]), ends()]])
 

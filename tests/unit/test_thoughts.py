@@ -108,7 +108,7 @@ TEXTS = {
     "attributes that are too long": (f"<think {'x' * 101}>a", f"<think {'x' * 101}>a", ""),
     "another name": ("<thinking>a</thinking>", "<thinking>a</thinking>", ""),
     "half a tag": ("<think", "<think", ""),
-    "nested": ("<think>one <think>two</think> three</think>b", "b", "one <think>two three\n"),
+    "nested": ("<think>one <think>two</think> three</think>b", "b", "one two three\n"),
     "a level left open, doubled": ("<think><think>a</think>b", "b", "a\n"),
     "no beginning, with blanks": ("hm</think> \r\nb", " \r\nb", "hm\n"),
     "no beginning, twice": ("a</think>\nb</think>\nc", "\nc", "a\n\nb\n"),
