@@ -20,7 +20,7 @@ from internal.plan_and_reflect import PLAN_AND_REFLECT
 from tests.agent.plans import answers, done_at_once, plans
 from tests.agent.scenes import ANSWER, asks, assistant_messages, ends, entry, part, search, text
 from tests.support.clock import FakeTime
-from tests.support.host import Json, ScriptedModel, Step, Tools, make_session
+from tests.support.host import CallFails, Json, ScriptedModel, Step, Tools, make_session
 from tests.support.run import run
 from tests.support.wire import MODEL, USAGE, calls, fails, model, replies, says, tool
 
@@ -111,19 +111,26 @@ def test_a_cut_turn_drops_its_opaque_body(finish_reason: str, kept: object) -> N
     assert drain(reading.finish(), list[object]().append).opaque_body == kept
 
 
-REFUSALS = {
-    "by the daemon": "source data must be an array or slice, got map",
-    "by the provider": "Invalid value: 'reasoning'",
+REFUSALS: dict[str, list[Any]] = {
+    "by the daemon": fails("InvokeBadRequestError", "source data must be an array or slice, got map"),
+    "by the daemon, which quotes it": [
+        CallFails(
+            "unmarshal backwards invoke request failed: 'prompt_messages[1].opaque_body[0]' expected "
+            "type 'uint8', got unconvertible type 'map[string]interface {}', value: 'map[summary:a rate limit]'"
+        )
+    ],
+    "by the provider": fails("InvokeBadRequestError", "Invalid value: 'reasoning'"),
 }
 
 
-@pytest.mark.parametrize("message", REFUSALS.values(), ids=REFUSALS)
-def test_a_refused_opaque_body_is_done_without_for_the_rest_of_the_run(message: str) -> None:
-    refused = fails("InvokeBadRequestError", message)
+@pytest.mark.parametrize("refused", REFUSALS.values(), ids=REFUSALS)
+def test_a_refused_opaque_body_is_done_without_for_the_rest_of_the_run(refused: list[Any]) -> None:
+    time, steps = FakeTime(), [search(opaque_body=OPAQUE), refused, search("y", opaque_body=OPAQUE), ANSWER]
 
-    outcome = run([search(opaque_body=OPAQUE), refused, search("y", opaque_body=OPAQUE), ANSWER], FOUND)
+    outcome = run(steps, FOUND, clock=time.clock)
 
-    assert outcome.error is None
+    assert (outcome.error, time.slept) == (None, [])
+    assert "a rate limit" not in str(outcome.messages)
     assert [opaque_bodies(prompt) for prompt in outcome.model.prompts] == [[], [OPAQUE], [None], [None, None]]
     assert any("opaque" in note for note in outcome.notes)
 

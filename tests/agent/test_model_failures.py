@@ -166,19 +166,6 @@ REFUSED = (
 )
 
 
-@pytest.mark.parametrize("said", ["a network timed out", "a rate limit", "connection refused"])
-def test_a_refused_opaque_body_is_recognised_by_its_field_whatever_value_is_quoted(said: str) -> None:
-    time = FakeTime()
-    refused = [CallFails(REFUSED.format(1, said))]
-
-    outcome = run([search(opaque_body=OPAQUE), refused, ANSWER], FOUND, clock=time.clock)
-
-    assert outcome.text == "Done."
-    assert time.slept == []
-    assert opaque_bodies(outcome.model.prompts[2]) == [None]
-    assert said not in str(outcome.messages)
-
-
 def test_a_refusal_of_a_body_that_was_not_sent_is_final_and_does_not_quote_it() -> None:
     outcome = run([[CallFails(REFUSED.format(1, "a network timed out"))]], FOUND)
 

@@ -179,7 +179,7 @@ def test_a_byte_order_mark_is_not_part_of_the_pasted_text(before: str) -> None:
 
 @pytest.mark.parametrize("write", [json.dumps, repr])
 def test_fields_that_hold_json_may_be_pasted_or_come_from_a_variable(write: Any) -> None:  # noqa: ANN401
-    form = answer_tool(MARK + write(SCHEMA)).virtual_schema
+    form = answer_tool(MARK + write(SCHEMA)).check
     prompt = build_system_instruction("", MARK + write({"persistence_policy": False, "extra_policy": "It's ours."}))
     context = [{"title": "Leave", "content": "It's 30 days."}, {"title": "Pay", "content": "Monthly."}]
 
