@@ -1,6 +1,5 @@
 """Every call of a turn is judged before any of them runs: arguments, repetitions, approvals."""
 
-import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -9,7 +8,7 @@ from typing import Any
 from internal.call import CallStatus, EndedCall, JudgedCall, RejectedCall, Signature, ToolCall, ValidCall, WaitingCall
 from internal.errors import Quoting, Sentence
 from internal.host.files import still_answers
-from internal.host.session import read_exactly
+from internal.host.session import is_rounded
 from internal.memory.approval import Decision, call_id, is_same_call, not_approved_text, read_decision
 from internal.memory.records import CallRecord, State, UserRecord, call_of, record_of
 from internal.memory.state import MAX_WAITING, size_of_waiting
@@ -104,18 +103,14 @@ def call_parameters(tool: Tool, arguments: Mapping[str, Any], toolbox: Toolbox) 
         if parameter.takes_files:
             return toolbox.files[str(value)].model_dump(mode="json")
         # As a number it would be rounded on its way; Dify casts the text of a number parameter back.
-        return str(value) if parameter.is_number and _is_rounded(value) else value
+        return str(value) if parameter.is_number and is_rounded(value) else value
 
     return {**{name: as_sent(tool.parameters[name], value) for name, value in arguments.items()}, **tool.fixed}
 
 
 def rounded_arguments(tool: Tool, arguments: Mapping[str, Any]) -> list[str]:
     """Names of the arguments within which the host rounds an integer."""
-    return [name for name, value in arguments.items() if not tool.parameters[name].is_number and _is_rounded(value)]
-
-
-def _is_rounded(value: object) -> bool:
-    return bool(read_exactly(json.dumps(value)) != value)
+    return [name for name, value in arguments.items() if not tool.parameters[name].is_number and is_rounded(value)]
 
 
 _HOLDS_SECRET = "it holds a secret value, which an answer must not repeat; leave it out"  # noqa: S105 - a sentence

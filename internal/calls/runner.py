@@ -27,7 +27,7 @@ from internal.host.session import MAX_REQUEST_BYTES, DeadlinePassed, HostSession
 from internal.memory.records import RoundRecord, messages_of, record_of_round
 from internal.model.reading import ModelTurn, TurnSpan
 from internal.node.tools import Toolbox, ToolKind
-from internal.sources import Bibliography, Source, citation_lines
+from internal.sources import Bibliography, citation_lines
 from internal.text.secrets import KnownSecrets
 from internal.text.texts import Excerpt, cut_to_size
 from internal.transcript.transcript import Transcript
@@ -36,7 +36,6 @@ from prompt import template
 GRACE_SECONDS = 1.0
 """How long after the deadline a job may take to return what it has."""
 _KILL_SECONDS = 2
-_NOTHING = Excerpt("")
 
 type Post = Callable[[Event], None]
 type Job[T] = Callable[[Post], T]
@@ -131,7 +130,7 @@ class ToolRunner:
         results = yield from run_side_by_side([partial(self._work, job) for job in jobs], deadline)
         answers: dict[str, Answer] = {}
         for position, job in enumerate(jobs):
-            answers[job.key] = results.get(position) or self._answer(job, failure=TIMED_OUT)
+            answers[job.key] = results.get(position) or self._answer(job, TIMED_OUT)
             if not job.is_in_log:
                 yield ToolStarted(job.key, job.call)
             if position not in results or not job.is_in_log:
@@ -143,16 +142,16 @@ class ToolRunner:
         with self.slots:
             if job.deadline.has_passed():
                 late = "the run's deadline came before the call's turn"
-                return self._answer(job, failure=ToolFailure(TIMED_OUT.told, late, transient=True))
+                return self._answer(job, ToolFailure(TIMED_OUT.told, late, transient=True))
             job.started, job.is_in_log = self.clock.now(), True
             parameters = call_parameters(job.call.tool, job.call.arguments, self.toolbox)
             refusal = self._refusal(parameters)
             post(ToolStarted(job.key, job.call, None if refusal else job.request_id))
             try:
-                answer = self._answer(job, failure=refusal) if refusal else self._execute(job, parameters, post)
+                answer = self._answer(job, refusal) if refusal else self._execute(job, parameters, post)
             except Exception as defect:  # noqa: BLE001 - a result that cannot be read costs this call, not the run
                 error = f"what the tool said could not be read ({type(defect).__name__})"
-                answer = self._answer(job, failure=ToolFailure(TOOL_FAILED, error))
+                answer = self._answer(job, ToolFailure(TOOL_FAILED, error))
             post(ToolFinished(job.key, answer.ended))
             return answer
 
@@ -188,19 +187,13 @@ class ToolRunner:
             failure = TIMED_OUT
         except HostFailure as reason:
             failure = ToolFailure.of(reason, self.secrets)
-        said = output.rendered()
+        answer = self._answer(job, failure, output)
         note(*output.notes)
-        return self._answer(job, said, failure, tuple(output.sources), tuple(output.sent_json))
+        return answer
 
-    def _answer(
-        self,
-        job: _Job,
-        said: Excerpt = _NOTHING,
-        failure: ToolFailure | None = None,
-        sources: tuple[Source, ...] = (),
-        sent_json: tuple[str, ...] = (),
-    ) -> Answer:
+    def _answer(self, job: _Job, failure: ToolFailure | None, output: ToolOutput | None = None) -> Answer:
         """The end of a call: why it failed, then what it had said."""
+        said = output.rendered() if output else Excerpt("")
         text = "\n\n".join(part for part in (failure.told if failure else "", said.text) if part)
         whole = Excerpt(text if text.strip() else template.NO_OUTPUT, said.missing)
         ended = EndedCall(
@@ -210,8 +203,8 @@ class ToolRunner:
             error=failure.error if failure else None,
             elapsed_seconds=self.clock.now() - job.started,
             transient=failure is not None and failure.transient,
-            sources=sources,
-            sent_json=sent_json,
+            sources=tuple(output.sources) if output else (),
+            sent_json=tuple(output.sent_json) if output else (),
         )
         return Answer(ended, whole)
 

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import uuid
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from dify_plugin.invocations.model.llm import LLMInvocation
 from dify_plugin.invocations.tool import ToolInvocation
 from gevent.queue import Empty, Queue
 from pydantic import BaseModel
+from pydantic_core import to_json
 
 from internal.clock import in_turns
 from internal.flow import extract_blocking_tool_calls
@@ -32,16 +34,23 @@ MAX_REQUEST_BYTES = 4 * 1024 * 1024
 """The daemon kills a plugin whose stdout line exceeds 5 MiB: docs/host-facts.md, "Size limits"."""
 MAX_EXACT_INTEGER = 2**53
 """The host's daemon reads numbers as floats and rounds larger integers (docs/host-facts.md, "Numbers and keys")."""
+_LONG_NUMBER = re.compile(r"\d{16}")
 
 
 def read_exactly(text: str) -> Any:  # noqa: ANN401 - JSON
     """The value of a JSON text; the integers that the host would round are texts."""
-    longest = len(str(-MAX_EXACT_INTEGER))
 
     def integer(digits: str) -> int | str:
-        return int(digits) if len(digits) <= longest and abs(int(digits)) <= MAX_EXACT_INTEGER else digits
+        is_short = len(digits) <= len(str(-MAX_EXACT_INTEGER))
+        return int(digits) if is_short and abs(int(digits)) <= MAX_EXACT_INTEGER else digits
 
-    return json.loads(text, parse_int=integer)
+    return json.loads(text, parse_int=integer if _LONG_NUMBER.search(text) else None)
+
+
+def is_rounded(value: object) -> bool:
+    """Whether the host would round an integer in a JSON value."""
+    text = to_json(value).decode()
+    return _LONG_NUMBER.search(text) is not None and bool(read_exactly(text) != value)
 
 
 @dataclass(frozen=True)
