@@ -3,7 +3,7 @@
 import json
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, assert_never
+from typing import Any
 
 from internal.call import JudgedCall, RejectedCall, ValidCall
 from internal.calls.judging import hands_over, judge_calls, waits, without_tools
@@ -173,19 +173,9 @@ class AgentLoop:
         has_rounds = self.maximum_iterations > 0
         first: NextStep = AnotherRound() if has_rounds else ClosingAnswer(StopReason.ITERATION_LIMIT)
         step = self._within_budget(first)
-        while True:
-            match step:
-                case AnotherRound():
-                    self.asked += 1
-                    step = yield from self._take_turn(f"round{self.asked}", f"ROUND {self.asked}", None)
-                case ClosingAnswer(reason):
-                    self._closings += 1
-                    name = "closing" if self._closings == 1 else f"closing{self._closings}"
-                    step = yield from self._take_turn(name, "CLOSING ANSWER", reason)
-                case Finish():
-                    return step
-                case _:
-                    assert_never(step)
+        while not isinstance(step, Finish):
+            step = yield from self._take_turn(step.reason if isinstance(step, ClosingAnswer) else None)
+        return step
 
     def revise(self, note: str, *, is_draft: bool) -> Generator[Event, None, Finish]:
         """Have the answer written again within what is left of the limits; the note tells the model why.
@@ -201,7 +191,7 @@ class AgentLoop:
     def runs_tools(self) -> bool:
         return any(tool.kind is ToolKind.RUNS for tool in self.models.toolbox.tools.values())
 
-    def _take_turn(self, name: str, label: str, closing: StopReason | None) -> Generator[Event, None, NextStep]:
+    def _take_turn(self, closing: StopReason | None) -> Generator[Event, None, NextStep]:
         """One turn as a row of the log; ``closing`` is what ended the tool phase, None while it lasts.
 
         The closing answer has the same tools in its prompt, so that the prefix stays; calls of them are refused.
@@ -209,12 +199,18 @@ class AgentLoop:
         transcript, toolbox = self.rounds.transcript, self.models.toolbox
         if transcript.readable and READ_RESULT not in toolbox.tools:
             self.models = self.models.offering(toolbox.with_tool(read_result_tool()))
-        if closing is None and self.runs_tools and (note := self.models.budget.note(transcript)):
+        note = None
+        if closing is None:
+            self.asked += 1
+            name, label = f"round{self.asked}", f"ROUND {self.asked}"
+            note = self.models.budget.note(transcript) if self.runs_tools else None
+        else:
+            self._closings += 1
+            name, label = f"closing{self._closings if self._closings > 1 else ''}", "CLOSING ANSWER"
+            if self._closings == 1:
+                note = template.CLOSING_NOTE if self.answer.is_text else template.CLOSING_NOTE_FOR_SUBMISSION
+        if note:
             transcript.append_note(note)
-        if closing and self._closings == 1:
-            transcript.append_note(
-                template.CLOSING_NOTE if self.answer.is_text else template.CLOSING_NOTE_FOR_SUBMISSION
-            )
         span = self._span(name, is_closing=closing is not None)
         row = SpanStarted(span.round_key, label, is_round=closing is None)
         return (yield from in_row(row, self._turn(span, closing), self.models.clock))

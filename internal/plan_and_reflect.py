@@ -78,14 +78,14 @@ def plan_and_reflect(run: PlanRun) -> Generator[Event, None, Result]:
     if run.dialogue.open and run.dialogue.open.plan:
         subtasks: Sequence[SubtaskRecord] = run.dialogue.open.plan.subtasks
     else:
-        subtasks = yield from in_row(SpanStarted("plan", "PLAN"), _plan(run), run.clock, _named)
+        subtasks = yield from in_row(SpanStarted("plan", "PLAN"), _plan(run), run.clock, _names)
     workers = [SubtaskWorker(run, subtasks, number) for number in range(1, len(subtasks) + 1)]
     outcomes = yield from _work_side_by_side(run, workers)
     records = [outcome.record for outcome in outcomes]
     limits = [reason for reason in _LIMITS if any(outcome.limit is reason for outcome in outcomes)]
     second_look = SecondLook(run, is_due=not limits)
     question, plan = run.task, None
-    if any(outcome.waits for outcome in outcomes):
+    if any(record.entries for record in records):  # calls wait
         ending, plan = Finish(StopReason.APPROVAL_REQUIRED), PlanRecord(subtasks=tuple(records))
     else:
         question = question.model_copy(update={"findings": tuple(outcome.finding for outcome in outcomes)})
@@ -131,7 +131,7 @@ def _plan(run: PlanRun) -> Generator[Event, None, list[SubtaskRecord]]:
     return [SubtaskRecord(name=name) for name in names]
 
 
-def _named(plan: Sequence[SubtaskRecord]) -> dict[str, object]:
+def _names(plan: Sequence[SubtaskRecord]) -> dict[str, object]:
     return {"subtasks": [subtask.name for subtask in plan]}
 
 
@@ -150,14 +150,9 @@ class SubtaskOutcome:
     """Tool results that its model did not put into words before it had to stop."""
 
     @property
-    def waits(self) -> bool:
-        """Whether calls of it wait for the user."""
-        return bool(self.record.entries)
-
-    @property
     def shown(self) -> dict[str, object]:
         """What log and variables say of it."""
-        answer = template.WAITS_FOR_APPROVAL if self.waits else self.record.answer
+        answer = template.WAITS_FOR_APPROVAL if self.record.entries else self.record.answer
         return {"answer": answer, "completed": self.record.completed, "attempts": self.record.attempts}
 
     @property
@@ -264,14 +259,14 @@ class SubtaskWorker:
         self._loops.append(loop)
         ending = yield from loop.run()
         if ending.reason is StopReason.APPROVAL_REQUIRED:
-            return self._outcome("", entries=self._transcript.record[len(self.run.dialogue.earlier) :])
+            return SubtaskOutcome(self._record("", entries=self._transcript.record[len(self.run.dialogue.earlier) :]))
         results = self._transcript.results_since(since)
         if reached := self.run.budget.reached():
             self._keep(ending)
             return self._incomplete(template.SUBTASK_STOPPED, reached, () if ending.text else results)
         judgement = yield from self._judge(ending, results, f"{key}.reflection")
         if judgement and judgement["is_completed"] and ending.text:
-            return self._outcome(ending.text, completed=True)
+            return SubtaskOutcome(self._record(ending.text, completed=True))
         self._keep(ending)
         advice = (str(judgement["advice"]).strip() if judgement else "") or template.DEFAULT_ADVICE
         is_late = self.run.deadline(TOOLS_SHARE).has_passed()
@@ -316,11 +311,10 @@ class SubtaskWorker:
         nearest = template.NEAREST.format(answer=self._nearest) if self._nearest else ""
         left_out = {template.ELIDED_TOOL_RESULT, *self.run.budget.refusals.values()}
         unread = tuple(result for result in results if result not in left_out)
-        return replace(self._outcome(f"{sentence}{nearest}"), limit=limit, unread=unread)
+        return SubtaskOutcome(self._record(f"{sentence}{nearest}"), limit, unread)
 
-    def _outcome(self, answer: str, *, completed: bool = False, entries: Sequence[EntryRecord] = ()) -> SubtaskOutcome:
-        """The outcome, with what the subtask has cost so far."""
-        record = SubtaskRecord(
+    def _record(self, answer: str, *, completed: bool = False, entries: Sequence[EntryRecord] = ()) -> SubtaskRecord:
+        return SubtaskRecord(
             name=self.name,
             answer=answer,
             completed=completed,
@@ -330,7 +324,6 @@ class SubtaskWorker:
             nearest=self._nearest,
             entries=tuple(entries),
         )
-        return SubtaskOutcome(record)
 
 
 def _gist(advice: str) -> str:
@@ -338,37 +331,20 @@ def _gist(advice: str) -> str:
     return " ".join(advice.casefold().split()).rstrip(".!。！")
 
 
-# The answer: one streamed model call over the findings of the subtasks.
-
-
 def answer_from_findings(
     run: PlanRun, outcomes: Sequence[SubtaskOutcome], second_look: SecondLook
 ) -> Generator[Event, None, Finish]:
-    """Ask for the answer; if none comes in time, the findings themselves are the answer.
+    """Ask for the answer with as much of the findings as fits, and with less if the provider says that it is too much.
+
+    If no answer comes in time, the findings themselves are the answer.
 
     Raises:
         AgentError: the model call failed, and retries did not help.
     """
-    try:
-        ending = yield from _ask(run, [outcome.finding for outcome in outcomes], second_look)
-    except ModelCallFailed as failure:
-        if failure.kind is not FailureKind.TIMEOUT:
-            raise
-        ending = Finish(StopReason.TIME_LIMIT)
-    if ending.reason is StopReason.TIME_LIMIT and not ending.text:
-        found = "\n\n".join(f"**{outcome.record.name}**\n\n{outcome.record.answer}" for outcome in outcomes)
-        ending = replace(ending, text=found)
-        if run.submit is None:  # with an answer schema, the text is shown at the end of the run
-            yield AnswerBreak()
-            yield AnswerText(found)
-    return ending
-
-
-def _ask(run: PlanRun, findings: Sequence[FindingRecord], second_look: SecondLook) -> Generator[Event, None, Finish]:
-    """Ask with as much of the findings as fits, and with less if the provider says that it is too much."""
-    toolbox, asked = run.answering(Toolbox()), 0
-    answers = [finding.answer for finding in findings]
-    room = run.models.offering(toolbox).window.room(_conversation(run, findings, [""] * len(answers)))
+    findings = [outcome.finding for outcome in outcomes]
+    answers, toolbox, asked = [finding.answer for finding in findings], run.answering(Toolbox()), 0
+    ending = Finish(StopReason.TIME_LIMIT)
+    room = run.models.offering(toolbox).window.room(_request(run, findings, [""] * len(answers)))
     for share in _KEPT_SHARES:
         if math.isinf(room) and share != _KEPT_SHARES[0]:
             room = sum(map(estimate_tokens, answers))
@@ -377,17 +353,27 @@ def _ask(run: PlanRun, findings: Sequence[FindingRecord], second_look: SecondLoo
             yield Noted(OurWords("the findings were too long for one prompt and were cut evenly"), "answer")
         rounds = MAX_CORRECTIONS + 1 if run.submit else 1
         part = LoopPart(tool_share=1, maximum_iterations=rounds, parent="answer", asked=asked)
-        loop = run.loop(_conversation(run, findings, kept), toolbox, part)
+        loop = run.loop(_request(run, findings, kept), toolbox, part)
         try:
-            return (yield from second_look.answer(loop, kept))
+            ending = yield from second_look.answer(loop, kept)
         except ModelCallFailed as failure:
             asked = loop.asked
-            if failure.kind is not FailureKind.CONTEXT_LENGTH or share == _KEPT_SHARES[-1]:
+            if failure.kind is FailureKind.CONTEXT_LENGTH and share != _KEPT_SHARES[-1]:
+                continue
+            if failure.kind is not FailureKind.TIMEOUT:
                 raise
-    raise AssertionError  # the last share either brings an ending or raises
+        break
+    if ending.reason is StopReason.TIME_LIMIT and not ending.text:
+        ending = replace(
+            ending, text="\n\n".join(f"**{each.record.name}**\n\n{each.record.answer}" for each in outcomes)
+        )
+        if run.submit is None:  # with an answer schema, the text is shown at the end of the run
+            yield AnswerBreak()
+            yield AnswerText(ending.text)
+    return ending
 
 
-def _conversation(run: PlanRun, findings: Sequence[FindingRecord], answers: Sequence[str]) -> Transcript:
+def _request(run: PlanRun, findings: Sequence[FindingRecord], answers: Sequence[str]) -> Transcript:
     """The request for the answer, with these answers of the findings."""
     shown = [finding.model_copy(update={"answer": text}) for finding, text in zip(findings, answers, strict=True)]
     request = template.ANSWER_REQUEST.format(task=escaped(run.task.text), findings=findings_block(shown))
