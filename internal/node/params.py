@@ -132,7 +132,7 @@ _FROM_VARIABLES = ("tools", "instruction", "context", "files", "answer_criteria"
 
 
 class StrategyParams(BaseModel):
-    """One run's parameters: a field for each of the strategy's YAML, under the same name and in its order.
+    """One run's parameters: those of the strategy's YAML, in its order (docs/parameters.md says what each means).
 
     The type of a field names its reader; a value without one is taken as it came.
     """
@@ -156,24 +156,16 @@ class StrategyParams(BaseModel):
     answer_schema: Text = ""
     """JSON Schema of an object that the answer has to satisfy; blank for an answer in text."""
     answer_criteria: Text = ""
-    """What an answer must fulfil, in the developer's words; blank for no second look."""
     show_sources: Switch = True
-    """Whether the sources that the answer cites are listed at its end."""
     emit_intermediate_thoughts: Switch = False
     maximum_iterations: Annotated[int, Limits(1, 100)] = 6
-    """Rounds in which tools may run."""
     maximum_seconds: Annotated[int, Limits(30, 3_600)] = 540
-    """Soft deadline of the run."""
     maximum_total_tokens: Annotated[int, Limits(0)] = 0
-    """Tokens of all model calls of the run."""
     maximum_tool_calls: Annotated[int, Limits(0)] = 0
-    """Tool calls of the run."""
     tool_result_limit: Annotated[int, Limits(1_000, 200_000)] = 20_000
-    """Characters of one tool result that reach the model."""
     allowed_tools: Names = ()
     """Names or ``provider/name``; empty allows all."""
     parallel_tool_calls: Annotated[int, Limits(1, 16)] = 8
-    """Tool calls of one run at the same time."""
     fallback_model: Text = ""
     """``plugin author/plugin/provider/model``, not yet parsed; blank for none."""
     prompt_policy_overrides: Text = ""

@@ -71,7 +71,6 @@ def opening_messages(
 
 
 def user_message(text: str, parts: Sequence[PromptMessageContentUnionTypes]) -> UserPromptMessage:
-    """A user's message of a text and the files of this turn."""
     return UserPromptMessage(content=[TextPromptMessageContent(data=text), *parts] if parts else text)
 
 
@@ -317,7 +316,6 @@ class Window:
         yield from self._fit_tokens(transcript, self.weigh(transcript).tokens)
 
     def weigh(self, transcript: Transcript) -> Weight:
-        """The weight of a request."""
         return transcript.weight + self._weight_beside
 
     def room(self, transcript: Transcript) -> float:
