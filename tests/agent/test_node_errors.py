@@ -14,7 +14,7 @@ from tests.support.host import CallFails
 from tests.support.node import KNOWN_TO_DIFY, error_body, node_shows
 from tests.support.recordings import NODE, recorded
 from tests.support.run import run
-from tests.support.wire import MODEL, fails, replies
+from tests.support.wire import MODEL, fails, model, replies, tool
 
 NAMED = f"model {MODEL} (openai)"
 
@@ -25,11 +25,13 @@ def test_the_rule_of_the_node_is_difys() -> None:
     assert [node_shows(row["raised"]) for row in rows] == [row["node_shows"] for row in rows]
 
 
+BLIND = {"model": model(features=["vision"])}
 RESTARTS = 'invoke llm model failed: Post "http://10.0.0.2:5001/inner/api/invoke/llm": EOF'
 CUT = "read llm model failed: unexpected EOF\nfailed to read system header"
 ENDINGS: list[tuple[list[Any], dict[str, Any], str, str]] = [
     ([], {"query": " "}, "InvokeBadRequestError", "parameter 'query': "),
-    ([], {"model": {}}, "InvokeBadRequestError", "parameter 'model': "),
+    ([], {"model": {}}, "InvokeBadRequestError", "parameter 'model': no model is chosen"),
+    ([], {**BLIND, "tools": [tool("x")]}, "InvokeBadRequestError", f"parameter 'model': {MODEL} cannot call tools"),
     ([], {"query": "q" * 5_000_000}, "InvokeBadRequestError", "the prompt has "),
     ([[CallFails(RESTARTS)]] * 3, {}, "InvokeConnectionError", f"The connection to the {NAMED} failed. "),
     ([[text("Half"), CallFails(CUT)]], {}, "InvokeConnectionError", f"The connection to the {NAMED} failed. "),
@@ -56,6 +58,7 @@ def test_the_node_shows_one_sentence(steps: list[Any], params: dict[str, Any], e
     assert node_shows(body).startswith(sentence)
     assert "\n" not in node_shows(body)
     assert len(node_shows(body)) < 250
+    assert steps or not outcome.model.requests
     assert outcome.error.__cause__ is None
     assert outcome.error.__context__ is None
 

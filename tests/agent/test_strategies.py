@@ -1,5 +1,6 @@
 """The strategies as Dify calls them, and the models that they take."""
 
+import re
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -7,7 +8,6 @@ from typing import Any
 import pytest
 from dify_plugin import AgentStrategy
 from dify_plugin.entities.agent import AgentRuntime
-from dify_plugin.errors.model import InvokeBadRequestError
 
 from internal.node.params import StrategyParams
 from prompt import template
@@ -55,12 +55,13 @@ def test_every_declared_strategy_is_run_here() -> None:
 
 @pytest.mark.parametrize("strategy", SCRIPTS)
 def test_a_strategy_answers_with_its_tools_and_under_the_five_policies(strategy: type[AgentStrategy]) -> None:
-    prompt = system_prompt_of(strategy, instruction="Be kind.")
+    overrides = '{"tool_preamble_policy": "Say nothing."}'
+    prompt = system_prompt_of(strategy, instruction="Be kind.", prompt_policy_overrides=overrides)
 
-    tags = ("persistence", "context_gathering", "tool_results", "uncertainty_and_ambiguity", "tool_preamble")
-    places = [prompt.index(f"<{tag}>") for tag in tags]
-    assert places == sorted(places)
+    tags = re.findall(r"^<(\w+)>$", prompt, re.MULTILINE)
+    assert tags == ["persistence", "context_gathering", "tool_results", "uncertainty_and_ambiguity", "tool_preamble"]
     assert prompt.startswith("Be kind.")
+    assert prompt.endswith("<tool_preamble>\nSay nothing.\n</tool_preamble>")
 
 
 def test_react_differs_only_in_the_tool_preamble() -> None:
@@ -70,26 +71,10 @@ def test_react_differs_only_in_the_tool_preamble() -> None:
     assert react != plain
 
 
-@pytest.mark.parametrize("strategy", SCRIPTS)
-def test_the_preamble_of_every_strategy_can_be_overridden(strategy: type[AgentStrategy]) -> None:
-    prompt = system_prompt_of(strategy, prompt_policy_overrides='{"tool_preamble_policy": "Say nothing."}')
-
-    assert "<tool_preamble>\nSay nothing.\n</tool_preamble>" in prompt
-
-
 def test_names_of_the_public_interface() -> None:
     assert gpt5_function_calling.GPT5FunctionCallingParams is StrategyParams
     assert issubclass(REACT, PLAIN)
     assert issubclass(PLAN_AND_REFLECT, PLAIN)
-
-
-def test_tools_and_a_model_that_cannot_call_them_are_one_clear_error() -> None:
-    outcome = run([], FOUND, {"model": model(features=["vision"])})
-
-    assert isinstance(outcome.error, InvokeBadRequestError)
-    assert "cannot call tools" in str(outcome.error)
-    assert "'model'" in str(outcome.error)
-    assert outcome.model.requests == []
 
 
 def test_a_model_without_tool_calls_answers_where_there_are_no_tools() -> None:
