@@ -41,7 +41,7 @@ from tests.agent.scenes import check_prompt, cut_off, results_in, search, silenc
 from tests.support.clock import FakeTime
 from tests.support.host import CallFails, Handler, Json, Step, When, text_of
 from tests.support.run import Outcome, run
-from tests.support.wire import USAGE, breaks, calls, fails, replies, says, text_message
+from tests.support.wire import USAGE, calls, fails, replies, says, text_message
 
 SCHEMA = '{"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}'
 SHORT = {"maximum_seconds": 100}
@@ -302,34 +302,6 @@ def test_a_subtask_that_was_completed_before_keeps_its_answer() -> None:
     assert "result for beta" in findings(outcome)
 
 
-def test_each_subtask_reads_once_that_little_is_left() -> None:
-    turn = calls(*(("search", {"q": str(number)}) for number in range(4)))
-    steps = [
-        *(plans("alpha"), works_on("alpha", turn), When("Little is left", says("It is X."))),
-        *(incomplete("alpha", "Go on."), When("Advice: Go on.", says("It is X, I am sure."))),
-        *(completed("alpha"), answers()),
-    ]
-
-    outcome = plan_run(steps, ECHO, {"maximum_tool_calls": 5})
-
-    assert outcome.stop_reason == "answered"
-    last = of_subtask(outcome, "alpha")[-1]["prompt_messages"]
-    assert sum("Little is left" in str(message["content"]) for message in last) == 1
-
-
-def test_with_an_answer_schema_the_answer_may_still_be_corrected() -> None:
-    steps: list[Step] = [plans("alpha"), When("<findings>", calls(("submit_answer", {})))]
-
-    outcome = plan_run(
-        [*steps, calls(("submit_answer", {"city": "Bonn"}))],
-        ECHO,
-        {"maximum_total_tokens": TURN, "answer_schema": SCHEMA},
-    )
-
-    assert outcome.stop_reason == "token_limit"
-    assert outcome.variables["structured_output"] == {"city": "Bonn"}
-
-
 # Failures of the model and of tools.
 
 WITHOUT_A_PLAN = [*done_at_once(QUERY), answers()]
@@ -428,23 +400,6 @@ def test_a_judgement_that_was_sent_back_may_still_come() -> None:
     outcome = plan_run([*steps, When("submit_reflection", verdict(is_completed="true")), answers()])
 
     assert subtask(outcome, "alpha")["completed"] is True
-
-
-def test_a_tool_that_raises_ends_no_subtask() -> None:
-    steps = [
-        *(plans("alpha", "beta"), works_on("alpha", calls(("broken", {"q": "alpha"})))),
-        *(When("failed to execute tool", says("The tool is broken.")), incomplete("alpha", "Use the other tool.")),
-        *(advised("Use the other tool.", search("alpha")), When("result for alpha", says("Answer to alpha."))),
-        *(completed("alpha"), *looked_up("beta"), answers()),
-    ]
-
-    outcome = plan_run(steps, {"broken": breaks("kaput"), "search": echo})
-
-    assert [entry["completed"] for entry in outcome.variables["subtasks"]] == [True, True]
-    told = results_in(of_subtask(outcome, "alpha")[1]["prompt_messages"])
-    assert told == ["tool invoke error: failed to execute tool: kaput"]
-    assert sorted(item["status"] for item in outcome.variables["tool_runs"]) == ["error", "ok", "ok"]
-    assert outcome.text == ANSWER
 
 
 def test_a_subtask_whose_model_keeps_failing_does_not_affect_the_others_and_counts() -> None:

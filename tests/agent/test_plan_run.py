@@ -13,8 +13,7 @@ from gevent.event import Event
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from internal.node.params import read_params
-from internal.plan_and_reflect import PLAN_AND_REFLECT, PlanAndReflectParams
+from internal.plan_and_reflect import PLAN_AND_REFLECT
 from internal.text.texts import cut_evenly
 from prompt import template
 from tests.agent.plans import (
@@ -191,17 +190,6 @@ def test_a_model_that_cannot_call_tools_is_one_clear_error_before_any_call(handl
     assert isinstance(outcome.error, InvokeBadRequestError)
     assert "cannot call tools" in str(outcome.error)
     assert outcome.model.requests == []
-
-
-@pytest.mark.parametrize(
-    ("said", "subtasks", "attempts"), [("", 4, 3), ("2", 2, 2), (99, 8, 5), (0, 1, 1), ("many", 4, 3)]
-)
-def test_limits_of_a_plan_are_read_leniently(said: object, subtasks: int, attempts: int) -> None:
-    raw = {"model": model(), "query": "?", "maximum_subtasks": said, "maximum_attempts": said}
-    params = read_params(raw, PlanAndReflectParams)
-
-    assert (params.maximum_subtasks, params.maximum_attempts) == (subtasks, attempts)
-    assert len(params.notes) == (0 if said in ("", "2") else 2)
 
 
 def test_with_thoughts_shown_the_plan_is_a_closed_block_and_the_thoughts_of_the_answer_begin_with_the_findings() -> (

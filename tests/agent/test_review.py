@@ -359,21 +359,6 @@ def test_the_judge_reads_what_tools_brought_in_earlier_turns_of_a_state() -> Non
 # Rewrites with tools, and within the limits of the run.
 
 
-def test_tools_may_be_called_during_a_rewrite_and_their_results_are_judged() -> None:
-    found = {"search": lambda request: replies(f"result for {request['tool_parameters']['q']}")(request)}
-    steps = [search("a"), says("Draft."), rejects("No figures."), search("b"), says("Better."), passes()]
-
-    outcome = reviewed(*steps, handlers=found)
-
-    assert (outcome.text, review(outcome)) == ("Better.", (True, ["No figures."], 1))
-    check_growth(answered(outcome))
-    assert [results_of(asked) for asked in judged(outcome)] == [["result for a"], ["result for a", "result for b"]]
-    assert [item["round"] for item in outcome.variables["tool_runs"]] == [1, 3]
-    rounds = [key for key in outcome.logs if key.startswith("round") and "." not in key]
-    assert rounds == ["round1", "round2", "round3", "round4"]
-    assert outcome.last_json["decision_summary"]["rounds"] == 4
-
-
 def test_after_the_time_limit_nothing_is_judged(time: FakeTime) -> None:
     """Nor is a long remark taken for the answer whose calls stall."""
     handlers = {"slow": silent(time, 27.5)}
@@ -508,16 +493,6 @@ def test_sources_are_cited_by_the_final_text_only() -> None:
     outcome = reviewed(*steps, context=context)
 
     assert [source["cited"] for source in outcome.variables["sources"]] == [False, True]
-
-
-def test_without_log_contents_a_judgement_shows_its_verdict_and_sizes() -> None:
-    steps = [says("Marmalade."), rejects("Marmalade is missing."), says("Better."), passes()]
-
-    outcome = reviewed(*steps, environment={"LOG_CONTENT": "off"})
-
-    assert "Marmalade" not in json.dumps(outcome.bodies("log"))
-    sizes = {"draft": "10 characters", "passes": False, "problems": ["21 characters"]}
-    assert log_of(outcome, "REVIEW 1")["data"] == {**sizes, "cost": "15 tokens, 0.0000625 USD"}
 
 
 def test_a_secret_in_a_draft_is_neither_in_the_log_nor_in_the_variable() -> None:
