@@ -21,7 +21,6 @@ from internal.errors import OurWords, StopReason
 from internal.events import (
     MAX_FILE_BYTES,
     AnswerBreak,
-    AnswerText,
     Event,
     ExternalImage,
     FileBytes,
@@ -29,7 +28,6 @@ from internal.events import (
     Noted,
     Shown,
     ShownTogether,
-    ThoughtText,
 )
 from internal.flow import SdkToolCall, extract_stream_tool_calls
 from internal.model.display import DisplayRule, TurnDisplay
@@ -126,7 +124,7 @@ class Reading:
     @property
     def words(self) -> str:
         """What has come of a text that may be the answer; "" once a call has come."""
-        return "" if self._calls.has_begun else self.display.text
+        return "" if self.calls else self.display.text
 
     @property
     def calls(self) -> tuple[ToolCall, ...]:
@@ -147,10 +145,6 @@ class Reading:
         """Seconds until the turn's deadline; an answer that the user reads already has more time."""
         return (self.span.end if self.is_answering else self.span.deadline).left()
 
-    def take(self, chunks: Iterable[LLMResultChunk]) -> Iterator[Event]:
-        """Read the chunks that have come; what the user sees of them goes out together."""
-        yield from self._seen(self._read(chunks))
-
     def finish(self, cut: StopReason | None = None) -> Generator[Event, None, ModelTurn]:
         """Show what was held back, now that it is known what the turn was, and return the turn.
 
@@ -159,7 +153,7 @@ class Reading:
         cut = cut or _CUT_REASONS.get((self.finish_reason or "").rpartition(".")[2].lower())
         calls = self.calls
         is_cut = cut is not None or (self.was_cut_off and not calls)
-        yield from self._seen(self.display.finish(has_tool_calls=bool(calls), is_cut=is_cut, is_judged=cut is None))
+        yield from self._show(self.display.finish(has_tool_calls=bool(calls), is_cut=is_cut, is_judged=cut is None))
         if any(call.had_nul for call in calls):
             yield Noted(OurWords("NUL characters were taken out of the arguments of a call"), self.span.key)
         return ModelTurn(
@@ -172,12 +166,8 @@ class Reading:
             has_shown=self.has_shown,
         )
 
-    def _seen(self, events: Iterable[Event]) -> Iterator[Event]:
-        """What goes out together, without texts that the user must not see."""
-        return (event for event in together(events) if self.span.rule.is_seen or not isinstance(event, ShownTogether))
-
-    def _read(self, chunks: Iterable[LLMResultChunk]) -> Iterator[Event]:
-        """Texts that follow each other are shown as one: many short ones cost little more than a long one."""
+    def take(self, chunks: Iterable[LLMResultChunk]) -> Iterator[Event]:
+        """Read the chunks that have come; texts that follow each other are shown as one, which costs little."""
         text: list[str] = []
         for chunk in in_turns(chunks):
             delta, message = chunk.delta, chunk.delta.message
@@ -187,7 +177,7 @@ class Reading:
             if message.opaque_body is not None:
                 self._opaque_body = message.opaque_body
             if entries := extract_stream_tool_calls(chunk):
-                yield from self._show(text)
+                yield from self._show_texts(text)
                 self._calls.take(entries)
                 self.display.expect_calls()
             parts = [message.content] if isinstance(message.content, str) else message.content or ()
@@ -196,32 +186,31 @@ class Reading:
                 if isinstance(part, str | TextPromptMessageContent):
                     text.append(part if isinstance(part, str) else part.data)
                 elif isinstance(part, ImagePromptMessageContent):
-                    yield from self._show(text)
+                    yield from self._show_texts(text)
                     event = forward_image(part)
                     self._has_forwarded = self._has_forwarded or isinstance(event, FileForwarded)
                     yield event
-        yield from self._show(text)
+        yield from self._show_texts(text)
 
-    def _show(self, text: list[str]) -> Iterator[Event]:
+    def _show_texts(self, texts: list[str]) -> Iterator[Event]:
         """Show these texts as one, and empty the list."""
-        if text:
-            yield from self.display.feed("".join(text))
-            text.clear()
+        text = "".join(texts)
+        texts.clear()
+        return self._show(self.display.feed(text))
+
+    def _show(self, shown: Iterable[Shown]) -> Iterator[Event]:
+        return (event for event in together(shown) if self.span.rule.is_seen)
 
 
-def together(events: Iterable[Event]) -> Iterator[Event]:
-    """What the user sees at once as few events of bounded size; nothing is held back beyond the last event."""
+def together(shown: Iterable[Shown]) -> Iterator[ShownTogether]:
+    """What the user sees at once, as few events of bounded size."""
     parts, size = list[Shown](), 0
-    for event in events:
-        shown = event if isinstance(event, AnswerText | AnswerBreak | ThoughtText) else None
-        if parts and (shown is None or size >= _MAX_TOGETHER):
+    for part in shown:
+        parts.append(part)
+        size += max(_MIN_SIZE, 0 if isinstance(part, AnswerBreak) else len(part.text))
+        if size >= _MAX_TOGETHER:
             yield ShownTogether(tuple(parts))
             parts, size = [], 0
-        if shown is None:
-            yield event
-        else:
-            parts.append(shown)
-            size += max(_MIN_SIZE, 0 if isinstance(shown, AnswerBreak) else len(shown.text))
     if parts:
         yield ShownTogether(tuple(parts))
 
@@ -324,11 +313,6 @@ class CallAssembler:
             draft.name = draft.name or entry.function.name
             if entry.function.arguments:
                 draft.take(entry.function.arguments)
-
-    @property
-    def has_begun(self) -> bool:
-        """Whether any entry has come."""
-        return bool(self._drafts)
 
     def calls(self) -> tuple[ToolCall, ...]:
         """The whole calls; they are put together and parsed once."""

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from internal.errors import OurWords
-from internal.events import AnswerBreak, AnswerText, Noted, Shown, ShownTogether, ThoughtText
+from internal.events import AnswerBreak, AnswerText, Shown
 from internal.model.display import PLAINLY_AN_ANSWER, DisplayRule, Trimmer, TurnDisplay
 from internal.model.reading import together
 from internal.render.messages import MAX_TEXT_BYTES
@@ -200,25 +199,13 @@ def test_a_trimmer_trims_a_text_in_pieces_as_a_whole_one(text: str, cuts: list[i
     assert "".join(map(trimmer.feed, cut(text, cuts))) == text.strip()
 
 
-SHOWN_PIECES = st.one_of(
-    st.builds(AnswerText, st.text("ab", min_size=1, max_size=3)),
-    st.builds(ThoughtText, st.text("ab", min_size=1, max_size=3)),
-    st.just(AnswerBreak()),
-)
-
-
-@given(st.lists(SHOWN_PIECES, min_size=1, max_size=12))
-def test_what_is_there_at_once_goes_out_as_one_event_and_others_keep_their_place(parts: list[Shown]) -> None:
-    note, seen = Noted(OurWords("n")), ShownTogether(tuple(parts))
-
-    assert list(together([*parts, note, *parts])) == [seen, note, seen]
-
-
 @pytest.mark.parametrize("text", ["a" * 600_000, "<think>a</think>\n" * 3_000], ids=["long", "many"])
 def test_a_large_text_is_several_events_of_bounded_size(text: str) -> None:
-    events = [event for event in together(TurnDisplay(SHOWN).feed(text)) if isinstance(event, ShownTogether)]
+    shown = list(TurnDisplay(SHOWN).feed(text))
+    events = list(together(shown))
     sizes = [sum(len(getattr(part, "text", "")) for part in event.parts) for event in events]
 
+    assert [part for event in events for part in event.parts] == shown
     assert max(sizes) <= MAX_TEXT_BYTES
     assert max(len(event.parts) for event in events) <= 1_000
     assert len(events) <= len(text) // 100_000 + 5
