@@ -77,6 +77,11 @@ SCREENS: dict[str, tuple[list[Sequence[Any]], str, str]] = {
         "hm",
         cut_off("Well.", "length"),
     ),
+    "the text of a turn that was cut among its calls": (
+        [calls(("search", {"q": "x"}), text="The first half of", finish_reason="length")],
+        "",
+        cut_off("The first half of", "length"),
+    ),
     "a thought in the middle, while text is held back": ([says("A\n<think>hm</think>\nB")], "hm", "A\n\nB"),
 }
 
@@ -88,18 +93,6 @@ def test_the_final_text_on_the_screen(turns: list[Sequence[Any]], thoughts: str,
 
     assert outcome.error is None
     assert outcome.text == (f"<think>\n{thoughts}\n</think>\n\n{text}" if shown and thoughts else text)
-
-
-@pytest.mark.parametrize(
-    ("query", "line"),
-    [("What is it?", "Used search."), ("これは何ですか", "search を使用しました。"), ("这是什么", "使用了 search。")],
-)
-def test_silent_rounds_are_named_in_the_next_block_in_the_language_of_the_question(query: str, line: str) -> None:
-    """A block for each would come closed: Dify's page shows no more of it than "Thought(0.0s)"."""
-    outcome = run([search("a"), search("b"), ANSWER], FOUND, {"emit_intermediate_thoughts": True, "query": query})
-
-    assert outcome.text == f"<think>\n{line}\n\n{line}\n</think>\n\nDone."
-    assert ends_of_thoughts(outcome.messages).count("open") == 0
 
 
 def test_what_silent_rounds_did_is_shown_when_the_run_fails() -> None:
@@ -233,18 +226,6 @@ def test_what_one_chunk_brings_goes_out_as_one_message(chunk: Any) -> None:  # n
     assert outcome.text.count("<think>") == outcome.text.count("</think>") == 500
 
 
-def test_a_run_that_writes_hundreds_of_messages_at_once_pauses_after_every_hundred() -> None:
-    """Logs count too; what the bridge to the node cannot hold would be lost without an error."""
-    time = FakeTime()
-    turn = calls(*[("search", {"q": str(number)}) for number in range(150)])
-
-    outcome = run([turn, ANSWER], FOUND, clock=time.clock)
-
-    assert outcome.text == "Done."
-    assert time.slept == [0.01] * ((len(outcome.messages) - 1) // 100)
-    assert len(outcome.messages) > 300
-
-
 STREAMED: dict[str, tuple[list[Any], dict[str, Any], dict[str, Any], str]] = {
     "an answer without tools": (["Word"], {}, {}, "Word"),
     "an answer of 400 characters beside tools": (["x" * 400], FOUND, {}, "x" * 400),
@@ -289,13 +270,3 @@ def test_a_run_that_ends_early_leaves_nothing_that_reads_the_model() -> None:
     never.set()
 
     assert not running.session.reader.readers
-
-
-@pytest.mark.parametrize("shown", [False, True], ids=["hidden", "shown"])
-def test_the_text_of_a_turn_that_was_cut_reaches_the_user_though_it_called_tools(*, shown: bool) -> None:
-    turn = calls(("search", {"q": "x"}), text="The first half of", finish_reason="length")
-
-    outcome = run([turn], FOUND, {"emit_intermediate_thoughts": shown})
-
-    assert outcome.stop_reason == "length"
-    assert "The first half of" in outcome.text

@@ -83,13 +83,6 @@ def test_usage_is_summed_over_calls_and_the_last_of_a_call_counts() -> None:
     assert used["prompt_unit_price"] == "1.25"
 
 
-def test_calls_without_usage_count_as_nothing() -> None:
-    outcome = run([search(usage=None), says("Done.", usage=None)], FOUND)
-
-    used = outcome.last_json["execution_metadata"]
-    assert (used["total_tokens"], used["total_price"], used["currency"]) == (0, "0", "USD")
-
-
 def test_an_opaque_body_goes_back_verbatim_with_its_message_and_stays_out_of_the_logs() -> None:
     first = [text("", opaque_body={"early": 1}), *search(opaque_body=OPAQUE)]
 

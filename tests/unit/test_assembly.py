@@ -99,15 +99,7 @@ def snapshots(draw: st.DrawFn) -> tuple[list[Wanted], Chunks]:
     return calls, [*chunks, *[chunks[-1]] * draw(st.integers(0, 3))]
 
 
-@st.composite
-def duplicated(draw: st.DrawFn) -> tuple[list[Wanted], Chunks]:
-    """Whole calls, each chunk sent more than once."""
-    calls = draw(wanted_calls())
-    chunks = [[call.whole() for call in calls]] if draw(st.booleans()) else [[call.whole()] for call in calls]
-    return calls, [chunk for chunk in chunks for _ in range(draw(st.integers(1, 3)))]
-
-
-@given(st.one_of(fragmented(), interleaved(), snapshots(), duplicated()))
+@given(st.one_of(fragmented(), interleaved(), snapshots()))
 def test_any_fragmentation_gives_the_calls_back(case: tuple[list[Wanted], Chunks]) -> None:
     calls, chunks = case
 
@@ -125,17 +117,6 @@ def test_equal_ids_within_a_chunk_are_calls_of_their_own(calls: list[Wanted], id
 
     assert said(assembled) == said(calls)
     assert [call.id for call in assembled] == [entry.id for entry in chunk]
-
-
-@given(wanted_calls(), st.booleans())
-def test_missing_ids_become_unique_and_no_call_is_lost(calls: list[Wanted], one_chunk: bool) -> None:  # noqa: FBT001
-    entries = [sdk_call(None, call.name, call.arguments) for call in calls]
-
-    assembled = assemble([entries] if one_chunk else [[entry] for entry in entries])
-
-    assert said(assembled) == said(calls)
-    assert len({call.id for call in assembled}) == len(calls)
-    assert all(call.id for call in assembled)
 
 
 A = '{"q": "a"}'
@@ -202,15 +183,3 @@ def test_endless_arguments_are_kept_up_to_the_limit(chunks: Chunks) -> None:
 
     assert len(call.arguments) == MAX_ARGUMENTS_LENGTH + 1
     assert "longer than" in str(call.parsed.error)
-
-
-def test_calls_are_put_together_and_parsed_once() -> None:
-    assembler = CallAssembler("made_up")
-    assembler.take([sdk_call("c1", "search", A)])
-    (call,) = assembler.calls()
-
-    assert assembler.calls()[0] is call
-    assert call.parsed is call.parsed
-
-    assembler.take([sdk_call("c2", "fetch", A)])
-    assert said(assembler.calls()) == [("search", A), ("fetch", A)]

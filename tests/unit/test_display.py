@@ -11,8 +11,6 @@ from hypothesis import strategies as st
 
 from internal.events import AnswerBreak, AnswerText, Shown
 from internal.model.display import PLAINLY_AN_ANSWER, DisplayRule, Trimmer, TurnDisplay
-from internal.model.reading import together
-from internal.render.messages import MAX_TEXT_BYTES
 from internal.text.thoughts import PieceKind, ThoughtSplitter
 from tests.unit.generators import cut, cut_lists, joined
 
@@ -197,18 +195,6 @@ def test_a_trimmer_trims_a_text_in_pieces_as_a_whole_one(text: str, cuts: list[i
     trimmer = Trimmer()
 
     assert "".join(map(trimmer.feed, cut(text, cuts))) == text.strip()
-
-
-@pytest.mark.parametrize("text", ["a" * 600_000, "<think>a</think>\n" * 3_000], ids=["long", "many"])
-def test_a_large_text_is_several_events_of_bounded_size(text: str) -> None:
-    shown = list(TurnDisplay(SHOWN).feed(text))
-    events = list(together(shown))
-    sizes = [sum(len(getattr(part, "text", "")) for part in event.parts) for event in events]
-
-    assert [part for event in events for part in event.parts] == shown
-    assert max(sizes) <= MAX_TEXT_BYTES
-    assert max(len(event.parts) for event in events) <= 1_000
-    assert len(events) <= len(text) // 100_000 + 5
 
 
 def test_what_waited_and_was_a_thought_keeps_nothing_waiting() -> None:

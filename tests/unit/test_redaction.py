@@ -15,7 +15,7 @@ from internal.text.secrets import (
     texts_in,
     without_named,
 )
-from tests.unit.generators import cut, cut_lists, json_values, readable_text
+from tests.unit.generators import cut, cut_lists, readable_text
 
 SECRET = 'p"ä/ss word!&=+<n>'
 
@@ -106,27 +106,6 @@ def test_json_of_ours_keeps_its_names_and_numbers_and_stays_json() -> None:
     assert json.loads(redacted) == {"most": 123456789, "title": f"the {REDACTED}"}
     assert redactor.json_text('{"most": 7}') == '{"most": 7}'
     assert redactor.json_text("{12345678") == f"{{{REDACTED}"
-
-
-@given(json_values, st.lists(readable_text, max_size=3))
-def test_json_is_redacted_as_each_of_its_texts_is(value: object, secrets: list[str]) -> None:
-    redactor = Redactor.of(secrets)
-
-    def walked(node: object) -> object:
-        if isinstance(node, str):
-            return redactor.text(node)
-        if isinstance(node, dict):
-            return {name: walked(item) for name, item in node.items()}
-        return [walked(item) for item in node] if isinstance(node, list) else node
-
-    assert redactor.values(value) == walked(value)
-
-
-@pytest.mark.parametrize("known", [[], ["secret-one"], ["short"], ["secret-one", "five5"]], ids=repr)
-def test_a_redactor_that_learns_nothing_new_stays_the_same(known: list[str]) -> None:
-    redactor = Redactor.of(["secret-one"])
-
-    assert redactor.knowing(known) is redactor
 
 
 def test_a_key_that_names_a_secret_looks_secret() -> None:
