@@ -143,7 +143,6 @@ def _read_answer(answer: object) -> Verdict:
 # node, the checked arguments, and the files that they name. It guards against damage, mistakes and changes of the node,
 # not against forgery: the digest needs no secret.
 
-_ID = re.compile(r"call_[0-9]+_(?P<digest>[0-9a-f]{8})")
 _SIGNATURE = frozenset({"timestamp", "nonce", "sign"})
 """What Dify signs the address of a file with; the file is the same behind another signature."""
 
@@ -155,8 +154,7 @@ def call_id(number: int, tool: Tool, arguments: Mapping[str, Any], files: Mappin
 
 def is_same_call(identifier: str, tool: Tool, arguments: Mapping[str, Any], files: Mapping[str, File]) -> bool:
     """Whether the id is one of this tool with these arguments and files, whatever its number."""
-    found = _ID.fullmatch(identifier)
-    return found is not None and found["digest"] == _digest(tool, arguments, files)
+    return re.fullmatch(rf"call_[0-9]+_{_digest(tool, arguments, files)}", identifier) is not None
 
 
 def _digest(tool: Tool, arguments: Mapping[str, Any], files: Mapping[str, File]) -> str:
@@ -198,7 +196,6 @@ _MOST_BLANKS, _MOST_LINE_ENDS, _MOST_MARKS = 40, 4, 4
 """Side by side. Code is indented by less, and letters of all scripts have fewer marks."""
 _BLANKS = re.compile(rf"\s{{{_MOST_LINE_ENDS + 1},}}")
 _SAME = re.compile(rf"({_INVISIBLE.pattern})\1{{{_MOST_BLANKS},}}")
-_BACKTICKS = re.compile("`+")
 
 
 def code(text: str) -> str:
@@ -249,17 +246,17 @@ def _escape(found: re.Match[str]) -> str:
 
 
 def _fence(text: str, least: int) -> str:
-    """More backticks than stand side by side in the text."""
-    return "`" * max(least, 1 + max((len(run[0]) for run in _BACKTICKS.finditer(text)), default=0))
+    """More backticks than any run of them in the text has."""
+    return "`" * max(least, 1 + max(map(len, re.findall("`+", text)), default=0))
 
 
 def approval_question(calls: Sequence[WaitingCall], query: str) -> str:
     """Ask for approval of these calls, at least one; how to answer in a chat is said by ``how_to_answer``."""
     language = language_of(query)
-    request = template.APPROVAL_REQUEST_FOR_SEVERAL[language].format(count=len(calls))
-    request = template.APPROVAL_REQUEST[language] if len(calls) == 1 else request
-    shown = ["\n".join(_lines(call, language, is_alone=len(calls) == 1)).rstrip("\n") for call in in_turns(calls)]
-    return "\n\n".join([request, *shown])
+    is_alone = len(calls) == 1
+    request = template.APPROVAL_REQUEST if is_alone else template.APPROVAL_REQUEST_FOR_SEVERAL
+    shown = ["\n".join(_lines(call, language, is_alone=is_alone)).rstrip("\n") for call in in_turns(calls)]
+    return "\n\n".join([request[language].format(count=len(calls)), *shown])
 
 
 def how_to_answer(calls: Sequence[WaitingCall], query: str) -> str:
@@ -267,7 +264,8 @@ def how_to_answer(calls: Sequence[WaitingCall], query: str) -> str:
     language = language_of(query)
     if len(calls) == 1:
         return template.HOW_TO_APPROVE[language]
-    return template.HOW_TO_APPROVE_SEVERAL[language] + inline_code(_example(calls))
+    example = {calls[0].id: True, calls[1].id: {"approved": False, "reason": "…"}}
+    return template.HOW_TO_APPROVE_SEVERAL[language] + inline_code(json.dumps(example, ensure_ascii=False))
 
 
 def _lines(call: WaitingCall, language: str, *, is_alone: bool) -> Iterator[str]:
@@ -278,12 +276,5 @@ def _lines(call: WaitingCall, language: str, *, is_alone: bool) -> Iterator[str]
     if not call.valid.arguments:
         yield template.WITHOUT_ARGUMENTS[language]
     for argument, value in in_turns(call.valid.arguments.items()):
-        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        shown = code(text)
+        shown = code(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
         yield f"- {inline_code(argument)}:{'' if shown.startswith('\n') else ' '}{shown}"
-
-
-def _example(calls: Sequence[WaitingCall]) -> str:
-    """An answer call by call to the first two, approving one."""
-    first, second = (call.id for call in calls[:2])
-    return json.dumps({first: True, second: {"approved": False, "reason": "…"}}, ensure_ascii=False)

@@ -169,7 +169,6 @@ def _fitted(state: State) -> bytes:
         (_without_turns, earlier, 0),
         (_without_sources, len(state.sources), 0),
         (_without_rounds, every_entry, 0),
-        (partial(_changed, _bare), every_entry, 0),
         (_with_short_texts, len(_TEXT_LIMITS), 0),
     ]
     if packed := _packed(state):
@@ -247,28 +246,25 @@ def _without_rounds(state: State, number: int) -> State:
     )
 
 
-def _bare(entry: EntryRecord) -> EntryRecord:
-    """Without names of files, and of a round only the calls that wait, or its last."""
-    match entry:
-        case UserRecord():
-            return entry.model_copy(update={"files": ()})
-        case RoundRecord(calls=calls):
-            return entry.model_copy(update={"calls": entry.waiting or calls[-1:]})
-    return entry
-
-
 def _with_short_texts(state: State, number: int) -> State:
     return State.model_validate(_cut(state.model_dump(), _TEXT_LIMITS[number - 1])) if number else state
 
 
 def _cut(value: Any, limit: int, name: str = "") -> Any:  # noqa: ANN401 - a record's fields
-    """Each text in at most so many characters, but for those of calls that wait; arguments stay JSON."""
+    """Each text in at most so many characters, but for those of calls that wait; arguments stay JSON.
+
+    Of the shortest, a round has only the calls that wait, or its last, and there are no names of files.
+    """
     match value:
         case {"arguments": _, "result": None}:
             return value
         case dict():
             return {key: _cut(item, limit, key) for key, item in value.items()}
         case tuple():
+            if name == "files" and limit == _TEXT_LIMITS[-1]:
+                return ()
+            if name == "calls" and limit == _TEXT_LIMITS[-1]:
+                value = tuple(call for call in value if call["result"] is None) or value[-1:]
             return tuple(_cut(item, limit) for item in in_turns(value))
         case str() if len(value) > limit:
             return "{}" if name == "arguments" else _cut_text(value, limit)
