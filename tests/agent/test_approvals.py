@@ -204,18 +204,6 @@ def test_a_state_cannot_make_a_tool_run_that_the_node_does_not_offer(now: Json) 
     assert results_in(outcome.model.prompts[0]) == [template.APPROVED_CALL_CHANGED]
 
 
-def test_a_tool_is_found_again_under_another_name() -> None:
-    """Two tools of one name get names of their own; the call goes to the one that the user saw."""
-    order, other = tool("order", parameter("q")), tool("order", parameter("q"), provider="acme/other/other")
-    first = asked(params={"tools": [order], "approval_required": "*"})
-
-    outcome = answered(first, "yes", tools=[other, order], approval_required="*")
-
-    (request,) = outcome.tools.requests
-    assert request["provider"] == "acme/tools/tools"
-    check_prompt(outcome.model.prompts[0])
-
-
 SECRET = tool("order", parameter("q"), parameter("key", "secret-input"))
 
 

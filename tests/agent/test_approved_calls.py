@@ -181,14 +181,6 @@ def test_a_file_that_is_attached_again_is_another_file_and_is_asked_again(files:
     assert attached(done) == [other]
 
 
-def test_the_same_file_behind_another_signature_is_the_same_file(files: str) -> None:
-    asked = post([MAIL], [upload(files, 1, sign="old")])
-
-    done = post([ANSWER], [upload(files, 1)], asked)
-
-    assert attached(done) == [upload(files, 1)]
-
-
 def test_a_file_whose_address_answers_no_more_has_to_be_attached_again(files: str) -> None:
     asked = post([MAIL], [upload(files, 1, sign="expired")])
 

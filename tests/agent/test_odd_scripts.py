@@ -37,11 +37,7 @@ ODD_TURNS: dict[str, Sequence[Any]] = {
     "a name of white space": [asks(entry("c1", " ", "{}")), ends()],
     "an id of white space": [asks(entry(" ", "search", "{}")), ends()],
     "a continuation of nothing": [asks(entry("", "", '{"q": "x"}')), ends()],
-    "two continuations in one chunk": [
-        asks(entry("c1", "search", "")),
-        asks(entry("", "", "{"), entry("", "", "}")),
-        ends(),
-    ],
+    "two continuations": [asks(entry("c1", "search", "")), asks(entry("", "", "{"), entry("", "", "}")), ends()],
     "calls before the text": [asks(entry("c1", "search", "{}")), text("Looking."), ends()],
     "a call after the last chunk": [ends(), asks(entry("c1", "search", "{}"))],
     "fifty calls": calls(*[("search", {"q": str(number)}) for number in range(50)]),

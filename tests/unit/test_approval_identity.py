@@ -1,33 +1,23 @@
 """The id of a call that waits tells whether it is still the call that the user saw."""
 
 import hashlib
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from internal.memory.approval import call_id, is_same_call
 from internal.node.tools import Tool
 from tests.support.wire import parameter
 from tests.unit.builders import file, parameter_of, tool_of
-from tests.unit.generators import any_text, json_objects
 
 TEA = {"item": "tea", "count": 1}
 ORDER = Tool("order", "order", "shop/shop", setting="5e771119")
 SENDS = replace(tool_of(parameter("doc", "file"), parameter("docs", "files"), files=(file("a.pdf"),)), setting="")
 OFFER = "http://host.test/files/1/file-preview?timestamp=1&nonce=2&sign=3"
-
-
-def test_an_id_is_a_number_and_a_digest_of_the_call() -> None:
-    canonical = '["shop/shop","order","5e771119",{"count":1,"item":"tea"},[]]'
-
-    assert call_id(3, with_parameters(ORDER, TEA), TEA, {}) == (
-        f"call_3_{hashlib.sha256(canonical.encode()).hexdigest()[:8]}"
-    )
+CANONICAL = '["shop/shop","order","5e771119",{"count":1,"item":"tea"},[]]'
+OWN = f"call_3_{hashlib.sha256(CANONICAL.encode()).hexdigest()[:8]}"
 
 
 def with_parameters(tool: Tool, arguments: Mapping[str, Any]) -> Tool:
@@ -38,13 +28,12 @@ def fits(identifier: str, arguments: Mapping[str, Any], tool: Tool = ORDER) -> b
     return is_same_call(identifier, with_parameters(tool, arguments), arguments, {})
 
 
-@given(st.integers(1), any_text, any_text, json_objects)
-def test_an_id_fits_its_own_call(number: int, provider: str, name: str, arguments: dict[str, Any]) -> None:
-    tool = with_parameters(Tool("order", name, provider), arguments)
-    identifier = call_id(number, tool, arguments, {})
+def test_an_id_is_a_number_and_a_digest_of_the_call_and_nothing_else_fits() -> None:
+    others = [OWN[:0], OWN[-8:], OWN.removeprefix("call_"), OWN.upper(), OWN + "0", OWN + "\n", OWN[:-1]]
 
-    assert re.fullmatch(rf"call_{number}_[0-9a-f]{{8}}", identifier)
-    assert is_same_call(identifier, tool, dict(reversed(arguments.items())), {})
+    assert call_id(3, with_parameters(ORDER, TEA), TEA, {}) == OWN
+    assert fits(OWN.replace("call_3", "call_12"), dict(reversed(TEA.items())))
+    assert not any(fits(other, TEA) for other in (*others, OWN.replace("3", "", 1), OWN.replace("3", "١", 1)))
 
 
 @pytest.mark.parametrize(
@@ -59,9 +48,7 @@ def test_an_id_fits_its_own_call(number: int, provider: str, name: str, argument
     ],
 )
 def test_another_call_does_not_fit(tool: Tool, arguments: dict[str, Any]) -> None:
-    own = call_id(1, with_parameters(ORDER, TEA), TEA, {})
-
-    assert not fits(own, arguments, tool)
+    assert not fits(OWN, arguments, tool)
 
 
 @pytest.mark.parametrize(
@@ -70,9 +57,7 @@ def test_another_call_does_not_fit(tool: Tool, arguments: dict[str, Any]) -> Non
         (OFFER, 12, True),
         ("http://host.test/files/1/file-preview?timestamp=9&nonce=8&sign=7", 12, True),
         (OFFER, 13, False),
-        (OFFER.replace("/1/", "/2/"), 12, False),
-        (OFFER.replace("host", "other"), 12, False),
-        (f"{OFFER}&page=2", 12, False),
+        *((url, 12, False) for url in (OFFER.replace("/1/", "/2/"), OFFER.replace("host", "other"), f"{OFFER}&page=2")),
         ("http://[host", 12, False),
     ],
 )
@@ -83,12 +68,3 @@ def test_a_file_is_the_same_behind_another_signature_only(
     own = call_id(1, SENDS, arguments, {"a.pdf": file("a.pdf", url=OFFER, size=12)})
 
     assert is_same_call(own, SENDS, arguments, {"a.pdf": file("a.pdf", url=url, size=size)}) == is_same
-
-
-def test_what_is_not_an_id_fits_no_call() -> None:
-    own = call_id(1, with_parameters(ORDER, TEA), TEA, {})
-    others = [own[:0], own[-8:], own.removeprefix("call_"), own.upper(), own + "0", own + "\n", own[:-1]]
-
-    assert fits(own, TEA)
-    for other in (*others, own.replace("call_1", "call_"), own.replace("call_1", "call_١")):
-        assert not fits(other, TEA)

@@ -107,39 +107,24 @@ def test_a_long_result_of_today_costs_its_own_length_and_not_the_turns_before_it
     assert [len(result) > KEPT for result in results(left.entries)] == [False] * 13 + [True]
 
 
-def test_then_whole_turns_but_the_last_and_then_sources() -> None:
-    sources = tuple(SourceRecord(number=number, title=noise(400, number)) for number in range(1, 101))
-    turns = [turn(number, ["R" * 2_000], question=f"Q{number} {noise(55_000, number)}") for number in range(4)]
-    left = fitted(state_of(turns, sources=sources))
-    assert users(left) == ["Q3"]
-    assert left.sources == sources
-
-    sources = tuple(SourceRecord(number=number, title=noise(400, number)) for number in range(1, 301))
-    left = fitted(state_of([turn(0), turn(1, question=noise(100_000))], sources=sources))
-    assert [len(text) for text in texts(left.entries)] == [19_999, 1]
-    assert left.sources == sources[-len(left.sources) :]
-    assert 0 < len(left.sources) < 300
-
-
-def test_of_the_last_turn_the_oldest_rounds_go() -> None:
+def test_of_the_last_turn_texts_keep_head_and_tail_then_the_oldest_sources_go_and_the_oldest_rounds() -> None:
     rounds = [RoundRecord(said=noise(500, number), calls=(call("R"),)) for number in range(500)]
-    many = fitted(state_of([turn(0), [UserRecord(text="Q"), *rounds, AnswerRecord(text="A")]]))
+    sources = tuple(SourceRecord(number=number, title=noise(400, number)) for number in range(1, 301))
+    said = state_of([turn(0), turn(1), turn(2, question=noise(1_000_000), answer=emoji(500_000))])
+    listed = fitted(state_of([turn(0), turn(1, question=noise(100_000))], sources=sources))
+    called = fitted(state_of([turn(0), [UserRecord(text="Q"), *rounds, AnswerRecord(text="A")]]))
 
-    assert many.entries[0] == UserRecord(text="Q")
-    assert many.entries[1:] == (*rounds[-len(many.entries) + 2 :], AnswerRecord(text="A"))
-    assert 100 < len(many.entries) < 400
-
-
-def test_the_users_text_and_the_answer_keep_head_and_tail() -> None:
-    question, answer = noise(1_000_000), emoji(500_000)
-    left = fitted(state_of([turn(0), turn(1), turn(2, question=question, answer=answer)]))
-
-    assert left.entries[:-2] == (*turn(0), *turn(1))
-    for entry, own in zip(left.entries[-2:], (question, answer), strict=True):
-        assert isinstance(entry, UserRecord | AnswerRecord)
-        assert entry.text.startswith(own[:10_000])
-        assert entry.text.endswith(own[-5_000:])
-        assert 19_900 < len(entry.text) <= 20_000
+    *before, question, answer = texts(fitted(said).entries)
+    assert before == texts([*turn(0), *turn(1)])
+    for text, own in ((question, noise(1_000_000)), (answer, emoji(500_000))):
+        assert (text[:10_000], text[-5_000:]) == (own[:10_000], own[-5_000:])
+        assert 19_900 < len(text) <= 20_000
+    assert [len(text) for text in texts(listed.entries)] == [19_999, 1]
+    assert listed.sources == sources[-len(listed.sources) :]
+    assert 0 < len(listed.sources) < 300
+    left = len(called.entries) - 2
+    assert 100 < left < 400
+    assert called.entries == (UserRecord(text="Q"), *rounds[-left:], AnswerRecord(text="A"))
 
 
 def test_findings_and_the_results_in_a_plan_that_waits_count_as_results() -> None:
