@@ -4,8 +4,8 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from pydantic_core import to_json
@@ -34,6 +34,9 @@ _RENAMED = {
     "document_data_source_type": "data_source_type",
 }
 """Keys of the knowledge node's metadata, and the fields that they fill."""
+_FIELD_OF = {name: (name, kind) for name, kind in RESOURCE_FIELDS.items()} | {
+    key: (name, RESOURCE_FIELDS[name]) for key, name in _RENAMED.items()
+}
 _KNOWLEDGE_FIELDS = frozenset({"metadata", "files", "position", *_RENAMED, *RESOURCE_FIELDS})
 # What search tools and vector stores call the text of a result; the first that holds text counts.
 _CONTENT_NAMES = ("page_content", "text", "snippet", "summary", "body", "description", "abstract")
@@ -62,13 +65,12 @@ _MARKUP = re.compile(r"[\\`*\[\]<>~&$|]|(?<!\w)_|_(?!\w)|:(?=//)")
 _SAFE_IN_LINK = ":/?#[]@!$&'*+,;=%"
 
 
-@dataclass(frozen=True)
-class Source:
+class Source(NamedTuple):
     """One source, before it has a number."""
 
     title: str
     content: str
-    resource: Mapping[str, Any] = field(default_factory=dict)
+    resource: Mapping[str, Any] = MappingProxyType({})
     """What is known of it in RESOURCE_FIELDS, each of the field's type."""
     link: str = ""
     """Its address on the web, if it has one."""
@@ -76,7 +78,7 @@ class Source:
     def shortened(self, length: int) -> "Source":
         """The same source, no text of it longer than this."""
         resource = {name: value[:length] if isinstance(value, str) else value for name, value in self.resource.items()}
-        return replace(self, content=self.content[:length], resource=resource)
+        return self._replace(content=self.content[:length], resource=resource)
 
     @property
     def document_id(self) -> str | None:
@@ -227,9 +229,8 @@ def _said(item: object) -> dict[str, Any]:
 def _link(values: Mapping[str, Any]) -> str:
     """The first address on the web, of the object's own or of the document that it is from."""
     for name in _LINK_NAMES:
-        value = values.get(name)
-        if isinstance(value, str) and _LINK.fullmatch(value.strip()):
-            return value.strip()
+        if name in values and isinstance(values[name], str) and _LINK.fullmatch(values[name].strip()):
+            return str(values[name].strip())
     document = values.get("doc_metadata")
     return _link(document) if isinstance(document, dict) else ""
 
@@ -247,12 +248,11 @@ def _read_resource(values: Mapping[str, Any]) -> dict[str, Any]:
     """Keep values that have a field, in the field's type; an unusable value is left out."""
     resource: dict[str, Any] = {}
     for key, value in values.items():
-        name = _RENAMED.get(key, key)
-        kind = RESOURCE_FIELDS.get(name)
+        name, kind = _FIELD_OF.get(key, ("", None))
         if kind is None or (name != key and name in values):
             continue
         if kind is str:
-            resource[name] = _text(value)
+            resource[name] = value if isinstance(value, str) else _text(value)
         elif kind is dict:
             if isinstance(value, dict) and _can_be_sent(value):
                 resource[name] = value

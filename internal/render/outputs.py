@@ -271,8 +271,8 @@ def closing_messages(
 def _source_messages(sources: Sequence[tuple[int, Source]], redactor: Redactor) -> Iterator[AgentInvokeMessage]:
     """The sources as Dify's retriever resources, in messages far below the longest line."""
     waiting, size = list[_Json](), 0
-    for number, source in in_turns(sources):
-        fields = redactor.values({"document_name": source.title, **source.resource, "content": source.content})
+    described = ({"document_name": each.title, **each.resource, "content": each.content} for _, each in sources)
+    for (number, _), fields in in_turns(zip(sources, redactor.values(list(described)), strict=True)):
         short = {name: value[:MAX_SOURCE_LENGTH] if isinstance(value, str) else value for name, value in fields.items()}
         added = size_on_the_wire(short)
         if waiting and size + added > _MAX_RESOURCES_BYTES:
