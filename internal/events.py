@@ -27,25 +27,22 @@ MAX_NAME_LENGTH = 200
 
 @dataclass(frozen=True)
 class HostedFile:
-    """A file that Dify has already."""
+    """A file that Dify has already: it finds it by the address, or by the meta."""
 
     address: str
-    """Forwarded unchanged: Dify finds the file by it, or by its meta."""
     meta: Mapping[str, Any]
-    """What Dify reads of the tool's meta, texts cut to MAX_NAME_LENGTH, with a filename; secrets go when it is sent."""
+    """What Dify reads of the tool's meta, texts cut to MAX_NAME_LENGTH, with a filename."""
 
 
 @dataclass(frozen=True)
 class ExternalImage:
-    """An image somewhere on the web; Dify fetches it."""
+    """An image on the web, which Dify fetches."""
 
     address: str
 
 
 @dataclass(frozen=True)
 class FileBytes:
-    """A file that Dify does not have yet."""
-
     data: bytes
     mime_type: str
     filename: str
@@ -60,7 +57,7 @@ class Noted:
 
     text: Sentence
     parent: str | None = None
-    """The key of the row that it is about; None for the run: then it is in the data of the last row."""
+    """The key of the row that it is about; None for the run, in whose last row it is then."""
     is_row: bool = False
     """Whether a note for the run has a row of its own, since somebody has to act."""
 
@@ -74,7 +71,7 @@ class SpanStarted:
     about: str = ""
     """What it works on, in the words of the user or the model: its label, where the log shows contents."""
     number: int = 0
-    """Its place among its kind, before what it works on; 0 for none."""
+    """Before what it works on; 0 for none."""
     is_round: bool = False
     """A round is one turn of the model in a loop, with the tool calls that it makes; a closing answer is none."""
 
@@ -134,10 +131,7 @@ class ThoughtText:
 
 @dataclass(frozen=True)
 class Remark:
-    """A whole thought of our own that the user may see: what a round did without a word, or what a subtask found.
-
-    The next thought begins with it; a block of its own would tell nothing while it is folded.
-    """
+    """A thought of our own, with which the next one begins: what a round did without a word, or a subtask found."""
 
     text: str
 
@@ -147,7 +141,7 @@ type Shown = AnswerText | AnswerBreak | ThoughtText
 
 @dataclass(frozen=True)
 class ShownTogether:
-    """What is there to be seen at once, in order; it is written as one text."""
+    """What is there to be seen at once; it is written as one text."""
 
     parts: tuple[Shown, ...]
 
@@ -182,10 +176,9 @@ class FileForwarded:
 
 @dataclass(frozen=True)
 class Thought:
-    """What the model thought in one turn."""
+    """What the model thought in one turn; ``round`` is that of the ModelFinished."""
 
     round: int
-    """As of the ModelFinished."""
     text: str
     subtask: str = ""
     """The subtask of a plan that the turn worked on."""
@@ -224,11 +217,10 @@ class Tally:
 
 @dataclass(frozen=True)
 class RunSummary:
-    """What is left when a run is over: feeds the variables, ``decision_summary`` and the last log."""
+    """What is left when a run is over, for the variables, ``decision_summary`` and the last log."""
 
     stop_reason: StopReason
     rounds: int
-    """Of all loops of the run."""
     answer: str
     tally: Tally
     sources: tuple[tuple[int, Source], ...] = ()
@@ -236,7 +228,7 @@ class RunSummary:
     earlier_sources: tuple[tuple[int, Source], ...] = ()
     """Of earlier runs of the conversation, without their content."""
     structured_output: StructuredOutput | None = None
-    """None where no answer in a schema was asked for."""
+    """None without an answer schema."""
     variables: Mapping[str, Any] = field(default_factory=dict)
     """Of a strategy or a parameter."""
     extra_outputs: frozenset[ExtraOutput] = frozenset()
@@ -254,8 +246,6 @@ class RunFinished:
 
 
 type LogEvent = Noted | SpanStarted | SpanFinished | ModelStarted | ModelFinished | ToolStarted | ToolFinished
-"""What the log shows; mypy names the places that must handle one more."""
-
 type Event = LogEvent | Shown | ShownTogether | Remark | CallsAnswered | FileForwarded | RunFinished
 
 

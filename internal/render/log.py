@@ -5,6 +5,7 @@ shows about 24 characters of a label, in capitals, and sorts the names in a row'
 entries").
 """
 
+import contextlib
 import json
 import re
 import uuid
@@ -22,7 +23,7 @@ from internal.budget import Usage
 from internal.call import CallStatus, ToolCall, WaitingCall
 from internal.errors import OurWords, Sentence
 from internal.host.failures import FailureKind, HostFailure
-from internal.host.session import MAX_EXACT_INTEGER
+from internal.host.session import read_exactly
 from internal.node.tools import Tool
 from internal.node.virtual_tools import RESERVED_NAMES
 from internal.text.secrets import REDACTED, KnownSecrets, Redactor, looks_secret, without_named
@@ -47,20 +48,6 @@ MAX_PROVIDERS = 20
 _ADDRESS = re.compile(r"https?://\S{1,1000}", re.IGNORECASE)
 _ASSET = re.compile(r"[\w-][\w.-]{0,1000}\.(?:svg|png|jpe?g|gif|webp|ico)", re.IGNORECASE)
 
-# In JSON within JSON, backslashes stand before a quote; the value's quote then looks like the name's.
-_QUOTED_NAME = r"""(?P<quote>\\{0,15}["'])(?P<name>[^"'\\\n]{1,100})(?P=quote)"""
-_NAME = re.compile(rf"{_QUOTED_NAME}(?P<bare>)\s*:\s*")
-_ANY_NAME = re.compile(rf"(?:{_QUOTED_NAME}|(?<![\w.-])(?P<bare>[\w.-]{{1,100}}+))\s*[:=]\s*")
-_FLAT = r"""(?:[^][{}"]|"(?:[^"\\]|\\.)*+")*+"""
-_VALUE = re.compile(
-    rf"""
-    (?P<quote>\\{{0,15}}["'])(?:.*?(?<!\\)(?P=quote)|.*)    # a text, or one that is cut
-    | \{{{_FLAT}\}} | \[{_FLAT}\] | [\[{{].*                # an object or a list; one that nests hides what follows
-    | [^\s,;&}}\]"'\\]*                                     # anything else
-    """,
-    re.VERBOSE | re.DOTALL,
-)
-_SAYS_NOTHING = frozenset({"", "null", "true", "false", '""', "[]", "{}"})
 _written = json.JSONEncoder(ensure_ascii=False).encode
 
 
@@ -128,25 +115,25 @@ def error_text(error: str, secrets: KnownSecrets) -> str:
     return shown if len(shown) <= head + tail else f"{shown[:head]} … {shown[-tail:]}"
 
 
-def preview(value: object, redactor: Redactor, *, with_bare_names: bool = False) -> object:
+def preview(value: object, redactor: Redactor) -> object:
     """A value as a row shows it: the beginning of its text where it is long, without secrets.
 
     Values under a secret's name are hidden too: here one too many is better than one too few.
-    ``with_bare_names`` is for a text that should have been JSON.
     """
     text = value if isinstance(value, str) else _written(value)
-    names = _ANY_NAME if with_bare_names else _NAME
     if len(text) > MAX_PREVIEW_LENGTH:
-        return f"{_hidden_in(redactor.head(text, MAX_PREVIEW_LENGTH), names)}… ({len(text):,} characters)"
-    return _hidden_in(redactor.text(value), names) if isinstance(value, str) else _hidden(redactor.json(value))
+        return f"{without_named(redactor.head(text, MAX_PREVIEW_LENGTH))}… ({len(text):,} characters)"
+    return _hidden(redactor.text(value) if isinstance(value, str) else redactor.json(read_exactly(text)))
 
 
 def _hidden(value: object) -> object:
-    """A copy without values under a secret's name; an integer that the host would round is a text."""
+    """A copy without values under a secret's name, also of JSON in a text."""
     if isinstance(value, str):
-        return _hidden_in(value, _NAME)
-    if isinstance(value, int):
-        return value if abs(value) <= MAX_EXACT_INTEGER else str(value)
+        if value.startswith(("{", "[")):
+            with contextlib.suppress(ValueError, RecursionError):
+                whole = json.loads(value)
+                return value if (hidden := _hidden(whole)) == whole else _written(hidden)
+        return without_named(value)
     if isinstance(value, Mapping):
         return {
             name: REDACTED
@@ -155,18 +142,6 @@ def _hidden(value: object) -> object:
             for name, item in value.items()
         }
     return [_hidden(item) for item in value] if isinstance(value, list | tuple) else value
-
-
-def _hidden_in(text: str, names: re.Pattern[str]) -> str:
-    """A text that may hold JSON, whole or cut, without the values under a secret's name."""
-    pieces, end = list[str](), 0
-    while found := names.search(text, end):
-        pieces.append(text[end : found.end()])
-        end = found.end()
-        if looks_secret(found["name"] or found["bare"]) and (value := _VALUE.match(text, end)):
-            quote, end = found["quote"] or "", value.end()
-            pieces.append(value[0] if value[0] in _SAYS_NOTHING else f"{quote}{REDACTED}{quote}")
-    return "".join([*pieces, text[end:]])
 
 
 class LogRow(InvokeMessage.LogMessage):
@@ -281,7 +256,7 @@ class LogTree:
         call, redactor = event.call.call, self._secrets.for_people
         arguments = self._content.arguments(call)
         data = {
-            "arguments": preview(arguments, redactor, with_bare_names=isinstance(arguments, str)),
+            "arguments": preview(arguments, redactor),
             "tool_call_id": preview(call.id, redactor) if self._content.is_shown else "",
             "request_ids": [event.request_id] if event.request_id else [],
         }
@@ -342,7 +317,7 @@ class LogTree:
             for above in self._above(key):
                 above.failed_calls += row.is_call
             error, status = error_text(self._content.error(error), self._secrets), _Status.ERROR
-            shown["error"] = preview(error, self._secrets.for_people)
+            shown["error"] = error
         return self._write(key, status, row.label, shown, error=error, metadata={**elapsed, **(metadata or {})})
 
     def _shown(self, data: Mapping[str, Any]) -> dict[str, Any]:

@@ -75,12 +75,9 @@ def test_values_under_a_secrets_name_are_hidden_in_json_and_in_json_text(name: s
     hidden = {"q": "kept", "in": [{name: REDACTED, "n": 1}]}
 
     assert preview(said, NONE) == hidden
-    for text in (json.dumps(said), f"Said: {json.dumps(said)}", json.dumps(said, indent=2)):
-        assert json.loads(str(preview(text, NONE)).removeprefix("Said: ")) == hidden
-    assert preview({"body": json.dumps(said)}, NONE) == {"body": str(preview(json.dumps(said), NONE))}
-    within = str(preview(f"got {json.dumps({'body': json.dumps({'token': 'ethereum', 'q': 'kept'})})}", NONE))
-    assert "ethereum" not in within
-    assert "kept" in within
+    for text in (json.dumps(said), json.dumps(said, indent=2)):
+        assert json.loads(str(preview(text, NONE))) == hidden
+        assert preview({"body": text}, NONE) == {"body": preview(text, NONE)}
 
 
 OTHERS: list[object] = [
@@ -97,19 +94,18 @@ def test_other_names_prose_and_values_that_say_nothing_are_shown(value: object) 
 
 
 @pytest.mark.parametrize(
-    "arguments",
+    "text",
     [
+        f"got {json.dumps({'body': json.dumps({'token': 'ethereum', 'q': 'x'})})}",
         '{"q": "x", "password": "ethereum"',
         '{"password": "ethereum',
         "{'password': 'ethereum', }",
         "{password: 'ethereum'}",
         "password=ethereum",
-        '{"credentials": {"user": "ethereum", ',
-        "{token: ethereum",
     ],
 )
-def test_arguments_that_do_not_parse_hide_it_as_far_as_they_go(arguments: str) -> None:
-    hidden = str(preview(arguments, NONE, with_bare_names=True))
+def test_a_text_that_is_not_json_is_without_what_it_calls_a_secret(text: str) -> None:
+    hidden = str(preview(text, NONE))
 
     assert "ethereum" not in hidden
     assert REDACTED in hidden
@@ -128,7 +124,7 @@ def test_a_long_value_is_the_beginning_of_its_text_with_its_length() -> None:
     assert preview("x" * 10_000_000, NONE) == "x" * MAX_PREVIEW_LENGTH + "… (10,000,000 characters)"
     assert str(preview({"a": "x" * 9_990}, NONE)).endswith("… (9,999 characters)")
     hidden = str(preview('{"token": "' + "x" * 100_000 + '", "q": 1}', NONE))
-    assert hidden == f'{{"token": "{REDACTED}"… (100,021 characters)'
+    assert hidden == f'{{"token": "{REDACTED}… (100,021 characters)'
 
 
 @given(json_values | text_from_the_host, st.booleans())
