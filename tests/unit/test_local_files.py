@@ -83,21 +83,7 @@ def refused(location: str, root: Path, **limits: int) -> bool:
 
 COMPONENTS = [
     *("..", ".", "", "sub", "a.txt", "b.txt", "secret.txt", "outside", "files", "files-too", "to_inside", "to_secret"),
-    *(
-        "to_outside",
-        "to_itself",
-        "to_nothing",
-        "to_zero",
-        "fifo",
-        "%2e%2e",
-        "%2F",
-        "%00",
-        "\0",
-        "~",
-        "C:\\",
-        "\ud83d",
-        "[",
-    ),
+    *("to_outside", "to_itself", "to_nothing", "to_zero", "fifo", "%2e%2e", "%2F", "%00", "\0", "~", "\ud83d", "["),
 ]
 PREFIXES = ["{root}/", "{root}", "file://{root}/", "file:{root}/", "file://localhost{root}/", "file://[", "/", "../"]
 
@@ -145,18 +131,15 @@ def test_everything_else_is_refused_at_once(root: Path, location: str) -> None:
     assert refused(location.format(root=root), root)
 
 
-def test_a_missing_root_has_no_files(root: Path) -> None:
+def test_a_missing_root_has_no_files_and_a_device_is_none(root: Path) -> None:
     assert refused(f"{root}/a.txt", root / "nothing")
+    assert refused("/dev/zero", Path("/dev"))
 
 
 def test_the_root_may_itself_be_reached_through_a_link(root: Path, tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(root)
 
     assert read_local_file(f"{tmp_path}/link/a.txt", root=tmp_path / "link").data == INSIDE
-
-
-def test_a_device_under_the_root_is_refused() -> None:
-    assert refused("/dev/zero", Path("/dev"))
 
 
 def test_a_socket_under_the_root_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -179,13 +162,9 @@ def test_five_mebibytes_are_the_most(tmp_path: Path, size: int, read: bool) -> N
 
 
 @needs_proc
-def test_a_file_that_is_larger_than_its_size_is_refused() -> None:
+def test_a_file_that_is_larger_than_its_size_or_cannot_be_read_is_refused() -> None:
     assert refused("/proc/self/status", Path("/proc/self"), limit=10)
     assert not refused("/proc/self/status", Path("/proc/self"))
-
-
-@needs_proc
-def test_a_file_that_cannot_be_read_is_refused() -> None:
     assert refused("/proc/self/mem", Path("/proc/self"))
 
 
@@ -208,19 +187,18 @@ def test_a_location_without_an_addresss_scheme_is_local() -> None:
     assert [location for location in LOCAL + NOT_LOCAL if is_local_path(location)] == LOCAL
 
 
-@pytest.mark.parametrize(
-    ("data", "mime_type"),
-    [
-        (PNG, "image/png"),
-        (b"%PDF-1.7\n", "application/pdf"),
-        (b"", "text/plain"),
-        ("日本語".encode(), "text/plain"),
-        (b"a\0b", "application/octet-stream"),
-        (b"\xff\xfe\xfd", "application/octet-stream"),
-    ],
-)
-def test_the_type_is_what_the_bytes_show(data: bytes, mime_type: str) -> None:
-    assert sniff_mime_type(data) == mime_type
+TYPES = {
+    PNG: "image/png",
+    b"%PDF-1.7\n": "application/pdf",
+    b"": "text/plain",
+    "日本語".encode(): "text/plain",
+    b"a\0b": "application/octet-stream",
+    b"\xff\xfe\xfd": "application/octet-stream",
+}
+
+
+def test_the_type_is_what_the_bytes_show() -> None:
+    assert {data: sniff_mime_type(data) for data in TYPES} == TYPES
 
 
 def test_a_name_lies_and_the_bytes_do_not(tmp_path: Path) -> None:
