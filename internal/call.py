@@ -87,8 +87,6 @@ class RejectedCall:
     text: str
     tool: Tool | None = None
     """None when no tool has this name, or when the call was not looked at."""
-    signature: Signature | None = None
-    """Set when the call was valid and only the repeat guard refused it."""
     ends_tool_phase: bool = False
     """The model was told of the repetition already: the answer is due."""
 
@@ -104,8 +102,6 @@ class WaitingCall:
     """Those that its arguments name."""
     subtask: str | None = None
     """The subtask of a plan that it belongs to."""
-    signature: None = None
-    """It has no result that the repeat guard could compare."""
 
     @property
     def call(self) -> ToolCall:

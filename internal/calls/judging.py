@@ -148,27 +148,29 @@ class RepeatGuard:
         self._last: dict[Signature, str] = {}
         self._repeating: set[Signature] = set()
         """Calls whose last two results, of different rounds, were equal."""
+        self._asked_again: set[Signature] = set()
+        """Calls of this round that are answered with their last result."""
         self._told: set[Signature] = set()
-        """Those that the model made once more, and was told so."""
+        """Those of earlier rounds."""
 
     def judge(self, call: ValidCall) -> ValidCall | RejectedCall:
         """The call itself if it may run; the text of a rejected one is what the model reads as its result."""
         this = call.signature
         if self._failures[this] >= _CHANCES:
-            return RejectedCall(call.call, REPEATED_FAILURE, call.tool, this)
+            return RejectedCall(call.call, REPEATED_FAILURE, call.tool)
         if this in self._repeating:
+            self._asked_again.add(this)
             text = f"{self._last[this]}\n\n{template.REPEATED_RESULT_NOTE}"
-            return RejectedCall(call.call, text, call.tool, this, ends_tool_phase=this in self._told)
+            return RejectedCall(call.call, text, call.tool, ends_tool_phase=this in self._told)
         return call
 
     def record_round(self, ended: Sequence[EndedCall]) -> None:
         """Remember a round that is over. Of several equal calls in it every failure counts, and the last result."""
-        known = [(call.judged.signature, call) for call in ended if call.judged.signature is not None]
+        self._told, self._asked_again = self._told | self._asked_again, set()
+        known = [(call.judged.signature, call) for call in ended if isinstance(call.judged, ValidCall)]
         for this, call in known:
             if call.status is CallStatus.ERROR:
                 self._failures[this] += 1 if call.transient else _CHANCES
-            elif call.status is CallStatus.REFUSED and this in self._repeating:
-                self._told.add(this)
         for this, text in {this: call.tool_response for this, call in known if call.status is CallStatus.OK}.items():
             if self._last.get(this) == text:
                 self._repeating.add(this)

@@ -281,9 +281,10 @@ class ToolRounds:
     def _record(self, ended: Iterable[EndedCall], number: int) -> Generator[Event, None, None]:
         """Let the variables and the guard know of a round's calls; ``number`` is 0 for one of an earlier run."""
         # To read the same again does no harm: it has a limit of its own, and the window may have dropped the first.
-        if answered := tuple(call for call in ended if not call.call.is_reading):
+        answered = tuple(call for call in ended if not call.call.is_reading)
+        if answered:
             yield CallsAnswered(number, answered)
-            self.guard.record_round(answered)
+        self.guard.record_round(answered)
 
     def _answer_at_once(self, calls: Mapping[str, JudgedCall]) -> Generator[Event, None, dict[str, Answer]]:
         """Answer the calls that no tool has to run for: rejected ones, those that wait, and those of virtual tools."""

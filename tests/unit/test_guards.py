@@ -23,13 +23,12 @@ def found(text: str) -> EndedCall:
 
 FAILED = EndedCall(CALL, CallStatus.ERROR, "error")
 TRANSIENT = EndedCall(CALL, CallStatus.ERROR, "error", transient=True)
-REFUSED = EndedCall(RejectedCall(CALL.call, "", CALL.tool, CALL.signature), CallStatus.REFUSED, "refused")
 RUNS = None
 REPEATED = f"a\n\n{template.REPEATED_RESULT_NOTE}"
 HISTORIES: list[tuple[list[list[EndedCall]], str | None]] = [
     ([], RUNS),
     ([[FAILED]], REPEATED_FAILURE),
-    ([[FAILED], [REFUSED], [found("x")]], REPEATED_FAILURE),
+    ([[FAILED], [found("x")]], REPEATED_FAILURE),
     ([[TRANSIENT]], RUNS),
     ([[TRANSIENT], [TRANSIENT]], REPEATED_FAILURE),
     ([[TRANSIENT, TRANSIENT]], REPEATED_FAILURE),
@@ -55,10 +54,14 @@ def test_what_a_call_meets_after_earlier_rounds(history: list[list[EndedCall]], 
 
 def test_asked_once_more_it_ends_the_tool_phase() -> None:
     guard = RepeatGuard()
-    for call in (found("a"), found("a"), REFUSED):
-        guard.record_round([call])
+    for _ in range(2):
+        guard.record_round([found("a")])
 
-    assert guard.judge(CALL) == RejectedCall(CALL.call, REPEATED, CALL.tool, CALL.signature, ends_tool_phase=True)
+    refused = [guard.judge(CALL), guard.judge(CALL)]  # in one turn
+    guard.record_round([])
+
+    assert refused == [RejectedCall(CALL.call, REPEATED, CALL.tool)] * 2
+    assert guard.judge(CALL) == RejectedCall(CALL.call, REPEATED, CALL.tool, ends_tool_phase=True)
 
 
 def test_the_values_of_arguments_make_another_call_and_their_order_does_not() -> None:
