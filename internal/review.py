@@ -1,7 +1,6 @@
 """Judgements by the model: a draft against the node's criteria, and whatever else it has to answer by a call."""
 
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from internal.call import RejectedCall, Result, ValidCall
@@ -84,28 +83,21 @@ def judge(
     return reply
 
 
-@dataclass
 class SecondLook:
     """The judgements of a run's answer, over all loops that may bring it; without criteria the loops only run."""
 
-    run: Run[StrategyParams]
-    is_due: bool = True
-    """False after a limit: then nothing is judged."""
-    _passed: bool | None = field(default=None, init=False)
-    """What was judged of the latest draft; None before and without a judgement."""
-    _problems: Sequence[str] = field(default=(), init=False)
-    """Of the latest draft that did not pass."""
-    _judgements: int = field(default=0, init=False)
-    _revisions: int = field(default=0, init=False)
-
-    @property
-    def criteria(self) -> str:
-        return self.run.params.answer_criteria.strip()
+    def __init__(self, run: Run[StrategyParams], *, is_due: bool = True) -> None:
+        """After a limit nothing is judged: then it is not due."""
+        self._run, self._is_due = run, is_due
+        self._criteria = run.params.answer_criteria.strip()
+        self._passed: bool | None = None  # of the latest draft; None before and without a judgement
+        self._problems: Sequence[str] = ()  # of the latest draft that did not pass
+        self._revisions = 0
 
     @property
     def variables(self) -> Mapping[str, Any]:
         """The variable ``review``, where the node has criteria."""
-        if not self.criteria:
+        if not self._criteria:
             return {}
         return {"review": {"passed": self._passed, "problems": list(self._problems), "revisions": self._revisions}}
 
@@ -133,38 +125,38 @@ class SecondLook:
 
     @property
     def _may_judge(self) -> bool:
-        is_due = self.is_due and not self.run.budget.reached()
-        return is_due and bool(self.criteria) and self._revisions < MAX_REVISIONS
+        is_due = self._is_due and not self._run.budget.reached()
+        return is_due and bool(self._criteria) and self._revisions < MAX_REVISIONS
 
     def _judge(self, loop: AgentLoop, draft: str, findings: Sequence[str] | None) -> Generator[Event, None, None]:
         """Judge the draft while there is still time to write it again, and the run's budget is not reached."""
-        if self.run.budget.reached():
+        if self._run.budget.reached():
             used_up = OurWords("the run's budget is used up, so the draft is not judged: it is the answer")
             yield Noted(used_up, loop.part.parent)
             return
-        self._judgements += 1
-        name = f"review{self._judgements}"
-        row = SpanStarted(f"{loop.part.parent}.{name}" if loop.part.parent else name, f"REVIEW {self._judgements}")
-        models = self.run.models.offering(Toolbox().with_tool(review_tool()))
+        number = self._revisions + 1
+        name = f"{loop.part.parent}.review{number}" if loop.part.parent else f"review{number}"
+        row = SpanStarted(name, f"REVIEW {number}")
+        models = self._run.models.offering(Toolbox().with_tool(review_tool()))
         results = loop.rounds.transcript.results_since(0) if findings is None else findings
-        deadline = min(loop.tool_deadline, self.run.deadline(TOOL_PHASE_SHARE))
+        deadline = min(loop.tool_deadline, self._run.deadline(TOOL_PHASE_SHARE))
         otherwise = OurWords("no judgement came; the draft is the answer")
         quoted = list(map(quoted_result, results))
         most = min(_JUDGED_TOKENS, models.window.room(self._request(draft, [""] * len(quoted))))
         request = self._request(draft, cut_evenly(quoted, most, estimate_tokens))
         asking = ask_for_call(models, request, row.key, deadline)
-        reply = yield from judge(asking, row, self.run.clock, otherwise, {"draft": draft})
+        reply = yield from judge(asking, row, self._run.clock, otherwise, {"draft": draft})
         self._passed = reply["passes"] if reply else None
         if reply and not self._passed:
             self._problems = [problem.strip() for problem in reply["problems"] if problem.strip()]
 
     def _request(self, draft: str, results: Sequence[str]) -> Transcript:
         judged = "\n".join(template.JUDGED_RESULT.format(result=escaped(result)) for result in results)
-        files = self.run.tally.files
-        return self.run.request(
+        files = self._run.tally.files
+        return self._run.request(
             template.REVIEW_REQUEST.format(
-                task=escaped(self.run.task.text),
-                criteria=escaped(self.criteria),
+                task=escaped(self._run.task.text),
+                criteria=escaped(self._criteria),
                 results=judged or template.NO_RESULTS,
                 draft=escaped(draft),
                 files=template.FILES_BESIDE_DRAFT.format(count=files) if files else "",
@@ -174,7 +166,7 @@ class SecondLook:
     def _note(self, loop: AgentLoop) -> str:
         note = template.REVISION_NOTE if loop.answer.is_text else template.REVISION_NOTE_FOR_SUBMISSION
         return note.format(
-            criteria=escaped(self.criteria),
+            criteria=escaped(self._criteria),
             problems="\n".join(f"- {escaped(problem)}" for problem in self._problems),
             look_up=template.LOOK_UP_FIRST if loop.runs_tools else "",
         )

@@ -193,28 +193,21 @@ class Run[P: StrategyParams]:
         It begins with the calls of the waiting round, which the user has answered.
         """
         part, params = part or LoopPart(), self.params
-        rounds = ToolRounds(
-            tools=self.tools,
-            transcript=transcript,
-            bibliography=self.bibliography,
-            guard=guard or RepeatGuard(),
-            approvals=self.approvals,
-        )
+        most = params.maximum_iterations if part.maximum_iterations is None else part.maximum_iterations
+        rounds = ToolRounds(self.tools, transcript, self.bibliography, guard or RepeatGuard(), self.approvals)
         tool_deadline = self.deadline(part.tool_share)
-        key = f"{part.parent}.approval" if part.parent else "approval"
-        row = SpanStarted(key, "APPROVAL")
+        row = SpanStarted(f"{part.parent}.approval" if part.parent else "approval", "APPROVAL")
+        resumed = in_row(row, self._resume(rounds, waiting, row.key, tool_deadline), self.clock) if waiting else ()
         return AgentLoop(
             models=self.models.offering(toolbox),
             rounds=rounds,
             part=part,
-            maximum_iterations=params.maximum_iterations
-            if part.maximum_iterations is None
-            else part.maximum_iterations,
+            maximum_iterations=most,
             tool_deadline=tool_deadline,
             end=self.deadline(part.end_share),
             show_thoughts=params.emit_intermediate_thoughts and part.is_seen,
             words=self.dialogue.words,
-            before=in_row(row, self._resume(rounds, waiting, key, tool_deadline), self.clock) if waiting else (),
+            before=resumed,
         )
 
     def _resume(
