@@ -11,13 +11,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import chain, islice
 from typing import Any, NamedTuple
-from urllib.parse import quote, unquote
+from urllib.parse import unquote
 
 from jsonschema_rs import FancyRegexOptions, RegexOptions, ValidationError, Validator, validator_for
 from pydantic_core import to_json
 
 from internal.clock import give_way, in_turns
-from internal.errors import Note, Quoting, Sentence
 from internal.text.texts import without_escaped_nul
 from internal.tooling import UnwritableError, json_type, refuse_constant, refuse_unwritable
 
@@ -27,7 +26,7 @@ _DEFINITIONS = frozenset({"$defs", "definitions"})
 _NAMED_SCHEMAS = _DEFINITIONS | {"properties", "patternProperties", "dependentSchemas", "dependencies"}
 REMARKS = _DEFINITIONS | {"title", "description", "default", "examples", "$comment", "$schema"}
 """Keywords that check nothing."""
-_MAX_KEPT = 4_096
+MAX_KEPT = 4_096
 """Schemas that are kept ready; nodes with 600 tools have been seen."""
 
 
@@ -56,53 +55,37 @@ def resolve(schema: object, reference: str) -> object:
     return node
 
 
-def embedded(own: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """The schema as it must read below ``properties/NAME``, where its local references start then."""
-    escaped = quote(name.replace("~", "~0").replace("/", "~1"), safe="~")
-
-    def moved(part: Mapping[str, Any]) -> Mapping[str, Any]:
-        moved = {"$ref": f"#/properties/{escaped}{reference[1:]}"} if (reference := _reference(part)) else {}
-        return {key: value for key, value in {**part, **moved}.items() if key != "$schema"}
-
-    return dict(_rewritten(own, moved))
-
-
-def _reference(part: Mapping[str, Any]) -> str:
+def reference_of(part: Mapping[str, Any]) -> str:
     return part["$ref"] if isinstance(part.get("$ref"), str) else ""
 
 
-def _rewritten(node: Any, change: Callable[[Mapping[str, Any]], Mapping[str, Any]]) -> Any:  # noqa: ANN401 - JSON
+def rewritten(node: Any, change: Callable[[Mapping[str, Any]], Mapping[str, Any]]) -> Any:  # noqa: ANN401 - JSON
     """A copy of a schema in which each schema is changed, the innermost first."""
     if isinstance(node, list):
-        return [_rewritten(item, change) for item in node]
+        return [rewritten(item, change) for item in node]
     if not isinstance(node, Mapping):
         return node
     copy: dict[str, Any] = {}
     for key, value in node.items():
         if key in _NAMED_SCHEMAS and isinstance(value, Mapping):
-            copy[key] = {name: _rewritten(item, change) for name, item in value.items()}
+            copy[key] = {name: rewritten(item, change) for name, item in value.items()}
         else:
-            copy[key] = value if key in _PLAIN_VALUES else _rewritten(value, change)
+            copy[key] = value if key in _PLAIN_VALUES else rewritten(value, change)
     return change(copy)
 
 
 # How large a schema is once its references are followed.
 
 _MAX_TEXT_LENGTH = 400_000
-"""Characters of a schema as JSON; the library reads them in 0.05 s."""
 _MAX_SCHEMAS = 5_000
 """With every reference followed: references that double could keep a processor busy for hours."""
 _TOO_LARGE = "too large once its references are followed"
-_MAX_REFERENCES = 100
-"""That lead from one to the next."""
 _MAX_PATTERNS = 50
 """Regular expressions of a schema; the slowest compile in about 1 ms each."""
-_MAX_PATTERN_LENGTH = 2_000
 _ORDINARY = RegexOptions(size_limit=10_000)
 """Patterns that match in linear time, with at most 2.5 µs a character."""
 _ANY_PATTERN = FancyRegexOptions(backtrack_limit=10_000, size_limit=500_000)
 """With look-around, backreferences, or as large as ``^.{1,255}$``; they take up to 50 times as long."""
-_SLOW_PATTERN = 50
 _SLOW = frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "uniqueItems"})
 """Keywords that take up to a hundred times as long as others."""
 
@@ -126,19 +109,22 @@ class _Measured:
         """How many ways lead back into a schema: with each level of a value, the library's errors multiply by it."""
         self.has_unique_items = False
         self._root, self._schemas, self._patterns = root, 0, set[str]()
-        self.size = self._of(root, frozenset("#"))
+        try:
+            self.size = self._of(root, frozenset("#"))
+        except RecursionError:
+            raise SchemaUnusable(_TOO_LARGE) from None
         if self.size.keywords + 100 * self.size.slow > _MAX_WORK:
             raise SchemaUnusable(_TOO_LARGE)
 
     def _of(self, node: object, path: frozenset[str]) -> _Size:
         """The size of a schema; ``path`` are the references on the way to it."""
         self._schemas += 1
-        if self._schemas > _MAX_SCHEMAS or len(path) > _MAX_REFERENCES:
+        if self._schemas > _MAX_SCHEMAS:
             raise SchemaUnusable(_TOO_LARGE)
         if not isinstance(node, Mapping):
             return _Size()
         sizes, one_of_them = [self._own(node)], [_Size()]
-        if reference := _reference(node):
+        if reference := reference_of(node):
             target = resolve(self._root, reference)
             self.recursions += reference in path
             if reference not in path:
@@ -170,14 +156,14 @@ class _Measured:
         self._patterns.update(texts)
         if len(self._patterns) > _MAX_PATTERNS:
             raise SchemaUnusable(f"it has more than {_MAX_PATTERNS} patterns")
-        return _Size(keywords, slow, sum(map(_pattern_weight, texts)))
+        return _Size(keywords, slow, sum(map(pattern_weight, texts)))
 
 
 @lru_cache(maxsize=1_000)
-def _pattern_weight(pattern: str) -> int:
+def pattern_weight(pattern: str) -> int:
     """How slowly a regular expression matches; raises ``SchemaUnusable`` if it is not one, or too large."""
-    if len(pattern) <= _MAX_PATTERN_LENGTH:
-        for options, weight in ((_ORDINARY, 1), (_ANY_PATTERN, _SLOW_PATTERN)):
+    if len(pattern) <= 2_000:  # noqa: PLR2004 - the limit of docs/answer-schema.md
+        for options, weight in ((_ORDINARY, 1), (_ANY_PATTERN, 50)):
             try:
                 validator_for({"pattern": pattern}, pattern_options=options)
             except ValueError:
@@ -225,7 +211,7 @@ class Problem(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Check:
-    """Tells whether values fit a schema."""
+    """Tells whether values fit a schema; one that is too large is ``Unchecked``."""
 
     schema: Mapping[str, Any]
     _measured: _Measured
@@ -238,7 +224,7 @@ class Check:
         return replace(self, more=lambda value: chain(self.more(value), more(value)))
 
     def accepts(self, value: object) -> bool:
-        """Whether a value fits, as far as JSON Schema can say; raises ``Unchecked``."""
+        """Whether a value fits, as far as JSON Schema can say."""
         text, size = to_json(value), self._measured.size
         work = (1 + size.keywords + 100 * size.slow) * _parts(value, text)
         if self._measured.has_unique_items and work <= _MAX_WORK:
@@ -259,9 +245,8 @@ class Check:
             return []
         by_place: dict[Place, ValidationError] = {}
         for error in in_turns(validator.iter_errors(value)):
-            known = by_place.setdefault(tuple(error.instance_path), error)
-            if _telling(error) < _telling(known):
-                by_place[tuple(error.instance_path)] = error
+            place = tuple(error.instance_path)
+            by_place[place] = min(by_place.get(place, error), error, key=_telling)
         return list(by_place.values())
 
     def _validator_for(self, text: bytes) -> Validator | None:
@@ -273,42 +258,46 @@ class Check:
 
     @cached_property
     def _without_patterns(self) -> "Check":
-        plain = _rewritten(self.schema, lambda part: {key: part[key] for key in part if key != "pattern"})
+        plain = rewritten(self.schema, lambda part: {key: part[key] for key in part if key != "pattern"})
         return self if plain == self.schema else check_of(plain)
 
 
 def check_of(schema: Mapping[str, Any]) -> Check:
     """The check of values against a schema; raises ``SchemaUnusable``."""
-    return _check_of(_text_of(schema))
+    return _check_of(text_of(schema))
 
 
-@lru_cache(maxsize=_MAX_KEPT)
+@lru_cache(maxsize=MAX_KEPT)
 def _check_of(text: str) -> Check:
     """Kept, since a node's tools are the same in every run."""
-    schema = _read(text)
+    schema = read(text)
     measured = _Measured(schema, len(text))
-    read = _rewritten(schema, lambda part: {key: part[key] for key in part if key not in _UNUSED})
+    plain = rewritten(schema, lambda part: {key: part[key] for key in part if key not in _UNUSED})
     give_way()
     dialect = {"$schema": schema["$schema"]} if schema.get("$schema") else {}
     try:
-        validator = _compiled({**read, **dialect})
+        validator = _compiled({**plain, **dialect})
     except SchemaUnusable:  # Perhaps only the dialect is unknown.
-        validator = _compiled(read)
+        validator = _compiled(plain)
     return Check(schema, measured, validator)
 
 
 def _compiled(schema: Mapping[str, Any]) -> Validator:
+    options: dict[str, Any] = {
+        "mask": _MASK,
+        "validate_formats": False,
+        "pattern_options": _ANY_PATTERN,
+        "offline": True,
+    }
     try:
-        return validator_for(
-            dict(schema), mask=_MASK, validate_formats=False, pattern_options=_ANY_PATTERN, offline=True
-        )
+        return validator_for(dict(schema), **options)
     except ValidationError as error:
         where = "/".join(map(str, error.instance_path)) or "the schema"
         reason = error.message.replace(_MASK, quoted(error.instance), 1)[:_MAX_QUOTE_LENGTH]
         raise SchemaUnusable(f"not valid JSON Schema ({where}: {reason})") from None
 
 
-def _text_of(schema: Mapping[str, Any]) -> str:
+def text_of(schema: Mapping[str, Any]) -> str:
     try:
         text = json.dumps(schema)
     except RecursionError:
@@ -318,7 +307,7 @@ def _text_of(schema: Mapping[str, Any]) -> str:
     return text
 
 
-def _read(text: str) -> dict[str, Any]:
+def read(text: str) -> dict[str, Any]:
     give_way()  # It takes some time, and a node may have hundreds of tools.
     schema: dict[str, Any] = json.loads(text)
     try:
@@ -343,30 +332,27 @@ def _depth(value: object) -> int:
 
 _MAX_QUOTE_LENGTH = 200
 _MAX_SENTENCES = 3
-_TELLING = {"const": 0, "enum": 0, "type": 1}
-"""Which error of a place is said: one that names all the values, then one that names the type, then any other."""
 _NOT_SATISFIED = Problem((), "does not satisfy the schema")
 
 
-class Leaf(NamedTuple):
+class _Leaf(NamedTuple):
     """What is wrong at one place; with alternatives, in the one that comes closest."""
 
     place: Place
     error: ValidationError
-    types: Sequence[str] = ()
+    types: Sequence[str]
     """What would have been right, if the type is wrong."""
     alternatives: int = 0
-    """Of the innermost choice that it comes from."""
 
 
-def leaves(error: ValidationError) -> list[Leaf]:
+def _leaves(error: ValidationError) -> list[_Leaf]:
     """What an error says, the most telling first."""
     place, branches = tuple(error.instance_path), _branches(error)
     types = [_types_at(place, branch) for branch in branches or [[error]]]
     if not branches or all(types):
-        return [Leaf(place, error, list(dict.fromkeys(chain.from_iterable(types))))]
+        return [_Leaf(place, error, list(dict.fromkeys(chain.from_iterable(types))))]
     closest = min(branches, key=lambda branch: _distance(place, branch))
-    found = chain.from_iterable(map(leaves, sorted(closest, key=_telling)))
+    found = chain.from_iterable(map(_leaves, sorted(closest, key=_telling)))
     return [leaf._replace(alternatives=leaf.alternatives or len(branches)) for leaf in found]
 
 
@@ -377,8 +363,10 @@ def _branches(error: ValidationError) -> list[list[ValidationError]]:
 
 
 def _telling(error: ValidationError) -> int:
+    """Which error of a place is said: one that names all the values, then one that names the type, then any other."""
     # The library looks at "unevaluated…" first; whether it fails depends on all the others.
-    return 3 if error.kind.name.startswith("unevaluated") else _TELLING.get(error.kind.name, 2)
+    name = error.kind.name
+    return 3 if name.startswith("unevaluated") else {"const": 0, "enum": 0, "type": 1}.get(name, 2)
 
 
 def _types_at(place: Place, errors: Iterable[ValidationError]) -> list[str]:
@@ -389,24 +377,22 @@ def _types_at(place: Place, errors: Iterable[ValidationError]) -> list[str]:
 
 def _distance(place: Place, errors: Sequence[ValidationError]) -> tuple[bool, bool, int]:
     """How far a value is from an alternative: of another type, of another kind, or with this many errors."""
-    is_other_kind = any(
-        error.kind.name in {"const", "enum"} and len(error.instance_path) <= len(place) + 1 for error in errors
-    )
+    kinds = [each.kind.name for each in errors if len(each.instance_path) <= len(place) + 1]
+    is_other_kind = "const" in kinds or "enum" in kinds
     return bool(_types_at(place, errors)), is_other_kind, len(errors)
 
 
 def _sentences(problems: Iterable[Problem], name: str) -> list[str]:
-    return [_sentence(problem, name) for problem in islice(problems, _MAX_SENTENCES)]
-
-
-def _sentence(problem: Problem, name: str) -> str:
-    where = name + "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in problem.place)
-    where = where.removeprefix(".")[:_MAX_QUOTE_LENGTH] or "(all)"
-    return f"parameter {where!r}{'' if problem.predicate[:1] == ':' else ' '}{problem.predicate}"
+    said = []
+    for place, predicate in islice(problems, _MAX_SENTENCES):
+        where = name + "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place)
+        where = where.removeprefix(".")[:_MAX_QUOTE_LENGTH] or "(all)"
+        said.append(f"parameter {where!r}{'' if predicate[:1] == ':' else ' '}{predicate}")
+    return said
 
 
 def _problem(error: ValidationError) -> Problem:
-    leaf = leaves(error)[0]
+    leaf = _leaves(error)[0]
     value, said = leaf.error.instance, leaf.error.kind.as_dict()
     if leaf.types:
         names = [kind if kind == "null" else f"{'an' if kind[:1] in 'aeiou' else 'a'} {kind}" for kind in leaf.types]
@@ -459,21 +445,16 @@ def fitted(check: Check, given: object, name: str, *, takes_texts: bool) -> tupl
 
 
 def _changed(value: object, changes: Mapping[Place, object]) -> object:
-    holder = [value]
+    holder = {0: value}
     for place in sorted(changes, key=len, reverse=True):
+        part: Any = holder
         *way, last = (0, *place)
+        for step in way:
+            part = part[step]
+        part[last] = changes[place]
         if changes[place] is _LEFT_OUT:
-            del at(holder, tuple(way))[last]
-        else:
-            at(holder, tuple(way))[last] = changes[place]
+            del part[last]
     return holder[0]
-
-
-def at(value: Any, place: Place) -> Any:  # noqa: ANN401 - JSON
-    """The part of a value at a place."""
-    for part in place:
-        value = value[part]
-    return value
 
 
 class _Fitting:
@@ -484,7 +465,7 @@ class _Fitting:
         self._done: set[Place] = set()
 
     def changes(self, errors: Iterable[ValidationError]) -> dict[Place, object]:
-        found = dict(chain.from_iterable(self._changes(error) for error in in_turns(errors)))
+        found = dict(chain.from_iterable(map(self._changes, in_turns(errors))))
         self._done |= found.keys()
         return found
 
@@ -496,13 +477,12 @@ class _Fitting:
         branches = _branches(error)
         to_text = to_text and all(_types_at(tuple(error.instance_path), branch) for branch in branches)
         for branch in branches:
-            changes = [self._changes(each, to_text=to_text) for each in branch]
-            if all(changes):
+            if all(changes := [self._changes(each, to_text=to_text) for each in branch]):
                 return list(chain.from_iterable(changes))
-        found = (self._change(leaf, to_text=to_text) for leaf in leaves(error))
+        found = (self._change(leaf, to_text=to_text) for leaf in _leaves(error))
         return [change for change in found if change is not None]
 
-    def _change(self, leaf: Leaf, *, to_text: bool) -> tuple[Place, object] | None:
+    def _change(self, leaf: _Leaf, *, to_text: bool) -> tuple[Place, object] | None:
         """None if only the model can know what should be there."""
         place, value, kind = leaf.place, leaf.error.instance, leaf.error.kind
         said = kind.as_dict()
@@ -524,8 +504,7 @@ def _converted(value: object, kind: str, *, is_whole: bool) -> object:
     """The value as the type, _NOTHING when it cannot be."""
     if isinstance(value, str):
         said = _said(value)
-        if kind == "integer" and isinstance(said, float) and said.is_integer():
-            said = int(said)
+        said = int(said) if kind == "integer" and isinstance(said, float) and said.is_integer() else said
         return said if type(said) in _PYTHON_TYPES.get(kind, ()) else _NOTHING
     is_number = type(value) in _PYTHON_TYPES["number"]
     return json.dumps(value, ensure_ascii=False) if kind == "string" and (is_number or is_whole) else _NOTHING
@@ -544,49 +523,10 @@ def _option(value: object, options: Iterable[object]) -> object:
 
 def _said(text: str) -> object:
     """What a text such as "7", "True" or "[1]" says as JSON, else _NOTHING."""
-    text = text.strip()
-    word = text.lower()
+    text = text.strip().lower() if text.strip().lower() in {"true", "false", "null"} else without_escaped_nul(text)
     try:
-        value = json.loads(
-            word if word in {"true", "false", "null"} else without_escaped_nul(text), parse_constant=refuse_constant
-        )
+        value = json.loads(text, parse_constant=refuse_constant)
         refuse_unwritable(value)
     except (ValueError, RecursionError):
         return _NOTHING
     return value
-
-
-# What authors of tools, or Dify on the way, got wrong in a parameter's schema.
-
-
-def repaired(own: Mapping[str, Any], note: Note) -> dict[str, Any]:
-    """A parameter's schema without what no check could follow, and a note on each such place.
-
-    Dify drops ``$defs`` of MCP servers, so that references lead nowhere. Raises ``SchemaUnusable`` if nothing is left.
-    """
-    schema, notes = _repaired(_text_of(own))
-    for each in notes:
-        note(each)
-    return schema
-
-
-@lru_cache(maxsize=_MAX_KEPT)
-def _repaired(text: str) -> tuple[dict[str, Any], tuple[Sentence, ...]]:
-    """Kept, since a node's tools are the same in every run."""
-    own, notes = _read(text), list[Sentence]()
-
-    def checkable(part: Mapping[str, Any]) -> Mapping[str, Any]:
-        lost = set()
-        for keyword in ("$ref", "pattern"):
-            if isinstance(said := part.get(keyword), str):
-                try:
-                    _ = resolve(own, said) if keyword == "$ref" else _pattern_weight(said)
-                except SchemaUnusable as reason:
-                    notes.append(Quoting(f"nothing is checked there: {reason}"))
-                    lost.add(keyword)
-        return {key: value for key, value in part.items() if key not in lost}
-
-    schema = _rewritten(own, checkable)
-    if not schema.keys() - REMARKS:
-        raise SchemaUnusable("; ".join([*notes, "nothing is left of it"]))
-    return schema, tuple(notes)

@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import chain, count
 from typing import Any
+from urllib.parse import quote
 
 from dify_plugin.entities.model.message import PromptMessageTool
 from dify_plugin.entities.tool import ToolProviderType
@@ -17,7 +18,19 @@ from dify_plugin.file.file import File
 from internal.clock import in_turns
 from internal.errors import InvalidParameters, Note, OurWords, Quoting, Sentence
 from internal.node.params import SECRET_TYPE, public_values
-from internal.node.schema import Check, SchemaUnusable, check_of, embedded, repaired
+from internal.node.schema import (
+    MAX_KEPT,
+    REMARKS,
+    Check,
+    SchemaUnusable,
+    check_of,
+    pattern_weight,
+    read,
+    reference_of,
+    resolve,
+    rewritten,
+    text_of,
+)
 from internal.text.texts import looks_like_selector, missing_variable
 from prompt import template
 
@@ -104,8 +117,10 @@ def _read_parameter(raw: Mapping[str, Any], file_names: Sequence[str], note: Not
     schema, check = _plain_schema(raw, file_names), None
     if (own := raw.get("input_schema")) and kind not in _FILES:
         try:
-            usable = repaired(own, note)
-            schema, check = embedded(usable, name), check_of(usable)
+            usable, notes = _usable(text_of(own))
+            for each in notes:
+                note(each)
+            schema, check = _embedded(usable, name), check_of(usable)
         except SchemaUnusable as broken:
             note(Quoting(f"its own schema is not used: {broken}"))
     description = raw.get("llm_description")
@@ -122,6 +137,42 @@ def _read_parameter(raw: Mapping[str, Any], file_names: Sequence[str], note: Not
         is_secret=kind == SECRET_TYPE,
         own_check=check,
     )
+
+
+@lru_cache(maxsize=MAX_KEPT)
+def _usable(text: str) -> tuple[dict[str, Any], tuple[Sentence, ...]]:
+    """A schema without what no check could follow, and a note on each such place; raises ``SchemaUnusable``.
+
+    Dify drops ``$defs`` of MCP servers, so that references lead nowhere.
+    """
+    own, notes = read(text), list[Sentence]()
+
+    def checkable(part: Mapping[str, Any]) -> Mapping[str, Any]:
+        lost = set()
+        for keyword in ("$ref", "pattern"):
+            if isinstance(said := part.get(keyword), str):
+                try:
+                    _ = resolve(own, said) if keyword == "$ref" else pattern_weight(said)
+                except SchemaUnusable as reason:
+                    notes.append(Quoting(f"nothing is checked there: {reason}"))
+                    lost.add(keyword)
+        return {key: value for key, value in part.items() if key not in lost}
+
+    schema = rewritten(own, checkable)
+    if not schema.keys() - REMARKS:
+        raise SchemaUnusable("; ".join([*notes, "nothing is left of it"]))
+    return schema, tuple(notes)
+
+
+def _embedded(own: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """The schema as it must read below ``properties/NAME``, where its local references start then."""
+    escaped = quote(name.replace("~", "~0").replace("/", "~1"), safe="~")
+
+    def moved(part: Mapping[str, Any]) -> Mapping[str, Any]:
+        moved = {"$ref": f"#/properties/{escaped}{reference[1:]}"} if (reference := reference_of(part)) else {}
+        return {key: value for key, value in {**part, **moved}.items() if key != "$schema"}
+
+    return dict(rewritten(own, moved))
 
 
 def _plain_schema(raw: Mapping[str, Any], file_names: Sequence[str]) -> dict[str, Any]:

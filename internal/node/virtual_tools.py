@@ -1,6 +1,5 @@
 """Tools that never run: by a call, the model hands over a plan, a judgement or an answer, or reads on in a result."""
 
-import json
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,18 +7,7 @@ from typing import Any
 
 from internal.errors import InvalidParameters, OurWords
 from internal.host.session import MAX_EXACT_INTEGER
-from internal.node.schema import (
-    REMARKS,
-    Check,
-    Place,
-    Problem,
-    SchemaUnusable,
-    Unchecked,
-    at,
-    check_of,
-    leaves,
-    resolve,
-)
+from internal.node.schema import REMARKS, Check, Problem, SchemaUnusable, Unchecked, check_of, resolve
 from internal.node.tools import Tool, ToolKind
 from internal.text.secrets import texts_in
 from internal.text.texts import looks_like_selector, missing_variable, read_pasted, without_escaped_nul
@@ -180,48 +168,40 @@ class StructuredOutput:
     @classmethod
     def of(cls, answer: Mapping[str, Any] | None, check: Check) -> "StructuredOutput":
         """The daemon reads numbers as floats: a large integer goes as text where the schema takes that."""
-        large = {} if answer is None else dict(_large_integers(answer, ()))
+        large = list(_large_integers(answer))
         if answer is None or not large:
             return cls(answer, answer)
-        variable, rounded = _with_texts(answer, large, check)
-        if any(abs(number) > sys.float_info.max for number in rounded):
+        if _accepts(check, texts := _with_texts(answer)):
+            return cls(answer, texts)
+        if any(abs(number) > sys.float_info.max for number in large):
             return cls(answer, None, OurWords("structured_output is null: a number in it is too large for the host"))
-        if not rounded:
-            return cls(answer, variable)
-        integers = "1 integer" if len(rounded) == 1 else f"{len(rounded)} integers"
+        integers = "1 integer" if len(large) == 1 else f"{len(large)} integers"
         note = f"structured_output: the host rounds {integers} above 2^53; the answer's text is exact"
-        return cls(answer, variable, OurWords(note))
+        return cls(answer, answer, OurWords(note))
 
     def texts(self) -> Iterator[str]:
         """The texts in the answer."""
         return texts_in(self.answer)
 
 
-def _large_integers(value: object, place: Place) -> Iterator[tuple[Place, int]]:
+def _large_integers(value: object) -> Iterator[int]:
     if isinstance(value, int) and abs(value) > MAX_EXACT_INTEGER:
-        yield place, value
-    items = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
-    for part, item in items:
-        yield from _large_integers(item, (*place, part))
+        yield value
+    elif isinstance(value, Mapping | list):
+        for item in value.values() if isinstance(value, Mapping) else value:
+            yield from _large_integers(item)
 
 
-def _with_texts(
-    answer: Mapping[str, Any], numbers: Mapping[Place, int], check: Check
-) -> tuple[Mapping[str, Any], list[int]]:
-    """The answer with texts at the places where the schema takes them, and the numbers where it does not."""
-    value: dict[str, Any] = json.loads(json.dumps(answer))
-    texts, rounded = dict(numbers), list[int]()
-    for place, number in numbers.items():
-        at(value, place[:-1])[place[-1]] = str(number)
-    while texts and not _fits(check, value):
-        wrong = {leaf.place for error in check.errors(value) for leaf in leaves(error)}
-        for place in (wrong & texts.keys()) or list(texts):
-            at(value, place[:-1])[place[-1]] = numbers[place]
-            rounded.append(texts.pop(place))
-    return value, rounded
+def _with_texts(value: Any) -> Any:  # noqa: ANN401 - JSON
+    """The value with its large integers as texts."""
+    if isinstance(value, Mapping):
+        return {name: _with_texts(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_with_texts(item) for item in value]
+    return str(value) if isinstance(value, int) and abs(value) > MAX_EXACT_INTEGER else value
 
 
-def _fits(check: Check, value: object) -> bool:
+def _accepts(check: Check, value: object) -> bool:
     try:
         return check.accepts(value)
     except Unchecked:

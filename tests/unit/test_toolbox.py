@@ -237,7 +237,7 @@ def test_without_files_a_file_parameter_is_left_out(required: bool, tools: list[
     assert "this turn has none" in toolbox.notes[0]
 
 
-@pytest.mark.parametrize("name", ["x", "a/b", "a~b", "a b", "日本"])
+@pytest.mark.parametrize("name", ["x", "a/b", "a~b", "a b", "a%20b/日本"])
 def test_local_references_of_an_mcp_schema_keep_their_targets(name: str) -> None:
     whole = tool_of(mcp(ADDRESS, name=name)).prompt_tool.parameters
     meta.validate(whole)
