@@ -1,4 +1,4 @@
-"""Parses a tool call's arguments and finds its tool. Broken arguments are never repaired."""
+"""Reads what a model writes in a tool call: the arguments, values of another type than asked for, the tool's name."""
 
 import json
 import math
@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from internal.text.texts import has_lone_surrogate
+from internal.text.texts import has_lone_surrogate, without_escaped_nul
 
 MAX_NESTING = 64
 MAX_ARGUMENTS_LENGTH = 1_000_000
@@ -123,6 +123,46 @@ def refuse_unwritable(value: object, levels: int = MAX_NESTING) -> None:
         except UnwritableError as problem:
             problem.path.append(f".{key}" if isinstance(value, dict) else f"[{key}]")
             raise
+
+
+# What a model writes in another type than a schema asks for.
+
+_SCALARS: Mapping[str, set[type]] = {"boolean": {bool}, "null": {type(None)}, "integer": {int}, "number": {int, float}}
+_PYTHON_TYPES: Mapping[str, set[type]] = {**_SCALARS, "array": {list}, "object": {dict}}
+NOTHING: Any = object()
+"""No value, where null is one."""
+
+
+def converted(value: object, kind: str, *, is_whole: bool) -> object:
+    """The value as the type, NOTHING when it cannot be."""
+    if isinstance(value, str):
+        said = _said(value)
+        said = int(said) if kind == "integer" and isinstance(said, float) and said.is_integer() else said
+        return said if type(said) in _PYTHON_TYPES.get(kind, ()) else NOTHING
+    is_number = type(value) in _PYTHON_TYPES["number"]
+    return json.dumps(value, ensure_ascii=False) if kind == "string" and (is_number or is_whole) else NOTHING
+
+
+def meant_option(value: object, options: Iterable[object]) -> object:
+    """The option that is written differently: 2 for ``"2"``, ``"False"`` for false; NOTHING without one."""
+    for option in options:
+        text, other = (option, value) if isinstance(option, str) else (value, option)
+        if isinstance(text, str) and not isinstance(other, str):
+            said = _said(text)
+            if said == other and isinstance(said, bool) == isinstance(other, bool):
+                return option
+    return NOTHING
+
+
+def _said(text: str) -> object:
+    """What a text such as "7", "True" or "[1]" says as JSON, else NOTHING."""
+    text = text.strip().lower() if text.strip().lower() in {"true", "false", "null"} else without_escaped_nul(text)
+    try:
+        value = json.loads(text, parse_constant=refuse_constant)
+        refuse_unwritable(value)
+    except (ValueError, RecursionError):
+        return NOTHING
+    return value
 
 
 def resolve_tool_instance[T](tool_instances: Mapping[str, T] | None, tool_name: str) -> T | None:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from itertools import chain, islice
 from typing import Any, NamedTuple
 from urllib.parse import unquote
@@ -17,8 +17,7 @@ from jsonschema_rs import FancyRegexOptions, RegexOptions, ValidationError, Vali
 from pydantic_core import to_json
 
 from internal.clock import give_way, in_turns
-from internal.text.texts import without_escaped_nul
-from internal.tooling import UnwritableError, json_type, refuse_constant, refuse_unwritable
+from internal.tooling import NOTHING, UnwritableError, converted, json_type, meant_option, refuse_unwritable
 
 _PLAIN_VALUES = frozenset({"enum", "const", "default", "examples", "dependentRequired"})
 """Keywords whose values contain no schema."""
@@ -26,12 +25,39 @@ _DEFINITIONS = frozenset({"$defs", "definitions"})
 _NAMED_SCHEMAS = _DEFINITIONS | {"properties", "patternProperties", "dependentSchemas", "dependencies"}
 REMARKS = _DEFINITIONS | {"title", "description", "default", "examples", "$comment", "$schema"}
 """Keywords that check nothing."""
-MAX_KEPT = 4_096
+_MAX_KEPT = 4_096
 """Schemas that are kept ready; nodes with 600 tools have been seen."""
+_MAX_LENGTH = 400_000
+"""Characters of a schema as JSON."""
 
 
 class SchemaUnusable(Exception):  # noqa: N818 - says what is the matter
     """The schema cannot be used; the text says why."""
+
+
+def kept[T](make: Callable[[dict[str, Any]], T]) -> Callable[[Mapping[str, Any]], T]:
+    """What is made of a schema is kept, since a node's tools are the same in every run; raises ``SchemaUnusable``."""
+
+    @lru_cache(maxsize=_MAX_KEPT)
+    def made(text: str) -> T:
+        give_way()  # It takes some time, and a node may have hundreds of tools.
+        schema = json.loads(text)
+        try:
+            refuse_unwritable(schema)
+        except UnwritableError as problem:
+            raise SchemaUnusable(str(problem)) from None
+        return make(schema)
+
+    def of(schema: Mapping[str, Any]) -> T:
+        try:
+            text = json.dumps(schema)
+        except RecursionError:
+            raise SchemaUnusable("nested too deeply") from None
+        if len(text) > _MAX_LENGTH:
+            raise SchemaUnusable(f"longer than {_MAX_LENGTH:,} characters")
+        return made(text)
+
+    return of
 
 
 def resolve(schema: object, reference: str) -> object:
@@ -74,14 +100,11 @@ def rewritten(node: Any, change: Callable[[Mapping[str, Any]], Mapping[str, Any]
     return change(copy)
 
 
-# How large a schema is once its references are followed.
-
-_MAX_TEXT_LENGTH = 400_000
 _MAX_SCHEMAS = 5_000
 """With every reference followed: references that double could keep a processor busy for hours."""
 _TOO_LARGE = "too large once its references are followed"
-_MAX_PATTERNS = 50
-"""Regular expressions of a schema; the slowest compile in about 1 ms each."""
+_MAX_PATTERNS = 40
+"""Regular expressions of a schema; the slowest compile in 3 ms each."""
 _ORDINARY = RegexOptions(size_limit=10_000)
 """Patterns that match in linear time, with at most 2.5 µs a character."""
 _ANY_PATTERN = FancyRegexOptions(backtrack_limit=10_000, size_limit=500_000)
@@ -103,8 +126,8 @@ class _Size(NamedTuple):
 class _Measured:
     """Follows each reference once on every way through a schema; raises ``SchemaUnusable`` where it cannot be used."""
 
-    def __init__(self, root: Mapping[str, Any], length: int) -> None:
-        self.length = length
+    def __init__(self, root: Mapping[str, Any]) -> None:
+        self.length = len(to_json(root))
         self.recursions = 0
         """How many ways lead back into a schema: with each level of a value, the library's errors multiply by it."""
         self.has_unique_items = False
@@ -144,16 +167,14 @@ class _Measured:
     def _own(self, schema: Mapping[str, Any]) -> _Size:
         """The size without the schemas inside."""
         self.has_unique_items |= "uniqueItems" in schema
-        keywords, slow = len(schema), len(schema.keys() & _SLOW)
-        for options in (schema.get("enum"), [schema["const"]] if "const" in schema else None):
-            if isinstance(options, list) and not {type(each) for each in options} <= {str, int, bool, type(None)}:
-                slow += 1 + len(json.dumps(options)) // 10
-        if isinstance(required := schema.get("required"), list):
-            keywords += len(required)
-        named = schema.get("patternProperties")
+        required, listed, named = schema.get("required"), schema.get("enum"), schema.get("patternProperties")
+        keywords = len(schema) + (len(required) if isinstance(required, list) else 0)
+        options = [*(listed if isinstance(listed, list) else ()), schema.get("const")]
+        is_slow = not {type(each) for each in options} <= {str, int, bool, type(None)}
+        slow = len(schema.keys() & _SLOW) + (1 + len(json.dumps(options)) // 10 if is_slow else 0)
         patterns = [schema.get("pattern"), *(named if isinstance(named, Mapping) else ())]
-        texts = [each for each in patterns if isinstance(each, str)]
-        self._patterns.update(texts)
+        texts = {each for each in patterns if isinstance(each, str)}
+        self._patterns |= texts
         if len(self._patterns) > _MAX_PATTERNS:
             raise SchemaUnusable(f"it has more than {_MAX_PATTERNS} patterns")
         return _Size(keywords, slow, sum(map(pattern_weight, texts)))
@@ -162,6 +183,7 @@ class _Measured:
 @lru_cache(maxsize=1_000)
 def pattern_weight(pattern: str) -> int:
     """How slowly a regular expression matches; raises ``SchemaUnusable`` if it is not one, or too large."""
+    give_way()
     if len(pattern) <= 2_000:  # noqa: PLR2004 - the limit of docs/answer-schema.md
         for options, weight in ((_ORDINARY, 1), (_ANY_PATTERN, 50)):
             try:
@@ -171,8 +193,6 @@ def pattern_weight(pattern: str) -> int:
             return weight
     raise SchemaUnusable(f"the pattern {pattern[:100]!r} is not a regular expression, or too large")
 
-
-# Whether a value fits.
 
 _MAX_WORK = 1_500_000
 """Keywords times parts of a value: 0.1 s (jsonschema-rs 0.60.3)."""
@@ -202,11 +222,10 @@ type Place = tuple[str | int, ...]
 
 
 class Problem(NamedTuple):
-    """What is wrong with a value."""
+    """What is wrong with a value at a place: "must be a number, got null"; after a colon where it is no predicate."""
 
     place: Place
     predicate: str
-    """What is said of that place: "must be a number, got null"; after a colon where it is not a predicate."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -262,18 +281,11 @@ class Check:
         return self if plain == self.schema else check_of(plain)
 
 
-def check_of(schema: Mapping[str, Any]) -> Check:
-    """The check of values against a schema; raises ``SchemaUnusable``."""
-    return _check_of(text_of(schema))
-
-
-@lru_cache(maxsize=MAX_KEPT)
-def _check_of(text: str) -> Check:
-    """Kept, since a node's tools are the same in every run."""
-    schema = read(text)
-    measured = _Measured(schema, len(text))
+@kept
+def check_of(schema: dict[str, Any]) -> Check:
+    """The check of values against a schema."""
+    measured = _Measured(schema)
     plain = rewritten(schema, lambda part: {key: part[key] for key in part if key not in _UNUSED})
-    give_way()
     dialect = {"$schema": schema["$schema"]} if schema.get("$schema") else {}
     try:
         validator = _compiled({**plain, **dialect})
@@ -283,38 +295,14 @@ def _check_of(text: str) -> Check:
 
 
 def _compiled(schema: Mapping[str, Any]) -> Validator:
-    options: dict[str, Any] = {
-        "mask": _MASK,
-        "validate_formats": False,
-        "pattern_options": _ANY_PATTERN,
-        "offline": True,
-    }
+    give_way()
+    make = partial(validator_for, mask=_MASK, validate_formats=False, pattern_options=_ANY_PATTERN, offline=True)
     try:
-        return validator_for(dict(schema), **options)
+        return make(dict(schema))
     except ValidationError as error:
         where = "/".join(map(str, error.instance_path)) or "the schema"
         reason = error.message.replace(_MASK, quoted(error.instance), 1)[:_MAX_QUOTE_LENGTH]
         raise SchemaUnusable(f"not valid JSON Schema ({where}: {reason})") from None
-
-
-def text_of(schema: Mapping[str, Any]) -> str:
-    try:
-        text = json.dumps(schema)
-    except RecursionError:
-        raise SchemaUnusable("nested too deeply") from None
-    if len(text) > _MAX_TEXT_LENGTH:
-        raise SchemaUnusable(f"longer than {_MAX_TEXT_LENGTH:,} characters")
-    return text
-
-
-def read(text: str) -> dict[str, Any]:
-    give_way()  # It takes some time, and a node may have hundreds of tools.
-    schema: dict[str, Any] = json.loads(text)
-    try:
-        refuse_unwritable(schema)
-    except UnwritableError as problem:
-        raise SchemaUnusable(str(problem)) from None
-    return schema
 
 
 def _parts(value: object, text: bytes) -> int:
@@ -420,9 +408,6 @@ def quoted(value: object) -> str:
 
 _MAX_ROUNDS = 10
 """Each round shows what is inside of what the last one converted."""
-_SCALARS: Mapping[str, set[type]] = {"boolean": {bool}, "null": {type(None)}, "integer": {int}, "number": {int, float}}
-_PYTHON_TYPES: Mapping[str, set[type]] = {**_SCALARS, "array": {list}, "object": {dict}}
-_NOTHING: Any = object()
 _LEFT_OUT: Any = object()
 
 
@@ -493,40 +478,8 @@ class _Fitting:
         if value is None:
             return (place, _LEFT_OUT) if place and isinstance(place[-1], str) else None
         if kind.name in {"enum", "const"}:
-            candidates = [_option(value, said["options"] if kind.name == "enum" else [said["expected_value"]])]
+            candidates = [meant_option(value, said["options"] if kind.name == "enum" else [said["expected_value"]])]
         else:
             types = [each for each in leaf.types if to_text or each != "string"]
-            candidates = [_converted(value, each, is_whole=self._takes_texts and not place) for each in types]
-        return next(((place, each) for each in candidates if each is not _NOTHING), None)
-
-
-def _converted(value: object, kind: str, *, is_whole: bool) -> object:
-    """The value as the type, _NOTHING when it cannot be."""
-    if isinstance(value, str):
-        said = _said(value)
-        said = int(said) if kind == "integer" and isinstance(said, float) and said.is_integer() else said
-        return said if type(said) in _PYTHON_TYPES.get(kind, ()) else _NOTHING
-    is_number = type(value) in _PYTHON_TYPES["number"]
-    return json.dumps(value, ensure_ascii=False) if kind == "string" and (is_number or is_whole) else _NOTHING
-
-
-def _option(value: object, options: Iterable[object]) -> object:
-    """The option that is written differently: 2 for ``"2"``, ``"False"`` for false; _NOTHING without one."""
-    for option in options:
-        text, other = (option, value) if isinstance(option, str) else (value, option)
-        if isinstance(text, str) and not isinstance(other, str):
-            said = _said(text)
-            if said == other and isinstance(said, bool) == isinstance(other, bool):
-                return option
-    return _NOTHING
-
-
-def _said(text: str) -> object:
-    """What a text such as "7", "True" or "[1]" says as JSON, else _NOTHING."""
-    text = text.strip().lower() if text.strip().lower() in {"true", "false", "null"} else without_escaped_nul(text)
-    try:
-        value = json.loads(text, parse_constant=refuse_constant)
-        refuse_unwritable(value)
-    except (ValueError, RecursionError):
-        return _NOTHING
-    return value
+            candidates = [converted(value, each, is_whole=self._takes_texts and not place) for each in types]
+        return next(((place, each) for each in candidates if each is not NOTHING), None)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import chain, count
 from typing import Any
 from urllib.parse import quote
@@ -19,17 +19,15 @@ from internal.clock import in_turns
 from internal.errors import InvalidParameters, Note, OurWords, Quoting, Sentence
 from internal.node.params import SECRET_TYPE, public_values
 from internal.node.schema import (
-    MAX_KEPT,
     REMARKS,
     Check,
     SchemaUnusable,
     check_of,
+    kept,
     pattern_weight,
-    read,
     reference_of,
     resolve,
     rewritten,
-    text_of,
 )
 from internal.text.texts import looks_like_selector, missing_variable
 from prompt import template
@@ -117,7 +115,7 @@ def _read_parameter(raw: Mapping[str, Any], file_names: Sequence[str], note: Not
     schema, check = _plain_schema(raw, file_names), None
     if (own := raw.get("input_schema")) and kind not in _FILES:
         try:
-            usable, notes = _usable(text_of(own))
+            usable, notes = _usable(own)
             for each in notes:
                 note(each)
             schema, check = _embedded(usable, name), check_of(usable)
@@ -139,13 +137,13 @@ def _read_parameter(raw: Mapping[str, Any], file_names: Sequence[str], note: Not
     )
 
 
-@lru_cache(maxsize=MAX_KEPT)
-def _usable(text: str) -> tuple[dict[str, Any], tuple[Sentence, ...]]:
-    """A schema without what no check could follow, and a note on each such place; raises ``SchemaUnusable``.
+@kept
+def _usable(own: dict[str, Any]) -> tuple[dict[str, Any], list[Sentence]]:
+    """A schema without what no check could follow, and a note on each such place.
 
     Dify drops ``$defs`` of MCP servers, so that references lead nowhere.
     """
-    own, notes = read(text), list[Sentence]()
+    notes: list[Sentence] = []
 
     def checkable(part: Mapping[str, Any]) -> Mapping[str, Any]:
         lost = set()
@@ -161,7 +159,7 @@ def _usable(text: str) -> tuple[dict[str, Any], tuple[Sentence, ...]]:
     schema = rewritten(own, checkable)
     if not schema.keys() - REMARKS:
         raise SchemaUnusable("; ".join([*notes, "nothing is left of it"]))
-    return schema, tuple(notes)
+    return schema, notes
 
 
 def _embedded(own: Mapping[str, Any], name: str) -> dict[str, Any]:
