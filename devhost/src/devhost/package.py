@@ -25,9 +25,9 @@ from rich.text import Text
 from devhost.errors import PackageError, PluginStartError
 from devhost.limits import HostLimits
 from devhost.overview import accept_option, check_lines
-from devhost.plugin.check import check_plugin
+from devhost.plugin.check import MANIFEST_FILE, check_plugin
 from devhost.plugin.contents import MAX_BYTES, MAX_FILES, REQUIREMENTS, Contents, requirement_lines
-from devhost.plugin.declaration import MANIFEST_FILE, PluginDeclaration
+from devhost.plugin.declaration import PluginDeclaration
 from devhost.plugin.nearest import nearest_plugin
 from devhost.process.plugin_process import PluginProcess
 from devhost.terminal.run_view import open_console

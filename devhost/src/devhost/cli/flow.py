@@ -4,7 +4,7 @@ import functools
 import json
 import os
 import threading
-from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -18,7 +18,6 @@ from devhost.cli.options.hosting_options import (
     KEY,
     HostOptions,
     ModelOptions,
-    flow_traced,
     model_options,
     runtime_options,
     trace_option,
@@ -36,6 +35,7 @@ from devhost.flow.forms import Answers, Ask, GivenAnswers, ask_at_terminal, read
 from devhost.flow.outside import NOTHING, Allowed
 from devhost.flow.script import FlowScript, Knowledge, ScriptedModels, TurnScript, read_knowledge
 from devhost.flow.surroundings import FlowTurn, ModelOfNode, Surroundings
+from devhost.flow.traces import FlowTrace
 from devhost.flow.view import FlowFacts, FlowView, findings_of, flow_report, watched
 from devhost.host.host import Host, ToolHost, start_tools
 from devhost.limits import HostLimits
@@ -43,6 +43,7 @@ from devhost.models.scripted.script import gist
 from devhost.plugin.declaration import PluginDeclaration
 from devhost.plugin.nearest import nearest_strategy_plugin
 from devhost.process.session import Stop, Watcher, Watchers
+from devhost.process.transports.transport import TransportName
 from devhost.protocol.wire import JsonObject
 from devhost.scenario import Example, examples_of, read_tool_setups
 from devhost.terminal.chat_view import read_questions
@@ -50,6 +51,7 @@ from devhost.terminal.run_view import ViewOptions, open_console, view_options
 from devhost.terminal.signals import on_ctrl_c
 from devhost.text import Secrets
 from devhost.tools.setup import ToolSetup
+from devhost.trace.lines import UNKNOWN_FACTS, TraceWriter
 from devhost.words import examples
 
 if TYPE_CHECKING:
@@ -321,6 +323,22 @@ class FlowOptions:
         if not any(node.type == "agent" for node in file.nodes.values()):
             return None
         return nearest_strategy_plugin(Path.cwd()) if self.plugin is None else self.plugin
+
+
+@contextmanager
+def flow_traced(
+    file: Path | None, facts: FlowFacts, secrets: Iterable[str], transport: TransportName, notices: Iterable[str]
+) -> Iterator[FlowTrace]:
+    """Told of the notices; without a file it does nothing."""
+    if file is None:
+        yield FlowTrace()
+        return
+    header = {"command": "flow", "example": facts.name, "transport": transport, "query": facts.query}
+    hidden = Secrets([*secrets, os.environ.get(KEY, "").strip()])
+    with TraceWriter(file, hidden, {**UNKNOWN_FACTS, **header}) as writer:
+        for notice in notices:
+            writer.notice(notice)
+        yield FlowTrace(writer)
 
 
 # `devhost flow`: a whole chatflow or workflow, on Dify's own engine.

@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, field_validator
 
 from devhost.errors import ParameterError
-from devhost.plugin.rules.declarations import CredentialType
+from devhost.plugin.rules.types import CredentialType
 from devhost.protocol.wire import JsonObject
 from devhost.text import TRUE, reads_as_switch, typed_json
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, field_validator, model_validator
 
-from devhost.plugin.rules.declarations import ToolParameterForm, ToolParameterType
+from devhost.plugin.rules.types import ToolParameterForm, ToolParameterType
 
 # What all declared values have in common, and a text in the languages of Dify.
 

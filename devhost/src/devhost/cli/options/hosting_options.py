@@ -14,8 +14,6 @@ import click
 
 from devhost.errors import HostError, ParameterError, TraceError
 from devhost.files import SENT, run_folder
-from devhost.flow.traces import FlowTrace
-from devhost.flow.view import FlowFacts
 from devhost.host.backwards import PluginStorage
 from devhost.host.host import Host
 from devhost.limits import HostLimits
@@ -398,22 +396,6 @@ def tool_traced(
         except HostError as error:
             writer.notice(f"the call did not come to its end: {error}")
             raise
-
-
-@contextmanager
-def flow_traced(
-    file: Path | None, facts: FlowFacts, secrets: Iterable[str], transport: TransportName, notices: Iterable[str]
-) -> Iterator[FlowTrace]:
-    """Told of the notices; without a file it does nothing."""
-    if file is None:
-        yield FlowTrace()
-        return
-    header = {"command": "flow", "example": facts.name, "transport": transport, "query": facts.query}
-    hidden = Secrets([*secrets, os.environ.get(KEY, "").strip()])
-    with TraceWriter(file, hidden, {**UNKNOWN_FACTS, **header}) as writer:
-        for notice in notices:
-            writer.notice(notice)
-        yield FlowTrace(writer)
 
 
 def _described(model: ModelDescription) -> JsonObject:

@@ -13,7 +13,6 @@ from devhost.errors import ParameterError
 from devhost.host.host import find_strategy
 from devhost.limits import HostLimits
 from devhost.models.scripted.script import Script
-from devhost.package import opened_package
 from devhost.plugin.declaration import PluginDeclaration
 from devhost.plugin.nearest import nearest_strategy_plugin
 from devhost.scenario import (
@@ -140,7 +139,11 @@ def scenario_options(command: Callable[..., int]) -> Callable[..., int]:
 def _folder(plugin: Path | None, package: Path | None) -> AbstractContextManager[Path | None]:
     if plugin is not None and package is not None:
         raise ParameterError("--plugin and --package each name the strategy plugin: leave out one of them")
-    return nullcontext(plugin) if package is None else opened_package(package)
+    if package is None:
+        return nullcontext(plugin)
+    from devhost.package import opened_package  # noqa: PLC0415 - with the rules of `devhost check`
+
+    return opened_package(package)
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 from datetime import datetime
-from typing import Annotated, Any, Literal, Self, get_args
+from typing import Annotated, Any, Literal, Self
 
 from packaging.version import InvalidVersion
 from packaging.version import Version as PythonVersion
@@ -35,6 +35,7 @@ from devhost.plugin.rules.fields import (
     fitting,
 )
 from devhost.plugin.rules.listed import Problem
+from devhost.plugin.rules.types import FILES, CredentialType, ToolParameterForm, ToolParameterType
 from devhost.protocol.wire import JsonObject
 
 
@@ -275,15 +276,6 @@ def strategy_provider_faults(provider: JsonObject) -> list[Fault]:
 
 # The daemon's rules for a tool provider with its tools, rule by rule.
 
-type CredentialType = Literal[
-    "secret-input", "text-input", "select", "boolean", "model-selector", "app-selector", "array[tools]"
-]
-type _PlainType = Literal["string", "number", "boolean", "checkbox", "select", "dynamic-select", "secret-input", "any"]
-type _FileType = Literal["file", "files", "system-files"]
-type _OtherType = Literal["object", "array", "date", "date-range", "model-selector", "app-selector"]
-FILES = frozenset(get_args(_FileType.__value__))
-type ToolParameterType = Literal[_PlainType, _FileType, _OtherType]
-type ToolParameterForm = Literal["schema", "form", "llm"]
 type Name = Annotated[StrictStr, Field(pattern=r"^[a-zA-Z0-9_-]+$")]
 
 

@@ -7,12 +7,11 @@ import socket
 import threading
 from collections.abc import Iterator
 from functools import partial
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 from devhost.errors import HostError, PluginLostError, RegistrationError
 from devhost.limits import HostLimits
 from devhost.plugin.declaration import PluginDeclaration
-from devhost.plugin.registration import Registration
 from devhost.process.transports.transport import (
     LOOPBACK,
     PluginProgram,
@@ -22,6 +21,9 @@ from devhost.process.transports.transport import (
     read_lines,
 )
 from devhost.protocol.wire import JsonObject, encoded
+
+if TYPE_CHECKING:
+    from devhost.plugin.registration import Registration
 
 # The local way to run a plugin: JSON lines over its stdin and stdout. A line that is too long kills the plugin.
 #
@@ -122,6 +124,8 @@ class TcpTransport(Transport):
                 threading.Thread(target=self._welcome, args=(connection, listener), daemon=True).start()
 
     def _welcome(self, connection: socket.socket, listener: TransportListener) -> None:
+        from devhost.plugin.registration import Registration  # noqa: PLC0415 - all the daemon's rules, for this way alone
+
         registration = Registration(self._key, listener.declaration)
         with connection, connection.makefile("rb") as lines, contextlib.suppress(OSError):  # reset is ended, too
             try:
@@ -179,7 +183,7 @@ def _within(seconds: float, connection: socket.socket) -> Iterator[None]:
         timer.cancel()
 
 
-def _introduction(lines: IO[bytes], registration: Registration) -> PluginDeclaration:
+def _introduction(lines: IO[bytes], registration: "Registration") -> PluginDeclaration:
     for line in lines:
         if not line.strip():
             continue
