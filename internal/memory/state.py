@@ -11,7 +11,7 @@ from functools import partial
 from itertools import chain, count
 from typing import Any
 
-from internal.clock import in_turns
+from internal.clock import give_way, in_turns
 from internal.errors import InvalidParameters
 from internal.memory.records import CallRecord, EntryRecord, RoundRecord, State, UserRecord
 from internal.text.texts import (
@@ -187,7 +187,10 @@ def _fits(step: _Step, state: State, turns_before: int, number: int) -> bool:
 
 def _packed(state: State) -> bytes:
     """The JSON of a state as a raw deflate stream; empty if there is no room for it."""
-    if sum(map(len, state.conversations)) > MAX_ENTRIES:
+    give_way()
+    entries = list(chain.from_iterable(state.conversations))
+    calls = chain.from_iterable(entry.calls for entry in entries if isinstance(entry, RoundRecord))
+    if len(entries) > MAX_ENTRIES or sum(len(call.result or "") for call in calls) > MAX_UNPACKED:
         return b""
     written = state.model_dump_json().encode()
     if len(written) > MAX_UNPACKED:
