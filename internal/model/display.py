@@ -193,5 +193,6 @@ def _steps(kind: type[AnswerText | ThoughtText], text: str) -> Iterator[Shown]:
 
 def is_plainly_an_answer(text: str) -> bool:
     """Whether a text is long enough, or laid out like an answer; more text does not change that."""
-    letters = len(text) + (_LETTERS_OF_A_WIDE_ONE - 1) * len(_WIDE.findall(text))
-    return letters >= PLAINLY_AN_ANSWER or _BEGINS_A_BLOCK.search(text) is not None
+    if len(text) >= PLAINLY_AN_ANSWER or _BEGINS_A_BLOCK.search(text):
+        return True
+    return len(text) + (_LETTERS_OF_A_WIDE_ONE - 1) * len(_WIDE.findall(text)) >= PLAINLY_AN_ANSWER

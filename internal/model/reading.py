@@ -1,7 +1,6 @@
 """Reads a model's stream: shows what can be shown, puts the tool calls together, and says what the turn was."""
 
 import base64
-import binascii
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -232,7 +231,7 @@ def forward_image(part: ImagePromptMessageContent) -> Event:
         return FileForwarded(ExternalImage(part.url))
     try:
         data = base64.b64decode(part.url.partition(",")[2] or part.base64_data, validate=True)
-    except (binascii.Error, ValueError):
+    except ValueError:
         return Noted(OurWords("an image of the model could not be read"))
     if len(data) > MAX_FILE_BYTES:
         return Noted(OurWords("an image of the model is larger than 15 MiB and is left out"))

@@ -233,16 +233,13 @@ def language_of(text: str) -> Language:
 def deciding_text(texts: Iterable[str]) -> str:
     """Which of a user's texts, from the first to the newest, says the language of the conversation.
 
-    The newest, unless it is short and one before it said more: "no" and "不要" may belong to a Japanese conversation,
-    and so may a longer text in characters that Japanese and Chinese share.
+    The newest, unless it is short and one before it said more: "no" and "不要" may belong to a Japanese conversation.
     """
-    decides, weight, language = "", 0, "en"
+    decides, weight = "", 0
     for text in in_turns(texts):
-        own, new = sum(_weights(text)), language_of(text)
-        han = "".join(_HAN.findall(text[:_MAX_LENGTH_READ]))
-        may_be_japanese = new == "zh" and b"?" not in han.encode("shift_jis", "replace")
-        if not (own <= min(_SHORT, 2 * weight) or (language == "ja" and may_be_japanese)):
-            decides, weight, language = text, own, new
+        own = sum(_weights(text))
+        if own > min(_SHORT, 2 * weight):
+            decides, weight = text, own
     return decides
 
 
