@@ -105,14 +105,6 @@ def test_the_call_limit_wins_over_a_deadline_that_passes_in_the_same_round(time:
     assert outcome.stop_reason == "call_limit"
 
 
-def test_of_both_limits_the_token_limit_wins() -> None:
-    steps = [searches("a", "b"), search("c", usage=using(100)), ANSWER]
-
-    outcome = run(steps, FOUND, {"maximum_tool_calls": 3, "maximum_total_tokens": 100})
-
-    assert (outcome.stop_reason, asked_for(outcome)) == ("token_limit", ["a", "b"])
-
-
 def test_at_80_percent_the_model_reads_once_that_little_is_left() -> None:
     steps = [searches("a", "b", "c", "d"), search("e"), ANSWER]
     params = {"maximum_tool_calls": 5, "maximum_total_tokens": 600}
@@ -209,39 +201,28 @@ def test_a_second_loop_that_begins_at_the_limit_only_asks_for_the_closing_answer
     assert outcome.model.prompts[-1][-1]["content"] == template.CLOSING_NOTE
 
 
-def test_with_an_answer_schema_the_closing_answer_is_handed_over() -> None:
-    submits = calls(("submit_answer", {"city": "Bonn"}))
-
-    outcome = run([searches("a", "b"), submits], FOUND, {"maximum_tool_calls": 1, "answer_schema": SCHEMA})
-
-    assert outcome.stop_reason == "call_limit"
-    assert outcome.variables["structured_output"] == {"city": "Bonn"}
-    assert outcome.model.prompts[-1][-1]["content"] == template.CLOSING_NOTE_FOR_SUBMISSION
-
-
-def test_calls_beside_a_handed_over_answer_are_not_counted_nor_called_a_limit() -> None:
-    turn = calls(("search", {"q": "a"}), ("submit_answer", {"city": "Bonn"}))
-
-    outcome = run([turn], FOUND, {"maximum_tool_calls": 1, "answer_schema": SCHEMA})
-
-    assert (outcome.stop_reason, asked_for(outcome)) == ("answered", [])
-
-
-def test_an_answer_in_text_that_reaches_the_limit_is_asked_for_in_the_closing_answer() -> None:
-    steps = [says("Bonn."), calls(("submit_answer", {"city": "Bonn"}))]
-
-    outcome = run(steps, FOUND, {"maximum_total_tokens": TURN, "answer_schema": SCHEMA})
-
-    assert outcome.stop_reason == "token_limit"
-    assert outcome.variables["structured_output"] == {"city": "Bonn"}
+SUBMITS = calls(("submit_answer", {"city": "Bonn"}))
+HANDED_OVER: dict[str, tuple[list[Any], Json, str]] = {
+    "in the closing answer": ([searches("a", "b"), SUBMITS], {"maximum_tool_calls": 1}, "call_limit"),
+    "beside a call, which does not count": (
+        [calls(("search", {"q": "a"}), ("submit_answer", {"city": "Bonn"}))],
+        {"maximum_tool_calls": 1},
+        "answered",
+    ),
+    "after a text that reaches the limit": ([says("Bonn."), SUBMITS], {"maximum_total_tokens": TURN}, "token_limit"),
+    "in a node without tools, where no limit ends a tool phase": (
+        [calls(("submit_answer", {})), SUBMITS],
+        {"maximum_total_tokens": TURN, "tools": []},
+        "answered",
+    ),
+}
 
 
-def test_without_tools_there_is_no_tool_phase_that_a_limit_could_end() -> None:
-    steps = [calls(("submit_answer", {})), calls(("submit_answer", {"city": "Bonn"}))]
+@pytest.mark.parametrize(("steps", "params", "stop_reason"), HANDED_OVER.values(), ids=HANDED_OVER)
+def test_an_answer_is_handed_over_at_a_limit_too(steps: list[Any], params: Json, stop_reason: str) -> None:
+    outcome = run(steps, FOUND, {"answer_schema": SCHEMA, **params})
 
-    outcome = run(steps, {}, {"maximum_total_tokens": TURN, "answer_schema": SCHEMA})
-
-    assert (outcome.stop_reason, outcome.variables["structured_output"]) == ("answered", {"city": "Bonn"})
+    assert (outcome.stop_reason, outcome.variables["structured_output"]) == (stop_reason, {"city": "Bonn"})
 
 
 def test_without_a_closing_text_the_user_reads_which_limit_it_was() -> None:

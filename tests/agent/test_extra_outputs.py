@@ -30,7 +30,6 @@ DECLARED = jsonschema_rs.validator_for(
 )
 """The variable as other nodes expect it."""
 SECRET = "hunter2-hunter2"
-NODE_SECRET = {"tools": [tool("search", parameter("q"), runtime_parameters={"api_key": SECRET})]}
 FOUND = {"search": replies("found")}
 
 
@@ -81,11 +80,6 @@ def test_each_call_of_tool_runs_has_an_entry_in_the_same_order() -> None:
     assert [item["text"] for item in listed[:5]] == outcome.tool_results(1)
     assert [list(item) for item in listed] == [["round", "tool", "arguments", "status", "text", "json"]] * 6
     assert DECLARED.is_valid(listed)
-
-
-@pytest.mark.parametrize("more", ["", ', "nope": 1'])
-def test_nul_in_arguments_does_not_go_out(more: str) -> None:
-    assert result_of("found", turn=calls(("search", f'{{"q": "a\\u0000b"{more}}}')))["arguments"]["q"] == "ab"
 
 
 def test_a_call_that_waits_has_its_checked_arguments_and_its_result_comes_with_the_approval() -> None:
@@ -153,44 +147,22 @@ def test_the_text_is_what_the_model_read_without_what_means_something_in_the_pro
     assert "[1]" not in cut
 
 
-def test_an_answer_that_is_handed_over_has_an_entry_as_in_tool_runs() -> None:
-    schema = json.dumps({"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]})
+def test_secrets_of_the_node_and_of_a_secret_parameter_are_replaced_in_all_of_an_entry_and_in_thoughts() -> None:
+    fixed = {"api_key": SECRET, "pin_password": "12345678"}
+    offered = tool("login", parameter("q"), parameter("pin", "secret-input"), runtime_parameters=fixed)
+    found = replies(f"It is {SECRET}.", json_message({SECRET: [f"a {SECRET}", 12345678, "letme-in"]}))
 
-    outcome = run([calls(("submit_answer", {"n": 3}))], FOUND, {"answer_schema": schema, **asks("tool_results")})
-
-    (item,) = outcome.variables["tool_results"]
-    assert (item["tool"], item["arguments"]) == ("submit_answer", {"n": 3})
-
-
-def test_secrets_of_the_node_are_replaced_in_all_of_an_entry_and_in_thoughts() -> None:
     outcome = run(
-        [thinks(f"the key {SECRET}", search(f"is it {SECRET}?")), ANSWER],
-        {"search": replies(f"It is {SECRET}.", json_message({SECRET: [f"a {SECRET}"]}))},
-        {**NODE_SECRET, **asks("tool_results", "thoughts")},
+        [thinks(f"the key {SECRET}", calls(("login", {"q": f"is it {SECRET}?\0", "pin": "letme-in"}))), ANSWER],
+        {"login": found},
+        {"tools": [offered], **asks("tool_results", "thoughts")},
     )
 
     (item,) = outcome.variables["tool_results"]
-    assert item["arguments"] == {"q": "is it [redacted]?"}  # without what the developer set
+    assert item["arguments"] == {"q": "is it [redacted]?", "pin": "[redacted]"}  # without what the developer set
     assert "It is [redacted]." in item["text"]
-    assert item["json"] == {"[redacted]": ["a [redacted]"]}
+    assert item["json"] == {"[redacted]": ["a [redacted]", "[redacted]", "[redacted]"]}
     assert [thought["text"] for thought in outcome.variables["thoughts"]] == ["the key [redacted]"]
-
-
-def test_a_number_that_is_a_secret_is_replaced() -> None:
-    offered = tool("search", parameter("q"), runtime_parameters={"pin_password": "12345678"})
-
-    assert result_of(json_message({"pin": 12345678}), tools=[offered])["json"] == {"pin": "[redacted]"}
-
-
-def test_what_the_model_gave_to_a_secret_parameter_is_replaced() -> None:
-    offered = tool("login", parameter("pin", "secret-input"), parameter("q"))
-    said = {"login": replies(f"Welcome, {SECRET}.", json_message({"pin": SECRET}))}
-
-    outcome = run([calls(("login", {"pin": SECRET})), ANSWER], said, {"tools": [offered], **asks("tool_results")})
-
-    (item,) = outcome.variables["tool_results"]
-    assert (item["arguments"], item["json"]) == ({"pin": "[redacted]"}, {"pin": "[redacted]"})
-    assert SECRET not in json.dumps(outcome.bodies("variable"))
 
 
 # thoughts
@@ -323,14 +295,6 @@ def test_a_result_that_does_not_fit_alone_does_not_cost_the_others_theirs() -> N
 
     assert [entry["text"] for entry in extra.values["tool_results"]] == ["a", "", "c"]
     assert extra.left_out["tool_results.text"] == 1
-
-
-def test_calls_whose_arguments_alone_do_not_fit_go_with_the_oldest_first() -> None:
-    extra = made(["found"] * 10, arguments="a" * 100_000)
-
-    listed = [(entry["round"], entry["text"]) for entry in extra.values["tool_results"]]
-    assert listed == [(number, "") for number in range(6, 11)]
-    assert extra.left_out["tool_results"] == 5
 
 
 def test_results_yield_before_thoughts_and_thoughts_before_the_state() -> None:
