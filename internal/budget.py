@@ -42,13 +42,12 @@ class Usage:
         return one if one.total_tokens else replace(one, total_tokens=one.prompt_tokens + one.completion_tokens)
 
     def __add__(self, later: "Usage") -> "Usage":
-        pairs = ((name, getattr(self, name), getattr(later, name)) for name in _NAMES)
-        return Usage(**{name: (new or old) if name in _LATEST else old + new for name, old, new in pairs})
+        both = zip(_NAMES, vars(self).values(), vars(later).values(), strict=True)
+        return Usage(*[(new or old) if name in _LATEST else old + new for name, old, new in both])
 
     def execution_metadata(self) -> dict[str, int | float | str]:
         """All fields in the types that Dify's strict reader takes."""
-        values = ((name, getattr(self, name)) for name in _NAMES)
-        texts = {name: str(value) if isinstance(value, Decimal) else value for name, value in values}
+        texts = {name: str(value) if isinstance(value, Decimal) else value for name, value in vars(self).items()}
         return {**texts, "currency": self.currency or "USD", "latency": round(self.latency, 3)}
 
 
