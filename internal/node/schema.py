@@ -200,7 +200,7 @@ _MAX_MATCHED = 40_000
 """Patterns times characters of a value: 0.1 s."""
 _MAX_EXPLAINED = 15_000
 """Keywords times parts of a value for which the library writes errors: 0.1 s. They copy the schema and the value."""
-_COSTLY_NUMBER = re.compile(rb"\d{40,}|[eE][-+]?\d{2,}")
+_COSTLY_NUMBER = re.compile(rb"(?<!\d)\d{40,}|[eE][-+]?\d{2,}")
 """The library takes up to 0.6 ms to compare one."""
 _LARGE_INTEGER = re.compile(rb"\d{18}")
 """They have few hashes, so that ``uniqueItems`` compares each with each."""
