@@ -227,15 +227,6 @@ def test_the_other_tools_keep_working() -> None:
     check_growth(outcome.model.requests)
 
 
-def test_other_tools_run_beside_an_answer_that_does_not_fit() -> None:
-    outcome = city_run(calls(("search", {"q": "a"}), ("submit_answer", {})), calls(SUBMIT))
-
-    found, refused = results_in(outcome.model.prompts[-1])
-    assert found == "found"
-    assert "city" in refused
-    assert outcome.variables["structured_output"] == BONN
-
-
 @pytest.mark.parametrize("first", [0, 1], ids=["answer first", "answer last"])
 def test_an_answer_together_with_other_calls_is_the_answer(first: int) -> None:
     turn = [("search", {"q": "a"}), ("nonsense", {})]
@@ -250,9 +241,15 @@ def test_an_answer_together_with_other_calls_is_the_answer(first: int) -> None:
 
 
 def test_of_two_answers_in_one_turn_the_first_that_fits_counts() -> None:
+    """Without one that fits, the other calls of the turn run."""
     turn = calls(("submit_answer", {}), SUBMIT, ("submit_answer", {"city": "Kiel"}))
 
-    assert city_run(turn).variables["structured_output"] == BONN
+    outcome = city_run(calls(("search", {"q": "a"}), ("submit_answer", {})), turn)
+
+    assert outcome.variables["structured_output"] == BONN
+    found, refused = results_in(outcome.model.prompts[-1])
+    assert found == "found"
+    assert "city" in refused
 
 
 def test_in_the_closing_call_the_answer_is_the_one_call_that_is_not_refused() -> None:
@@ -267,7 +264,7 @@ def test_in_the_closing_call_the_answer_is_the_one_call_that_is_not_refused() ->
 
 @pytest.mark.parametrize("wrong", [calls(("submit_answer", {})), says("Bonn.")], ids=["unfit", "text"])
 def test_in_the_closing_call_too_an_answer_may_be_corrected_or_asked_for(wrong: list[Any]) -> None:
-    outcome = city_run(search("a"), wrong, calls(SUBMIT), maximum_iterations=1)
+    outcome = city_run(search("a"), wrong, calls(SUBMIT), maximum_iterations=1, model=model(features=None))
 
     assert (outcome.text, outcome.variables["structured_output"]) == (TEXT, BONN)
 
@@ -296,12 +293,6 @@ def test_repeated_calls_end_in_an_answer_in_the_schema_too() -> None:
     assert (outcome.stop_reason, outcome.variables["structured_output"]) == ("repeated_calls", BONN)
 
 
-def test_a_repeated_closing_does_not_need_described_models() -> None:
-    outcome = city_run(search("a"), calls(SUBMIT), maximum_iterations=1, model=model(features=None))
-
-    assert outcome.variables["structured_output"] == BONN
-
-
 # Which schemas are taken: references into itself and patterns; the rest is refused.
 
 
@@ -313,23 +304,16 @@ def submitted(schema: object, *answers: Json) -> Outcome:
 
 UNUSABLE: dict[str, str] = {
     "no JSON": "{city: string}",
-    "two of it": "{} {}",
-    "a list": '[{"type": "object"}]',
-    "a number": "7",
     "prose": "An object with a city.",
     "a schema of a text": '{"type": "string"}',
     "a type deeper down that is none": '{"type": "object", "properties": {"a": {"type": "strin"}}}',
     "a remote reference": '{"$ref": "https://schemas.test/city.json"}',
-    "a file": '{"type": "object", "properties": {"a": {"$ref": "file:///etc/passwd"}}}',
     "a reference to nothing": '{"type": "object", "properties": {"a": {"$ref": "#/$defs/a"}}}',
     "a reference to a text": '{"$ref": "#/$defs/a", "$defs": {"a": {"type": "string"}}}',
-    "a reference to itself on top": '{"$ref": "#"}',
     "references in a circle on top": '{"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/a"}}}',
     "choices of which none is an object": '{"anyOf": [{"type": "string"}, {"type": "integer"}]}',
     "a reference that is not text": '{"type": "object", "properties": {"a": {"$ref": 7}}}',
     "NaN": '{"type": "object", "properties": {"a": {"maximum": NaN}}}',
-    "infinity": '{"type": "object", "properties": {"a": {"maximum": 1e999}}}',
-    "half a surrogate pair": '{"type": "object", "description": "\\ud800"}',
     "a pattern that is none": '{"type": "object", "properties": {"a": {"pattern": "["}}}',
     "too deep": '{"type":"object","properties":{"a":' * 2_000 + "{}" + "}}" * 2_000,
     "long": json.dumps({"type": "object", "properties": {"a": {"type": "secret" * 1_000}}}),
