@@ -38,18 +38,14 @@ from internal.text.texts import MAX_KEPT_LENGTH, Excerpt, KeptText, joined, pars
 TOOL_FAILED = "tool invoke error: failed to execute tool"
 MAX_REASON_LENGTH = 500
 """Characters."""
-# For failures without a message of the tool.
 _WORDS = {
-    FailureKind.TIMEOUT: "timeout",
-    FailureKind.RATE_LIMITED: "rate limited",
-    FailureKind.UNAUTHORIZED: "unauthorized",
-    FailureKind.NOT_FOUND: "not found",
     FailureKind.INVALID_REQUEST: "invalid input",
     FailureKind.TOO_LARGE: "its result is too large",
-    FailureKind.UNAVAILABLE: "unavailable",
     FailureKind.CONNECTION: "unavailable",
     FailureKind.CUT_STREAM: "unavailable",
+    FailureKind.UNKNOWN: "",
 }
+"""For failures without a message of the tool; other kinds are told by their own words."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +63,7 @@ class ToolFailure:
     @classmethod
     def of(cls, failure: HostFailure, secrets: KnownSecrets) -> Self:
         said = "" if failure.is_hosts_own else plain_reason(failure.reason, secrets.for_model)
-        reason = said or _WORDS.get(failure.kind, "")
+        reason = said or _WORDS.get(failure.kind, failure.kind.value)
         told = f"{TOOL_FAILED}: {reason}" if reason else TOOL_FAILED
         return cls(told, failure.reason, transient=failure.is_transient)
 

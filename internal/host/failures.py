@@ -37,13 +37,12 @@ class HostFailure(Exception):  # noqa: N818 - says what happened
         super().__init__(message)
         self.reason, error_types, status, is_hosts_own = _unwrap(message)
         """The innermost message: what the provider or tool itself said, unless ``is_hosts_own``."""
-        self.names_opaque_body = False
-        if field := _OPAQUE_FIELD.search(self.reason):
-            self.names_opaque_body, self.reason, is_hosts_own = True, f"{field[0]} was refused", True
         self.is_hosts_own = is_hosts_own or _HOSTS_OWN.match(self.reason) is not None
         """Whether the message is only the host's: its transport broke, or it refused the request."""
-        refused = FailureKind.INVALID_REQUEST
-        self.kind = refused if self.names_opaque_body else _kind(self.reason, error_types, status)
+        self.kind, field = _kind(self.reason, error_types, status), _OPAQUE_FIELD.search(self.reason)
+        self.names_opaque_body = field is not None
+        if field:
+            self.reason, self.is_hosts_own, self.kind = f"{field[0]} was refused", True, FailureKind.INVALID_REQUEST
 
     @property
     def is_transient(self) -> bool:
@@ -265,16 +264,13 @@ def _kind(reason: str, error_types: list[str], status: int | None) -> FailureKin
     words = _URL.sub("", without_tracebacks(reason) or reason)
     words = f"{error_types[0][:100]}: {words}" if error_types else words
     named = _ERROR_TYPE.search(" ".join(error_types)) or _ERROR_TYPE.search(words)
-    kind = _ERROR_TYPES[named[0]] if named else None
-    if kind in {None, FailureKind.INVALID_REQUEST} and (found := _STATUS.search(words)):
-        kind = _kind_of_status(int(found[1]))
-    if kind is None and status is not None:
-        kind = _kind_of_status(status)
-    if kind in {None, FailureKind.INVALID_REQUEST} and _CONTEXT_LENGTH.search(words):
+    kind, is_open = _ERROR_TYPES[named[0]] if named else None, {None, FailureKind.INVALID_REQUEST}
+    if kind in is_open:
+        found = _STATUS.search(words)
+        status = int(found[1]) if found else status if kind is None else None
+    if kind in is_open and status is not None:
+        other = FailureKind.UNAVAILABLE if status >= _SERVER_ERRORS else FailureKind.INVALID_REQUEST
+        kind = _STATUSES.get(status, other)
+    if kind in is_open and _CONTEXT_LENGTH.search(words):
         return FailureKind.CONTEXT_LENGTH
     return kind or next((kind for kind, pattern in _WORDS if pattern.search(words)), FailureKind.UNKNOWN)
-
-
-def _kind_of_status(status: int) -> FailureKind:
-    other = FailureKind.UNAVAILABLE if status >= _SERVER_ERRORS else FailureKind.INVALID_REQUEST
-    return _STATUSES.get(status, other)
