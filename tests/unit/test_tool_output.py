@@ -265,11 +265,9 @@ FLOODS: dict[str, tuple[Callable[[int], WireMessage], str]] = {
         f"of its 30,000,209 characters of lines about files and links {ENDS}",
     ),
     "hosted files": (lambda _: message("image_link", {"tool_file_id": "1", "filename": MEGABYTE}, text=HOSTED), ""),
-    "blobs": (lambda _: message("blob", {"mime_type": "text/plain"}, blob=MEGABYTE), ""),
     "one variable": (lambda at: variable("v", f"{at}{MEGABYTE}"), f"not all of its variables {TOGETHER}"),
     "variables": (lambda at: variable(f"v{at}{MEGABYTE}", MEGABYTE), f"not all of its variables {TOGETHER}"),
     "a stream": (lambda _: variable("v", MEGABYTE, stream=True), f"not all of its variables {TOGETHER}"),
-    "logs": (lambda _: message("log", id="1", data={"a": MEGABYTE}), ""),
     "long sources": (
         lambda at: sources({"document_id": f"{at}{MEGABYTE}", **LONG}),
         f"not all of its sources {TOGETHER}",
