@@ -48,7 +48,7 @@ class Blueprint[P: StrategyParams]:
     """What a strategy class gives to ``run_agent``."""
 
     name: str
-    """The strategy's: only the same strategy goes on with calls that wait."""
+    """The strategy's: only the same strategy continues with calls that wait."""
     policy: PolicyTexts
     params_type: type[P]
     execute: Strategy[P]

@@ -1,4 +1,4 @@
-"""The end of a run: its last words, its summary, and the state from which a later run goes on."""
+"""The end of a run: its last words, its summary, and the state that a later run continues."""
 
 import json
 from collections.abc import Generator, Mapping, Sequence
@@ -94,7 +94,7 @@ def finish[P: StrategyParams](run: Run[P], result: Result) -> Generator[Event, N
 
 
 def _state[P: StrategyParams](run: Run[P], result: Result, answer: str) -> State:
-    """What a later run can go on from."""
+    """What a later run can continue."""
     waits = result.ending.reason is StopReason.APPROVAL_REQUIRED
     return State(
         strategy=run.dialogue.strategy,

@@ -90,7 +90,6 @@ class Answer:
     is_text: bool
     submissions: int = field(default=0, init=False)
     """Rounds in which the answer was handed over, validly or not; they are not rounds of tools."""
-    _refused: int = field(default=0, init=False)
     _has_been_reminded: bool = field(default=False, init=False)
 
     def after_text(self, turn: ModelTurn, closing: StopReason | None) -> Finish | str:
@@ -114,19 +113,14 @@ class Answer:
     def after_calls(self, turn: ModelTurn, judged: Sequence[JudgedCall], closing: StopReason | None) -> Finish | None:
         """The end, if the calls of a turn bring it."""
         submitted = [call for call in judged if hands_over(call)]
+        self.submissions += bool(submitted)
         for call in submitted:
             if isinstance(call, ValidCall):
-                self.submissions += 1
                 written = json.dumps(call.arguments, ensure_ascii=False, indent=2)
                 return Finish(closing or StopReason.ANSWERED, written, call.arguments)
-        if submitted:
-            self.submissions += 1
-            self._refused += 1
-            is_over = self._refused > MAX_CORRECTIONS
-        elif closing:  # the refusal of the other calls is the reminder
+        is_over = bool(submitted) and self.submissions > MAX_CORRECTIONS
+        if closing and not submitted:  # the other calls are refused, which is the reminder
             is_over, self._has_been_reminded = self._has_been_reminded, True
-        else:
-            is_over = False
         return Finish(StopReason.ANSWER_INVALID, turn.text if closing else "") if is_over else None
 
 
@@ -277,7 +271,7 @@ class AgentLoop:
         return Finish(reason, self._first_words) if self.part.subtask else ClosingAnswer(reason)
 
     def _span(self, name: str, *, is_closing: bool) -> TurnSpan:
-        """Where the next turn stands in the log, on the screen and in time."""
+        """The place of the next turn in the log, on the screen and in time."""
         key = f"{self.part.parent}.{name}" if self.part.parent else name
         last_step = self.maximum_iterations + 1
         rule = DisplayRule(

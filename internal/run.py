@@ -102,7 +102,7 @@ class Dialogue:
         return UserRecord(text=text, files=files, context=context)
 
     def task(self, said: UserRecord) -> UserRecord:
-        """What the answer is for: what the user says, or the question of the run that goes on, with what is added."""
+        """What the answer is for: what the user says, or the question of the continued run with what is added."""
         entries = self.open.entries if self.open else ()
         asked = next((entry for entry in reversed(entries) if isinstance(entry, UserRecord)), None)
         if asked is None:
@@ -130,7 +130,7 @@ class Run[P: StrategyParams]:
     said: UserRecord
     """What the user says in this turn."""
     task: UserRecord
-    """What the answer is for: the same, or the question of the run that goes on here, with what the user added."""
+    """What the answer is for: the same, or the question of the run that is continued, with what the user added."""
     files: tuple[PromptMessageContentUnionTypes, ...]
     """This turn's files as parts of the user's message; none where the user says no more than yes."""
     models: ModelCaller
