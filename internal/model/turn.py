@@ -166,9 +166,8 @@ class _Asked:
                 return None
             if failure.kind is not FailureKind.TIMEOUT or not (reading.is_answering or reading.words):
                 return failure
-            return (
-                yield from self._kept(Quoting(f"{failure.kind}: {failure.reason}; what had come of the answer is kept"))
-            )
+            why = f"{failure.kind}: {failure.reason}; what had come of the answer is kept"
+            return (yield from self._kept(Quoting(why)))
         return (yield from self._ended(request))
 
     def _ended(self, request: ModelRequest) -> Generator[Event, None, ModelTurn | HostFailure | None]:

@@ -58,19 +58,6 @@ def test_no_retry_goes_beyond_the_deadline() -> None:
     assert time.slept == [1.0]
 
 
-@pytest.mark.parametrize("shown", [True, False])
-def test_a_failure_after_text_was_shown_is_final(*, shown: bool) -> None:
-    """Without tools nothing is held back, so the first word is shown."""
-    failure = [text("Half an answer"), CallFails("unexpected EOF")]
-    time = FakeTime()
-
-    outcome = run([failure, ANSWER], {} if shown else FOUND, clock=time.clock, expect_all_steps=False)
-
-    assert isinstance(outcome.error, InvokeError) is shown
-    assert outcome.text == ("Half an answer" if shown else "Done.")
-    assert time.slept == ([] if shown else [1.0])
-
-
 TOO_LONG = "maximum context length exceeded"
 LASTING = {
     "authorization": ("InvokeAuthorizationError", "that did it", "unauthorized"),

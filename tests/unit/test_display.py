@@ -1,6 +1,5 @@
 """What of a turn the user sees while it streams."""
 
-import re
 from collections.abc import Iterable
 from dataclasses import replace
 from itertools import groupby
@@ -41,22 +40,6 @@ def lacks_a_beginning(text: str, *, calls: bool) -> bool:
     return any(piece.kind is PieceKind.WAS_THOUGHT for piece in pieces)
 
 
-@given(joined(PARTS), cut_lists(), RULES)
-def test_an_answer_that_is_held_back_is_shown_whole_if_it_is_not_judged(
-    text: str, cuts: list[int], rule: DisplayRule
-) -> None:
-    display, whole = TurnDisplay(replace(rule, holds_answer=True)), TurnDisplay(rule)
-    events = [event for piece in cut(text, cuts) for event in display.feed(piece)]
-    list(whole.feed(text))
-
-    rest = words(display.finish(has_tool_calls=False, is_judged=False))
-    list(whole.finish(has_tool_calls=False))
-
-    assert "AnswerText" not in {kind for kind, _ in words(events)}
-    assert "".join(text for kind, text in rest if kind == "AnswerText") == display.text
-    assert lacks_a_beginning(text, calls=False) or display.text == whole.text
-
-
 def answer(text: str) -> list[tuple[str, str]]:
     return [("break", ""), ("AnswerText", text)]
 
@@ -74,20 +57,6 @@ def test_the_user_sees_the_same_however_a_text_is_cut(
 
     assert show(rule, *cut(text, cuts), calls=calls) == whole
     assert rule.show_thoughts or "ThoughtText" not in {kind for kind, _ in whole}
-
-
-@given(joined(PARTS), joined(PARTS), RULES, st.booleans())
-def test_text_before_a_closing_tag_without_an_opening_one_is_not_the_answer(
-    thought: str,
-    rest: str,
-    rule: DisplayRule,
-    calls: bool,  # noqa: FBT001 - drawn
-) -> None:
-    before = re.sub(r"<[^>]*>|`", "", thought)  # neither tags nor code
-    after = re.sub(r"<[^>]*>|`", "", rest)
-    answers = [text for kind, text in show(rule, f"{before}</think>\n{after}", calls=calls) if kind == "AnswerText"]
-
-    assert answers == [text for kind, text in show(rule, after, calls=calls) if kind == "AnswerText"]
 
 
 @pytest.mark.parametrize(

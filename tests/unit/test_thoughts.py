@@ -74,15 +74,6 @@ def test_text_between_balanced_tags_is_never_visible(inside: str, calls_follow: 
     assert read(text, calls_follow=calls_follow)[0] == "A"
 
 
-@given(joined(["<think>", "<THINK>", "x", " ", "`", "\n\n"]), st.booleans())
-def test_text_after_the_last_closing_tag_is_the_answer(inside: str, calls_follow: bool) -> None:  # noqa: FBT001
-    """A thought that speaks of an opening tag leaves a level open."""
-    visible, thought = read(f"<think>{inside}</think>The answer.", calls_follow=calls_follow)
-
-    assert visible == "The answer."
-    assert thought.count("x") == inside.count("x")
-
-
 @given(joined(["cut ", "<think>", "</think>", "word", ", ", "`"]), st.sampled_from(["a", "`", "1. "]))
 def test_tags_inside_a_sentence_are_text(sentence: str, first: str) -> None:
     text = f"{first}{sentence}."
