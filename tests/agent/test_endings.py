@@ -117,17 +117,6 @@ def test_an_answer_in_a_schema_has_no_such_note() -> None:
     assert run([says("Half", finish_reason="length")], params={"answer_schema": schema}).text == "Half"
 
 
-def test_the_usage_of_a_stream_that_time_has_cut_is_estimated_and_the_log_says_so() -> None:
-    time = FakeTime()
-    outcome = run([[text("x" * 400), lambda: time.advance(10_000.0), text("y")]], clock=time.clock)
-
-    used, row = outcome.last_json["execution_metadata"], outcome.logs["round1.model"]
-    assert used["completion_tokens"] in {100, 101}
-    assert used["prompt_tokens"] > 0
-    assert used["total_tokens"] == used["prompt_tokens"] + used["completion_tokens"] == row["metadata"]["total_tokens"]
-    assert [note for note in outcome.notes if "its tokens are estimated" in note]
-
-
 @pytest.mark.parametrize("finish_reason", ["stop", "tool_calls", "end_turn", None, "Non-JSON encountered."])
 def test_any_other_finish_reason_is_an_answer(finish_reason: str | None) -> None:
     outcome = run([says("Done.", finish_reason=finish_reason)], FOUND)

@@ -130,15 +130,17 @@ def test_what_a_subtask_had_found_before_its_time_was_over_is_not_lost(time: Fak
     assert "Step one is X [1]." in findings(outcome)
 
 
-def test_a_deadline_while_a_judgement_is_made_means_not_completed() -> None:
+def test_a_deadline_while_a_judgement_is_made_means_not_completed_and_no_second_look_at_the_answer() -> None:
     time = FakeTime()
     late = judges("alpha", [text("Hm."), lambda: time.advance(SUBTASKS_ARE_OVER), *verdict(is_completed=True)])
+    steps = [plans("alpha"), works_on("alpha", says("So.")), late, answers()]
 
-    outcome = plan_run([plans("alpha"), works_on("alpha", says("So.")), late, answers()], None, SHORT, time.clock)
+    outcome = plan_run(steps, None, {**SHORT, "answer_criteria": "Short."}, time.clock)
 
     assert subtask(outcome, "alpha")["completed"] is False
     assert "So." in findings(outcome)
-    assert outcome.text == ANSWER
+    assert (outcome.text, outcome.stop_reason) == (ANSWER, "time_limit")
+    assert outcome.variables["review"] == {"passed": None, "problems": [], "revisions": 0}
 
 
 @pytest.mark.parametrize("said", [[], [text("<think>hm")]], ids=["silent", "thinking"])

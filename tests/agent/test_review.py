@@ -14,7 +14,7 @@ from internal.memory.state import decode
 from internal.plan_and_reflect import PLAN_AND_REFLECT
 from prompt import template
 from strategies.gpt5_react import GPT5ReActStrategy
-from tests.agent.plans import answers, blocks, done_at_once, judges, offered, plan_run, plans, verdict, works_on
+from tests.agent.plans import blocks, done_at_once, offered, plan_run, plans, works_on
 from tests.agent.scenes import ANSWER, check_growth, cut_off, log_of, search, silence, silent, text
 from tests.support.clock import FakeTime
 from tests.support.host import CallFails, Handler, Json
@@ -381,16 +381,6 @@ def test_a_draft_that_comes_too_late_to_be_judged_is_the_answer(time: FakeTime) 
     assert (outcome.stop_reason, review(outcome)) == ("answered", (None, [], 0))
     assert outcome.text.endswith("end.")
     assert any("no judgement came" in note for note in outcome.notes)
-
-
-def test_a_plan_that_ran_out_of_time_for_a_subtask_is_not_judged(time: FakeTime) -> None:
-    late = judges("alpha", [text("Hm."), lambda: time.advance(85.5), *verdict(is_completed=True)])
-    steps = [plans("alpha"), works_on("alpha", says("So.")), late, answers()]
-
-    outcome = plan_run(steps, params={"answer_criteria": CRITERIA, "maximum_seconds": 100}, clock=time.clock)
-
-    assert outcome.stop_reason == "time_limit"
-    assert is_unjudged(outcome)
 
 
 # Drafts and judges that fail.
