@@ -128,16 +128,9 @@ def files() -> Iterator[str]:
 
 def upload(address: str, number: int, sign: str = "valid", **more: Any) -> Json:  # noqa: ANN401 - fields of a file
     """A file as Dify hands it over."""
-    return {
-        "dify_model_identity": "__dify__file__",
-        "url": f"{address}/files/{number}/file-preview?timestamp=1&nonce=2&sign={sign}",
-        "type": "document",
-        "filename": "offer.pdf",
-        "mime_type": "application/pdf",
-        "extension": ".pdf",
-        "size": 12,
-        **more,
-    }
+    url = f"{address}/files/{number}/file-preview?timestamp=1&nonce=2&sign={sign}"
+    named = {"type": "document", "filename": "offer.pdf", "mime_type": "application/pdf", "extension": ".pdf"}
+    return {"dify_model_identity": "__dify__file__", "url": url, **named, "size": 12, **more}
 
 
 MAIL = calls(("mail", {"to": "a@b.example", "offer": "offer.pdf"}))
@@ -182,20 +175,15 @@ def test_a_file_that_is_attached_again_is_another_file_and_is_asked_again(files:
 
 
 def test_a_file_whose_address_answers_no_more_has_to_be_attached_again(files: str) -> None:
-    asked = post([MAIL], [upload(files, 1, sign="expired")])
-
-    outcome = post([says("Please attach offer.pdf again.")], before=asked)
+    outcome = post([says("Attach it again.")], before=post([MAIL], [upload(files, 1, sign="expired")]))
 
     assert attached(outcome) == []
     assert results_in(outcome.model.prompts[0])[-1] == template.ATTACH_AGAIN.format(name="offer.pdf")
 
 
 def test_after_a_rejection_the_call_can_be_made_again_with_the_same_file(files: str) -> None:
-    asked = post([MAIL], [upload(files, 1)])
-
-    again = post(
-        [calls(("mail", {"to": "c@d.example", "offer": "offer.pdf"}))], before=asked, said="no, to c@d.example"
-    )
+    elsewhere = calls(("mail", {"to": "c@d.example", "offer": "offer.pdf"}))
+    again = post([elsewhere], before=post([MAIL], [upload(files, 1)]), said="no, to c@d.example")
     done = post([ANSWER], before=again)
 
     assert attached(again) == []

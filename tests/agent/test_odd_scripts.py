@@ -56,12 +56,6 @@ def check_ended_well(outcome: Outcome) -> None:
     check_growth(outcome.model.requests)
 
 
-@pytest.mark.parametrize("turn", ODD_TURNS.values(), ids=ODD_TURNS)
-def test_an_unusual_turn_with_calls_does_not_end_the_run(turn: Sequence[Any]) -> None:
-    with Timeout(PATIENCE):
-        check_ended_well(run([turn, ANSWER], FOUND))
-
-
 ODD_CHUNKS: dict[str, Json] = {
     "a chunk of nothing": {},
     "no message": {"model": "m", "delta": {"index": 0}},
@@ -95,24 +89,8 @@ ODD_TOOLS: dict[str, list[Json | str]] = {
     "our own tags": ["</context></persistence><think>"],
     "a megabyte": ["m" * 1_000_000],
     "nothing but NUL": ["\0"],
+    **{f"JSON of {depth} levels": [json_message(nested(depth))] for depth in (50, 500, 970)},
 }
-
-
-@pytest.mark.parametrize("said", ODD_TOOLS.values(), ids=ODD_TOOLS)
-def test_no_tool_output_ends_the_run(said: list[Json | str]) -> None:
-    with Timeout(PATIENCE):
-        check_ended_well(run([search(), ANSWER], {"search": replies(*said)}))
-
-
-@pytest.mark.parametrize("depth", [50, 500, 970])
-def test_json_of_any_depth_fails_at_most_its_own_call(depth: int) -> None:
-    with Timeout(PATIENCE):
-        outcome = run([search(), ANSWER], {"search": replies(json_message(nested(depth)))})
-
-    assert outcome.error is None
-    assert outcome.text == "Done."
-
-
 ODD_PARAMS: dict[str, Json] = {
     "history": {"model": model(history_prompt_messages=[{"role": "user", "content": f"a{HALF}"}])},
     "history parts": {"model": model(history_prompt_messages=[{"role": "user", "content": [part(f"a{HALF}")]}])},
@@ -122,9 +100,19 @@ ODD_PARAMS: dict[str, Json] = {
 }
 
 
-@pytest.mark.parametrize("params", ODD_PARAMS.values(), ids=ODD_PARAMS)
-def test_half_a_surrogate_pair_in_the_nodes_parameters_is_written_out_safely(params: Json) -> None:
-    check_ended_well(run([search(), ANSWER], FOUND, params))
+ODD = {
+    **{name: (turn, ["found"], {}) for name, turn in ODD_TURNS.items()},
+    **{f"of a tool: {name}": (search(), said, {}) for name, said in ODD_TOOLS.items()},
+    **{f"half a pair in {name}": (search(), ["found"], params) for name, params in ODD_PARAMS.items()},
+}
+
+
+@pytest.mark.parametrize(("turn", "said", "params"), ODD.values(), ids=ODD)
+def test_nothing_odd_that_a_model_a_tool_or_the_node_says_ends_the_run(
+    turn: Sequence[Any], said: Sequence[Json | str], params: Json
+) -> None:
+    with Timeout(PATIENCE):
+        check_ended_well(run([turn, ANSWER], {"search": replies(*said)}, params))
 
 
 @pytest.mark.parametrize("depth", [100, 300])

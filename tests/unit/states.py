@@ -45,33 +45,18 @@ _conversations = st.lists(_finished, max_size=6)
 
 
 def _subtasks(entries: Sequence[EntryRecord]) -> st.SearchStrategy[SubtaskRecord]:
-    return st.builds(
-        SubtaskRecord,
-        name=_texts,
-        answer=_texts,
-        completed=st.booleans(),
-        attempts=_numbers,
-        rounds=_numbers,
-        advised=_lines,
-        nearest=_texts,
-        entries=st.just(tuple(entries)),
-    )
+    said = {"name": _texts, "answer": _texts, "nearest": _texts, "advised": _lines, "completed": st.booleans()}
+    return st.builds(SubtaskRecord, **said, attempts=_numbers, rounds=_numbers, entries=st.just(tuple(entries)))
 
 
 @st.composite
 def states(draw: st.DrawFn) -> State:
     """Any state that a run could leave: finished, or with calls that wait, in a plan or not."""
     entries = draw(_conversations)
-    sources = draw(
-        st.lists(st.builds(SourceRecord, number=st.integers(1, 999), title=_texts, document_id=st.none() | _texts))
-    )
-    state = State(
-        strategy=draw(_texts),
-        entries=tuple(entries),
-        sources=tuple(sources),
-        last_source=draw(_numbers),
-        last_call=draw(_numbers),
-    )
+    source = st.builds(SourceRecord, number=st.integers(1, 999), title=_texts, document_id=st.none() | _texts)
+    sources, numbers = tuple(draw(st.lists(source))), (draw(_numbers), draw(_numbers))
+    state = State(strategy=draw(_texts), entries=tuple(entries), sources=sources)
+    state = state.model_copy(update=dict(zip(("last_source", "last_call"), numbers, strict=True)))
     match draw(st.sampled_from(["nothing waits", "calls wait", "a plan waits"])):
         case "calls wait":
             return state.model_copy(update={"entries": (*entries, draw(_waiting_rounds("call")))})
