@@ -113,26 +113,15 @@ def rounded_arguments(tool: Tool, arguments: Mapping[str, Any]) -> list[str]:
     return [name for name, value in arguments.items() if not tool.parameters[name].is_number and is_rounded(value)]
 
 
-_HOLDS_SECRET = "it holds a secret value, which an answer must not repeat; leave it out"  # noqa: S105 - a sentence
-
-
 def refusing_secrets(tool: Tool, secrets: KnownSecrets) -> Tool:
     """The tool that takes the answer; one that holds a known secret is refused like one that does not fit."""
 
     def more(value: Any) -> Iterator[Problem]:  # noqa: ANN401 - JSON
         if secrets.holds(value):
-            yield Problem(_place_of_secret(value, secrets), f": {_HOLDS_SECRET}")
+            place = [name for name, item in value.items() if secrets.holds(item) and not secrets.holds(name)]
+            yield Problem(tuple(place[:1]), ": it holds a secret value, which an answer must not repeat; leave it out")
 
     return tool if tool.check is None else replace(tool, check=tool.check.stricter(more))
-
-
-def _place_of_secret(value: object, secrets: KnownSecrets) -> tuple[str | int, ...]:
-    """The way to the innermost value that holds one; not into the names of an object."""
-    items = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
-    for part, item in items:
-        if secrets.holds(item) and not secrets.holds(part):
-            return (part, *_place_of_secret(item, secrets))
-    return ()
 
 
 REPEATED_FAILURE = "tool invoke error: repeated failure detected; skipped duplicate call"
