@@ -15,7 +15,6 @@ from gevent.event import Event
 
 from internal.agent import FUNCTION_CALLING, Blueprint
 from internal.plan_and_reflect import PLAN_AND_REFLECT
-from strategies.gpt5_react import GPT5ReActStrategy
 from tests.agent import plans
 from tests.agent.scenes import ANSWER, assistant_messages, search, silence, text, wait_for
 from tests.support.clock import FakeTime
@@ -83,17 +82,14 @@ def test_the_fallback_stays_for_the_rest_of_the_run_and_has_the_usual_retries_th
 
 STRATEGIES: dict[str, tuple[Blueprint[Any], list[Step]]] = {
     "function calling": (FUNCTION_CALLING, [search(), ANSWER]),
-    "ReAct": (GPT5ReActStrategy.blueprint, [search(), ANSWER]),
     "plan and reflect": (PLAN_AND_REFLECT, [plans.plans("One"), *plans.looked_up("One"), plans.answers("Done.")]),
 }
 
 
 @pytest.mark.parametrize("at", [0, 1])
 @pytest.mark.parametrize(("blueprint", "steps"), STRATEGIES.values(), ids=STRATEGIES)
-def test_every_strategy_goes_on_with_the_fallback(blueprint: Blueprint[Any], steps: list[Step], at: int) -> None:
-    failing = [*steps[:at], REFUSED, *steps[at:]]
-
-    outcome = run(failing, {"search": plans.echo}, WITH_FALLBACK, blueprint=blueprint)
+def test_every_strategy_continues_with_the_fallback(blueprint: Blueprint[Any], steps: list[Step], at: int) -> None:
+    outcome = run([*steps[:at], REFUSED, *steps[at:]], {"search": plans.echo}, WITH_FALLBACK, blueprint=blueprint)
 
     assert (outcome.error, outcome.text) == (None, "Done.")
     assert asked(outcome) == [*["first"] * (at + 1), *["fallback"] * (len(steps) - at)]
@@ -126,15 +122,11 @@ def test_a_subtask_under_way_with_the_first_model_goes_to_the_fallback_when_that
     assert len([note for note in outcome.notes if "fallback model" in note]) == 2
 
 
-SHOWN: dict[str, tuple[list[Any], Json]] = {
-    "text": ([text("Half an answer")], {}),
-    "a thought": ([text("<think>hm, let me see")], {"emit_intermediate_thoughts": True}),
-}
+@pytest.mark.parametrize("said", ["Half an answer", "<think>hm, let me see"])
+def test_a_turn_that_the_user_has_seen_is_not_asked_for_again(said: str) -> None:
+    params = {**WITH_FALLBACK, "emit_intermediate_thoughts": True}
 
-
-@pytest.mark.parametrize(("said", "params"), SHOWN.values(), ids=SHOWN)
-def test_a_turn_that_the_user_has_seen_is_not_asked_for_again(said: list[Any], params: Json) -> None:
-    outcome = run([[*said, CallFails("unexpected EOF")]], params={**WITH_FALLBACK, **params})
+    outcome = run([[text(said), CallFails("unexpected EOF")]], params=params)
 
     assert isinstance(outcome.error, InvokeConnectionError)
     assert asked(outcome) == ["first"]
@@ -198,8 +190,10 @@ def test_after_an_approved_call_the_fallback_saves_the_run_or_both_sentences_sta
     assert f"{FIRST_SENTENCE} The {SECOND} refused the request: no such model." in failed.text
 
 
-def test_the_log_has_a_note_and_a_row_of_its_own_for_the_second_model() -> None:
-    outcome = run([REFUSED, search(), ANSWER], FOUND, WITH_FALLBACK)
+def test_the_second_model_has_a_note_and_a_row_of_its_own_and_usage_counts_both() -> None:
+    half_said = fails("InvokeAuthorizationError", "wrong key", after=[text("<think>hm", usage=USAGE)])
+
+    outcome = run([half_said, search(), ANSWER], FOUND, WITH_FALLBACK)
 
     first, second, later = (outcome.logs[key] for key in ("round1.model", "round1.model_fallback", "round2.model"))
     assert (first["label"], first["status"], first["error"]) == (MODEL, "error", "unauthorized: wrong key")
@@ -207,15 +201,8 @@ def test_the_log_has_a_note_and_a_row_of_its_own_for_the_second_model() -> None:
     assert (later["label"], later["status"]) == (NAME, "success")
     said = f"the model failed (unauthorized); the run continues with the fallback model {FALLBACK}"
     assert [note for note in outcome.notes if "fallback" in note] == [said]
-
-
-def test_usage_counts_both_models() -> None:
-    half_said = fails("InvokeBadRequestError", "odd", after=[text("<think>hm", usage=USAGE)])
-
-    outcome = run([half_said, ANSWER], FOUND, WITH_FALLBACK)
-
-    assert outcome.last_json["execution_metadata"]["total_tokens"] == 2 * USAGE["total_tokens"]
     assert outcome.logs["round1"]["metadata"]["total_tokens"] == 2 * USAGE["total_tokens"]
+    assert outcome.last_json["execution_metadata"]["total_tokens"] == 3 * USAGE["total_tokens"]
 
 
 def test_the_fallback_reads_no_opaque_bodies_and_leaves_none() -> None:

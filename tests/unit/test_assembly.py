@@ -3,7 +3,6 @@
 import json
 import tracemalloc
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 
 import pytest
@@ -21,18 +20,6 @@ from tests.unit.generators import cut, json_objects
 type Chunks = Sequence[Sequence[SdkToolCall]]
 
 
-@dataclass(frozen=True)
-class Wanted:
-    """A call that a model makes."""
-
-    id: str
-    name: str
-    arguments: str
-
-    def whole(self) -> SdkToolCall:
-        return sdk_call(self.id, self.name, self.arguments)
-
-
 def assemble(chunks: Chunks) -> list[ToolCall]:
     assembler = CallAssembler("made_up")
     for chunk in chunks:
@@ -40,18 +27,22 @@ def assemble(chunks: Chunks) -> list[ToolCall]:
     return list(assembler.calls())
 
 
-def said(calls: Sequence[ToolCall | Wanted]) -> list[tuple[str, str]]:
-    return [(call.name, without_escaped_nul(call.arguments)) for call in calls]
+def wanted(calls: Sequence[SdkToolCall]) -> list[tuple[str, str, str]]:
+    return [(call.id, call.function.name, without_escaped_nul(call.function.arguments)) for call in calls]
+
+
+def said(calls: Sequence[ToolCall]) -> list[tuple[str, str, str]]:
+    return [(call.id, call.name, call.arguments) for call in calls]
 
 
 @st.composite
-def wanted_calls(draw: st.DrawFn) -> list[Wanted]:
+def wanted_calls(draw: st.DrawFn) -> list[SdkToolCall]:
     """Calls with ids of their own; names may be equal."""
     arguments = draw(st.lists(json_objects, min_size=1, max_size=4))
     ascii_only = draw(st.booleans())
     names = st.sampled_from(["search", "fetch", "clock"])
     return [
-        Wanted(f"id_{number}", draw(names), json.dumps(value, ensure_ascii=ascii_only))
+        sdk_call(f"id_{number}", draw(names), json.dumps(value, ensure_ascii=ascii_only))
         for number, value in enumerate(arguments)
     ]
 
@@ -60,27 +51,27 @@ pieces_of = st.lists(st.integers(1, 60), max_size=6)
 
 
 @st.composite
-def fragmented(draw: st.DrawFn) -> tuple[list[Wanted], Chunks]:
+def fragmented(draw: st.DrawFn) -> tuple[list[SdkToolCall], Chunks]:
     """One call after the other, in pieces that repeat the id, or neither id nor name."""
     calls, chunks = draw(wanted_calls()), list[list[SdkToolCall]]()
     for call in calls:
-        first, *others = cut(call.arguments, draw(pieces_of))
+        first, *others = cut(call.function.arguments, draw(pieces_of))
         repeats_id, starts_empty = draw(st.booleans()), draw(st.booleans())
-        chunks.append([sdk_call(call.id, call.name, "" if starts_empty else first)])
+        chunks.append([sdk_call(call.id, call.function.name, "" if starts_empty else first)])
         rest = [first, *others] if starts_empty else others
         chunks += [[sdk_call(call.id if repeats_id else "", "", piece)] for piece in rest]
     return calls, chunks
 
 
 @st.composite
-def interleaved(draw: st.DrawFn) -> tuple[list[Wanted], Chunks]:
+def interleaved(draw: st.DrawFn) -> tuple[list[SdkToolCall], Chunks]:
     """All calls at once: every chunk holds the next piece of each call that has one, under its id."""
     calls = draw(wanted_calls())
-    pieces = [cut(call.arguments, draw(pieces_of)) for call in calls]
+    pieces = [cut(call.function.arguments, draw(pieces_of)) for call in calls]
     repeats_name = draw(st.booleans())
     return calls, [
         [
-            sdk_call(call.id, call.name if step == 0 or repeats_name else "", own[step])
+            sdk_call(call.id, call.function.name if step == 0 or repeats_name else "", own[step])
             for call, own in zip(calls, pieces, strict=True)
             if step < len(own)
         ]
@@ -89,64 +80,49 @@ def interleaved(draw: st.DrawFn) -> tuple[list[Wanted], Chunks]:
 
 
 @st.composite
-def snapshots(draw: st.DrawFn) -> tuple[list[Wanted], Chunks]:
+def snapshots(draw: st.DrawFn) -> tuple[list[SdkToolCall], Chunks]:
     """A list that grows, and is sent again, whole, with every chunk; the last one once more."""
     calls, chunks = draw(wanted_calls()), list[list[SdkToolCall]]()
     for position, call in enumerate(calls):
-        before = [earlier.whole() for earlier in calls[:position]]
-        grown = accumulate(cut(call.arguments, draw(pieces_of)))
-        chunks += [[*before, sdk_call(call.id, call.name, so_far)] for so_far in grown]
+        before = calls[:position]
+        grown = accumulate(cut(call.function.arguments, draw(pieces_of)))
+        chunks += [[*before, sdk_call(call.id, call.function.name, so_far)] for so_far in grown]
     return calls, [*chunks, *[chunks[-1]] * draw(st.integers(0, 3))]
 
 
 @given(st.one_of(fragmented(), interleaved(), snapshots()))
-def test_any_fragmentation_gives_the_calls_back(case: tuple[list[Wanted], Chunks]) -> None:
+def test_any_fragmentation_gives_the_calls_back(case: tuple[list[SdkToolCall], Chunks]) -> None:
     calls, chunks = case
 
-    assembled = assemble(chunks)
-
-    assert said(assembled) == said(calls)
-    assert [call.id for call in assembled] == [call.id for call in calls]
+    assert said(assemble(chunks)) == wanted(calls)
 
 
-@given(wanted_calls(), st.booleans(), st.integers(1, 3))
-def test_equal_ids_within_a_chunk_are_calls_of_their_own(calls: list[Wanted], id_is_name: bool, times: int) -> None:  # noqa: FBT001
-    chunk = [sdk_call(call.name if id_is_name else "same", call.name, call.arguments) for call in calls]
-    # Two calls with one id cannot be told apart by it: which of them came again is said by their place alone.
-    assembled = assemble([chunk] * (times if id_is_name or len(calls) == 1 else 1))
+@given(wanted_calls(), st.integers(1, 3))
+def test_equal_ids_in_a_chunk_are_different_calls(calls: list[SdkToolCall], times: int) -> None:
+    functions = [call.function for call in calls]
+    chunk = [sdk_call(each.name, each.name, each.arguments) for each in functions]
+    of_one_id = [sdk_call("same", each.name, each.arguments) for each in functions]
 
-    assert said(assembled) == said(calls)
-    assert [call.id for call in assembled] == [entry.id for entry in chunk]
+    assert said(assemble([chunk] * times)) == wanted(chunk)
+    assert said(assemble([of_one_id])) == wanted(of_one_id)
 
 
 A = '{"q": "a"}'
-SHAPES: dict[str, tuple[Chunks, list[tuple[str, str, str]]]] = {
-    "no entries": ([[], []], []),
-    "fragments with neither id nor name": (
-        [[sdk_call("c1", "search", "")], [sdk_call(None, None, '{"q": ')], [sdk_call("", "", '"a"}')]],
-        [("c1", "search", A)],
-    ),
-    "a fragment before any call": ([[sdk_call("", "", "{}")]], [("made_up_1", "", "{}")]),
-    "no arguments at all": ([[sdk_call("c1", "clock", "")], [sdk_call("", "", None)]], [("c1", "clock", "{}")]),
-    "broken in the last fragment": (
-        [[sdk_call("c1", "search", '{"q": ')], [sdk_call("", "", '"a')]],
-        [("c1", "search", '{"q": "a')],
-    ),
-    "pieces that look like snapshots": (
-        [[sdk_call("c1", "search", '{"a":')], [sdk_call("", "", '{"a":1}}')]],
-        [("c1", "search", '{"a":{"a":1}}')],
-    ),
-    "snapshots of what never becomes an object": (
-        [[sdk_call("c1", "search", "{q")], [sdk_call("c1", "search", "{q: a}")]],
-        [("c1", "search", "{q: a}")],
-    ),
+SHAPES: dict[str, tuple[list[tuple[str | None, ...]], list[tuple[str, str, str]]]] = {
+    "no entries": ([], []),
+    "neither id nor name": ([("c1", "search", ""), (None, None, '{"q": '), ("", "", '"a"}')], [("c1", "search", A)]),
+    "a fragment before any call": ([("", "", "{}")], [("made_up_1", "", "{}")]),
+    "no arguments at all": ([("c1", "clock", ""), ("", "", None)], [("c1", "clock", "{}")]),
+    "broken in the last fragment": ([("c1", "search", '{"q": '), ("", "", '"a')], [("c1", "search", '{"q": "a')]),
+    "like snapshots": ([("c1", "search", '{"a":'), ("", "", '{"a":1}}')], [("c1", "search", '{"a":{"a":1}}')]),
+    "snapshots, no object": ([("c1", "search", "{q"), ("c1", "search", "{q: a}")], [("c1", "search", "{q: a}")]),
 }
 
 
-@pytest.mark.parametrize(("chunks", "expected"), SHAPES.values(), ids=SHAPES)
-def test_odd_shapes(chunks: Chunks, expected: list[tuple[str, str, str]]) -> None:
-    """Those of the providers are in tests/agent/test_provider_shapes.py."""
-    assert [(call.id, call.name, call.arguments) for call in assemble(chunks)] == expected
+@pytest.mark.parametrize(("entries", "expected"), SHAPES.values(), ids=SHAPES)
+def test_odd_shapes(entries: list[tuple[str | None, ...]], expected: list[tuple[str, str, str]]) -> None:
+    """One entry in each chunk; those of the providers are in tests/agent/test_provider_shapes.py."""
+    assert said(assemble([[], *([sdk_call(*entry)] for entry in entries)])) == expected
 
 
 def growing(text: str, step: int) -> Iterator[list[SdkToolCall]]:
