@@ -183,6 +183,7 @@ def test_thoughts_have_the_round_of_their_turn(*, shown: bool) -> None:
     assert outcome.variables["thoughts"] == [{"round": 1, "text": "search first"}, {"round": 3, "text": "that will do"}]
     assert ("search first" in outcome.text) is shown
     assert "search first" not in json.dumps(outcome.last_json)
+    assert "search first" not in json.dumps({**outcome.variables, "thoughts": []})
 
 
 def test_the_thoughts_of_a_model_that_was_replaced_are_among_them() -> None:

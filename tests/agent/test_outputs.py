@@ -178,16 +178,6 @@ def test_where_one_line_cannot_carry_all_variables_the_largest_is_nothing() -> N
     assert sent[-1]["json_object"]["decision_summary"]["left_out"] == {"structured_output": 1}
 
 
-@pytest.mark.parametrize("shown", [False, True])
-def test_no_thought_is_in_the_json_or_the_variables(*, shown: bool) -> None:
-    steps = [search(text="<think>deep thought</think>"), says("<think>deeper thought</think>Done.")]
-
-    outcome = run(steps, {"search": replies("found")}, {"emit_intermediate_thoughts": shown})
-
-    assert "thought" not in str(outcome.last_json)
-    assert "thought" not in str(outcome.variables)
-
-
 def test_elapsed_seconds_are_those_of_the_clock() -> None:
     time = FakeTime()
 

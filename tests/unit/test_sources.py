@@ -63,19 +63,10 @@ def block(*contents: str, title: str = "T") -> str:
 
 
 def test_a_knowledge_result_is_read_with_all_that_dify_knows_of_it() -> None:
-    source = only([KNOWLEDGE])
+    known = {name: value for name, value in KNOWLEDGE["metadata"].items() if name in RESOURCE_FIELDS}
+    renamed = {"hit_count": 3, "word_count": 12, "index_node_hash": "abc"}
 
-    assert (source.title, source.content, source.document_id, source.resource["score"]) == (
-        "Leave",
-        "30 days.",
-        "doc1",
-        0.87,
-    )
-    assert source.resource["hit_count"] == 3
-    assert source.resource["word_count"] == 12
-    assert source.resource["index_node_hash"] == "abc"
-    assert source.resource["doc_metadata"] == {"author": "A"}
-    assert "position" not in source.resource
+    assert only([KNOWLEDGE]) == Source("Leave", "30 days.", {**known, **renamed, "content": "30 days."})
 
 
 def test_the_resource_fields_are_the_sdks_but_for_the_position() -> None:
