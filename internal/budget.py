@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Hashable
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
@@ -11,39 +11,23 @@ from dify_plugin.entities.model.llm import LLMUsage
 from internal.errors import OurWords, StopReason
 from prompt import template
 
-_ZERO = Decimal(0)
 _LATEST = {"prompt_unit_price", "prompt_price_unit", "completion_unit_price", "completion_price_unit", "currency"}
 """Of these the latest known value counts; all others are added up."""
 
 
-@dataclass(frozen=True)
-class Usage:
-    """Tokens, prices in ``currency`` and seconds, over any number of model calls: the fields of the SDK's LLMUsage."""
-
-    prompt_tokens: int = 0
-    prompt_unit_price: Decimal = _ZERO
-    prompt_price_unit: Decimal = _ZERO
-    prompt_price: Decimal = _ZERO
-    completion_tokens: int = 0
-    completion_unit_price: Decimal = _ZERO
-    completion_price_unit: Decimal = _ZERO
-    completion_price: Decimal = _ZERO
-    total_tokens: int = 0
-    total_price: Decimal = _ZERO
-    currency: str = ""
-    latency: float = 0.0
+class Usage(LLMUsage):
+    """Tokens, prices in ``currency`` and seconds, over any number of model calls; never changed in place."""
 
     @classmethod
-    def of(cls, usage: LLMUsage | None) -> "Usage":
+    def of(cls, usage: LLMUsage | None = None) -> "Usage":
         """One call's usage; what it did not report, or what cannot be added up, counts as 0."""
-        if usage is None:
-            return cls()
-        one = cls(**{name: _usable(getattr(usage, name)) for name in _NAMES})
-        return one if one.total_tokens else replace(one, total_tokens=one.prompt_tokens + one.completion_tokens)
+        one = {name: _usable(value) for name, value in vars(usage or LLMUsage.empty_usage()).items()}
+        one["total_tokens"] = one["total_tokens"] or one["prompt_tokens"] + one["completion_tokens"]
+        return cls(**one)
 
     def __add__(self, later: "Usage") -> "Usage":
-        both = zip(_NAMES, vars(self).values(), vars(later).values(), strict=True)
-        return Usage(*[(new or old) if name in _LATEST else old + new for name, old, new in both])
+        both = zip(vars(self).items(), vars(later).values(), strict=True)
+        return Usage(**{name: (new or old) if name in _LATEST else old + new for (name, old), new in both})
 
     def execution_metadata(self) -> dict[str, int | float | str]:
         """All fields in the types that Dify's strict reader takes."""
@@ -51,12 +35,7 @@ class Usage:
         return {**texts, "currency": self.currency or "USD", "latency": round(self.latency, 3)}
 
 
-_NAMES = tuple(each.name for each in fields(Usage))
-
-
 def _usable(value: Any) -> Any:  # noqa: ANN401 - a field's value, of its type
-    if isinstance(value, Decimal):
-        return value if value.is_finite() else _ZERO
     if isinstance(value, float):
         return value if math.isfinite(value) else 0.0
     return max(0, value) if isinstance(value, int) else value

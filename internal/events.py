@@ -189,7 +189,7 @@ class Tally:
     """What a run has cost and done so far, read from its events, so that a loop that is given up still counts."""
 
     keeps_thoughts: bool = False
-    usage: Usage = field(default_factory=Usage)
+    usage: Usage = field(default_factory=Usage.of)
     tool_rounds: list[CallsAnswered] = field(default_factory=list)
     rounds: int = 0
     files: int = 0

@@ -121,7 +121,7 @@ class _Asked:
 
     def run(self) -> Generator[Event, None, ModelTurn | TimeIsUp | ModelCallFailed]:
         """The turn, with as many tries as help; one row of the log."""
-        span, clock, spent = self.span, self.caller.clock, Usage()
+        span, clock, spent = self.span, self.caller.clock, Usage.of()
         started = clock.now()
         while True:
             request_id = new_request_id()
@@ -247,8 +247,8 @@ class _Asked:
             completion = reading.estimated_tokens()
         missing = prompt + completion
         self.caller.budget.spend(usage.total_tokens + missing, is_estimate=missing > 0)
-        estimate = Usage(prompt_tokens=prompt, completion_tokens=completion, total_tokens=missing)
-        return estimate if reading.was_cut_off else usage
+        estimate = {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": missing}
+        return Usage.of().model_copy(update=estimate) if reading.was_cut_off else usage
 
 
 def given_secrets(call: ToolCall, toolbox: Toolbox) -> Iterator[str]:

@@ -76,7 +76,7 @@ USAGES = st.builds(
 
 @given(st.lists(USAGES, max_size=5))
 def test_tokens_prices_and_seconds_add_up_in_the_types_that_dify_reads_strictly(calls: list[LLMUsage]) -> None:
-    metadata = sum(map(Usage.of, [*calls, None]), Usage()).execution_metadata()
+    metadata = sum(map(Usage.of, [*calls, None]), Usage.of()).execution_metadata()
 
     assert metadata["prompt_tokens"] == sum(max(0, call.prompt_tokens) for call in calls)
     assert metadata["completion_tokens"] == sum(max(0, call.completion_tokens) for call in calls)
