@@ -39,12 +39,11 @@ class ToolCall:
 
     @cached_property
     def parsed(self) -> ToolArgumentsParseResult:
-        """The arguments, parsed once for every later step."""
         return parse_tool_arguments(self.arguments)
 
     @property
     def is_reading(self) -> bool:
-        """Whether it asks for more of a long result. The name is reserved: no tool of the node has it."""
+        """Whether it asks for more of a long result; no tool of the node has this name."""
         return self.name == READ_RESULT
 
     def written_back(self) -> AssistantPromptMessage.ToolCall:

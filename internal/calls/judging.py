@@ -22,7 +22,6 @@ from prompt import template
 _VALIDATION_ERROR = "tool arguments validation error: "
 _MAX_NAME_LENGTH = 200
 _MAX_NAMED = 10
-"""Unknown arguments or ids that are named."""
 
 
 class ArgumentsInvalid(Exception):  # noqa: N818 - its text is what the model reads
@@ -178,11 +177,6 @@ def judge_calls(calls: Iterable[ToolCall], toolbox: Toolbox, guard: RepeatGuard)
 def without_tools(judged: Iterable[JudgedCall]) -> list[JudgedCall]:
     """Refuse every call that does not hand over an answer, since no more tools will run."""
     return [each if hands_over(each) else RejectedCall(each.call, REFUSED_AT_THE_END, each.tool) for each in judged]
-
-
-def refuse_calls(calls: Iterable[ToolCall]) -> list[JudgedCall]:
-    """Refuse every call without looking at it."""
-    return [RejectedCall(call, REFUSED_AT_THE_END) for call in calls]
 
 
 def hands_over(call: JudgedCall) -> bool:

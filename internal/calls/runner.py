@@ -17,7 +17,7 @@ from pydantic_core import to_json
 
 from internal.budget import Budget
 from internal.call import CallStatus, EndedCall, JudgedCall, RejectedCall, Result, ValidCall, WaitingCall
-from internal.calls.judging import Approvals, RepeatGuard, call_parameters, refuse_calls, rounded_arguments, waits
+from internal.calls.judging import REFUSED_AT_THE_END, Approvals, RepeatGuard, call_parameters, rounded_arguments, waits
 from internal.calls.output import TIMED_OUT, TOOL_FAILED, ToolFailure, ToolOutput
 from internal.clock import Clock, Deadline, in_turns
 from internal.errors import OurWords, Sentence
@@ -41,23 +41,17 @@ type Post = Callable[[Event], None]
 type Job[T] = Callable[[Post], T]
 
 
-@dataclass(frozen=True)
-class _Done[T]:
-    position: int
-    value: T
-
-
 def run_side_by_side[T](jobs: Sequence[Job[T]], deadline: Deadline) -> Generator[Event, None, dict[int, T]]:
     """Run the jobs; the results by position. A job must not raise: its exception would be lost.
 
     Each has a greenlet, the queue is unbounded, and jobs that are left at the end are killed: with the SDK, shutting
     down a pool waits for a silent tool, and a bounded queue hangs (docs/host-facts.md, "Many runs in one process").
     """
-    inbox: Queue[Event | _Done[T]] = Queue()
+    inbox: Queue[Event | tuple[int, T]] = Queue()
     results: dict[int, T] = {}
 
     def work(position: int, job: Job[T]) -> None:
-        inbox.put(_Done(position, job(inbox.put)))
+        inbox.put((position, job(inbox.put)))
 
     workers = [gevent.spawn(work, position, job) for position, job in enumerate(jobs)]
     try:
@@ -66,8 +60,8 @@ def run_side_by_side[T](jobs: Sequence[Job[T]], deadline: Deadline) -> Generator
                 item = inbox.get(timeout=deadline.left() + GRACE_SECONDS)
             except Empty:
                 break
-            if isinstance(item, _Done):
-                results[item.position] = item.value
+            if isinstance(item, tuple):
+                results[item[0]] = item[1]
             else:
                 yield item
     finally:
@@ -122,7 +116,6 @@ class ToolRunner:
     result_limit: int
     """Characters of one result that anybody reads."""
     keeps_json: bool = False
-    """Whether what tools send as JSON is kept with their results."""
 
     def run(self, calls: Mapping[str, ValidCall], deadline: Deadline) -> Generator[Event, None, dict[str, Answer]]:
         """Run calls, each under its key in the log; one that has not ended at the deadline counts as timed out."""
@@ -157,8 +150,7 @@ class ToolRunner:
 
     def _refusal(self, parameters: Mapping[str, Any]) -> ToolFailure | None:
         """Why a call is not sent; one that is sent counts in the budget."""
-        size = len(to_json(parameters))
-        if size > MAX_REQUEST_BYTES:
+        if (size := len(to_json(parameters))) > MAX_REQUEST_BYTES:
             error = f"not run: the parameters have {size:,} bytes; at most {MAX_REQUEST_BYTES:,} reach the host"
             told = f"{TOOL_FAILED}: invalid input: too large; all parameters of a call together may have 4 MiB"
             return ToolFailure(told, error, status=CallStatus.REFUSED)
@@ -218,10 +210,9 @@ class ToolRounds:
     bibliography: Bibliography
     guard: RepeatGuard
     approvals: Approvals
-    _before: int = field(default=0, init=False)
+    _before: int = field(init=False)
 
     def __post_init__(self) -> None:
-        """Count from here."""
         self._before = self.transcript.rounds
 
     @property
@@ -260,7 +251,8 @@ class ToolRounds:
 
     def refuse(self, turn: ModelTurn, span: TurnSpan) -> Generator[Event, None, None]:
         """Calls of a cut or closing turn do not run, and the model reads no answer; the log shows them."""
-        answers = yield from self._answer_at_once(_by_key(refuse_calls(turn.calls), span.round_key))
+        refused = (RejectedCall(call, REFUSED_AT_THE_END) for call in turn.calls)
+        answers = yield from self._answer_at_once(_by_key(refused, span.round_key))
         yield from self._record([answer.ended for answer in answers.values()], span.round)
 
     @property

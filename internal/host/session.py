@@ -179,7 +179,6 @@ def _read[T](items: Generator[T, None, None], inbox: "Queue[T | _End]") -> None:
 
 
 def new_request_id() -> str:
-    """An id as the SDK makes them."""
     return uuid.uuid4().hex
 
 
@@ -225,15 +224,10 @@ class HostSession:
     def stream_model(
         self, request: ModelRequest, request_id: str, left: Callable[[], float], most: float
     ) -> Iterator[list[LLMResultChunk]]:
-        """Call the model, and bring all chunks that wait at once; a result that comes in one piece is one chunk.
+        """Call the model, and bring all chunks that wait at once; raises what ``batches`` does.
 
-        The request is sent under ``request_id``, a new one for each call. ``left`` tells the seconds left for the next
-        chunk, ``most`` those that a call may take once it answers.
+        ``left`` tells the seconds left for the next chunk, ``most`` those that a call may take once it answers.
         Always streaming: the SDK's blocking form loses ``opaque_body`` and all but the last tool calls (0.10.2).
-
-        Raises:
-            HostFailure: the call failed, before the first chunk or after any.
-            DeadlinePassed: while waiting for the next chunk.
         """
         self._bound_silence(most)
         answer = _sent_under(request_id, LLMInvocation(self._session)).invoke(
@@ -252,14 +246,7 @@ class HostSession:
     def invoke_tool(
         self, tool: HostTool, parameters: Mapping[str, Any], request_id: str, left: Callable[[], float]
     ) -> Iterator[WireMessage]:
-        """Call a tool with its own credential, under ``request_id``, a new one for each call.
-
-        As JSON the parameters have at most ``MAX_REQUEST_BYTES``.
-
-        Raises:
-            HostFailure: the tool or the host failed.
-            DeadlinePassed: while waiting for the next message.
-        """
+        """Call a tool with parameters of at most ``MAX_REQUEST_BYTES`` as JSON; raises what ``batches`` does."""
         self._bound_silence(left())
         messages = _sent_under(request_id, _ToolInvocation(self._session)).invoke(
             tool.provider_type, tool.provider, tool.own_name, dict(parameters), credential_id=tool.credential_id
