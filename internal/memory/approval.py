@@ -15,8 +15,8 @@ from dify_plugin.file.file import File
 from internal.call import WaitingCall, canonical_json
 from internal.clock import in_turns
 from internal.node.tools import Tool
-from internal.text.texts import language_of, wellformed
-from internal.tooling import refuse_constant
+from internal.text.texts import cut_to_size, language_of, wellformed
+from internal.tooling import MAX_ARGUMENTS_LENGTH, refuse_constant
 from prompt import template
 from prompt.approval_words import APPROVAL_WORDS
 
@@ -29,7 +29,6 @@ _NOTHING = frozenset({"", "null", "None", "[]"})
 """What Dify writes for a variable without a value (docs/host-facts.md, "Values of parameters")."""
 _MAX_WORDS_LENGTH = 200
 """Characters; a longer text is not compared with the list of words."""
-_MAX_JSON_LENGTH = 1_000_000
 _SEPARATORS = re.compile(r"[\s,、.!。~〜…]+")
 """White space, and punctuation that changes no meaning. A question mark does."""
 _QUOTES = "\"'“”‘’„«»‹›「」『』"
@@ -41,21 +40,18 @@ _FENCED_JSON = re.compile(r"```json[ \t]*\r?\n(.*)\n[ \t]*```", re.DOTALL)
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the user decided about one call."""
+    """What the user decided about one call, and what was said to it."""
 
     approved: bool
     reason: str = ""
-    """What the user said to it, whole; "" where nothing was said."""
 
 
 @dataclass(frozen=True)
 class Decision:
-    """What the user decided about the calls that wait."""
+    """The answers to single calls, by their ids, and that to the others."""
 
     others: Verdict
-    """On each call that has no answer of its own."""
     answers: Mapping[str, Verdict] = field(default_factory=dict)
-    """By the call's id."""
 
     def verdict(self, call_id: str) -> Verdict:
         return self.answers.get(call_id, self.others)
@@ -78,9 +74,7 @@ def read_decision(approval: str) -> Decision | None:
 
 def not_approved_text(reason: str) -> str:
     """What the model reads as the result of a call that the user did not approve, for this reason or for none."""
-    said = reason.strip()
-    if len(said) > MAX_REASON_LENGTH:
-        said = said[:MAX_REASON_LENGTH] + template.CHARACTERS_NOT_KEPT.format(count=len(said) - MAX_REASON_LENGTH)
+    said = cut_to_size(reason.strip(), MAX_REASON_LENGTH, note=template.CHARACTERS_NOT_KEPT.format)
     return template.NOT_APPROVED_BECAUSE.format(reason=said) if said else template.NOT_APPROVED
 
 
@@ -95,7 +89,6 @@ def _says_yes(text: str) -> bool:
 
 
 def _folded(text: str) -> str:
-    """The text without differences of width and case."""
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
 
 
@@ -110,7 +103,7 @@ _SIGNS = tuple(_folded(sign) for sign in APPROVAL_WORDS["any"])
 
 def _read_object(text: str) -> dict[str, object] | None:
     """The JSON object that the text is, else None; a name that stands twice has an empty list."""
-    if not text.startswith("{") or len(text) > _MAX_JSON_LENGTH:
+    if not text.startswith("{") or len(text) > MAX_ARGUMENTS_LENGTH:
         return None
     try:
         value = json.loads(text, object_pairs_hook=_with_repeated_names, parse_constant=refuse_constant)

@@ -44,7 +44,6 @@ class FileRecord(_Record):
     """A file that a waiting call names, as Dify described it: its content stays where its address leads."""
 
     name: str
-    """In the call's arguments."""
     url: str
     kind: Literal["image", "document", "audio", "video", "custom"]
     mime_type: str | None = None
@@ -63,7 +62,6 @@ class CallRecord(_Record):
     tool: str
     """What Dify calls it; what the model wrote where the node has no such tool."""
     setting: str = ""
-    """``Tool.setting``."""
     arguments: str
     """The text of a JSON object; of a call that waits, its checked arguments."""
     attached: Several[FileRecord] = ()
@@ -96,7 +94,6 @@ class RoundRecord(_Record):
 
     kind: Literal["round"] = "round"
     said: str = ""
-    """Its visible text."""
     calls: Annotated[tuple[CallRecord, ...], Field(min_length=1), FailFast()]
 
     @property
@@ -133,7 +130,6 @@ class SubtaskRecord(_Record):
     attempts: Count = 0
     rounds: Count = 0
     advised: Few[str] = ()
-    """Advice from the judgements of earlier attempts."""
     nearest: str = ""
     """The best answer so far that was not accepted."""
     entries: Several[EntryRecord] = ()
@@ -217,7 +213,9 @@ def messages_of(entries: Iterable[EntryRecord], toolbox: Toolbox) -> Iterator[Pr
     for entry in in_turns(entries):
         match entry:
             case UserRecord():
-                yield UserPromptMessage(content=_text(entry))
+                found = template.EARLIER_FINDINGS.format(findings=findings_block(entry.findings))
+                parts = (entry.context, "\n".join([entry.text, *entry.files]), found if entry.findings else "")
+                yield UserPromptMessage(content="\n\n".join(filter(None, parts)))
             case AnswerRecord(text=text):
                 if text.strip():
                     yield AssistantPromptMessage(content=text)
@@ -233,12 +231,6 @@ def call_of(call: CallRecord, toolbox: Toolbox) -> ToolCall:
     """A recorded call as the model would write it now."""
     tool = toolbox.find(call.provider, call.tool, call.setting)
     return ToolCall(call.id, tool.name if tool else call.tool, call.arguments)
-
-
-def _text(entry: UserRecord) -> str:
-    found = template.EARLIER_FINDINGS.format(findings=findings_block(entry.findings)) if entry.findings else ""
-    said = "\n".join([entry.text, *entry.files])
-    return "\n\n".join(part for part in (entry.context, said, found) if part)
 
 
 def findings_block(findings: Iterable[FindingRecord]) -> str:
@@ -263,44 +255,41 @@ def unread_results(results: Iterable[str]) -> str:
 
 # What a run did, as records of its conversation.
 
-_MAX_ID_LENGTH = 100
-"""Characters of a provider's id; a longer one is replaced."""
 _MAX_SOURCES = 300
 _MAX_TITLE_LENGTH = 200
-"""Characters."""
 
 
 def record_of_round(said: str, ended: Sequence[EndedCall], results: Sequence[Result]) -> RoundRecord | None:
     """A turn and what became of its calls; None if all of them were of virtual tools, which are left out."""
     waits = any(each.status is CallStatus.WAITING for each in ended)
     calls = []
-    for position, (each, result) in enumerate(zip(ended, results, strict=True), start=1):
+    for each, result in zip(ended, results, strict=True):
         runs = each.judged.tool is None or each.judged.tool.kind is ToolKind.RUNS
         # Where a call waits, one that was not taken stays: the model has yet to read why.
         if not each.call.is_reading and (runs or (waits and each.status is CallStatus.REFUSED)):
-            calls.append(record_of(each.judged, result.lasting, position))
+            calls.append(record_of(each.judged, result.lasting))
     return RoundRecord(said=said, calls=tuple(calls)) if calls else None
 
 
-def record_of(judged: JudgedCall, result: str | None = None, position: int = 1) -> CallRecord:
+def record_of(judged: JudgedCall, result: str | None = None) -> CallRecord:
     """A call; one that waits with all that the user is asked to approve: its checked arguments, and its files."""
-    call, tool, attached = judged.call, judged.tool, list[FileRecord]()
-    name = call.id if 0 < len(call.id) <= _MAX_ID_LENGTH else f"call_{position}"
-    arguments = call.written_back().function.arguments
-    if isinstance(judged, WaitingCall):
-        name, arguments, result = judged.id, canonical_json(judged.valid.arguments), None
-        for file_name, file in judged.files.items():
-            described = file.model_dump(exclude={"dify_model_identity", "type"})
-            attached.append(FileRecord(name=file_name, kind=file.type.value, **described))
-    return CallRecord(
-        id=name,
+    call, tool = judged.call, judged.tool
+    record = CallRecord(
+        id=call.id,
         provider=tool.provider if tool else "",
         tool=tool.own_name if tool else call.name,
         setting=tool.setting if tool else "",
-        arguments=arguments,
-        attached=tuple(attached),
+        arguments=call.written_back().function.arguments,
         result=result,
     )
+    if not isinstance(judged, WaitingCall):
+        return record
+    attached = tuple(
+        FileRecord(name=name, kind=file.type.value, **file.model_dump(exclude={"dify_model_identity", "type"}))
+        for name, file in judged.files.items()
+    )
+    arguments = canonical_json(judged.valid.arguments)
+    return record.model_copy(update={"id": judged.id, "arguments": arguments, "attached": attached, "result": None})
 
 
 def waiting_files(state: State | None) -> dict[str, File]:

@@ -36,8 +36,6 @@ _BEGINNING = "gpt5-agent-state."
 _CHECKSUM_LENGTH = 32
 _MAX_PACKED = (MAX_LENGTH - len(f"{_BEGINNING}{VERSION}.") - _CHECKSUM_LENGTH - 1) // 4 * 3
 """Bytes whose base64 has room behind version and checksum."""
-_BLOCK = 16 * 1024
-"""Bytes that are compressed at once."""
 _NONE = frozenset({"", "null", "None", "[]", "{}"})
 """What Dify or a developer puts in place of a state before there is one."""
 _ADVICE = "give it the variable 'state' of an earlier run, unchanged, or leave it blank to begin without one"
@@ -118,11 +116,7 @@ def _unpacked(content: bytes) -> str:
 
 
 def _check(state: State) -> None:
-    """Check what the types of the records cannot say.
-
-    Raises:
-        ValueError: there are too many entries, or no run could have left its calls like this.
-    """
+    """Refuse too many entries, and calls that no run could have left like this."""
     if sum(map(len, state.conversations)) > MAX_ENTRIES:
         raise ValueError("too many entries")
     waiting = [call.id for call in state.waiting]
@@ -150,15 +144,10 @@ _TEXT_LIMITS = (20_000, 1_000, 100)
 """Characters of each text, at the very end."""
 
 type _Step = Callable[[State, int], State]
-"""Takes so many things out of a state."""
 
 
 def _fitted(state: State) -> bytes:
-    """The packed JSON of as much of a state as has room.
-
-    Raises:
-        ValueError: the calls that wait do not fit; they have more than ``MAX_WAITING`` bytes.
-    """
+    """The packed JSON of as much of a state as has room."""
     every_entry, turns = sum(map(len, state.conversations)), _turns(state.entries)
     earlier, older = max(0, len(turns) - 1), max(0, len(turns) - _RECENT_TURNS)
     steps: list[tuple[_Step, int, int]] = [  # what goes, how much of it at most, and the turns that would go before it
@@ -167,7 +156,7 @@ def _fitted(state: State) -> bytes:
         (partial(_changed, _with_short_results), every_entry, older),
         (_with_short_texts, 1, earlier),
         (_without_turns, earlier, 0),
-        (_without_sources, len(state.sources), 0),
+        (lambda state, number: state.model_copy(update={"sources": state.sources[number:]}), len(state.sources), 0),
         (_without_rounds, every_entry, 0),
         (_with_short_texts, len(_TEXT_LIMITS), 0),
     ]
@@ -196,8 +185,8 @@ def _packed(state: State) -> bytes:
     if len(written) > MAX_UNPACKED:
         return b""
     packer = zlib.compressobj(wbits=-zlib.MAX_WBITS)
-    blocks = (written[start : start + _BLOCK] for start in range(0, len(written), _BLOCK))
-    packed = b"".join([*(packer.compress(block) for block in in_turns(blocks)), packer.flush()])
+    starts = in_turns(range(0, len(written), 2**14))
+    packed = b"".join([*(packer.compress(written[start : start + 2**14]) for start in starts), packer.flush()])
     return packed if len(packed) <= _MAX_PACKED else b""
 
 
@@ -236,10 +225,6 @@ def _with_short_results(entry: EntryRecord) -> EntryRecord:
 def _without_turns(state: State, number: int) -> State:
     begin = _turns(state.entries)[number] if number else 0
     return state.model_copy(update={"entries": state.entries[begin:]})
-
-
-def _without_sources(state: State, number: int) -> State:
-    return state.model_copy(update={"sources": state.sources[number:]})
 
 
 def _without_rounds(state: State, number: int) -> State:

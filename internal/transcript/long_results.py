@@ -20,9 +20,6 @@ _MAX_PLACES = 2_000
 """Places that are shown at most; all are counted."""
 _AROUND = (60, 400)
 """Characters that are shown before and after a place: at least, and at most."""
-_MAX_NAMED = 20
-"""Ids that are named to a model that asked for another."""
-_MAX_QUOTE_LENGTH = 50
 _BLOCK = 4_096
 """Characters that are searched before other sessions run."""
 
@@ -53,7 +50,7 @@ class LongResults:
         """
         name, wanted, offset = str(arguments["id"]), str(arguments.get("find", "")), int(arguments.get("offset", 0))
         if name not in ids:
-            text = template.UNKNOWN_RESULT.format(id=name[:_MAX_QUOTE_LENGTH], known=", ".join(ids[-_MAX_NAMED:]))
+            text = template.UNKNOWN_RESULT.format(id=name[:50], known=", ".join(ids[-20:]))
             return text, OurWords("this conversation has no long result of that id")
         if (whole := self._kept.get(name)) is None:
             return template.RESULT_IS_GONE.format(id=name), OurWords("the full text is not kept any more")

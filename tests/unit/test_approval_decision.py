@@ -212,5 +212,5 @@ def test_the_model_reads_what_the_user_said() -> None:
         "The user did not approve this call and said: no, the {cheaper} one"
     )
     assert not_approved_text(" ") == template.NOT_APPROVED
-    assert long.count("x") == MAX_REASON_LENGTH
-    assert long.endswith("[… 7 characters were not kept …]\n")
+    assert MAX_REASON_LENGTH - 50 < long.count("x") < MAX_REASON_LENGTH
+    assert "characters were not kept" in long
