@@ -21,7 +21,7 @@ from internal.memory.records import waiting_files
 from internal.memory.state import decode
 from internal.model.turn import ModelCaller, ModelInUse
 from internal.node.model import file_parts, read_fallback_model
-from internal.node.params import ExtraOutput, StrategyParams, node_secrets, read_params
+from internal.node.params import ExtraOutput, StrategyParams, node_secrets
 from internal.node.tools import build_toolbox, name_files
 from internal.node.virtual_tools import RESERVED_NAMES, answer_tool
 from internal.policy import DEFAULT_POLICY, PolicyTexts, build_system_instruction
@@ -98,7 +98,7 @@ def built[P: StrategyParams](
         InvalidParameters: the run is impossible with these parameters.
     """
     started = clock.now()
-    params = read_params(parameters, blueprint.params_type)
+    params = blueprint.params_type.model_validate(parameters)
     state = decode(params.state)
     of_the_node = node_secrets(params.tools)
     params, secrets = params.redacted(of_the_node), KnownSecrets(of_the_node)

@@ -12,6 +12,7 @@ from internal.budget import Usage
 from internal.call import EndedCall, JudgedCall
 from internal.clock import Clock
 from internal.errors import AgentError, Sentence, StopReason
+from internal.host.files import FileBytes
 from internal.memory.records import State
 from internal.node.params import ExtraOutput
 from internal.node.virtual_tools import StructuredOutput
@@ -39,13 +40,6 @@ class ExternalImage:
     """An image on the web, which Dify fetches."""
 
     address: str
-
-
-@dataclass(frozen=True)
-class FileBytes:
-    data: bytes
-    mime_type: str
-    filename: str
 
 
 type UserFile = HostedFile | ExternalImage | FileBytes

@@ -10,7 +10,7 @@ import pytest
 from dify_plugin import DifyPluginEnv
 
 from devhost.limits import HostLimits
-from internal.node.params import StrategyParams, read_params
+from internal.node.params import StrategyParams
 from main import TIMEOUTS, settle_log_content, settle_timeouts
 from tests.support.wire import model
 
@@ -52,7 +52,7 @@ def test_a_serverless_connection_outlasts_the_longest_run() -> None:
     """While thoughts are hidden nothing is written, and Dify takes a connection that ends early for a success."""
     environment: dict[str, str] = {}
     settle_timeouts(environment, {})
-    longest = read_params({"model": model(), "query": "?", "maximum_seconds": 10**6}, StrategyParams).maximum_seconds
+    longest = StrategyParams.model_validate({"model": model(), "query": "?", "maximum_seconds": 10**6}).maximum_seconds
     assert int(environment["MAX_REQUEST_TIMEOUT"]) == longest
     assert TIMEOUTS["MAX_REQUEST_TIMEOUT"].least == HostLimits().run_seconds
 

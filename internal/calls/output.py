@@ -24,12 +24,11 @@ from internal.events import (
     MAX_FILE_BYTES,
     MAX_NAME_LENGTH,
     ExternalImage,
-    FileBytes,
     HostedFile,
     UserFile,
 )
 from internal.host.failures import FailureKind, HostFailure, without_directories, without_tracebacks
-from internal.host.files import FileRefused, is_local_path, read_local_file, sniff_mime_type
+from internal.host.files import FileBytes, FileRefused, is_local_path, read_local_file, sniff_mime_type
 from internal.host.session import WireMessage
 from internal.sources import Source, read_source
 from internal.text.secrets import BORDER, KnownSecrets, Redactor
@@ -116,10 +115,9 @@ def _linked(kind: str, address: str, meta: Mapping[str, Any]) -> Told:
         return f"{_called(name, mime_type)}, handed to the user", hosted
     if is_local_path(address):
         try:
-            file = read_local_file(address)
+            return _handed_over(read_local_file(address))
         except FileRefused as refused:
             return str(refused), None
-        return _handed_over(FileBytes(file.data, file.mime_type, file.filename))
     if kind in _IMAGE_TYPES and address.startswith(_WEB):
         return _external_image(name, address)
     return f"file: {address}", None

@@ -29,12 +29,12 @@ class FileRefused(Exception):  # noqa: N818 - says what happened
 
 
 @dataclass(frozen=True)
-class LocalFile:
-    """A file that was read; ``filename`` is its last path component."""
+class FileBytes:
+    """A file by its content."""
 
     data: bytes
-    filename: str
     mime_type: str
+    filename: str
 
 
 def is_local_path(location: str) -> bool:
@@ -46,7 +46,7 @@ def is_local_path(location: str) -> bool:
     return scheme in {"", "file"} or len(scheme) == 1  # a single letter is a drive
 
 
-def read_local_file(location: str, *, root: Path = FILES_ROOT, limit: int = MAX_LOCAL_FILE_BYTES) -> LocalFile:
+def read_local_file(location: str, *, root: Path = FILES_ROOT, limit: int = MAX_LOCAL_FILE_BYTES) -> FileBytes:
     """Read the file that a path or ``file:`` URL names.
 
     Everything is checked on the open descriptor, so that a path that changes meanwhile makes no difference.
@@ -67,8 +67,7 @@ def read_local_file(location: str, *, root: Path = FILES_ROOT, limit: int = MAX_
             os.close(descriptor)
     except (OSError, ValueError):
         raise FileRefused from None
-    name = wellformed(os.path.basename(resolved))  # noqa: PTH119 - a string all the way
-    return LocalFile(data, name, sniff_mime_type(data))
+    return FileBytes(data, sniff_mime_type(data), wellformed(os.path.basename(resolved)))  # noqa: PTH119 - a string
 
 
 def _read_checked(descriptor: int, allowed: str, limit: int) -> bytes:
@@ -122,10 +121,9 @@ _OWN = ("INTERNAL_FILES_URL", "FILES_URL", "CONSOLE_API_URL")
 class FileUnavailable(Exception):  # noqa: N818 - its text is what the model reads
     """A file of this turn cannot be shown to the model."""
 
-    def __init__(self, text: str = "", *, is_of_the_network: bool = False) -> None:
-        super().__init__(text)
-        self.is_of_the_network = is_of_the_network
-        """Whether its server did not deliver it."""
+
+class FileNotDelivered(FileUnavailable):
+    """Its server did not deliver it."""
 
 
 def fetch_file(address: str, size: int, most_bytes: int) -> bytes:
@@ -170,7 +168,7 @@ def _read[T](address: str, read: Callable[[httpx.Response], T]) -> T:
                 raise FileUnavailable("could not be fetched: its address leads into a private network")
     except (httpx.HTTPError, httpx.InvalidURL, ValueError, OSError):  # a host that IDNA cannot write is a ValueError
         pass
-    raise FileUnavailable("could not be fetched", is_of_the_network=True)
+    raise FileNotDelivered("could not be fetched")
 
 
 def _proxy(url: httpx.URL) -> str | None:

@@ -22,13 +22,13 @@ from internal.events import (
     AnswerBreak,
     Event,
     ExternalImage,
-    FileBytes,
     FileForwarded,
     Noted,
     Shown,
     ShownTogether,
 )
 from internal.flow import SdkToolCall, extract_stream_tool_calls
+from internal.host.files import FileBytes
 from internal.model.display import DisplayRule, TurnDisplay
 from internal.text.texts import without_escaped_nul
 from internal.text.thoughts import MAX_STEP_LENGTH

@@ -25,7 +25,7 @@ from gevent.pool import Pool
 from pydantic import BaseModel, ConfigDict
 
 from internal.errors import InvalidParameters, Note, OurWords, Quoting
-from internal.host.files import FileUnavailable, fetch_file, sniff_mime_type
+from internal.host.files import FileNotDelivered, FileUnavailable, fetch_file, sniff_mime_type
 from internal.text.secrets import Redactor
 from internal.text.texts import looks_like_selector, missing_variable
 from internal.text.thoughts import without_thoughts
@@ -107,11 +107,11 @@ class ModelSelection(BaseModel):
         """Read the ``model`` parameter.
 
         Raises:
-            ValueError: no model was chosen.
+            InvalidParameters: no model was chosen.
         """
         values = _mapping(raw)
         if not values.get("provider") or not values.get("model"):
-            raise ValueError("parameter 'model': no model is chosen; choose one in the node's panel")
+            raise InvalidParameters("parameter 'model': no model is chosen; choose one in the node's panel")
         entity, completion_params = values.get("entity"), dict(_mapping(values.get("completion_params")))
         stop, features = completion_params.pop("stop", None), _mapping(entity).get("features")
         return cls(
@@ -204,10 +204,10 @@ def _file_part(file: File, model: ModelSelection, seconds: float, note: Callable
     if not model.can_take(file.type):
         return _hidden(file.type, name)
     try:
-        with Timeout(seconds, FileUnavailable("could not be fetched in time", is_of_the_network=True)):
+        with Timeout(seconds, FileNotDelivered("could not be fetched in time")):
             data = fetch_file(file.url, file.size or 0, _MAX_FILE_BYTES)
     except FileUnavailable as reason:
-        if reason.is_of_the_network:
+        if isinstance(reason, FileNotDelivered):
             server = "/".join(file.url.split("/")[:3]).rpartition("@")[2]  # what follows is signed
             note(Quoting(f"{server} did not deliver the file {name}: {reason}; {_ADDRESSES}"))
         return TextPromptMessageContent(data=f"[{file.type.value} {name}: {reason}]")

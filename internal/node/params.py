@@ -13,17 +13,16 @@ from enum import StrEnum
 from typing import Annotated, Any, Self
 
 from dify_plugin.file.file import File
-from pydantic import BaseModel, ConfigDict, ModelWrapValidatorHandler, PrivateAttr, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, ModelWrapValidatorHandler, PrivateAttr, model_validator
 
 from internal.clock import in_turns
-from internal.errors import InvalidParameters, Note, OurWords, Quoting, Sentence
+from internal.errors import Note, OurWords, Quoting, Sentence
 from internal.node.model import ModelSelection
 from internal.text.secrets import Redactor, looks_secret, texts_in
 from internal.text.texts import looks_like_selector, missing_variable, parse_pasted, read_pasted, wellformed_json
 
 _ON, _OFF = {"true", "yes", "y", "1", "on"}, {"false", "no", "n", "0", "off"}
 _SEPARATOR = re.compile(r"[,，、\n]")
-
 
 # Readers take a value that was not left alone, the default, and a note of what is wrong with the value.
 
@@ -123,9 +122,7 @@ def _extra_outputs(value: object, _default: object, note: Note) -> frozenset[Ext
 
 
 Text = Annotated[str, _text]
-Names = Annotated[tuple[str, ...], _names]
 Switch = Annotated[bool, _switch]
-
 
 _FROM_VARIABLES = ("tools", "instruction", "context", "files", "answer_criteria", "approval", "extra_outputs")
 """Parameters in which the name of a variable that does not exist is noted; a query may have been typed by a user."""
@@ -134,7 +131,7 @@ _FROM_VARIABLES = ("tools", "instruction", "context", "files", "answer_criteria"
 class StrategyParams(BaseModel):
     """One run's parameters: those of the strategy's YAML, in its order (docs/parameters.md says what each means).
 
-    The type of a field names its reader; a value without one is taken as it came.
+    The type of a field names its reader; a value without one is taken as it came. Only a missing model is an error.
     """
 
     model_config = ConfigDict(frozen=True, arbitrary_types_allowed=True, hide_input_in_errors=True)
@@ -163,7 +160,7 @@ class StrategyParams(BaseModel):
     maximum_total_tokens: Annotated[int, Limits(0)] = 0
     maximum_tool_calls: Annotated[int, Limits(0)] = 0
     tool_result_limit: Annotated[int, Limits(1_000, 200_000)] = 20_000
-    allowed_tools: Names = ()
+    allowed_tools: Annotated[tuple[str, ...], _names] = ()
     """Names or ``provider/name``; empty allows all."""
     parallel_tool_calls: Annotated[int, Limits(1, 16)] = 8
     fallback_model: Text = ""
@@ -234,21 +231,6 @@ def _as_json(value: object) -> object:
         return [_as_json(item) if isinstance(item, BaseModel) else item for item in value]
     return value.model_dump(mode="json", serialize_as_any=True) if isinstance(value, BaseModel) else value
 
-
-def read_params[P: StrategyParams](raw: Mapping[str, Any], params_type: type[P]) -> P:
-    """Read what the host sent.
-
-    Raises:
-        InvalidParameters: no usable model was chosen. Never quotes a value: tool dicts carry decrypted secrets.
-    """
-    try:
-        return params_type.model_validate(raw)
-    except ValidationError as problem:
-        first = problem.errors(include_input=False, include_context=False, include_url=False)[0]
-        raise InvalidParameters(first["msg"].removeprefix("Value error, ")) from None
-
-
-# The secrets that the developer set in the tools of the node.
 
 SECRET_TYPE = "secret-input"  # noqa: S105 - Dify's name of a type
 _PUBLIC_TYPES = frozenset({"select", "boolean", "checkbox", "number"})

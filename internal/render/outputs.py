@@ -14,7 +14,8 @@ from pydantic_core import to_json
 
 from internal.call import EndedCall, ValidCall, WaitingCall
 from internal.clock import in_turns
-from internal.events import MAX_NAME_LENGTH, ExternalImage, FileBytes, HostedFile, RunSummary, Thought, UserFile
+from internal.events import MAX_NAME_LENGTH, ExternalImage, HostedFile, RunSummary, Thought, UserFile
+from internal.host.files import FileBytes
 from internal.host.session import read_exactly
 from internal.memory.state import encode
 from internal.node.params import ExtraOutput

@@ -123,8 +123,8 @@ class HostHabits:
 class _Entry:
     message: PromptMessage
     weight: Weight
-    for_others: str | None = None
-    """Of a result: its text without the note on how to read on, where it has one."""
+    for_others: str = ""
+    """Of a result: its text without the note on how to read on."""
 
 
 class Transcript:
@@ -188,14 +188,14 @@ class Transcript:
         calls = [each.call.written_back() for each in results]
         self._append(AssistantPromptMessage(content=content, tool_calls=calls, opaque_body=opaque_body))
         for call, shown, lasting in results:
-            result = ToolPromptMessage(content=shown, tool_call_id=call.id, name=name_in_history(call.name))
-            self._append(result, lasting if lasting != shown else None)
+            name = name_in_history(call.name)
+            self._append(ToolPromptMessage(content=shown, tool_call_id=call.id, name=name), lasting)
 
     def append_restored(self, messages: Iterable[PromptMessage], for_others: Iterable[PromptMessage]) -> None:
         """Append a round that an earlier run began; ``for_others`` are the same messages without notes for this run."""
         self.rounds += 1
         for message, other in zip(messages, for_others, strict=True):
-            self._append(message, other.get_text_content() if message.content != other.content else None)
+            self._append(message, other.get_text_content())
 
     def append_question(self, message: UserPromptMessage, record: UserRecord) -> None:
         """Append what the user says in addition to the answer to a call that waited."""
@@ -222,7 +222,7 @@ class Transcript:
         Left out are notes that mean something here alone, and answers to what was handed over.
         """
         return [
-            entry.message.get_text_content() if entry.for_others is None else entry.for_others
+            entry.for_others
             for entry in self._entries[max(length - self._left_out, 0) :]
             if isinstance(entry.message, ToolPromptMessage) and entry.message.name not in SUBMISSIONS
         ]
@@ -235,7 +235,7 @@ class Transcript:
                 message = self._entries[position].message
                 if (shorter := shortening(message)) is message:
                     break
-                entry = _Entry(shorter, weight_of(shorter))
+                entry = _Entry(shorter, weight_of(shorter), shorter.get_text_content())
                 self._weight += entry.weight - self._entries[position].weight
                 self._entries[position] = entry
                 times += 1
@@ -254,7 +254,7 @@ class Transcript:
         self._left_out += end - first
         return True
 
-    def _append(self, message: PromptMessage, for_others: str | None = None) -> None:
+    def _append(self, message: PromptMessage, for_others: str = "") -> None:
         message = message if self._habits.takes_opaque_bodies else without_opaque_body(message)
         entry = _Entry(message, weight_of(message), for_others)
         self._entries.append(entry)
@@ -284,7 +284,6 @@ class Window:
     tools: Sequence[PromptMessageTool]
     context_size: int | None = None
     max_tokens: int = 0
-    longest_request: int = MAX_REQUEST_BYTES
 
     @property
     def prompt_tokens(self) -> float:
@@ -299,12 +298,11 @@ class Window:
         Raises:
             InvalidParameters: nothing is left to shorten, and the request would still kill the plugin.
         """
-        left_out = _shorten(transcript, SHORTENINGS, lambda: self.weigh(transcript).size <= self.longest_request)
-        size = self.weigh(transcript).size
-        if size > self.longest_request:
+        left_out = _shorten(transcript, SHORTENINGS, lambda: self.weigh(transcript).size <= MAX_REQUEST_BYTES)
+        if (size := self.weigh(transcript).size) > MAX_REQUEST_BYTES:
             raise InvalidParameters(
                 f"the prompt has {size:,} bytes without images, tool results and earlier turns; at most "
-                f"{self.longest_request:,} reach the host. Shorten the instruction, query, context or state."
+                f"{MAX_REQUEST_BYTES:,} reach the host. Shorten the instruction, query, context or state."
             )
         if left_out:
             yield OurWords(f"the request was too large for the host; left out, the oldest first: {left_out}")

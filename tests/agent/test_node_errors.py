@@ -32,7 +32,7 @@ ENDINGS: list[tuple[list[Any], dict[str, Any], str, str]] = [
     ([], {"query": " "}, "InvokeBadRequestError", "parameter 'query': "),
     ([], {"model": {}}, "InvokeBadRequestError", "parameter 'model': no model is chosen"),
     ([], {**BLIND, "tools": [tool("x")]}, "InvokeBadRequestError", f"parameter 'model': {MODEL} cannot call tools"),
-    ([], {"query": "q" * 5_000_000}, "InvokeBadRequestError", "the prompt has "),
+    ([], {"query": "q" * 5_000_000}, "InvokeBadRequestError", "the prompt has 5,0"),
     ([[CallFails(RESTARTS)]] * 3, {}, "InvokeConnectionError", f"The connection to the {NAMED} failed. "),
     ([[text("Half"), CallFails(CUT)]], {}, "InvokeConnectionError", f"The connection to the {NAMED} failed. "),
     ([fails("OtherError", "that did it")], {}, "InvokeServerUnavailableError", f"The {NAMED} failed: that did it."),

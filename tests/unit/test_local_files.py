@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from internal.host import files as local_files
 from internal.host.files import (
     MAX_LOCAL_FILE_BYTES,
+    FileBytes,
     FileRefused,
-    LocalFile,
     is_local_path,
     read_local_file,
     sniff_mime_type,
@@ -66,7 +66,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def attempt(location: str, root: Path, **limits: int) -> LocalFile | FileRefused:
+def attempt(location: str, root: Path, **limits: int) -> FileBytes | FileRefused:
     with at_once():
         try:
             return read_local_file(location, root=root, **limits)
@@ -76,8 +76,8 @@ def attempt(location: str, root: Path, **limits: int) -> LocalFile | FileRefused
 
 def refused(location: str, root: Path, **limits: int) -> bool:
     outcome = attempt(location, root, **limits)
-    assert isinstance(outcome, LocalFile) or str(root) not in str(outcome)
-    assert isinstance(outcome, LocalFile) or outcome.__cause__ is None
+    assert isinstance(outcome, FileBytes) or str(root) not in str(outcome)
+    assert isinstance(outcome, FileBytes) or outcome.__cause__ is None
     return isinstance(outcome, FileRefused)
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from internal.errors import InvalidParameters
-from internal.node.params import ExtraOutput, StrategyParams, Text, node_secrets, read_params
+from internal.node.params import ExtraOutput, StrategyParams, Text, node_secrets
 from internal.text.secrets import Redactor
 from tests.support.wire import model, parameter, tool
 from tests.unit.generators import any_text, json_values
@@ -29,7 +29,7 @@ NAMES = set(StrategyParams.model_fields) - {"model", "query"}
 
 
 def read(**given: Any) -> StrategyParams:  # noqa: ANN401 - whatever a host may send
-    return read_params({"model": model(), "query": "Why?", **given}, StrategyParams)
+    return StrategyParams.model_validate({"model": model(), "query": "Why?", **given})
 
 
 @pytest.mark.parametrize("value", [None, "", [], [None], {}], ids=repr)
@@ -193,8 +193,7 @@ def test_a_run_without_a_model_is_refused_in_one_sentence(given: object) -> None
         read(model=given, tools=[tool("search", runtime_parameters={"api_key": SECRET})])
 
     assert SECRET not in str(refusal.value)
-    assert refusal.value.__cause__ is None
-    assert refusal.value.__suppress_context__
+    assert refusal.value.__cause__ is refusal.value.__context__ is None
 
 
 class WithLanguage(StrategyParams):
@@ -203,7 +202,7 @@ class WithLanguage(StrategyParams):
 
 def test_the_nodes_secrets_are_replaced_in_every_text_parameter_but_the_state() -> None:
     texts = {"query", "approval", "answer_criteria", "answer_language", "state"}
-    params = read_params({"model": model(), **dict.fromkeys(texts, f"in {SECRET}")}, WithLanguage)
+    params = WithLanguage.model_validate({"model": model(), **dict.fromkeys(texts, f"in {SECRET}")})
 
     redacted = params.redacted(Redactor.of([SECRET]))
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from internal.errors import InvalidParameters
-from internal.node.params import StrategyParams, read_params
+from internal.node.params import StrategyParams
 from internal.node.tools import build_toolbox
 from internal.node.virtual_tools import answer_tool
 from internal.policy import build_system_instruction
@@ -207,7 +207,7 @@ def test_a_missing_variable_is_named() -> None:
     with pytest.raises(InvalidParameters, match=rf"parameter 'answer_schema': 'start\.schema' {VARIABLE}"):
         answer_tool("start.schema")
     for name in ("context", "instruction", "tools", "files"):
-        params = read_params({"model": model(), "query": "example.com", name: "start.docs"}, StrategyParams)
+        params = StrategyParams.model_validate({"model": model(), "query": "example.com", name: "start.docs"})
         assert params.notes[0].startswith(f"{name}: 'start.docs' {VARIABLE}")
     notes = list[str]()
     build_system_instruction("", "conversation.policy", note=notes.append)

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from internal.calls.output import ToolOutput
-from internal.events import MAX_FILE_BYTES, MAX_NAME_LENGTH, ExternalImage, FileBytes, HostedFile, UserFile
-from internal.host.files import FileRefused, read_local_file
+from internal.events import MAX_FILE_BYTES, MAX_NAME_LENGTH, ExternalImage, HostedFile, UserFile
+from internal.host.files import FileBytes, FileRefused, read_local_file
 from internal.host.session import WireMessage, wellformed_message
 from internal.text.secrets import KnownSecrets, Redactor
 from tests.unit.generators import any_text, json_values

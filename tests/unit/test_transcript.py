@@ -21,8 +21,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from internal.call import Result, ToolCall
-from internal.errors import InvalidParameters
-from internal.host.session import MAX_REQUEST_BYTES, HostSession, ModelRequest, carries_opaque_body
+from internal.host.session import HostSession, ModelRequest, carries_opaque_body
 from internal.node.model import ModelSelection
 from internal.tooling import MAX_ARGUMENTS_LENGTH
 from internal.transcript.transcript import (
@@ -261,17 +260,17 @@ def test_over_the_window_the_oldest_results_become_notes_until_three_quarters_ar
     ("limit", "left"), [(90_000, "-iab*"), (70_000, "--ab*"), (50_000, "---b*"), (30_000, "----*"), (9_000, "----")]
 )
 def test_over_the_line_limit_oldest_images_yield_first_then_oldest_results_then_opaque_bodies(
-    limit: int, left: str
+    limit: int, left: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("internal.transcript.transcript.MAX_REQUEST_BYTES", limit)
     pictures: list[PromptMessageContentUnionTypes] = [
         TextPromptMessageContent(data="see"),
-        image(20_000),
-        image(20_000),
+        *(image(20_000) for _ in range(2)),
     ]
     transcript = transcript_of("a" * 20_000, "b" * 20_000, opening=[UserPromptMessage(content=pictures)])
     transcript.append_answer("Because.", {"sealed": "s" * 20_000})
 
-    (note,) = Window((), longest_request=limit).fit(transcript)
+    (note,) = Window(()).fit(transcript)
 
     assert left_in(transcript) == left
     assert ("1 opaque bodies" in note) == ("*" not in left)
@@ -287,14 +286,6 @@ def test_opaque_bodies_count_as_tokens_too() -> None:
 
     assert left_in(transcript) == "*"
     assert "1 opaque bodies" in note
-
-
-def test_a_prompt_that_cannot_fit_is_an_error_that_says_what_to_shorten() -> None:
-    transcript = transcript_of("a" * 5_000, opening=[UserPromptMessage(content="x" * 20_000)])
-
-    with pytest.raises(InvalidParameters, match="instruction, query, context"):
-        list(Window((), longest_request=10_000).fit(transcript))
-    assert Window(()).longest_request == MAX_REQUEST_BYTES == 4 * 1024 * 1024
 
 
 def length_on_the_wire(transcript: Transcript, tools: list[PromptMessageTool]) -> int:
