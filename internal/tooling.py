@@ -105,11 +105,13 @@ def refuse_unwritable(value: object, levels: int = MAX_NESTING) -> None:
     Raises:
         UnwritableError: its path is built only on the way out, because most values are fine.
     """
-    if isinstance(value, str) and has_lone_surrogate(value):
-        raise UnwritableError("half a surrogate pair in the text")
-    if isinstance(value, float) and not math.isfinite(value):
-        raise UnwritableError("a number too large")
+    if isinstance(value, str):
+        if has_lone_surrogate(value):
+            raise UnwritableError("half a surrogate pair in the text")
+        return
     if not isinstance(value, dict | list):
+        if isinstance(value, float) and not math.isfinite(value):
+            raise UnwritableError("a number too large")
         return
     if levels == 0:
         raise UnwritableError(f"nested deeper than {MAX_NESTING} levels")
@@ -172,19 +174,11 @@ def resolve_tool_instance[T](tool_instances: Mapping[str, T] | None, tool_name: 
 
 def unknown_tool_error(tool_name: str, names: Iterable[str]) -> str:
     known = ", ".join(names)
-    return f"there is not a tool named {tool_name[:_MAX_QUOTE_LENGTH]}" + (
-        f"; the tools are: {known}" if known else "; there are no tools"
-    )
+    known = f"the tools are: {known}" if known else "there are no tools"
+    return f"there is not a tool named {tool_name[:_MAX_QUOTE_LENGTH]}; {known}"
 
 
 def json_type(value: object) -> str:
     """The value's JSON type with its article."""
-    names = {
-        dict: "an object",
-        list: "an array",
-        str: "a string",
-        bool: "a boolean",
-        int: "a number",
-        float: "a number",
-    }
-    return names.get(type(value), "null")
+    names = {dict: "an object", list: "an array", str: "a string", bool: "a boolean", type(None): "null"}
+    return names.get(type(value), "a number")

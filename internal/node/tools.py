@@ -67,7 +67,7 @@ def name_files(files: Iterable[File]) -> dict[str, File]:
     return named
 
 
-_STRINGS = frozenset({"string", SECRET_TYPE, "text-input", "select", "dynamic-select", "date"})
+_STRINGS = ("string", SECRET_TYPE, "text-input", "select", "dynamic-select", "date")
 _PLAIN_TYPES: Mapping[str, Mapping[str, Any]] = {
     **{kind: {"type": "string"} for kind in _STRINGS},
     "number": {"type": "number"},
@@ -116,9 +116,9 @@ def _read_parameter(raw: Mapping[str, Any], file_names: Sequence[str], note: Not
     if (own := raw.get("input_schema")) and kind not in _FILES:
         try:
             usable, notes = _usable(own)
+            schema, check = _embedded(usable, name), check_of(usable)
             for each in notes:
                 note(each)
-            schema, check = _embedded(usable, name), check_of(usable)
         except SchemaUnusable as broken:
             note(Quoting(f"its own schema is not used: {broken}"))
     description = raw.get("llm_description")
@@ -194,8 +194,6 @@ def _plain_schema(raw: Mapping[str, Any], file_names: Sequence[str]) -> dict[str
 
 EVERY_TOOL = "*"
 """An entry that means all tools."""
-_SETTING_LENGTH = 16
-"""Hexadecimal digits."""
 _MAX_NAMED = 20
 """Entries of an allow-list that are named in the log if they match no tool; one line each."""
 
@@ -381,10 +379,8 @@ def _read_tool(raw: Mapping[str, Any], name: str, file_names: Sequence[str], not
 
 def _setting(raw: Mapping[str, Any]) -> str:
     values = {name: value for name, value in public_values(raw).items() if value is not None}
-    if not (raw.get("credential_id") or values):
-        return ""
     written = json.dumps([raw.get("credential_id") or "", values], sort_keys=True, default=str)
-    return hashlib.sha256(written.encode()).hexdigest()[:_SETTING_LENGTH]
+    return hashlib.sha256(written.encode()).hexdigest()[:16] if raw.get("credential_id") or values else ""
 
 
 def _read_description(raw: Mapping[str, Any]) -> str:

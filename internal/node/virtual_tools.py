@@ -27,8 +27,6 @@ MAX_WANTED_LENGTH = 200
 """Characters that ``read_result`` looks for at once."""
 _MAX_PROBLEMS = 10
 """Problems of one draft."""
-_MAX_LEVELS = 8
-"""Of references and alternatives, in which an object is looked for: references may lead in a circle."""
 
 
 def plan_tool(maximum_subtasks: int) -> Tool:
@@ -85,29 +83,17 @@ def answer_tool(answer_schema: str) -> Tool:
 
 def _as_object(schema: Mapping[str, Any]) -> dict[str, Any]:
     """A usable schema with its type on top, where model APIs look for it; references there are written out."""
-    if not _allows_objects(schema, schema):
-        reason = f"its type is {schema['type']!r}" if "type" in schema else "it allows none"
-        raise SchemaUnusable(f"it must describe an object, and {reason}")
-    top = dict(schema)
-    while isinstance(reference := top.pop("$ref", None), str):
+    top, references = dict(schema), set[str]()
+    while (reference := top.pop("$ref", None)) and reference not in references:
+        references.add(reference)
         target = resolve(schema, reference)
         if isinstance(target, Mapping) and top.keys() & target.keys() - REMARKS:
             top["allOf"] = [*top.get("allOf", ()), {"$ref": reference}]
         elif isinstance(target, Mapping):
             top = {**target, **top}
+    if "object" not in top.get("type", "object"):
+        raise SchemaUnusable(f"it must describe an object, and its type is {top['type']!r}")
     return {**top, "type": "object"}
-
-
-def _allows_objects(root: Mapping[str, Any], schema: object, levels: int = _MAX_LEVELS) -> bool:
-    """Whether the types and alternatives named in a schema allow objects; ``root`` is the whole schema."""
-    if not isinstance(schema, Mapping) or not levels:
-        return bool(levels) and schema is not False
-    together = [resolve(root, schema["$ref"])] if "$ref" in schema else []
-    groups = [[part] for part in (*together, *schema.get("allOf", ()))]
-    groups += [schema[keyword] for keyword in ("anyOf", "oneOf") if keyword in schema]
-    return "object" in schema.get("type", "object") and all(
-        any(_allows_objects(root, part, levels - 1) for part in group) for group in groups
-    )
 
 
 def _closed(

@@ -145,35 +145,13 @@ def test_keywords_next_to_a_reference_apply_together_with_its_target() -> None:
     assert is_taken(answer_tool(json.dumps(schema)), {"x": 1, "y": 1})
 
 
-def test_a_target_that_allows_all_adds_nothing() -> None:
-    assert shown(**{"$ref": "#/$defs/a", "$defs": {"a": True}}) == {"type": "object", "$defs": {"a": True}}
+@pytest.mark.parametrize("kind", ["string", ["string", "null"]])
+def test_an_answer_schema_must_allow_an_object(kind: object) -> None:
+    schema = json.dumps({"$ref": "#/$defs/a", "$defs": {"a": {"type": kind}}})
+
+    with pytest.raises(InvalidParameters, match="it must describe an object, and its type is"):
+        answer_tool(schema)
 
 
-TEXT, OBJECT = {"type": "string"}, {"type": "object"}
-TOPS: dict[str, tuple[dict[str, Any], bool]] = {
-    "one choice of several": ({"anyOf": [TEXT, OBJECT]}, True),
-    "a choice of untyped ones": ({"oneOf": [{"properties": {"a": {}}}, {"required": ["b"]}]}, True),
-    "a choice behind a reference": ({"anyOf": [{"$ref": "#/$defs/a"}, TEXT], "$defs": {"a": OBJECT}}, True),
-    "anything": ({"allOf": [True]}, True),
-    "no choice": ({"oneOf": [TEXT, {"type": "integer"}]}, False),
-    "no choice behind a reference": ({"anyOf": [{"$ref": "#/$defs/a"}, TEXT], "$defs": {"a": TEXT}}, False),
-    "a part that is none": ({"allOf": [OBJECT, TEXT]}, False),
-    "other types": ({"type": ["string", "null"]}, False),
-    "nothing": ({"$ref": "#/$defs/a", "$defs": {"a": False}}, False),
-}
-
-
-def test_an_answer_schema_of_many_options_is_used() -> None:
-    """Whether one of them is an object would take too long to find out."""
-    options = [{"n": n} for n in range(700)]
-
-    assert is_taken(answer_tool(json.dumps({"enum": options})), options[-1])
-
-
-@pytest.mark.parametrize(("schema", "fits"), TOPS.values(), ids=TOPS)
-def test_an_answer_schema_must_allow_an_object(schema: dict[str, Any], *, fits: bool) -> None:
-    if fits:
-        assert shown(**schema)["type"] == "object"
-    else:
-        with pytest.raises(InvalidParameters, match="it must describe an object, and it"):
-            answer_tool(json.dumps(schema))
+def test_an_answer_schema_whose_references_lead_in_a_circle_takes_any_object() -> None:
+    assert is_taken(answer_tool('{"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/a"}}}'), {"a": 1})
