@@ -81,10 +81,6 @@ def resolve(schema: object, reference: str) -> object:
     return node
 
 
-def reference_of(part: Mapping[str, Any]) -> str:
-    return part["$ref"] if isinstance(part.get("$ref"), str) else ""
-
-
 def rewritten(node: Any, change: Callable[[Mapping[str, Any]], Mapping[str, Any]]) -> Any:  # noqa: ANN401 - JSON
     """A copy of a schema in which each schema is changed, the innermost first."""
     if isinstance(node, list):
@@ -147,7 +143,7 @@ class _Measured:
         if not isinstance(node, Mapping):
             return _Size()
         sizes, one_of_them = [self._own(node)], [_Size()]
-        if reference := reference_of(node):
+        if isinstance(reference := node.get("$ref"), str):
             target = resolve(self._root, reference)
             self.recursions += reference in path
             if reference not in path:

@@ -9,7 +9,6 @@ from enum import Enum
 from functools import cached_property
 from itertools import chain, count
 from typing import Any
-from urllib.parse import quote
 
 from dify_plugin.entities.model.message import PromptMessageTool
 from dify_plugin.entities.tool import ToolProviderType
@@ -18,17 +17,7 @@ from dify_plugin.file.file import File
 from internal.clock import in_turns
 from internal.errors import InvalidParameters, Note, OurWords, Quoting, Sentence
 from internal.node.params import SECRET_TYPE, public_values
-from internal.node.schema import (
-    REMARKS,
-    Check,
-    SchemaUnusable,
-    check_of,
-    kept,
-    pattern_weight,
-    reference_of,
-    resolve,
-    rewritten,
-)
+from internal.node.schema import REMARKS, Check, SchemaUnusable, check_of, kept, pattern_weight, rewritten
 from internal.text.texts import looks_like_selector, missing_variable
 from prompt import template
 
@@ -116,7 +105,7 @@ def _read_parameter(raw: Mapping[str, Any], file_names: Sequence[str], note: Not
     if (own := raw.get("input_schema")) and kind not in _FILES:
         try:
             usable, notes = _usable(own)
-            schema, check = _embedded(usable, name), check_of(usable)
+            schema, check = {key: usable[key] for key in usable if key != "$schema"}, check_of(usable)
             for each in notes:
                 note(each)
         except SchemaUnusable as broken:
@@ -141,36 +130,25 @@ def _read_parameter(raw: Mapping[str, Any], file_names: Sequence[str], note: Not
 def _usable(own: dict[str, Any]) -> tuple[dict[str, Any], list[Sentence]]:
     """A schema without what no check could follow, and a note on each such place.
 
-    Dify drops ``$defs`` of MCP servers, so that references lead nowhere.
+    Dify does not send what its references point to (docs/host-facts.md, "The tools parameter").
     """
     notes: list[Sentence] = []
 
     def checkable(part: Mapping[str, Any]) -> Mapping[str, Any]:
-        lost = set()
-        for keyword in ("$ref", "pattern"):
-            if isinstance(said := part.get(keyword), str):
-                try:
-                    _ = resolve(own, said) if keyword == "$ref" else pattern_weight(said)
-                except SchemaUnusable as reason:
-                    notes.append(Quoting(f"nothing is checked there: {reason}"))
-                    lost.add(keyword)
+        lost = {"$ref"} if isinstance(part.get("$ref"), str) else set[str]()
+        notes.extend(Quoting(f"nothing is checked there: {part[key][:100]!r} is not sent by Dify") for key in lost)
+        if isinstance(pattern := part.get("pattern"), str):
+            try:
+                pattern_weight(pattern)
+            except SchemaUnusable as reason:
+                notes.append(Quoting(f"nothing is checked there: {reason}"))
+                lost.add("pattern")
         return {key: value for key, value in part.items() if key not in lost}
 
     schema = rewritten(own, checkable)
     if not schema.keys() - REMARKS:
         raise SchemaUnusable("; ".join([*notes, "nothing is left of it"]))
     return schema, notes
-
-
-def _embedded(own: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """The schema as it must read below ``properties/NAME``, where its local references start then."""
-    escaped = quote(name.replace("~", "~0").replace("/", "~1"), safe="~")
-
-    def moved(part: Mapping[str, Any]) -> Mapping[str, Any]:
-        moved = {"$ref": f"#/properties/{escaped}{reference[1:]}"} if (reference := reference_of(part)) else {}
-        return {key: value for key, value in {**part, **moved}.items() if key != "$schema"}
-
-    return dict(rewritten(own, moved))
 
 
 def _plain_schema(raw: Mapping[str, Any], file_names: Sequence[str]) -> dict[str, Any]:

@@ -220,7 +220,7 @@ def test_null_is_a_value_of_a_required_parameter_if_its_schema_allows_it() -> No
 
     assert validate_arguments(tool({"type": ["array", "null"]}), {"x": None}) == {"x": None}
     assert problem(tool({"type": ["array", "null"]})) == "missing required argument 'x'"
-    for own in ({"type": "array"}, {"$ref": "#/x", "x": {"anyOf": 5}}, None):
+    for own in ({"type": "array"}, None):
         assert problem(tool(own), x=None) == "missing required argument 'x'"
 
 
