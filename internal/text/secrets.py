@@ -89,13 +89,10 @@ def looks_secret(key: str) -> bool:
 
 def texts_in(value: object) -> Iterator[str]:
     """Every text and number in a JSON value, numbers as text."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, int | float) and not isinstance(value, bool):
+    if isinstance(value, str | int | float) and not isinstance(value, bool):
         yield str(value)
-    elif isinstance(value, dict | list | tuple):
-        for item in value.values() if isinstance(value, dict) else value:
-            yield from texts_in(item)
+    for item in value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ():
+        yield from texts_in(item)
 
 
 def without_named(text: str) -> str:

@@ -209,6 +209,8 @@ class ThoughtSplitter:
             self._close_level()
         elif self._levels:
             self._levels += 1
+            if self._held is not None:
+                self._held.append(tag)  # may be a word of the answer
         elif closes and ends_line and not self._fence:
             self._add(PieceKind.WAS_THOUGHT, "")
             self._end_thought()

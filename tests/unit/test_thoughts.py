@@ -101,6 +101,8 @@ TEXTS = {
     "half a tag": ("<think", "<think", ""),
     "nested": ("<think>one <think>two</think> three</think>b", "b", "one two three\n"),
     "a level left open, doubled": ("<think><think>a</think>b", "b", "a\n"),
+    "a level left open, and an answer about tags": ("<think>a <think>b</think>Use <think>.", "Use <think>.", "a b\n"),
+    "tags at a line's beginning and behind": ("a\n<think> and <think> open.", "a\n<think> and <think> open.", ""),
     "no beginning, with blanks": ("hm</think> \r\nb", " \r\nb", "hm\n"),
     "no beginning, twice": ("a</think>\nb</think>\nc", "\nc", "a\n\nb\n"),
     "no beginning, in code": ("```\n</think>\n```", "```\n</think>\n```", ""),
