@@ -52,11 +52,9 @@ class ToolFailure:
     """Why a call did not bring its whole result."""
 
     told: str
-    """What the model reads."""
+    """What the model reads; ``error`` is for the log, whole."""
     error: str
-    """For the log, whole."""
     transient: bool = False
-    """Whether it may not come again."""
     status: CallStatus = CallStatus.ERROR
 
     @classmethod
@@ -163,9 +161,8 @@ def _external_image(name: str, address: str) -> Told:
 def _is_hosted(address: str, meta: Mapping[str, Any]) -> bool:
     """Whether it is a file that Dify keeps: by its address, or by its id, and then no path of this machine."""
     under_tools = address.startswith("/files/tools/") and ".." not in address and "\0" not in address
-    may_be_hosted = not address or under_tools or not is_local_path(address)
-    by_address, by_id = _TOOL_FILE.fullmatch(address) is not None, bool(meta.get("tool_file_id")) and may_be_hosted
-    return len(address) <= MAX_ADDRESS_LENGTH and (by_address or by_id)
+    is_by_id = meta.get("tool_file_id") and (not address or under_tools or not is_local_path(address))
+    return len(address) <= MAX_ADDRESS_LENGTH and bool(is_by_id or _TOOL_FILE.fullmatch(address))
 
 
 def _short_name(name: str) -> str:
@@ -198,9 +195,7 @@ class ToolOutput:
     """Collects the messages of one call in the order in which they come."""
 
     def __init__(self, secrets: KnownSecrets, between_texts: str = "", *, keeps_json: bool = False) -> None:
-        self._redactor = secrets.for_model
-        """For what is cut when it comes, such as names and titles, and for the result before it is cut."""
-        self._between_texts = between_texts
+        self._redactor, self._between_texts = secrets.for_model, between_texts
         self._texts, self._json, self._lines = KeptText(), KeptText(), KeptText()
         self._contents = KeptText()
         """Of the sources: read when the tool says nothing else."""
@@ -211,10 +206,9 @@ class ToolOutput:
         self._keeps_json = keeps_json
         self._lengths: Counter[str] = Counter()
         self._left_out: set[str] = set()
-        """What was too long to be kept."""
         self.sources: list[Source] = []
         self.sent_json: list[str] = []
-        """The values that came as JSON, as texts, not redacted; empty where they are not kept."""
+        """Not redacted."""
         self.notes: list[Sentence] = []
 
     def take(self, wire: WireMessage) -> UserFile | None:
@@ -275,10 +269,11 @@ class ToolOutput:
 
     def _fits(self, part: str, length: int, most: int = MAX_KEPT_LENGTH) -> bool:
         """Whether so many characters more of a part are kept; else a note in the log says that not all are."""
-        fits = self._lengths[part] + length <= most
-        self._lengths[part] += length if fits else 0
-        self._left_out |= set() if fits else {part}
-        return fits
+        if self._lengths[part] + length > most:
+            self._left_out.add(part)
+            return False
+        self._lengths[part] += length
+        return True
 
     def rendered(self) -> Excerpt:
         """What the model reads, redacted, before it is cut to size; "" when the tool said nothing."""
