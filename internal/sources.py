@@ -163,7 +163,8 @@ def source_list(answer: str, entries: Iterable[tuple[int, Source]], clean: Calla
 
     "" if it cites none or has such a list itself. Sources of the same title and link are one line.
     """
-    prose = _CODE.sub("", answer)
+    entries = tuple(entries)
+    prose = _CODE.sub("", answer) if entries else ""
     cited = frozenset[int]() if _OWN_LIST.search(prose) else cited_numbers(prose)
     lines = dict[str, str]()
     for number, source in entries:

@@ -24,16 +24,16 @@ from internal.text.secrets import KnownSecrets, Redactor
 
 MAX_CHUNK_BYTES = 8192
 """Bytes of one blob chunk that the daemon takes: docs/host-facts.md, "Size limits"."""
-MAX_OBJECT_BYTES = 4 * 1024 * 1024
-"""Bytes of all variables in one JSON: a line may have 5 MiB (docs/host-facts.md, "Size limits")."""
+MAX_OBJECT_BYTES = 1024 * 1024
+"""Bytes of all variables in one JSON: a line may have 5 MiB (docs/host-facts.md, "Size limits"), and Dify stores
+1,024,000 bytes of a node's outputs ("Log entries")."""
 MAX_SOURCE_LENGTH = 10_000
 """Characters of one field of a source."""
 _MAX_RESOURCES_BYTES = 1024 * 1024
 """Of the sources in one message."""
 
 MAX_EXTRA_BYTES = 512 * 1024
-"""Of state, thoughts and tool_results; Dify stores 1,024,000 bytes of a node's outputs (docs/host-facts.md, "Log
-entries")."""
+"""Of state, thoughts and tool_results."""
 MAX_THOUGHTS = 100_000
 """Characters of all thoughts together."""
 _MAX_ESCAPE = 6
@@ -208,13 +208,13 @@ def _sent_json(ended: EndedCall, redactor: Redactor, left_out: Counter[str]) -> 
 
 
 def _sources(summary: RunSummary) -> list[_Json]:
-    """All sources of the run, and those of earlier runs that the answer cites, by number."""
+    """All sources of the run, and those of earlier runs that the answer cites: by number, or cited first if many."""
     structured = summary.structured_output
     # In JSON the brackets around a number are a list.
     texts = structured.texts() if structured and structured.answer is not None else [summary.answer]
     cited = frozenset(number for text in texts for number in cited_numbers(text))
     earlier = [each for each in summary.earlier_sources if each[0] in cited]
-    return [
+    listed = [
         {
             "number": number,
             "title": source.label,
@@ -224,6 +224,9 @@ def _sources(summary: RunSummary) -> list[_Json]:
         }
         for number, source in in_turns((*earlier, *summary.sources))
     ]
+    return (
+        listed if size_on_the_wire(listed) < MAX_OBJECT_BYTES // 2 else sorted(listed, key=lambda one: not one["cited"])
+    )
 
 
 def _tool_runs(summary: RunSummary) -> list[_Json]:
@@ -273,7 +276,7 @@ def _source_messages(sources: Sequence[tuple[int, Source]], redactor: Redactor) 
     """The sources as Dify's retriever resources, in messages far below the longest line."""
     waiting, size = list[_Json](), 0
     described = ({"document_name": each.title, **each.resource, "content": each.content} for _, each in sources)
-    for (number, _), fields in in_turns(zip(sources, redactor.values(list(described)), strict=True)):
+    for (number, _), fields in in_turns(zip(sources, redactor.values(list(in_turns(described))), strict=True)):
         short = {name: value[:MAX_SOURCE_LENGTH] if isinstance(value, str) else value for name, value in fields.items()}
         added = size_on_the_wire(short)
         if waiting and size + added > _MAX_RESOURCES_BYTES:

@@ -159,8 +159,8 @@ def test_a_list_of_which_no_line_can_carry_all_loses_its_end_and_the_rest_is_cou
 
 
 def test_where_one_line_cannot_carry_all_variables_the_largest_is_nothing() -> None:
-    large = {f"plan{number}": "y" * 1_000_000 for number in range(4)}
-    answer = {"x": "y" * 1_000_100}
+    large = {f"plan{number}": "y" * 250_000 for number in range(4)}
+    answer = {"x": "y" * 250_100}
     structured = StructuredOutput(answer, answer)
     summary = RunSummary(StopReason.ANSWERED, 1, "Done.", Tally(), variables=large, structured_output=structured)
 
