@@ -52,7 +52,7 @@ def validate_arguments(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, An
         if given is not None:
             valid[name], wrong = _checked(parameter, given)
             problems += wrong
-        elif parameter.required and name in arguments and _takes_null(parameter):
+        elif parameter.required and name in arguments and parameter.takes_null:
             valid[name] = None
         elif parameter.required:
             problems.append(f"missing required argument {name!r}")
@@ -83,14 +83,6 @@ def _checked(parameter: ToolParameter, given: object) -> tuple[object, list[str]
         # Half a secret, as in a quote that was cut, would not be recognised any more.
         problems = [f"parameter {parameter.name!r} does not fit"]
     return value, problems
-
-
-def _takes_null(parameter: ToolParameter) -> bool:
-    """Whether null is a value of its own; elsewhere models write it for what they leave out."""
-    try:
-        return parameter.own_check is not None and parameter.check.accepts(None)
-    except Unchecked:
-        return False
 
 
 def call_parameters(tool: Tool, arguments: Mapping[str, Any], toolbox: Toolbox) -> dict[str, Any]:

@@ -6,6 +6,7 @@
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
@@ -248,6 +249,11 @@ class Check:
         if validator is None or work > _MAX_WORK:
             raise Unchecked
         return validator.is_valid(value)
+
+    def surely_accepts(self, value: object) -> bool:
+        with suppress(Unchecked):
+            return self.accepts(value)
+        return False
 
     def errors(self, value: object) -> list[ValidationError]:
         """The library's errors, one for each place; none where they would be too large, since they copy the value."""

@@ -96,6 +96,11 @@ class ToolParameter:
     def check(self) -> Check:
         return self.own_check or check_of(self.schema)
 
+    @property
+    def takes_null(self) -> bool:
+        """Whether null is a value of its own; elsewhere models write it for what they leave out."""
+        return self.own_check is not None and self.own_check.surely_accepts(None)
+
 
 def _read_parameter(raw: Mapping[str, Any], file_names: Sequence[str], note: Note) -> ToolParameter:
     """Read a parameter that the model fills in; raises ``_Unusable``."""
@@ -283,8 +288,7 @@ def build_toolbox(
     """Read the tools one by one; ``reserved`` are the names of virtual tools, which none of these may take.
 
     Raises:
-        InvalidParameters: an entry of ``needing_approval`` matches no tool. A tool would else run without approval
-            because of a slip of the pen.
+        InvalidParameters: an entry of ``needing_approval`` matches no tool, which would else run without approval.
     """
     tools: dict[str, Tool] = {}
     notes: list[Sentence] = []

@@ -7,7 +7,7 @@ from typing import Any
 
 from internal.errors import InvalidParameters, OurWords
 from internal.host.session import MAX_EXACT_INTEGER
-from internal.node.schema import REMARKS, Check, Problem, SchemaUnusable, Unchecked, check_of, resolve
+from internal.node.schema import REMARKS, Check, Problem, SchemaUnusable, check_of, resolve
 from internal.node.tools import Tool, ToolKind
 from internal.text.secrets import texts_in
 from internal.text.texts import looks_like_selector, missing_variable, read_pasted, without_escaped_nul
@@ -157,7 +157,7 @@ class StructuredOutput:
         large = list(_large_integers(answer))
         if answer is None or not large:
             return cls(answer, answer)
-        if _accepts(check, texts := _with_texts(answer)):
+        if check.surely_accepts(texts := _with_texts(answer)):
             return cls(answer, texts)
         if any(abs(number) > sys.float_info.max for number in large):
             return cls(answer, None, OurWords("structured_output is null: a number in it is too large for the host"))
@@ -185,10 +185,3 @@ def _with_texts(value: Any) -> Any:  # noqa: ANN401 - JSON
     if isinstance(value, list):
         return [_with_texts(item) for item in value]
     return str(value) if isinstance(value, int) and abs(value) > MAX_EXACT_INTEGER else value
-
-
-def _accepts(check: Check, value: object) -> bool:
-    try:
-        return check.accepts(value)
-    except Unchecked:
-        return False
