@@ -5,7 +5,6 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from internal.call import EndedCall
 from internal.errors import AgentError, Quoting, StopReason, log_defect
 from internal.events import AnswerBreak, AnswerText, Event, Noted, RunFinished, RunSummary, ShownTogether
 from internal.host.session import read_exactly
@@ -20,9 +19,6 @@ from internal.text.secrets import without_named
 from internal.text.texts import language_of
 from internal.text.thoughts import open_fence
 from prompt import template
-
-_MAX_CALLS = 10
-"""Calls that are named to a user."""
 
 
 @dataclass(frozen=True)
@@ -124,12 +120,9 @@ def kept_alive[P: StrategyParams](run: Run[P], work: Generator[Event, None, Fini
         failure = detail = f"internal error: {type(defect).__name__}"
     yield Noted(Quoting(f"the run ends here, without an error, so that its state is kept: {detail}"))
     of_earlier_run = [call for answered in run.tally.tool_rounds if answered.round == 0 for call in answered.calls]
-    return Finish(StopReason.MODEL_FAILED, _failed_sentence(of_earlier_run, without_named(failure), run.dialogue.words))
-
-
-def _failed_sentence(calls: Sequence[EndedCall], failure: str, words: str) -> str:
-    """Say that the model failed, and what became of the calls that the user had answered before."""
-    language = language_of(words)
-    names = [f"{each.call.name}: {template.CALL_STATUS[language][each.status.value]}" for each in calls[:_MAX_CALLS]]
-    listed = template.NAME_SEPARATOR[language].join([*names, *(["…"] if len(calls) > _MAX_CALLS else [])])
-    return template.MODEL_FAILED_AFTERWARDS[language].format(calls=listed, failure=" ".join(failure.split()))
+    language = language_of(run.dialogue.words)
+    names = [f"{each.call.name}: {template.CALL_STATUS[language][each.status.value]}" for each in of_earlier_run]
+    sentence = template.MODEL_FAILED_AFTERWARDS[language].format(
+        calls=template.NAME_SEPARATOR[language].join(names), failure=" ".join(without_named(failure).split())
+    )
+    return Finish(StopReason.MODEL_FAILED, sentence)

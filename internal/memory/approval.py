@@ -126,10 +126,8 @@ def _read_answer(answer: object) -> Verdict:
         return Verdict(approved=answer is True)
     reason = answer.get("reason")
     is_understood = answer.keys() <= {"approved", "reason"} and isinstance(reason, str | None)
-    return Verdict(
-        approved=is_understood and answer.get("approved") is True,
-        reason=wellformed(reason).strip() if isinstance(reason, str) else "",
-    )
+    said = wellformed(reason).strip() if isinstance(reason, str) else ""
+    return Verdict(approved=is_understood and answer.get("approved") is True, reason=said)
 
 
 # The id of a call that waits: a number, and a digest of all that the user approves: the tool with its setting in the
