@@ -124,7 +124,7 @@ class _Entry:
     message: PromptMessage
     weight: Weight
     for_others: str = ""
-    """Of a result: its text without the note on how to read on."""
+    """Of a result of this run: its text without the note on how to read on."""
 
 
 class Transcript:
@@ -222,7 +222,7 @@ class Transcript:
         Left out are notes that mean something here alone, and answers to what was handed over.
         """
         return [
-            entry.for_others
+            entry.for_others or entry.message.get_text_content()
             for entry in self._entries[max(length - self._left_out, 0) :]
             if isinstance(entry.message, ToolPromptMessage) and entry.message.name not in SUBMISSIONS
         ]
