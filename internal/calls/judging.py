@@ -29,10 +29,7 @@ class ArgumentsInvalid(Exception):  # noqa: N818 - its text is what the model re
 
 
 def validate_arguments(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Check arguments against the tool's schema, fitting them by type.
-
-    Returns:
-        The arguments to send, without the developer's fixed values.
+    """The arguments to send, without the developer's fixed values: checked against the schema, fitted by type.
 
     Raises:
         ArgumentsInvalid: naming every argument that does not fit and what would.
@@ -279,10 +276,7 @@ class Resumption:
             yield Quoting(f"approval: no call {unknown!r} waits")
 
     def judge(self, call: CallRecord, toolbox: Toolbox, seconds: float) -> JudgedCall:
-        """Judge the call as if the model had just made it: a state cannot make a tool run that the node would not.
-
-        Its files may take so many seconds to answer, each at most ten.
-        """
+        """Judge the call as if the model had just made it: a state cannot make a tool run that the node would not."""
         written, tool = call_of(call, toolbox), toolbox.find(call.provider, call.tool, call.setting)
         verdict = self.decision.verdict(call.id)
         if not verdict.approved:

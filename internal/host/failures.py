@@ -28,10 +28,7 @@ class FailureKind(StrEnum):
 
 
 class HostFailure(Exception):  # noqa: N818 - says what happened
-    """A call to the host failed.
-
-    Never leaves ``internal``: a failed model call becomes ModelCallFailed, a failed tool call becomes a tool result.
-    """
+    """A call to the host failed: a model's becomes ModelCallFailed, a tool's a result."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
@@ -52,7 +49,7 @@ class HostFailure(Exception):  # noqa: N818 - says what happened
     @property
     def remedy(self) -> str:
         """What the developer can do about a failure of the model, if its text tells."""
-        return _RESPONSES_ALONE[1] if _RESPONSES_ALONE[0].search(self.reason) else ""
+        return "choose the Responses protocol in the model's settings" if _RESPONSES_ALONE.search(self.reason) else ""
 
     def said_plainly(self) -> str:
         """What the provider said, in words that users may read; "" where nothing of the kind is left."""
@@ -62,7 +59,7 @@ class HostFailure(Exception):  # noqa: N818 - says what happened
         if found := _PROVIDERS_MESSAGE.search(said) or _PROVIDERS_MESSAGE.search(said.replace('\\"', '"')):
             said = re.sub(r"\\(.)", r"\1", found["message"])
         said = _IDS.sub("", without_directories(_BEFORE_MESSAGE.sub("", said)))
-        return " ".join(said.split())[:_MAX_SAID_LENGTH].rstrip(".: ")
+        return " ".join(said.split())[:300].rstrip(".: ")
 
 
 _TRANSIENT = frozenset(
@@ -75,12 +72,7 @@ _TRANSIENT = frozenset(
     }
 )
 # docs/model-facts.md, "Tools over Chat Completions".
-_RESPONSES_ALONE = (
-    re.compile(r"\btools?\b.{0,100}not supported.{0,100}/chat/completions", re.IGNORECASE),
-    "choose the Responses protocol in the model's settings",
-)
-_MAX_SAID_LENGTH = 300
-"""Characters."""
+_RESPONSES_ALONE = re.compile(r"\btools?\b.{0,100}not supported.{0,100}/chat/completions", re.IGNORECASE)
 # In the JSON of a provider, or Python's repr of it.
 _PROVIDERS_MESSAGE = re.compile(r"""(["'])message\1\s*:\s*(["'])(?P<message>(?:\\.|(?!\2)[^\\])++)\2""", re.DOTALL)
 _BEFORE_MESSAGE = re.compile(r"^(?:\[[^\]\n]{1,100}\] )?(?:[A-Z][\w ]{1,40}Error, |Error: )?(?:Error code: \d+ - )?")
@@ -88,12 +80,10 @@ _IDS = re.compile(
     r"\s*\(?(?:\b(?:in|for|of) )?(?:\b(?:organization|project|(?:request )?id):? )?\b(?:org|proj|req)[-_]\w{2,}\)?"
 )
 
-# An error message of the host, unwrapped.
-
 _MAX_WRAPPINGS = 8
 """Dify's own are three."""
-_MAX_REASON_LENGTH = 40_000
-"""Characters; of a longer message the beginning and the end are kept, half of these each."""
+_HALF = 20_000
+"""Characters; of a longer message so much of the beginning and of the end is kept."""
 _WRAPPING = re.compile(
     # The daemon could not make the call or not read the answer; what follows is its own message or the one it read.
     r"(?P<call>(?:invoke|read) (?:llm model|tool response|[a-z ]{1,40}?) failed: )"
@@ -118,12 +108,7 @@ _STATUS = re.compile(
 
 
 def _unwrap(message: str) -> tuple[str, list[str], int | None, bool]:
-    """Take a message out of its wrappings, in time linear in its length.
-
-    Returns:
-        The innermost message; the names of the errors around it, the innermost first; the HTTP status of the answer
-        that was the failure; and whether the message is the host's own: its transport, status or refusal.
-    """
+    """The innermost message, error names from the inside out, an HTTP status, whether the message is the host's own."""
     reason, is_hosts_own = message, False
     error_types, status = list[str](), None
     for _ in range(_MAX_WRAPPINGS):
@@ -139,8 +124,8 @@ def _unwrap(message: str) -> tuple[str, list[str], int | None, bool]:
             reason, is_hosts_own = inner or name, False
         else:
             break
-    reason, half = reason.strip(), _MAX_REASON_LENGTH // 2
-    short = reason if len(reason) <= _MAX_REASON_LENGTH else f"{reason[:half]} … {reason[-half:]}"
+    reason = reason.strip()
+    short = reason if len(reason) <= 2 * _HALF else f"{reason[:_HALF]} … {reason[-_HALF:]}"
     return short, error_types, status, is_hosts_own
 
 
@@ -151,12 +136,10 @@ def _json_at_the_end(text: str) -> tuple[str, str] | None:
         wrapped = json.loads(text[begin:]) if begin >= 0 else None
     except (ValueError, RecursionError):
         return None
-    if not isinstance(wrapped, dict):
-        return None
-    said = wrapped.get("error_type"), wrapped.get("message")
+    said = (wrapped.get("error_type"), wrapped.get("message")) if isinstance(wrapped, dict) else ()
     # JSON can escape what a text must not hold.
-    name, inner = (wellformed(part) if isinstance(part, str) and part.strip() else "" for part in said)
-    return (name, inner) if name or inner else None
+    found = tuple(wellformed(part) if isinstance(part, str) and part.strip() else "" for part in said)
+    return (found[0], found[1]) if any(found) else None
 
 
 _ESCAPED_NEWLINE = re.compile(r"\\+n")
@@ -186,8 +169,6 @@ def without_tracebacks(text: str) -> str:
         text = text[: found.start()] + "\n" + _FRAMES.sub("", _CHAINED.sub("", after))
     return "\n".join(line.strip() for line in text.splitlines() if line.strip() and not _FRAME.match(line))
 
-
-# The kind of a failure.
 
 # Names that Dify and the SDK give to a provider's error, and the words by which the SDK describes them, where Dify
 # passes on the message alone (docs/host-facts.md, "Failed calls"). They count before the words around them, because the

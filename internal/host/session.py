@@ -34,15 +34,14 @@ MAX_REQUEST_BYTES = 4 * 1024 * 1024
 """The daemon kills a plugin whose stdout line exceeds 5 MiB: docs/host-facts.md, "Size limits"."""
 MAX_EXACT_INTEGER = 2**53
 """The host's daemon reads numbers as floats and rounds larger integers (docs/host-facts.md, "Numbers and keys")."""
-_LONG_NUMBER = re.compile(r"\d{16}")
+_LONG_NUMBER, _LONGEST = re.compile(r"\d{16}"), 18
 
 
 def read_exactly(text: str) -> Any:  # noqa: ANN401 - JSON
     """The value of a JSON text; the integers that the host would round are texts."""
 
     def integer(digits: str) -> int | str:
-        is_short = len(digits) <= len(str(-MAX_EXACT_INTEGER))
-        return int(digits) if is_short and abs(int(digits)) <= MAX_EXACT_INTEGER else digits
+        return int(digits) if len(digits) < _LONGEST and abs(int(digits)) <= MAX_EXACT_INTEGER else digits
 
     return json.loads(text, parse_int=integer if _LONG_NUMBER.search(text) else None)
 
@@ -61,9 +60,6 @@ class ModelRequest:
     messages: Sequence[PromptMessage]
     tools: Sequence[PromptMessageTool] = ()
     stop: Sequence[str] = ()
-
-    def carries_opaque_body(self) -> bool:
-        return any(map(carries_opaque_body, self.messages))
 
 
 def carries_opaque_body(message: PromptMessage) -> bool:

@@ -14,7 +14,7 @@ from internal.clock import Clock
 from internal.errors import ModelCallFailed, OurWords, Quoting, Sentence, StopReason
 from internal.events import Event, ModelFinished, ModelStarted, Noted
 from internal.host.failures import FailureKind, HostFailure
-from internal.host.session import DeadlinePassed, HostSession, ModelRequest, new_request_id
+from internal.host.session import DeadlinePassed, HostSession, ModelRequest, carries_opaque_body, new_request_id
 from internal.model.reading import ModelTurn, Reading, TurnSpan
 from internal.node.tools import Toolbox
 from internal.text.secrets import KnownSecrets, texts_in
@@ -214,7 +214,7 @@ class _Asked:
         if self.has_one_try or self.model is not self.caller.models.now:
             return False
         may_blame_body = failure.names_opaque_body or failure.kind in _MAY_REFUSE_A_BODY
-        if may_blame_body and request.carries_opaque_body():
+        if may_blame_body and any(map(carries_opaque_body, request.messages)):
             self.transcript.drop_opaque_bodies()
             yield self._note("the host refused the provider's opaque bodies; the run continues without them")
             return True
