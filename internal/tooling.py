@@ -131,8 +131,7 @@ def refuse_unwritable(value: object, levels: int = MAX_NESTING) -> None:
 
 _SCALARS: Mapping[str, set[type]] = {"boolean": {bool}, "null": {type(None)}, "integer": {int}, "number": {int, float}}
 _PYTHON_TYPES: Mapping[str, set[type]] = {**_SCALARS, "array": {list}, "object": {dict}}
-NOTHING: Any = object()
-"""No value, where null is one."""
+NOTHING: Any = object()  # None is a value
 
 
 def converted(value: object, kind: str, *, is_whole: bool) -> object:
@@ -168,7 +167,6 @@ def _said(text: str) -> object:
 
 
 def resolve_tool_instance[T](tool_instances: Mapping[str, T] | None, tool_name: str) -> T | None:
-    """The tool with that name; None if no tool has it."""
     return (tool_instances or {}).get(tool_name)
 
 

@@ -29,11 +29,10 @@ REMARKS = _DEFINITIONS | {"title", "description", "default", "examples", "$comme
 _MAX_KEPT = 4_096
 """Schemas that are kept ready; nodes with 600 tools have been seen."""
 _MAX_LENGTH = 400_000
-"""Characters of a schema as JSON."""
 
 
 class SchemaUnusable(Exception):  # noqa: N818 - says what is the matter
-    """The schema cannot be used; the text says why."""
+    """Says why the schema cannot be used."""
 
 
 def kept[T](make: Callable[[dict[str, Any]], T]) -> Callable[[Mapping[str, Any]], T]:
@@ -162,7 +161,6 @@ class _Measured:
         return _Size(*map(sum, zip(*sizes, strict=True)))
 
     def _own(self, schema: Mapping[str, Any]) -> _Size:
-        """The size without the schemas inside."""
         self.has_unique_items |= "uniqueItems" in schema
         required, listed, named = schema.get("required"), schema.get("enum"), schema.get("patternProperties")
         keywords = len(schema) + (len(required) if isinstance(required, list) else 0)
@@ -206,8 +204,7 @@ _UNUSED = frozenset(
     | {"contentEncoding", "contentMediaType", "contentSchema"}
 )
 """Keywords that the library does not see: they would name other places to look in, or check what is inside texts."""
-_MASK = "\x00"
-"""Stands for the value in the library's sentences."""
+_MASK = "\x00"  # stands for the value in the library's sentences
 
 
 class Unchecked(Exception):  # noqa: N818 - says what happened
@@ -215,7 +212,6 @@ class Unchecked(Exception):  # noqa: N818 - says what happened
 
 
 type Place = tuple[str | int, ...]
-"""The way to a part of a value."""
 
 
 class Problem(NamedTuple):
@@ -236,7 +232,6 @@ class Check:
     """What JSON Schema cannot say."""
 
     def stricter(self, more: Callable[[Any], Iterable[Problem]]) -> "Check":
-        """The same check with one more rule."""
         return replace(self, more=lambda value: chain(self.more(value), more(value)))
 
     def accepts(self, value: object) -> bool:
@@ -285,7 +280,6 @@ class Check:
 
 @kept
 def check_of(schema: dict[str, Any]) -> Check:
-    """The check of values against a schema."""
     measured = _Measured(schema)
     plain = rewritten(schema, lambda part: {key: part[key] for key in part if key not in _UNUSED})
     dialect = {"$schema": schema["$schema"]} if schema.get("$schema") else {}

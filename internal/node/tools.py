@@ -176,20 +176,16 @@ def _plain_schema(raw: Mapping[str, Any], file_names: Sequence[str]) -> dict[str
 
 
 EVERY_TOOL = "*"
-"""An entry that means all tools."""
 _MAX_NAMED = 20
 """Entries of an allow-list that are named in the log if they match no tool; one line each."""
 
 
 class ToolKind(Enum):
-    """What becomes of a valid call."""
+    """Whether the host runs a valid call, or the agent takes its arguments or answers it from what it keeps."""
 
     RUNS = "runs"
-    """The host runs a tool of the node's."""
     HANDS_OVER = "hands over"
-    """The agent takes its arguments: an answer, a plan, a judgement."""
     READS = "reads"
-    """The agent answers it from what it keeps of the conversation."""
 
 
 @dataclass(frozen=True)
@@ -204,7 +200,6 @@ class Tool:
     provider_type: ToolProviderType = ToolProviderType.BUILT_IN
     credential_id: str | None = None
     icon: str = ""
-    """An address or the name of a file; "" without one."""
     description: str = ""
     parameters: Mapping[str, ToolParameter] = field(default_factory=dict)
     fixed: Mapping[str, Any] = field(default_factory=dict, repr=False)
@@ -216,7 +211,6 @@ class Tool:
     """Of all arguments together. Set for a virtual tool: the agent reads its arguments, and no tool runs."""
     kind: ToolKind = ToolKind.RUNS
     needs_approval: bool = False
-    """Whether the user is asked before a call of it runs."""
 
     def files_in(self, arguments: Mapping[str, Any]) -> list[str]:
         """The names of files in a call's arguments."""
@@ -233,7 +227,6 @@ class Tool:
         )
 
     def _schema(self) -> dict[str, Any]:
-        """JSON Schema of all arguments."""
         if self.check is not None:
             return {key: value for key, value in self.check.schema.items() if key != "$schema"}
         return {
@@ -268,7 +261,6 @@ class Toolbox:
 
     @cached_property
     def asks_first(self) -> bool:
-        """Whether a call of any tool needs the user's approval."""
         return any(tool.needs_approval for tool in self.tools.values())
 
     @cached_property

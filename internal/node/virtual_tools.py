@@ -26,7 +26,6 @@ RESERVED_NAMES = SUBMISSIONS | {READ_RESULT}
 MAX_WANTED_LENGTH = 200
 """Characters that ``read_result`` looks for at once."""
 _MAX_PROBLEMS = 10
-"""Problems of one draft."""
 
 
 def plan_tool(maximum_subtasks: int) -> Tool:
