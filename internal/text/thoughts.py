@@ -245,6 +245,8 @@ class ThoughtSplitter:
     def _taken(self) -> list[Piece]:
         """What is settled, taken out; neighbours of the same kind are one."""
         pieces, self._pieces = self._pieces, []
+        if not pieces[1:]:  # most chunks bring one or none
+            return pieces
         groups = groupby(in_turns(pieces), attrgetter("kind"))
         return [Piece(kind, "".join(piece.text for piece in group)) for kind, group in groups]
 
