@@ -85,8 +85,7 @@ def _run[P: StrategyParams](
 
 def _events[P: StrategyParams](run: Run[P], strategy: Strategy[P]) -> Generator[Event, None, None]:
     yield from run.notes
-    result = yield from strategy(run)
-    yield from finish(run, result)
+    yield from finish(run, (yield from strategy(run)))
 
 
 def built[P: StrategyParams](
@@ -102,8 +101,7 @@ def built[P: StrategyParams](
     state = decode(params.state)
     of_the_node = node_secrets(params.tools)
     params, secrets = params.redacted(of_the_node), KnownSecrets(of_the_node)
-    state = state.redacted(of_the_node) if state else None
-    model = params.model
+    state, model = state.redacted(of_the_node) if state else None, params.model
     in_use = ModelInUse(model.config, read_fallback_model(params.fallback_model))
     submit = refusing_secrets(answer_tool(params.answer_schema), secrets) if params.answer_schema.strip() else None
     toolbox = build_toolbox(
@@ -127,8 +125,7 @@ def built[P: StrategyParams](
     noted += toolbox.notes
     if model.stop and offers_tools:
         # The OpenAI plugin discards a turn's tool calls when a stop word comes: docs/model-facts.md, "Stop words".
-        reason = "it would discard tool calls"
-        noted.append(OurWords(f"model: the completion parameter 'stop' is dropped, since {reason}"))
+        noted.append(OurWords("model: the completion parameter 'stop' is dropped, since it would discard tool calls"))
     bibliography = Bibliography(state.last_source if state else 0)
     bibliography.add(read_context(params.context) if dialogue.has_question else ())
     left = Deadline(clock, started + params.maximum_seconds).left()

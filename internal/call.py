@@ -23,7 +23,6 @@ class CallStatus(StrEnum):
     ERROR = "error"
     REFUSED = "refused"
     WAITING = "waiting"
-    """It has no result yet: the user is asked first."""
 
 
 @dataclass(frozen=True)
@@ -48,10 +47,8 @@ class ToolCall:
 
     def written_back(self) -> AssistantPromptMessage.ToolCall:
         """The call as later prompts show it: arguments that are not a JSON object become ``{}``."""
-        arguments = self.arguments if self.parsed.ok and self.arguments else "{}"
-        function = AssistantPromptMessage.ToolCall.ToolCallFunction(
-            name=name_in_history(self.name), arguments=arguments
-        )
+        arguments, name = self.arguments if self.parsed.ok and self.arguments else "{}", name_in_history(self.name)
+        function = AssistantPromptMessage.ToolCall.ToolCallFunction(name=name, arguments=arguments)
         return AssistantPromptMessage.ToolCall(id=self.id, type="function", function=function)
 
 
@@ -100,7 +97,6 @@ class WaitingCall:
     files: Mapping[str, File] = field(default_factory=dict)
     """Those that its arguments name."""
     subtask: str | None = None
-    """The subtask of a plan that it belongs to."""
 
     @property
     def call(self) -> ToolCall:
@@ -121,7 +117,7 @@ type JudgedCall = ValidCall | RejectedCall | WaitingCall
 
 @dataclass(frozen=True)
 class EndedCall:
-    """A call with its result as the log, the variables and the repeat guard have it."""
+    """A call with its result, for the log, the variables and the repeat guard."""
 
     judged: JudgedCall
     status: CallStatus

@@ -48,7 +48,7 @@ def finish[P: StrategyParams](run: Run[P], result: Result) -> Generator[Event, N
     if run.params.approval_required:
         asked = [read_exactly(json.dumps(call.as_variable())) for call in pending]
         variables = {"pending_calls": asked, "approval_question": question, **variables}
-    if ending.reason is StopReason.APPROVAL_REQUIRED:
+    if waits := ending.reason is StopReason.APPROVAL_REQUIRED:
         answer, is_unsaid = f"{question}\n\n{how_to_answer(pending, words)}", True
     elif not answer and ending.reason is not StopReason.ANSWERED:  # an image alone is an answer too
         answer, is_unsaid = template.NO_ANSWER[ending.reason.value][language_of(words)], True
@@ -67,6 +67,14 @@ def finish[P: StrategyParams](run: Run[P], result: Result) -> Generator[Event, N
             yield Noted(structured.note)
     if note := run.budget.estimate_note():
         yield Noted(note)
+    state = State(
+        strategy=run.dialogue.strategy,
+        entries=(*result.record, *(() if waits else (AnswerRecord(text=answer),))),
+        plan=result.plan,
+        sources=recorded_sources(run.dialogue.state, run.bibliography.entries()),
+        last_source=run.bibliography.last,
+        last_call=run.approvals.asked,
+    )
     lists_sources = run.params.show_sources and run.submit is None and answer == ending.text
     earlier = run.dialogue.state.sources if run.dialogue.state else ()
     yield RunFinished(
@@ -83,22 +91,9 @@ def finish[P: StrategyParams](run: Run[P], result: Result) -> Generator[Event, N
             variables=variables,
             extra_outputs=run.params.extra_outputs,
             decisions=result.decisions,
-            state=_state(run, result, answer) if run.params.puts_out_state else None,
+            state=state if run.params.puts_out_state else None,
             sources_heading=template.SOURCES_HEADING[language_of(words)] if lists_sources else "",
         )
-    )
-
-
-def _state[P: StrategyParams](run: Run[P], result: Result, answer: str) -> State:
-    """What a later run can continue."""
-    waits = result.ending.reason is StopReason.APPROVAL_REQUIRED
-    return State(
-        strategy=run.dialogue.strategy,
-        entries=(*result.record, *(() if waits else (AnswerRecord(text=answer),))),
-        plan=result.plan,
-        sources=recorded_sources(run.dialogue.state, run.bibliography.entries()),
-        last_source=run.bibliography.last,
-        last_call=run.approvals.asked,
     )
 
 

@@ -38,9 +38,7 @@ class Quoting(_Sentence):
 
 
 type Sentence = OurWords | Quoting
-
 type Note = Callable[[Sentence], None]
-"""Takes a sentence for the log."""
 
 
 class StopReason(StrEnum):
@@ -53,18 +51,13 @@ class StopReason(StrEnum):
     CALL_LIMIT = "call_limit"
     REPEATED_CALLS = "repeated_calls"
     APPROVAL_REQUIRED = "approval_required"
-    """Calls wait for the user; the run's state holds them."""
     MODEL_FAILED = "model_failed"
     """The model failed after a call that the user had approved: an error would lose what it did."""
     LENGTH = "length"
     CONTENT_FILTER = "content_filter"
     EMPTY = "empty"
     ANSWER_INVALID = "answer_invalid"
-    """With an answer schema: the model never handed over an answer that satisfies it."""
 
-
-# Texts of errors are redacted where they are raised. What the model can correct is no exception: it reads it as the
-# result of a call.
 
 _LOGGER = logging.getLogger(__name__)
 _MAX_TRACEBACK_LENGTH = 20_000
@@ -72,7 +65,7 @@ _MAX_TRACEBACK_LENGTH = 20_000
 
 
 class AgentError(Exception):
-    """Ends the run; ``detail`` is for the log, the text for the node."""
+    """Ends the run; ``detail`` is for the log, the text for the node. Both are redacted where it is raised."""
 
     def __init__(self, text: str, detail: str = "") -> None:
         super().__init__(text)
@@ -93,9 +86,9 @@ class ModelCallFailed(AgentError):  # noqa: N818 - as above
     @classmethod
     def of(cls, model: LLMModelConfig, failure: HostFailure) -> "ModelCallFailed":
         """How a call of this model failed; what its provider said is in the sentence only where no other helps."""
-        named = f"{model.model} ({model.provider.rpartition('/')[2]})"
+        named = f"model {model.model} ({model.provider.rpartition('/')[2]})"
         said = failure.said_plainly() or "the log of the run has the details"
-        sentence = _AT_THE_NODE[failure.kind][1].format(f"model {named}", said=said)
+        sentence = _AT_THE_NODE[failure.kind][1].format(named, said=said)
         advice = f" ({failure.remedy})" if failure.remedy else ""
         return cls(f"{sentence}.{advice}", failure.kind, f"{failure.kind}: {failure.reason}{advice}")
 

@@ -38,11 +38,7 @@ def build_system_instruction(
     defaults: PolicyTexts = DEFAULT_POLICY,
     note: Note = lambda _: None,
 ) -> str:
-    """Compose the system prompt from the parameters as Dify sends them. Pure, and never fails.
-
-    The overrides are blank, free text or a JSON object; ``note`` takes what of them is ignored. Extra policy is
-    appended exactly as it was written.
-    """
+    """Compose the system prompt; the overrides are blank, a JSON object, or free text, which is appended as it is."""
     overrides = _read_overrides(read_pasted(prompt_policy_overrides or ""), note)
     blocks = [_wrap(tag, overrides.get(name, getattr(defaults, name))) for name, tag in _TAGS.items()]
     texts = (base_instruction.strip(), *blocks, overrides.get(_EXTRA, ""))

@@ -30,8 +30,6 @@ class FileRefused(Exception):  # noqa: N818 - says what happened
 
 @dataclass(frozen=True)
 class FileBytes:
-    """A file by its content."""
-
     data: bytes
     mime_type: str
     filename: str
@@ -48,8 +46,6 @@ def is_local_path(location: str) -> bool:
 
 def read_local_file(location: str, *, root: Path = FILES_ROOT, limit: int = MAX_LOCAL_FILE_BYTES) -> FileBytes:
     """Read the file that a path or ``file:`` URL names.
-
-    Everything is checked on the open descriptor, so that a path that changes meanwhile makes no difference.
 
     Raises:
         FileRefused: it is outside the root, not a regular file, too large, or cannot be read.
@@ -71,7 +67,7 @@ def read_local_file(location: str, *, root: Path = FILES_ROOT, limit: int = MAX_
 
 
 def _read_checked(descriptor: int, allowed: str, limit: int) -> bytes:
-    """Check the descriptor itself, then read; a file that grows meanwhile is refused too."""
+    """Check the descriptor itself, so that a path that changes makes no difference, then read."""
     status = os.fstat(descriptor)
     if not stat.S_ISREG(status.st_mode) or status.st_size > limit or not _lies_under(_path_of(descriptor), allowed):
         raise FileRefused
@@ -146,7 +142,7 @@ def fetch_file(address: str, size: int, most_bytes: int) -> bytes:
 
 
 def still_answers(address: str, seconds: float) -> bool:
-    """Whether there is a file behind an address, whose content is left to others."""
+    """Whether there is a file behind an address; its content is not read."""
     try:
         with Timeout(min(seconds, _SECONDS), FileUnavailable()):
             _read(address, httpx.Response.raise_for_status)
@@ -156,7 +152,7 @@ def still_answers(address: str, seconds: float) -> bool:
 
 
 def _read[T](address: str, read: Callable[[httpx.Response], T]) -> T:
-    """What ``read`` makes of the answer at an address, behind its redirects."""
+    """Read the answer at an address, behind its redirects."""
     try:
         first = url = httpx.URL(address)
         for _ in range(_MOST_REDIRECTS + 1):

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Self
 
-from dify_plugin.entities.model import ModelType
 from dify_plugin.entities.model.llm import LLMModelConfig
 from dify_plugin.entities.model.message import (
     AudioPromptMessageContent,
@@ -72,7 +71,7 @@ class ModelSelection(BaseModel):
 
     @property
     def max_tokens(self) -> int:
-        """Tokens the developer reserved for one answer, 0 when unset."""
+        """Tokens that the developer reserved for one answer; 0 when unset."""
         return _positive_int(self.config.completion_params.get("max_tokens")) or 0
 
     def can_call_tools(self) -> bool:
@@ -104,18 +103,18 @@ class ModelSelection(BaseModel):
 
     @classmethod
     def read(cls, raw: object, note: Note) -> Self:
-        """Read the ``model`` parameter.
-
-        Raises:
-            InvalidParameters: no model was chosen.
-        """
         values = _mapping(raw)
         if not values.get("provider") or not values.get("model"):
             raise InvalidParameters("parameter 'model': no model is chosen; choose one in the node's panel")
         entity, completion_params = values.get("entity"), dict(_mapping(values.get("completion_params")))
         stop, features = completion_params.pop("stop", None), _mapping(entity).get("features")
         return cls(
-            config=_config(values["provider"], values["model"], values.get("mode") or "chat", completion_params),
+            config=LLMModelConfig(
+                provider=str(values["provider"]),
+                model=str(values["model"]),
+                mode=str(values.get("mode") or "chat"),
+                completion_params=completion_params,
+            ),
             features=frozenset(map(str, _list(features))) if isinstance(entity, Mapping) else None,
             context_size=_positive_int(_mapping(_mapping(entity).get("model_properties")).get("context_size")),
             history=tuple(_read_history(values.get("history_prompt_messages"), note)),
@@ -124,26 +123,14 @@ class ModelSelection(BaseModel):
 
 
 def read_fallback_model(text: str) -> LLMModelConfig | None:
-    """The model that ``fallback_model`` names; None if it is blank. A model's name may contain slashes.
-
-    Raises:
-        InvalidParameters: the text does not name a model.
-    """
-    text = text.strip()
-    if not text:
+    """The model that ``fallback_model`` names; None if it is blank. A model's name may contain slashes."""
+    if not (text := text.strip()):
         return None
     if named := _NAMED_MODEL.fullmatch(text):
-        return _config(named["provider"], named["model"], "chat", {})
+        return LLMModelConfig(provider=named["provider"], model=named["model"], mode="chat")
     advice = "write it as plugin author/plugin/provider/model, for example langgenius/openai/openai/gpt-5-mini"
     problem = missing_variable(text) if looks_like_selector(text) else f"{advice}; blank means none"
     raise InvalidParameters(f"parameter 'fallback_model': {problem}")
-
-
-def _config(provider: object, model: object, mode: object, params: dict[str, Any]) -> LLMModelConfig:
-    kind = ModelType.LLM
-    return LLMModelConfig(
-        provider=str(provider), model=str(model), model_type=kind, mode=str(mode), completion_params=params
-    )
 
 
 def _mapping(value: object) -> Mapping[str, Any]:
@@ -190,10 +177,7 @@ def _changed(message: PromptMessage, text: Callable[[str], str], medium: Callabl
 def file_parts(
     files: Sequence[File], model: ModelSelection, seconds: float
 ) -> tuple[tuple[Part, ...], tuple[Quoting, ...]]:
-    """This turn's files as the model can take them, fetched side by side and within the seconds given.
-
-    Also a sentence for the log for each that was not fetched.
-    """
+    """This turn's files as the model can take them, fetched side by side; a sentence for each that was not fetched."""
     notes = list[Quoting]()
     read = partial(_file_part, model=model, seconds=min(seconds, _FETCH_SECONDS), note=notes.append)
     return tuple(Pool(_FETCHED_AT_ONCE).map(read, files)), tuple(notes)

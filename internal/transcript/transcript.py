@@ -79,7 +79,7 @@ _TOKENS_OF_A_MEDIUM = 1_000
 
 @dataclass(frozen=True)
 class Weight:
-    """How much a message or a tool takes of a model's window and of a request's line."""
+    """How much something takes of a model's window and of a request's line."""
 
     tokens: int = 0
     """An estimate: tokenizers download vocabularies or refuse texts."""
@@ -128,8 +128,6 @@ class _Entry:
 
 
 class Transcript:
-    """The messages of one conversation."""
-
     def __init__(
         self,
         opening: Iterable[PromptMessage],
@@ -163,12 +161,11 @@ class Transcript:
 
     @property
     def weight(self) -> Weight:
-        """The weight of all messages; each is weighed once."""
         self._drop_refused_bodies()
         return self._weight
 
     def messages(self) -> list[PromptMessage]:
-        """The prompt of the next request; the list is the caller's, the messages are not."""
+        """The prompt of the next request."""
         self._drop_refused_bodies()
         return [entry.message for entry in self._entries]
 
@@ -198,7 +195,7 @@ class Transcript:
             self._append(message, other.get_text_content())
 
     def append_question(self, message: UserPromptMessage, record: UserRecord) -> None:
-        """Append what the user says in addition to the answer to a call that waited."""
+        """Append what the user says beyond the answer to a call that waited."""
         self._append(message)
         self.record.append(record)
 
@@ -209,7 +206,6 @@ class Transcript:
             self._append(AssistantPromptMessage(content=content, opaque_body=opaque_body))
 
     def append_note(self, text: str) -> None:
-        """Append a message to the model at the end, which leaves the prefix unchanged."""
         self._append(UserPromptMessage(content=text))
 
     def drop_opaque_bodies(self) -> None:
@@ -217,10 +213,7 @@ class Transcript:
         self._habits.takes_opaque_bodies = False
 
     def results_since(self, length: int) -> list[str]:
-        """The tool results behind the first so many messages, as a reader outside of this conversation needs them.
-
-        Left out are notes that mean something here alone, and answers to what was handed over.
-        """
+        """The tool results after the first ``length`` messages for other conversations; no answers to submissions."""
         return [
             entry.for_others or entry.message.get_text_content()
             for entry in self._entries[max(length - self._left_out, 0) :]
@@ -279,7 +272,7 @@ _KEPT_SHARE = 0.75
 
 @dataclass(frozen=True)
 class Window:
-    """How much may go into the requests of one run."""
+    """What may go into the requests of one run."""
 
     tools: Sequence[PromptMessageTool]
     context_size: int | None = None
@@ -287,7 +280,7 @@ class Window:
 
     @property
     def prompt_tokens(self) -> float:
-        """Tokens that a prompt may have; infinite when the context size is unknown."""
+        """At most; infinite when the context size is unknown."""
         if self.context_size is None:
             return math.inf
         return self.context_size - min(self.max_tokens, self.context_size // 2)
@@ -310,7 +303,7 @@ class Window:
             yield from self._fit_tokens(transcript, self.prompt_tokens)
 
     def shrink(self, transcript: Transcript) -> Iterator[OurWords]:
-        """Shorten after the provider said that the prompt is too long; yields nothing when there was nothing to do."""
+        """Shorten because the provider said that the prompt is too long; yields nothing if there was nothing to do."""
         yield from self._fit_tokens(transcript, self.weigh(transcript).tokens)
 
     def weigh(self, transcript: Transcript) -> Weight:

@@ -9,11 +9,11 @@ from gevent.event import Event
 
 from internal.node import model as model_module
 from tests.agent.local_http import served
-from tests.agent.scenes import ANSWER, results_in, search
+from tests.agent.scenes import ANSWER, search
 from tests.support.clock import FakeTime
 from tests.support.host import Json
 from tests.support.run import Outcome, run
-from tests.support.wire import model, replies, says
+from tests.support.wire import model, replies
 
 PNG = b"\x89PNG\r\n\x1a\n0000"
 IMAGE_PART = {"type": "image", "format": "png", "base64_data": "AAAA", "mime_type": "image/png", "filename": "old.png"}
@@ -33,17 +33,12 @@ def prompt_of(**params: Any) -> list[Json]:  # noqa: ANN401 - passed on as it is
     return outcome.model.prompts[0]
 
 
-def test_the_order_is_system_history_user() -> None:
+def test_the_order_is_system_history_user_and_thoughts_of_earlier_answers_are_taken_out() -> None:
     prompt = prompt_of(instruction="Be kind.", model=model(history_prompt_messages=HISTORY), query="Now?")
 
     assert [message["role"] for message in prompt] == ["system", *(message["role"] for message in HISTORY), "user"]
     assert prompt[0]["content"].startswith("Be kind.\n\n<persistence>")
     assert prompt[-1]["content"] == "Now?"
-
-
-def test_thoughts_of_earlier_answers_are_taken_out_and_quotations_are_not() -> None:
-    prompt = prompt_of(model=model(history_prompt_messages=HISTORY))
-
     *texts, with_file = [message["content"] for message in prompt if message["role"] == "assistant"]
     assert texts == ["Yes.", "No `<think>` here.", ""]
     assert with_file[0]["data"] == "With a file."
@@ -155,15 +150,13 @@ def test_a_file_goes_as_a_part_only_to_a_model_with_its_feature(kind: str) -> No
 UNFETCHABLE: dict[str, tuple[str, Json, str]] = {
     "gone": ("{}/gone.png?sign=secret", {}, "could not be fetched"),
     "cut short": ("{}/short.png", {}, "could not be fetched"),
-    "too large": ("{}/large.png", {}, "larger than 2.25 MiB, not shown"),
+    "too large": ("{}/large.png", {"size": None}, "larger than 2.25 MiB, not shown"),
     "said to be too large": ("{}/a.png", {"size": 3_000_000}, "larger than 2.25 MiB, not shown"),
-    "of unknown size and too large": ("{}/large.png", {"size": None}, "larger than 2.25 MiB, not shown"),
     "refused": ("http://127.0.0.1:9/a.png", {}, "could not be fetched"),
     "no address": ("nonsense", {}, "could not be fetched"),
     "no web address": ("ftp://x/a.png", {}, "could not be fetched"),
     "a broken host": ("http://[::bad/a.png", {}, "could not be fetched"),
     "a host with an empty label": ("http://a..b/", {}, "could not be fetched"),
-    "a host with too long a label": (f"https://{'a' * 64}.example.com/x.png", {}, "could not be fetched"),
     "nothing": ("", {}, "could not be fetched"),
 }
 
@@ -224,15 +217,3 @@ def test_the_time_that_fetching_takes_counts_against_the_deadline() -> None:
         )
 
     assert outcome.stop_reason == "time_limit"
-
-
-def test_a_full_window_turns_the_oldest_results_into_notes() -> None:
-    handlers = {"search": replies("word " * 300)}
-    steps = [*(search(str(number)) for number in range(5)), says("Done.")]
-
-    outcome = run(steps, handlers, {"model": model(context_size=1_400)})
-
-    assert outcome.error is None
-    last = results_in(outcome.model.prompts[-1])
-    assert "left out" in last[0]
-    assert last[-1].startswith("word")

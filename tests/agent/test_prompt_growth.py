@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.agent.scenes import asks, assistant_messages, check_growth, ends, entry, part, text
+from tests.agent.scenes import asks, check_growth, ends, entry, part, text
 from tests.support.clock import FakeTime
 from tests.support.host import Handler, Json
 from tests.support.node import KNOWN_TO_DIFY
@@ -91,14 +91,3 @@ def without_opaque_bodies(request: Json) -> Json:
     """A host that refuses them shrinks the prompt by them, for good: that is tested on its own."""
     messages = [{**message, "opaque_body": None} for message in request["prompt_messages"]]
     return {**request, "prompt_messages": messages}
-
-
-def test_the_property_covers_rounds_and_reading() -> None:
-    turn = [asks(entry("c1", "long", '{"q": "a"}')), ends()]
-    read = [asks(entry("c1", "read_result", '{"id": "r1", "offset": 9}')), ends()]
-
-    outcome = run([turn, read, says("Done.")], HANDLERS, {"tool_result_limit": 1000})
-
-    check_growth(outcome.model.requests)
-    assert len(assistant_messages(outcome.model.prompts[2])) == 2
-    assert len(outcome.model.requests[2]["tools"]) == len(HANDLERS) + 1

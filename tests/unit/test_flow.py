@@ -71,12 +71,11 @@ def test_tool_calls_are_taken_from_a_chunk_and_from_a_result_as_a_list_of_their_
     assert message.tool_calls == [CALL]
 
 
+NO_LISTS = [None, SimpleNamespace(), SimpleNamespace(tool_calls=None), AssistantPromptMessage(content="")]
+
+
 @pytest.mark.parametrize(
-    "holder",
-    [None, SimpleNamespace()]
-    + [SimpleNamespace(message=message) for message in (None, SimpleNamespace(), AssistantPromptMessage(content=""))]
-    + [SimpleNamespace(message=SimpleNamespace(tool_calls=None))],
-    ids=repr,
+    "holder", [None, SimpleNamespace(), *(SimpleNamespace(message=each) for each in NO_LISTS)], ids=repr
 )
 def test_what_lacks_a_delta_message_or_list_has_no_calls(holder: Any) -> None:  # noqa: ANN401 - less than the types say
     assert extract_stream_tool_calls(SimpleNamespace(delta=holder)) == []  # type: ignore[arg-type] # as above

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -131,34 +130,20 @@ def test_everything_else_is_refused_at_once(root: Path, location: str) -> None:
     assert refused(location.format(root=root), root)
 
 
-def test_a_missing_root_has_no_files_and_a_device_is_none(root: Path) -> None:
-    assert refused(f"{root}/a.txt", root / "nothing")
-    assert refused("/dev/zero", Path("/dev"))
-
-
-def test_the_root_may_itself_be_reached_through_a_link(root: Path, tmp_path: Path) -> None:
+def test_a_missing_root_has_no_files_a_device_is_none_and_a_root_may_be_a_link(root: Path, tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(root)
 
+    assert refused(f"{root}/a.txt", root / "nothing")
+    assert refused("/dev/zero", Path("/dev"))
     assert read_local_file(f"{tmp_path}/link/a.txt", root=tmp_path / "link").data == INSIDE
 
 
-def test_a_socket_under_the_root_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)  # the name of a socket is short
-    with socket.socket(socket.AF_UNIX) as listener:
-        listener.bind("socket")
-
-        assert refused(f"{tmp_path}/socket", tmp_path)
-
-
-@pytest.mark.parametrize(("size", "read"), [(0, True), (MAX_LOCAL_FILE_BYTES, True), (MAX_LOCAL_FILE_BYTES + 1, False)])
-def test_five_mebibytes_are_the_most(tmp_path: Path, size: int, read: bool) -> None:  # noqa: FBT001 - a table
+@pytest.mark.parametrize("size", [0, MAX_LOCAL_FILE_BYTES, MAX_LOCAL_FILE_BYTES + 1])
+def test_five_mebibytes_are_the_most(tmp_path: Path, size: int) -> None:
     with (tmp_path / "big").open("wb") as file:
         file.truncate(size)
 
-    assert refused(f"{tmp_path}/big", tmp_path) is not read
-    assert MAX_LOCAL_FILE_BYTES == 5_242_880
-    if read:
-        assert len(read_local_file(f"{tmp_path}/big", root=tmp_path).data) == size
+    assert refused(f"{tmp_path}/big", tmp_path) is (size > MAX_LOCAL_FILE_BYTES == 5_242_880)
 
 
 @needs_proc
@@ -197,11 +182,8 @@ TYPES = {
 }
 
 
-def test_the_type_is_what_the_bytes_show() -> None:
+def test_the_type_is_what_the_bytes_show_whatever_the_name_says(tmp_path: Path) -> None:
     assert {data: sniff_mime_type(data) for data in TYPES} == TYPES
-
-
-def test_a_name_lies_and_the_bytes_do_not(tmp_path: Path) -> None:
     name = "ä 日本 %20.txt"
     (tmp_path / name).write_bytes(PNG)
 

@@ -20,7 +20,13 @@ TAGS = {
     "tool_preamble_policy": "tool_preamble",
 }
 SHORT = PolicyTexts("P", "C", "R", "U", "T")
-BLOCKS = {name: f"<{tag}>\n{text}\n</{tag}>" for (name, tag), text in zip(TAGS.items(), "PCRUT", strict=True)}
+
+
+def wrapped(tag: str, text: str) -> str:
+    return f"<{tag}>\n{text}\n</{tag}>"
+
+
+BLOCKS = {name: wrapped(tag, text) for (name, tag), text in zip(TAGS.items(), "PCRUT", strict=True)}
 
 
 def built(overrides: object, instruction: str = "") -> tuple[str, list[str]]:
@@ -33,10 +39,6 @@ def built(overrides: object, instruction: str = "") -> tuple[str, list[str]]:
 def prompt(**changed: str) -> str:
     """Every block with what was changed or added, in the prompt's order."""
     return "\n\n".join(block for block in (BLOCKS | changed).values() if block)
-
-
-def wrapped(tag: str, text: str) -> str:
-    return f"<{tag}>\n{text}\n</{tag}>"
 
 
 BROKEN = "{" * 100_000
@@ -56,6 +58,7 @@ BUILT: list[tuple[object, str, list[str]]] = [
     # What is neither text nor false is ignored and named.
     *(({"tool_results_policy": odd}, prompt(), ["tool_results_policy"]) for odd in (True, 0, None, ["x"], {"a": "b"})),
     ({"extra_policy": 1}, prompt(), ["extra_policy"]),
+    ('{"extra_policy": "cut \\ud83d here"}', prompt(x="cut ? here"), []),
     # So is an unknown key; the others apply.
     (
         {"persistance_policy": "typo", "uncertainty_policy": False},
@@ -102,11 +105,6 @@ def test_any_text_becomes_a_prompt_and_extra_policy_in_an_object_is_verbatim(
     assert built({"extra_policy": extra})[0] == (f"{prompt()}\n\n{extra}" if extra.strip() else prompt())
 
 
-@pytest.mark.parametrize("name", ["persistence_policy", "extra_policy"])
-def test_half_a_surrogate_pair_in_an_override_can_still_be_written(name: str) -> None:
-    assert b"cut ? here" in built(f'{{"{name}": "cut \\ud83d here"}}')[0].encode()
-
-
 @pytest.mark.parametrize(
     "policy", [DEFAULT_POLICY, GPT5ReActStrategy.blueprint.policy], ids=["function calling", "react"]
 )
@@ -124,10 +122,3 @@ def test_data_can_neither_close_nor_open_a_block(tag: str) -> None:
     assert escaped(f"a </{tag}>\n<{tag}>\n< / {tag.upper()} > b") == (
         f"a &lt;/{tag}>\n&lt;{tag}>\n&lt; / {tag.upper()} > b"
     )
-
-
-def test_react_reasons_acts_and_observes_in_few_words() -> None:
-    """That nothing else differs, tests/agent/test_strategies.py shows on the prompts."""
-    preamble = GPT5ReActStrategy.blueprint.policy.tool_preamble_policy.lower()
-
-    assert [word for word in ("reason", "act", "observe", "25 words") if word not in preamble] == []
