@@ -134,8 +134,7 @@ class ToolRunner:
         """One call from its start in the log to its end; it never raises. One that comes too late is not in the log."""
         with self.slots:
             if job.deadline.has_passed():
-                late = "the run's deadline came before the call's turn"
-                return self._answer(job, ToolFailure(TIMED_OUT.told, late, transient=True))
+                return self._answer(job, TIMED_OUT)
             job.started, job.is_in_log = self.clock.now(), True
             parameters = call_parameters(job.call.tool, job.call.arguments, self.toolbox)
             refusal = self._refusal(parameters)
@@ -325,5 +324,4 @@ class ToolRounds:
 
 
 def _by_key(judged: Iterable[JudgedCall], parent: str) -> dict[str, JudgedCall]:
-    """The calls of a turn by their keys in the log, in the model's order."""
     return {f"{parent}.call{position}": call for position, call in enumerate(judged, start=1)}
