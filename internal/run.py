@@ -28,7 +28,7 @@ from internal.node.tools import Tool, Toolbox
 from internal.sources import Bibliography
 from internal.text.texts import deciding_text
 from internal.transcript.long_results import LongResults
-from internal.transcript.transcript import HostHabits, Transcript, opening_messages, user_message
+from internal.transcript.transcript import Transcript, opening_messages, user_message
 from prompt import template
 
 
@@ -143,7 +143,6 @@ class Run[P: StrategyParams]:
     tally: Tally
     notes: tuple[Noted, ...]
     """What was ignored or left out; for the log."""
-    habits: HostHabits = field(default_factory=HostHabits)
     long_results: LongResults = field(default_factory=LongResults)
 
     def deadline(self, share: float) -> Deadline:
@@ -159,19 +158,19 @@ class Run[P: StrategyParams]:
         message = user_message(_joined(self.task.context, text), self.files)
         opening = opening_messages(self.dialogue.history, self.instruction, message)
         record = [*self.dialogue.earlier, self.task.model_copy(update={"text": text})]
-        return Transcript(opening, self.habits, self.long_results, record)
+        return Transcript(opening, self.long_results, record)
 
     def request(self, text: str) -> Transcript:
         """A conversation of its own: the system prompt, and a message of context and text."""
         message = user_message(_joined(self.task.context, text), ())
-        return Transcript(opening_messages((), self.instruction, message), self.habits)
+        return Transcript(opening_messages((), self.instruction, message))
 
     def resumed(self, entries: Sequence[EntryRecord] = ()) -> Transcript:
         """A conversation that an earlier run began, up to the calls that wait; ``entries`` follow the history."""
         begun = list(messages_of(entries, self.toolbox))
         opening = opening_messages([*self.dialogue.history, *begun], self.instruction)
         record = [*self.dialogue.earlier, *entries]
-        return Transcript(opening, self.habits, self.long_results, record, kept=len(begun))
+        return Transcript(opening, self.long_results, record, kept=len(begun))
 
     def first_loop(self, toolbox: Toolbox, part: LoopPart | None = None) -> AgentLoop:
         """The loop over the user's question, or over the conversation in which calls wait."""

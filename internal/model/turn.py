@@ -38,6 +38,7 @@ class ModelInUse:
     fallback: LLMModelConfig | None = None
     _failure: ModelCallFailed | None = field(default=None, init=False)
     """How the first one failed; None while it is in use. Of several conversations the first one's counts."""
+    takes_opaque_bodies: bool = field(default=True, init=False)
 
     @property
     def now(self) -> LLMModelConfig:
@@ -49,6 +50,10 @@ class ModelInUse:
 
     def use_fallback(self, failure: ModelCallFailed) -> None:
         self._failure = self._failure or failure
+        self.refuse_opaque_bodies()  # another model has no use for them
+
+    def refuse_opaque_bodies(self) -> None:
+        self.takes_opaque_bodies = False
 
     def told(self, model: LLMModelConfig, failure: ModelCallFailed) -> ModelCallFailed:
         """How this model failed; of the fallback, with the reason for which it was in use."""
@@ -93,7 +98,6 @@ class ModelCaller:
         can_replace = self.models.can_replace(asked.model) and not asked.reading.has_shown
         if isinstance(outcome, ModelCallFailed) and can_replace:
             self.models.use_fallback(outcome)
-            transcript.drop_opaque_bodies()  # another model has no use for them
             second = self.models.now
             note = f"the model failed ({outcome.kind}); the run continues with the fallback model"
             yield Noted(OurWords(f"{note} {second.provider}/{second.model}"), span.round_key)
@@ -151,6 +155,8 @@ class _Asked:
     def _try(self, request_id: str) -> Generator[Event, None, ModelTurn | TimeIsUp | HostFailure | None]:
         """Send the request and read the stream to its end; None if the model is to be asked again."""
         caller, reading = self.caller, self.reading
+        if not caller.models.takes_opaque_bodies:
+            self.transcript.drop_opaque_bodies()
         for note in caller.window.fit(self.transcript):
             yield Noted(note, self.span.key)
         stop = caller.stop if self.model is caller.models.first else ()
@@ -215,7 +221,7 @@ class _Asked:
             return False
         may_blame_body = failure.names_opaque_body or failure.kind in _MAY_REFUSE_A_BODY
         if may_blame_body and any(map(carries_opaque_body, request.messages)):
-            self.transcript.drop_opaque_bodies()
+            self.caller.models.refuse_opaque_bodies()
             yield self._note("the host refused the provider's opaque bodies; the run continues without them")
             return True
         if failure.is_transient and self._retries < len(RETRY_WAITS):

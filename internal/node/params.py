@@ -138,20 +138,17 @@ class StrategyParams(BaseModel):
 
     model: ModelSelection
     tools: Annotated[tuple[Mapping[str, Any], ...], Items(dict)] = ()
-    """Dify's tool dicts, unchecked; the toolbox decides which are usable."""
+    """Dify's, unchecked."""
     instruction: Text = ""
     query: Text = ""
     context: Any = None
     """str, dict or list of either, as the knowledge node gives it."""
     files: Annotated[tuple[File, ...], Items(File.model_validate)] = ()
     approval_required: Annotated[tuple[str, ...], _guarded_names] = ()
-    """Names, ``provider/name`` or ``*``; empty for no tool. Not yet matched with the tools."""
+    """Names, ``provider/name`` or ``*``; empty for no tool."""
     approval: Text = ""
-    """What the user said to the calls that wait, as it came. Blank where its variable does not exist."""
     state: Text = ""
-    """The text of an earlier run's state as it came; not yet decoded."""
     answer_schema: Text = ""
-    """JSON Schema of an object that the answer has to satisfy; blank for an answer in text."""
     answer_criteria: Text = ""
     show_sources: Switch = True
     emit_intermediate_thoughts: Switch = False
@@ -164,7 +161,6 @@ class StrategyParams(BaseModel):
     """Names or ``provider/name``; empty allows all."""
     parallel_tool_calls: Annotated[int, Limits(1, 16)] = 8
     fallback_model: Text = ""
-    """``plugin author/plugin/provider/model``, not yet parsed; blank for none."""
     prompt_policy_overrides: Text = ""
     extra_outputs: Annotated[frozenset[ExtraOutput], _extra_outputs] = frozenset()
 

@@ -112,13 +112,6 @@ def weight_of(message: PromptMessage) -> Weight:
     return Weight(tokens, len(message.model_dump_json().encode()) + 2)
 
 
-@dataclass
-class HostHabits:
-    """What a run has learnt about its host; its conversations share it."""
-
-    takes_opaque_bodies: bool = True
-
-
 @dataclass(frozen=True)
 class _Entry:
     message: PromptMessage
@@ -131,7 +124,6 @@ class Transcript:
     def __init__(
         self,
         opening: Iterable[PromptMessage],
-        habits: HostHabits | None = None,
         long_results: LongResults | None = None,
         record: Iterable[EntryRecord] = (),
         kept: int = 0,
@@ -145,10 +137,8 @@ class Transcript:
         self.rounds = 0
         """Tool rounds appended so far."""
         self._entries: list[_Entry] = []
-        self._weight = Weight()
+        self.weight = Weight()
         self._left_out = 0
-        self._habits = habits or HostHabits()
-        self._may_have_opaque_bodies = True
         for message in in_turns(opening):
             self._append(message)
         last = max((at for at, each in enumerate(self._entries) if _is_of_user(each)), default=0)
@@ -159,14 +149,8 @@ class Transcript:
         """How many messages it has had; those of turns that were left out count too."""
         return self._left_out + len(self._entries)
 
-    @property
-    def weight(self) -> Weight:
-        self._drop_refused_bodies()
-        return self._weight
-
     def messages(self) -> list[PromptMessage]:
         """The prompt of the next request."""
-        self._drop_refused_bodies()
         return [entry.message for entry in self._entries]
 
     def append_round(
@@ -209,8 +193,7 @@ class Transcript:
         self._append(UserPromptMessage(content=text))
 
     def drop_opaque_bodies(self) -> None:
-        """Send no opaque bodies from now on, in all conversations of the run."""
-        self._habits.takes_opaque_bodies = False
+        self.shorten(without_opaque_body)
 
     def results_since(self, length: int) -> list[str]:
         """The tool results after the first ``length`` messages for other conversations; no answers to submissions."""
@@ -229,7 +212,7 @@ class Transcript:
                 if (shorter := shortening(message)) is message:
                     break
                 entry = _Entry(shorter, weight_of(shorter), shorter.get_text_content())
-                self._weight += entry.weight - self._entries[position].weight
+                self.weight += entry.weight - self._entries[position].weight
                 self._entries[position] = entry
                 times += 1
         return times
@@ -241,23 +224,16 @@ class Transcript:
         if first >= self._question:
             return False
         end = next((at for at in range(first + 1, self._question) if _is_of_user(entries[at])), self._question)
-        self._weight -= sum((entry.weight for entry in entries[first:end]), Weight())
+        self.weight -= sum((entry.weight for entry in entries[first:end]), Weight())
         del entries[first:end]
         self._question -= end - first
         self._left_out += end - first
         return True
 
     def _append(self, message: PromptMessage, for_others: str = "") -> None:
-        message = message if self._habits.takes_opaque_bodies else without_opaque_body(message)
         entry = _Entry(message, weight_of(message), for_others)
         self._entries.append(entry)
-        self._weight += entry.weight
-
-    def _drop_refused_bodies(self) -> None:
-        """Apply, once, what any conversation of the run has learnt."""
-        if self._may_have_opaque_bodies and not self._habits.takes_opaque_bodies:
-            self._may_have_opaque_bodies = False
-            self.shorten(without_opaque_body)
+        self.weight += entry.weight
 
 
 def _is_of_user(entry: _Entry) -> bool:

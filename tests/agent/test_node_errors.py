@@ -100,9 +100,9 @@ def test_the_providers_words_become_one_sentence_for_users_and_the_log_has_the_d
     assert outcome.logs["round1"]["error"] == outcome.logs["round1.model"]["error"] != str(outcome.error)
 
 
-@pytest.mark.parametrize("kind", FailureKind)
-def test_every_kind_of_failure_leaves_as_an_error_that_dify_knows(kind: FailureKind) -> None:
-    assert type(node_error(ModelCallFailed("x", kind, "y"))).__name__ in KNOWN_TO_DIFY
+def test_every_kind_of_failure_leaves_as_an_error_that_dify_knows() -> None:
+    raised = {type(node_error(ModelCallFailed("x", kind, "y"))).__name__ for kind in FailureKind}
+    assert raised <= set(KNOWN_TO_DIFY)
 
 
 def test_a_defect_is_named_by_its_type_and_its_traceback_stays_in_the_plugins_own_log(

@@ -74,20 +74,15 @@ def test_what_is_empty_or_odd_is_nothing(odd: dict[str, Any]) -> None:
     assert notes == []
 
 
-@pytest.mark.parametrize(
-    "odd",
-    [
-        {"role": "developer", "content": "x"},
-        {"role": "narrator", "content": "x"},
-        {"role": [], "content": "x"},
-        {"content": "x"},
-        {"role": "tool", "content": "no id"},
-        {"role": "user", "content": [{"type": "hologram"}]},
-        "text",
-        None,
-    ],
-    ids=repr,
-)
+ODD_ROLES: list[object] = ["developer", "narrator", [], "tool"]  # of a tool: without an id
+ODD_MESSAGES = [
+    *({"role": role, "content": "x"} for role in ODD_ROLES),
+    {"role": "user", "content": [{"type": "hologram"}]},
+    *({"content": "x"}, "text", None),
+]
+
+
+@pytest.mark.parametrize("odd", ODD_MESSAGES, ids=repr)
 def test_the_history_is_read_in_order_and_an_unreadable_message_is_left_out(odd: object) -> None:
     history: list[PromptMessage] = [
         UserPromptMessage(content="before"),
@@ -95,9 +90,8 @@ def test_the_history_is_read_in_order_and_an_unreadable_message_is_left_out(odd:
         ToolPromptMessage(content="found", tool_call_id="c1", name="search"),
     ]
 
-    selection, (note,) = select(
-        model(history_prompt_messages=[odd, *(each.model_dump(mode="json") for each in history)])
-    )
+    written = [each.model_dump(mode="json") for each in history]
+    selection, (note,) = select(model(history_prompt_messages=[odd, *written]))
 
     assert list(selection.history) == history
     assert "message 1" in note

@@ -57,15 +57,7 @@ def proxy(server: str, monkeypatch: pytest.MonkeyPatch) -> str:
     return server
 
 
-PRIVATE = [
-    "127.0.0.1:9",
-    "localhost:9",
-    "10.0.0.1",
-    "169.254.169.254",
-    "[::1]",
-    "[::ffff:127.0.0.1]",
-    "2130706433",
-]
+PRIVATE = ["127.0.0.1:9", "localhost:9", "10.0.0.1", "169.254.169.254", "[::1]", "[::ffff:127.0.0.1]", "2130706433"]
 
 
 @pytest.mark.usefixtures("proxy")

@@ -27,7 +27,6 @@ from internal.tooling import MAX_ARGUMENTS_LENGTH
 from internal.transcript.transcript import (
     SHORTENINGS,
     Content,
-    HostHabits,
     Transcript,
     Weight,
     Window,
@@ -89,11 +88,7 @@ def shorten(transcript: Transcript, data: st.DataObject) -> None:
     transcript.shorten(data.draw(st.sampled_from([*SHORTENINGS.values()])), lambda: next(left, True))
 
 
-def drop_opaque(transcript: Transcript, _: st.DataObject) -> None:
-    transcript.drop_opaque_bodies()
-
-
-STEPS: list[Callable[[Transcript, st.DataObject], None]] = [append, append, shorten, drop_opaque]
+STEPS: list[Callable[[Transcript, st.DataObject], None]] = [append, append, shorten]
 
 
 def only_grew(before: list[PromptMessage], after: list[PromptMessage]) -> bool:
@@ -110,7 +105,7 @@ def only_grew(before: list[PromptMessage], after: list[PromptMessage]) -> bool:
 def test_after_any_steps_every_call_has_its_answer_and_the_prefix_is_unchanged(
     steps: list[Callable[[Transcript, st.DataObject], None]], data: st.DataObject
 ) -> None:
-    transcript, refuses_bodies = Transcript(OPENING), False
+    transcript = Transcript(OPENING)
     for step in steps:
         before = transcript.messages()
         step(transcript, data)
@@ -120,8 +115,6 @@ def test_after_any_steps_every_call_has_its_answer_and_the_prefix_is_unchanged(
         assert only_grew(before, after)
         assert after[: len(OPENING)] == OPENING
         check_prompt([message.model_dump(mode="json") for message in after])
-        refuses_bodies = refuses_bodies or step is drop_opaque
-        assert not (refuses_bodies and any(map(carries_opaque_body, after)))
         assert transcript.weight == sum(map(weight_of, after), Weight())
     assert transcript.rounds == steps.count(append)
 
@@ -137,9 +130,8 @@ def test_after_any_steps_every_call_has_its_answer_and_the_prefix_is_unchanged(
 )
 def test_names_and_arguments_that_an_api_would_refuse_are_rewritten(called: str, written: str) -> None:
     transcript = Transcript(OPENING)
-    transcript.append_round(
-        "", None, [result("a", called, json.dumps({"q": "x" * MAX_ARGUMENTS_LENGTH}), "unknown tool")]
-    )
+    arguments = json.dumps({"q": "x" * MAX_ARGUMENTS_LENGTH})
+    transcript.append_round("", None, [result("a", called, arguments, "unknown tool")])
 
     turn, answer = transcript.messages()[-2:]
     assert isinstance(turn, AssistantPromptMessage)
@@ -156,22 +148,6 @@ def test_a_turn_with_nothing_in_it_is_left_out(nothing: Content) -> None:
 
     transcript.append_answer(nothing, {"sealed": 1})
     assert len(transcript.messages()) == len(OPENING) + 1
-
-
-def test_a_host_that_refuses_opaque_bodies_gets_none_in_any_conversation_of_the_run() -> None:
-    sealed: list[PromptMessageContentUnionTypes] = [TextPromptMessageContent(data="hm", opaque_body={"o": 1}), image()]
-    habits = HostHabits()
-    first, second = (Transcript(OPENING, habits) for _ in range(2))
-    for transcript in (first, second):
-        transcript.append_answer(sealed, {"o": 2})
-    assert any(map(carries_opaque_body, second.messages()))
-
-    first.drop_opaque_bodies()
-
-    for transcript in (first, second):
-        transcript.append_answer("Because.", {"o": 3})
-        assert not any(map(carries_opaque_body, transcript.messages()))
-        assert transcript.messages()[-2].content == [TextPromptMessageContent(data="hm"), image()]
 
 
 def test_the_results_of_later_rounds_are_those_since() -> None:
@@ -219,10 +195,7 @@ def test_the_answer_has_its_share_of_the_window_and_never_more_than_half(
 
 
 def test_a_prompt_that_fits_or_has_nothing_to_leave_out_is_sent_unchanged() -> None:
-    fits, has_only_a_question = (
-        transcript_of("a" * 4000),
-        transcript_of(opening=[UserPromptMessage(content="x" * 100_000)]),
-    )
+    fits, has_only_a_question = transcript_of("a" * 4000), Transcript([UserPromptMessage(content="x" * 100_000)])
 
     assert [*Window((), 10_000).fit(fits), *Window(()).fit(transcript_of("a" * 200_000))] == []
     assert [*Window((), 1_000).fit(has_only_a_question), *Window((), 1_000).shrink(has_only_a_question)] == []
