@@ -21,9 +21,7 @@ from internal.sources import Source
 MAX_FILE_BYTES = 15 * 1024 * 1024
 """Bytes; the daemon refuses a larger blob: docs/host-facts.md, "Size limits"."""
 MAX_ADDRESS_LENGTH = 2_048
-"""Characters of an address that is forwarded."""
 MAX_NAME_LENGTH = 200
-"""Characters of a file's name or type."""
 
 
 @dataclass(frozen=True)
@@ -93,11 +91,9 @@ class ModelFinished:
     key: str
     elapsed_seconds: float
     usage: Usage
-    """Of every try."""
     text: str = ""
     thought: str = ""
     calls: tuple[str, ...] = ()
-    """Names of the tools it asked for, in its order."""
     finish_reason: str | None = None
     error: str | None = None
     round: int = 0
@@ -145,7 +141,7 @@ class ToolStarted:
     key: str
     call: JudgedCall
     request_id: str | None = None
-    """Under which it is sent; None where no tool has to run."""
+    """None where no tool has to run."""
 
 
 @dataclass(frozen=True)
@@ -159,7 +155,7 @@ class CallsAnswered:
     """All calls of a turn have their results, in the model's order."""
 
     round: int
-    """As of the turn that made the calls; 0 of calls of an earlier run."""
+    """Of the turn that made the calls; 0 for an earlier run."""
     calls: tuple[EndedCall, ...]
 
 
@@ -175,7 +171,6 @@ class Thought:
     round: int
     text: str
     subtask: str = ""
-    """The subtask of a plan that the turn worked on."""
 
 
 @dataclass
@@ -218,13 +213,11 @@ class RunSummary:
     answer: str
     tally: Tally
     sources: tuple[tuple[int, Source], ...] = ()
-    """By number, in order."""
     earlier_sources: tuple[tuple[int, Source], ...] = ()
-    """Of earlier runs of the conversation, without their content."""
+    """Of earlier runs, without their content."""
     structured_output: StructuredOutput | None = None
     """None without an answer schema."""
     variables: Mapping[str, Any] = field(default_factory=dict)
-    """Of a strategy or a parameter."""
     extra_outputs: frozenset[ExtraOutput] = frozenset()
     decisions: Mapping[str, Any] = field(default_factory=dict)
     """What it adds to ``decision_summary``."""

@@ -1,5 +1,6 @@
 """Sources that the answer may cite: the node's context first, then what the tools brought; read, numbered, listed."""
 
+import contextlib
 import json
 import math
 import re
@@ -15,7 +16,6 @@ from internal.text.texts import parse_pasted, read_pasted
 from prompt import template
 
 MAX_TITLE_LENGTH = 200
-"""Characters."""
 _MAX_METADATA_SIZE = 10_000
 """Bytes of a source's metadata; the host is sent no more of it."""
 
@@ -52,7 +52,6 @@ _OWN_TAGS = re.compile(
     re.IGNORECASE,
 )
 _BLOCK = 16_384
-"""Characters that are looked through in one go, at least."""
 _CODE = re.compile(r"^ {0,3}(```+|~~~+).*?(?:^ {0,3}\1|\Z)|`[^`\n]+`", re.MULTILINE | re.DOTALL)
 _OWN_LIST = re.compile(
     r"^[^\w\n\[【]*+[\[【]\d{1,4}[\]】][^\w\n]*+\w"  # a line that begins with a number: "- **[1]** Handbook"
@@ -73,7 +72,6 @@ class Source(NamedTuple):
     resource: Mapping[str, Any] = MappingProxyType({})
     """What is known of it in RESOURCE_FIELDS, each of the field's type."""
     link: str = ""
-    """Its address on the web, if it has one."""
 
     def shortened(self, length: int) -> "Source":
         """The same source, no text of it longer than this."""
@@ -97,14 +95,10 @@ class Source(NamedTuple):
 
 
 class Bibliography:
-    """The sources of one run, numbered in the order in which they were first offered.
-
-    They go on counting from the last number that earlier runs of the conversation gave.
-    """
+    """The sources of one run, numbered as they were first offered, on from the last number of earlier runs."""
 
     def __init__(self, last: int = 0) -> None:
         self.last = last
-        """The highest number given so far."""
         self._entries: dict[tuple[str | None, str, str], tuple[int, Source]] = {}
 
     def add(self, sources: Iterable[Source]) -> list[int]:
@@ -255,30 +249,17 @@ def _read_resource(values: Mapping[str, Any]) -> dict[str, Any]:
         if kind is str:
             resource[name] = value if isinstance(value, str) else _text(value)
         elif kind is dict:
-            if isinstance(value, dict) and _can_be_sent(value):
-                resource[name] = value
-        elif (number := _number(value)) is not None:
-            resource[name] = kind(number)
+            with contextlib.suppress(ValueError):  # with more levels than a message has around it
+                if isinstance(value, dict) and len(to_json([[[[[[[[value]]]]]]]])) <= _MAX_METADATA_SIZE:
+                    resource[name] = value
+        elif isinstance(value, int | float | str):
+            with contextlib.suppress(ValueError, OverflowError):
+                if math.isfinite(number := float(value)):
+                    resource[name] = kind(number)
     return resource
-
-
-def _can_be_sent(metadata: dict[str, Any]) -> bool:
-    """Whether it is small, and can be written with more levels than a message has around it."""
-    try:
-        return len(to_json([[[[[[[[metadata]]]]]]]])) <= _MAX_METADATA_SIZE
-    except ValueError:
-        return False
 
 
 def _text(value: object) -> str:
     if value is None:
         return ""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def _number(value: object) -> float | None:
-    try:
-        number = float(value) if isinstance(value, int | float | str) else math.nan
-    except (ValueError, OverflowError):
-        return None
-    return number if math.isfinite(number) else None

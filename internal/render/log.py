@@ -31,17 +31,13 @@ from internal.text.texts import wellformed
 
 _KINDS = frozenset(FailureKind)
 _OURS = frozenset({"status", "stop_reason", "finish_reason"})
-"""Fields of a row's data whose texts are words of ours."""
 _TOOLS = frozenset({"tool", "tool_calls"})
-"""Fields with names of tools, which a model can invent."""
 
 MAX_PREVIEW_LENGTH = 2_000
 """Characters of one value; Dify stores every row twice (docs/host-facts.md, "Log entries")."""
-_ERROR_ENDS = 900, 100
-"""Characters of a long error's beginning and end that are shown."""
+_MAX_ERROR = 1_000
 _MAX_LABEL_LENGTH = 120
 _MAX_BEGINNING = 300
-"""Characters of a call's arguments and of its result in the row above it."""
 
 MAX_PROVIDERS = 20
 """Rows of a run that name a provider: each holds the stream up by about half a second on a busy machine."""
@@ -111,8 +107,7 @@ def size_of(value: object) -> str:
 def error_text(error: str, secrets: KnownSecrets) -> str:
     """What went wrong, without what has the shape or the name of a secret; a long one loses its middle."""
     shown = without_named(wellformed(secrets.for_people.error(error)))
-    head, tail = _ERROR_ENDS
-    return shown if len(shown) <= head + tail else f"{shown[:head]} … {shown[-tail:]}"
+    return shown if len(shown) <= _MAX_ERROR else f"{shown[:900]} … {shown[-100:]}"
 
 
 def preview(value: object, redactor: Redactor) -> object:
@@ -351,5 +346,5 @@ def cost(usage: Usage) -> dict[str, Any]:
 
 
 def cost_in_words(usage: Usage) -> str:
-    tokens = f"{usage.total_tokens:,} tokens"
-    return f"{tokens}, {usage.total_price:f} {usage.currency or 'USD'}" if usage.total_price else tokens
+    price = f", {usage.total_price:f} {usage.currency or 'USD'}" if usage.total_price else ""
+    return f"{usage.total_tokens:,} tokens{price}"
