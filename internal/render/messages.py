@@ -31,10 +31,8 @@ from internal.text.secrets import KnownSecrets
 from internal.text.texts import wellformed
 from internal.text.thoughts import TextStream
 
-MAX_TEXT_BYTES = 256 * 1024
-"""Bytes of one text message in UTF-8."""
-_MAX_CHARACTER_BYTES = 4
-
+MAX_TEXT_LENGTH = 256 * 1024
+"""Characters of one text message: 1.5 MiB at most as JSON, far below the line that kills a plugin."""
 MAX_AT_ONCE = 100
 """Messages. The daemon passes a run's messages on through a queue of 128 places, and drops messages without an error
 when it is full. With a pause of 10 ms after every 100 none was lost (docs/host-facts.md, "Bursts of messages")."""
@@ -155,20 +153,10 @@ def _list_of_sources(summary: RunSummary, text: TextStream, secrets: KnownSecret
 
 
 def _text_messages(text: str) -> Iterator[AgentInvokeMessage]:
-    for piece in message_texts(wellformed(text)):
-        body = InvokeMessage.TextMessage(text=piece)
+    text = wellformed(text)
+    for start in range(0, len(text), MAX_TEXT_LENGTH):
+        body = InvokeMessage.TextMessage(text=text[start : start + MAX_TEXT_LENGTH])
         yield AgentInvokeMessage(type=InvokeMessage.MessageType.TEXT, message=body)
-
-
-def message_texts(text: str) -> Iterator[str]:
-    """A text in pieces of at most MAX_TEXT_BYTES bytes, far below the line that kills a plugin; no character is cut."""
-    start = 0
-    while start < len(text):
-        piece = text[start : start + MAX_TEXT_BYTES]
-        if len(piece) > MAX_TEXT_BYTES // _MAX_CHARACTER_BYTES:
-            piece = piece.encode()[:MAX_TEXT_BYTES].decode(errors="ignore")
-        yield piece
-        start += len(piece)
 
 
 def paced(messages: Iterable[AgentInvokeMessage], clock: Clock) -> Iterator[AgentInvokeMessage]:

@@ -25,17 +25,14 @@ from internal.text.secrets import KnownSecrets, Redactor
 MAX_CHUNK_BYTES = 8192
 """Bytes of one blob chunk that the daemon takes: docs/host-facts.md, "Size limits"."""
 MAX_OBJECT_BYTES = 1024 * 1024
-"""Bytes of all variables in one JSON: a line may have 5 MiB (docs/host-facts.md, "Size limits"), and Dify stores
-1,024,000 bytes of a node's outputs ("Log entries")."""
+"""Bytes of all variables, of the sources in one message: a line may have 5 MiB (docs/host-facts.md, "Size limits"), and
+Dify stores 1,024,000 bytes of a node's outputs ("Log entries")."""
 MAX_SOURCE_LENGTH = 10_000
 """Characters of one field of a source."""
-_MAX_RESOURCES_BYTES = 1024 * 1024
-"""Of the sources in one message."""
 
 MAX_EXTRA_BYTES = 512 * 1024
-"""Of state, thoughts and tool_results."""
+"""Of state, thoughts and tool_results (docs/outputs.md)."""
 MAX_THOUGHTS = 100_000
-"""Characters of all thoughts together."""
 _MAX_ESCAPE = 6
 """Bytes of a character that JSON escapes."""
 
@@ -60,10 +57,9 @@ def file_messages(file: UserFile, redactor: Redactor) -> Iterator[AgentInvokeMes
         case ExternalImage(address):
             yield AgentInvokeMessage(type=_Type.IMAGE, message=InvokeMessage.TextMessage(text=redactor.text(address)))
         case FileBytes(data, mime_type, filename):
-            meta = {"mime_type": redactor.text(mime_type)[:MAX_NAME_LENGTH]}
-            yield from _chunks(
-                data, meta | ({"filename": redactor.text(filename)[:MAX_NAME_LENGTH]} if filename else {})
-            )
+            named = {"mime_type": mime_type, "filename": filename}.items()
+            meta = {name: redactor.text(value)[:MAX_NAME_LENGTH] for name, value in named if value}
+            yield from _chunks(data, meta)
         case _:
             assert_never(file)
 
@@ -279,7 +275,7 @@ def _source_messages(sources: Sequence[tuple[int, Source]], redactor: Redactor) 
     for (number, _), fields in in_turns(zip(sources, redactor.values(list(in_turns(described))), strict=True)):
         short = {name: value[:MAX_SOURCE_LENGTH] if isinstance(value, str) else value for name, value in fields.items()}
         added = size_on_the_wire(short)
-        if waiting and size + added > _MAX_RESOURCES_BYTES:
+        if waiting and size + added > MAX_OBJECT_BYTES:
             yield _resources_message(waiting)
             waiting, size = [], 0
         waiting.append({**short, "position": number})

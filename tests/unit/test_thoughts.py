@@ -2,13 +2,11 @@
 
 import re
 from itertools import groupby
-from unittest.mock import patch
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from internal.render.messages import message_texts
 from internal.text.thoughts import (
     MAX_ATTRIBUTES_LENGTH,
     Piece,
@@ -246,13 +244,3 @@ def test_every_block_is_closed_before_the_next_one_opens(steps: list[tuple[str, 
 
     assert "".join(re.findall("</?think>", text)).replace("<think></think>", "") == ""
     assert not text.startswith("\n")
-
-
-@given(st.text(st.sampled_from("aé日😀"), max_size=300), st.integers(4, 40))
-def test_a_text_is_cut_into_messages_by_its_bytes_and_never_within_a_character(text: str, most: int) -> None:
-    with patch("internal.render.messages.MAX_TEXT_BYTES", most):
-        pieces = list(message_texts(text))
-
-    assert "".join(pieces) == text
-    assert all(len(piece.encode()) <= most for piece in pieces)
-    assert len(pieces) <= len(text.encode()) // (most - 3) + 1
