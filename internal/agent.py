@@ -91,11 +91,7 @@ def _events[P: StrategyParams](run: Run[P], strategy: Strategy[P]) -> Generator[
 def built[P: StrategyParams](
     parameters: Mapping[str, Any], session: Session, blueprint: Blueprint[P], clock: Clock
 ) -> Run[P]:
-    """Everything that lives as long as a run, each part made of those before it.
-
-    Raises:
-        InvalidParameters: the run is impossible with these parameters.
-    """
+    """Everything that lives as long as a run, each part made of those before it."""
     started = clock.now()
     params = blueprint.params_type.model_validate(parameters)
     state = decode(params.state)

@@ -33,9 +33,8 @@ class Result:
     plan: PlanRecord | None = None
     """Where calls wait in subtasks."""
     variables: Mapping[str, Any] = field(default_factory=dict)
-    """The strategy's own."""
     decisions: Mapping[str, Any] = field(default_factory=dict)
-    """What it adds to ``decision_summary``."""
+    """What the strategy adds to ``decision_summary``."""
 
 
 def finish[P: StrategyParams](run: Run[P], result: Result) -> Generator[Event, None, None]:

@@ -22,7 +22,7 @@ _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 class FileRefused(Exception):  # noqa: N818 - says what happened
-    """The file is not passed on; the text names no path and no reason of the file system's."""
+    """Names no path and no reason of the file system's."""
 
     def __init__(self) -> None:
         super().__init__("file refused: only regular files of at most 5 MiB under /files can be passed on")

@@ -131,7 +131,7 @@ class Transcript:
         """``kept`` messages at the end of the opening are no earlier turns; 0 means from the last user message on."""
         self.long_results = long_results or LongResults()
         self.readable: list[str] = []
-        """The ids of this conversation's long results, those included that are gone."""
+        """The ids of this conversation's long results."""
         self.record: list[EntryRecord] = list(record)
         """What a later run needs of the conversation; without notes, which are about this run."""
         self.rounds = 0
