@@ -212,6 +212,8 @@ _WORD = re.compile(r"[^\W\d_]+")
 _ASCII = re.compile(r"[!-~]+")
 _IDENTIFIER = re.compile(r"://|@|_|\w[.]\w")
 """What marks a run of ASCII as an address, a file or a name in code, which a text of any language may name."""
+_JAPANESE_WORDS = re.compile(r"予[定想算約防備報測選]|払|込|駄目")
+"""Parts of Japanese words that Chinese writes in another way, in characters that its character sets have."""
 _WEIGHT = 3
 """Of a Japanese or Chinese character, in letters of an alphabet."""
 _MAX_WORD_WEIGHT = 4
@@ -223,22 +225,40 @@ _MAX_LENGTH_READ = 10_000
 
 
 def language_of(text: str) -> Language:
-    """``en`` unless most of a text is in Japanese or Chinese characters; kana tells the two apart."""
+    """``en`` unless most of a text is in Japanese or Chinese characters.
+
+    It is Japanese with kana, with a word of Japan's, or with characters that no Chinese character set has.
+    """
+    text = text[:_MAX_LENGTH_READ]
     east_asian, others = _weights(text)
     if east_asian <= others:
         return "en"
-    return "ja" if _KANA.search(text[:_MAX_LENGTH_READ]) else "zh"
+    sets = _sets_that_write(text)
+    in_kanji = sets == ["shift_jis"] or ("shift_jis" in sets and _JAPANESE_WORDS.search(text) is not None)
+    return "ja" if in_kanji or _KANA.search(text) else "zh"
+
+
+def _sets_that_write(text: str) -> list[str]:
+    """The character sets of Japan and China that have all Chinese characters of a text."""
+    han, able = "".join(_HAN.findall(text)), list[str]()
+    for name in ("shift_jis", "gb2312", "big5"):
+        with contextlib.suppress(UnicodeEncodeError):
+            han.encode(name)
+            able.append(name)
+    return able
 
 
 def deciding_text(texts: Iterable[str]) -> str:
     """Which of a user's texts, from the first to the newest, says the language of the conversation.
 
-    The newest, unless it is short and one before it said more: "no" and "不要" may belong to a Japanese conversation.
+    The newest, unless it is short and one before it said more: "no" and "不要" may belong to a Japanese conversation,
+    and so may a longer text in characters that Japanese and Chinese share.
     """
     decides, weight = "", 0
     for text in in_turns(texts):
         own = sum(_weights(text))
-        if own > min(_SHORT, 2 * weight):
+        may_be_japanese = language_of(text) == "zh" and "shift_jis" in _sets_that_write(text[:_MAX_LENGTH_READ])
+        if own > min(_SHORT, 2 * weight) and not (may_be_japanese and language_of(decides) == "ja"):
             decides, weight = text, own
     return decides
 

@@ -24,6 +24,9 @@ from tests.unit.generators import any_text
         ("https://example.com/some/long/pathを要約して", "ja"),
         ("call_1_b6574fc3を choir@st-anne.example に", "ja"),
         ("Pythonのlist comprehensionについて", "ja"),
+        ("予約確認", "ja"),
+        ("東京駅", "ja"),
+        ("会議検索", "ja"),
         ("確認訂單", "zh"),
         ("预约确认", "zh"),
         ("不要", "zh"),
@@ -52,6 +55,7 @@ def test_a_short_answer_keeps_the_language_of_the_conversation(short: str) -> No
     [
         (["ランプを注文してください", "Please answer in English and take the cheaper one"], "en"),
         (["Order a lamp for the large hall", "安い方のランプにしてください"], "ja"),
+        (["ランプを注文してください", "配送先住所確認希望"], "ja"),
         (["ランプを注文してください", "请给我看看便宜一点的灯"], "zh"),
         (["hi", "注文して"], "ja"),
         (["注文", "ok thanks"], "zh"),
