@@ -77,7 +77,7 @@ type NextStep = AnotherRound | ClosingAnswer | Finish
 MAX_CORRECTIONS = 2
 """How often errors in an answer that has to be a call go back to the model (docs/strategies.md)."""
 MIN_CLOSING_SECONDS = 5
-"""The closing answer has as much even when the rounds took longer than they should have."""
+"""The closing answer gets at least as much time, even when the rounds took too long."""
 
 
 @dataclass

@@ -271,7 +271,7 @@ class Resumption:
         return cls(decision, has_question, said)
 
     def notes(self, waiting: Collection[str]) -> Iterator[Sentence]:
-        """What of the approval means nothing."""
+        """The ids in the approval that no waiting call has."""
         for unknown in [each for each in self.decision.answers if each not in waiting][:_MAX_NAMED]:
             yield Quoting(f"approval: no call {unknown!r} waits")
 

@@ -1,4 +1,4 @@
-"""What of a turn the user sees while it streams: text is held back until it is clearly the answer.
+"""Shows a turn while it streams: text is held back until it is clearly the answer.
 
 A remark before tool calls becomes a thought, or goes to the log only.
 """
