@@ -45,6 +45,10 @@ NOTE_SHARE = 0.8
 """Of a limit; from then on little is left."""
 
 
+MAX_LOOKUP_TURNS = 20
+"""Turns of one run that only look up what the agent keeps and are therefore no tool rounds."""
+
+
 @dataclass
 class Budget:
     """What a run, with all its loops and subtasks, has used of its limits; a limit of 0 is none."""
@@ -55,6 +59,7 @@ class Budget:
     """That are sent to the host."""
     tokens: int = field(default=0, init=False)
     calls: int = field(default=0, init=False)
+    lookup_turns_left: int = field(default=MAX_LOOKUP_TURNS, init=False)
     _has_estimates: bool = field(default=False, init=False)
     _told: set[Hashable] = field(default_factory=set, init=False)
 

@@ -11,7 +11,7 @@ from dify_plugin.entities.model.message import AssistantPromptMessage
 from dify_plugin.file.file import File
 
 from internal.node.tools import Tool, name_in_history
-from internal.node.virtual_tools import READ_RESULT
+from internal.node.virtual_tools import LOOKUPS
 from internal.sources import Source
 from internal.tooling import ToolArgumentsParseResult, parse_tool_arguments
 
@@ -41,9 +41,9 @@ class ToolCall:
         return parse_tool_arguments(self.arguments)
 
     @property
-    def is_reading(self) -> bool:
-        """Whether it asks for more of a long result; no tool of the node has this name."""
-        return self.name == READ_RESULT
+    def is_lookup(self) -> bool:
+        """Whether it asks for what the agent keeps; no tool of the node has such a name."""
+        return self.name in LOOKUPS
 
     def written_back(self) -> AssistantPromptMessage.ToolCall:
         """The call as later prompts show it: arguments that are not a JSON object become ``{}``."""

@@ -14,8 +14,7 @@ from internal.events import AnswerBreak, AnswerText, Event, Remark, SpanStarted,
 from internal.model.display import DisplayRule
 from internal.model.reading import ModelTurn, TurnSpan
 from internal.model.turn import ModelCaller, TimeIsUp
-from internal.node.tools import ToolKind
-from internal.node.virtual_tools import READ_RESULT, RESERVED_NAMES, SUBMIT_ANSWER, read_result_tool
+from internal.node.virtual_tools import RESERVED_NAMES, SUBMIT_ANSWER
 from internal.text.texts import language_of
 from prompt import template
 
@@ -183,16 +182,17 @@ class AgentLoop:
 
     @property
     def runs_tools(self) -> bool:
-        return any(tool.kind is ToolKind.RUNS for tool in self.models.toolbox.tools.values())
+        return any(tool.runs for tool in self.models.toolbox.tools.values())
 
     def _take_turn(self, closing: StopReason | None) -> Generator[Event, None, NextStep]:
         """One turn as a row of the log; ``closing`` is what ended the tool phase, None while it lasts.
 
         The closing answer has the same tools in its prompt, so that the prefix stays; calls of them are refused.
         """
-        transcript, toolbox = self.rounds.transcript, self.models.toolbox
-        if transcript.readable and READ_RESULT not in toolbox.tools:
-            self.models = self.models.offering(toolbox.with_tool(read_result_tool()))
+        transcript = self.rounds.transcript
+        toolbox = self.models.toolbox.offering(transcript.offered)
+        if toolbox is not self.models.toolbox:
+            self.models = self.models.offering(toolbox)
         note = None
         if closing is None:
             self.asked += 1

@@ -254,10 +254,7 @@ RESULT_IS_GONE = (
     "The full text of {id} is not kept any more: newer long results took its place. "
     "Call the tool again, and ask it for less."
 )
-NO_MORE_READING = (
-    "not run: read_result was called too often in this conversation turn. Go on with what you have, or ask a tool for "
-    "less."
-)
+NO_MORE_LOOKUPS = "not run: {name} was called too often in this conversation turn. Go on with what you have."
 
 # With thoughts shown, what the user reads of a round in which the model calls tools and says nothing, above a plan, and
 # above what its subtasks found; by language.

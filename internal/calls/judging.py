@@ -13,7 +13,7 @@ from internal.memory.approval import Decision, call_id, is_same_call, not_approv
 from internal.memory.records import CallRecord, State, UserRecord, call_of, record_of
 from internal.memory.state import MAX_WAITING, size_of_waiting
 from internal.node.schema import Check, Problem, Unchecked, fitted
-from internal.node.tools import Tool, Toolbox, ToolKind, ToolParameter
+from internal.node.tools import Tool, Toolbox, ToolParameter
 from internal.node.virtual_tools import SUBMIT_ANSWER
 from internal.text.secrets import KnownSecrets
 from internal.tooling import resolve_tool_instance, unknown_tool_error, without_quote
@@ -170,15 +170,15 @@ def without_tools(judged: Iterable[JudgedCall]) -> list[JudgedCall]:
 
 def hands_over(call: JudgedCall) -> bool:
     """Whether the call hands something over, validly or not, instead of running a tool."""
-    return call.tool is not None and call.tool.kind is ToolKind.HANDS_OVER
+    return call.tool is not None and not call.tool.runs and call.tool.lookup is None
 
 
 def _judge(call: ToolCall, toolbox: Toolbox, guard: RepeatGuard) -> JudgedCall:
     parsed = call.parsed
     tool = resolve_tool_instance(toolbox.tools, call.name)
     if tool is None:
-        # read_result is a tool of this run alone, and a later run may read this text.
-        lasting = {name: each for name, each in toolbox.tools.items() if each.kind is not ToolKind.READS}
+        # What can be looked up is of this run alone, and a later run may read this text.
+        lasting = [name for name, each in toolbox.tools.items() if each.lookup is None]
         return RejectedCall(call, unknown_tool_error(call.name, lasting))
     if not parsed.ok:
         takes_secrets = any(parameter.is_secret for parameter in tool.parameters.values())

@@ -26,7 +26,8 @@ from internal.host.failures import HostFailure
 from internal.host.session import MAX_REQUEST_BYTES, DeadlinePassed, HostSession, new_request_id
 from internal.memory.records import RoundRecord, messages_of, record_of_round
 from internal.model.reading import ModelTurn, TurnSpan
-from internal.node.tools import Toolbox, ToolKind
+from internal.node.tools import Toolbox
+from internal.node.virtual_tools import READ_RESULT, read_result_tool
 from internal.sources import Bibliography, citation_lines
 from internal.text.secrets import KnownSecrets
 from internal.text.texts import Excerpt, cut_to_size
@@ -224,13 +225,14 @@ class ToolRounds:
     ) -> Generator[Event, None, None]:
         """Answer the calls and append the round; sources are numbered in the model's order, not as calls end.
 
-        A turn that only reads long results is not a tool round; a run has a number of such turns, so that it ends.
+        A turn that only looks up what the agent keeps is not a tool round; a run has a number of such turns, so that
+        it ends.
         """
-        only_reads = self._may_read and all(call.call.is_reading for call in judged)
+        only_looks_up = self._may_look_up and all(call.call.is_lookup for call in judged)
         ended, results = yield from self._answer_all(judged, span.round_key, deadline)
-        self.transcript.long_results.reading_turns_left -= only_reads
+        self.tools.budget.lookup_turns_left -= only_looks_up
         if not waits(judged):  # else the run that has the user's answer closes the round
-            self.transcript.append_round(turn.content, turn.opaque_body, results, is_tool_round=not only_reads)
+            self.transcript.append_round(turn.content, turn.opaque_body, results, is_tool_round=not only_looks_up)
         if record := record_of_round(turn.text, ended, results):
             self.transcript.record.append(record)
         yield from self._record(ended, span.round)
@@ -255,8 +257,8 @@ class ToolRounds:
         yield from self._record([answer.ended for answer in answers.values()], span.round)
 
     @property
-    def _may_read(self) -> bool:
-        return self.transcript.long_results.reading_turns_left > 0
+    def _may_look_up(self) -> bool:
+        return self.tools.budget.lookup_turns_left > 0
 
     def _answer_all(
         self, judged: Iterable[JudgedCall], parent: str, deadline: Deadline
@@ -271,8 +273,8 @@ class ToolRounds:
 
     def _record(self, ended: Iterable[EndedCall], number: int) -> Generator[Event, None, None]:
         """Let the variables and the guard know of a round's calls; ``number`` is 0 for one of an earlier run."""
-        # To read the same again does no harm: it has a limit of its own, and the window may have dropped the first.
-        answered = tuple(call for call in ended if not call.call.is_reading)
+        # To look up the same again does no harm: it has a limit of its own, and the window may have dropped the first.
+        answered = tuple(call for call in ended if not call.call.is_lookup)
         if answered:
             yield CallsAnswered(number, answered)
         self.guard.record_round(answered)
@@ -281,7 +283,7 @@ class ToolRounds:
         """Answer the calls that no tool has to run for: rejected ones, those that wait, and those of virtual tools."""
         answers: dict[str, Answer] = {}
         for key, call in calls.items():
-            if isinstance(call, ValidCall) and call.tool.kind is ToolKind.RUNS:
+            if isinstance(call, ValidCall) and call.tool.runs:
                 continue
             yield ToolStarted(key, call)
             ended = self._ended(call)
@@ -295,12 +297,13 @@ class ToolRounds:
             return EndedCall(call, CallStatus.WAITING, template.WAITS_FOR_APPROVAL)
         if isinstance(call, RejectedCall):
             return EndedCall(call, CallStatus.REFUSED, cut_to_size(call.text, limit), OurWords("not run"))
-        if call.tool.kind is ToolKind.HANDS_OVER:
+        if call.tool.lookup is None:
             return EndedCall(call, CallStatus.OK, template.ACCEPTED)
-        if not self._may_read:
-            return EndedCall(call, CallStatus.REFUSED, template.NO_MORE_READING, OurWords("not run"))
+        if not self._may_look_up:
+            told = template.NO_MORE_LOOKUPS.format(name=call.tool.name)
+            return EndedCall(call, CallStatus.REFUSED, told, OurWords("not run"))
         started = now()
-        text, error = self.transcript.long_results.read(self.transcript.readable, call.arguments, limit)
+        text, error = call.tool.lookup(call.arguments)
         status = CallStatus.ERROR if error else CallStatus.OK
         return EndedCall(call, status, text, error, now() - started)
 
@@ -319,6 +322,9 @@ class ToolRounds:
         if name is None:
             return Result(call, lasting, lasting)
         self.transcript.readable.append(name)
+        if READ_RESULT not in self.transcript.offered:
+            read = partial(self.transcript.long_results.read, self.transcript.readable, limit)
+            self.transcript.offered[READ_RESULT] = read_result_tool(read)
         note = partial(template.CHARACTERS_TO_READ.format, id=name)
         return Result(call, cut_to_size(whole.text, room, whole.missing, note) + end, lasting)
 

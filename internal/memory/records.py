@@ -22,7 +22,7 @@ from pydantic import BaseModel, ConfigDict, FailFast, Field
 from internal.call import CallStatus, EndedCall, JudgedCall, Result, ToolCall, WaitingCall, canonical_json
 from internal.clock import in_turns
 from internal.host.session import MAX_EXACT_INTEGER
-from internal.node.tools import Toolbox, ToolKind
+from internal.node.tools import Toolbox
 from internal.sources import Source, attribute, escaped
 from internal.text.secrets import Redactor
 from internal.text.texts import cut_to_size
@@ -264,9 +264,9 @@ def record_of_round(said: str, ended: Sequence[EndedCall], results: Sequence[Res
     waits = any(each.status is CallStatus.WAITING for each in ended)
     calls = []
     for each, result in zip(ended, results, strict=True):
-        runs = each.judged.tool is None or each.judged.tool.kind is ToolKind.RUNS
+        runs = each.judged.tool is None or each.judged.tool.runs
         # Where a call waits, one that was not taken stays: the model has yet to read why.
-        if not each.call.is_reading and (runs or (waits and each.status is CallStatus.REFUSED)):
+        if not each.call.is_lookup and (runs or (waits and each.status is CallStatus.REFUSED)):
             calls.append(record_of(each.judged, result.lasting))
     return RoundRecord(said=said, calls=tuple(calls)) if calls else None
 

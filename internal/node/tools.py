@@ -3,9 +3,8 @@
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from enum import Enum
 from functools import cached_property
 from itertools import chain, count
 from typing import Any
@@ -180,12 +179,8 @@ _MAX_NAMED = 20
 """Entries of an allow-list that are named in the log if they match no tool; one line each."""
 
 
-class ToolKind(Enum):
-    """Whether the host runs a valid call, or the agent takes its arguments or answers it from what it keeps."""
-
-    RUNS = "runs"
-    HANDS_OVER = "hands over"
-    READS = "reads"
+type Lookup = Callable[[Mapping[str, Any]], tuple[str, OurWords | None]]
+"""Answers a call with valid arguments: what the model reads, and for the log why that is not what it asked for."""
 
 
 @dataclass(frozen=True)
@@ -209,8 +204,14 @@ class Tool:
     the developer set, without the secret ones, which a visible digest could give away; "" without any."""
     check: Check | None = None
     """Of all arguments together. Set for a virtual tool: the agent reads its arguments, and no tool runs."""
-    kind: ToolKind = ToolKind.RUNS
+    lookup: Lookup | None = None
+    """Answers the calls of a virtual tool from what the agent keeps; None where the arguments are handed over."""
     needs_approval: bool = False
+
+    @property
+    def runs(self) -> bool:
+        """Whether the host runs a call, as it does for each tool of the node."""
+        return self.check is None
 
     def files_in(self, arguments: Mapping[str, Any]) -> list[str]:
         """The names of files in a call's arguments."""
@@ -250,7 +251,7 @@ class Toolbox:
 
         Its setting may have changed, if it is the only one; None if there are several that cannot be told apart.
         """
-        running = (tool for tool in self.tools.values() if tool.kind is ToolKind.RUNS)
+        running = (tool for tool in self.tools.values() if tool.runs)
         named = [tool for tool in running if (tool.provider, tool.own_name) == (provider, own_name)]
         found = [tool for tool in named if tool.setting == setting] or named
         return found[0] if len(found) == 1 else None
@@ -258,6 +259,11 @@ class Toolbox:
     def with_tool(self, tool: Tool) -> "Toolbox":
         """The same tools and a virtual one at the end."""
         return replace(self, tools={**self.tools, tool.name: tool})
+
+    def offering(self, tools: Mapping[str, Tool]) -> "Toolbox":
+        """The same with these tools behind the others; itself if it has all of them."""
+        new = {name: tool for name, tool in tools.items() if name not in self.tools}
+        return replace(self, tools={**self.tools, **new}) if new else self
 
     @cached_property
     def asks_first(self) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 from internal.errors import InvalidParameters, OurWords
 from internal.host.session import MAX_EXACT_INTEGER
 from internal.node.schema import REMARKS, Check, Problem, SchemaUnusable, check_of, resolve
-from internal.node.tools import Tool, ToolKind
+from internal.node.tools import Lookup, Tool
 from internal.text.secrets import texts_in
 from internal.text.texts import looks_like_selector, missing_variable, read_pasted, without_escaped_nul
 from internal.tooling import NoObjectError, UnwritableError, parse_object
@@ -21,7 +21,9 @@ SUBMIT_REVIEW = "submit_review"
 READ_RESULT = "read_result"
 SUBMISSIONS = frozenset({SUBMIT_ANSWER, SUBMIT_PLAN, SUBMIT_REFLECTION, SUBMIT_REVIEW})
 """Tools by which the model hands something over; their results say nothing."""
-RESERVED_NAMES = SUBMISSIONS | {READ_RESULT}
+LOOKUPS = frozenset({READ_RESULT})
+"""Tools that the agent answers from what it keeps; their calls are no tool calls for the user or a later run."""
+RESERVED_NAMES = SUBMISSIONS | LOOKUPS
 """No tool of the node's may have one of these names."""
 MAX_WANTED_LENGTH = 200
 """Characters that ``read_result`` looks for at once."""
@@ -49,7 +51,7 @@ def review_tool() -> Tool:
     return _virtual(SUBMIT_REVIEW, template.SUBMIT_REVIEW_DESCRIPTION, _closed(properties, _unnamed_problems))
 
 
-def read_result_tool() -> Tool:
+def read_result_tool(lookup: Lookup) -> Tool:
     """The tool that reads on in long results; of ``offset`` and ``find`` it takes one at a time."""
     properties = {
         "id": {"type": "string", "description": template.RESULT_ID_DESCRIPTION},
@@ -57,7 +59,7 @@ def read_result_tool() -> Tool:
         "find": {"type": "string", "maxLength": MAX_WANTED_LENGTH, "description": template.FIND_DESCRIPTION},
     }
     check = _closed(properties, _offset_and_find, required=["id"])
-    return _virtual(READ_RESULT, template.READ_RESULT_DESCRIPTION, check, ToolKind.READS)
+    return _virtual(READ_RESULT, template.READ_RESULT_DESCRIPTION, check, lookup)
 
 
 def answer_tool(answer_schema: str) -> Tool:
@@ -133,8 +135,8 @@ def _offset_and_find(arguments: Mapping[str, Any]) -> Iterator[Problem]:
         yield Problem((), template.OFFSET_OR_FIND)
 
 
-def _virtual(name: str, description: str, check: Check, kind: ToolKind = ToolKind.HANDS_OVER) -> Tool:
-    return Tool(name, name, provider="", description=description, check=check, kind=kind)
+def _virtual(name: str, description: str, check: Check, lookup: Lookup | None = None) -> Tool:
+    return Tool(name, name, provider="", description=description, check=check, lookup=lookup)
 
 
 # The answer in a schema, as the node's variable; the text has the answer as it is.

@@ -14,8 +14,6 @@ from prompt import template
 
 MAX_KEPT_BYTES = 16 * 1024 * 1024
 """Of memory, for the texts of one run. A character takes 1, 2 or 4 bytes, as the widest of its text needs."""
-MAX_READING_TURNS = 20
-"""Turns of one run that only read and are therefore no tool rounds."""
 _MAX_PLACES = 2_000
 """Places that are shown at most; all are counted."""
 _AROUND = (60, 400)
@@ -29,7 +27,6 @@ class LongResults:
     """The long results of one run; the oldest make room for new ones."""
 
     longest: int = MAX_KEPT_BYTES
-    reading_turns_left: int = MAX_READING_TURNS
     _kept: dict[str, Excerpt] = field(default_factory=dict, init=False)
     _given: int = field(default=0, init=False)
 
@@ -43,7 +40,7 @@ class LongResults:
             del self._kept[next(iter(self._kept))]
         return name
 
-    def read(self, ids: Sequence[str], arguments: Mapping[str, Any], limit: int) -> tuple[str, OurWords | None]:
+    def read(self, ids: Sequence[str], limit: int, arguments: Mapping[str, Any]) -> tuple[str, OurWords | None]:
         """Answer a call with valid arguments in at most ``limit`` characters, which are at least 1,000.
 
         ``ids`` are those of the conversation. With what the model reads, for the log why that is not what it asked for.

@@ -28,7 +28,7 @@ from internal.errors import InvalidParameters, OurWords
 from internal.flow import build_round_prompt_messages
 from internal.host.session import MAX_REQUEST_BYTES, without_opaque_body
 from internal.memory.records import EntryRecord, UserRecord
-from internal.node.tools import name_in_history
+from internal.node.tools import Tool, name_in_history
 from internal.node.virtual_tools import SUBMISSIONS
 from internal.transcript.long_results import LongResults
 from prompt import template
@@ -132,6 +132,8 @@ class Transcript:
         self.long_results = long_results or LongResults()
         self.readable: list[str] = []
         """The ids of this conversation's long results."""
+        self.offered: dict[str, Tool] = {}
+        """Tools that the conversation has got since it began, in that order: prompts offer them behind the others."""
         self.record: list[EntryRecord] = list(record)
         """What a later run needs of the conversation; without notes, which are about this run."""
         self.rounds = 0

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from internal.agent import FUNCTION_CALLING, Blueprint
+from internal.budget import MAX_LOOKUP_TURNS
 from internal.calls.judging import REFUSED_AT_THE_END
 from internal.memory.records import RoundRecord
 from internal.memory.state import decode
 from internal.plan_and_reflect import PLAN_AND_REFLECT
-from internal.transcript.long_results import MAX_READING_TURNS
 from prompt import template
 from strategies.gpt5_react import GPT5ReActStrategy
 from tests.agent.plans import (
@@ -35,6 +35,7 @@ from tests.support.wire import calls, model, parameter, replies, says, text_mess
 TEXT = " ".join(f"word{number}" for number in range(400))
 LONG = {"search": replies(TEXT)}
 LIMIT = {"tool_result_limit": 1000}
+NO_MORE_READING = template.NO_MORE_LOOKUPS.format(name="read_result")
 STRATEGIES: dict[str, tuple[Blueprint[Any], list[Any], list[Any]]] = {
     "function calling": (FUNCTION_CALLING, [], []),
     "react": (GPT5ReActStrategy.blueprint, [], []),
@@ -136,14 +137,14 @@ def test_reading_is_not_in_the_call_budget_and_its_tokens_are_in_the_token_budge
 def test_after_so_many_turns_reading_is_refused_and_counts_as_a_round() -> None:
     read, both = reads({"id": "r1", "offset": 10}), calls(("read_result", {"id": "r1"}), ("search", {"q": "b"}))
 
-    outcome = long_run(search(), *[read] * MAX_READING_TURNS, both, read, ANSWER, maximum_iterations=3)
+    outcome = long_run(search(), *[read] * MAX_LOOKUP_TURNS, both, read, ANSWER, maximum_iterations=3)
 
-    assert MAX_READING_TURNS == 20
+    assert MAX_LOOKUP_TURNS == 20
     assert outcome.tool_results(21)[0].startswith(TEXT[10:50])
     refused, found = outcome.tool_results(22)
-    assert refused == template.NO_MORE_READING
+    assert refused == NO_MORE_READING
     assert found.startswith("word0 ")
-    assert outcome.tool_results(23) == [template.NO_MORE_READING]
+    assert outcome.tool_results(23) == [NO_MORE_READING]
     assert outcome.stop_reason == "iteration_limit"
     assert outcome.last_json["decision_summary"]["rounds"] == 23
     assert names(outcome.variables["tool_runs"]) == ["search", "search"]

@@ -26,13 +26,13 @@ class Conversation:
         self.ids = [name for text in texts if (name := self.run.keep(Excerpt(text)))]
 
     def said(self, limit: int = LIMIT, **arguments: Any) -> str:  # noqa: ANN401 - JSON
-        text, problem = self.run.read(self.ids, arguments, limit)
+        text, problem = self.run.read(self.ids, limit, arguments)
         assert problem is None
         assert len(text) <= limit
         return text
 
     def error(self, **arguments: Any) -> str:  # noqa: ANN401 - JSON
-        text, problem = self.run.read(self.ids, arguments, LIMIT)
+        text, problem = self.run.read(self.ids, LIMIT, arguments)
         assert problem
         assert len(text) <= LIMIT
         return text
@@ -45,7 +45,7 @@ def test_the_oldest_results_make_room_and_the_model_is_told() -> None:
     assert [talk.said(id=name)[0] for name in ("r2", "r3", "r4")] == ["b", "c", "d"]
 
     assert talk.run.keep(Excerpt("e" * 1_900)) == "r5"
-    assert [talk.run.read([name], {"id": name}, LIMIT)[0][0] for name in ("r4", "r5")] == ["d", "e"]
+    assert [talk.run.read([name], LIMIT, {"id": name})[0][0] for name in ("r4", "r5")] == ["d", "e"]
     assert [talk.error(id=name)[:13] for name in ("r2", "r3")] == ["The full text"] * 2
     assert talk.run.keep(Excerpt("\N{GRINNING FACE}" * 1_000)) is None
 

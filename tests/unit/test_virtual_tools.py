@@ -20,9 +20,8 @@ from internal.node.virtual_tools import (
 )
 
 CITY = json.dumps({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]})
-
-
-ALL = [plan_tool(4), reflection_tool(), review_tool(), answer_tool(CITY), read_result_tool()]
+READ = read_result_tool(lambda _: ("", None))
+ALL = [plan_tool(4), reflection_tool(), review_tool(), answer_tool(CITY), READ]
 
 
 @pytest.mark.parametrize("tool", ALL, ids=lambda tool: tool.name)
@@ -48,11 +47,11 @@ TAKEN: list[tuple[Tool, dict[str, Any]]] = [
     (review_tool(), {"passes": True, "problems": []}),
     (review_tool(), {"passes": True, "problems": ["Long."]}),
     (review_tool(), {"passes": "false", "problems": ["Long.", "No source."]}),
-    (read_result_tool(), {"id": "r1"}),
-    (read_result_tool(), {"id": "r1", "offset": "7"}),
-    (read_result_tool(), {"id": "r1", "offset": None, "find": "a"}),
-    (read_result_tool(), {"id": "r1", "offset": 0, "find": "a"}),
-    (read_result_tool(), {"id": "r1", "offset": 7, "find": ""}),
+    (READ, {"id": "r1"}),
+    (READ, {"id": "r1", "offset": "7"}),
+    (READ, {"id": "r1", "offset": None, "find": "a"}),
+    (READ, {"id": "r1", "offset": 0, "find": "a"}),
+    (READ, {"id": "r1", "offset": 7, "find": ""}),
 ]
 REFUSED: list[tuple[Tool, dict[str, Any]]] = [
     (plan_tool(3), {"subtasks": ["a", "b", "c", "d"]}),
@@ -71,11 +70,11 @@ REFUSED: list[tuple[Tool, dict[str, Any]]] = [
     (review_tool(), {"problems": ["Long."]}),
     (review_tool(), {"passes": 80, "problems": []}),
     (review_tool(), {"passes": False, "problems": ["Long."] * 11}),
-    (read_result_tool(), {"id": "r1", "offset": 7, "find": "a"}),
-    (read_result_tool(), {"id": "r1", "offset": -1}),
-    (read_result_tool(), {"id": "r1", "offset": 1.5}),
-    (read_result_tool(), {"id": "r1", "find": "a" * 201}),
-    (read_result_tool(), {"offset": 7}),
+    (READ, {"id": "r1", "offset": 7, "find": "a"}),
+    (READ, {"id": "r1", "offset": -1}),
+    (READ, {"id": "r1", "offset": 1.5}),
+    (READ, {"id": "r1", "find": "a" * 201}),
+    (READ, {"offset": 7}),
 ]
 
 
